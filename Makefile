@@ -79,7 +79,7 @@ test-web:
 	else echo "==> web: NOT TESTED, npm is missing: install Node 20.19 or newer" >&2; fi
 
 # The packages of the main module whose tests start real servers, unless PACKAGES are set.
-WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench --exclude-dir=thirdparty '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
+WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench --exclude-dir=thirdparty --exclude-dir=provider '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
 
 .PHONY: test-servers
 test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
@@ -87,6 +87,7 @@ test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS 
 	@$(GO_TEST) -tags servers $(or $(PACKAGES),$$($(WITH_SERVERS)))
 	@$(if $(PACKAGES),,cd bench && $(GO_TEST) -tags servers ./soak)
 	@$(if $(PACKAGES),,cd client/thirdparty && $(GO_TEST) -tags servers ./...)
+	@$(if $(PACKAGES),,cd access/provider && $(GO_TEST) -tags servers ./...)
 
 .PHONY: test-peers
 test-peers: ## run the tests of the servers that the bench compares with (skips those of nginx, nchan and Pushpin that are not installed); not part of test-all
@@ -171,8 +172,12 @@ bench-fanout: ## compare the gateway with other servers and a bare write loop, w
 BEFORE ?=
 
 .PHONY: bench-views
-bench-views: ## measure the cost of views and print the table of docs/performance.md; about six minutes (BEFORE=path: compare with an older gateway)
+bench-views: ## measure the cost of views and of access rules and print the tables of docs/performance.md; about eight minutes (BEFORE=path: compare with an older gateway)
 	$(GO) run -C bench ./views $(if $(BEFORE),-before $(abspath $(BEFORE)))
+
+.PHONY: bench-access
+bench-access: ## measure what access costs, and print the table of docs/performance.md; about a minute
+	$(GO) run -C bench ./access
 
 .PHONY: bench-quick
 bench-quick: ## the essential comparisons of bench-fanout, and the log, in less than five minutes

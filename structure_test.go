@@ -43,8 +43,11 @@ var imports = []struct {
 	{"stream/log/internal/version", []string{"stream", "stream/log/internal/segment", "stream/log/internal/index"}, "a version is read; it is made by the log"},
 	{"stream/log/internal/pin", []string{"stream/memory", "stream/log/internal/version"}, "pins count the memory of versions, and read none"},
 	{"stream/log/internal/listing", []string{"stream", "stream/log/internal/segment", "stream/log/internal/version", "stream/log/internal/pin"}, "a listing is handed the version that it reads"},
+	{"stream/log/internal/extent", nil, "numbers of bytes and of entries; a leaf"},
+	{"stream/log/internal/flush", []string{"stream", "stream/frame", "stream/log/internal/extent", "stream/log/internal/segment"}, "a flush refers to entries, and knows no order among them"},
+	{"stream/log/internal/difference", []string{"stream", "stream/memory", "stream/log/internal/segment", "stream/log/internal/version"}, "it compares versions, and knows no readers"},
 	{"stream/frame", []string{"stream"}, "events as text, whoever has them"},
-	{"stream/log", []string{"stream", "stream/memory", "stream/frame", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
+	{"stream/log", []string{"stream", "stream/memory", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
 	{"stream/watch", []string{"stream", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
 	{"stream/view/internal/mistake", nil, "a problem and its place; a leaf"},
 	{"stream/view/internal/path", []string{"stream", "stream/view/internal/mistake"}, "names of members, and no values"},
@@ -53,13 +56,16 @@ var imports = []struct {
 	{"stream/view/internal/randomjson", nil, "texts for tests; a leaf"},
 	{"stream/view", []string{"stream", "stream/view/internal/*"}, "a view is defined, and changes are matched with it, without a log"},
 	{"stream/views", []string{"stream", "stream/memory", "stream/log", "stream/watch", "stream/view"}, "a view is fed by the log of its watch, whoever asks for it"},
+	{"access/principal", nil, "who asks; a leaf"},
+	{"access/policy", []string{"access/principal", "internal/suggest", "stream", "stream/view"}, "a policy is a view that somebody else has chosen; it knows no request and no watch"},
 	{"stream/merge", []string{"stream"}, "a list and a watch are merged before any log sees them"},
 	{"stream", nil, "stream is the domain: sources, transports and encodings depend on it, never the other way round"},
 	{"stream/streamtest", []string{"stream", "stream/frame", "stream/log", "stream/watch"}, "streamtest proves any Source, so that it must know none"},
 	{"stream/streamtest/loopback", nil, "addresses for tests; a leaf"},
 	{"stream/streamtest/realserver", []string{"stream/streamtest/loopback"}, "it runs processes, and knows no source"},
 	{"stream/streamtest/faultproxy", []string{"stream/streamtest/loopback"}, "it carries bytes, and knows no source"},
-	{"stream/streamtest/faults", []string{"stream", "stream/log", "stream/view", "stream/views", "stream/watch", "stream/streamtest", "stream/streamtest/faultproxy"}, "the harness proves any Source through any fault, so that it must know none"},
+	{"stream/streamtest/parts", []string{"stream", "stream/view", "stream/streamtest"}, "it proves views, however they are fed"},
+	{"stream/streamtest/faults", []string{"stream", "stream/log", "stream/view", "stream/views", "stream/watch", "stream/streamtest", "stream/streamtest/faultproxy", "stream/streamtest/parts"}, "the harness proves any Source through any fault, so that it must know none"},
 	{"stream/streamtest/*", []string{"stream", "stream/log", "stream/watch", "stream/streamtest", "stream/streamtest/*"}, "the test kit knows no source: each brings its own rig"},
 	{"stream/histories", nil, "all of it is tests, which make trees of real gateways"},
 	{"stream/store", []string{"stream", "stream/log", "openapi/watchtidev1", "stream/source/grpc"}, "the store is a WatchList server in this process, and is followed like any other"},
@@ -70,34 +76,55 @@ var imports = []struct {
 	{"stream/source/etcd", []string{"stream", "stream/merge", "stream/source/internal/*"}, "the list of etcd is read beside its watch; otherwise as below"},
 	{"stream/source/consul", []string{"stream", "stream/merge", "stream/source/internal/*"}, "the list of Consul is read beside its watch; otherwise as below"},
 	{"stream/source/*", []string{"stream", "openapi/watchtidev1", "stream/source/internal/*"}, "a source knows the domain and its one upstream; neither the gateway nor another source"},
+	{"access/principal", nil, "who asks; a leaf that credentials and rules share"},
+	{"access/refusal", []string{"access/principal"}, "why a credential is not accepted, whatever kind it is"},
+	{"access/seal", nil, "keys and bytes; a leaf"},
+	{"access/audit", []string{"access/principal"}, "it writes down decisions, and makes none"},
+	{"access/token", []string{"access/principal"}, "a file of tokens, and no requests"},
+	{"access/jwt", []string{"access/principal", "access/refusal"}, "tokens of providers, and no requests of clients"},
+	{"access/credential", []string{"access/principal", "access/refusal", "access/seal", "access/token", "access/jwt"}, "it finds out who asks, and knows neither rules nor watches"},
+	{"access/accesstest", []string{"access/jwt"}, "what tests of access share; those of access/jwt look more closely"},
+	{"access/provider", nil, "all of it is tests, which run a provider that others wrote"},
 	{"gateway/internal/deflate", nil, "compression knows bytes, and no events"},
 	{"openapi", nil, "the contract is a leaf"},
 	{"openapi/*", nil, "the contract is a leaf"},
 	{"web", []string{"internal/accept"}, "the web client is a leaf"},
 	{"internal/hosts", nil, "names and addresses; a leaf that the gateway, its configuration and its command share"},
-	{"gateway/internal/problem", []string{"internal/suggest", "stream", "stream/log", "stream/view", "stream/watch", "stream/views"}, "every refusal is a problem: all of the gateway is above it"},
+	{"gateway/internal/problem", []string{"internal/suggest", "stream", "stream/log", "stream/watch"}, "every refusal is a problem: all of the gateway is above it"},
+	{"gateway/internal/access", []string{"access/audit", "access/credential", "access/policy", "access/refusal", "internal/suggest", "gateway/internal/problem", "stream", "stream/log", "stream/view", "stream/views", "stream/watch"}, "a request gets a watch, whoever asks"},
 	{"gateway/internal/admission", []string{"gateway/internal/problem", "stream", "stream/views", "stream/watch"}, "admission counts streams, and carries none"},
 	{"gateway/internal/netconn", []string{"gateway/internal/admission"}, "connections know no streams"},
 	{"gateway/internal/budget", []string{"gateway/internal/problem", "gateway/internal/admission"}, "memory is shared out among clients"},
-	{"gateway/internal/metrics", []string{"gateway/internal/deflate", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "stream", "stream/log", "stream/watch", "stream/views"}, "metrics read what is counted below, and are told of the rest"},
+	{"gateway/internal/metrics", []string{"access/audit", "access/principal", "access/refusal", "gateway/internal/deflate", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "stream", "stream/log", "stream/watch", "stream/views"}, "metrics read what is counted below, and are told of the rest"},
 	{"gateway/internal/snapshots", []string{"gateway/internal/metrics", "stream/log"}, "the snapshot budget knows how much a reader has before it, and nothing of its connection"},
 	{"gateway/internal/wire", []string{"internal/accept", "gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/metrics", "stream", "stream/frame", "stream/log"}, "bytes to one client, whatever they say"},
 	{"gateway/internal/poll", []string{"gateway/internal/netconn", "gateway/internal/wire"}, "file descriptors, and no streams"},
 	{"gateway/internal/monotime", nil, "times without pointers; a leaf"},
 	{"gateway/internal/subscribers", []string{"gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log", "stream/view"}, "the list asks what carries streams through an interface"},
-	{"gateway/internal/conversation", []string{"internal/accept", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "stream", "stream/frame", "stream/log", "stream/view", "stream/watch", "stream/views"}, "a stream is given what it needs of its gateway"},
-	{"gateway/internal/unary", []string{"gateway/internal/problem", "gateway/internal/admission", "gateway/internal/budget", "openapi/watchtidev1", "stream", "stream/log", "stream/view", "stream/watch", "stream/views"}, "the service, whichever transport calls it"},
-	{"gateway/internal/rest", []string{"gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "gateway/internal/metrics", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/conversation", "gateway/internal/unary", "openapi/watchtidev1", "stream", "stream/frame", "stream/log", "stream/view", "stream/watch", "stream/views"}, "requests over HTTP that are answered as a whole"},
-	{"gateway/internal/rpc", []string{"internal/hosts", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "gateway/internal/metrics", "gateway/internal/subscribers", "gateway/internal/conversation", "gateway/internal/unary", "openapi/watchtidev1", "stream", "stream/log", "stream/watch"}, "everything over gRPC"},
-	{"gateway/internal/shard", []string{"gateway/internal/monotime", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/poll", "gateway/internal/conversation", "stream", "stream/log", "stream/watch"}, "a pump carries conversations, and says nothing itself"},
-	{"gateway/internal/direct", []string{"gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/poll", "gateway/internal/conversation", "stream", "stream/log"}, "a pump carries conversations, and says nothing itself"},
+	{"gateway/internal/pass", []string{"access/audit", "access/credential", "access/refusal", "gateway/internal/access", "stream", "stream/log", "stream/watch"}, "a pass knows who may go on, and carries no stream"},
+	{"gateway/internal/quota", []string{"access/credential", "gateway/internal/admission"}, "it counts what principals have, and carries nothing"},
+	{"gateway/internal/conversation", []string{"gateway/internal/quota", "gateway/internal/access", "gateway/internal/pass", "internal/accept", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "stream", "stream/frame", "stream/log", "stream/watch", "stream/views"}, "a stream is given what it needs of its gateway"},
+	{"gateway/internal/unary", []string{"gateway/internal/access", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/budget", "openapi/watchtidev1", "stream", "stream/log", "stream/watch", "stream/views"}, "the service, whichever transport calls it"},
+	{"gateway/internal/rest", []string{"gateway/internal/quota", "gateway/internal/pass", "access/audit", "access/credential", "access/refusal", "gateway/internal/access", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "gateway/internal/metrics", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/conversation", "gateway/internal/unary", "openapi/watchtidev1", "stream", "stream/frame", "stream/log", "stream/watch", "stream/views"}, "requests over HTTP that are answered as a whole"},
+	{"gateway/internal/rpc", []string{"gateway/internal/quota", "gateway/internal/pass", "access/audit", "access/credential", "access/refusal", "gateway/internal/access", "internal/hosts", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "gateway/internal/metrics", "gateway/internal/subscribers", "gateway/internal/conversation", "gateway/internal/unary", "openapi/watchtidev1", "stream", "stream/log", "stream/watch"}, "everything over gRPC"},
+	{"gateway/internal/shard", []string{"gateway/internal/pass", "gateway/internal/monotime", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/poll", "gateway/internal/conversation", "stream", "stream/log", "stream/watch"}, "a pump carries conversations, and says nothing itself"},
+	{"gateway/internal/direct", []string{"gateway/internal/pass", "gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/poll", "gateway/internal/conversation", "stream", "stream/log"}, "a pump carries conversations, and says nothing itself"},
 	{"gateway/internal/gatewaytest", []string{"gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/poll", "gateway/internal/conversation", "stream", "stream/view", "stream/watch", "stream/views"}, "what the tests of the gateway and of its pumps share, so that it knows neither"},
-	{"gateway", []string{"stream", "stream/log", "stream/view", "stream/watch", "openapi", "web", "internal/hosts", "gateway/internal/*", "stream/views"}, "the gateway is handed its sources by cmd/gateway and knows none"},
+	{"gateway", []string{"access/*", "stream", "stream/log", "stream/view", "stream/watch", "openapi", "web", "internal/hosts", "gateway/internal/*", "stream/views"}, "the gateway is handed its sources by cmd/gateway and knows none"},
 	{"web/dashboard/browser/upstream", []string{"stream", "stream/store", "openapi/watchtidev1"}, "what the gateway follows in the browser scenarios: a process of its own"},
 	{"internal/config/internal/parameter", []string{"stream", "stream/view"}, "texts and values, and no files"},
-	{"internal/config", []string{"stream", "stream/view", "stream/source/*", "gateway", "internal/suggest", "internal/hosts", "internal/config/internal/*"}, "the configuration file declares what every source and the gateway can be told"},
+	{"internal/config/internal/decode", []string{"internal/suggest", "internal/config/internal/keytag", "internal/config/internal/mistake", "internal/config/internal/parameter", "internal/config/internal/tree", "internal/config/internal/word"}, "it reads YAML into structs, whatever they are about"},
+	{"internal/config/internal/keytag", []string{"internal/config/internal/word"}, "tags of structs, and no values"},
+	{"internal/config/internal/mistake", nil, "errors and their places; a leaf"},
+	{"internal/config/internal/tree", nil, "YAML, and nothing of what a configuration means"},
+	{"internal/config/internal/word", nil, "texts of one word; a leaf"},
+	{"internal/config/auth", []string{"access/credential", "access/jwt", "access/seal", "access/token"}, "a section and its files, and no YAML"},
+	{"internal/config", []string{"access/credential", "access/jwt", "access/policy", "internal/config/auth", "stream", "stream/view", "stream/source/*", "gateway", "internal/suggest", "internal/hosts", "internal/config/internal/*"}, "the configuration file declares what every source and the gateway can be told"},
 	{"internal/*", nil, "a leaf that several parts share"},
-	{"cmd/gateway/internal/commands", []string{"client", "stream", "stream/*", "stream/source/*", "gateway", "internal/config", "internal/hosts", "cmd/gateway/internal/*"}, "only the command line knows everything"},
+	{"cmd/gateway/internal/secrets", []string{"access/seal", "access/token"}, "it makes secrets, and reads none"},
+	{"cmd/gateway/internal/commands", []string{"access/policy", "client", "stream", "stream/*", "stream/source/*", "gateway", "internal/config", "internal/config/auth", "internal/hosts", "internal/suggest", "cmd/gateway/internal/*"}, "only the command line knows everything"},
+	{"cmd/gateway/internal/permission", []string{"access/policy", "access/principal", "stream", "stream/view"}, "it explains a policy, and reads no configuration"},
+	{"cmd/gateway/internal/bearer", []string{"client", "internal/hosts"}, "it finds a token, and sends nothing"},
 	{"cmd/gateway/internal/*", []string{"client"}, "pieces of the command line that know no gateway"},
 	{"cmd/gateway", []string{"cmd/gateway/internal/commands"}, "the process: arguments in, exit code out"},
 	{"bench/soak", nil, "all of it is tests, which run the built gateway"},
@@ -105,12 +132,15 @@ var imports = []struct {
 	{"bench/peers/feed", nil, "it carries bytes to the servers that the bench runs; a leaf"},
 	{"bench/peers/*", []string{"bench/peers/feed", "openapi/watchtidev1"}, "a server to compare with knows nothing of the gateway"},
 	{"bench/peers", []string{"openapi/watchtidev1", "bench/peers/feed"}, "servers are processes of their own, and not linked in"},
+	{"bench/machine", nil, "a sentence for reports; a leaf"},
 	{"bench/load", nil, "it speaks HTTP to any server, and knows none"},
 	{"bench/load/*", []string{"bench/load", "bench/load/child"}, "the load generator as a process of its own"},
 	{"bench/hotpath", []string{"stream", "stream/watch", "gateway", "bench/load"}, "it profiles the gateway in its own process"},
 	{"bench/storm", []string{"bench/load", "gateway", "stream", "stream/watch"}, "it starts a gateway of its own, in a process of its own"},
-	{"bench/views", []string{"bench/load", "bench/load/*", "openapi/watchtidev1"}, "it is the upstream of a gateway in a process of its own"},
-	{"bench/*", []string{"bench/load", "bench/load/*", "bench/peers"}, "it measures from outside, through sockets and /proc"},
+	{"bench/process", nil, "it runs programs, and knows no measurement"},
+	{"bench/access", []string{"bench/load", "bench/load/*", "bench/machine", "bench/process"}, "it measures a gateway in a process of its own"},
+	{"bench/views", []string{"bench/load", "bench/load/*", "bench/machine", "bench/process", "openapi/watchtidev1"}, "it is the upstream of a gateway in a process of its own"},
+	{"bench/*", []string{"bench/load", "bench/load/*", "bench/machine", "bench/peers"}, "it measures from outside, through sockets and /proc"},
 	{"client/thirdparty", nil, "all of it is tests, which run the built gateway and clients that others wrote"},
 	{"docs", nil, "documentation; only its test is Go"},
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
@@ -279,7 +309,7 @@ func TestImageIsBuiltFromAllOfTheCommand(t *testing.T) {
 // TestTestKitStaysInTests: shipped packages do not import the test kit.
 func TestTestKitStaysInTests(t *testing.T) {
 	isKit := func(name string) bool {
-		return strings.HasPrefix(name, "stream/streamtest") || slices.Contains([]string{"gateway/internal/gatewaytest", "stream/view/internal/randomjson"}, name)
+		return strings.HasPrefix(name, "stream/streamtest") || slices.Contains([]string{"access/accesstest", "gateway/internal/gatewaytest", "stream/view/internal/randomjson"}, name)
 	}
 	for _, p := range ours(t) {
 		if isKit(p.name()) {
@@ -299,6 +329,7 @@ var core = []string{
 	"stream/log/internal/segment", "stream/log/internal/index", "stream/log/internal/version", "stream/log/internal/pin", "stream/log/internal/listing",
 	"stream/log/internal/transaction", "stream/log/internal/notify",
 	"stream/log/internal/superseded", "stream/log/internal/tombstone",
+	"stream/log/internal/extent", "stream/log/internal/flush", "stream/log/internal/difference",
 }
 
 // TestStreamNeedsOnlyTheStandardLibrary, and of it no transport, not even
@@ -488,6 +519,93 @@ func writesLogs(f *ast.File) (found ast.Node) {
 		return found == nil
 	})
 	return found
+}
+
+// waysToWatches are the functions of the gateway that may reach watches without a policy, and
+// why; "*" stands for all of a package.
+var waysToWatches = map[string]string{
+	"gateway/internal/access *":      "it applies the policy",
+	"gateway/internal/metrics *":     "it counts, for operators",
+	"gateway/internal/gatewaytest *": "it is for tests",
+	"gateway New":                    "hands it to the parts above",
+	"gateway access":                 "hands it to the parts above",
+	"gateway authenticate":           "hands it to Revoked",
+	"gateway check":                  "only whether there is one",
+	"gateway Reload":                 "hands it to the next settings",
+	"gateway Config":                 "is given it",
+	"gateway Gateway":                "keeps it",
+	"gateway revocations":            "keeps it for Revoked",
+	"gateway followRevocations":      "follows what is revoked, for nobody",
+	"gateway Revoked":                "reads what is revoked, for nobody",
+	"gateway readiness":              "names watches for operators only",
+	"gateway upstreamsOf":            "lists watches for operators only",
+}
+
+// TestOneWayToWatches: what a request may see is decided in one place, so that no handler
+// forgets it. Only gateway/internal/access finds watches for requests.
+func TestOneWayToWatches(t *testing.T) {
+	used := map[string]bool{}
+	for _, f := range code(t) {
+		dir := path.Dir(f.path)
+		if dir != "gateway" && !strings.HasPrefix(dir, "gateway/") {
+			continue
+		}
+		for _, decl := range f.syntax.Decls {
+			for _, n := range reachesWatches(f.syntax, decl) {
+				whole, one := dir+" *", dir+" "+nameOf(decl)
+				used[whole], used[one] = true, true
+				if waysToWatches[whole] == "" && waysToWatches[one] == "" {
+					t.Errorf("%s: in %s: a request gets watches from access.Lookup only, which knows what it may see", f.at(n), one)
+				}
+			}
+		}
+	}
+	for way := range waysToWatches {
+		if !used[way] {
+			t.Errorf("%s reaches no watches any more: remove it from the list", way)
+		}
+	}
+}
+
+// reachesWatches returns where a declaration uses what leads to watches past a policy: a
+// registry, a list of watches, a template, the watch that a view is of, or the lookup for
+// operators.
+func reachesWatches(f *ast.File, decl ast.Decl) (found []ast.Node) {
+	registry := importName(f, module+"/stream/watch")
+	ast.Inspect(decl, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			ofPackage := registry != "" && isIdent(n.X, registry)
+			field := n.Sel.Name == "registry" || n.Sel.Name == "Registry" && !isIdent(n.X, "prometheus")
+			if field || ofPackage && n.Sel.Name == "NewRegistry" {
+				found = append(found, n)
+			}
+		case *ast.CallExpr:
+			s, ok := n.Fun.(*ast.SelectorExpr)
+			if !ok {
+				break
+			}
+			lists := len(n.Args) == 0 && slices.Contains([]string{"Of", "Watches", "Templates"}, s.Sel.Name)
+			if lists || s.Sel.Name == "Known" && len(n.Args) == 1 {
+				found = append(found, n)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// nameOf returns the name of a function, a method or a type; "" for any other declaration.
+func nameOf(decl ast.Decl) string {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		return d.Name.Name
+	case *ast.GenDecl:
+		if one, ok := d.Specs[0].(*ast.TypeSpec); ok && len(d.Specs) == 1 {
+			return one.Name.Name
+		}
+	}
+	return ""
 }
 
 // importName returns the name by which a file refers to an imported package; "" if it
@@ -694,6 +812,19 @@ func TestTheseTestsCanFail(t *testing.T) {
 		}
 		if got := writesLogs(f) != nil; got != want {
 			t.Errorf("%s\nwrites a log: %t, want %t", source, got, want)
+		}
+	}
+	for source, want := range map[string]bool{
+		"g.registry.Watches()": true, "w, _ := s.Registry.Watch(name)": true, "all := g.registry": true, "w.Of()": true, "w.Template().Watches()": true,
+		"r := watch.NewRegistry()": true, "f := func(r *watch.Registry) {}": true, "type t struct { r *watch.Registry }": true, "l.Known(name)": true,
+		"l.Find(ctx, name)": false, "p.Open(r)": false, "problem.Of(err)": false, "prometheus.Registry()": false,
+	} {
+		f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nimport \""+module+"/stream/watch\"\nfunc f() { "+source+" }", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(reachesWatches(f, f.Decls[1])) > 0; got != want || nameOf(f.Decls[1]) != "f" {
+			t.Errorf("%s reaches watches: %t, want %t", source, got, want)
 		}
 	}
 	page := "# Page\n\n## Packages\n\n| package | its one job |\n|---|---|\n| `a/b`, `…/c` | see `a/x` |\n| `d` | … |\n\n## Next\n\n| `e` | |\n"

@@ -24,6 +24,9 @@ type Event struct {
 	Resumed bool `json:"resumed"`
 	// Horizon is set for a bookmark that reports an outage; empty: it does not.
 	Horizon string `json:"horizon"`
+	// Conflated is set for a bookmark before changes that may lack values: those up to
+	// this revision. Empty: they do not.
+	Conflated string `json:"conflated"`
 	// RetryMS is set for goodbye.
 	RetryMS int64 `json:"retry_ms"`
 	// HeartbeatMS and Watches are set for hello.

@@ -3,8 +3,10 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -20,13 +22,23 @@ type FollowOptions struct {
 	// Event is called for each event, hello and goodbye included. An error ends
 	// Follow, which returns it.
 	Event func(Event) error
+	// Refused is called when the server refuses one of several watches for good, which then
+	// is not followed any more: it does not exist, or not any more, or the access to it was
+	// revoked, or the View cannot be meant of it. The others go on. An error ends Follow, which returns it. nil: such a
+	// refusal ends Follow.
+	Refused func(watch string, reason *Problem) error
 	// Lost is called when a connection has ended or could not be made, with the
 	// reason and the time until the next attempt. nil: it is not reported.
 	Lost func(reason error, wait time.Duration)
 }
 
-// ErrRemoved means that a watch no longer exists.
-var ErrRemoved = errors.New("the watch was removed")
+var (
+	// ErrRemoved means that a watch no longer exists.
+	ErrRemoved = errors.New("the watch was removed")
+	// ErrRevoked means that the server does not allow any more what it allowed before: the
+	// token was revoked, or the access to a watch.
+	ErrRevoked = errors.New("the access was revoked")
+)
 
 // goodbyeError is the end of a connection that the server announced.
 type goodbyeError struct{ reason string }
@@ -36,14 +48,19 @@ func (e goodbyeError) Error() string { return "the server ended the stream: " + 
 // Follow follows watches of the server over as many connections as it takes,
 // each resuming where the previous one ended. It calls the functions of o from
 // one goroutine, and returns nil after UntilEndOfSnapshot, else the error of
-// o.Event, why ctx ended, or why another attempt would be useless: a *Problem
-// that is final, or ErrRemoved.
+// o.Event or o.Refused, why ctx ended, or why another attempt would be useless: a *Problem
+// that is final, and does not leave any watch to be followed, ErrRemoved, or ErrRevoked.
+// A refusal of a token is final unless ServerOptions.Token has another one by then. When a
+// token ends, the server ends the stream, and the next connection has the token of then.
 func (s *Server) Follow(ctx context.Context, o FollowOptions) error {
-	f := &follower{server: s, options: o, backoff: backoff{base: defaultRetry}}
+	f := &follower{server: s, options: o, watches: slices.Clone(o.Watches), backoff: backoff{base: defaultRetry}}
 	for {
 		wait, err := f.attempt(ctx)
-		if wait == stop {
+		switch wait {
+		case stop:
 			return err
+		case atOnce:
+			continue
 		}
 		if o.Lost != nil {
 			o.Lost(err, wait)
@@ -54,25 +71,40 @@ func (s *Server) Follow(ctx context.Context, o FollowOptions) error {
 	}
 }
 
-// stop is the wait that means no further attempt.
-const stop time.Duration = -1
+const (
+	// stop is the wait that means no further attempt.
+	stop time.Duration = -1
+	// atOnce is the wait before a request for fewer watches. Nothing was lost.
+	atOnce time.Duration = -2
+)
 
 // follower is the state that outlives a connection. Owned by Follow.
 type follower struct {
 	server  *Server
 	options FollowOptions
+	watches []string // those that were not refused
 	backoff backoff
 	id      string // the newest
+	revoked bool   // the last goodbye was that access was revoked, to one watch or all
 	broken  error  // from options.Event
 }
 
 // attempt makes one connection and returns why it ended, and how long to wait
-// before the next one, or stop.
+// before the next one, or stop or atOnce.
 func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
-	connection := &Stream{
-		URL: f.url(), Client: &http.Client{Transport: f.server.transport}, LastEventID: f.id, Handle: f.event,
+	token, header, err := f.server.credential(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return stop, context.Cause(ctx)
+	case err != nil:
+		return f.backoff.next(), err
+	}
+	connection := &Stream{URL: f.url(), Client: f.server.client(), LastEventID: f.id, Handle: f.event}
+	if header != "" {
+		connection.Header = map[string]string{"Authorization": header}
 	}
 	end := connection.Run(ctx)
+	end.Err = withoutToken(end.Err, token)
 	if end.Retry > 0 {
 		f.backoff.base = end.Retry
 	}
@@ -87,13 +119,45 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 		return f.afterGoodbye(end.Goodbye)
 	case ctx.Err() != nil:
 		return stop, context.Cause(ctx)
+	case errors.Is(end.Err, ErrUnauthenticated) || errors.Is(end.Err, ErrForbidden):
+		return f.unaccepted(ctx, token, end.Err)
 	case errors.As(end.Err, &p) && p.Final():
-		return stop, p
+		return f.without(p)
 	case p != nil:
 		return max(p.RetryAfter, f.backoff.next()), p
 	}
 	return f.backoff.next(), end.Err
 }
+
+// unaccepted goes on if there is another token by now than the one that was refused.
+func (f *follower) unaccepted(ctx context.Context, token string, reason error) (time.Duration, error) {
+	another, _, err := f.server.credential(ctx)
+	switch {
+	case err == nil && another != token:
+	case f.revoked:
+		return stop, fmt.Errorf("%w: %w", ErrRevoked, reason)
+	default:
+		return stop, reason
+	}
+	return f.backoff.next(), reason
+}
+
+// without goes on without the watch that a final refusal is about, if it is about one.
+func (f *follower) without(p *Problem) (time.Duration, error) {
+	at := slices.Index(f.watches, p.Watch)
+	aboutOne := p.Status == http.StatusBadRequest || p.Status == http.StatusNotFound || p.Status == http.StatusRequestURITooLong
+	if at < 0 || !aboutOne || !f.othersGoOn() {
+		return stop, p
+	}
+	f.watches = slices.Delete(f.watches, at, at+1)
+	if err := f.options.Refused(p.Watch, p); err != nil {
+		return stop, err
+	}
+	return atOnce, nil
+}
+
+// othersGoOn reports whether the end of one watch leaves others to be followed.
+func (f *follower) othersGoOn() bool { return f.options.Refused != nil && len(f.watches) > 1 }
 
 // event passes an event on, and then stores its id.
 func (f *follower) event(e Event) error {
@@ -110,14 +174,15 @@ func (f *follower) event(e Event) error {
 // afterGoodbye interprets the last event of a stream. The server has
 // already jittered the time.
 func (f *follower) afterGoodbye(e *Event) (time.Duration, error) {
-	switch e.Reason {
-	case "complete":
+	switch {
+	case e.Reason == "complete":
 		return stop, nil
-	case "watch_removed":
+	case e.Reason == "watch_removed" && !f.othersGoOn(): // else the next refusal says which
 		return stop, ErrRemoved
-	case "revoked":
-		return stop, goodbyeError{e.Reason}
+	case e.Reason == "revoked" && !f.othersGoOn(): // likewise
+		return stop, ErrRevoked
 	}
+	f.revoked = e.Reason == "revoked"
 	if e.RetryMS <= 0 {
 		return f.backoff.next(), goodbyeError{e.Reason}
 	}
@@ -125,8 +190,8 @@ func (f *follower) afterGoodbye(e *Event) (time.Duration, error) {
 }
 
 func (f *follower) url() string {
-	query := url.Values{"watch": f.options.Watches}
-	for _, name := range f.options.Watches {
+	query := url.Values{"watch": f.watches}
+	for _, name := range f.watches {
 		f.options.View.AddTo(query, name)
 	}
 	if f.options.UntilEndOfSnapshot {

@@ -112,7 +112,7 @@ func TestFollowEndsWhenRetryingIsUseless(t *testing.T) {
 		"forbidden":     {refuses(403), "403 Forbidden: so it is"},
 		"wrong filter":  {refuses(400), "400 Bad Request: so it is"},
 		"removed":       {replies(hello + goodbye("watch_removed", 0)), ErrRemoved.Error()},
-		"revoked":       {replies(hello + goodbye("revoked", 0)), "the server ended the stream: revoked"},
+		"revoked":       {replies(hello + goodbye("revoked", 0)), ErrRevoked.Error()},
 		"no gateway": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello") },
 			`406 Not a stream of events: the answer is "text/html; charset=utf-8": is this a gateway?`},
 	} {
@@ -121,6 +121,104 @@ func TestFollowEndsWhenRetryingIsUseless(t *testing.T) {
 				_, err := follow(t, &script{turns: []turn{c.turn}}, t.Context(), FollowOptions{})
 				if err == nil || err.Error() != c.want {
 					t.Errorf("got  %v\nwant %s", err, c.want)
+				}
+			})
+		})
+	}
+}
+
+// One of several watches is refused by name, at first or after it was removed. The caller
+// gets the reason, and the others go on at once, from their newest position.
+func TestFollowGoesOnWithoutARefusedWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{
+			refusesWatch("u", 400),
+			replies(hello + upsert("a", 1, true) + goodbye("watch_removed", 1000)),
+			refusesWatch("v", 404),
+			replies(hello + upsert("b", 2, true) + goodbye("watch_removed", 1000)),
+		}}
+		var refused []string
+		began := time.Now()
+		rec, err := follow(t, s, t.Context(), FollowOptions{Watches: []string{"u", "v"}, View: View{Prefix: "a"}, Refused: func(watch string, reason *Problem) error {
+			refused = append(refused, watch+": "+reason.Error())
+			return nil
+		}})
+		if want := []string{"u: 400 Bad Request: so it is", "v: 404 Not Found: so it is"}; !slices.Equal(refused, want) {
+			t.Errorf("refused: %q, want %q", refused, want)
+		}
+		if !errors.Is(err, ErrRemoved) { // of the last one
+			t.Errorf("got %v", err)
+		}
+		if len(rec.lost) != 1 || time.Since(began) != time.Second {
+			t.Errorf("lost %q within %v", rec.lost, time.Since(began))
+		}
+		if want := "hello\nupsert a w@e-1\ngoodbye\nhello\nupsert b w@e-2\ngoodbye"; rec.String() != want {
+			t.Errorf("got\n%s\nwant\n%s", rec, want)
+		}
+		var queries []string
+		for _, r := range s.requests {
+			queries = append(queries, r.URL.RawQuery+" "+r.Header.Get("Last-Event-ID"))
+		}
+		if want := []string{
+			"prefix.u=a&prefix.v=a&prefix.w=a&watch=u&watch=v&watch=w ", "prefix.v=a&prefix.w=a&watch=v&watch=w ",
+			"prefix.v=a&prefix.w=a&watch=v&watch=w w@e-1", "prefix.w=a&watch=w w@e-1",
+		}; !slices.Equal(queries, want) {
+			t.Errorf("got %q, want %q", queries, want)
+		}
+	})
+}
+
+// Access to one of several watches is revoked: the caller gets the refusal of that watch, and
+// the other goes on. If the token was revoked, everything ends, and the error says so.
+func TestFollowGoesOnWithoutARevokedWatch(t *testing.T) {
+	for status, want := range map[int]string{404: "v: 404 Not Found: so it is", 401: ""} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{turns: []turn{
+				replies(hello + upsert("a", 1, true) + goodbye("revoked", 1000)),
+				refusesWatch("v", status),
+				replies(hello + upsert("b", 2, true) + goodbye("revoked", 1000)),
+			}}
+			refused := ""
+			rec, err := follow(t, s, t.Context(), FollowOptions{Watches: []string{"v"}, Refused: func(watch string, reason *Problem) error {
+				refused += watch + ": " + reason.Error()
+				return nil
+			}})
+			if refused != want || !errors.Is(err, ErrRevoked) || errors.Is(err, ErrUnauthenticated) != (status == 401) {
+				t.Errorf("%d: refused %q, want %q; got %v", status, refused, want, err)
+			}
+			if goesOn := strings.Contains(rec.String(), "upsert b"); goesOn != (status == 404) {
+				t.Errorf("%d: got %s", status, rec)
+			}
+		})
+	}
+}
+
+// A refusal ends everything if it is not about one of several watches, or if nobody asks
+// for the others to go on.
+func TestFollowEndsIfNoWatchIsLeft(t *testing.T) {
+	enough := errors.New("enough")
+	goOn := func(string, *Problem) error { return nil }
+	for name, c := range map[string]struct {
+		turn    turn
+		more    []string
+		refused func(string, *Problem) error
+		want    string
+	}{
+		"the only one":             {refusesWatch("w", 404), nil, goOn, "404 Not Found: so it is"},
+		"of no name":               {refuses(404), []string{"v"}, goOn, "404 Not Found: so it is"},
+		"of another name":          {refusesWatch("x", 404), []string{"v"}, goOn, "404 Not Found: so it is"},
+		"about the whole request":  {refusesWatch("w", 401), []string{"v"}, goOn, "401 Unauthorized: so it is"},
+		"without a callback":       {refusesWatch("w", 404), []string{"v"}, nil, "404 Not Found: so it is"},
+		"the callback has enough":  {refusesWatch("w", 404), []string{"v"}, func(string, *Problem) error { return enough }, "enough"},
+		"revoked, and no callback": {replies(hello + goodbye("revoked", 0)), []string{"v"}, nil, ErrRevoked.Error()},
+		"removed, and no callback": {replies(hello + goodbye("watch_removed", 0)), []string{"v"}, nil, ErrRemoved.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{turns: []turn{c.turn}}
+				_, err := follow(t, s, t.Context(), FollowOptions{Watches: c.more, Refused: c.refused})
+				if err == nil || err.Error() != c.want || len(s.requests) != 1 {
+					t.Errorf("got %v after %d requests, want %s", err, len(s.requests), c.want)
 				}
 			})
 		})

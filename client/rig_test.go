@@ -57,7 +57,7 @@ func serve(t *testing.T, handler http.HandlerFunc) (*Server, func()) {
 	server := &http.Server{Handler: handler}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(m) }()
-	s, err := NewServer("http://gateway.test/")
+	s, err := NewServer("http://gateway.test/", ServerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,14 +125,17 @@ func stalls(text string) turn {
 }
 
 // refuses answers with a problem.
-func refuses(status int, header ...string) turn {
+func refuses(status int, header ...string) turn { return refusesWatch("", status, header...) }
+
+// refusesWatch answers with a problem of one watch.
+func refusesWatch(watch string, status int, header ...string) turn {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
 		}
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(status)
-		fmt.Fprintf(w, `{"type":"about:blank","title":%q,"status":%d,"detail":"so it is"}`, http.StatusText(status), status)
+		fmt.Fprintf(w, `{"type":"about:blank","title":%q,"status":%d,"detail":"so it is","watch":%q}`, http.StatusText(status), status, watch)
 	}
 }
 

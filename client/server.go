@@ -18,12 +18,21 @@ const readBuffer = 64 << 10
 // Static after NewServer; all methods may be called from any goroutine.
 type Server struct {
 	base      *url.URL
+	options   ServerOptions
 	transport *http.Transport
+}
+
+// ServerOptions specify how requests are made.
+type ServerOptions struct {
+	// Token returns what is sent as Authorization: Bearer. It is called for each request,
+	// from any goroutine, so the caller keeps a token for as long as it is valid. "": none
+	// is sent. nil: there is never one.
+	Token func(ctx context.Context) (string, error)
 }
 
 // NewServer returns the gateway at a URL such as http://127.0.0.1:8080, which
 // may have a path. No connection is made yet.
-func NewServer(address string) (*Server, error) {
+func NewServer(address string, o ServerOptions) (*Server, error) {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("server %q: want a URL such as http://127.0.0.1:8080", address)
@@ -31,7 +40,7 @@ func NewServer(address string) (*Server, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = AnswerWithin
 	transport.ReadBufferSize = readBuffer
-	return &Server{base: u, transport: transport}, nil
+	return &Server{base: u, options: o, transport: transport}, nil
 }
 
 // Close closes the idle connections.
@@ -57,13 +66,20 @@ func (s *Server) get(ctx context.Context, into any, address string) error {
 	if err != nil {
 		return err
 	}
-	response, err := (&http.Client{Transport: s.transport}).Do(request)
+	token, header, err := s.credential(ctx)
+	if err != nil {
+		return err
+	}
+	if header != "" {
+		request.Header.Set("Authorization", header)
+	}
+	response, err := s.client().Do(request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return ReadProblem(response)
+		return withoutToken(ReadProblem(response), token)
 	}
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
 		return fmt.Errorf("the answer of %s is not what a gateway answers: %w", s.base.Redacted(), err)

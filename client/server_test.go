@@ -10,14 +10,14 @@ import (
 
 func TestNewServerRefusesInvalidURLs(t *testing.T) {
 	for _, bad := range []string{"", "127.0.0.1:8080", "ftp://x", "http://", "http://a b", "localhost"} {
-		if _, err := NewServer(bad); err == nil {
+		if _, err := NewServer(bad, ServerOptions{}); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
 	}
 }
 
 func TestServerEscapesKeysAndKeepsItsPath(t *testing.T) {
-	s, err := NewServer("https://example.com/gw%2Fx/")
+	s, err := NewServer("https://example.com/gw%2Fx/", ServerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/access/seal"
 )
 
 // namedFiles returns a reader of the files that configurations in the
@@ -22,6 +24,10 @@ func namedFiles(t *testing.T) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		base := filepath.Base(name)
 		switch ext := filepath.Ext(base); {
+		case base == "new.key", base == "old.key":
+			return []byte(seal.NewKey()), nil
+		case base == "tokens":
+			return []byte("# none yet\n"), nil
 		case ext == ".key", ext == ".pem" && strings.Contains(base, "key"):
 			return key, nil
 		case ext == ".pem", ext == ".crt":

@@ -130,22 +130,30 @@ type reply struct {
 // send sends a request; headers are "Name: value".
 func (r *apiRig) send(method, path, body string, headers ...string) reply {
 	r.t.Helper()
-	req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	return sendBy(r.t, http.DefaultClient, method, r.url+path, body, headers)
+}
+
+// sendBy sends a request, and reads the answer.
+func sendBy(t *testing.T, c *http.Client, method, url, body string, headers []string) reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Add(name, value)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := c.Do(req)
 	if err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return reply{res, string(text)}
 }
@@ -158,7 +166,7 @@ func (r *apiRig) get(path string, headers ...string) reply {
 // bodyFor returns the body for a request of the method. Methods that refuse a body
 // get none, since that refusal would hide any other.
 func bodyFor(method, body string) string {
-	if method == http.MethodGet || method == http.MethodDelete {
+	if method == http.MethodGet || method == http.MethodHead || method == http.MethodDelete {
 		return ""
 	}
 	return body
@@ -253,7 +261,7 @@ func (n *notebook) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink)
 		n.mu.Unlock()
 		seen += len(changes)
 		for _, c := range changes {
-			if err := pass(sink, c); err != nil {
+			if err := passOn(sink, c); err != nil {
 				return err
 			}
 		}
@@ -265,7 +273,7 @@ func (n *notebook) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink)
 	}
 }
 
-func pass(sink stream.Sink, c log.Change) error {
+func passOn(sink stream.Sink, c log.Change) error {
 	err := error(nil)
 	if c.Deleted {
 		err = sink.Delete(c.Key, c.Revision)

@@ -47,7 +47,7 @@ func (r *rig) clientHere() admission.Client {
 // answersTaken returns how much of the answer budget is taken.
 func (r *rig) answersTaken() int64 {
 	synctest.Wait()
-	taken, _ := r.gateway.unary.Answers.Bytes.Now()
+	taken, _ := r.gateway.now.Load().unary.Answers.Bytes.Now()
 	return taken
 }
 
@@ -219,7 +219,7 @@ func TestAnswerBudgetIsReleased(t *testing.T) {
 			"/v1/watches/a/changes", "/v1/watches/a/changes?wait=0s",
 		} {
 			r.get(path).Text()
-			if taken, waiting := r.gateway.unary.Answers.Bytes.Now(); taken != 0 || waiting != 0 {
+			if taken, waiting := r.gateway.now.Load().unary.Answers.Bytes.Now(); taken != 0 || waiting != 0 {
 				t.Errorf("%s: %d bytes of the budget are still taken, %d requests wait", path, taken, waiting)
 			}
 		}
@@ -233,7 +233,7 @@ func TestAttackFilters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		r.Prime("a", 1000, pages(64<<10)...)
-		busy, err := r.gateway.unary.Answers.Scans.Take(t.Context(), r.clientHere(), 1)
+		busy, err := r.gateway.now.Load().unary.Answers.Scans.Take(t.Context(), r.clientHere(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestAttackFilters(t *testing.T) {
 			c.open("GET", fmt.Sprintf("/v1/watches/a/resources/k00000?filter=revision!=%d", i), true)
 		}
 		synctest.Wait()
-		if _, waiting := r.gateway.unary.Answers.Scans.Now(); waiting == 0 {
+		if _, waiting := r.gateway.now.Load().unary.Answers.Scans.Now(); waiting == 0 {
 			t.Error("a second filter is evaluated")
 		}
 		for id := uint32(1); id < c.next; id += 2 {
@@ -251,7 +251,7 @@ func TestAttackFilters(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if _, waiting := r.gateway.unary.Answers.Scans.Now(); waiting != 0 {
+		if _, waiting := r.gateway.now.Load().unary.Answers.Scans.Now(); waiting != 0 {
 			t.Errorf("%d requests that were cancelled still wait", waiting)
 		}
 		late := c.open("GET", "/v1/watches/a/resources/k00000?filter=true", true)

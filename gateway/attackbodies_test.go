@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream/store"
@@ -49,7 +50,7 @@ func TestAttackTooLargeBodies(t *testing.T) {
 		r.addStore("drafts", store.Config{MaxValueBytes: 1 << 20})
 		before := heap()
 		for i := range 128 {
-			res, body, took := r.dial(announcedPut(fmt.Sprint(i), unary.MaxValue)).answer(t)
+			res, body, took := r.dial(announcedPut(fmt.Sprint(i), access.MaxValue)).answer(t)
 			if res.StatusCode != http.StatusRequestEntityTooLarge || !res.Close || took != 0 || !strings.Contains(body, "the limit is 1048576") {
 				t.Fatalf("16 MiB, announced for a store of 1 MiB: %s after %s: %s", res.Status, took, body)
 			}
@@ -74,7 +75,7 @@ func TestAttackTrickledBodies(t *testing.T) {
 		for i := range 128 {
 			c := r.dial(announcedPut(fmt.Sprint(i), size))
 			synctest.Wait()
-			if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken == int64(len(held)+1)*size {
+			if taken, _ := r.gateway.now.Load().unary.Bodies.Bytes.Now(); taken == int64(len(held)+1)*size {
 				held = append(held, c)
 				trickled.Go(func() { trickle(c) })
 				continue
@@ -96,7 +97,7 @@ func TestAttackTrickledBodies(t *testing.T) {
 		}
 		trickled.Wait()
 		synctest.Wait()
-		if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken != 0 {
+		if taken, _ := r.gateway.now.Load().unary.Bodies.Bytes.Now(); taken != 0 {
 			t.Errorf("%d bytes of the budget are still taken", taken)
 		}
 		if grown := heap() - before; grown > 64<<20 {
@@ -125,7 +126,7 @@ func TestBodyBudgetIsReleased(t *testing.T) {
 		r.send("PUT", path, body)
 		// The end of a long answer may arrive before its handler returns.
 		for deadline := time.Now().Add(10 * time.Second); ; <-time.After(time.Millisecond) {
-			taken, _ := r.gateway.unary.Bodies.Bytes.Now()
+			taken, _ := r.gateway.now.Load().unary.Bodies.Bytes.Now()
 			if taken == 0 {
 				break
 			}

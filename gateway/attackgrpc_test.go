@@ -31,7 +31,7 @@ func newCallRig(t *testing.T, c Config, watches ...string) *callRig {
 	r := &callRig{rig: newRig(t, c, watches...), rpc: gatewaytest.NewNetwork()}
 	server := rpc.New(r.gateway.calls, nil)
 	served := make(chan error, 1)
-	go func() { served <- rpc.Serve(server, netconn.Listen(r.rpc, r.gateway.cfg.WriteTimeout)) }()
+	go func() { served <- rpc.Serve(server, netconn.Listen(r.rpc, r.gateway.now.Load().cfg.WriteTimeout)) }()
 	t.Cleanup(func() {
 		server.Stop()
 		if err := <-served; err != nil {
@@ -99,7 +99,7 @@ func TestAttackAnnouncedMessages(t *testing.T) {
 				t.Fatalf("16 MiB announced, in any call: status %q %s", got, c.field(id, "grpc-message"))
 			}
 		}
-		if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken != 1<<20 {
+		if taken, _ := r.gateway.now.Load().unary.Bodies.Bytes.Now(); taken != 1<<20 {
 			t.Errorf("messages that are announced have %d KiB of the body budget, want the share of one client", taken>>10)
 		}
 		if grown := heap() - before; grown > 16<<20 {
@@ -119,7 +119,7 @@ func TestAttackAnnouncedMessages(t *testing.T) {
 		if late != 1 || busy != len(held)-1 {
 			t.Errorf("of %d messages that did not arrive %d ended as late and %d found no room", len(held), late, busy)
 		}
-		if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken != 0 {
+		if taken, _ := r.gateway.now.Load().unary.Bodies.Bytes.Now(); taken != 0 {
 			t.Errorf("%d bytes of the body budget are still taken", taken)
 		}
 	})
@@ -285,7 +285,7 @@ func TestMessages(t *testing.T) {
 				t.Errorf("%s: status %q %q", what, got, c.field(call.id, "grpc-message"))
 			}
 		}
-		if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken != 0 {
+		if taken, _ := r.gateway.now.Load().unary.Bodies.Bytes.Now(); taken != 0 {
 			t.Errorf("%d bytes of the body budget are still taken", taken)
 		}
 	})

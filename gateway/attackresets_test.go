@@ -16,7 +16,7 @@ func TestAttackResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{AnswerBudget: 4 << 20}, "a")
 		r.Prime("a", 1000, pages(1<<20)...)
-		busy, err := r.gateway.unary.Answers.Bytes.Take(t.Context(), r.clientHere(), 1<<20)
+		busy, err := r.gateway.now.Load().unary.Answers.Bytes.Take(t.Context(), r.clientHere(), 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func TestAttackResets(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			if taken, waiting := r.gateway.unary.Answers.Bytes.Now(); taken != 1<<20 || waiting != 0 {
+			if taken, waiting := r.gateway.now.Load().unary.Answers.Bytes.Now(); taken != 1<<20 || waiting != 0 {
 				t.Fatalf("after the resets %d bytes are taken, and %d requests wait", taken, waiting)
 			}
 		}

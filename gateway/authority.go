@@ -8,7 +8,7 @@ import (
 
 // checkHost refuses requests for a foreign host. Probes pass: they reveal little, and
 // name whatever host their load balancer is configured with.
-func (g *Gateway) checkHost(next http.Handler) http.Handler {
+func (g *settings) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.hosts.Allow(r.Host) && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
 			problem.Write(w, problem.Misdirected(r.Host))

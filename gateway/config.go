@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -11,10 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -29,6 +34,8 @@ type Config struct {
 	// Views opens the views that clients ask for. Default: views with the default limits,
 	// which end with Serve.
 	Views Views
+	// Access decides who may do what. Default: everybody may do everything.
+	Access *Access
 	// Logger receives messages for an operator. Default: slog.Default().
 	Logger *slog.Logger
 
@@ -80,6 +87,9 @@ type Config struct {
 	// Compression selects how streams are sent to clients that ask for it in
 	// Accept-Encoding. Default: CompressionGzip.
 	Compression Compression
+	// Uncompressed are the names of watches, and of templates for all of their watches, whose
+	// streams are not compressed. A stream of several watches is not if one of them is here.
+	Uncompressed []string
 	// CompressionCache is how many bytes of compressed events are kept, so that
 	// events for several clients are compressed once. Default: 32 MiB.
 	CompressionCache int64
@@ -145,12 +155,63 @@ type Config struct {
 	Version string
 }
 
+// Access decides who may do what.
+//
+// Static after construction.
+type Access struct {
+	// Credentials says which credentials are accepted. The gateway sets Client,
+	// ClientOfCall, Revocations and Log.
+	Credentials credential.Config
+	// Revoked is the name of a watch whose resources are what has been revoked; see
+	// principal.Principal.RevocationKeys. Empty: nothing can be.
+	Revoked string
+	// Policy says what principals may see and change. A watch without rules is for nobody.
+	// Required.
+	Policy *policy.Policy
+	// OperationsRole is the role of the policy whose principals are served as operators by
+	// the public handler; empty: it serves nobody as an operator.
+	OperationsRole string
+	// Audit is written a line of JSON for each decision, by one goroutine at a time; see
+	// audit.Entry. Nobody waits for it: what it does not take in time is counted, and lost. If
+	// it is an io.Closer, it is closed once it is replaced by another one, or Serve ends. Nil:
+	// nothing is written.
+	Audit io.Writer
+	// Limits are what one principal may have at a time.
+	Limits PrincipalLimits
+}
+
+// PrincipalLimits are what one principal may have, wherever it comes from: a mechanism, an
+// issuer and a name. The zero value of each field is its default.
+type PrincipalLimits struct {
+	// Streams is the most open streams, long polls and calls of WatchList. Without a
+	// credential, only those of an address count: see MaxSubscribersPerClient. Default:
+	// 10,000.
+	Streams int
+	// RequestsPerSecond is the most requests and calls, on average over 10 s. Requests without
+	// a credential count for their address, an IPv6 network of /64. Default: 1,000.
+	RequestsPerSecond int
+}
+
+// quotas returns the limits of principals, with their defaults.
+func (c Config) quotas() quota.Limits {
+	if c.Access == nil {
+		return quota.Limits{}
+	}
+	l := c.Access.Limits
+	return quota.Limits{Streams: cmp.Or(l.Streams, 10_000), RequestsPerSecond: cmp.Or(l.RequestsPerSecond, 1000)}
+}
+
 // Views opens views for clients.
 type Views interface {
 	// Open returns the view of a watch that a definition selects. The view has the name
 	// of the watch, and lives as long as somebody follows it. The error is a views.Refusal
 	// if a limit is reached.
 	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
+	// Shared returns the definition that all who ask for a view share, given the view and
+	// what Open was given.
+	Shared(of *watch.Watch, d *view.Definition) *view.Definition
+	// Differences are what leads streams from one view of a watch to another.
+	Differences() *log.Differences
 	// Stats returns figures for the metrics.
 	Stats() views.Stats
 	// Largest returns the n views of a watch that hold the most; of all watches if it has
@@ -201,6 +262,12 @@ func (c Config) sockets(of *netconn.Connections) poll.Sockets {
 func (c Config) check() error {
 	if c.Registry == nil {
 		return fmt.Errorf("gateway.Config: Registry is missing")
+	}
+	if c.Access != nil && c.Access.Policy == nil {
+		return fmt.Errorf("gateway.Config: Access.Policy is missing: want a policy, which may be empty")
+	}
+	if c.Access != nil && (c.Access.Limits.Streams < 0 || c.Access.Limits.RequestsPerSecond < 0) {
+		return fmt.Errorf("gateway.Config: Access.Limits is %+v: want positive numbers, or 0 for the defaults", c.Access.Limits)
 	}
 	for _, f := range []struct {
 		name string

@@ -8,8 +8,10 @@ import (
 
 const (
 	corsMethods = "GET, HEAD, PUT, DELETE"
-	corsHeaders = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID"
-	corsExposed = "ETag, Retry-After"
+	// corsAccessMethods are those where there are sessions and tickets.
+	corsAccessMethods = "GET, HEAD, POST, PUT, DELETE"
+	corsHeaders       = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID"
+	corsExposed       = "ETag, Retry-After"
 	// corsMaxAge is how long a browser may remember a preflight, in seconds.
 	corsMaxAge = "600"
 )
@@ -17,9 +19,13 @@ const (
 // cors lets pages of the configured origins read the answers, and answers their
 // browsers' preflights (Fetch standard, section 3.3). Origins match exactly; for all
 // others the browser withholds the answer from the page.
-func (g *Gateway) cors(next http.Handler) http.Handler {
+func (g *settings) cors(next http.Handler) http.Handler {
 	if len(g.cfg.AllowedOrigins) == 0 {
 		return next
+	}
+	methods := corsMethods
+	if g.cfg.Access != nil {
+		methods = corsAccessMethods
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -36,7 +42,7 @@ func (g *Gateway) cors(next http.Handler) http.Handler {
 			return
 		}
 		if allowed {
-			h.Set("Access-Control-Allow-Methods", corsMethods)
+			h.Set("Access-Control-Allow-Methods", methods)
 			h.Set("Access-Control-Allow-Headers", corsHeaders)
 			h.Set("Access-Control-Max-Age", corsMaxAge)
 		}

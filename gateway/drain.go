@@ -28,8 +28,8 @@ func (g *Gateway) Drain() {
 // awaitDrain makes /readyz fail, and gives load balancers time to notice.
 func (g *Gateway) awaitDrain() {
 	g.leaving.Store(true)
-	if g.cfg.DrainDelay > 0 {
-		<-time.After(g.cfg.DrainDelay)
+	if delay := g.now.Load().cfg.DrainDelay; delay > 0 {
+		<-time.After(delay)
 	}
 }
 
@@ -38,7 +38,8 @@ func (g *Gateway) awaitDrain() {
 func (g *Gateway) dismiss() {
 	g.admission.Drain()
 	g.shards.Ring()
-	patience := time.NewTimer(max(g.cfg.Drain, 0) + g.cfg.WriteTimeout)
+	c := g.now.Load().cfg
+	patience := time.NewTimer(max(c.Drain, 0) + c.WriteTimeout)
 	defer patience.Stop()
 	select {
 	case <-g.admission.Idle:
@@ -67,7 +68,7 @@ func closeDoors(web *http.Server, calls *grpc.Server) <-chan struct{} {
 // closes the remaining connections. It follows closeDoors; until then operators are
 // served.
 func (g *Gateway) stop(calls *grpc.Server, callsDone <-chan struct{}, servers ...*http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), g.cfg.WriteTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), g.now.Load().cfg.WriteTimeout)
 	defer cancel()
 	abort := context.AfterFunc(ctx, calls.Stop)
 	for _, s := range servers {

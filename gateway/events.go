@@ -1,41 +1,43 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/direct"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // handleEvents streams the watches that the query names.
-func (g *Gateway) handleEvents(w http.ResponseWriter, r *http.Request) {
+func (g *settings) handleEvents(w http.ResponseWriter, r *http.Request) {
 	g.serveEvents(w, r, "")
 }
 
 // handleWatchEvents streams the watch that the path names.
-func (g *Gateway) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
+func (g *settings) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
 	g.serveEvents(w, r, problem.PathParameter(r, "watch"))
 }
 
 // serveEvents answers a stream request. A refusal is a problem, and everything that
 // can be refused is refused before the first byte.
-func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name string) {
+func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name string) {
 	req, p := conversation.ParseRequest(r.URL.RawQuery, r.Header, name)
 	if p != nil {
 		problem.WriteForPath(w, r, p)
 		return
 	}
-	req.Gzip = req.Gzip && g.pieces != nil
-	watches, p := g.chosen(req.Watches)
+	req.Gzip = req.Gzip && g.cfg.Compression == CompressionGzip
+	watches, p := g.chosen(r.Context(), req.Watches)
 	if p != nil {
 		if full := admission.RefusalOf(p); full != nil {
 			g.refuseStream(w, r, req, full)
@@ -44,8 +46,9 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		problem.Write(w, p)
 		return
 	}
+	req.Gzip = req.Gzip && !slices.ContainsFunc(watches, func(w access.Found) bool { return !w.Compressible() })
 	from := g.proxies.OfRequest(r)
-	definitions, p := req.Definitions(r.Context(), g.lookup, watches, admission.ClientOf(from.Addr()))
+	parts, p := req.Parts(r.Context(), watches, admission.ClientOf(from.Addr()))
 	if p != nil {
 		problem.Write(w, p)
 		return
@@ -63,30 +66,25 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		g.refuseStream(w, r, req, p)
 		return
 	}
-	as, refused := g.deps.Admit(admission.ClientOf(from.Addr()), watches...)
+	as, refused := g.deps.Admit(r.Context(), admission.ClientOf(from.Addr()), watches...)
 	if refused != nil {
 		g.refuseStream(w, r, req, refused)
 		return
 	}
-	g.stream(w, r, req, asked{watches, definitions}, as, from)
-}
-
-// asked is what a stream is asked to follow.
-type asked struct {
-	watches     []*watch.Watch
-	definitions []*view.Definition // of the parts; nil: the whole watch
+	g.stream(w, r, req, parts, as, from)
 }
 
 // stream answers an admitted request, and releases its admission exactly once,
 // however it ends.
-func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversation.Request, of asked, as admission.Ref, from netip.AddrPort) {
+func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversation.Request, parts []access.Part, as admission.Ref, from netip.AddrPort) {
 	carried := false
+	with := g.passes.EnterSwitching(access.IdentityOf(r.Context()), parts...)
 	defer func() {
 		if !carried {
-			g.admission.Leave(as)
+			g.deps.Leave(as, with)
 		}
 	}()
-	watches, err := g.deps.Open(&req, g.lookup, of.watches, of.definitions, admission.ClientOf(from.Addr()))
+	watches, err := g.deps.Open(&req, parts, admission.ClientOf(from.Addr()))
 	if err != nil {
 		g.notOpened(w, r, req, err)
 		return
@@ -96,7 +94,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversatio
 		return
 	}
 	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
-	c := conversation.New(g.deps, req, watches)
+	c := conversation.New(g.deps, req, with, watches)
 	defer func() {
 		if !carried {
 			c.Release()
@@ -113,7 +111,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversatio
 }
 
 // notOpened answers a stream whose views were not opened.
-func (g *Gateway) notOpened(w http.ResponseWriter, r *http.Request, req conversation.Request, err error) {
+func (g *settings) notOpened(w http.ResponseWriter, r *http.Request, req conversation.Request, err error) {
 	var refused *admission.Refusal
 	if errors.As(err, &refused) {
 		g.refuseStream(w, r, req, refused)
@@ -125,7 +123,7 @@ func (g *Gateway) notOpened(w http.ResponseWriter, r *http.Request, req conversa
 // refuseStream refuses a stream. A browser's EventSource never reconnects after a
 // status other than 200, so it gets a stream of one goodbye, with the reason in a
 // comment for a human reader. All other clients get a problem.
-func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req conversation.Request, why *admission.Refusal) {
+func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conversation.Request, why *admission.Refusal) {
 	if why.Reason == admission.RefusedDraining {
 		w.Header().Set("Connection", "close") // so that the client reconnects elsewhere
 	}
@@ -154,10 +152,10 @@ func canStream(w http.ResponseWriter) *problem.Problem {
 }
 
 // chosen returns the watches that a request names.
-func (g *Gateway) chosen(choices []conversation.Choice) ([]*watch.Watch, *problem.Problem) {
-	watches := make([]*watch.Watch, 0, len(choices))
+func (g *settings) chosen(ctx context.Context, choices []conversation.Choice) ([]access.Found, *problem.Problem) {
+	watches := make([]access.Found, 0, len(choices))
 	for _, choice := range choices {
-		w, p := g.lookup.Watch(choice.Name)
+		w, p := g.lookup.Find(ctx, choice.Name)
 		if p != nil {
 			return nil, p
 		}
@@ -168,7 +166,7 @@ func (g *Gateway) chosen(choices []conversation.Choice) ([]*watch.Watch, *proble
 
 // awaitPrimed makes a stream that ends with the snapshot wait until there is one: its
 // client wants the state now, or an error.
-func (g *Gateway) awaitPrimed(r *http.Request, req conversation.Request, watches []*watch.Watch) *problem.Problem {
+func (g *settings) awaitPrimed(r *http.Request, req conversation.Request, watches []*watch.Watch) *problem.Problem {
 	if !req.Until {
 		return nil
 	}

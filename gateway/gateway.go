@@ -5,10 +5,13 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
@@ -16,14 +19,14 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/direct"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
-	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	"github.com/watchtide/watchtide/gateway/internal/shard"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
-	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -35,28 +38,29 @@ import (
 // All methods may be called from any goroutine.
 type Gateway struct {
 	// Static after construction.
-	cfg       Config // with every default filled in
-	registry  *watch.Registry
-	lookup    problem.Lookup
-	log       *slog.Logger
-	metrics   *metrics.Metrics
-	admission *admission.Controller // safe for use by several goroutines
-	snapshots *snapshots.Budget
-	proxies   admission.Proxies
-	hosts     hosts.List
-	doors     *netconn.Connections // that Serve accepts
-	shards    *shard.Pump          // nil: the goroutine pump carries all streams
-	hijacked  *direct.Hijacked
-	ownViews  *views.Views   // nil: they are Config's
-	pieces    *deflate.Cache // nil: streams are not compressed
-
+	registry    *watch.Registry
+	log         *slog.Logger
+	metrics     *metrics.Metrics
+	admission   *admission.Controller // safe for use by several goroutines
+	snapshots   *snapshots.Budget
+	bodies      *budget.Bodies
+	answers     *budget.Answers
+	doors       *netconn.Connections // that Serve accepts
+	shards      *shard.Pump          // nil: the goroutine pump carries all streams
+	hijacked    *direct.Hijacked
+	ownViews    *views.Views // nil: they are Config's
+	pieces      *deflate.Cache
 	subscribers *subscribers.List
-	deps        *conversation.Deps
-	unary       *rest.API
-	calls       rpc.Deps
+	passes      *pass.Table
+	audit       *audit.Log
+	quotas      *quota.Table
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
+	now     atomic.Pointer[settings]
+	reload  atomic.Pointer[reload] // the last one; nil: there was none
+
+	reloading sync.Mutex // held by Reload
 }
 
 // ownHosts are names that need no configuration. Only tests add some.
@@ -74,59 +78,56 @@ func New(c Config) (*Gateway, error) {
 		c.Views = own
 	}
 	g := &Gateway{
-		cfg:       c,
-		ownViews:  own,
-		registry:  c.Registry,
-		lookup:    problem.Lookup{Registry: c.Registry, Views: c.Views, Definitions: problem.NewDefinitions(), PrimeWait: c.PrimeWait, Retry: c.Retry},
-		log:       c.Logger,
-		metrics:   metrics.New(c.Registry),
-		admission: admission.New(c.limits(), c.Drain),
-		proxies:   admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
-		hosts:     hosts.New(slices.Concat(c.Hosts, ownHosts)),
-		hijacked:  direct.NewHijacked(poll.NewHangupWatcher),
-
+		ownViews:    own,
+		registry:    c.Registry,
+		log:         c.Logger,
+		metrics:     metrics.New(c.Registry),
+		admission:   admission.New(c.limits(), c.Drain),
+		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
+		pieces:      deflate.NewCache(c.CompressionCache),
 		subscribers: subscribers.New(),
+		passes:      pass.NewTable(),
+		audit:       audit.New(),
+		quotas:      quota.New(c.quotas()),
 	}
+	g.passes.Audit = g.audit
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
-	g.metrics.WatchAdmission(g.admission)
-	g.metrics.WatchConnections(g.doors)
-	g.metrics.WatchViews(c.Views.Stats)
 	g.snapshots = snapshots.New(c.SnapshotBudget, g.metrics)
-	if c.Compression == CompressionGzip {
-		g.pieces = deflate.NewCache(c.CompressionCache)
-		g.metrics.WatchPieces(g.pieces)
+	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint)
+	g.answers = budget.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint)
+	g.watch(c.Views)
+	deps := g.newDeps(c)
+	first, err := g.settings(c, deps, access.New(g.access(c)), nil)
+	if err != nil {
+		return nil, err
 	}
-	g.deps = g.newDeps()
-	g.serveUnary()
+	g.audit.SetOutput(c.audit())
+	g.now.Store(first)
+	g.passes.Rejudge(first.judge())
 	if s := c.sockets(g.doors); s != nil {
-		g.shards = shard.New(g.deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
+		g.shards = shard.New(deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
 	}
 	return g, nil
 }
 
-// serveUnary makes the handlers of unary requests over HTTP and gRPC, and the budgets
-// that both share.
-func (g *Gateway) serveUnary() {
-	bodies := budget.NewBodies(g.cfg.BodyBudget, g.metrics.BodyRefused, g.deps.RetryHint)
-	answers := budget.NewAnswers(g.cfg.AnswerBudget, g.metrics.AnswerRefused, g.deps.RetryHint)
-	g.metrics.WatchBudgets(bodies.Bytes, answers.Bytes)
-	s := &unary.Service{Instance: g.cfg.Instance, Lookup: g.lookup, Refused: g.refuseList}
-	g.unary = rest.New(rest.Deps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies})
-	g.calls = rpc.Deps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies, Hosts: g.hosts}
+// watch exports the figures of the parts of the gateway.
+func (g *Gateway) watch(v Views) {
+	g.metrics.WatchAdmission(g.admission)
+	g.metrics.WatchConnections(g.doors)
+	g.metrics.WatchViews(v.Stats)
+	g.metrics.WatchPieces(g.pieces)
+	g.metrics.WatchAudit(g.audit)
+	g.metrics.WatchBudgets(g.bodies.Bytes, g.answers.Bytes)
 }
 
-// refuseList counts a list whose view was not opened, and returns the answer.
-func (g *Gateway) refuseList(why *admission.Refusal) *problem.Problem {
-	g.metrics.ListRefused(why.Reason)
-	return why.Problem(2 * g.deps.RetryHint())
-}
+// retryHint returns when one client should come back.
+func (g *Gateway) retryHint() time.Duration { return g.now.Load().deps.RetryHint() }
 
 // newDeps returns the parts of the gateway that streams use.
-func (g *Gateway) newDeps() *conversation.Deps {
+func (g *Gateway) newDeps(c Config) *conversation.Deps {
 	return &conversation.Deps{
-		Instance: g.cfg.Instance, Heartbeat: g.cfg.Heartbeat, WriteTimeout: g.cfg.WriteTimeout, AheadWait: g.cfg.AheadWait,
-		Retry: g.cfg.Retry, MaxAge: g.cfg.MaxAge, MinRate: g.cfg.MinRate,
-		Log: g.log, Metrics: g.metrics, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces,
+		Settings: c.streams(), Instance: c.Instance,
+		Log: g.log, Metrics: g.metrics, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Passes: g.passes, Quotas: g.quotas,
 	}
 }
 
@@ -136,10 +137,20 @@ func (g *Gateway) newDeps() *conversation.Deps {
 // It may be mounted in any http.Server that has no WriteTimeout and whose middleware,
 // if it wraps the ResponseWriter, has an Unwrap method. Serve meets both conditions,
 // and does more.
-func (g *Gateway) Handler() http.Handler { return g.handler(false, nil) }
+func (g *Gateway) Handler() http.Handler {
+	return g.serving(func(s *settings) http.Handler { return s.public })
+}
+
+// serving serves each request with a handler of the settings that are current when it
+// begins.
+func (g *Gateway) serving(by func(*settings) http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { by(g.now.Load()).ServeHTTP(w, r) })
+}
+
+const sessionPath = "/v1/session"
 
 // handler has every route, on one screen. profiles may be nil.
-func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
+func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	api := g.unary.Handler()
 
 	r := chi.NewRouter()
@@ -147,7 +158,7 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(noSniff, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies)
+	r.Use(noSniff, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {
@@ -159,6 +170,9 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/v1/events", g.handleEvents)
 	get("/v1/watches/{watch}/events", g.handleWatchEvents)
 
+	// Streams of somebody go on with another credential.
+	r.Put("/v1/streams/{stream}", g.handleRenew)
+
 	// Long poll, for clients and proxies that cannot stream.
 	get("/v1/watches/{watch}/changes", g.unary.Changes)
 
@@ -166,16 +180,24 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	r.Handle("/v1/watches", api)
 	r.Handle("/v1/watches/*", api)
 
+	// Credentials, where somebody asks for them.
+	if g.who != nil {
+		get(sessionPath, g.unary.Session)
+		r.Post(sessionPath, g.unary.NewSession)
+		r.Delete(sessionPath, g.unary.EndSession)
+		r.Post("/v1/tickets", g.unary.NewTicket)
+	}
+
 	get("/openapi.json", g.handleOpenAPI)
 	get("/healthz", g.handleHealthz)
 	get("/readyz", g.handleReadyz)
-	if operators && g.cfg.Metrics {
-		get("/metrics", g.metricsHandler().ServeHTTP)
-		get("/v1/subscribers", g.handleSubscribers)
+	if (operators || g.servesOperators()) && g.cfg.Metrics {
+		get("/metrics", g.onlyOperators(g.metricsHandler().ServeHTTP))
+		get("/v1/subscribers", g.onlyOperators(g.handleSubscribers))
 	}
 
 	if profiles != nil {
-		get("/debug/pprof/*", profiles.ServeHTTP)
+		get("/debug/pprof/*", g.onlyOperators(profiles.ServeHTTP))
 	}
 
 	// The page, embedded: "/" and its assets.
@@ -208,11 +230,25 @@ func noSniff(next http.Handler) http.Handler {
 // this machine can reach serves everything, unless the configuration names a proxy
 // in front of it: then its clients are those of the proxy.
 func (g *Gateway) publicHandler(address net.Addr) http.Handler {
-	proxied := len(g.cfg.Hosts) > 0 || len(g.cfg.TrustedProxies) > 0
-	if hosts.IsLoopback(address.String()) && !proxied {
-		return g.handler(true, nil)
+	if !hosts.IsLoopback(address.String()) {
+		return g.Handler()
 	}
-	return g.Handler()
+	return g.serving(func(s *settings) http.Handler {
+		if len(s.cfg.Hosts) > 0 || len(s.cfg.TrustedProxies) > 0 || s.cfg.Access != nil {
+			return s.public
+		}
+		return s.local
+	})
+}
+
+// operationsHandler returns the handler of the operations listener. If other machines can
+// reach it and there is a policy, it serves only principals with Access.OperationsRole as
+// operators.
+func (g *Gateway) operationsHandler(address net.Addr) http.Handler {
+	if hosts.IsLoopback(address.String()) {
+		return g.OperationsHandler()
+	}
+	return g.serving(func(s *settings) http.Handler { return s.guarded })
 }
 
 // OperationsHandler returns the handler for operators: everything that Handler
@@ -220,5 +256,5 @@ func (g *Gateway) publicHandler(address net.Addr) http.Handler {
 // /debug/pprof/. Anyone who can reach it may see addresses of clients and
 // upstreams.
 func (g *Gateway) OperationsHandler() http.Handler {
-	return g.handler(true, g.cfg.Profiles)
+	return g.serving(func(s *settings) http.Handler { return s.operators })
 }

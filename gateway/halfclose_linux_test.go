@@ -98,7 +98,7 @@ func TestHalfClosedStream(t *testing.T) {
 func TestHalfCloseIsAnsweredAtOnce(t *testing.T) {
 	forEachCarrier(t, Config{Heartbeat: time.Hour}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		s := openHand(t, r.address, roots, request)
-		for len(r.gateway.overview("a", 10, nil).Subscribers) == 0 {
+		for len(r.gateway.now.Load().overview("a", 10, nil).Subscribers) == 0 {
 			<-time.After(time.Millisecond)
 		}
 		if err := s.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {

@@ -15,16 +15,20 @@ import (
 )
 
 // handleHealthz reports that the process is alive, and its version.
-func (g *Gateway) handleHealthz(w http.ResponseWriter, _ *http.Request) {
+func (g *settings) handleHealthz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, "ok\nversion: "+g.cfg.Version+"\n")
 }
 
 // handleReadyz reports whether traffic may be sent here. If not, operators get a
 // problem that lists the failing watches and the reasons.
-func (g *Gateway) handleReadyz(w http.ResponseWriter, r *http.Request) {
+func (g *settings) handleReadyz(w http.ResponseWriter, r *http.Request) {
 	state := g.readiness(time.Now())
 	if state.ready() {
-		writeText(w, "ready\n")
+		text := []string{"ready"}
+		if admission.IsOperator(r.Context()) {
+			text = append(text, state.remarks()...)
+		}
+		writeText(w, strings.Join(text, "\n")+"\n")
 		return
 	}
 	p := problem.New(http.StatusServiceUnavailable, "not ready: the operations listener says why")
@@ -42,11 +46,25 @@ func writeText(w http.ResponseWriter, text string) {
 	fmt.Fprint(w, text)
 }
 
-// readiness is why traffic should not be sent here; the zero value means that it may
-// be. Its members are those of the problem (RFC 9457, section 3.2).
+// readiness is why traffic should not be sent here, if there is a reason. Its members are those of the problem (RFC 9457, section 3.2).
 type readiness struct {
 	Draining bool           `json:"draining"`
 	Watches  []unreadyWatch `json:"watches"`
+	// Configuration is why the newest one is not in effect; that alone is no reason to send
+	// traffic elsewhere.
+	Configuration string `json:"configuration,omitempty"`
+	// Credentials is which credentials cannot be checked, and why; others still can.
+	Credentials string `json:"-"`
+}
+
+// remarks returns what is wrong, and is no reason to send traffic elsewhere.
+func (r readiness) remarks() (out []string) {
+	for _, text := range []string{r.Configuration, r.Credentials} {
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // unreadyWatch is a watch for which /readyz fails.
@@ -61,10 +79,15 @@ func (r readiness) ready() bool { return !r.Draining && len(r.Watches) == 0 }
 
 // readiness examines every watch that is primed at start; watches that are started on
 // demand do not count.
-func (g *Gateway) readiness(now time.Time) readiness {
-	state := readiness{Draining: g.leaving.Load() || g.admission.IsDraining(), Watches: []unreadyWatch{}}
+func (g *settings) readiness(now time.Time) readiness {
+	state := readiness{Draining: g.leaving.Load() || g.admission.IsDraining(), Watches: []unreadyWatch{}, Configuration: g.outdated()}
+	if g.who != nil {
+		if err := g.who.Ready(); err != nil {
+			state.Credentials = strings.ReplaceAll(err.Error(), "\n", "; ")
+		}
+	}
 	for _, w := range g.registry.Watches() {
-		if v := w.Snapshot(); !w.OnDemand() && !servable(v, w.Required(), now, g.cfg.StaleAllowed) {
+		if v := w.Snapshot(); !w.OnDemand() && !servable(v, w.Required(), w.Late(), now, g.cfg.StaleAllowed) {
 			s := v.Status()
 			state.Watches = append(state.Watches, unreadyWatch{
 				Watch: w.Name(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Full(),
@@ -80,14 +103,15 @@ func (g *Gateway) readiness(now time.Time) readiness {
 // longer ago than allowed. For any other watch, an old state is better than none, and
 // a watch that cannot be primed must not keep all others from their clients forever.
 // Resyncing counts as stale: it is not in sync either, and its Since is when it last
-// was.
-func servable(v log.Snapshot, required bool, now time.Time, allowed time.Duration) bool {
+// was. A watch that was added late counts as if it had been in sync until then: a reload on
+// all replicas at once must not take all of them out of service while it is primed.
+func servable(v log.Snapshot, required, added bool, now time.Time, allowed time.Duration) bool {
 	s := v.Status()
 	late := now.Sub(s.Since) > allowed
 	if required {
-		return v.Primed() && (s.State == stream.InSync || !late)
+		return (v.Primed() || added) && (s.State == stream.InSync || !late)
 	}
-	return v.Primed() || late
+	return v.Primed() || late || added
 }
 
 func (r readiness) summary() string {
@@ -102,6 +126,7 @@ func (r readiness) summary() string {
 		}
 		why = append(why, sentence)
 	}
+	why = append(why, r.remarks()...)
 	return strings.Join(why, "; ")
 }
 

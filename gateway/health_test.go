@@ -2,11 +2,15 @@ package gateway
 
 import (
 	"encoding/json"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -117,4 +121,22 @@ func TestReadyzOfNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wantReadiness(t, newRig(t, Config{}), false)
 	})
+}
+
+// TestReadyTellsOfCredentialsThatCannotBeChecked: a provider that is down at start is no
+// reason to send traffic elsewhere, and operators are told.
+func TestReadyTellsOfCredentialsThatCannotBeChecked(t *testing.T) {
+	const issuer = "https://idp.example.invalid"
+	r := newAPIRig(t, Config{Access: &Access{Policy: policy.Nothing(), Credentials: credential.Config{
+		Issuers: []jwt.Issuer{{URL: issuer, Audience: "watchtide", Algorithms: []string{"ES256"}}},
+	}}})
+	r.registry.Remove("silent") // which is never ready
+	if got := r.get("/readyz"); got.StatusCode != 200 || !strings.HasPrefix(got.text, "ready\nissuer "+issuer+": its keys are not known") {
+		t.Errorf("operators get %d: %s", got.StatusCode, got.text)
+	}
+	public := httptest.NewRecorder()
+	r.gateway.Handler().ServeHTTP(public, httptest.NewRequest("GET", "/readyz", nil))
+	if got := public.Body.String(); got != "ready\n" {
+		t.Errorf("everybody gets %q", got)
+	}
 }

@@ -9,7 +9,7 @@ import (
 
 // healthFirst reserves connections beyond the limit for health checks. Each serves
 // one request.
-func (g *Gateway) healthFirst(next http.Handler) http.Handler {
+func (g *settings) healthFirst(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		why := g.doors.ReservedFor(r)
 		if why == nil {

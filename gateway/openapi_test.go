@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -20,6 +22,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
@@ -143,7 +147,39 @@ func TestEveryDocumentedPath(t *testing.T) {
 	d.checkBodyTooLate(t)
 	d.checkTooManyStreams(t)
 	d.checkNoRoom(t)
+	d.checkRenewal(t)
+	d.checkCredentials(t)
+	d.checkDoors(t)
 	d.checkAllSeen(t)
+}
+
+// checkRenewal renews a stream with a credential of its principal, and with others.
+func (d *documented) checkRenewal(t *testing.T) {
+	g := newGuard(t)
+	g.static("ci", "staff")
+	g.static("cd", "staff")
+	r := newAPIRig(t, Config{Access: g.access(wholeWatches("hosts"))})
+	req, err := http.NewRequest(http.MethodGet, r.url+"/v1/events?watch=hosts", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, value, _ := strings.Cut(g.as("ci"), ": ")
+	req.Header.Set(name, value)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines, id := bufio.NewScanner(res.Body), ""
+	for id == "" && lines.Scan() {
+		if found := streamID.FindStringSubmatch(lines.Text()); found != nil {
+			id = found[1]
+		}
+	}
+	for header, status := range map[string]int{g.as("ci"): 204, g.as("cd"): 403} {
+		d.check(t, r, documentedCase{"PUT", "/v1/streams/" + id, "", []string{header}, status})
+	}
+	d.check(t, r, documentedCase{"PUT", "/v1/streams/X", "", []string{g.as("ci")}, 404})
 }
 
 // checkTooManyStreams has one client request a second stream, and a second view.
@@ -162,6 +198,133 @@ func (d *documented) checkTooManyStreams(t *testing.T) {
 	}
 }
 
+// checkCredentials sends requests to a gateway that asks who somebody is.
+func (d *documented) checkCredentials(t *testing.T) {
+	t.Helper()
+	r := newDoorRig(t, false, nil)
+	r.client.Jar = nil
+	staff, wrong, foreign := []string{bearer(r.ann)}, []string{bearer("wrong")}, []string{"Origin: https://evil.example.com"}
+	byTicket := "?ticket=" + url.QueryEscape(r.ticket(r.ann, "orders"))
+	for _, c := range []documentedCase{
+		{"GET", "/v1/session", "", nil, 200},
+		{"GET", "/v1/session", "", []string{bearer(r.jwt("eve", nil))}, 200},
+		{"GET", "/v1/session?x=1", "", nil, 400},
+		{"GET", "/v1/session", "", wrong, 401},
+		{"POST", "/v1/session", "", staff, 204},
+		{"POST", "/v1/session", "x", staff, 400},
+		{"POST", "/v1/session", "", nil, 401},
+		{"POST", "/v1/session" + byTicket, "", nil, 403},
+		{"DELETE", "/v1/session", "", nil, 204},
+		{"DELETE", "/v1/session?x=1", "", nil, 400},
+		{"DELETE", "/v1/session", "", wrong, 401},
+		{"DELETE", "/v1/session", "", foreign, 403},
+		{"POST", "/v1/tickets", `{"watches":["orders","open"]}`, staff, 200},
+		{"POST", "/v1/tickets", `{"watches":[]}`, staff, 400},
+		{"POST", "/v1/tickets", `{"watches":["open"]}`, nil, 401},
+		{"POST", "/v1/tickets" + byTicket, `{"watches":["open"]}`, nil, 403},
+		{"POST", "/v1/tickets", `{"watches":["hidden"]}`, staff, 404},
+		{"POST", "/v1/tickets", `{"watches":["` + strings.Repeat("x", 9000) + `"]}`, staff, 413},
+	} {
+		d.checkAnswer(t, c, r.send(c.method, c.path, c.body, append(c.headers, "Content-Type: application/json")...))
+	}
+	d.checkTicketLater(t)
+}
+
+// checkDoors sends a request of each operation that is refused before anything is looked up:
+// with a credential that is not accepted, with one that everybody on the way can read, from an
+// address that has sent too many, and for a foreign host. Reading with a ticket is allowed.
+func (d *documented) checkDoors(t *testing.T) {
+	t.Helper()
+	r := newDoorRig(t, false, nil)
+	send := func(c documentedCase, from, host, credential string) reply {
+		req := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
+		req.RemoteAddr, req.Host = from+":1", host
+		req.Header.Set("Content-Type", "application/json")
+		if credential != "" {
+			req.Header.Set("Authorization", "Bearer "+credential)
+		}
+		w := httptest.NewRecorder()
+		r.gateway.Handler().ServeHTTP(w, req)
+		return reply{w.Result(), w.Body.String()}
+	}
+	addresses := 0
+	fresh := func() string {
+		addresses++
+		return fmt.Sprint("127.0.1.", addresses)
+	}
+	const here, elsewhere, guesser = "127.0.0.1", "192.0.2.1", "127.0.0.2"
+	for range 20 {
+		send(documentedCase{method: "GET", path: "/v1/watches"}, guesser, "localhost", "wrong")
+	}
+	for path, item := range d.doc.Paths.Map() {
+		at := strings.NewReplacer("{watch}", "orders", "{key}", "a", "{stream}", "X").Replace(path)
+		if path == "/v1/events" {
+			at += "?watch=orders"
+		}
+		for method, o := range item.Operations() {
+			for status, by := range map[int][3]string{
+				401: {fresh(), "localhost", "wrong"}, 403: {elsewhere, "localhost", r.ann}, 429: {guesser, "localhost", "wrong"}, 421: {here, "evil.example.com", ""},
+			} {
+				switch {
+				case o.Responses.Status(status) != nil:
+					c := documentedCase{method, at, bodyFor(method, "1"), nil, status}
+					d.checkAnswer(t, c, send(c, by[0], by[1], by[2]))
+				case strings.HasPrefix(path, "/v1/"):
+					t.Errorf("%s %s: %d is not documented", method, path, status)
+				}
+			}
+			if method == http.MethodGet && o.Parameters.GetByInAndName("query", "ticket") != nil {
+				d.checkTicket(t, r, at)
+			}
+		}
+	}
+}
+
+// checkTicket reads with a ticket.
+func (d *documented) checkTicket(t *testing.T, r *doorRig, path string) {
+	t.Helper()
+	query := url.Values{"ticket": {r.ticket(r.ann, "orders")}}
+	path, given, _ := strings.Cut(path, "?")
+	if strings.HasSuffix(path, "/events") {
+		query.Set("until", "end_of_snapshot")
+	}
+	c := documentedCase{"GET", path + "?" + given + "&" + query.Encode(), "", nil, 200}
+	d.checkAnswer(t, c, r.send(c.method, c.path, ""))
+}
+
+// checkTicketLater requests a ticket with a body that does not come, and one for whose body
+// there is no room.
+func (d *documented) checkTicketLater(t *testing.T) {
+	t.Helper()
+	c := documentedCase{method: "POST", path: "/v1/tickets", body: "{", status: 408}
+	text, line, err := token.New("ann", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := token.Parse([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Access: &Access{
+		Credentials: credential.Config{Tokens: table, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}},
+		Policy:      doorPolicy(t),
+	}}
+	var late, full reply
+	synctest.Test(t, func(t *testing.T) {
+		head := announced(c.method, c.path, "Content-Length: 2\r\n"+bearer(text))
+		late.Response, late.text, _ = newRig(t, cfg).dial(head + c.body).answer(t)
+		r := newRig(t, cfg)
+		for i := range budget.ClientShare {
+			other := admission.ClientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
+			defer r.gateway.bodies.Bytes.TryTake(other, math.MaxInt64).Release()
+		}
+		full.Response, full.text, _ = r.dial(head + c.body).answer(t)
+	})
+	d.checkAnswer(t, c, late)
+	c.status = 503
+	d.checkAnswer(t, c, full)
+}
+
 // checkNoRoom sends requests while the budgets for bodies and answers are taken.
 func (d *documented) checkNoRoom(t *testing.T) {
 	t.Helper()
@@ -176,7 +339,7 @@ func (d *documented) checkNoRoom(t *testing.T) {
 			}
 			for i := range budget.ClientShare {
 				other := admission.ClientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
-				for _, b := range []*budget.Budget{r.gateway.unary.Bodies.Bytes, r.gateway.unary.Answers.Bytes} {
+				for _, b := range []*budget.Budget{r.gateway.now.Load().unary.Bodies.Bytes, r.gateway.now.Load().unary.Answers.Bytes} {
 					defer b.TryTake(other, math.MaxInt64).Release()
 				}
 			}
@@ -256,7 +419,9 @@ func (d *documented) input(t *testing.T, c documentedCase) *openapi3filter.Reque
 	if err != nil {
 		t.Fatalf("%s %s is not in the document: %v", c.method, c.path, err)
 	}
-	return &openapi3filter.RequestValidationInput{Request: req, PathParams: parameters, Route: route}
+	// Any credential, and none, is allowed everywhere but where a session is made.
+	options := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
+	return &openapi3filter.RequestValidationInput{Request: req, PathParams: parameters, Route: route, Options: options}
 }
 
 // checkEvents checks each line of a stream against the schema of its format.

@@ -60,7 +60,7 @@ type incident struct {
 }
 
 // handleSubscribers serves the overview.
-func (g *Gateway) handleSubscribers(w http.ResponseWriter, r *http.Request) {
+func (g *settings) handleSubscribers(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.Query(r, "watch", "limit")
 	limit, p := listed(query, p)
 	watches, p := g.upstreamsOf(query, p)
@@ -74,7 +74,7 @@ func (g *Gateway) handleSubscribers(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
+	problem.NoStore(w.Header())
 	_, _ = w.Write(append(body, '\n')) // an error means that the client disconnected
 }
 
@@ -88,15 +88,15 @@ func listed(query url.Values, before *problem.Problem) (int, *problem.Problem) {
 }
 
 // upstreamsOf returns the watches whose upstreams are listed.
-func (g *Gateway) upstreamsOf(query url.Values, before *problem.Problem) ([]*watch.Watch, *problem.Problem) {
+func (g *settings) upstreamsOf(query url.Values, before *problem.Problem) ([]*watch.Watch, *problem.Problem) {
 	if before != nil || !query.Has("watch") {
 		return g.registry.Watches(), before
 	}
-	w, p := g.lookup.Watch(query.Get("watch"))
+	w, p := g.lookup.Known(query.Get("watch"))
 	return []*watch.Watch{w}, p
 }
 
-func (g *Gateway) overview(watch string, limit int, watches []*watch.Watch) overview {
+func (g *settings) overview(watch string, limit int, watches []*watch.Watch) overview {
 	r := subscribers.Query{Watch: watch, Limit: limit}
 	r.Ask(g.subscribers, g.shards.Carriers())
 	out := overview{Instance: g.cfg.Instance, Count: r.Count, Subscribers: r.List(g.subscribers), Upstreams: []upstream{}, Views: []listedView{}}

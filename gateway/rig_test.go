@@ -51,7 +51,7 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 	r.gateway.hijacked = direct.NewHijacked(gatewaytest.NewHangupWatcher)
 	if c.Pump == PumpShards {
 		r.sockets = gatewaytest.NewSockets()
-		r.gateway.shards = shard.New(r.gateway.deps, r.sockets, 2, nil)
+		r.gateway.shards = shard.New(r.gateway.now.Load().deps, r.sockets, 2, nil)
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	r.stop, r.hurry = func() { end(nil) }, func() { end(fmt.Errorf("a test: %w", ErrNoDelay)) }

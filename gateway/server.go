@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
@@ -44,21 +45,26 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 		return errors.New("gateway.Listeners: HTTP is missing")
 	}
 	web, calls := g.httpServer(g.publicHandler(l.HTTP.Addr())), rpc.New(g.calls, l.GRPCTLS)
-	operations := g.httpServer(g.OperationsHandler())
+	operations := g.httpServer(http.NotFoundHandler())
+	if l.Operations != nil {
+		operations = g.httpServer(g.operationsHandler(l.Operations.Addr()))
+	}
+	defer g.learn(context.WithoutCancel(ctx))()
+	timeout := g.now.Load().cfg.WriteTimeout
 	failed := make(chan error, 3) // one for each server: none blocks
 	go func() {
-		failed <- serveHTTP(web, netconn.Listen(l.HTTP, g.cfg.WriteTimeout).Counted(g.doors, true), l.HTTPTLS)
+		failed <- serveHTTP(web, netconn.Listen(l.HTTP, timeout).Counted(g.doors, true), l.HTTPTLS)
 	}()
 	running := 1
 	if l.GRPC != nil {
 		running++
-		go func() { failed <- rpc.Serve(calls, netconn.Listen(l.GRPC, g.cfg.WriteTimeout).Counted(g.doors, false)) }()
+		go func() { failed <- rpc.Serve(calls, netconn.Listen(l.GRPC, timeout).Counted(g.doors, false)) }()
 	}
 
 	if l.Operations != nil {
 		running++
 		go func() {
-			failed <- serveHTTP(operations, netconn.Listen(l.Operations, g.cfg.WriteTimeout), l.OperationsTLS)
+			failed <- serveHTTP(operations, netconn.Listen(l.Operations, timeout), l.OperationsTLS)
 		}()
 	}
 
@@ -78,13 +84,18 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	if g.ownViews != nil {
 		g.ownViews.Close()
 	}
+	g.audit.Close(auditPatience)
 	for range running {
 		err = errors.Join(err, <-failed)
 	}
 	return err
 }
 
+// auditPatience is how long Serve waits at its end for lines of the audit log.
+const auditPatience = 2 * time.Second
+
 func (g *Gateway) httpServer(h http.Handler) *http.Server {
+	timeout := g.now.Load().cfg.WriteTimeout
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -103,8 +114,8 @@ func (g *Gateway) httpServer(h http.Handler) *http.Server {
 			MaxConcurrentStreams: netconn.MaxStreams,
 
 			SendPingTimeout:  netconn.PingAfter,
-			PingTimeout:      g.cfg.WriteTimeout,
-			WriteByteTimeout: g.cfg.WriteTimeout,
+			PingTimeout:      timeout,
+			WriteByteTimeout: timeout,
 		},
 		ErrorLog: log.New(serverLog{g.log}, "", 0),
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
 // A gRPC call has the same end reasons as a stream.
@@ -31,6 +32,10 @@ func TestEndReasonsOverGRPC(t *testing.T) {
 		"watch_removed": func(r *grpcRig) {
 			r.watchList(&api.WatchListRequest{Watch: "a"}).take()
 			r.Registry.Remove("a")
+		},
+		"watch_replaced": func(r *grpcRig) {
+			r.watchList(&api.WatchListRequest{Watch: "a"}).take()
+			r.Replace(streamwatch.Config{Name: "a"})
 		},
 		"write_timeout": func(r *grpcRig) {
 			ctx, cancel := context.WithCancel(context.Background())

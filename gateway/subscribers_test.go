@@ -16,6 +16,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
+	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
 // subscribers requests the list from a gateway with metrics.
@@ -229,6 +230,12 @@ func TestEndReasons(t *testing.T) {
 			x := r.get("/v1/events?watch=a")
 			x.Text()
 			r.Registry.Remove("a")
+			x.Text()
+		}},
+		{"watch replaced", "watch_replaced", func(r *rig) {
+			x := r.get("/v1/events?watch=a")
+			x.Text()
+			r.Replace(streamwatch.Config{Name: "a"})
 			x.Text()
 		}},
 		{"drain", "draining", func(r *rig) {

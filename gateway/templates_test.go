@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
@@ -261,18 +262,23 @@ func TestTemplateMakesAWatchAgain(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		var connected atomic.Int64
 		addTemplate(t, r.Registry, template(1, &connected))
-		w, p := r.gateway.lookup.Watch("t-a")
+		found, p := r.gateway.now.Load().lookup.Find(t.Context(), "t-a")
 		if p != nil {
 			t.Fatal(p)
 		}
+		whole, p := found.Narrow(t.Context(), access.Narrowing{}, "")
+		if p != nil {
+			t.Fatal(p)
+		}
+		removed, _ := r.Registry.Watch("t-a")
 		r.Registry.Remove("t-a")
-		again, err := r.gateway.lookup.Open(w, nil, views.Request{})
-		if err != nil || again == w || again.Name() != "t-a" {
+		again, err := whole.Open(views.Request{})
+		if err != nil || again == removed || again.Name() != "t-a" {
 			t.Errorf("got %v, %v", again, err)
 		}
 		r.Registry.Remove("t-a")
 		r.get("/v1/watches/t-b")
-		_, err = r.gateway.deps.OpenPart(r.gateway.lookup, w, nil, admission.Client{}, nil)
+		_, err = r.gateway.now.Load().deps.OpenPart(whole, admission.Client{}, nil)
 		var refused *admission.Refusal
 		if !errors.As(err, &refused) || refused.Reason != "template" {
 			t.Errorf("without room: got %v", err)

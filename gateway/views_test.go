@@ -388,7 +388,7 @@ func TestListOfAView(t *testing.T) {
 }
 
 // TestResourceOfAView checks that a resource that is not in the view does not exist, and
-// that its ETag is of the view.
+// that its ETag is of the view if that has only a part of it.
 func TestResourceOfAView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newViewRig(t, Config{})
@@ -406,7 +406,9 @@ func TestResourceOfAView(t *testing.T) {
 		} {
 			x := r.get(at + "a%2F1" + query)
 			tag := x.Header.Get("ETag")
-			if got := strings.TrimSpace(x.Text()); x.StatusCode != 200 || got != want || tags[tag] || !strings.HasPrefix(tag, `"1.`) {
+			got := strings.TrimSpace(x.Text())
+			sameAsWhole := !strings.Contains(query, "fields")
+			if x.StatusCode != 200 || got != want || tags[tag] != sameAsWhole || !strings.HasPrefix(tag, `"1`) {
 				t.Errorf("%s: %s %s, ETag %s", query, x.Status, got, tag)
 			}
 			tags[tag] = true
@@ -426,13 +428,11 @@ func TestResourceOfAView(t *testing.T) {
 
 // TestWriteWithTheTagOfAView checks that a client cannot replace what it has not seen.
 func TestWriteWithTheTagOfAView(t *testing.T) {
-	r := newAPIRig(t, Config{})
-	r.gateway.lookup.Views = gatewaytest.NewViews(t)
-	r.gateway.unary.Service.Lookup = r.gateway.lookup
+	r := newAPIRig(t, Config{Views: gatewaytest.NewViews(t)})
 	const path = "/v1/watches/notes/resources/a"
 	r.send("PUT", path, `{"n":1,"m":2}`).want(t, 201, "")
 	tag := r.get(path + "?fields=n").Header.Get("ETag")
-	r.send("PUT", path, `{"n":2}`, "If-Match: "+tag).wantProblem(t, 400, "If-Match", "want one revision in quotes")
+	r.send("PUT", path, `{"n":2}`, "If-Match: "+tag).wantProblem(t, 400, "If-Match", "of a part of the resource")
 	r.send("PUT", path+"?fields=n", `{"n":2}`).wantProblem(t, 400, "fields", "unknown parameter")
 	r.get(path).want(t, 200, `{"key":"a","revision":"2","value":{"n":1,"m":2}}`+"\n")
 }

@@ -223,7 +223,7 @@ func TestAttackLargeValueInAShard(t *testing.T) {
 	for r.watch.Snapshot().Revision() != 2 {
 		<-time.After(time.Millisecond)
 	}
-	c := conversation.New(r.gateway.deps, conversation.Request{Format: wire.SSE, Gzip: true, Watches: []conversation.Choice{{Name: "a"}}}, []*watch.Watch{r.watch})
+	c := conversation.New(r.gateway.now.Load().deps, conversation.Request{Format: wire.SSE, Gzip: true, Watches: []conversation.Choice{{Name: "a"}}}, nil, []*watch.Watch{r.watch})
 	c.Lease.CallWhenGranted(func() {})
 	defer c.Release()
 	var out sink

@@ -43,7 +43,7 @@ func TestDocumentNamesEveryRefusalOfAStream(t *testing.T) {
 	doc := load(t)
 	for _, path := range []string{"/v1/events", "/v1/watches/{watch}/events"} {
 		responses := doc.Paths.Value(path).Get.Responses
-		refusals := []int{400, 404, 406, 414, 429, 503}
+		refusals := []int{400, 401, 403, 404, 406, 414, 421, 429, 503}
 		if n := responses.Len(); n != len(refusals)+1 {
 			t.Errorf("GET %s: %d answers, want %v and 200", path, n, refusals)
 		}

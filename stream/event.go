@@ -67,6 +67,10 @@ type Event struct {
 	// aliases the log and must not be modified.
 	Resource Resource
 
+	// Unseen is set for a Delete of a resource that this log did not have. Readers that
+	// come from another replica may have it.
+	Unseen bool
+
 	// Reason is set for Reset and StatusChange.
 	Reason string
 
@@ -82,6 +86,9 @@ type Event struct {
 	// Horizon is set for the Bookmark that precedes the changes after an outage: no
 	// position of the watch below it can be resumed. See RaiseHorizon.
 	Horizon uint64
+	// Conflated is set for the Bookmark that precedes changes which may lack values: those
+	// up to this revision. See Conflater.
+	Conflated uint64
 
 	// State and Since are set for StatusChange.
 	State State

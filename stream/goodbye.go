@@ -11,5 +11,7 @@ const (
 	GoodbyeTokenExpired GoodbyeReason = "token_expired"
 	GoodbyeRevoked      GoodbyeReason = "revoked"
 	GoodbyeWatchRemoved GoodbyeReason = "watch_removed"
-	GoodbyeComplete     GoodbyeReason = "complete"
+	// GoodbyeWatchReplaced: a watch of the same name is served instead.
+	GoodbyeWatchReplaced GoodbyeReason = "watch_replaced"
+	GoodbyeComplete      GoodbyeReason = "complete"
 )

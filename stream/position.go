@@ -55,6 +55,13 @@ func (p Position) At(revision uint64) Position {
 	return p
 }
 
+// OfNothing returns the position of a reader that has nothing, or only some of what there is at
+// p, and knows of no delete after p.
+func (p Position) OfNothing() Position {
+	p.Upserts, p.Run = 0, 0
+	return p
+}
+
 // maxUnswept bounds the length of D in a position. Beyond it, "!" alone means that
 // nothing is known about such deletes.
 const maxUnswept = 999_999

@@ -22,6 +22,14 @@ type ValueLimiter interface {
 	MaxValueBytes() int64
 }
 
+// Judging is also implemented by a Writer that calls the Judge of a request, with what
+// is there, while nothing else can change it. One without it must not be given a request
+// with a Judge.
+type Judging interface {
+	// Judges does nothing.
+	Judges()
+}
+
 // PutRequest is one write.
 type PutRequest struct {
 	Key string
@@ -32,6 +40,10 @@ type PutRequest struct {
 	IfRevision *uint64
 	// ValidateOnly: respond as if written, without writing.
 	ValidateOnly bool
+	// Judge, if not nil, decides on the write before anything else, also before
+	// IfRevision: old is what is there, nil if there is nothing, and value is the new one.
+	// Its error is that of the write. See Judging.
+	Judge func(old *Resource, value []byte) error
 }
 
 // DeleteRequest is one removal; the fields are those of PutRequest.
@@ -39,6 +51,7 @@ type DeleteRequest struct {
 	Key          string
 	IfRevision   *uint64
 	ValidateOnly bool
+	Judge        func(old *Resource) error
 }
 
 // ConflictError reports that a compare-and-set found another revision.

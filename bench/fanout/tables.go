@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"strings"
+
+	"github.com/watchtide/watchtide/bench/machine"
 )
 
 // column is one figure in a table with a row for each server.
@@ -14,7 +14,7 @@ type column struct{ title, figure, format string }
 // print writes all results.
 func (b *bench) print(w io.Writer) error {
 	out := &strings.Builder{}
-	fmt.Fprintf(out, "%s\n\n", machine())
+	fmt.Fprintf(out, "%s\n\n", machine.Describe())
 	fmt.Fprintf(out, "%d subscribers; medians of %d runs, with the smallest and the largest in parentheses.\n\n", b.plan.subscribers, b.plan.runs)
 	b.table(out, "### Idle, and one at a time", []column{
 		{"KiB per idle connection", "idle KiB", "%.2f"},
@@ -144,19 +144,4 @@ func (b *bench) printOurs(w io.Writer) {
 		column{"CPU %", "held: CPU %", "%.1f"},
 		column{"lost", "held: lost", "%.0f"},
 		column{"bytes/s each", "held: bytes/s each", "%.1f"}))
-}
-
-// machine describes where this was measured.
-func machine() string {
-	model := "unknown processor"
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if _, rest, ok := strings.Cut(string(text), "model name\t: "); ok {
-			model, _, _ = strings.Cut(rest, "\n")
-		}
-	}
-	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	load, _ := os.ReadFile("/proc/loadavg")
-	minute, _, _ := strings.Cut(string(load), " ")
-	return fmt.Sprintf("%d cores of %s, Linux %s, %s, load average at the end %s.",
-		runtime.NumCPU(), model, strings.TrimSpace(string(kernel)), runtime.Version(), minute)
 }

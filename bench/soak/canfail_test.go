@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/view"
 )
 
 // These tests run the checks on failures, since otherwise they could pass
@@ -112,7 +113,7 @@ func ndjsonText() string {
 // collectionOfText is the upstream's history for these texts, plus two more
 // transactions.
 func collectionOfText() *collection {
-	c := &collection{watch: "w", truth: streamtest.NewTruth("e", 1), said: newFreshness(), state: map[string]bool{}}
+	c := &collection{watch: "w", truth: streamtest.NewTruth("e", 1), largest: 1, rate: 1, said: newFreshness(), state: map[string]bool{}}
 	c.note(2, []write{{"a", []byte("1")}})
 	c.note(3, []write{{"a", []byte("2")}, {"b", []byte("3")}})
 	c.note(4, []write{{"b", []byte("4")}})
@@ -120,10 +121,10 @@ func collectionOfText() *collection {
 }
 
 // heard reads a text and returns the resulting track of a subscriber.
-func heard(t *testing.T, text string, ndjson bool) *track {
+func heard(t *testing.T, text string, ndjson bool, of *part) *track {
 	t.Helper()
 	s := &subscriber{run: &run{totals: newTotals()}, left: -1}
-	s.tracks = []*track{{of: collectionOfText(), client: "s", held: streamtest.State{}}}
+	s.tracks = []*track{{of: collectionOfText(), client: "s", part: of, held: streamtest.State{}}}
 	s.tracks[0].open(false)
 	if err := s.read(newFrames(strings.NewReader(text), ndjson)); err == nil || errors.Is(err, errGoodbye) {
 		t.Fatalf("the stream ended with %v: want a missing goodbye", err)
@@ -147,7 +148,63 @@ data: {"type":"upsert","watch":"w","key":"a","revision":"3","value":2}
 		"a snapshot without a key":   {strings.Replace(sseText, `"key":"a","revision":"2"`, `"key":"x","revision":"2"`, 1), false, "broke Consistent"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			track := heard(t, c.text, c.ndjson)
+			track := heard(t, c.text, c.ndjson, whole)
+			err := track.check(track.close(false), false)
+			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("got %v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+// viewText is a stream of the resources with a value of more than 1, which has a place for
+// the name of the order.
+const viewText = `event: reset
+data: {"type":"reset","watch":"w","reason":"initial"}
+id: w@EPOCH-0/2
+
+event: end_of_snapshot
+data: {"type":"end_of_snapshot","watch":"w","revision":"2","count":0}
+id: w@EPOCH-2
+
+event: upsert
+data: {"type":"upsert","watch":"w","key":"a","revision":"3","value":2}
+
+event: upsert
+data: {"type":"upsert","watch":"w","key":"b","revision":"3","value":3}
+id: w@EPOCH-3
+
+event: upsert
+data: {"type":"upsert","watch":"w","key":"b","revision":"4","value":4}
+id: w@EPOCH-4
+
+event: delete
+data: {"type":"delete","watch":"w","key":"a","revision":"5"}
+id: w@EPOCH-5
+
+`
+
+func TestTracksOfViewsAreChecked(t *testing.T) {
+	large := newPart(view.Params{Filter: "value > 1"})
+	text := strings.ReplaceAll(viewText, "EPOCH", large.definition.Epoch("e"))
+	for name, c := range map[string]struct{ text, says string }{
+		"right": {text, ""},
+		"a resource that is not in the view": {strings.Replace(text, `event: end_of_snapshot
+data: {"type":"end_of_snapshot","watch":"w","revision":"2","count":0}`, `event: upsert
+data: {"type":"upsert","watch":"w","key":"a","revision":"2","value":1}
+
+event: end_of_snapshot
+data: {"type":"end_of_snapshot","watch":"w","revision":"2","count":1}`, 1), "broke"},
+		"a resource that has left the view": {strings.Replace(text, `event: delete
+data: {"type":"delete","watch":"w","key":"a","revision":"5"}
+`, `event: bookmark
+data: {"type":"bookmark","watch":"w","revision":"5"}
+`, 1), "broke"},
+		"another order": {strings.ReplaceAll(viewText, "EPOCH", "e"), "broke"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			track := heard(t, c.text, false, large)
+			track.of.note(5, []write{{"a", []byte("0")}})
 			err := track.check(track.close(false), false)
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("got %v, want %q", err, c.says)
@@ -158,7 +215,7 @@ data: {"type":"upsert","watch":"w","key":"a","revision":"3","value":2}
 
 // Events after an id are held, and are not part of the state at the id.
 func TestTracksResumeFromTheirLastID(t *testing.T) {
-	track := heard(t, sseText[:strings.Index(sseText, `id: w@e-3`)], false)
+	track := heard(t, sseText[:strings.Index(sseText, `id: w@e-3`)], false, whole)
 	first := track.close(false)
 	if n := len(first.Flushes); !first.Flushes[n-1].Cut || first.Flushes[n-1].Mark != nil {
 		t.Errorf("the last flush is %+v, want it cut off", first.Flushes[n-1])

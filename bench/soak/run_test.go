@@ -5,7 +5,6 @@ package soak
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"sync"
 	"testing"
@@ -185,11 +184,7 @@ func (r *run) subscriber(i int) *subscriber {
 	}
 	of := [][]*collection{r.collections[:1], r.collections[1:], r.collections}[i%3]
 	for _, c := range of {
-		t := &track{of: c, client: s.name, held: streamtest.State{}}
-		if i%7 < 2 {
-			t.prefix = fmt.Sprintf("f%d/", rand.IntN(folders))
-		}
-		s.tracks = append(s.tracks, t)
+		s.tracks = append(s.tracks, &track{of: c, client: s.name, part: partOf(i), held: streamtest.State{}})
 	}
 	return s
 }
@@ -198,15 +193,12 @@ func (r *run) subscriber(i int) *subscriber {
 func (r *run) arrive(g *sampledSubscribers) {
 	r.t.Helper()
 	g.running.Wait()
-	final := map[string]streamtest.State{}
 	for _, c := range r.collections {
-		state, err := c.final(r.t.Context())
-		r.totals.fail(err)
-		final[c.watch] = state
+		r.totals.fail(c.checkFinal(r.t.Context()))
 	}
 	var arriving sync.WaitGroup
 	for _, s := range g.all {
-		arriving.Go(func() { r.totals.fail(s.converge(r.t.Context(), final)) })
+		arriving.Go(func() { r.totals.fail(s.converge(r.t.Context())) })
 	}
 	arriving.Wait()
 }

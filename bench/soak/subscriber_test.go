@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 const (
@@ -40,9 +39,8 @@ type subscriber struct {
 	gzip   bool
 	scale  float64 // of all times: a short run has short ones
 
-	old   *memory                     // some earlier id
-	left  int                         // events until it disconnects; -1: it does not
-	final map[string]streamtest.State // by watch; nil: before the end
+	old  *memory // some earlier id
+	left int     // events until it disconnects; -1: it does not
 }
 
 // memory is an id, and the state at that id.
@@ -164,11 +162,11 @@ func (s *subscriber) query() string {
 	values := url.Values{}
 	for _, t := range s.tracks {
 		values.Add("watch", t.of.watch)
-		if t.prefix != "" && len(s.tracks) == 1 {
-			values.Set("prefix", t.prefix)
-		} else if t.prefix != "" {
-			values.Set("prefix."+t.of.watch, t.prefix)
+		suffix := ""
+		if len(s.tracks) > 1 {
+			suffix = "." + t.of.watch
 		}
+		t.part.add(values, suffix)
 	}
 	return values.Encode()
 }
@@ -231,7 +229,7 @@ func (s *subscriber) take(f frame) error {
 		}
 		t.pass(p)
 	}
-	if s.final != nil && s.arrived() {
+	if s.arrived() {
 		return errHungUp
 	}
 	if rand.IntN(200) == 0 {
@@ -262,15 +260,17 @@ func (s *subscriber) remember() {
 }
 
 // converge resumes once more from the last id, and stays until it has the state
-// of the upstreams.
-func (s *subscriber) converge(ctx context.Context, final map[string]streamtest.State) error {
+// of the upstreams, which does not change any more.
+func (s *subscriber) converge(ctx context.Context) error {
 	for _, t := range s.tracks {
+		_, newest := t.truth(0).Newest()
+		t.final = newest.After.Clone()
 		t.open(false)
 	}
-	s.left, s.final = -1, final
+	s.left = -1
 	err := s.follow(ctx, visit{events: -1, stay: patience})
 	for _, t := range s.tracks {
-		if diff := t.state().Diff(t.narrow(final[t.of.watch])); diff != "" {
+		if diff := t.state().Diff(t.final); diff != "" {
 			return fmt.Errorf("%s did not reach the state of %s; its stream: %w; its state: %s", s.name, t.of.watch, err, diff)
 		}
 		s.run.check(t, t.close(true), true)
@@ -281,7 +281,7 @@ func (s *subscriber) converge(ctx context.Context, final map[string]streamtest.S
 // arrived reports whether it has the final state of the upstreams, and the id.
 func (s *subscriber) arrived() bool {
 	for _, t := range s.tracks {
-		if len(t.since) > 0 || t.held.Diff(t.narrow(s.final[t.of.watch])) != "" {
+		if t.final == nil || len(t.since) > 0 || t.held.Diff(t.final) != "" {
 			return false
 		}
 	}

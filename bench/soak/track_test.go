@@ -16,12 +16,13 @@ type track struct {
 	// Static after construction.
 	of     *collection
 	client string
-	prefix string
+	part   *part
 
 	at    *stream.Position // that of the last id; nil: there is none
 	given time.Time        // when it arrived
 	held  streamtest.State // the state at that id
 	since []stream.Event   // the events after it
+	final streamtest.State // that it is to reach; nil: before the end
 
 	connection *streamtest.Connection // current one
 	pending    []stream.Event         // of the current flush
@@ -48,17 +49,6 @@ func (t *track) state() streamtest.State {
 		s.Apply(e)
 	}
 	return s
-}
-
-// narrow returns the part of a state that the track follows.
-func (t *track) narrow(s streamtest.State) streamtest.State {
-	out := streamtest.State{}
-	for key, version := range s {
-		if strings.HasPrefix(key, t.prefix) {
-			out[key] = version
-		}
-	}
-	return out
 }
 
 // event processes an event.
@@ -129,20 +119,24 @@ func (t *track) close(open bool) *streamtest.Connection {
 // forget makes the next connection start from nothing.
 func (t *track) forget() { t.at, t.held, t.since = nil, streamtest.State{}, nil }
 
-// check runs all checkers on a connection. With final, it must have reached
-// that state. Of a view only the final state is checked, see converge: its epoch does not say
-// in which of the upstream's orders it is.
+// check runs all checkers on a connection. Settled: it must have reached the final state.
 func (t *track) check(c *streamtest.Connection, settled bool) error {
-	if t.prefix != "" {
-		return nil
-	}
 	t.of.noted()
 	h := &streamtest.History{
-		Truth: t.of.truth.Now(), Freshness: map[string][]streamtest.Freshness{replica: t.of.said.all()},
+		Truth: t.truth(time.Since(c.Opened) + stalest), Freshness: map[string][]streamtest.Freshness{replica: t.of.said.all()},
 		Heartbeat: 2 * heartbeat, StaleAfter: 2 * time.Second, Settled: settled,
 	}
 	h.Add(c)
 	return streamtest.CheckAll(h)
+}
+
+// truth returns the truth of the last part of the run, which is at least as long as a time.
+func (t *track) truth(last time.Duration) *streamtest.Truth {
+	all := t.of.truth.Now()
+	if !t.part.definition.IsWhole() {
+		all.Keep(t.of.transactionsIn(2*last) + filling)
+	}
+	return t.part.of(all)
 }
 
 // resets counts those of a connection, by reason.

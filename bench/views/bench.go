@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/watchtide/watchtide/bench/process"
 )
 
 // bench is one invocation.
@@ -36,6 +36,8 @@ var allParts = []part{
 	{"memory", (*bench).inMemory},
 	{"build", (*bench).inBuild},
 	{"plain", (*bench).inPlain},
+	{"roles", (*bench).inRoles},
+	{"credentials", (*bench).inCredentials},
 }
 
 func names() string {
@@ -68,7 +70,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	if b.dir, err = os.MkdirTemp("", "views"); err != nil {
 		return nil, err
 	}
-	if err := b.build(ctx); err != nil {
+	if b.program, b.generator, err = process.Build(ctx, b.dir); err != nil {
 		b.close()
 		return nil, err
 	}
@@ -76,31 +78,6 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 }
 
 func (b *bench) close() { os.RemoveAll(b.dir) }
-
-// build compiles the gateway as it is shipped, with its symbols, and the load generator.
-// The bench runs in a folder of its module.
-func (b *bench) build(ctx context.Context) error {
-	const product = "github.com/watchtide/watchtide"
-	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", product).Output()
-	if err != nil {
-		return fmt.Errorf("no module %s: run the bench in its folder: %w", product, err)
-	}
-	root := strings.TrimSpace(string(dir))
-	b.program, b.generator = filepath.Join(b.dir, "gateway"), filepath.Join(b.dir, "loader")
-	if err := compile(ctx, root, "./cmd/gateway", b.program); err != nil {
-		return err
-	}
-	return compile(ctx, filepath.Join(root, "bench"), "./load/loader", b.generator)
-}
-
-func compile(ctx context.Context, dir, pkg, to string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", to, pkg)
-	cmd.Dir = dir
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build %s: %w\n%s", pkg, err, said)
-	}
-	return nil
-}
 
 // runAll makes all measurements, one after the other.
 func (b *bench) runAll(ctx context.Context) error {

@@ -134,7 +134,7 @@ func (r *rig) under(ctx context.Context, build func() error) (out built, err err
 
 // buildOne asks for a view that does not exist, and reads its snapshot.
 func (r *rig) buildOne(ctx context.Context, filter string, want int) error {
-	text, err := r.get(ctx, r.http, "/v1/watches/"+many+"/events?until=end_of_snapshot&filter="+url.QueryEscape(filter))
+	text, err := r.Get(ctx, r.HTTP, "/v1/watches/"+many+"/events?until=end_of_snapshot&filter="+url.QueryEscape(filter))
 	if err != nil {
 		return err
 	}

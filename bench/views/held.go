@@ -52,13 +52,13 @@ func (b *bench) inMemory(ctx context.Context) error {
 		if b.profiles == "" {
 			return nil
 		}
-		return r.keep(ctx, "/debug/pprof/heap", filepath.Join(b.profiles, "views.heap.pprof"))()
+		return r.Keep(ctx, "/debug/pprof/heap", filepath.Join(b.profiles, "views.heap.pprof"))()
 	})
 }
 
 // frames is the size of the events of a view's resources.
 func (r *rig) frames(ctx context.Context, filter string) (total float64, err error) {
-	text, err := r.get(ctx, r.http, "/v1/watches/"+many+"/events?until=end_of_snapshot&filter="+url.QueryEscape(filter))
+	text, err := r.Get(ctx, r.HTTP, "/v1/watches/"+many+"/events?until=end_of_snapshot&filter="+url.QueryEscape(filter))
 	if err != nil {
 		return 0, err
 	}

@@ -46,7 +46,7 @@ func (b *bench) inPlain(ctx context.Context) error {
 
 // plain is one round with one gateway.
 func (b *bench) plain(ctx context.Context, program string, c *cost) error {
-	g, err := startGateway(ctx, program, b.dir, b.plan, "", data{resources: 1000, groups: 10})
+	g, err := startGateway(ctx, program, b.dir, b.plan, settings{}, data{resources: 1000, groups: 10})
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (b *bench) plain(ctx context.Context, program string, c *cost) error {
 func (r *rig) lists(ctx context.Context, to *[]float64) error {
 	used, err := r.used(func() error {
 		for range r.plan.lists {
-			if _, err := r.get(ctx, r.http, "/v1/watches/"+many+"/resources"); err != nil {
+			if _, err := r.Get(ctx, r.HTTP, "/v1/watches/"+many+"/resources"); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func (r *rig) polls(ctx context.Context, to *[]float64) error {
 
 // poll returns the position of an answer.
 func (r *rig) poll(ctx context.Context, after string) (position string, err error) {
-	text, err := r.get(ctx, r.http, "/v1/watches/"+many+"/changes?wait=1s&after="+url.QueryEscape(after))
+	text, err := r.Get(ctx, r.HTTP, "/v1/watches/"+many+"/changes?wait=1s&after="+url.QueryEscape(after))
 	if err != nil {
 		return "", err
 	}

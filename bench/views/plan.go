@@ -31,6 +31,7 @@ type plan struct {
 	polls       int
 	streams     int // subscribers
 	events      int // to each of them
+	requests    int // in a round, with each kind of credential
 }
 
 // full is the plan without flags.
@@ -41,6 +42,7 @@ func full() plan {
 		scans: []int{1, 100, 1000}, held: 10_000,
 		large: 100_000, followers: 100, builds: 5, phase: 6 * time.Second,
 		lists: 200, polls: 500, streams: 2000, events: 60,
+		requests: 10_000,
 	}
 }
 
@@ -50,6 +52,6 @@ func (p plan) quick() plan {
 	p.views, p.resources, p.commits, p.settle, p.heartbeat = 1000, 1000, 400, time.Second, 3*time.Second
 	p.scans, p.held = []int{1, 20, 200}, 1000
 	p.large, p.phase = 10_000, time.Second
-	p.lists, p.polls, p.streams, p.events = 50, 100, 200, 20
+	p.lists, p.polls, p.streams, p.events, p.requests = 50, 100, 200, 20, 1000
 	return p
 }

@@ -3,9 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"runtime"
-	"strings"
+
+	"github.com/watchtide/watchtide/bench/machine"
 )
 
 // row is a line of the table.
@@ -27,7 +26,7 @@ func (b *bench) judge(what, target string, reached bool, format string, figures 
 
 // print prints the table.
 func (b *bench) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n| measurement | target | measured | |\n|---|---|---:|---|\n", machine())
+	fmt.Fprintf(w, "%s\n\n| measurement | target | measured | |\n|---|---|---:|---|\n", machine.Describe())
 	for _, r := range b.rows {
 		verdict := ""
 		if r.reached != nil {
@@ -38,19 +37,4 @@ func (b *bench) print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.what, r.target, r.measured, verdict)
 	}
-}
-
-// machine describes where this was measured.
-func machine() string {
-	model := "unknown processor"
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if _, rest, ok := strings.Cut(string(text), "model name\t: "); ok {
-			model, _, _ = strings.Cut(rest, "\n")
-		}
-	}
-	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	load, _ := os.ReadFile("/proc/loadavg")
-	minute, _, _ := strings.Cut(string(load), " ")
-	return fmt.Sprintf("%d cores of %s, Linux %s, %s, load average at the end %s.",
-		runtime.NumCPU(), model, strings.TrimSpace(string(kernel)), runtime.Version(), minute)
 }

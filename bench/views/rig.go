@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/bench/load"
 	"github.com/watchtide/watchtide/bench/load/child"
+	"github.com/watchtide/watchtide/bench/process"
 )
 
 // rig is a gateway and a load generator.
@@ -23,7 +24,11 @@ type rig struct {
 
 // with starts a gateway that has views, and a load generator, and ends both after do.
 func (b *bench) with(ctx context.Context, d data, do func(*rig) error) error {
-	g, err := startGateway(ctx, b.program, b.dir, b.plan, viewLimits, d)
+	return b.withSettings(ctx, settings{stream: viewLimits}, d, do)
+}
+
+func (b *bench) withSettings(ctx context.Context, s settings, d data, do func(*rig) error) error {
+	g, err := startGateway(ctx, b.program, b.dir, b.plan, s, d)
 	if err != nil {
 		return err
 	}
@@ -34,7 +39,7 @@ func (b *bench) with(ctx context.Context, d data, do func(*rig) error) error {
 // load starts a load generator for a gateway.
 func (b *bench) load(ctx context.Context, g *gateway, do func(*rig) error) (err error) {
 	l, err := child.Start(ctx, b.generator, child.Options{
-		Address: g.http, Marker: []byte("\nevent: upsert\n"), Done: []byte(`"type":"end_of_snapshot"`), Sample: 1, IDs: true,
+		Address: g.HTTP, Marker: []byte("\nevent: upsert\n"), Done: []byte(`"type":"end_of_snapshot"`), Sample: 1, IDs: true,
 	})
 	if err != nil {
 		return err
@@ -45,12 +50,20 @@ func (b *bench) load(ctx context.Context, g *gateway, do func(*rig) error) (err 
 
 // events is a request for the events of a watch.
 func events(watch string, parameters ...string) load.Request {
+	return eventsAs("", watch, parameters...)
+}
+
+// eventsAs is such a request with a token; empty: none.
+func eventsAs(token, watch string, parameters ...string) load.Request {
 	query := url.Values{}
 	for i := 0; i < len(parameters); i += 2 {
 		query.Set(parameters[i], parameters[i+1])
 	}
-	path := "/v1/watches/" + watch + "/events?" + query.Encode()
-	return load.Request{Bytes: []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")}
+	head := "GET /v1/watches/" + watch + "/events?" + query.Encode() + " HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
+	if token != "" {
+		head += "Authorization: Bearer " + token + "\r\n"
+	}
+	return load.Request{Bytes: []byte(head + "\r\n")}
 }
 
 // subscribe connects that many more subscribers of the same, and waits until all have the
@@ -72,7 +85,7 @@ func (r *rig) subscribeEach(ctx context.Context, requests []load.Request) error 
 
 func (r *rig) snapshots(ctx context.Context, n int) error {
 	r.done += uint64(n)
-	return await(ctx, fmt.Sprintf("%d snapshots", n), func() (bool, error) {
+	return process.Await(ctx, fmt.Sprintf("%d snapshots", n), func() (bool, error) {
 		s, err := r.stats()
 		return s.Done >= r.done, err
 	})
@@ -92,36 +105,36 @@ func (r *rig) leave(ctx context.Context) error {
 	if err := r.loader.HangupAll(); err != nil {
 		return err
 	}
-	return await(ctx, "the gateway to have no subscribers", func() (bool, error) {
-		n, err := r.metric(ctx, "watchtide_subscribers")
+	return process.Await(ctx, "the gateway to have no subscribers", func() (bool, error) {
+		n, err := r.Metric(ctx, "watchtide_subscribers")
 		return n == 0, err
 	})
 }
 
 // used is the processor time of the gateway while do ran.
 func (g *gateway) used(do func() error) (time.Duration, error) {
-	before, err := g.cpu()
+	before, err := g.CPU()
 	if err != nil {
 		return 0, err
 	}
 	if err := do(); err != nil {
 		return 0, err
 	}
-	after, err := g.cpu()
+	after, err := g.CPU()
 	return after - before, err
 }
 
 // idle is the processor time of the gateway in one period of heartbeats without commits.
 // It begins when the garbage of connecting is gone.
 func (r *rig) idle(ctx context.Context, name string) (used time.Duration, err error) {
-	if err := sleep(ctx, r.plan.settle); err != nil {
+	if err := process.Sleep(ctx, r.plan.settle); err != nil {
 		return 0, err
 	}
 	if _, err := r.memory(ctx); err != nil {
 		return 0, err
 	}
 	err = r.profiled(ctx, name, r.plan.heartbeat, func() error {
-		used, err = r.used(func() error { return sleep(ctx, r.plan.heartbeat) })
+		used, err = r.used(func() error { return process.Sleep(ctx, r.plan.heartbeat) })
 		return err
 	})
 	return used, err
@@ -181,7 +194,7 @@ func (r *rig) delivered(ctx context.Context, before load.Stats, want uint64) (ui
 		if got > seen {
 			seen, last = got, time.Now()
 		}
-		if err := sleep(ctx, 2*time.Millisecond); err != nil {
+		if err := process.Sleep(ctx, 2*time.Millisecond); err != nil {
 			return got, err
 		}
 	}
@@ -193,7 +206,7 @@ func (r *rig) profiled(ctx context.Context, name string, lasts time.Duration, do
 		return do()
 	}
 	path := fmt.Sprintf("/debug/pprof/profile?seconds=%d", max(1, int(lasts.Seconds())))
-	wait := r.keep(ctx, path, filepath.Join(r.profiles, name+".cpu.pprof"))
+	wait := r.Keep(ctx, path, filepath.Join(r.profiles, name+".cpu.pprof"))
 	return errors.Join(do(), wait())
 }
 

@@ -17,11 +17,17 @@ func (b *bench) inShared(ctx context.Context) error {
 				to         *[]float64
 				parameters []string
 			}{{&watch, nil}, {&view, []string{"filter", `value.team == "t3"`}}} {
-				each, err := r.perEvent(ctx, c.parameters)
+				if err := r.subscribe(ctx, b.plan.subscribers, events(many, c.parameters...)); err != nil {
+					return err
+				}
+				each, err := r.perEvent(ctx, fmt.Sprintf("shared-%d", len(c.parameters)/2))
 				if err != nil {
 					return err
 				}
 				*c.to = append(*c.to, each)
+				if err := r.leave(ctx); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
@@ -36,20 +42,13 @@ func (b *bench) inShared(ctx context.Context) error {
 }
 
 // perEvent is the processor time of the gateway for each event that one of many
-// subscribers gets, in microseconds.
-func (r *rig) perEvent(ctx context.Context, parameters []string) (each float64, err error) {
-	if err := r.subscribe(ctx, r.plan.subscribers, events(many, parameters...)); err != nil {
-		return 0, err
-	}
+// subscribers gets, in microseconds. Every commit concerns all of them.
+func (r *rig) perEvent(ctx context.Context, name string) (each float64, err error) {
 	const interval = 100 * time.Millisecond
-	name := fmt.Sprintf("shared-%d", len(parameters)/2)
 	err = r.profiled(ctx, name, time.Duration(r.plan.shared)*interval, func() error {
 		used, got, err := r.commits(ctx, r.plan.shared, r.plan.subscribers, interval, func(i int) int { return 3 + i*10 })
 		each = micro(used) / float64(got)
 		return err
 	})
-	if err != nil {
-		return 0, err
-	}
-	return each, r.leave(ctx)
+	return each, err
 }

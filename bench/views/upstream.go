@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/watchtide/watchtide/bench/process"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
@@ -69,7 +70,7 @@ func serveUpstream(d data) (*upstream, error) {
 
 // commit changes resource i, in a transaction of its own.
 func (u *upstream) commit(ctx context.Context, i int) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, process.Patience)
 	defer cancel()
 	select {
 	case u.changes <- i:

@@ -20,7 +20,7 @@ func small() plan {
 		views: 20, resources: 40, commits: 20, interval: 5 * time.Millisecond, settle: 10 * time.Millisecond, heartbeat: time.Second,
 		scans: []int{1, 3, 6}, held: 10,
 		large: 500, followers: 3, builds: 2, phase: 100 * time.Millisecond,
-		lists: 2, polls: 5, streams: 5, events: 2,
+		lists: 2, polls: 5, streams: 5, events: 2, requests: 20,
 	}
 }
 
@@ -45,6 +45,7 @@ func TestEveryPart(t *testing.T) {
 		`a view with 10 subscribers`, `20 views by .value\.team`, `20 views by prefix`, `idle gateway`, `each of 6 views`,
 		`beyond \d\.\d KiB of frames`, `by an equality`, `on the whole value`, `p99 .* 3 subscribers`,
 		`CPU of a list .*unchanged`, `a long poll .*unchanged`, `a stream, 5 subscribers .*unchanged`,
+		`10 subscribers with tokens and 5 roles.* 5 views`, `a static token, more`, `a JWT that was seen`, `a new ES256 token`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("the table has no line %q", want)

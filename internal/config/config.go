@@ -5,11 +5,14 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/config/auth"
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 )
 
 // Off stands for a duration that was set to 0s: none, or never.
-const Off time.Duration = -1
+const Off = decode.Off
 
 // Config is the content of a configuration file, with every default filled in
 // that this package defines: a zero duration or number below means "not set",
@@ -23,9 +26,13 @@ type Config struct {
 	GRPC GRPC `yaml:"grpc"`
 	// Operations is the listener for operators.
 	Operations Operations `yaml:"operations"`
-	// Auth specifies who may reach the listeners: AuthNone, anyone; empty: they
-	// are on loopback.
-	Auth string `yaml:"auth,is=auth"`
+	// Auth says which credentials are accepted. Without it, the listeners must be on
+	// loopback.
+	Auth auth.Section `yaml:"auth"`
+	// Roles are what rules of access are about, in the order of the file.
+	Roles []Role `yaml:"roles,named"`
+	// Policy is made of the roles and of what watches allow; nil: there is neither.
+	Policy *policy.Policy `yaml:"-"`
 	// Stream is how streams behave, for all watches.
 	Stream Stream `yaml:"stream"`
 	// Metrics configures the metrics.
@@ -43,8 +50,12 @@ type Config struct {
 type HTTP struct {
 	// Listen is host:port (127.0.0.1:8080).
 	Listen string `yaml:"listen,is=listen"`
-	// TLS is made of "tls" {"cert_file", "key_file"}, both in PEM; nil: plain text.
-	// Relative file names start at the directory of the configuration.
+	// PublicURL is the origin under which browsers reach the gateway (that of each
+	// request).
+	PublicURL string `yaml:"public_url,is=public url"`
+	// TLS is made of "tls" {"cert_file", "key_file", "client_ca_file"}, all in PEM; nil:
+	// plain text. Relative file names start at the directory of the configuration. With
+	// client_ca_file, certificates of clients are asked for, and verified if given.
 	TLS *tls.Config `yaml:"tls,server"`
 	// Hosts are the host names that clients may use, besides localhost and every IP
 	// address (none): see gateway.Config.
@@ -83,6 +94,9 @@ type GRPC struct {
 type Operations struct {
 	// Listen is host:port (DefaultOperations), or OperationsOff.
 	Listen string `yaml:"listen,is=listen or off"`
+	// Role is the role whose principals are operators also where other machines can reach the
+	// gateway (none).
+	Role string `yaml:"role"`
 	// TLS is as in HTTP.
 	TLS *tls.Config `yaml:"tls,server"`
 }

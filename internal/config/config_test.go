@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/config/auth"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -29,6 +31,9 @@ func fakeEnvironment() Environment {
 	return Environment{
 		Getenv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
 		ReadFile: func(name string) ([]byte, error) {
+			if data, ok := filesOfAuth()[name]; ok {
+				return []byte(data), nil
+			}
 			if data, ok := files[name]; ok {
 				return []byte(data), nil
 			}
@@ -56,7 +61,7 @@ func TestErrors(t *testing.T) {
 	var got strings.Builder
 	for _, part := range strings.Split(string(cases), "=== ")[1:] {
 		name, text, _ := strings.Cut(part, "\n")
-		_, err := Parse("etc/gateway.yaml", []byte(text), fakeEnvironment())
+		_, err := Parse("etc/gateway.yaml", []byte(text), withModes(fakeEnvironment()))
 		if err == nil {
 			t.Errorf("%s: no error", name)
 			continue
@@ -168,10 +173,13 @@ var everythingElse = []string{
 	everyKeyOfFiles,
 	everyKeyOfEtcd,
 	everyKeyOfGateway,
+	grpcWithToken,
 	everyKeyOfNATS,
 	everyKeyOfKubernetes,
 	everyKeyOfConsul,
 	everyKeyOfTemplates,
+	everyKeyOfAccess,
+	everyKeyOfAuth,
 }
 
 // TestEveryOption sets every key of the format to a value other than its
@@ -179,6 +187,10 @@ var everythingElse = []string{
 func TestEveryOption(t *testing.T) {
 	c := parse(t, everything)
 	history := History{MaxAge: 20 * time.Minute, MaxDeletes: 2000, MaxBytes: 64 << 20}
+	if c.Sources[2].Contents == "" {
+		t.Error("the files that were read are not recorded")
+	}
+	c.Sources[2].Contents = "" // a hash
 	tlsConfig := c.Sources[2].GRPC.TLS
 	if tlsConfig == nil || tlsConfig.ServerName != "backend.internal" {
 		t.Fatalf("tls: got %+v", tlsConfig)
@@ -189,7 +201,7 @@ func TestEveryOption(t *testing.T) {
 			ForwardedHeader: "Forwarded", MaxConnections: 35, BodyBudget: 33 << 20, AnswerBudget: 34 << 20},
 		GRPC:       GRPC{Listen: ":0"},
 		Operations: Operations{Listen: "0.0.0.0:7002"},
-		Auth:       AuthNone,
+		Auth:       auth.Section{None: true},
 		Stream: Stream{
 			Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, MinRate: 8 << 10, Retry: 3 * time.Second,
 			MaxAge: 90 * time.Minute, DrainDelay: 7 * time.Second, Drain: 5 * time.Second, AheadWait: 4 * time.Second,

@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/hosts"
 )
-
-// AuthNone is the value of "auth" that lets other machines reach the
-// listeners although the gateway requires no credentials.
-const AuthNone = "none"
 
 // OperationsOff is the address that disables the operations listener.
 const OperationsOff = "off"
@@ -25,13 +22,15 @@ func (f Flags) override(c *Config) {
 	c.HTTP.Listen = cmp.Or(f.HTTP, c.HTTP.Listen)
 	c.GRPC.Listen = cmp.Or(f.GRPC, c.GRPC.Listen)
 	c.Operations.Listen = cmp.Or(f.Operations, c.Operations.Listen)
-	c.Auth = cmp.Or(f.Auth, c.Auth)
+	if f.Auth == auth.None {
+		c.Auth = auth.Section{None: true}
+	}
 }
 
-// exposure rejects listeners that other machines can reach, unless the
-// configuration permits it explicitly.
+// exposure rejects listeners that other machines can reach, unless the configuration
+// says who may, or that anybody may.
 func (d *decoder) exposure(c *Config) {
-	if c.Auth == AuthNone {
+	if c.Auth.None || c.Auth.Given {
 		return
 	}
 	const watches = "read every watch, and write to those that can be written"
@@ -40,9 +39,9 @@ func (d *decoder) exposure(c *Config) {
 		into       *string
 		exposed    string
 	}{
-		{"http", d.env.Flags.HTTP, &c.HTTP.Listen, watches},
-		{"grpc", d.env.Flags.GRPC, &c.GRPC.Listen, watches},
-		{"operations", d.env.Flags.Operations, &c.Operations.Listen, "do the same, and see the metrics, the addresses of clients and upstreams, and profiles"},
+		{"http", d.flags.HTTP, &c.HTTP.Listen, watches},
+		{"grpc", d.flags.GRPC, &c.GRPC.Listen, watches},
+		{"operations", d.flags.Operations, &c.Operations.Listen, "do the same, and see the metrics, the addresses of clients and upstreams, and profiles"},
 	} {
 		if *l.into == OperationsOff || hosts.IsLoopback(*l.into) {
 			continue
@@ -50,10 +49,10 @@ func (d *decoder) exposure(c *Config) {
 		why := fmt.Sprintf("other machines can reach it, and the gateway asks nobody for credentials: "+
 			"whoever reaches it could %s; listen on loopback, such as 127.0.0.1, or say that this is meant", l.exposed)
 		if l.flag != "" {
-			d.errs = append(d.errs, &Error{Message: fmt.Sprintf("--%s %s: %s: --auth none", l.name, l.flag, why)})
+			d.Errs = append(d.Errs, &Error{Message: fmt.Sprintf("--%s %s: %s: --auth none", l.name, l.flag, why)})
 			continue
 		}
-		at, _ := d.text(d.given[l.into], wantListen, nil)
-		d.errorf(at.value, "%q: %s: auth: none", at.written, why)
+		at, _ := d.Text(d.Given[l.into], wantListen, nil)
+		d.Errorf(at.Value, "%q: %s: auth: none", at.Written, why)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/watchtide/watchtide/internal/config/auth"
 )
 
 // TestExposureIsRefused unless it is explicitly permitted: the error has the
@@ -53,11 +55,11 @@ func TestFlagsWinOverTheFile(t *testing.T) {
 		want  string // of the error; empty: none
 	}{
 		{wide, Flags{HTTP: "127.0.0.1:2"}, ""},
-		{wide, Flags{Auth: AuthNone}, ""},
+		{wide, Flags{Auth: auth.None}, ""},
 		{narrow, Flags{HTTP: ":2"}, "--http :2: other machines can reach it, and"},
 		{"", Flags{GRPC: "0.0.0.0:2"}, "--grpc 0.0.0.0:2: other machines"},
 		{"", Flags{Operations: "0.0.0.0:2"}, "--operations 0.0.0.0:2: other machines"},
-		{"", Flags{HTTP: "0.0.0.0:2", Operations: OperationsOff, Auth: AuthNone}, ""},
+		{"", Flags{HTTP: "0.0.0.0:2", Operations: OperationsOff, Auth: auth.None}, ""},
 	} {
 		got, err := Parse("f", []byte(c.text), Environment{Flags: c.flags})
 		if c.want == "" {

@@ -116,3 +116,19 @@ func TestGatewaySourceErrors(t *testing.T) {
 		})
 	}
 }
+
+// grpcWithToken has a token in place of the credentials in the metadata of everything.
+const grpcWithToken = `
+sources: { core: { type: grpc, address: "core:9000", token_file: token } }
+watches: { services: { source: core } }
+`
+
+func TestGRPCTokenFile(t *testing.T) {
+	if got := parse(t, grpcWithToken).Sources[0].GRPC.TokenFile; got != "etc/token" {
+		t.Errorf("token file %q", got)
+	}
+	_, err := Parse("etc/gateway.yaml", []byte(strings.Replace(grpcWithToken, "token_file: token", "token_file: nowhere", 1)), fakeEnvironment())
+	if want := `sources.core.token_file: "nowhere" cannot be read`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q in it", err, want)
+	}
+}

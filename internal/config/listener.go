@@ -2,20 +2,19 @@ package config
 
 import (
 	"cmp"
-	"net"
-	"strconv"
-	"strings"
-	"unicode"
+
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
+	"github.com/watchtide/watchtide/internal/config/internal/word"
 )
 
 // check reports listeners on the same address, and completes the watches.
-func (c *Config) check(d *decoder, _ value) {
+func (c *Config) check(d *decoder, _ decode.Value) {
 	web, grpc, operations := c.HTTP.Listen, c.GRPC.Listen, c.Operations.Listen
-	if sameListener(web, grpc) {
-		d.errorf(cmp.Or(d.given[&c.GRPC], d.given[&c.HTTP]), "http and grpc listen on the same address; want a port for each")
+	if word.SameListener(web, grpc) {
+		d.Errorf(cmp.Or(d.Given[&c.GRPC], d.Given[&c.HTTP]), "http and grpc listen on the same address; want a port for each")
 	}
-	if operations != DefaultOperations && (sameListener(web, operations) || sameListener(grpc, operations)) {
-		d.errorf(d.given[&c.Operations], "operations listens on the same address as http or grpc; want a port for each")
+	if operations != DefaultOperations && (word.SameListener(web, operations) || word.SameListener(grpc, operations)) {
+		d.Errorf(d.Given[&c.Operations], "operations listens on the same address as http or grpc; want a port for each")
 	}
 	for i := range c.Watches {
 		w := &c.Watches[i]
@@ -24,35 +23,6 @@ func (c *Config) check(d *decoder, _ value) {
 	}
 }
 
-// sameListener reports whether two addresses cannot both be listened on: they
-// are equal, or one is every interface at the same port.
-func sameListener(a, b string) bool {
-	hostA, portA, errA := net.SplitHostPort(a)
-	hostB, portB, errB := net.SplitHostPort(b)
-	if errA != nil || errB != nil || portA != portB || portA == "0" {
-		return false
-	}
-	return hostA == hostB || includes(hostA, hostB) || includes(hostB, hostA)
-}
-
-// includes reports whether one host is every interface, including the other host's.
-func includes(every, other string) bool {
-	return every == "" || every == "::" || every == "0.0.0.0" && !strings.Contains(other, ":")
-}
-
-// ValidListen reports whether address is host:port with a port number. The host
-// may be missing, and is not looked up here.
-func ValidListen(address string) bool {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil || strings.ContainsFunc(host, notInHost) {
-		return false
-	}
-	_, err = strconv.ParseUint(port, 10, 16)
-	return err == nil
-}
-
-// notInHost reports whether the rune occurs neither in a name nor in an
-// IP address, with or without a zone.
-func notInHost(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:%", r)
-}
+// ValidListen reports whether address is host:port with a port number. The host may be
+// missing, and is not looked up here.
+func ValidListen(address string) bool { return word.ValidListen(address) }

@@ -1,17 +1,21 @@
 package config
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"strings"
-	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
+	"github.com/watchtide/watchtide/internal/config/internal/mistake"
+	"github.com/watchtide/watchtide/internal/config/internal/tree"
 )
+
+// Error is one error in a configuration file, or, without a line, on the command line.
+type Error = mistake.Error
+
+// Errors is all errors of a configuration file, in the order of the file; never empty.
+type Errors = mistake.Errors
 
 // MaxFileBytes is the most bytes that a configuration file may have.
 const MaxFileBytes = 1 << 20
@@ -22,6 +26,8 @@ type Environment struct {
 	Getenv func(name string) (string, bool)
 	// ReadFile reads a file that the configuration names; nil: os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
+	// Stat describes a file that the configuration names; nil: os.Stat.
+	Stat func(name string) (fs.FileInfo, error)
 	// Flags are the values of the command line.
 	Flags Flags
 }
@@ -32,6 +38,9 @@ func (e Environment) withDefaults() Environment {
 	}
 	if e.ReadFile == nil {
 		e.ReadFile = os.ReadFile
+	}
+	if e.Stat == nil {
+		e.Stat = os.Stat
 	}
 	return e
 }
@@ -52,14 +61,17 @@ func Parse(file string, data []byte, env Environment) (*Config, error) {
 	d := newDecoder(file, env)
 	c := Default()
 	if body := d.document(data); body != nil {
-		d.section(value{node: body}, c)
+		d.Section(decode.Value{Node: body}, c)
 		d.views(c)
 		d.templates(c)
+		d.policy(c)
+		d.credentials(c)
 	}
-	d.env.Flags.override(c)
+	d.flags.override(c)
 	d.exposure(c)
-	if len(d.errs) > 0 {
-		return nil, d.errs.sorted()
+	d.applied(c)
+	if len(d.Errs) > 0 {
+		return nil, d.Errs.Sorted()
 	}
 	return c, nil
 }
@@ -68,81 +80,13 @@ func Parse(file string, data []byte, env Environment) (*Config, error) {
 // error was added.
 func (d *decoder) document(data []byte) ast.Node {
 	if len(data) > MaxFileBytes {
-		d.at(1, 1, "the file has %d bytes; at most %d are read", len(data), MaxFileBytes)
+		d.At(1, 1, "the file has %d bytes; at most %d are read", len(data), MaxFileBytes)
 		return nil
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors start a file with it
-	if !utf8.Valid(data) {
-		d.at(1, 1, "the file is not UTF-8")
-		return nil
+	root, anchors, wrong := tree.Parse(data)
+	if wrong != nil {
+		d.At(wrong.Line, wrong.Column, "%s", wrong.Message)
 	}
-	// Duplicate keys are reported together with everything else.
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		d.syntaxError(err, data)
-		return nil
-	}
-	if len(file.Docs) > 1 && file.Docs[1].Body != nil {
-		d.errorf(value{node: file.Docs[1].Body}, "a second document begins here; want one")
-	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return nil
-	}
-	d.anchors = anchors(file.Docs[0].Body)
-	return file.Docs[0].Body
-}
-
-func (d *decoder) syntaxError(err error, data []byte) {
-	var syntax *yaml.SyntaxError
-	if !errors.As(err, &syntax) || syntax.Token == nil || syntax.Token.Position == nil {
-		message, _, _ := strings.Cut(err.Error(), "\n")
-		d.at(1, 1, "not YAML: %s", message)
-		return
-	}
-	at := syntax.Token.Position
-	d.at(at.Line, at.Column, "not YAML: %s%s", syntax.Message, hint(syntax.Message, line(data, at.Line)))
-}
-
-// hint suggests a correction for the mistakes that the parser reports in its own
-// terms.
-func hint(message, line string) string {
-	switch {
-	case strings.Contains(line, "${"): // its braces end a plain word
-		return `; inside of {} and [] write "${NAME}" in quotation marks`
-	case strings.Contains(message, `'\t'`), strings.Contains(message, "'\t'"):
-		return "; indent with spaces"
-	case strings.Contains(message, "mapping value is not allowed"):
-		return "; are there two keys on this line, or is the next one indented too far?"
-	case strings.Contains(message, "value is not allowed"):
-		return "; is this line indented like the one before, and is each brace closed once?"
-	case strings.Contains(message, "non-map value"):
-		return "; want a key, a colon, a space and a value"
-	}
-	return ""
-}
-
-// line returns the line with the number, from 1.
-func line(data []byte, number int) string {
-	lines := strings.Split(string(data), "\n")
-	if number < 1 || number > len(lines) {
-		return ""
-	}
-	return lines[number-1]
-}
-
-// anchors finds every anchor in the document; of duplicates the last is used.
-func anchors(root ast.Node) map[string]ast.Node {
-	found := anchorVisitor{}
-	ast.Walk(found, root)
-	return found
-}
-
-type anchorVisitor map[string]ast.Node
-
-// Visit records the node if it is an anchor.
-func (v anchorVisitor) Visit(n ast.Node) ast.Visitor {
-	if a, ok := n.(*ast.AnchorNode); ok && a.Name != nil {
-		v[a.Name.GetToken().Value] = a.Value
-	}
-	return v
+	d.Anchors = anchors
+	return root
 }

@@ -1,25 +1,14 @@
 package config
 
-import "net/netip"
+import (
+	"net/netip"
 
-func (d *decoder) readNetwork(v value, into *netip.Prefix) {
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
+	"github.com/watchtide/watchtide/internal/config/internal/word"
+)
+
+func (d *decoder) readNetwork(v decode.Value, into *netip.Prefix) {
 	var s string
-	d.readText(v, texts["network"], &s)
-	*into, _ = parseNetwork(s)
-}
-
-func validNetwork(s string) bool {
-	_, ok := parseNetwork(s)
-	return ok
-}
-
-// parseNetwork reads a network, without bits beyond its prefix length: those
-// would suggest that something else was meant.
-func parseNetwork(s string) (netip.Prefix, bool) {
-	if a, err := netip.ParseAddr(s); err == nil {
-		a = a.Unmap()
-		return netip.PrefixFrom(a, a.BitLen()), a.Zone() == ""
-	}
-	p, err := netip.ParsePrefix(s)
-	return p, err == nil && p == p.Masked() && !p.Addr().Is4In6()
+	d.ReadText(v, texts["network"], &s)
+	*into, _ = word.ParseNetwork(s)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 )
 
 // example is a section with a field of each type.
@@ -38,9 +40,9 @@ type role struct {
 // grade reads itself.
 type grade int
 
-func (g *grade) read(d *decoder, v value, _ key) {
-	if s, ok := d.text(v, "a letter", nil); ok {
-		*g = grade(s.expanded[0] - 'a')
+func (g *grade) read(d *decoder, v decode.Value, _ decode.Key) {
+	if s, ok := d.Text(v, "a letter", nil); ok {
+		*g = grade(s.Expanded[0] - 'a')
 	}
 }
 
@@ -53,9 +55,9 @@ type nested struct {
 	High int `yaml:"high"`
 }
 
-func (n *nested) check(d *decoder, at value) {
+func (n *nested) check(d *decoder, at decode.Value) {
 	if n.Low > n.High {
-		d.errorf(at, "want low up to high")
+		d.Errorf(at, "want low up to high")
 	}
 }
 
@@ -65,9 +67,9 @@ func read(t *testing.T, text string) (example, string) {
 	d := newDecoder("f", fakeEnvironment())
 	var e example
 	if body := d.document([]byte(text)); body != nil {
-		d.section(value{node: body}, &e)
+		d.Section(decode.Value{Node: body}, &e)
 	}
-	return e, strings.ReplaceAll(d.errs.sorted().Error(), "f:", "")
+	return e, strings.ReplaceAll(d.Errs.Sorted().Error(), "f:", "")
 }
 
 func TestSection(t *testing.T) {

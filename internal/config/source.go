@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
@@ -36,6 +37,9 @@ type Source struct {
 	Name string `yaml:"-"`
 	// Type is one of the source types of this build.
 	Type SourceType `yaml:"type"`
+	// Contents is a hash of the files that were read into it, which those are not that the
+	// source reads again for each connection. Empty: there are none.
+	Contents string `yaml:"-"`
 
 	Store   StoreSource   `yaml:"-"`
 	Host    HostSource    `yaml:"-"`
@@ -76,13 +80,13 @@ type HostSource struct {
 type GRPCSource struct {
 	// Address is a gRPC target: host:port or dns:///host:port.
 	Address string `yaml:"address,required,is=grpc address"`
-	// TLS is made of "tls" {"ca_file", "cert_file", "key_file", "server_name"}; nil:
-	// plain text. Without ca_file the system's authorities are trusted; cert_file
-	// and key_file are the client's own, for mutual TLS.
+	// TLS is made of "tls"; nil: plain text. Without ca_file in it the system's authorities
+	// are trusted; cert_file and key_file are the client's own, for mutual TLS.
 	TLS *tls.Config `yaml:"tls"`
-	// Metadata is sent with every call. The values of metadata_files are read from
-	// files, once at start.
+	// Metadata is sent with every call. The files of metadata_files are read at start.
 	Metadata Metadata `yaml:"metadata,files=metadata_files,names=metadata"`
+	// TokenFile is the name of a file that holds a token. It is read for each call.
+	TokenFile string `yaml:"token_file,is=file of a secret"`
 	// Keepalive is the silence after which the connection is probed (Off: never).
 	Keepalive time.Duration `yaml:"keepalive,min=10s,off"`
 	// StallAfter is the silence after which the upstream counts as stalled.
@@ -103,46 +107,48 @@ func (m Metadata) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(m))
 
 // read reads the keys of the type, and records it. Those of other types are
 // not checked.
-func (s *Source) read(d *decoder, v value, _ key) {
+func (s *Source) read(d *decoder, v decode.Value, _ decode.Key) {
 	d.declared[s.Name] = ""
+	d.Contents = ""
+	defer func() { s.Contents = d.Contents }()
 	sections := s.sections()
 	var types []string
 	for t := range sections {
 		types = append(types, string(t))
 	}
-	entries, typ, ok := d.leading(v, "type", text{want: "the name of a source type"}, suggest.Sentence("", types))
-	if !ok || !d.checkWord(typ, "this build has no source type", types) {
+	entries, typ, ok := d.leading(v, "type", decode.Text{Want: "the name of a source type"}, suggest.Sentence("", types))
+	if !ok || !d.CheckWord(typ, "this build has no source type", types) {
 		return
 	}
-	s.Type = SourceType(typ.expanded)
+	s.Type = SourceType(typ.Expanded)
 	d.declared[s.Name] = s.Type
 	section := sections[s.Type]
-	keys := keysOf(section)
+	keys := d.KeysOf(section)
 	for i := range keys {
-		keys[i].advice = fmt.Sprintf(", which a source of type %s must have", s.Type)
+		keys[i].Advice = fmt.Sprintf(", which a source of type %s must have", s.Type)
 	}
-	d.fill(section, v, entries, append(keys, keysOf(s)...))
+	d.Fill(section, v, entries, append(keys, d.KeysOf(s)...))
 }
 
 // leading returns the entries of a source or a watch, and the text of the key that
 // determines the meaning of the others. false: an error was added.
-func (d *decoder) leading(v value, key string, kind text, advice string) (entries []entry, lead scalar, ok bool) {
-	errors := len(d.errs)
-	entries, _ = d.entries(v)
+func (d *decoder) leading(v decode.Value, key string, kind decode.Text, advice string) (entries []decode.Entry, lead decode.Scalar, ok bool) {
+	errors := len(d.Errs)
+	entries, _ = d.Entries(v)
 	for _, e := range entries {
-		if e.name == key {
-			lead, ok = d.textOf(e.value, kind)
+		if e.Name == key {
+			lead, ok = d.TextOf(e.Value, kind)
 			return entries, lead, ok
 		}
 	}
 	for _, other := range entries {
-		if suggest.Nearest(other.name, []string{key}) != "" {
-			d.unknownKey(other, v.path, []string{key})
-			return nil, scalar{}, false
+		if suggest.Nearest(other.Name, []string{key}) != "" {
+			d.UnknownKey(other, v.Path, []string{key})
+			return nil, decode.Scalar{}, false
 		}
 	}
-	if len(d.errs) == errors {
-		d.errorf(v.atKey(), "%s is missing; %s", key, advice)
+	if len(d.Errs) == errors {
+		d.Errorf(v.AtKey(), "%s is missing; %s", key, advice)
 	}
-	return nil, scalar{}, false
+	return nil, decode.Scalar{}, false
 }

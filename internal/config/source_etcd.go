@@ -3,6 +3,8 @@ package config
 import (
 	"crypto/tls"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 )
 
 // EtcdSource is a source of type "etcd": the keys of an etcd cluster.
@@ -26,8 +28,8 @@ type EtcdSource struct {
 
 const wantBoth = "want both username and password_file, or neither"
 
-func (e *EtcdSource) check(d *decoder, at value) {
-	if d.isGiven(&e.Username) != d.isGiven(&e.Password) {
-		d.errorf(at, wantBoth)
+func (e *EtcdSource) check(d *decoder, at decode.Value) {
+	if d.IsGiven(&e.Username) != d.IsGiven(&e.Password) {
+		d.Errorf(at, wantBoth)
 	}
 }

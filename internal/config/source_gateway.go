@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"strings"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 )
 
 // GatewaySource is a source of type "gateway": another gateway, over HTTP.
@@ -25,11 +27,11 @@ type GatewaySource struct {
 	MaxEventBytes int `yaml:"max_event_bytes,bytes"`
 }
 
-func (g *GatewaySource) check(d *decoder, at value) {
+func (g *GatewaySource) check(d *decoder, at decode.Value) {
 	if g.TLS != nil && strings.HasPrefix(g.URL, "http:") {
-		d.errorf(at, "tls is given for a url that begins with http: want https, or no tls")
+		d.Errorf(at, "tls is given for a url that begins with http: want https, or no tls")
 	}
 	if _, given := g.Headers["Authorization"]; given && g.TokenFile != "" {
-		d.errorf(at, "want token_file, or a header Authorization, not both")
+		d.Errorf(at, "want token_file, or a header Authorization, not both")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"k8s.io/apimachinery/pkg/fields"
 )
@@ -37,9 +38,9 @@ type KubernetesWatch struct {
 	FieldSelector string `yaml:"field_selector,is=field selector"`
 }
 
-func (k *KubernetesSource) check(d *decoder, at value) {
-	if d.isGiven(&k.Context) && !d.isGiven(&k.Kubeconfig) {
-		d.errorf(at, "context is one of a kubeconfig; want kubeconfig as well, or neither in a pod")
+func (k *KubernetesSource) check(d *decoder, at decode.Value) {
+	if d.IsGiven(&k.Context) && !d.IsGiven(&k.Kubeconfig) {
+		d.Errorf(at, "context is one of a kubeconfig; want kubeconfig as well, or neither in a pod")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 )
 
@@ -35,19 +36,19 @@ type NATSSource struct {
 	PollInterval time.Duration `yaml:"poll_interval,min=100ms"`
 }
 
-func (n *NATSSource) check(d *decoder, at value) {
-	username, password := d.isGiven(&n.Username), d.isGiven(&n.PasswordFile)
+func (n *NATSSource) check(d *decoder, at decode.Value) {
+	username, password := d.IsGiven(&n.Username), d.IsGiven(&n.PasswordFile)
 	ways := 0
-	for _, given := range []bool{d.isGiven(&n.CredentialsFile), d.isGiven(&n.NKeyFile), d.isGiven(&n.TokenFile), username || password} {
+	for _, given := range []bool{d.IsGiven(&n.CredentialsFile), d.IsGiven(&n.NKeyFile), d.IsGiven(&n.TokenFile), username || password} {
 		if given {
 			ways++
 		}
 	}
 	switch {
 	case ways > 1:
-		d.errorf(at, "want one of credentials_file, nkey_file, token_file, and username with password_file")
+		d.Errorf(at, "want one of credentials_file, nkey_file, token_file, and username with password_file")
 	case username != password:
-		d.errorf(at, wantBoth)
+		d.Errorf(at, wantBoth)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/config/internal/keytag"
 	"github.com/watchtide/watchtide/stream/source/consul"
 	"github.com/watchtide/watchtide/stream/source/etcd"
 	"github.com/watchtide/watchtide/stream/source/files"
@@ -26,17 +27,17 @@ func TestParseTag(t *testing.T) {
 		Bytes   int           `yaml:"bytes,bytes" why:"which is a lot"`
 		Headers Metadata      `yaml:"headers,files=header_files,names=header"`
 	}
-	for i, want := range []tag{
-		{name: "plain"},
-		{name: "pulse", min: "1ms", least: int64(time.Millisecond)},
-		{name: "ceiling", min: "1MiB", least: 1 << 20, off: true},
-		{name: "pump", is: "pump"},
-		{name: "-"},
-		{name: "address", required: true, of: []string{"etcd", "nats"}},
-		{name: "bytes", bytes: true, why: ", which is a lot"},
-		{name: "headers", files: "header_files", names: "header"},
+	for i, want := range []keytag.Tag{
+		{Name: "plain"},
+		{Name: "pulse", Min: "1ms", Least: int64(time.Millisecond)},
+		{Name: "ceiling", Min: "1MiB", Least: 1 << 20, Off: true},
+		{Name: "pump", Is: "pump"},
+		{Name: "-"},
+		{Name: "address", Required: true, Of: []string{"etcd", "nats"}},
+		{Name: "bytes", Bytes: true, Why: ", which is a lot"},
+		{Name: "headers", Files: "header_files", Names: "header"},
 	} {
-		got, err := parseTag(reflect.TypeFor[section]().Field(i))
+		got, err := keytag.Parse(reflect.TypeFor[section]().Field(i), kinds.Has)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("read %+v, %v, want %+v", got, err, want)
 		}
@@ -56,7 +57,7 @@ func TestMalformedTags(t *testing.T) {
 		"None has no yaml tag", `option "mni=1s": no such option`, `option "min=1MiB": time: `,
 		`option "min=1s": neither a duration nor a number of bytes`, `option "is=adress": no such kind`, `option "names=heeders": no such kind`,
 	} {
-		if _, err := parseTag(reflect.TypeFor[section]().Field(i)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := keytag.Parse(reflect.TypeFor[section]().Field(i), kinds.Has); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
 	}
@@ -72,14 +73,14 @@ func TestTags(t *testing.T) {
 		case typ.Kind() == reflect.Slice:
 			walk(typ.Elem())
 		case typ == reflect.TypeFor[namedFile]():
-		case typ.Kind() == reflect.Struct && typ.PkgPath() == reflect.TypeFor[Config]().PkgPath():
+		case typ.Kind() == reflect.Struct && strings.HasPrefix(typ.PkgPath(), reflect.TypeFor[Config]().PkgPath()):
 			for i := range typ.NumField() {
-				parsed, err := parseTag(typ.Field(i))
+				parsed, err := keytag.Parse(typ.Field(i), kinds.Has)
 				if err != nil {
 					t.Errorf("%s: %v", typ, err)
 				}
-				used[parsed.is] = true
-				for _, of := range parsed.of {
+				used[parsed.Is] = true
+				for _, of := range parsed.Of {
 					if SourceType(of) != ofView && new(Source).sections()[SourceType(of)] == nil {
 						t.Errorf("%s.%s: there is no source type %q", typ, typ.Field(i).Name, of)
 					}
@@ -114,12 +115,12 @@ func TestLeastDurationsOfSources(t *testing.T) {
 	}
 	found := 0
 	for of, section := range new(Source).sections() {
-		for _, k := range keysOf(section) {
-			name := string(of) + "." + k.name
-			if want := limits[name]; want != time.Duration(k.least) {
-				t.Errorf("the least %s is %v, want %v", name, time.Duration(k.least), want)
+		for _, k := range newDecoder("f", fakeEnvironment()).KeysOf(section) {
+			name := string(of) + "." + k.Name
+			if want := limits[name]; want != time.Duration(k.Least) {
+				t.Errorf("the least %s is %v, want %v", name, time.Duration(k.Least), want)
 			}
-			if k.least != 0 {
+			if k.Least != 0 {
 				found++
 			}
 		}

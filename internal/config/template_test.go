@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"regexp"
@@ -173,7 +174,6 @@ func TestTemplateErrors(t *testing.T) {
 		"max below 0":          {`{ source: local, params: { x: a }, max: -1 }`, `4:52: watches.a-{x}.max: "-1": want a whole number of at least 1`},
 		"max that is large":    {`{ source: local, params: { x: a }, max: 10001 }`, `4:52: watches.a-{x}.max: want at most 10000`},
 		"the source":           {`{ source: "{x}", params: { x: a } }`, `4:22: watches.a-{x}.source: "{x}": a parameter cannot be used here`},
-		"the watch of a view":  {`{ view_of: "s-{x}", params: { x: a }, prefix: "{x}/" }`, `4:23: watches.a-{x}.view_of: "s-{x}": a parameter cannot be used here`},
 		"labels_at":            {`{ source: kv, params: { x: a }, prefix: "{x}/", labels_at: "{x}" }`, `4:71: watches.a-{x}.labels_at: "{x}": a parameter cannot be used here`},
 		"fields":               {`{ view_of: services, params: { x: a }, prefix: "{x}/", fields: ["{x}"] }`, `4:76: watches.a-{x}.fields[0]: "{x}": a parameter cannot be used here`},
 		"a number":             {`{ source: local, params: { x: a }, memory: "{x}" }`, `4:55: watches.a-{x}.memory: "{x}": want a number of bytes of at least 1MiB, such as 512MiB or 2GiB`},
@@ -191,8 +191,15 @@ func TestTemplateErrors(t *testing.T) {
 			`4:59: watches.a-{x}.filter: a parameter in a filter is a string; write it without quotation marks around it, as in value.team == {x}`},
 		"a raw string": {`{ view_of: services, params: { x: a }, filter: "value.x == r{x}" }`,
 			`4:59: watches.a-{x}.filter: a parameter in a filter is a string; write it without quotation marks around it, as in value.team == {x}`},
-		"a wrong filter":   {`{ view_of: services, params: { x: a }, filter: "value.x = {x}" }`, `4:59: watches.a-{x}.filter: column 9: `},
-		"a view of itself": {`{ view_of: "b-{x}", params: { x: a }, prefix: "{x}/" }`, `4:23: watches.a-{x}.view_of: "b-{x}": a parameter cannot be used here`},
+		"a wrong filter": {`{ view_of: services, params: { x: a }, filter: "value.x = {x}" }`, `4:59: watches.a-{x}.filter: column 9: `},
+		"a view of nothing": {`{ view_of: "b-{x}", params: { x: "[a-z]+" }, prefix: "{x}/" }`,
+			`4:23: watches.a-{x}.view_of: there is no watch "b-a", of which "a-a" would be a view; there are a-{x}, services`},
+		"a view of itself": {`{ view_of: "a-{x}", params: { x: a }, prefix: "{x}/" }`,
+			`4:23: watches.a-{x}.view_of: a view of itself: a-{x} (line 4) is of a-{x} (line 4)`},
+		"a view of longer and longer names": {`{ view_of: "a-b{x}", params: { x: "[a-z]+" }, prefix: "{x}/" }`,
+			`4:23: watches.a-{x}.view_of: a view of itself: a-{x} (line 4) is of a-{x} (line 4)`},
+		"an unknown parameter in the watch of a view": {`{ view_of: "b-{y}", params: { x: a }, prefix: "{x}/" }`,
+			`4:23: watches.a-{x}.view_of: the name has no {y}; did you mean "x"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expectErrors(t, sources+`  "a-{x}": `+c.watches, c.want)
@@ -210,12 +217,68 @@ func TestTemplateErrors(t *testing.T) {
 		"max of a view":     {`a: { view_of: services, prefix: a, max: 3 }`, `4:38: watches.a.max: max is for templates, whose names have parameters, such as orders-{region}`},
 		"a view of a template": {"\"a-{x}\": { source: local, params: { x: a } }\n  b: { view_of: \"a-{x}\", prefix: b }",
 			`5:17: watches.b.view_of: "a-{x}": want a name of 1 to 64 letters, digits, '.', '_' or '-'`},
-		"a view of a watch of a template": {"\"a-{x}\": { source: local, params: { x: a } }\n  b: { view_of: a-a, prefix: b }",
-			`5:17: watches.b.view_of: there is no watch "a-a"; there are b, services`},
+		"a view of a watch that no template makes": {"\"a-{x}\": { source: local, params: { x: a } }\n  b: { view_of: a-b, prefix: b }",
+			`5:17: watches.b.view_of: there is no watch "a-b"; there are a-{x}, b, services`},
+		"a circle through a template": {"\"a-{x}\": { view_of: c, params: { x: a }, prefix: \"{x}/\" }\n  c: { view_of: a-a, prefix: b }",
+			`4:23: watches.a-{x}.view_of: a view of itself: a-{x} (line 4) is of c (line 5) is of a-{x} (line 4)`},
+		"a circle of templates": {"\"b-{x}\": { view_of: \"a-{x}\", params: { x: a }, prefix: \"{x}/\" }\n  \"a-{y}\": { view_of: \"b-{y}\", params: { y: a }, prefix: \"{y}/\" }",
+			`5:23: watches.a-{y}.view_of: a view of itself: a-{y} (line 5) is of b-{x} (line 4) is of a-{y} (line 5)`},
+		"a circle that only one value leads to": {"\"a-{x}\": { view_of: \"{x}\", params: { x: \"services|own-circle\" }, filter: \"true\" }\n  own-circle: { view_of: a-own-circle, prefix: b }",
+			`4:23: watches.a-{x}.view_of: a view of itself: a-{x} (line 4) is of own-circle (line 5) is of a-{x} (line 4)`},
+		"a chain that breaks for only one value": {"\"a-{x}\": { view_of: \"{x}\", params: { x: \"services|elsewhere\" }, filter: \"key != {x}\" }\n  d: { view_of: a-elsewhere, prefix: b }",
+			`5:17: watches.d.view_of: there is no watch "elsewhere", of which "a-elsewhere" is a view; there are a-{x}, d, services`},
+		"a view of a template with a mistake": {"\"a-{x}\": { source: local, params: { x: \"(\" } }\n  b: { view_of: a-a, prefix: b }",
+			`4:42: watches.a-{x}.params.x: "(": missing closing ); want a regular expression (RE2), such as [a-z]+`},
 	} {
 		t.Run(name, func(t *testing.T) { expectErrors(t, sources+"  "+c.entry, c.want) })
 	}
 	expectErrors(t, `sources: { "s-{x}": { type: store } }`, `1:12: "s-{x}": want a name of 1 to 64 letters, digits, '.', '_' or '-'`)
+}
+
+// TestViewsOfTemplates checks of what views are that lead through templates, and where the
+// labels are.
+func TestViewsOfTemplates(t *testing.T) {
+	c := parse(t, `
+sources: { local: { type: store }, bus: { type: nats, url: "nats://bus:4222" }, kube: { type: kubernetes } }
+watches:
+  eu-red: { view_of: failing-eu, labels: team=red }
+  "failing-{region}": { view_of: "orders-{region}", params: { region: "[a-z]+" }, filter: "value.failed" }
+  "red-{what}": { view_of: "{what}", params: { what: "[a-z-]+" }, labels: team=red }
+  "orders-{region}": { source: bus, params: { region: "[a-z]{1,3}" }, bucket: "orders-{region}" }
+  orders-us: { source: local, labels_at: tags }
+  pods: { source: kube, version: v1, resource: pods }
+  pods-red: { view_of: red-pods, prefix: a }
+  a: { source: local }
+`)
+	for name, want := range map[string]struct{ of, labelsAt string }{
+		"eu-red":         {"failing-eu", "labels"},
+		"failing-eu":     {"orders-eu", "labels"},
+		"failing-us":     {"orders-us", "tags"}, // which no template makes
+		"failing-asia":   {},                    // the other template has no such watch
+		"red-pods":       {"pods", "metadata.labels"},
+		"red-orders-eu":  {"orders-eu", "labels"},
+		"red-failing-us": {"failing-us", "tags"},
+		"red-failing-xx": {"failing-xx", "labels"},
+		"red-red-pods":   {}, // one template twice
+		"red-nothing":    {},
+		"pods-red":       {"red-pods", "metadata.labels"},
+		"red-pods-red":   {},
+	} {
+		w, ok := lookUp(c, name)
+		if i := slices.IndexFunc(c.Watches, func(w Watch) bool { return w.Name == name }); i >= 0 {
+			w, ok = c.Watches[i], true
+		}
+		if ok != (want.of != "") || ok && (w.ViewOf != want.of || cmp.Or(w.LabelsAt, "labels") != want.labelsAt || w.Definition == nil) {
+			t.Errorf("%s: %v: a view of %q, labels at %q, definition %v", name, ok, w.ViewOf, w.LabelsAt, w.Definition)
+			continue
+		}
+		if !ok {
+			continue
+		}
+		if p := w.Definition.Params(); p.Labels != "" && cmp.Or(p.LabelsAt, "labels") != want.labelsAt {
+			t.Errorf("%s selects %+v", name, p)
+		}
+	}
 }
 
 func expectErrors(t *testing.T, text, want string) {
@@ -270,7 +333,7 @@ func FuzzValue(f *testing.F) {
 func checkValue(t *testing.T, kind, value string) {
 	t.Helper()
 	plain, isPlain := allowed[kind]
-	switch rule := texts[kind].parameter; {
+	switch rule := texts[kind].Parameter; {
 	case rule == nil:
 	case kind == "filter":
 		checkFilter(t, value)
@@ -318,8 +381,8 @@ func FuzzExpression(f *testing.F) {
 // filled returns a text with a value of a parameter between two others.
 func filled(kind, before, value, after string) (string, bool) {
 	k := texts[kind]
-	text, ok := k.parameter.Fill(parameter.Text{{Literal: before}, {Param: "x"}, {Literal: after}}, map[string]string{"x": value})
-	return text, ok && k.allows(text)
+	text, ok := k.Parameter.Fill(parameter.Text{{Literal: before}, {Param: "x"}, {Literal: after}}, map[string]string{"x": value})
+	return text, ok && k.Allows(text)
 }
 
 // checkFilter compares with a filter that only one value matches.
@@ -370,7 +433,7 @@ var allowed = map[string]*regexp.Regexp{
 	"kubernetes plural":  regexp.MustCompile(`\A[a-z0-9.-]+\z`),
 	"namespace":          regexp.MustCompile(`\A[a-z0-9.-]+\z`),
 	"prefix":             regexp.MustCompile(`(?s)\A.+\z`),
-	"upstream watch":     regexp.MustCompile(`\A[A-Za-z0-9._-]+\z`),
+	"watch":              regexp.MustCompile(`\A[A-Za-z0-9._-]+\z`),
 	"collection":         regexp.MustCompile(`\A(?:processes|mounts|interfaces)\z`),
 }
 
@@ -378,7 +441,7 @@ var allowed = map[string]*regexp.Regexp{
 var around = map[string][2]string{
 	"nats bucket": {"x", "x"}, "consul prefix": {"x", "x"}, "consul tenancy": {"x", "x"}, "consul type": {"demo.v1.A", "x"},
 	"kubernetes group": {"x", "x"}, "kubernetes version": {"x", "x"}, "kubernetes plural": {"x", "x"}, "namespace": {"x", "x"},
-	"prefix": {"", "/"}, "upstream watch": {"x", "x"}, "collection": {"", ""},
+	"prefix": {"", "/"}, "watch": {"x", "x"}, "collection": {"", ""},
 }
 
 // checkPlain checks that values stand as they are, and that only the allowed ones do.

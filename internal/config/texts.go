@@ -4,7 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/config/auth"
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/config/internal/parameter"
+	"github.com/watchtide/watchtide/internal/config/internal/word"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/consul"
@@ -15,76 +19,66 @@ import (
 	"github.com/watchtide/watchtide/stream/source/nats"
 )
 
-// text is a kind of text.
-type text struct {
-	want  string                        // in words that follow "want"
-	valid func(string) bool             // nil: any text is valid
-	use   func(*decoder, scalar) string // converts the text for the field; nil: the text itself
-
-	parameter *parameter.Rule   // how a parameter of a template stands in the text; nil: not at all
-	fits      func(string) bool // reports whether a text with parameters filled in is valid; nil: as valid does
-}
-
-// allows reports whether a text in which parameters have been filled in is valid.
-func (k text) allows(text string) bool {
-	if k.fits != nil {
-		return k.fits(text)
-	}
-	return k.valid == nil || k.valid(text)
-}
-
 // texts are the kinds of text that a tag can name; "" is one without a name.
-var texts = map[string]text{
-	"":                 {want: wantText, valid: notEmpty},
-	"auth":             {want: "none, which is all that there is yet: whoever reaches a listener may do everything", valid: isAuthNone},
-	"collection":       {want: oneOf(Collections), use: (*decoder).collection, parameter: &parameter.Rule{}, fits: isCollection},
+var texts = map[string]decode.Text{
+	"":                 {Want: wantText, Valid: notEmpty},
+	"algorithm":        oneOfThese(jwt.Algorithms),
+	"audit file":       {Want: "the name of a file, or stderr", Valid: notEmpty, Use: auditFile},
+	"claim":            {Want: "the path of a claim, such as sub or realm_access.roles", Valid: notEmpty},
+	"collection":       {Want: oneOf(Collections), Use: collection, Parameter: &parameter.Rule{}, Fits: isCollection},
 	"compression":      oneOfThese(Compressions),
-	"directory":        {want: "the name of a directory", valid: notEmpty, use: (*decoder).relative},
-	"file":             {want: wantFile, valid: notEmpty, use: (*decoder).fileWithContent},
-	"file of a secret": {want: wantFile, valid: notEmpty, use: (*decoder).fileOfSecret},
+	"directory":        {Want: "the name of a directory", Valid: notEmpty, Use: (*decode.Decoder).Relative},
+	"expression":       {Want: "an expression in quotation marks", Valid: notEmpty},
+	"file":             {Want: decode.FileName.Want, Valid: notEmpty, Use: fileWithContent},
+	"file of a secret": {Want: decode.FileName.Want, Valid: notEmpty, Use: fileOfSecret},
 	"forwarded header": oneOfThese(ForwardedHeaders),
-	"host":             {want: `a host name without a port, such as app.example.com, "*.example.com", or "*" for every name`, valid: noError(hosts.Check)},
-	"kubeconfig":       {want: "the name of a kubeconfig file", valid: notEmpty, use: (*decoder).relativeOrHome},
-	"listen":           {want: wantListen, valid: ValidListen},
-	"listen or off":    {want: wantListen + "; off for none", valid: func(s string) bool { return s == OperationsOff || ValidListen(s) }},
-	"network":          {want: `a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, valid: validNetwork},
-	"origin":           {want: "an origin as a browser sends it: https://app.example.com", valid: hosts.IsOrigin},
-	"printable":        {want: "printable ASCII", valid: validMetadata},
+	"host":             {Want: `a host name without a port, such as app.example.com, "*.example.com", or "*" for every name`, Valid: noError(hosts.Check)},
+	"issuer":           {Want: jwt.WantURL, Valid: noError(jwt.CheckURL)},
+	"kubeconfig":       {Want: "the name of a kubeconfig file", Valid: notEmpty, Use: relativeOrHome},
+	"listen":           {Want: wantListen, Valid: ValidListen},
+	"listen or off":    {Want: wantListen + "; off for none", Valid: func(s string) bool { return s == OperationsOff || ValidListen(s) }},
+	"network":          {Want: `a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, Valid: word.ValidNetwork},
+	"no compression":   {Want: Uncompressed + "; without the key it is as in stream", Valid: func(s string) bool { return s == Uncompressed }},
+	"origin":           {Want: "an origin as a browser sends it: https://app.example.com", Valid: hosts.IsOrigin},
+	"printable":        {Want: "printable ASCII", Valid: word.ValidMetadata},
+	"public url":       {Want: "the origin of the gateway, such as https://events.example.com; http only on loopback, since cookies could be read on the way", Valid: hosts.IsSafeOrigin},
 	"pump":             oneOfThese(Pumps),
-	"filter":           {want: wantText, valid: notEmpty, parameter: &parameter.Rule{Escape: parameter.CEL}},
-	"labels":           {want: wantText, valid: notEmpty, parameter: &parameter.Rule{Escape: parameter.Label}},
-	"prefix":           {want: wantText, valid: notEmpty, parameter: &parameter.Rule{Escape: parameter.Plain, Prefix: true}},
-	"watch":            {want: wantWatch, valid: noError(stream.CheckWatchName)},
-	"upstream watch":   {want: wantWatch, valid: noError(stream.CheckWatchName), parameter: &parameter.Rule{Escape: parameter.Plain}},
+	"subject":          oneOfThese(auth.Subjects),
+	"filter":           {Want: wantText, Valid: notEmpty, Parameter: &parameter.Rule{Escape: parameter.CEL}},
+	"labels":           {Want: wantText, Valid: notEmpty, Parameter: &parameter.Rule{Escape: parameter.Label}},
+	"prefix":           {Want: wantText, Valid: notEmpty, Parameter: &parameter.Rule{Escape: parameter.Plain, Prefix: true}},
+	"watch":            {Want: wantWatch, Valid: noError(stream.CheckWatchName), Parameter: &parameter.Rule{Escape: parameter.Plain}},
 
-	"consul address":     {want: consul.WantAddress, valid: consul.ValidAddress},
-	"consul prefix":      {want: consul.WantNamePrefix, valid: consul.ValidNamePrefix, parameter: &parameter.Rule{Escape: consulName, Prefix: true}},
-	"consul tenancy":     {want: consul.WantTenancy, valid: consul.ValidTenancy, parameter: &parameter.Rule{Escape: consulName}},
-	"consul type":        {want: consul.WantType, valid: validConsulType, parameter: &parameter.Rule{Escape: consulTypePart}},
-	"etcd endpoint":      {want: etcd.WantEndpoint, valid: etcd.ValidEndpoint},
-	"gateway url":        {want: gatewaysource.WantURL, valid: gatewaysource.ValidURL},
-	"grpc address":       {want: grpcsource.WantAddress, valid: grpcsource.ValidAddress},
-	"kubernetes group":   {want: kubernetes.WantGroup, valid: kubernetes.ValidName, parameter: &parameter.Rule{Escape: kubernetesName}},
-	"kubernetes version": {want: kubernetes.WantVersion, valid: validKubernetesName, parameter: &parameter.Rule{Escape: kubernetesName}},
-	"kubernetes plural":  {want: kubernetes.WantResource, valid: validKubernetesName, parameter: &parameter.Rule{Escape: kubernetesName}},
-	"namespace":          {want: kubernetes.WantNamespace, valid: kubernetes.ValidName, parameter: &parameter.Rule{Escape: kubernetesName}},
+	"consul address":     {Want: consul.WantAddress, Valid: consul.ValidAddress},
+	"consul prefix":      {Want: consul.WantNamePrefix, Valid: consul.ValidNamePrefix, Parameter: &parameter.Rule{Escape: consulName, Prefix: true}},
+	"consul tenancy":     {Want: consul.WantTenancy, Valid: consul.ValidTenancy, Parameter: &parameter.Rule{Escape: consulName}},
+	"consul type":        {Want: consul.WantType, Valid: validConsulType, Parameter: &parameter.Rule{Escape: consulTypePart}},
+	"etcd endpoint":      {Want: etcd.WantEndpoint, Valid: etcd.ValidEndpoint},
+	"gateway url":        {Want: gatewaysource.WantURL, Valid: gatewaysource.ValidURL},
+	"grpc address":       {Want: grpcsource.WantAddress, Valid: grpcsource.ValidAddress},
+	"kubernetes group":   {Want: kubernetes.WantGroup, Valid: kubernetes.ValidName, Parameter: &parameter.Rule{Escape: kubernetesName}},
+	"kubernetes version": {Want: kubernetes.WantVersion, Valid: validKubernetesName, Parameter: &parameter.Rule{Escape: kubernetesName}},
+	"kubernetes plural":  {Want: kubernetes.WantResource, Valid: validKubernetesName, Parameter: &parameter.Rule{Escape: kubernetesName}},
+	"namespace":          {Want: kubernetes.WantNamespace, Valid: kubernetes.ValidName, Parameter: &parameter.Rule{Escape: kubernetesName}},
 	"label selector":     textThat("a label selector", kubernetes.CheckLabelSelector, parameter.Label),
 	"field selector":     textThat("a field selector", kubernetes.CheckFieldSelector, fieldValue),
-	"nats bucket":        {want: nats.WantBucket, valid: nats.ValidBucket, parameter: &parameter.Rule{Escape: natsName}},
-	"nats keys":          {want: nats.WantKeys, valid: nats.ValidKeys, parameter: &parameter.Rule{Escape: natsToken}},
-	"nats prefix":        {want: nats.WantPrefix, valid: nats.ValidPrefix},
-	"nats url":           {want: nats.WantURL, valid: nats.ValidURL},
+	"nats bucket":        {Want: nats.WantBucket, Valid: nats.ValidBucket, Parameter: &parameter.Rule{Escape: natsName}},
+	"nats keys":          {Want: nats.WantKeys, Valid: nats.ValidKeys, Parameter: &parameter.Rule{Escape: natsToken}},
+	"nats prefix":        {Want: nats.WantPrefix, Valid: nats.ValidPrefix},
+	"nats url":           {Want: nats.WantURL, Valid: nats.ValidURL},
 }
+
+// kinds are the kinds that tags can name.
+var kinds = decode.Kinds{Texts: texts, IsName: func(kind string) bool { return nameKinds[kind].Valid != nil }}
 
 const (
 	wantText   = "text (in quotation marks if it looks like a number)"
 	wantWatch  = "a name of 1 to 64 letters, digits, '.', '_' or '-'"
 	wantListen = `host:port, such as "127.0.0.1:8080", or ":8080" for every interface, with a port up to 65535`
-	wantFile   = "the name of a file"
 )
 
-func oneOfThese(words []string) text {
-	return text{want: oneOf(words), valid: func(s string) bool { return slices.Contains(words, s) }}
+func oneOfThese(words []string) decode.Text {
+	return decode.Text{Want: oneOf(words), Valid: func(s string) bool { return slices.Contains(words, s) }}
 }
 
 func oneOf(words []string) string {
@@ -94,31 +88,29 @@ func oneOf(words []string) string {
 
 func notEmpty(s string) bool { return s != "" }
 
-func isAuthNone(s string) bool { return s == AuthNone }
-
 func noError(check func(string) error) func(string) bool {
 	return func(s string) bool { return check(s) == nil }
 }
 
 // textThat returns text that a function checks. Its error shows the text, so it is
 // not reported if that came from the environment.
-func textThat(want string, check func(string) error, escape func(string) (string, bool)) text {
+func textThat(want string, check func(string) error, escape func(string) (string, bool)) decode.Text {
 	rule := &parameter.Rule{Escape: escape}
-	return text{want: want, parameter: rule, fits: noError(check), use: func(d *decoder, s scalar) string {
-		err := check(s.expanded)
+	return decode.Text{Want: want, Parameter: rule, Fits: noError(check), Use: func(d *decode.Decoder, s decode.Scalar) string {
+		err := check(s.Expanded)
 		switch {
-		case err != nil && s.written == s.expanded:
-			d.errorf(s.value, "%v", err)
+		case err != nil && s.Written == s.Expanded:
+			d.Errorf(s.Value, "%v", err)
 		case err != nil:
-			d.wrong(s, want)
+			d.Wrong(s, want)
 		}
-		return s.expanded
+		return s.Expanded
 	}}
 }
 
-func (d *decoder) collection(s scalar) string {
-	d.checkWord(s, "this machine has no collection", Collections)
-	return s.expanded
+func collection(d *decode.Decoder, s decode.Scalar) string {
+	d.CheckWord(s, "this machine has no collection", Collections)
+	return s.Expanded
 }
 
 func isCollection(s string) bool { return slices.Contains(Collections, s) }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/view"
@@ -22,7 +23,7 @@ type Watch struct {
 	// Source is the name of an entry of "sources"; empty: the watch is a view.
 	Source string `yaml:"source"`
 	// ViewOf is the name of another watch, of which this one is a part; empty: it has a
-	// Source.
+	// Source. A template may make the other watch.
 	ViewOf string `yaml:"view_of,is=watch,of=view"`
 	// Prime reports whether the watch is started at start, and /readyz waits for it
 	// (true); else its first subscriber starts it.
@@ -41,11 +42,18 @@ type Watch struct {
 	// reports it.
 	SnapshotTimeout time.Duration `yaml:"snapshot_timeout"`
 
+	// Allow are the rules of access (none: with "auth" the watch is for nobody).
+	Allow []Rule `yaml:"allow"`
+
+	// Compression is Uncompressed, or empty: as in "stream". That of a view is also
+	// Uncompressed if that of its watch is.
+	Compression string `yaml:"compression,is=no compression"`
+
 	// Collection is which part of the machine is watched: processes, interfaces or
 	// mounts.
 	Collection string `yaml:"collection,required,is=collection,of=host"`
 	// Watch is the upstream's name for the watch (the watch's own name).
-	Watch string `yaml:"watch,is=upstream watch,of=gateway|grpc"`
+	Watch string `yaml:"watch,is=watch,of=gateway|grpc"`
 	// Prefix narrows the watch to keys that begin with it; for etcd it is not part
 	// of the keys.
 	Prefix string `yaml:"prefix,is=prefix,of=etcd|gateway|grpc|view"`
@@ -71,18 +79,18 @@ type Watch struct {
 	Consul ConsulWatch `yaml:",inline,of=consul"`
 }
 
-func (w *Watch) check(d *decoder, at value) {
+func (w *Watch) check(d *decoder, at decode.Value) {
 	if parameter.IsName(w.Name) {
 		w.checkStart(d)
 		return
 	}
 	if w.Required && !w.Prime {
-		d.errorf(at, "required is for watches that are primed at start; leave out prime: false, or required")
+		d.Errorf(at, "required is for watches that are primed at start; leave out prime: false, or required")
 	}
 }
 
 // read reads the keys of a watch according to the type of its source.
-func (w *Watch) read(d *decoder, v value, _ key) {
+func (w *Watch) read(d *decoder, v decode.Value, _ decode.Key) {
 	if parameter.IsName(w.Name) {
 		w.readTemplate(d, v)
 		return
@@ -92,49 +100,49 @@ func (w *Watch) read(d *decoder, v value, _ key) {
 }
 
 // readOptions reads the keys of a watch, or of a template.
-func (w *Watch) readOptions(d *decoder, v value) {
+func (w *Watch) readOptions(d *decoder, v decode.Value) {
 	if d.isView(v) {
 		w.readView(d, v)
 		return
 	}
-	kind := text{want: "the name of a source (in quotation marks if it looks like a number)"}
+	kind := decode.Text{Want: "the name of a source (in quotation marks if it looks like a number)"}
 	entries, source, ok := d.leading(v, "source", kind, "want the name of an entry of sources")
 	if !ok {
 		return
 	}
-	sourceType, known := d.declared[source.expanded]
+	sourceType, known := d.declared[source.Expanded]
 	switch {
 	case !known && len(d.declared) == 0:
-		d.errorf(source.value, "there is no source %q; the section sources has none", source.written)
+		d.Errorf(source.Value, "there is no source %q; the section sources has none", source.Written)
 	case !known:
-		d.checkWord(source, "there is no source", slices.Collect(maps.Keys(d.declared)))
+		d.CheckWord(source, "there is no source", slices.Collect(maps.Keys(d.declared)))
 	case sourceType == "": // reported where it is declared; its type determines the keys
 	default:
-		w.readOf(d, v, entries, source.written, sourceType)
+		w.readOf(d, v, entries, source.Written, sourceType)
 	}
 }
 
 // readOf reads the keys of a watch of a source of a type.
-func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of SourceType) {
-	var keys []key
+func (w *Watch) readOf(d *decoder, v decode.Value, entries []decode.Entry, source string, of SourceType) {
+	var keys []decode.Key
 	owners := map[string]string{} // of the other keys
 	narrows := map[string]bool{}  // whether a view has the key
-	for _, k := range keysOf(w) {
-		if k.of == nil || slices.Contains(k.of, string(of)) {
+	for _, k := range d.KeysOf(w) {
+		if k.Of == nil || slices.Contains(k.Of, string(of)) {
 			keys = append(keys, k)
 		} else {
-			owners[k.name] = strings.Join(slices.DeleteFunc(slices.Clone(k.of), func(of string) bool { return of == string(ofView) }), " or ")
-			narrows[k.name] = slices.Contains(k.of, string(ofView))
+			owners[k.Name] = strings.Join(slices.DeleteFunc(slices.Clone(k.Of), func(of string) bool { return of == string(ofView) }), " or ")
+			narrows[k.Name] = slices.Contains(k.Of, string(ofView))
 		}
 	}
-	entries = slices.DeleteFunc(entries, func(given entry) bool {
-		owner, misplaced := owners[given.name]
+	entries = slices.DeleteFunc(entries, func(given decode.Entry) bool {
+		owner, misplaced := owners[given.Name]
 		switch {
-		case misplaced && narrows[given.name]:
-			d.errorf(value{node: given.key, path: v.path}, "%s is for watches of %s sources; %q is of type %s: use view_of in a watch of its own",
-				given.name, owner, source, of)
+		case misplaced && narrows[given.Name]:
+			d.Errorf(decode.Value{Node: given.Key, Path: v.Path}, "%s is for watches of %s sources; %q is of type %s: use view_of in a watch of its own",
+				given.Name, owner, source, of)
 		case misplaced:
-			d.errorf(value{node: given.key, path: v.path}, "%s is for watches of %s sources; %q is of type %s", given.name, owner, source, of)
+			d.Errorf(decode.Value{Node: given.Key, Path: v.Path}, "%s is for watches of %s sources; %q is of type %s", given.Name, owner, source, of)
 		}
 		return misplaced
 	})
@@ -142,28 +150,28 @@ func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of S
 	if (of == GRPCs || of == Gateway) && w.Watch == "" {
 		w.Watch = w.Name
 	}
-	d.checkLabelsAt(w, d.given[&w.LabelsAt])
+	d.checkLabelsAt(w, d.Given[&w.LabelsAt])
 	if w.LabelsAt == "" {
 		w.LabelsAt = labelsAt[of]
 	}
-	d.watches[w.Name] = declaredWatch{labelsAt: w.LabelsAt, at: v}
+	d.watches[w.Name] = declaredWatch{name: w.Name, labelsAt: w.LabelsAt, plain: w.Compression != ""}
 	if of == Gateway {
 		w.definitionReader(d, v)("") // the other gateway knows where labels are
 	}
 }
 
 // fillWatch reads the entries of a watch, or of a template, in the order of keys.
-func (d *decoder) fillWatch(w *Watch, v value, entries []entry, keys []key) {
+func (d *decoder) fillWatch(w *Watch, v decode.Value, entries []decode.Entry, keys []decode.Key) {
 	var own templateKeys
-	d.fill(w, v, entries, append(keys, keysOf(&own)...))
-	max, params := d.given[&own.Max], d.given[&own.Params]
+	d.Fill(w, v, entries, append(keys, d.KeysOf(&own)...))
+	max, params := d.Given[&own.Max], d.Given[&own.Params]
 	switch {
-	case d.template == nil && max.node != nil:
-		d.errorf(max.atKey(), "max is for templates, whose names have parameters, such as orders-{region}")
-	case d.template == nil && params.node != nil:
-		d.errorf(params.atKey(), "params are those of the name, which has none; write them as in orders-{region}")
+	case d.template == nil && max.Node != nil:
+		d.Errorf(max.AtKey(), "max is for templates, whose names have parameters, such as orders-{region}")
+	case d.template == nil && params.Node != nil:
+		d.Errorf(params.AtKey(), "params are those of the name, which has none; write them as in orders-{region}")
 	case own.Max > maxTemplateWatches:
-		d.errorf(max, "want at most %d", maxTemplateWatches)
+		d.Errorf(max, "want at most %d", maxTemplateWatches)
 	case d.template != nil:
 		d.template.max = own.Max
 	}

@@ -609,7 +609,10 @@ type Bookmark struct {
 	// Set after an outage: what was created and deleted before this revision may
 	// be unknown here, so that no position of this watch below it is resumed.
 	// Whoever serves the watch to others must not resume such positions either.
-	Horizon       uint64 `protobuf:"varint,3,opt,name=horizon,proto3" json:"horizon,omitempty"`
+	Horizon uint64 `protobuf:"varint,3,opt,name=horizon,proto3" json:"horizon,omitempty"`
+	// Set before changes up to this revision that may lack values: the upstream of
+	// the server sent the newest value of a resource and not those in between.
+	Conflated     uint64 `protobuf:"varint,4,opt,name=conflated,proto3" json:"conflated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -661,6 +664,13 @@ func (x *Bookmark) GetSkipped() uint64 {
 func (x *Bookmark) GetHorizon() uint64 {
 	if x != nil {
 		return x.Horizon
+	}
+	return 0
+}
+
+func (x *Bookmark) GetConflated() uint64 {
+	if x != nil {
+		return x.Conflated
 	}
 	return 0
 }
@@ -730,8 +740,8 @@ func (x *Status) GetReason() string {
 // Goodbye: the last event before the server ends the stream on purpose.
 type Goodbye struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// draining, max_age, overloaded, token_expired, revoked, watch_removed or
-	// complete.
+	// draining, max_age, overloaded, token_expired, revoked, watch_removed,
+	// watch_replaced or complete.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// When to come back, in milliseconds from now.
 	RetryMs       uint32 `protobuf:"varint,2,opt,name=retry_ms,json=retryMs,proto3" json:"retry_ms,omitempty"`
@@ -808,7 +818,10 @@ type Watch struct {
 	Upstream *Upstream `protobuf:"bytes,12,opt,name=upstream,proto3" json:"upstream,omitempty"`
 	// Changes committed since the start of the process. The first snapshot, and
 	// one that begins another epoch, are no changes.
-	Changes       uint64 `protobuf:"varint,13,opt,name=changes,proto3" json:"changes,omitempty"`
+	Changes uint64 `protobuf:"varint,13,opt,name=changes,proto3" json:"changes,omitempty"`
+	// Whether the one who asks may see only a part of the watch. Then count, bytes,
+	// subscribers and changes are 0, since they would tell of the rest.
+	Partial       bool `protobuf:"varint,14,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -932,6 +945,13 @@ func (x *Watch) GetChanges() uint64 {
 		return x.Changes
 	}
 	return 0
+}
+
+func (x *Watch) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 // Upstream says how the connection of a watch to its upstream fares.
@@ -1736,18 +1756,19 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\rEndOfSnapshot\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x18\n" +
-	"\aresumed\x18\x03 \x01(\bR\aresumed\"Z\n" +
+	"\aresumed\x18\x03 \x01(\bR\aresumed\"x\n" +
 	"\bBookmark\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x18\n" +
 	"\askipped\x18\x02 \x01(\x04R\askipped\x12\x18\n" +
-	"\ahorizon\x18\x03 \x01(\x04R\ahorizon\"h\n" +
+	"\ahorizon\x18\x03 \x01(\x04R\ahorizon\x12\x1c\n" +
+	"\tconflated\x18\x04 \x01(\x04R\tconflated\"h\n" +
 	"\x06Status\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"<\n" +
 	"\aGoodbye\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x19\n" +
-	"\bretry_ms\x18\x02 \x01(\rR\aretryMs\"\xfd\x02\n" +
+	"\bretry_ms\x18\x02 \x01(\rR\aretryMs\"\x97\x03\n" +
 	"\x05Watch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x14\n" +
@@ -1762,7 +1783,8 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	" \x01(\x04R\vsubscribers\x12\x1a\n" +
 	"\bwritable\x18\v \x01(\bR\bwritable\x122\n" +
 	"\bupstream\x18\f \x01(\v2\x16.watchtide.v1.UpstreamR\bupstream\x12\x18\n" +
-	"\achanges\x18\r \x01(\x04R\achanges\"\xd5\x01\n" +
+	"\achanges\x18\r \x01(\x04R\achanges\x12\x18\n" +
+	"\apartial\x18\x0e \x01(\bR\apartial\"\xd5\x01\n" +
 	"\bUpstream\x12\x1c\n" +
 	"\tconnected\x18\x01 \x01(\bR\tconnected\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +

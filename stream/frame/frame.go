@@ -64,12 +64,16 @@ func AppendPositionLine(dst, id []byte) []byte {
 }
 
 // AppendHello appends the data of hello: the first event of every response. instance
-// names the answering process.
-func AppendHello(dst []byte, instance string, heartbeat time.Duration, watches []HelloWatch) []byte {
+// names the answering process, and id the stream if it can be renewed; else it is empty.
+func AppendHello(dst []byte, instance, id string, heartbeat time.Duration, watches []HelloWatch) []byte {
 	dst = append(dst, `{"type":"hello","heartbeat_ms":`...)
 	dst = strconv.AppendInt(dst, heartbeat.Milliseconds(), 10)
 	dst = append(dst, `,"instance":`...)
 	dst = stream.AppendJSONString(dst, instance)
+	if id != "" {
+		dst = append(dst, `,"stream":`...)
+		dst = stream.AppendJSONString(dst, id)
+	}
 	dst = append(dst, `,"watches":[`...)
 	for i, w := range watches {
 		if i > 0 {
@@ -126,6 +130,11 @@ func AppendEvent(dst []byte, e stream.Event) []byte {
 		if e.Horizon > 0 {
 			dst = append(dst, `,"horizon":"`...)
 			dst = strconv.AppendUint(dst, e.Horizon, 10)
+			dst = append(dst, '"')
+		}
+		if e.Conflated > 0 {
+			dst = append(dst, `,"conflated":"`...)
+			dst = strconv.AppendUint(dst, e.Conflated, 10)
 			dst = append(dst, '"')
 		}
 	case stream.StatusChange:

@@ -26,9 +26,13 @@ func TestEventData(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	hello := string(AppendHello(nil, "k3v9", 15*time.Second, []HelloWatch{{"services", false}, {"nodes", true}}))
+	hello := string(AppendHello(nil, "k3v9", "", 15*time.Second, []HelloWatch{{"services", false}, {"nodes", true}}))
 	if want := `{"type":"hello","heartbeat_ms":15000,"instance":"k3v9","watches":[{"watch":"services","mode":"snapshot"},{"watch":"nodes","mode":"resume"}]}`; hello != want {
 		t.Errorf("got %s", hello)
+	}
+	named := string(AppendHello(nil, "k3v9", "7XQ", 15*time.Second, []HelloWatch{{"services", false}}))
+	if want := `{"type":"hello","heartbeat_ms":15000,"instance":"k3v9","stream":"7XQ","watches":[{"watch":"services","mode":"snapshot"}]}`; named != want {
+		t.Errorf("got %s", named)
 	}
 	goodbye := string(AppendGoodbye(nil, stream.GoodbyeDraining, 4210*time.Millisecond))
 	if want := `{"type":"goodbye","reason":"draining","retry_ms":4210}`; goodbye != want {

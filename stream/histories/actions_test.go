@@ -22,7 +22,7 @@ var actions = []func(*world) error{
 	(*world).disconnect, (*world).refuse, (*world).accept, (*world).fallBack, (*world).cutSnapshot, (*world).compact,
 	(*world).tell,
 	(*world).vanish, (*world).vanish, (*world).vanishApart, (*world).vanishApart, (*world).poll, (*world).poll, (*world).poll,
-	(*world).restore, (*world).restoreByStealth, (*world).restart,
+	(*world).restore, (*world).restoreByStealth, (*world).restart, (*world).replace,
 	(*world).pass, (*world).pass, (*world).pass,
 	(*world).balance, (*world).balance, (*world).balance,
 	(*world).stall, (*world).stall, (*world).stall,
@@ -65,6 +65,21 @@ func (w *world) restart() error {
 	n.stop()
 	w.say("%s is restarted", n.name)
 	return n.start()
+}
+
+// replace replaces the watch of a node. As with restart, its clients come back.
+func (w *world) replace() error {
+	n := w.nodes[w.pick(len(w.nodes))]
+	if w.stealth {
+		return nil
+	}
+	for _, c := range w.clients {
+		if c.at == n {
+			c.hangUp()
+		}
+	}
+	w.say("the watch of %s is replaced", n.name)
+	return n.replace()
 }
 
 // stopAtOnce replaces a node while it takes in a transaction, at a moment that is up

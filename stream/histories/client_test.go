@@ -27,7 +27,7 @@ func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
 // last connection, the state that it holds.
 func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
 	c.at, c.last, c.held = n, from, nil
-	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Slow: c.slow, From: from, Mixed: n.mixed()}
+	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Slow: c.slow, From: from, Mixed: n.mixed(), OfView: n.narrow}
 	if held != nil {
 		d.Begin, d.Ahead = held, c.ahead
 	}

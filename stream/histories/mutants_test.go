@@ -3,9 +3,11 @@ package histories
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/watchtide/watchtide/stream/streamtest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +89,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "another replica does not drop the name of the run",
+		args: []string{"-deletes", strconv.Itoa(int(streamtest.Vanishing)), "-others", "0"},
 		edits: []edit{{
 			file: "stream/log/subscription.go",
 			old:  "	case r.Run != 0 && r.Run != v.Run.Name:\n",
@@ -127,6 +130,14 @@ var mutants = []mutant{
 			file: "stream/source/internal/protocol/commit.go",
 			old:  "	if resumed && r.open {\n",
 			new:  "	if resumed && r.open && r.Watch == \"\" {\n",
+		}},
+	},
+	{
+		name: "a gateway does not tell that changes may lack values",
+		edits: []edit{{
+			file: "stream/log/subscription.go",
+			old:  "		if v.ConflatedSeq > s.cursor && v.Complete() < v.Conflated {",
+			new:  "		if v.ConflatedSeq > s.cursor && s.closed {",
 		}},
 	},
 	{
@@ -227,7 +238,7 @@ func (m *mutant) build(module, dir string) (binary string, err error) {
 
 // play plays histories until one fails. The error reports that none did.
 func (m *mutant) play(binary string) (found string, err error) {
-	args := append([]string{"-test.run", "^TestHistories$", "-histories", "100000", "-shrink", "0", "-for", "60s"}, m.args...)
+	args := append([]string{"-test.run", "^TestHistories$", "-histories", "100000", "-shrink", "0", "-for", "3m"}, m.args...)
 	out, err := exec.Command(binary, args...).CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		if _, after, ok := strings.Cut(line, "seed "); ok && err != nil {

@@ -86,13 +86,47 @@ func (n *node) source() (stream.Source, error) {
 		return nil, err
 	}
 	n.joined = false
+	return n.sourceAt(u)
+}
+
+// sourceAt returns the source of a node that follows others.
+func (n *node) sourceAt(u *gatewaysource.Upstream) (stream.Source, error) {
 	if n.narrow {
 		return u.Source("w", n.world.parts[narrowest].definition)
 	}
 	return u.Source("w", nil)
 }
 
+// replace replaces the watch, as a reload of the configuration does: the node itself, and
+// the other watch, go on.
+func (n *node) replace() error {
+	source := stream.Source(n.endpoint)
+	if n.endpoint == nil {
+		u, err := gatewaysource.New(gatewaysource.Config{URL: "http://" + n.link.host})
+		if err != nil {
+			return err
+		}
+		if source, err = n.sourceAt(u); err != nil {
+			return err
+		}
+	}
+	d := n.registry.Draft()
+	d.Keep("x")
+	w, err := d.Add(n.config("w", source))
+	if err != nil {
+		return err
+	}
+	d.Commit()
+	n.watch = w
+	n.lives++
+	return nil
+}
+
 func (n *node) add(name string, s stream.Source) (*watch.Watch, error) {
+	return n.registry.Add(n.config(name, s))
+}
+
+func (n *node) config(name string, s stream.Source) watch.Config {
 	c := watch.Config{
 		Name: name, SourceName: "upstream", Source: s, History: n.history,
 		StaleAfter: staleAfter, BehindTimeout: behindTimeout,
@@ -101,7 +135,7 @@ func (n *node) add(name string, s stream.Source) (*watch.Watch, error) {
 	if name == "w" {
 		c.MaxBytes = n.maxBytes
 	}
-	return n.registry.Add(c)
+	return c
 }
 
 func (n *node) serve() error {

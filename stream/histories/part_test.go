@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/streamtest/parts"
 	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -96,11 +97,7 @@ func (p *part) narrow(all *streamtest.Truth, served []string) {
 	if p.within != nil {
 		all, served = p.within.history.Truth, p.within.served(served)
 	}
-	p.history.Truth = all.Narrow(p.definition.Epoch, func(r stream.Resource) (stream.Resource, bool) {
-		in, _ := p.definition.Matches(r)
-		r, err := p.definition.Project(r)
-		return r, in && err == nil
-	}, served...)
+	p.history.Truth = parts.Truth(all, p.definition, served...)
 }
 
 // served returns the names of orders in the part, of those that nodes have served.

@@ -181,10 +181,7 @@ func (w *world) ceiling() int64 {
 // for a node to follow.
 func (w *world) link(n *node) error {
 	targets := w.roots
-	// A gateway that got several changes of a resource as one does not tell those that
-	// follow it, so a view at the second gateway in a row lacks deletes.
-	deep := !w.shape.views
-	if more := w.nodes[len(w.roots):]; len(more) > 0 && w.rarely(2) && deep {
+	if more := w.nodes[len(w.roots):]; len(more) > 0 && w.rarely(2) {
 		targets = more
 	}
 	for _, to := range targets {

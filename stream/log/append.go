@@ -27,7 +27,7 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 		}
 		if w.conflated || changes[i].IsConflated() {
 			last.Flags |= segment.Conflated
-			w.next.Conflated = revision
+			w.next.Conflate(last.Seq, revision, w.unnumbered)
 		}
 	}
 	w.next.Revision = revision
@@ -102,6 +102,9 @@ func (w *Writer) appendEntry(seq uint64, k segment.Key, size int) (*segment.Entr
 		w.next.First = append(w.next.First, e.Seq)
 	}
 	w.used += int64(size)
+	if old == nil || old.Is(segment.IsDelete) {
+		e.Flags |= segment.Unseen
+	}
 	if old != nil {
 		e.Back = uint32(min(e.Seq-old.Seq, segment.FarBack))
 		w.supersede(oldSegment, old, e.Seq)

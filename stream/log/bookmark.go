@@ -16,7 +16,7 @@ func (s *Subscription) addStatus(b *Batch, v *version.Version, atHead bool) {
 		return
 	}
 	s.sentStatus = now
-	b.addEvent(stream.Event{Type: stream.StatusChange, State: now.State, Since: now.Since, Reason: now.Reason})
+	b.of.AddEvent(stream.Event{Type: stream.StatusChange, State: now.State, Since: now.Since, Reason: now.Reason})
 }
 
 // addHorizon adds a bookmark at the reader's place if v is the first version that
@@ -24,12 +24,12 @@ func (s *Subscription) addStatus(b *Batch, v *version.Version, atHead bool) {
 // outage: a gateway that follows this watch must never resume a position inside the
 // outage, and has given out none of those yet.
 func (s *Subscription) addHorizon(b *Batch, v *version.Version) {
-	if v.Origin == s.origin {
+	if v.Complete() == s.origin {
 		return
 	}
-	s.origin = v.Origin
-	b.addEvent(stream.Event{Type: stream.Bookmark, Revision: s.position.AsOf, Horizon: v.Origin})
-	b.boundary = true
+	s.origin = v.Complete()
+	b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: s.position.AsOf, Horizon: s.origin})
+	b.of.Boundary = true
 }
 
 // Bookmark fills b with progress: the position has moved on, without data, since
@@ -47,9 +47,9 @@ func (s *Subscription) Bookmark(b *Batch) bool {
 		return false
 	}
 	if b.Empty() {
-		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: v.Revision})
+		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: v.Revision})
 	}
-	b.boundary = true
+	b.of.Boundary = true
 	s.sentPosition = s.position
 	return true
 }

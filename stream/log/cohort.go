@@ -42,7 +42,7 @@ func (c *Cohort) Admits(s *Subscription) bool {
 // log that may rise without an event.
 func (s *Subscription) settle() {
 	v := s.log.newest()
-	if s.begun && !s.walking() && v.Generation == s.generation && v.Seq == s.cursor && v.Origin == s.origin {
+	if s.begun && !s.walking() && v.Generation == s.generation && v.Seq == s.cursor && v.Complete() == s.origin {
 		s.place(v.Revision, v)
 	}
 }

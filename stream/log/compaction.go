@@ -32,7 +32,7 @@ func (w *Writer) compact() {
 	if w.dead <= live*2/5+w.tailBytes() {
 		return
 	}
-	v := &w.next
+	v := w.next
 	end := w.compactable()
 	if end == 0 {
 		return
@@ -93,7 +93,7 @@ const partTail = 8 << 10
 
 // pack moves the entries of a small log into one segment that is just large enough.
 func (w *Writer) pack() {
-	v := &w.next
+	v := w.next
 	if v.Count+v.Tombstones == 0 || w.used > segment.FullSize {
 		return
 	}

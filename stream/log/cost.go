@@ -15,7 +15,7 @@ func (w *Writer) cost(changes []Change) int64 {
 		last := w.next.Segments[n-1]
 		p.Room, p.Entries = len(last.Slab)-last.Used, len(last.Entries)-last.N
 	}
-	return pack(p, &w.framing, changes)
+	return pack(p, w.framing, changes)
 }
 
 // snapshotCost is how many bytes a log built from a snapshot takes.
@@ -23,7 +23,7 @@ func (w *Writer) snapshotCost(snapshot []Change) int64 {
 	if w.account == nil {
 		return 0
 	}
-	return pack(segment.Packing{}, &w.framing, snapshot)
+	return pack(segment.Packing{}, w.framing, snapshot)
 }
 
 func pack(p segment.Packing, f *segment.Format, changes []Change) int64 {

@@ -66,12 +66,7 @@ func (e Entry) Conflated() bool { return e.e.Is(segment.Conflated) }
 
 // PreviousSeq is the seq of the previous entry of the key, or of an earlier one; 0: there
 // was none, or it is very far back.
-func (e Entry) PreviousSeq() uint64 {
-	if e.e.Back == 0 || e.e.Back == segment.FarBack {
-		return 0
-	}
-	return e.e.Seq - uint64(e.e.Back)
-}
+func (e Entry) PreviousSeq() uint64 { return e.e.Previous() }
 
 // Hold keeps a snapshot for a while, and counts its memory.
 type Hold struct {
@@ -91,9 +86,9 @@ func (h *Hold) Snapshot() (Snapshot, bool) {
 // Release ends the hold.
 func (h *Hold) Release() { h.log.pins.Release(h.pin) }
 
-// Conflated is the revision of the newest commit that may lack values; see
-// stream.Conflater.
-func (s Snapshot) Conflated() uint64 { return s.v.Conflated }
+// Conflated returns the seq of the newest entry before which values may be missing, and the
+// revision below which a reader may have them; see stream.Conflater.
+func (s Snapshot) Conflated() (below, seq uint64) { return s.v.Conflated, s.v.ConflatedSeq }
 
 // Origin is the revision since which every change was received. When it rises, readers are
 // told.
@@ -104,6 +99,9 @@ func (s Snapshot) Number() uint64 { return s.v.Number }
 
 // Seq is the seq of the newest entry.
 func (s Snapshot) Seq() uint64 { return s.v.Seq }
+
+// Exact is the least revision from which on it is known of each change what it changed.
+func (s Snapshot) Exact() uint64 { return s.v.Exact() }
 
 // Intact is the seq after which all entries are still there, superseded or not.
 func (s Snapshot) Intact() uint64 { return s.v.Intact }

@@ -40,15 +40,7 @@ func (w *Writer) dropDelete(s *segment.Segment, e *segment.Entry, at time.Time) 
 	w.index.Drop(slot, e.Hash, w.next.Seq)
 	w.supersede(s, e, w.next.Seq)
 	w.next.Forgotten = max(w.next.Forgotten, e.Seq)
-	horizon := e.Revision
-	if e.Is(segment.UnnumberedDelete) {
-		// A reader at this very revision may or may not have seen it.
-		horizon++
-	}
-	w.next.Run.Horizon = max(w.next.Run.Horizon, horizon)
-	if horizon > w.next.Horizon {
-		w.next.Horizon, w.next.HorizonAge = horizon, at
-	}
+	w.next.RaiseTo(e, at)
 }
 
 // mark is the seq after which compaction keeps what was superseded: whoever builds a part of

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
+	"github.com/watchtide/watchtide/stream/log/internal/flush"
 )
 
 // TestPartSharesSlabs: a part that has most of a log shares its slabs, one that has little
@@ -28,7 +29,7 @@ func TestPartSharesSlabs(t *testing.T) {
 		"the odd": {func(n int) bool { return n%7 == 0 }, false},
 		"a half":  {func(n int) bool { return n < 1500 }, true},
 	} {
-		p := NewPart(Config{Watch: "w"})
+		p := NewPart(w.Log, Config{Watch: "w"})
 		p.Begin(s, "part", s.Revision())
 		var want bytes.Buffer
 		n := 0
@@ -40,13 +41,13 @@ func TestPartSharesSlabs(t *testing.T) {
 		}
 		p.Publish(s)
 		lent := 0
-		for _, one := range p.w.next.Segments {
+		for _, one := range p.w.head.Load().Segments {
 			if one.Lent {
 				lent++
 			}
 		}
 		if lent > 0 != c.lent {
-			t.Errorf("%s: %d of %d segments share a slab", name, lent, len(p.w.next.Segments))
+			t.Errorf("%s: %d of %d segments share a slab", name, lent, len(p.w.head.Load().Segments))
 		}
 		if got := textOf(t, p.Log(), 0); got != want.String() {
 			t.Errorf("%s: read %d bytes, want %d", name, len(got), want.Len())
@@ -67,9 +68,11 @@ func textOf(t *testing.T, l *Log, from int) string {
 	var b Batch
 	var out bytes.Buffer
 	for sub.Next(&b) {
-		for _, p := range b.parts {
-			if p.segment != nil {
-				one := Batch{log: l, parts: []part{p}}
+		for _, p := range b.of.Parts {
+			if p.Segment != nil {
+				var one Batch
+				one.reset(l)
+				one.of.Parts = []flush.Part{p}
 				for _, text := range one.AppendSSE(nil, nil) {
 					out.Write(text)
 				}

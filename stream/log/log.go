@@ -71,7 +71,7 @@ type Config struct {
 type Log struct {
 	// Static after construction.
 	watch   string
-	framing segment.Format
+	framing *segment.Format // shared with the log that this one has a part of
 	account *memory.Account
 	counted func(subscriptions, readers int)
 	deepen  func(low uint64) bool

@@ -74,6 +74,9 @@ func (c *client) apply(b *Batch) {
 			if e.Horizon > 0 {
 				line += fmt.Sprintf(" horizon=%d", e.Horizon)
 			}
+			if e.Conflated > 0 {
+				line += fmt.Sprintf(" conflated=%d", e.Conflated)
+			}
 		case stream.StatusChange:
 			line += " " + e.State.String()
 		}

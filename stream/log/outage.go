@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
 // A snapshot that ends an outage shows what differs, but not what was created and
@@ -26,48 +25,11 @@ import (
 // ends with the first upsert after it.
 func (w *Writer) openOutage(snapshot uint64) {
 	if !w.unnumbered {
-		w.raiseOrigin(snapshot)
+		w.next.RaiseOrigin(snapshot)
 		return
 	}
-	w.raiseOrigin(snapshot + 1)
+	w.next.RaiseOrigin(snapshot + 1)
 	w.next.OriginPending = true
-}
-
-// clearEndInOutage is called after a commit, which may bring changes from an outage that
-// ended at origin. If the newest change lies in the outage, no id may follow it directly:
-// only the whole commit, at its own revision, is a state that the upstream had. The same
-// holds at each gateway that follows.
-func clearEndInOutage(last *segment.Entry, revision, origin uint64) {
-	if last != nil && last.Revision < min(revision, origin) {
-		last.Flags &^= segment.EndsCommit
-	}
-}
-
-// closeOutage is called after a commit.
-func (w *Writer) closeOutage(before uint64, last *segment.Entry) {
-	v := &w.next
-	if !v.OriginPending || last == nil || v.Revision <= before {
-		return
-	}
-	first := v.NewerThan(before)
-	for first.Segment < len(v.Segments) {
-		e := &v.Entries(first.Segment)[first.Entry]
-		if !e.Is(segment.IsDelete) && e.Revision > before {
-			v.OriginPending = false
-			w.raiseOrigin(e.Revision)
-			return
-		}
-		first = v.Next(first)
-	}
-}
-
-// raiseOrigin notes that changes before a revision may be unknown.
-func (w *Writer) raiseOrigin(origin uint64) {
-	v := &w.next
-	v.Origin = max(v.Origin, origin)
-	if origin > v.Horizon {
-		v.Horizon, v.HorizonAge = origin, v.Committed
-	}
 }
 
 // RaiseHorizon declares that changes before a revision may be unknown, since the
@@ -78,7 +40,7 @@ func (w *Writer) RaiseHorizon(revision uint64) error {
 		return fmt.Errorf("%w: a horizon before the first snapshot", stream.ErrInvalid)
 	}
 	if revision > w.next.Origin {
-		w.raiseOrigin(revision)
+		w.next.RaiseOrigin(revision)
 		w.publish()
 	}
 	return nil

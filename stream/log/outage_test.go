@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/flush"
 	"github.com/watchtide/watchtide/stream/log/internal/listing"
 )
 
@@ -101,7 +102,7 @@ func TestNoIDWithinAnOutage(t *testing.T) {
 	if err := l.RaiseHorizon(23); err != nil {
 		t.Fatal(err)
 	}
-	mustCommit(t, l, 23, upsert("b", 3), large("c", 22, 2*flushBytes))
+	mustCommit(t, l, 23, upsert("b", 3), large("c", 22, 2*flush.Size))
 	mustCommit(t, l, 24, upsert("d", 24))
 	for s.Next(&b) {
 		if p, _ := s.Position(); b.Boundary() && p.AsOf > 2 && p.AsOf < 23 {
@@ -187,7 +188,7 @@ func TestHorizonOfAnUpstream(t *testing.T) {
 	r.wants(t, "upsert a@21")
 	wantResumes(t, l, 20)
 	for asOf, want := range map[uint64]bool{9: false, 15: false, 20: true, 21: true} {
-		if _, _, ok := l.asOf(listing.Token{Epoch: "e", AsOf: asOf}); ok != want {
+		if _, _, ok := l.listings.AsOf(listing.Token{Epoch: "e", AsOf: asOf}, l.newest()); ok != want {
 			t.Errorf("the state at %d can be put together: %v, want %v", asOf, ok, want)
 		}
 	}
@@ -233,4 +234,21 @@ func TestOutageDuringAGivenUpWalk(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConflatedIsTold: a reader learns that changes may lack values before it gets the
+// first of them, and only if it gets them one by one.
+func TestConflatedIsTold(t *testing.T) {
+	l := newSyncedLog(t, "e", 10, upsert("a", 1))
+	r := readAll(l)
+	mustCommit(t, l, 11, upsert("a", 11))
+	r.wants(t, "upsert a@11")
+	l.PrepareConflated(true)
+	mustCommit(t, l, 20, upsert("b", 15))
+	l.PrepareConflated(false)
+	mustCommit(t, l, 21, upsert("c", 21))
+	r.wants(t, "bookmark 11 skipped=0 conflated=20", "upsert b@15", "upsert c@21")
+	mustCommit(t, l, 22, upsert("d", 22))
+	r.wants(t, "upsert d@22")
+	readAll(l).wants(t) // a snapshot has all values
 }

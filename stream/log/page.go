@@ -19,15 +19,16 @@ type Page struct {
 	Count     int // number of resources in all pages together
 	Resources []stream.Resource
 	Next      string // token of the next page; empty on the last one
+	Tag       string // of the first page: Snapshot.Tag; else empty
 }
 
-// defaultPageSize is the number of resources in a page unless another is asked for.
+// A size that is not positive is the default.
 const defaultPageSize = 1000
 
-// Page returns up to size resources, by rising revision and, within one revision, by
-// key; fewer if they are large. A size that is not positive is the default, 1,000. With
-// the token of a page it returns the next one, as of the same revision. The error is ErrPageGone if that can no longer be built,
-// and an InvalidError if the token is not one of ours. The log must be primed.
+// Page returns up to size resources, by rising revision and, within one revision, by key;
+// fewer if they are large. With the token of a page it returns the next one, as of the same
+// revision. The error is ErrPageGone if that can no longer be built, and an InvalidError if
+// the token is not one of ours. The log must be primed.
 func (l *Log) Page(token string, size int) (Page, error) {
 	if size <= 0 {
 		size = defaultPageSize
@@ -39,7 +40,10 @@ func (l *Log) Page(token string, size int) (Page, error) {
 	p := Page{Revision: t.AsOf, Count: t.Count}
 	p.Position = l.position(v.Epoch, t.AsOf, t.AsOf, t.Swept())
 	var more bool
-	p.Resources, more = l.listings.Page(v, &l.framing, seq, t, size)
+	p.Resources, more = l.listings.Page(v, l.framing, seq, t, size)
+	if token == "" {
+		p.Tag = Snapshot{l, v}.Tag()
+	}
 	if token == "" && !more {
 		p.Position = v.WithRun(p.Position)
 	}
@@ -66,20 +70,9 @@ func (l *Log) listing(token string) (v *version.Version, seq uint64, t listing.T
 	if t, err = listing.ParseToken(token); err != nil {
 		return nil, 0, t, err
 	}
-	v, seq, ok := l.asOf(t)
+	v, seq, ok := l.listings.AsOf(t, l.newest())
 	if !ok {
 		return nil, 0, t, ErrPageGone
 	}
 	return v, seq, t, nil
-}
-
-// asOf returns a version, and the seq at which to read it, that show the state at
-// the token's revision.
-func (l *Log) asOf(t listing.Token) (*version.Version, uint64, bool) {
-	if v := l.listings.Find(t); v != nil {
-		return v, v.Seq, true
-	}
-	v := l.newest()
-	seq, ok := t.In(v)
-	return v, seq, ok
 }

@@ -22,15 +22,16 @@ type Part struct {
 	fresh    bool             // the generation is not published yet
 	of       *version.Version // from which it is being made
 	added    int64            // bytes of frames, since the last Publish
+	lacks    bool             // Lacks was called since then
 	held     []Entry          // added but not written: adjacent ones of one segment of the other log
 	unclosed *segment.Entry   // the last one added, if its transaction may have more
 }
 
-// NewPart returns a part without entries: not primed, with the status Priming. Its Log is
-// read like any other.
-func NewPart(c Config) *Part {
+// NewPart returns a part of a log without entries: not primed, with the status Priming. Its
+// Log is read like any other.
+func NewPart(of *Log, c Config) *Part {
 	w := NewWriter(c)
-	w.isPart = true // nobody reads it yet
+	w.isPart, w.framing = true, of.framing // nobody reads it yet
 	return &Part{w: w}
 }
 
@@ -41,7 +42,7 @@ func (p *Part) Log() *Log { return p.w.Log }
 // Readers may resume from the revision low if every change of the part since then is
 // added.
 func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
-	p.w.restart(epoch)
+	p.w.open().restart(epoch)
 	p.w.unnumbered = false // each delete is told apart as in the other log
 	p.begin(s, low)
 }
@@ -50,18 +51,19 @@ func (p *Part) begin(s Snapshot, low uint64) {
 	w := p.w
 	p.base, p.fresh, p.added, p.unclosed = s.v.Seq, true, 0, nil
 	p.of, p.held = s.v, p.held[:0]
-	w.next.OfGeneration, w.next.Conflated = s.v.Generation, s.v.Conflated
+	w.next.OfGeneration, w.next.Conflated, w.next.ConflatedSeq = s.v.Generation, s.v.Conflated, s.v.ConflatedSeq
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
 	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
+	w.next.Since = s.v.Revision
 	w.next.Run = version.Run{Name: s.v.Run.Name, Horizon: low}
 }
 
 // BeginAgain is Begin for a generation that has readers, who notice nothing: what is added
 // takes the place of what is there. The changes up to where they are must be the same.
 func (p *Part) BeginAgain(s Snapshot, low uint64) {
-	old := p.w
+	old := p.w.open()
 	w := &Writer{Log: old.Log, history: old.history, index: index.New(0), retired: old.retired, added: old.added}
-	w.next = version.Version{
+	w.next = &version.Version{
 		Number: old.next.Number, Generation: old.next.Generation, Epoch: old.next.Epoch, Status: old.next.Status,
 		Seq: old.next.Seq,
 	}
@@ -91,7 +93,7 @@ func (p *Part) Add(e Entry, projected *stream.Resource) {
 		return
 	}
 	p.write()
-	w, k := p.w, e.key()
+	w, k := p.w.open(), e.key()
 	if projected == nil {
 		p.copy(e)
 	} else {
@@ -166,7 +168,7 @@ func (p *Part) lend(of *segment.Segment) {
 // longer selected.
 func (p *Part) Remove(e Entry) {
 	p.write()
-	w, k := p.w, e.key()
+	w, k := p.w.open(), e.key()
 	gone := stream.Resource{Revision: w.framing.ShownRevision(e.s, e.e)}
 	to, frame := p.append(e, k, w.framing.FrameSize(&gone, true, k))
 	w.framing.AppendFrame(frame, &gone, true, k)
@@ -182,6 +184,13 @@ func (p *Part) append(e Entry, k segment.Key, size int) (*segment.Entry, []byte)
 	return to, frame
 }
 
+// Lacks records that a reader from elsewhere may have the resource of an entry, and that
+// the part does not delete it there: no reader that lacks the entry resumes.
+func (p *Part) Lacks(e Entry) {
+	p.w.open().next.Lack(e.e, p.fresh)
+	p.lacks = true
+}
+
 // Has reports whether the part has the resource of an entry now.
 func (p *Part) Has(e Entry) bool {
 	p.write()
@@ -191,7 +200,7 @@ func (p *Part) Has(e Entry) bool {
 
 // EndTransaction is called after the last entry of each transaction of the other log, if
 // the part has some of it. If what the part has of it is older than that entry, no id may
-// follow directly: there may have been an outage in between. See clearEndInOutage.
+// follow directly: there may have been an outage in between. See segment.Entry.ClearEndInOutage.
 func (p *Part) EndTransaction(last Entry) {
 	if p.unclosed != nil && p.unclosed.Revision == last.e.Revision {
 		p.unclosed.Flags |= segment.EndsCommit
@@ -200,8 +209,12 @@ func (p *Part) EndTransaction(last Entry) {
 }
 
 // Skipped records that the part may lack superseded entries up to the state s, since they
-// are no longer there. So no id between them would be true, and readers catch up.
-func (p *Part) Skipped(s Snapshot) { p.w.next.Intact = max(p.w.next.Intact, s.v.Seq) }
+// are no longer there. So no id between them would be true, readers catch up, and no page is
+// as of a revision before s.
+func (p *Part) Skipped(s Snapshot) {
+	next := p.w.open().next
+	next.Intact, next.Since = max(next.Intact, s.v.Seq), max(next.Since, s.v.Revision)
+}
 
 // Publish makes visible what was added, as the part of the state s. Readers that wait are
 // woken if anything was, if the status or the origin is another one, or if they wait for
@@ -209,11 +222,11 @@ func (p *Part) Skipped(s Snapshot) { p.w.next.Intact = max(p.w.next.Intact, s.v.
 func (p *Part) Publish(s Snapshot) {
 	p.write()
 	w := p.w
-	w.next.Reflect(s.v)
 	awaited := w.wanted.Swap(false)
-	if !p.fresh && p.added == 0 && !awaited && p.reflect(s) {
+	if !p.fresh && !p.lacks && p.added == 0 && !awaited && p.reflect(s) {
 		return
 	}
+	w.open().next.Reflect(s.v)
 	p.unclosed = nil
 	switch {
 	case p.fresh:
@@ -224,7 +237,7 @@ func (p *Part) Publish(s Snapshot) {
 		w.forgetDeletes(time.Now())
 		w.compactAfter(p.added)
 	}
-	p.fresh, p.added, p.of, p.held = false, 0, nil, nil
+	p.fresh, p.lacks, p.added, p.of, p.held = false, false, 0, nil, nil
 	w.publish()
 }
 
@@ -255,7 +268,9 @@ func (p *Part) FedBy(f *Fed) {
 // SetStatus publishes the freshness of the part, until it next reflects a state, and
 // nothing of what was added.
 func (p *Part) SetStatus(status stream.Status) {
-	p.w.next.Status = status
+	if p.w.next != nil {
+		p.w.next.Status = status
+	}
 	for {
 		v := p.w.head.Load()
 		next := *v
@@ -271,7 +286,7 @@ func (p *Part) SetStatus(status stream.Status) {
 // Discard forgets everything; see Writer.Discard.
 func (p *Part) Discard(s stream.Status) {
 	p.fresh, p.added, p.unclosed, p.of, p.held = false, 0, nil, nil, nil
-	p.w.Discard(s)
+	p.w.open().Discard(s)
 }
 
 // Fed is how far the parts of a log that share it are fed. Whatever a state has that

@@ -31,8 +31,11 @@ func (s *Subscription) pauseWalk(b *Batch) {
 	if s.pin == nil {
 		s.pin = s.log.pins.Add(w.v, s.options.MinRate)
 	}
-	s.log.pins.Credit(s.pin, b.bytes)
-	w.paused = pausedWalk{passed: w.v.SeqBefore(w.at), asOf: w.v.Seq, count: w.v.Count}
+	s.log.pins.Credit(s.pin, b.of.Bytes)
+	w.paused = pausedWalk{asOf: w.v.Seq, count: w.v.Count}
+	if w.difference == nil {
+		w.paused.passed = w.v.SeqBefore(w.at)
+	}
 	if w.deletes {
 		w.paused.upserts = w.v.SeqBefore(w.upserts)
 	}
@@ -58,6 +61,7 @@ func (s *Subscription) resumeWalk(b *Batch, newest *version.Version) {
 // endWalk ends the walk under way, if there is one.
 func (s *Subscription) endWalk() {
 	s.log.pins.Release(s.pin)
+	s.walk.difference.Release()
 	s.walk, s.pin = walk{}, nil
 }
 
@@ -66,9 +70,12 @@ func (s *Subscription) endWalk() {
 // so a key may come twice, the second time newer.
 func (s *Subscription) restartWalk(b *Batch, v *version.Version) {
 	w := s.walk
-	outage := v.Origin != s.origin && w.purpose != snapshot
+	outage := v.Complete() != s.origin && w.purpose != snapshot
 	s.endWalk()
 	switch {
+	case w.difference != nil:
+		s.reset(b, v, stream.ResetEpochChanged)
+		return
 	case w.replay && !w.midTransaction:
 		return // the cursor says where to continue
 	case w.purpose == snapshot && w.revision == 0:

@@ -18,7 +18,7 @@ func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 	if s.walking() && s.generation == v.Generation {
 		return s.pendingOfWalk(v, limit), s.walk.purpose == snapshot
 	}
-	if !v.Primed() {
+	if !v.Primed() || s.options.Holds != nil {
 		return 0, false
 	}
 	from, whole := s.firstPlace(v)
@@ -27,6 +27,9 @@ func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 
 func (s *Subscription) pendingOfWalk(newest *version.Version, limit int) int {
 	w, v := &s.walk, s.pin.Version()
+	if w.difference != nil {
+		return w.difference.Difference().Left(w.at.Segment, limit)
+	}
 	from := w.at
 	if w.deletes {
 		from = w.upserts

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/flush"
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
@@ -337,8 +338,8 @@ func TestLargeTransaction(t *testing.T) {
 		flushes := 0
 		for r.flush() {
 			flushes++
-			if r.b.bytes > 2*replayBytes {
-				t.Errorf("a flush of %d bytes", r.b.bytes)
+			if r.b.of.Bytes > 2*replayBytes {
+				t.Errorf("a flush of %d bytes", r.b.of.Bytes)
 			}
 			position, _ := r.s.Position()
 			if whole := len(r.state) == 1000; !slow && (r.b.Boundary() != whole || position.Partial()) {
@@ -384,17 +385,17 @@ func TestFlushHoldsLittle(t *testing.T) {
 	for r.flush() {
 		held := map[*segment.Segment]bool{}
 		bytes := int64(0)
-		for _, p := range r.b.parts {
-			if p.segment != nil && !held[p.segment] {
-				held[p.segment] = true
-				bytes += p.segment.Bytes()
+		for _, p := range r.b.of.Parts {
+			if p.Segment != nil && !held[p.Segment] {
+				held[p.Segment] = true
+				bytes += p.Segment.Bytes()
 			}
 		}
-		if most = max(most, bytes); bytes > maxHeldBytes+2*segment.FullSize {
+		if most = max(most, bytes); bytes > 4*flush.Size+2*segment.FullSize {
 			t.Fatalf("a flush of %d bytes holds %d", r.b.Bytes(), bytes)
 		}
 	}
-	if most < maxHeldBytes/2 || len(r.state) != upserts {
+	if most < 2*flush.Size || len(r.state) != upserts {
 		t.Errorf("no flush holds more than %d; %d resources", most, len(r.state))
 	}
 }
@@ -410,8 +411,8 @@ func TestReleasedBatch(t *testing.T) {
 	if !b.Empty() || b.Count(stream.Upsert) != 2 || len(bytes.Join(b.AppendSSE(nil, nil), nil)) != 0 {
 		t.Errorf("empty %t, %d upserts", b.Empty(), b.Count(stream.Upsert))
 	}
-	for _, p := range b.parts[:cap(b.parts)] {
-		if p.segment != nil {
+	for _, p := range b.of.Parts[:cap(b.of.Parts)] {
+		if p.Segment != nil {
 			t.Error("a segment is held")
 		}
 	}

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"github.com/watchtide/watchtide/stream/log/internal/flush"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,7 +103,7 @@ func TestReadersBelowTheLeastRate(t *testing.T) {
 			for range 20 {
 				r.pass(14 * time.Second)
 				r.keeps(true)
-				r.s.Moved(flushBytes)
+				r.s.Moved(flush.Size)
 			}
 			r.pass(time.Minute)
 			r.keeps(false)

@@ -102,7 +102,7 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 	}
 	changes = append(changes, w.missing(present, revision)...)
 	last := w.append(changes, revision, &result)
-	clearEndInOutage(last, revision, revision)
+	last.ClearEndInOutage(revision, revision)
 	if revision > before+1 || w.unnumbered {
 		w.openOutage(revision)
 	}

@@ -50,10 +50,16 @@ func (s Snapshot) Position() stream.Position {
 	return s.v.WithRun(p)
 }
 
+// Tag names the state: of two snapshots of a watch with the same tag, the resources are the
+// same, whichever replicas took them, and snapshots of the same resources have the same tag.
+// So it says nothing about changes that a part of a log does not have. Where deletes have no
+// revision, replicas may delete in different orders, and a tag is that of one replica.
+func (s Snapshot) Tag() string { return s.log.listings.Tag(s.v) }
+
 // Get returns one resource.
 func (s Snapshot) Get(key string) (stream.Resource, bool) {
 	k := segment.NewKey(key)
-	seg, e := s.v.Get(&s.log.framing, k)
+	seg, e := s.v.Get(s.log.framing, k)
 	if e == nil || e.Is(segment.IsDelete) {
 		return stream.Resource{}, false
 	}
@@ -63,7 +69,7 @@ func (s Snapshot) Get(key string) (stream.Resource, bool) {
 // Resources returns the resources by rising revision.
 func (s Snapshot) Resources() iter.Seq[stream.Resource] {
 	return func(yield func(stream.Resource) bool) {
-		f := &s.log.framing
+		f := s.log.framing
 		s.v.Each(s.v.Seq, func(seg *segment.Segment, e *segment.Entry) bool {
 			return yield(f.Event(seg, e).Resource)
 		})

@@ -17,6 +17,9 @@ type SubscribeOptions struct {
 	// Invalid means that there was a position, but it could not be parsed. The reset
 	// says so.
 	Invalid bool
+	// Holds, if not nil, is what the reader has already, of another part of the same log: it
+	// is sent the difference, or if that is not possible everything. Resume does not count.
+	Holds *Holding
 	// AheadWait is how long a position that is ahead of this log is held for the log
 	// to catch up; 3 seconds by default.
 	AheadWait time.Duration
@@ -82,7 +85,11 @@ type Subscription struct {
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
-	return &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.newest().Changed, readers: 1}
+	s := &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.newest().Changed, readers: 1}
+	if h := o.Holds; h != nil && !h.resumes {
+		s.sentStatus, s.ownStatus = stream.Status{}, h.status() // which is sent in any case
+	}
+	return s
 }
 
 // Close ends the subscription. It may be called more than once.
@@ -91,6 +98,7 @@ func (s *Subscription) Close() {
 		return
 	}
 	s.endWalk()
+	s.drop()
 	s.closed = true
 	s.log.counted(-1, -s.readers)
 	s.readers = 0
@@ -152,23 +160,20 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	v := s.log.newest()
 	s.changed = v.Changed
 	s.resumeWalk(b, v)
-	if !b.final {
+	if !b.of.Final {
 		s.addStatus(b, v, false)
 	}
-	for !s.held && !b.full() && (s.walking() || s.begin(b, v)) {
-		if b.final {
-			break
-		}
+	for !s.held && !b.of.Full() && (s.walking() || s.begin(b, v)) && !b.of.Final {
 		s.advance(b)
 		if s.walking() && (!b.Empty() || s.walk.turnOver()) {
 			break
 		}
 	}
-	if !b.final {
+	if !b.of.Final {
 		s.addStatus(b, v, !s.walking() && s.cursor == v.Seq && s.begun)
 	}
 	s.pauseWalk(b)
-	if b.boundary {
+	if b.of.Boundary {
 		s.sentPosition = s.position
 	}
 	return !b.Empty()
@@ -184,6 +189,7 @@ func (s *Subscription) advance(b *Batch) {
 	case done:
 		s.cursor = w.v.Seq
 		s.place(w.v.Revision, w.v)
+	case w.difference != nil: // it has no place before the end
 	case w.replay:
 		// Deletes that were found since may be before the head.
 		s.cursor = w.seq
@@ -194,7 +200,7 @@ func (s *Subscription) advance(b *Batch) {
 	if done {
 		s.end(b)
 	}
-	b.boundary = !b.Empty() && !w.midTransaction
+	b.of.Boundary = !b.Empty() && !w.midTransaction
 }
 
 // place sets the position of a reader that has seen v except for upserts beyond a
@@ -220,20 +226,24 @@ func (s *Subscription) end(b *Batch) {
 	s.ownStatus = stream.Status{}
 	switch w.purpose {
 	case following:
-		b.committed = w.v.Committed
+		b.of.Committed = w.v.Committed
 	case snapshot:
 		s.synced = true
-		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered})
+		b.of.AddEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered})
 	case resuming:
 		s.synced = true
-		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count, Resumed: true})
+		b.of.AddEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count, Resumed: true})
 		if restarted {
 			s.addStatus(b, w.v, true)
 		}
+	case switching:
+		s.synced = true
+		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision})
+		b.of.Final = true // the status follows the id
 	case catching:
 		skipped := s.log.changesAfter(w.v, w.began) - uint64(w.delivered)
 		s.skipped += skipped
-		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped})
+		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped})
 		// It has caught up, even if there is more by now.
 		s.addStatus(b, w.v, true)
 	}
@@ -264,6 +274,9 @@ func (s *Subscription) begin(b *Batch, v *version.Version) bool {
 
 // start decides what becomes of the position that the subscriber came with.
 func (s *Subscription) start(b *Batch, v *version.Version) bool {
+	if s.options.Holds != nil {
+		return s.changeOver(b, v)
+	}
 	r := s.options.Resume
 	switch {
 	case r == nil && s.options.Invalid:
@@ -332,7 +345,7 @@ func (s *Subscription) ahead(b *Batch, v *version.Version) bool {
 func (s *Subscription) join(v *version.Version) {
 	s.begun = true
 	s.generation = v.Generation
-	s.origin = v.Origin
+	s.origin = v.Complete()
 	s.epoch = v.Epoch
 }
 
@@ -344,10 +357,10 @@ func (s *Subscription) reset(b *Batch, v *version.Version, reason stream.ResetRe
 	s.fromThisLog = true
 	s.ownStatus = stream.Status{}
 	s.place(0, v)
-	b.addEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
+	b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
 	// The id is on the reset itself: if the flush had more events, some might arrive
 	// without the id.
-	b.boundary, b.final = true, true
+	b.of.Boundary, b.of.Final = true, true
 	s.endWalk()
 	s.walk = snapshotWalk(v)
 }
@@ -364,15 +377,15 @@ func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 	s.fromThisLog = v.Issued(r)
 	s.position = r
 	switch {
-	case r.AsOf < v.Origin:
+	case r.AsOf < v.Complete():
 		s.origin = 0 // the reader may have left before the outage, or its end
 		s.addHorizon(b, v)
 	case r.Run != 0 && r.Run != v.Run.Name:
 		// As with a reset, the id is on the event: what follows is from this
 		// replica, and the other one must not take it for its own.
 		s.position.Run = 0
-		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: r.AsOf})
-		b.boundary, b.final = true, true
+		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: r.AsOf})
+		b.of.Boundary, b.of.Final = true, true
 	}
 	from := v.NewerThan(r.Swept())
 	s.cursor = v.SeqBefore(from)
@@ -399,6 +412,9 @@ func (s *Subscription) follow(b *Batch, v *version.Version) {
 	}
 	s.addHorizon(b, v)
 	if replayable {
+		if v.ConflatedSeq > s.cursor && v.Complete() < v.Conflated { // a gateway that follows this watch must know
+			b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: revision, Conflated: v.Conflated})
+		}
 		s.walk = walk{active: true, v: v, replay: true, at: from, seq: s.cursor, complete: revision}
 		return
 	}

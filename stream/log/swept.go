@@ -8,7 +8,7 @@ import "github.com/watchtide/watchtide/stream"
 
 // sweptTo is called after a commit or a snapshot.
 func (w *Writer) sweptTo(revision uint64) {
-	v := &w.next
+	v := w.next
 	if !w.unnumbered {
 		revision = stream.AllSwept
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
+	"github.com/watchtide/watchtide/stream/log/internal/flush"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
@@ -26,7 +27,7 @@ func turns(t *testing.T, s *Subscription) (events []string, empty int) {
 		default:
 			return events, empty
 		}
-		if looked := s.walk.examined; looked > version.TurnEntries+flushBytes/perEntry {
+		if looked := s.walk.examined; looked > version.TurnEntries+flush.Size/perEntry {
 			t.Fatalf("a turn looked at %d entries", looked)
 		}
 	}

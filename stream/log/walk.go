@@ -1,13 +1,11 @@
 package log
 
 import (
+	"github.com/watchtide/watchtide/stream/log/internal/difference"
+	"github.com/watchtide/watchtide/stream/log/internal/flush"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
-
-// flushBytes is the size from which a flush ends at the next place where it may: an
-// id is sent at least as often.
-const flushBytes = segment.FullSize
 
 // walk is the progress of a reader through one version, from its place to the version's
 // head. There are two kinds. A replay gives the entries as they are, superseded ones
@@ -26,6 +24,8 @@ type walk struct {
 	paused pausedWalk // between two flushes
 
 	examined int // entries examined in this turn
+
+	difference *difference.Kept // from another part of the log; nil: none. at.Segment is then the next run of it
 
 	deletes bool          // a catch-up that is still at the deletes
 	at      version.Place // next entry to examine
@@ -46,9 +46,13 @@ const (
 	snapshot                 // begins with reset, ends with end_of_snapshot
 	resuming                 // ends with end_of_snapshot (resumed)
 	catching                 // begins with status, ends with bookmark and status
+	switching                // like catching; from another part of the log
 )
 
 func (w *walk) done() bool {
+	if w.difference != nil {
+		return w.at.Segment >= len(w.difference.Difference().Runs)
+	}
 	return !w.deletes && w.at.Segment >= len(w.v.Segments)
 }
 
@@ -61,6 +65,8 @@ func (w *walk) turnOver() bool { return w.examined >= version.TurnEntries }
 func (w *walk) fill(b *Batch) {
 	w.examined = 0
 	switch {
+	case w.difference != nil:
+		w.fillDifference(b)
 	case w.replay:
 		w.fillReplay(b)
 	case w.deletes:
@@ -72,17 +78,17 @@ func (w *walk) fill(b *Batch) {
 
 // fillReplay ends between transactions, except inside a very large one.
 func (w *walk) fillReplay(b *Batch) {
-	for w.at.Segment < len(w.v.Segments) && b.bytes < replayBytes && b.heldBytes < replayBytes {
+	for w.at.Segment < len(w.v.Segments) && b.of.Bytes < replayBytes && b.of.HeldBytes < replayBytes {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
-		b.addEntry(s, w.at.Entry)
+		b.of.AddEntry(s, w.at.Entry)
 		w.delivered++
 		w.step()
 		if w.midTransaction = !e.Is(segment.EndsCommit); w.midTransaction {
 			continue
 		}
 		w.seq, w.complete = e.Seq, e.Revision
-		if b.full() {
+		if b.of.Full() {
 			return
 		}
 	}
@@ -93,11 +99,11 @@ func (w *walk) fillDeletes(b *Batch) {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
 		if e.Is(segment.IsDelete) && e.Visible(w.v.Seq) {
-			b.addEntry(s, w.at.Entry)
+			b.of.AddEntry(s, w.at.Entry)
 			w.delivered++
 		}
 		w.step()
-		if w.examined++; b.full() || w.turnOver() {
+		if w.examined++; b.of.Full() || w.turnOver() {
 			return
 		}
 	}
@@ -108,8 +114,8 @@ func (w *walk) fillDeletes(b *Batch) {
 // segment is then the same for all readers, wherever they began, and can be built
 // once for all.
 func (w *walk) fillUpserts(b *Batch) {
-	for w.at.Segment < len(w.v.Segments) && !b.full() && !w.turnOver() {
-		if w.at.Entry == 0 && b.bytes > 0 && b.bytes+w.v.UsedBytes(w.at.Segment) > flushBytes {
+	for w.at.Segment < len(w.v.Segments) && !b.of.Full() && !w.turnOver() {
+		if w.at.Entry == 0 && b.of.Bytes > 0 && b.of.Bytes+w.v.UsedBytes(w.at.Segment) > flush.Size {
 			break
 		}
 		w.fillSegment(b)
@@ -122,8 +128,8 @@ func (w *walk) fillUpserts(b *Batch) {
 // fillSegment goes through one segment, or as much of it as fits.
 func (w *walk) fillSegment(b *Batch) {
 	s, entries := w.v.Segments[w.at.Segment], w.v.Entries(w.at.Segment)
-	i, from, size := w.at.Entry, w.at.Entry, b.bytes // entries from "from" on are a run
-	for ; i < len(entries) && size < flushBytes; i++ {
+	i, from, size := w.at.Entry, w.at.Entry, b.of.Bytes // entries from "from" on are a run
+	for ; i < len(entries) && size < flush.Size; i++ {
 		e := &entries[i]
 		if e.Revision > w.revision {
 			w.complete, w.revision = w.revision, e.Revision
@@ -144,7 +150,7 @@ func (w *walk) fillSegment(b *Batch) {
 
 func (w *walk) addUpserts(b *Batch, s *segment.Segment, from, to int) {
 	if from < to {
-		b.addUpserts(s, from, to)
+		b.of.AddUpserts(s, from, to)
 		w.delivered += to - from
 	}
 }

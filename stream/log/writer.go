@@ -25,9 +25,9 @@ type Writer struct {
 	history History
 
 	// Owned by the goroutine that writes.
-	next        version.Version // becomes the head at the next publish
-	unnumbered  bool            // deletes have no revision in the epoch
-	conflated   bool            // the next commit may lack values
+	next        *version.Version // becomes the head at the next publish; nil in a part with nothing new, see open
+	unnumbered  bool             // deletes have no revision in the epoch
+	conflated   bool             // the next commit may lack values
 	index       *index.Table
 	indexed     uint64 // number of the first version that holds the index
 	listed      uint64 // number of the first version that holds the list of segments
@@ -53,8 +53,7 @@ func NewWriter(c Config) *Writer {
 		l.counted = func(int, int) {}
 	}
 	c.Account.Join(l.pins)
-	w := &Writer{Log: l, history: c.History.withDefaults(), index: index.New(0)}
-	w.next.Number = 1
+	w := &Writer{Log: l, history: c.History.withDefaults(), index: index.New(0), next: &version.Version{Number: 1}}
 	w.next.Status = stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
 	w.publish()
 	return w
@@ -95,8 +94,8 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	}
 	before := w.next.Revision
 	last := w.append(changes, revision, &result)
-	clearEndInOutage(last, revision, w.next.Origin)
-	w.closeOutage(before, last)
+	last.ClearEndInOutage(revision, w.next.Origin)
+	w.next.CloseOutage(before, last)
 	w.sweptTo(swept)
 	w.publish()
 	return result, nil
@@ -113,8 +112,12 @@ func (w *Writer) slot(k segment.Key) (slot int, s *segment.Segment, e *segment.E
 // lookup finds the newest entry of a key, possibly a tombstone, and the slot of the
 // index where it is or belongs.
 func (w *Writer) lookup(k segment.Key) (slot int, s *segment.Segment, e *segment.Entry) {
+	v := w.next
+	if v == nil {
+		v = w.head.Load()
+	}
 	slot = w.index.Probe(k.Hash, func(seq uint64) bool {
-		s, e = w.next.Find(seq)
+		s, e = v.Find(seq)
 		if e != nil && w.framing.KeyEquals(s, e, k) {
 			return true
 		}
@@ -146,7 +149,7 @@ func (w *Writer) Discard(s stream.Status) {
 
 // restart begins a new, empty generation.
 func (w *Writer) restart(epoch string) {
-	v := &w.next
+	v := w.next
 	for _, s := range v.Segments {
 		w.retire(s.Born, s.Bytes())
 	}
@@ -175,7 +178,7 @@ func (w *Writer) publish() {
 	v.Changed = make(chan struct{})
 	holds, sorted := w.allocated+w.index.Bytes()+w.deletes.Memory(), w.listings.SortedBytes()
 	v.Bytes = holds + sorted
-	w.recordRetired(&v)
+	w.recordRetired(v)
 	old := w.head.Load()
 	if old != nil && old.Generation != v.Generation {
 		// No reader continues in the old generation. From here on it can no longer be
@@ -183,7 +186,10 @@ func (w *Writer) publish() {
 		w.pins.TakeAll()
 	}
 	w.account.SetLog(holds-w.dead, w.dead) // not including sorted: a listing must not make a watch stale
-	w.head.Store(&v)
+	w.head.Store(v)
+	if w.next = nil; !w.isPart {
+		w.open()
+	}
 	if old != nil {
 		close(old.Changed)
 	}
@@ -203,7 +209,17 @@ func (w *Writer) recordRetired(v *version.Version) {
 			w.retired = nil
 		}
 	}
-	w.next.Number++
+}
+
+// open begins the next version, unless it is begun. A part has none while it has nothing new:
+// there may be very many parts.
+func (w *Writer) open() *Writer {
+	if w.next == nil {
+		next := *w.head.Load()
+		next.Number++
+		w.next = &next
+	}
+	return w
 }
 
 // retiredKept is the largest capacity of the list of retired memory that is reused.

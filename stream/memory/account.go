@@ -10,7 +10,7 @@ type Account struct {
 	own, shared *Ceiling
 
 	pins     Pins          // of the log; static once the log exists
-	squeezed chan struct{} // tells the watch to give up memory: others have no room
+	squeezed chan struct{} // tells the watch to give up memory: others have no room; nil: nobody listens
 
 	// Owned by the log's writer.
 	log  int64 // bytes that the log holds or has reserved
@@ -36,6 +36,12 @@ func NewAccount(ceiling int64, shared *Ceiling) *Account {
 		shared = NewCeiling(0)
 	}
 	return &Account{own: NewCeiling(ceiling), shared: shared, squeezed: make(chan struct{}, 1)}
+}
+
+// NewUnsqueezedAccount returns an account without a ceiling of its own, which counts in
+// shared. Whoever limits that takes memory away from it: it never asks for that itself.
+func NewUnsqueezedAccount(shared *Ceiling) *Account {
+	return &Account{own: NewCeiling(0), shared: shared}
 }
 
 // Own returns the ceiling of the watch alone.
@@ -100,7 +106,7 @@ func (a *Account) borrow(p *pool, n int64) bool {
 func slack(allowed int64) int64 { return allowed / 20 }
 
 func (a *Account) refusal(p *pool, m *Ceiling, n int64, what string) *Error {
-	return &Error{What: what, Needs: p.of(m).Load() + n, Allowed: p.allowed(m), Ceiling: m.ceiling, Shared: m == a.shared}
+	return &Error{What: what, Needs: p.of(m).Load() + n, Allowed: p.allowed(m), Ceiling: m.Bytes(), Shared: m == a.shared}
 }
 
 // squeeze tells the watch to check whether it must give up memory.
@@ -126,7 +132,7 @@ func (a *Account) LogExceeds() *Error { return a.exceeds(logsPool, "what is serv
 // exceeds squeezes that one.
 func (a *Account) exceeds(p *pool, what string) *Error {
 	allowed := p.allowed(a.shared)
-	if p.of(a.shared).Load() <= allowed+slack(allowed) || a.shared.ceiling == 0 {
+	if p.of(a.shared).Load() <= allowed+slack(allowed) || a.shared.Bytes() == 0 {
 		return nil
 	}
 	if most := a.shared.most(p); most != a {
@@ -188,12 +194,12 @@ func (a *Account) Crowded(n int64) bool {
 	if a == nil {
 		return false
 	}
-	if a.own.ceiling > 0 && a.own.together()+n > a.own.ceiling {
+	if a.own.Bytes() > 0 && a.own.together()+n > a.own.Bytes() {
 		return true
 	}
 	// Others may be short of room, but not because of a watch within its share.
-	return a.shared.ceiling > 0 && a.shared.together()+n > a.shared.ceiling &&
-		a.own.together()+n > a.shared.ceiling/int64(max(1, len(a.shared.all())))
+	return a.shared.Bytes() > 0 && a.shared.together()+n > a.shared.Bytes() &&
+		a.own.together()+n > a.shared.Bytes()/int64(max(1, len(a.shared.all())))
 }
 
 // SetLog counts what the log holds, regardless of what was reserved for it: what is

@@ -104,3 +104,26 @@ type noPins struct{}
 func (noPins) Held() int64      { return 0 }
 func (noPins) TakeOldest() bool { return false }
 func (noPins) TakeAll()         {}
+
+// TestSetBytes: another ceiling holds from the next request on.
+func TestSetBytes(t *testing.T) {
+	shared, accounts := sharing(1)
+	if err := accounts[0].Grow(900); err != nil {
+		t.Fatal(err)
+	}
+	shared.SetBytes(2000)
+	if err := accounts[0].Grow(1); err == nil {
+		t.Error("901 bytes were granted, of 800 at most")
+	}
+	if accounts[0].LogExceeds() == nil {
+		t.Error("the account need not give up its log")
+	}
+	shared.SetBytes(5000)
+	if err := accounts[0].Grow(1100); err != nil {
+		t.Error(err)
+	}
+	shared.SetBytes(0)
+	if err := accounts[0].Grow(1 << 40); err != nil {
+		t.Error(err)
+	}
+}

@@ -30,9 +30,8 @@ var ErrExceeded = errors.New("the watch does not fit into its memory")
 //
 // All methods may be called from any goroutine.
 type Ceiling struct {
-	ceiling int64 // static after construction; 0: none
-
 	// Atomic.
+	ceiling                  atomic.Int64 // 0: none
 	logs, staged, superseded atomic.Int64
 
 	// Never modified, only replaced.
@@ -41,10 +40,18 @@ type Ceiling struct {
 
 // NewCeiling returns a ceiling of so many bytes, which several watches may share.
 // With 0 there is no ceiling, and it only counts.
-func NewCeiling(ceiling int64) *Ceiling { return &Ceiling{ceiling: ceiling} }
+func NewCeiling(ceiling int64) *Ceiling {
+	m := &Ceiling{}
+	m.ceiling.Store(ceiling)
+	return m
+}
 
 // Bytes is the most bytes that may be held; 0: any number.
-func (m *Ceiling) Bytes() int64 { return m.ceiling }
+func (m *Ceiling) Bytes() int64 { return m.ceiling.Load() }
+
+// SetBytes changes the most bytes that may be held; 0: any number. Of what is held beyond
+// it, the watch that holds the most has to give up as soon as something more is needed.
+func (m *Ceiling) SetBytes(ceiling int64) { m.ceiling.Store(ceiling) }
 
 // Logs is how many bytes the logs hold of what is not superseded.
 func (m *Ceiling) Logs() int64 { return m.logs.Load() }
@@ -59,7 +66,7 @@ func (m *Ceiling) Superseded() int64 { return m.superseded.Load() }
 
 // Swollen reports whether older versions must be taken away from their readers.
 func (m *Ceiling) Swollen() bool {
-	return m.ceiling > 0 && m.logs.Load()+m.superseded.Load() > m.ceiling/5*3
+	return m.Bytes() > 0 && m.logs.Load()+m.superseded.Load() > m.Bytes()/5*3
 }
 
 func (m *Ceiling) join(a *Account) {
@@ -118,7 +125,7 @@ var (
 )
 
 // allowed is how many bytes of a ceiling the pool may have.
-func (p *pool) allowed(m *Ceiling) int64 { return m.ceiling / 5 * p.fifths }
+func (p *pool) allowed(m *Ceiling) int64 { return m.Bytes() / 5 * p.fifths }
 
 // take counts n more bytes, if they are allowed. Of several concurrent calls, none
 // is refused because of another that is refused.
@@ -126,7 +133,7 @@ func (p *pool) take(m *Ceiling, n int64) bool {
 	counter := p.of(m)
 	for {
 		now := counter.Load()
-		if m.ceiling > 0 && now+n > p.allowed(m) {
+		if m.Bytes() > 0 && now+n > p.allowed(m) {
 			return false
 		}
 		if counter.CompareAndSwap(now, now+n) {

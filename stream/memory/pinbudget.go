@@ -29,18 +29,18 @@ func (a *Account) Relieve(p Pins, log int64) {
 	}
 }
 
-func (a *Account) limited() bool { return a != nil && a.own.ceiling+a.shared.ceiling > 0 }
+func (a *Account) limited() bool { return a != nil && a.own.Bytes()+a.shared.Bytes() > 0 }
 
 // EraBytes is how many bytes are added to and dropped from a log of size log in one
 // era: few compared to what older versions may hold.
 func (a *Account) EraBytes(log int64) int64 {
 	const share = 64
 	most := max(leastPinned, log)
-	if a != nil && a.own.ceiling > 0 {
-		most = min(most, a.own.ceiling)
+	if a != nil && a.own.Bytes() > 0 {
+		most = min(most, a.own.Bytes())
 	}
-	if a != nil && a.shared.ceiling > 0 {
-		most = min(most, a.shared.ceiling)
+	if a != nil && a.shared.Bytes() > 0 {
+		most = min(most, a.shared.Bytes())
 	}
 	return most / share
 }
@@ -49,8 +49,8 @@ func (a *Account) EraBytes(log int64) int64 {
 // under a small ceiling. Superseded frames, each of which may waste half a slab, would
 // use up all that the ceiling allows for superseded data.
 func (a *Account) TailBytes(most int64) int64 {
-	if a == nil || a.own.ceiling == 0 {
+	if a == nil || a.own.Bytes() == 0 {
 		return most
 	}
-	return min(most, a.own.ceiling/16)
+	return min(most, a.own.Bytes()/16)
 }

@@ -152,7 +152,7 @@ func code(err error) string { return status.Code(err).String() + ": " + status.C
 
 func TestServiceErrors(t *testing.T) {
 	s := filled(t)
-	s.config.MaxValueBytes = 10
+	s.config.Load().MaxValueBytes = 10
 	_, list := transcriptOf(t, s, "none")
 	_, watch := s.GetWatch(background, &pb.GetWatchRequest{Watch: "none"})
 	_, page := s.ListResources(background, &pb.ListResourcesRequest{Watch: "none"})

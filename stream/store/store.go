@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"sync"
+	"sync/atomic"
 
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -39,8 +41,7 @@ type Config struct {
 type Store struct {
 	pb.UnimplementedWatchServiceServer
 
-	// Static after construction.
-	config Config
+	config atomic.Pointer[Config]
 
 	mu sync.Mutex
 	// Guarded by mu. The holder of mu is the writer of every log.
@@ -65,13 +66,16 @@ type watch struct {
 
 // New returns an empty store.
 func New(c Config) *Store {
-	if c.MaxValueBytes == 0 {
-		c.MaxValueBytes = DefaultMaxValueBytes
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
-	return &Store{config: c, watches: make(map[string]*watch)}
+	s := &Store{watches: make(map[string]*watch)}
+	s.Reconfigure(c)
+	return s
+}
+
+// Reconfigure changes the limits, for writes from now on.
+func (s *Store) Reconfigure(c Config) {
+	c.MaxValueBytes = cmp.Or(c.MaxValueBytes, DefaultMaxValueBytes)
+	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	s.config.Store(&c)
 }
 
 // open returns the watch with a name, creating it if there is none.
@@ -132,7 +136,7 @@ func (s *Store) keep(w *watch) {
 }
 
 // MaxValueBytes is the size of the largest value accepted.
-func (s *Store) MaxValueBytes() int64 { return int64(s.config.MaxValueBytes) }
+func (s *Store) MaxValueBytes() int64 { return int64(s.config.Load().MaxValueBytes) }
 
 // find returns the watch with a name, or nil if there is none.
 func (s *Store) find(name string) *watch {

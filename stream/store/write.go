@@ -18,7 +18,10 @@ func (s *Store) Writer(watch string) stream.Writer {
 	return &writer{store: s, watch: w, err: err}
 }
 
-var _ stream.ValueLimiter = (*writer)(nil)
+var _ interface {
+	stream.ValueLimiter
+	stream.Judging
+} = (*writer)(nil)
 
 // writer writes to one watch.
 type writer struct {
@@ -28,8 +31,11 @@ type writer struct {
 	err   error // of opening the watch
 }
 
+// Judges implements stream.Judging.
+func (*writer) Judges() {}
+
 // MaxValueBytes implements stream.ValueLimiter.
-func (w *writer) MaxValueBytes() int64 { return int64(w.store.config.MaxValueBytes) }
+func (w *writer) MaxValueBytes() int64 { return int64(w.store.config.Load().MaxValueBytes) }
 
 // Put implements stream.Writer. It returns once the resource is in the store's log.
 // A Put that only validates returns the revision that it would have had at that
@@ -71,8 +77,8 @@ func (w *writer) check(ctx context.Context, key string) error {
 // value checks a value as it was written, without the store's lock. The result
 // may alias raw.
 func (s *Store) value(raw []byte) ([]byte, error) {
-	if len(raw) > s.config.MaxValueBytes {
-		return nil, &stream.TooLargeError{What: "value", Size: int64(len(raw)), Limit: int64(s.config.MaxValueBytes)}
+	if most := s.config.Load().MaxValueBytes; len(raw) > most {
+		return nil, &stream.TooLargeError{What: "value", Size: int64(len(raw)), Limit: int64(most)}
 	}
 	value, ok := stream.CompactJSON(raw)
 	if !ok {
@@ -86,6 +92,11 @@ func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.
 	defer s.mu.Unlock()
 	w = s.current(w)
 	old, exists := w.log.Snapshot().Get(r.Key)
+	if r.Judge != nil {
+		if err := r.Judge(present(&old, exists), value); err != nil {
+			return stored, false, err
+		}
+	}
 	if err := expect(r.Key, r.IfRevision, old.Revision); err != nil {
 		return stored, false, err
 	}
@@ -95,8 +106,8 @@ func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.
 	}
 	// A write that makes the store smaller is accepted even if the store is still
 	// too large.
-	if size := s.bytes + grows; grows > 0 && size > s.config.MaxBytes {
-		return stored, false, &stream.TooLargeError{What: "store", Size: size, Limit: s.config.MaxBytes}
+	if size, most := s.bytes+grows, s.config.Load().MaxBytes; grows > 0 && size > most {
+		return stored, false, &stream.TooLargeError{What: "store", Size: size, Limit: most}
 	}
 	stored = stream.Resource{Key: r.Key, Revision: s.revision + 1, Value: value}
 	if r.ValidateOnly {
@@ -115,6 +126,11 @@ func (s *Store) delete(w *watch, r stream.DeleteRequest) (deleted bool, err erro
 	defer s.mu.Unlock()
 	w = s.current(w)
 	old, exists := w.log.Snapshot().Get(r.Key)
+	if r.Judge != nil {
+		if err := r.Judge(present(&old, exists)); err != nil {
+			return false, err
+		}
+	}
 	if err := expect(r.Key, r.IfRevision, old.Revision); err != nil {
 		return false, err
 	}
@@ -124,6 +140,14 @@ func (s *Store) delete(w *watch, r stream.DeleteRequest) (deleted bool, err erro
 	gone := stream.Resource{Key: r.Key, Revision: s.revision + 1}
 	err = s.commit(w, log.Change{Resource: gone, Deleted: true}, -int64(len(r.Key)+len(old.Value)))
 	return err == nil, err
+}
+
+// present returns a resource; nil if it does not exist.
+func present(r *stream.Resource, exists bool) *stream.Resource {
+	if !exists {
+		return nil
+	}
+	return r
 }
 
 // commit makes one change at the next revision. The caller holds mu.

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
@@ -231,7 +234,7 @@ func TestSizeLimitLetsShrink(t *testing.T) {
 	s := New(Config{MaxBytes: 10})
 	w := s.Writer("notes")
 	write(t, w, "k", `"1234567"`)
-	s.config.MaxBytes = 5
+	s.Reconfigure(Config{MaxBytes: 5})
 	write(t, w, "k", `"12345"`)
 }
 
@@ -291,5 +294,61 @@ func BenchmarkPut(b *testing.B) {
 		if _, _, err := w.Put(background, stream.PutRequest{Key: keys[i%len(keys)], Value: value}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestJudge: a judge sees what the write replaces, whatever is written at the same time,
+// and before anything tells that it exists.
+func TestJudge(t *testing.T) {
+	s := New(Config{})
+	w := s.Writer("notes")
+	write(t, w, "n", "0")
+	var written atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for i := range 200 {
+				_, _, err := w.Put(background, stream.PutRequest{Key: "n", Value: []byte(strconv.Itoa(i)), Judge: func(old *stream.Resource, value []byte) error {
+					if before, err := strconv.Atoi(string(old.Value)); err != nil || strconv.Itoa(before+1) != string(value) {
+						return errRefused
+					}
+					return nil
+				}})
+				if err == nil {
+					written.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	last, _ := get(s, "notes", "n")
+	if got := strconv.FormatInt(written.Load(), 10); got == "0" || got != string(last.Value) {
+		t.Errorf("%s writes were let through, each larger by one, and the value is %s", got, last.Value)
+	}
+}
+
+var errRefused = errors.New("refused")
+
+// TestJudgeComesFirst: a refused write tells nothing about what is there.
+func TestJudgeComesFirst(t *testing.T) {
+	w := New(Config{}).Writer("notes")
+	write(t, w, "a", "1")
+	var seen []string
+	for _, key := range []string{"a", "b"} {
+		_, _, putErr := w.Put(background, stream.PutRequest{Key: key, Value: []byte("2"), IfRevision: ptr(7), Judge: func(old *stream.Resource, value []byte) error {
+			seen = append(seen, fmt.Sprint(key, " there ", old != nil, ", new ", string(value)))
+			return errRefused
+		}})
+		_, deleteErr := w.Delete(background, stream.DeleteRequest{Key: key, IfRevision: ptr(7), Judge: func(old *stream.Resource) error {
+			seen = append(seen, fmt.Sprint(key, " there ", old != nil))
+			return errRefused
+		}})
+		if putErr != errRefused || deleteErr != errRefused {
+			t.Errorf("%s: got %v and %v, want the judge's error", key, putErr, deleteErr)
+		}
+	}
+	want := []string{"a there true, new 2", "a there true", "b there false, new 2", "b there false"}
+	if !slices.Equal(seen, want) {
+		t.Errorf("got %q, want %q", seen, want)
 	}
 }

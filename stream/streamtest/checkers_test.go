@@ -1,6 +1,7 @@
 package streamtest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +174,7 @@ func TestCheckersAcceptCorrectHistories(t *testing.T) {
 			h := newHand().toThree().close(2)
 			return h.connect(h.mark(0)).flush(3, "e-6", remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2))
 		}(),
+		"resumed, and reset while it catches up": resetMeanwhile(true),
 		"resumed in mid-snapshot": func() *hand {
 			h := newHand().connect(nil).flush(1, "e-2/3", reset(stream.ResetInitial), upsert("b", 2, "2")).close(2)
 			return h.connect(h.mark(0)).flush(3, "e-2/6", remove("b", 4)).flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2))
@@ -193,6 +195,9 @@ func TestCheckersAcceptCorrectHistories(t *testing.T) {
 		"caught up": newHand().toThree().
 			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1), status(stream.InSync)),
+		"falls behind in the middle of a flush": newHand().toTwo().
+			flush(2, "e-3", upsert("a", 3, "3"), status(stream.CatchingUp), remove("b", 4)).
+			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0), status(stream.InSync)),
 		"cut off, and resumed at a replica that is behind": newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5")).
 			again(false).flush(3, "e-2", resumed(2, 2)).at(2).
 			flush(3, "e-3", upsert("a", 3, "3")).flush(3, "e-4", remove("b", 4)).flush(3, "e-5", upsert("c", 5, "5")).
@@ -210,6 +215,72 @@ func TestCheckersAcceptCorrectHistories(t *testing.T) {
 		if err := CheckAll(h.history); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// resetMeanwhile is a subscriber that is reset while it catches up with a replica that gave it
+// its id.
+func resetMeanwhile(viewsBounded bool) *hand {
+	h := newHand().toThree().close(2)
+	h.history.ViewsBounded = viewsBounded
+	return h.connect(h.mark(0)).flush(3, "e-2/6", remove("b", 4)).
+		flush(4, "e-6", reset(stream.ResetExpired), upsert("a", 6, "6"), upsert("c", 6, "7"), end(6, 2))
+}
+
+// newHiding is newHand for a part of the upstream: b is hidden, c until 6, and d, which is
+// there from the beginning, from 4 on.
+func newHiding() *hand {
+	h := newHand()
+	t := handTruth()
+	d := t.epochs[0]
+	d.txns[0].resources = map[string]stream.Resource{"d": {Key: "d", Revision: 1, Value: []byte("1")}}
+	d.txns[3].Changes = append(d.txns[3].Changes, log.Change{Resource: stream.Resource{Key: "d", Revision: 4, Value: []byte("4")}})
+	h.history.Hides = true
+	h.history.Truth = t.Narrow(func(epoch string) string { return epoch }, func(r stream.Resource) (stream.Resource, bool) {
+		return r, r.Key != "b" && (r.Key != "c" || r.Revision > 5) && (r.Key != "d" || r.Revision < 4)
+	})
+	return h
+}
+
+// partAtThree is a connection that took a snapshot of that part at 3.
+func (h *hand) partAtThree() *hand {
+	return h.connect(nil).flush(1, "e-3", reset(stream.ResetInitial), upsert("d", 1, "1"), upsert("a", 3, "3"), end(3, 2))
+}
+
+// overhears adds markers to the bytes of the newest flush.
+func (h *hand) overhears(markers ...string) *hand {
+	h.c.Flushes[len(h.c.Flushes)-1].markers = markers
+	return h
+}
+
+// TestNothingHiddenIsSent: a subscriber may learn that something has left what it sees, and
+// see what has entered it. A snapshot that it is in the middle of goes on with older values,
+// also where a reset follows at once.
+func TestNothingHiddenIsSent(t *testing.T) {
+	for name, h := range map[string]*hand{
+		"live": newHiding().partAtThree().
+			flush(2, "e-4", remove("d", 4)).
+			flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7")),
+		"rest of a snapshot, and a reset": newHiding().connect(nil).
+			flush(1, "e-1/3", reset(stream.ResetInitial), upsert("d", 1, "1")).
+			flush(2, "e-6", append([]stream.Event{upsert("a", 3, "3"), end(3, 2)}, partAtSix()...)...),
+	} {
+		if err := CheckAll(h.history); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// partAtSix is a snapshot of that part at 6, for a subscriber that has an older one.
+func partAtSix() []stream.Event {
+	return []stream.Event{reset(stream.ResetExpired), upsert("a", 6, "6"), upsert("c", 6, "7"), end(6, 2)}
+}
+
+// TestMarkers: they are found wherever they are.
+func TestMarkers(t *testing.T) {
+	got := markersIn([]byte("data: "+Marker(12)+Marker(3)+"\n"), []byte("Q,"+Marker(12)))
+	if want := []string{"Q12Q", "Q3Q"}; !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
 	}
 }
 
@@ -288,6 +359,7 @@ func TestCheckersRejectBrokenHistories(t *testing.T) {
 			m := &Mark{Position: h.mark(0).Position, State: State{}}
 			return h.connect(m).flush(3, "e-6", remove("b", 4), upsert("c", 5, "5"), resumed(5, 1))
 		}(), "a silent gap"},
+		{"Resumable", "reset in the middle of a catch-up, without need", resetMeanwhile(false), "remembers all"},
 		{"Resumable", "reset for nothing", func() *hand {
 			h := newHand().toThree().close(2)
 			return h.connect(h.mark(0)).flush(3, "e-3", reset(stream.ResetExpired), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2))
@@ -341,12 +413,25 @@ func TestCheckersRejectBrokenHistories(t *testing.T) {
 		}(), "stale since"},
 
 		{"Monotonic", "id falls", newHand().toFive().flush(2, "e-4", bookmark(5, 0)), "revision 4 after 5"},
+		{"Atomic", "id of a change that was left out before a catch-up", newHand().toTwo().
+			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)), `"a" is 1`},
 		{"Monotonic", "bookmark falls", newHand().toFive().flush(2, "", bookmark(4, 0)), "revision 4 after 5"},
 		{"Monotonic", "epoch changes without a reset", newHand().toFive().flush(2, "f-6", bookmark(6, 0)), "without a reset"},
 		{"Monotonic", "resumed before the id", func() *hand {
 			h := newHand().toFive().close(2)
 			return h.connect(h.mark(2)).flush(3, "e-4", resumed(4, 2))
 		}(), "revision 4 after 5"},
+
+		{"Confidential", "delete of a hidden resource", newHiding().partAtThree().flush(2, "e-4", remove("b", 4)), `"b"`},
+		{"Confidential", "delete of what was hidden before", newHiding().connect(nil).
+			flush(1, "e-4", reset(stream.ResetInitial), upsert("a", 3, "3"), end(4, 1)).
+			flush(2, "e-6", remove("d", 6), upsert("a", 6, "6"), upsert("c", 6, "7")), "was at revision 4"},
+		{"Confidential", "hidden resource", newHiding().connect(nil).
+			flush(1, "e-3", reset(stream.ResetInitial), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2)), "may not see this value"},
+		{"Confidential", "value that was hidden", newHiding().partAtThree().flush(2, "e-5", upsert("c", 5, "5")), "may not see this value"},
+		{"Confidential", "value that was hidden, after a reset", newHiding().partAtThree().
+			flush(2, "e-6", append(partAtSix(), upsert("d", 1, "1"))...), "may not see this value"},
+		{"Confidential", "hidden bytes", newHiding().partAtThree().overhears("Q7Q"), "hold Q7Q"},
 	}
 	covered := map[string]int{}
 	for _, b := range broken {

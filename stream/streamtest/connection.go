@@ -3,6 +3,7 @@ package streamtest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -27,7 +28,9 @@ type reader struct {
 	joined   bool // an event other than a status was received
 	caughtUp bool // it got an end_of_snapshot, or a reset
 	sent     []sentValue
-	broken   []error // impossible events, whatever the upstream did
+	switches *switching // nil: it does not switch
+	differs  bool       // it began with a difference
+	broken   []error    // impossible events, whatever the upstream did
 }
 
 // sentValue remembers bytes that must never change.
@@ -48,13 +51,15 @@ type Dial struct {
 	Ahead uint64
 	// Mixed is that of the Connection.
 	Mixed bool
+	// OfView is that of the Connection.
+	OfView bool
 }
 
 // Connect subscribes, and records what happens from then on.
 func (h *History) Connect(s Subscriber, d Dial) *Connection {
 	c := &Connection{
 		Client: d.Client, Replica: d.Replica, Slow: d.Slow,
-		From: d.From, Begin: d.Begin, Ahead: d.Ahead, Mixed: d.Mixed, Opened: time.Now(),
+		From: d.From, Begin: d.Begin, Ahead: d.Ahead, Mixed: d.Mixed, OfView: d.OfView, Opened: time.Now(),
 	}
 	o := log.SubscribeOptions{}
 	if d.From != nil {
@@ -171,6 +176,10 @@ func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
 		return false
 	}
 	f := Flush{Order: c.history.nextOrder(), At: time.Now(), Horizon: horizon, Head: state.Revision()}
+	f.after = c.source.Snapshot().Revision()
+	if c.history.Hides {
+		f.markers = c.searched()
+	}
 	for e := range c.batch.Events() {
 		if len(f.Events) == limit {
 			f.Cut = true
@@ -178,14 +187,33 @@ func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
 		}
 		f.Events = append(f.Events, e)
 	}
+	if c.switches != nil {
+		c.readDifference(&f)
+	} else {
+		c.record(&f)
+	}
+	return true
+}
+
+// record adds a flush.
+func (c *Connection) record(f *Flush) {
 	for i := range f.Events {
-		c.receive(&f, i)
+		c.receive(f, i)
 	}
 	if c.batch.Boundary() && !f.Cut {
 		f.Mark = c.mark()
 	}
-	c.Flushes = append(c.Flushes, f)
-	return true
+	c.Flushes = append(c.Flushes, *f)
+}
+
+// searched returns the markers in the bytes of the flush, as they are sent in each format.
+func (c *Connection) searched() []string {
+	var id []byte
+	if p, ok := c.sub.Position(); ok && c.batch.Boundary() {
+		id = []byte(p.String())
+	}
+	sent := markersIn(slices.Concat(c.batch.AppendSSE(nil, id)...))
+	return append(sent, markersIn(slices.Concat(c.batch.AppendNDJSON(nil, id)...))...)
 }
 
 func (c *Connection) receive(f *Flush, i int) {
@@ -194,7 +222,12 @@ func (c *Connection) receive(f *Flush, i int) {
 	c.lead = c.lead.told(e, !c.joined).after(e, !c.joined)
 	c.joined = c.joined || e.Type != stream.StatusChange
 	c.caughtUp = c.caughtUp || e.Type == stream.Reset || e.Type == stream.EndOfSnapshot
-	if e.Type == stream.Upsert {
+	c.remember(f, i)
+}
+
+// remember remembers the bytes of the i-th event, which must never change.
+func (c *Connection) remember(f *Flush, i int) {
+	if e := &f.Events[i]; e.Type == stream.Upsert {
 		c.sent = append(c.sent, sentValue{value: e.Resource.Value, text: f.version(i).Value})
 	}
 }

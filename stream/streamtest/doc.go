@@ -11,11 +11,11 @@
 //   - [Connection] is a subscriber that writes down exactly what it was sent,
 //     and when; [State] is what a client of four lines makes of it.
 //   - [History] is both sides together, and there is one checker for each of
-//     the nine guarantees of the protocol: [CheckConsistent], [CheckGapless],
+//     the ten guarantees of the protocol: [CheckConsistent], [CheckGapless],
 //     [CheckOrdered], [CheckAtomic], [CheckResumable], [CheckConflating],
-//     [CheckResynchronising], [CheckFresh] and [CheckMonotonic]. The error of
-//     a checker is the guarantee, and then what broke it. [CheckAll] runs them
-//     all.
+//     [CheckResynchronising], [CheckFresh], [CheckMonotonic] and
+//     [CheckConfidential]. The error of a checker is the guarantee, and then
+//     what broke it. [CheckAll] runs them all.
 //
 // Nothing here sleeps, and everything reads the clock through package time: it all
 // works inside a testing/synctest bubble, where time is free and exact, and outside

@@ -28,6 +28,12 @@ type History struct {
 	// DeletesUnnumbered means that the upstream gives deletes no revision of their
 	// own, so that a replica cannot resume all the ids that it issued.
 	DeletesUnnumbered bool
+	// Hides means that subscribers may not learn of what Truth, the truth of a part, leaves
+	// out. All that they are sent is searched for markers; see [Marker].
+	Hides bool
+	// ViewsBounded means that views have a limit of memory, so that a view may lose what a
+	// subscriber that catches up with it still needs.
+	ViewsBounded bool
 	// Settled means that at the end every replica had everything from the upstream,
 	// and every open connection had been read to its end.
 	Settled bool
@@ -35,6 +41,23 @@ type History struct {
 	mu          sync.Mutex
 	order       int
 	connections []*Connection
+	answers     []Answer
+}
+
+// Answer is what a reader was sent that asked for the state.
+type Answer struct {
+	// Epoch and Revision are those of the state.
+	Epoch    string
+	Revision uint64
+	// Sent is all that was sent.
+	Sent []byte
+}
+
+// Answered adds an answer.
+func (h *History) Answered(a Answer) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answers = append(h.answers, a)
 }
 
 // Connection is one subscription, from its beginning to its end, as its
@@ -57,6 +80,10 @@ type Connection struct {
 	// have been made at two replicas, one after the other, inside a snapshot or a
 	// catch-up.
 	Mixed bool
+	// OfView means that the replica follows a view of another gateway. When it comes
+	// back, that need not know whether a resource that changed meanwhile was in the view,
+	// and sends its delete.
+	OfView bool
 	// Opened and Closed are when; Closed is zero while it is open.
 	Opened, Closed time.Time
 	// Read is when the subscriber last looked for something to read.
@@ -82,6 +109,8 @@ type Flush struct {
 	// Cut means that the connection broke inside the flush.
 	Cut bool
 
+	after    uint64    // the head of the replica just after
+	markers  []string  // in all bytes of the flush, if the history hides something
 	versions []Version // of the upserts among Events, computed on demand
 }
 
@@ -148,6 +177,7 @@ var Checks = []struct {
 	{"Resynchronising", CheckResynchronising},
 	{"Fresh", CheckFresh},
 	{"Monotonic", CheckMonotonic},
+	{"Confidential", CheckConfidential},
 }
 
 // CheckAll returns the errors of all checkers and of the recorder itself.

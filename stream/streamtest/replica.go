@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // ErrCut is the error of Watch when the test cuts the connection.
@@ -34,6 +35,7 @@ type Replica struct {
 	watches []stream.Resume // the positions that Watch was called with
 	up      bool            // a Watch call is being served, and its snapshot is over
 	fresh   []Freshness
+	partly  bool     // the next connection that resumes lacks values
 	foreign bool     // the next connection is to something else
 	polled  *listing // the result of the newest Poll; nil: none
 	known   known
@@ -114,6 +116,11 @@ func (r *Replica) Foreign() {
 		r.killLocked(stream.ErrUnresumable)
 	})
 }
+
+// Conflate makes the next connection that resumes lack values: it sends the newest change of
+// each key, in one transaction, as an upstream does that keeps no others. It is for upstreams
+// whose deletes have revisions of their own.
+func (r *Replica) Conflate() { r.change(func() { r.partly = true }) }
 
 // Forget makes the endpoint never resume.
 func (r *Replica) Forget() { r.change(func() { r.forget = true }) }
@@ -253,6 +260,10 @@ func (s *session) open(resume stream.Resume) (begin func() error, err error) {
 		}
 		may = false
 	}
+	if may && r.partly {
+		r.partly = false
+		return func() error { return s.conflate(from, shown) }, nil
+	}
 	if may {
 		return func() error { return s.resume(from, shown) }, nil
 	}
@@ -277,6 +288,31 @@ func (s *session) resume(from int, shown []Transaction) error {
 		if err := s.send(txn); err != nil {
 			return err
 		}
+	}
+	return s.sink.Status(stream.InSync, "")
+}
+
+// conflate is resume with the newest change of each key only.
+func (s *session) conflate(from int, shown []Transaction) error {
+	if from == len(shown) {
+		return s.resume(from, shown)
+	}
+	s.sent = len(shown)
+	stream.Conflated(s.sink)
+	newest := map[string]int{}
+	for i, txn := range shown[from:] {
+		for _, c := range txn.Changes {
+			newest[c.Key] = i
+		}
+	}
+	for i, txn := range shown[from:] {
+		txn.Changes = slices.DeleteFunc(slices.Clone(txn.Changes), func(c log.Change) bool { return newest[c.Key] != i })
+		if err := s.stage(txn); err != nil {
+			return err
+		}
+	}
+	if err := s.sink.Commit(shown[len(shown)-1].Revision); err != nil {
+		return err
 	}
 	return s.sink.Status(stream.InSync, "")
 }

@@ -83,7 +83,7 @@ func (g given) remembered(c *Connection, s *step) bool {
 // justified checks the reason of the reset with which a connection began, if it
 // did. The reason of a later reset does not concern the id.
 func (h *History) justified(g given, c *Connection, s *step) error {
-	if s.flush.Order != c.firstReset() {
+	if s.flush.Order != h.firstReset(c) {
 		return nil
 	}
 	reason := stream.ResetReason(s.event.Reason)
@@ -114,16 +114,17 @@ func (h *History) justified(g given, c *Connection, s *step) error {
 	return nil
 }
 
-// firstReset is the order of the flush with the reset that the connection began
-// with; -1 if it did not.
-func (c *Connection) firstReset() int {
+// firstReset is the order of the flush with the reset that the connection began with, or with
+// which its catch-up ended; -1 if there was none. Where the memory of views is bounded, one
+// after the first change is a later one.
+func (h *History) firstReset(c *Connection) int {
 	for _, f := range c.Flushes {
 		for _, e := range f.Events {
-			if e.Type == stream.EndOfSnapshot {
-				return -1
-			}
-			if e.Type == stream.Reset {
+			switch {
+			case e.Type == stream.Reset:
 				return f.Order
+			case e.Type == stream.EndOfSnapshot, h.ViewsBounded && (e.Type == stream.Upsert || e.Type == stream.Delete):
+				return -1
 			}
 		}
 	}

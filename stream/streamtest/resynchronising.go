@@ -29,7 +29,7 @@ func CheckResynchronising(h *History) error {
 				told = max(told, s.completeTo())
 				return nil
 			}
-			if s.phase == live && exact && !h.deletedSince(told, s) {
+			if s.phase == live && exact && !h.deletedSince(told, s, c.OfView) {
 				if err := changes(s); err != nil {
 					return err
 				}
@@ -75,13 +75,14 @@ func (s *step) completeTo() uint64 {
 // deletedSince reports whether an event is a delete that the upstream made after a
 // revision. A resource that a snapshot no longer has was deleted there at the
 // latest. A delete without a revision of its own may share the revision, and shows
-// another. Each replica finds vanished resources by itself.
-func (h *History) deletedSince(revision uint64, s *step) bool {
+// another. Each replica finds vanished resources by itself. A replica that follows a view
+// is sent deletes of resources that only changed.
+func (h *History) deletedSince(revision uint64, s *step, ofView bool) bool {
 	r := s.event.Resource
 	if s.event.Type != stream.Delete {
 		return false
 	}
-	if h.Truth.vanished(s.epoch, r.Key) || h.Truth.unseen(s.epoch, r.Key, revision, r.Revision, h.DeletesUnnumbered) {
+	if h.Truth.vanished(s.epoch, r.Key) || h.Truth.unseen(s.epoch, r.Key, revision, r.Revision, h.DeletesUnnumbered, ofView) {
 		return true
 	}
 	versions := h.Truth.Versions(s.epoch, r.Key)

@@ -225,11 +225,15 @@ func (t *Truth) Changes(served string, after, upTo uint64) int {
 // unseen reports whether this is the truth of a part, and a key vanished from all of the
 // upstream, or changed there more than once between two revisions, the first excluded: a
 // replica that sees only the last of these changes does not know what the part had in
-// between. Where deletes have no revision of their own, one may share the first revision.
-func (t *Truth) unseen(served, key string, after, upTo uint64, unnumbered bool) bool {
+// between. Behind a view, one change is enough. Where deletes have no revision of their own,
+// one may share the first revision.
+func (t *Truth) unseen(served, key string, after, upTo uint64, unnumbered, ofView bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	whole := t.whole
+	whole, least := t.whole, 2
+	if ofView {
+		least = 1
+	}
 	if whole == nil {
 		return false
 	}
@@ -237,7 +241,7 @@ func (t *Truth) unseen(served, key string, after, upTo uint64, unnumbered bool) 
 		whole = whole.whole
 	}
 	for i, e := range t.epochs {
-		if e.servedAs(served) && (whole.epochs[i].vanished(key) || whole.epochs[i].changes(key, after, upTo, unnumbered) > 1) {
+		if e.servedAs(served) && (whole.epochs[i].vanished(key) || whole.epochs[i].changes(key, after, upTo, unnumbered) >= least) {
 			return true
 		}
 	}
@@ -268,8 +272,12 @@ func (e *epoch) servedAs(served string) bool {
 	if served == name {
 		return !e.again
 	}
-	return strings.HasPrefix(served, name+"~") || slices.Contains(e.others, served)
+	base, _, alias := strings.Cut(served, "~") // of an alias, the name may be cut short
+	return alias && strings.HasPrefix(name, base) && len(base) >= min(len(name), aliased) || slices.Contains(e.others, served)
 }
+
+// aliased is how much of a name a gateway keeps in an alias.
+const aliased = 12
 
 func (e *epoch) last() Transaction { return e.txns[len(e.txns)-1] }
 

@@ -96,6 +96,9 @@ type walker struct {
 	asOf       uint64
 	seen       *stream.Position
 	renewed    bool
+	// left is the state that the subscriber had when it fell behind; nil: it is not
+	// catching up. Ids are those of that state until it has caught up.
+	left State
 }
 
 func newWalker(c *Connection) *walker {
@@ -115,6 +118,7 @@ func (w *walker) event(s *step, f func(*step) error) error {
 	w.phase = nextPhase(w.phase, s.event)
 	begins := s.event.Type == stream.StatusChange && w.phase == catchingUp
 	w.renewed = w.renewed || renews
+	w.fallsBehind(before, s.event)
 	joins := before == joining && w.asOf == 0 && s.event.Type != stream.StatusChange
 	switch {
 	case s.event.Type == stream.Reset:
@@ -142,6 +146,16 @@ func (w *walker) event(s *step, f func(*step) error) error {
 	return err
 }
 
+// fallsBehind notes the state with which a catch-up begins, until it has ended.
+func (w *walker) fallsBehind(before phase, e *stream.Event) {
+	switch {
+	case e.Type == stream.Reset || e.Type == stream.Bookmark:
+		w.left = nil
+	case e.Type == stream.StatusChange && e.State == stream.CatchingUp && (before == live || before == lagging):
+		w.left = w.state.Clone()
+	}
+}
+
 // id lets f look at an id.
 func (w *walker) id(flush *Flush, f func(*step) error) error {
 	p := &flush.Mark.Position
@@ -155,9 +169,13 @@ func (w *walker) id(flush *Flush, f func(*step) error) error {
 			w.asOf = p.AsOf
 		}
 	}
+	before := w.state
+	if w.left != nil && !p.Partial() {
+		before = w.left
+	}
 	s := step{
 		flush: flush, mark: flush.Mark, epoch: p.Epoch, phase: w.phase,
-		before: w.state, lead: w.lead, asOf: w.asOf, seen: w.seen,
+		before: before, lead: w.lead, asOf: w.asOf, seen: w.seen,
 	}
 	err := f(&s)
 	if !p.Partial() {

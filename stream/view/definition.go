@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -34,6 +35,11 @@ type Params struct {
 	Fields []string
 	// LabelsAt is the path of the object that holds a resource's labels; empty: labels.
 	LabelsAt string
+	// Grants say what may be seen of the watch: a resource of which the filter of at least
+	// one of them is true, and of its value the fields of all of which it is true. Prefix,
+	// Labels, Filter and Fields narrow what they leave, labels included: what they hide is
+	// as if it did not exist. Nil lets everything be seen, an empty list nothing.
+	Grants []Grant
 	// ValueSize is the size of the largest values, by which the cost of a filter is
 	// estimated; 0: DefaultValueSize. Larger values are evaluated too. It is no part of
 	// the definition.
@@ -42,32 +48,64 @@ type Params struct {
 
 // Definition says which resources a view has, and what of them.
 //
-// Static after Parse; all methods may be called from any goroutine.
+// Static after Parse, except for what is made on demand; all methods may be called from any goroutine.
 type Definition struct {
-	id       string
-	params   Params // canonical
+	// What each evaluation reads is together.
+	filtered bool // there is a filter
+	labeled  bool // labels are read
+	filter   predicate.Predicate
+	reads    []path.Path // the paths of the filter
 	selector selector
-	filter   *predicate.Predicate // nil: none
+	params   Params // canonical
+
+	id       string
 	labelsAt path.Path
 	fields   []path.Path
+	grants   *grants // nil: all may be seen
+	keys     keys
 
-	paths   document.Paths // what Matches reads of a value
-	keeps   document.Paths // what Project keeps
-	reads   []path.Path    // the paths of the filter
-	labeled bool           // labels are read
+	planted atomic.Pointer[trees] // made when they are first needed
 }
 
-// Allows reports whether a view can have a resource with a key, as far as the prefix says.
-func (d *Definition) Allows(key string) bool { return strings.HasPrefix(key, d.params.Prefix) }
+// trees are the paths of a definition. An Index has a tree of its own for all of its
+// definitions, so most definitions never need theirs.
+//
+// Static after construction.
+type trees struct {
+	reads document.Paths // what Matches reads of a value
+	keeps document.Paths // what Project keeps
+}
+
+func (d *Definition) trees() *trees {
+	if t := d.planted.Load(); t != nil {
+		return t
+	}
+	t := &trees{}
+	for _, at := range d.needs() {
+		t.reads.Add(at)
+	}
+	for _, at := range d.fields {
+		t.keeps.Add(at)
+	}
+	d.planted.Store(t) // those of others who come at the same time are the same
+	return t
+}
+
+// Allows reports whether a view can have a resource with a key, as far as the prefix and
+// the filter's conditions for the key say.
+func (d *Definition) Allows(key string) bool { return d.keys.allow(key) }
 
 // Indexed reports whether an Index finds the definition by what a resource has: others are
 // met by each change that their prefix allows.
-func (d *Definition) Indexed() bool { return len(d.places()) > 0 }
+func (d *Definition) Indexed() bool {
+	_, granted := d.grantPlaces()
+	return granted || len(d.places()) > 0
+}
 
 // Costly reports whether matching a resource can take far longer than reading its value:
 // the filter takes steps, or reads all of the value.
 func (d *Definition) Costly() bool {
-	return d.filter != nil && (d.filter.Steps() || slices.ContainsFunc(d.reads, func(at path.Path) bool { return len(at) == 0 }))
+	return d.filtered && (d.filter.Steps() || readsAll(d.reads)) || d.grants.costly()
 }
 
 // Epoch returns the name in the view of a revision order of the watch: 105 bits of a hash
@@ -83,25 +121,26 @@ func (d *Definition) Epoch(watch string) string {
 }
 
 // Parse checks the parameters of a definition. An error is an *Error.
-func Parse(p Params) (*Definition, error) {
-	d := &Definition{}
-	for _, step := range []func(Params) error{d.parsePrefix, d.parseLabelsAt, d.parseLabels, d.parseFilter, d.parseFields} {
+func Parse(p Params) (*Definition, error) { return define(p, nil) }
+
+// define is Parse with grants that are compiled already, or with those of p.
+func define(p Params, g *grants) (*Definition, error) {
+	d := &Definition{grants: g}
+	for _, step := range []func(Params) error{d.parsePrefix, d.parseLabelsAt, d.parseLabels, d.parseFilter, d.parseFields, d.parseGrants} {
 		if err := step(p); err != nil {
 			return nil, err
 		}
 	}
-	if d.filter != nil {
+	if d.filtered {
 		d.reads = d.filter.Usage().Values
 	}
-	d.labeled = len(d.selector) > 0 || d.filter != nil && d.filter.Usage().Labels
-	if !d.labeled {
+	d.labeled = len(d.selector) > 0 || d.filtered && d.filter.Usage().Labels
+	if !d.readsLabels() {
 		d.params.LabelsAt = ""
 	}
-	for _, at := range d.needs() {
-		d.paths.Add(at)
-	}
-	for _, at := range d.fields {
-		d.keeps.Add(at)
+	d.keys = keys{prefix: d.params.Prefix}
+	if d.filtered {
+		d.keys.follow(&d.filter)
 	}
 	d.id = identify(d.encode())
 	return d, nil
@@ -115,8 +154,11 @@ func (d *Definition) parsePrefix(p Params) error {
 	return nil
 }
 
+// defaultLabelsAt is where labels are unless a definition says otherwise. Nobody writes to it.
+var defaultLabelsAt = path.Path{"labels"}
+
 func (d *Definition) parseLabelsAt(p Params) error {
-	d.labelsAt = path.Path{"labels"}
+	d.labelsAt = defaultLabelsAt
 	if p.LabelsAt != "" {
 		if err := limit("labels_at", p.LabelsAt); err != nil {
 			return err
@@ -145,22 +187,28 @@ func (d *Definition) parseLabels(p Params) (err error) {
 	return limitCanonical("labels", d.params.Labels)
 }
 
-func (d *Definition) parseFilter(p Params) (err error) {
+func (d *Definition) parseFilter(p Params) error {
 	if p.Filter == "" {
 		return nil
 	}
 	if err := limitText("filter", p.Filter); err != nil {
 		return err
 	}
-	size := p.ValueSize
-	if size <= 0 {
-		size = DefaultValueSize
-	}
-	if d.filter, err = predicate.Compile(p.Filter, size); err != nil {
+	filter, err := predicate.Compile(p.Filter, sizeOf(p.ValueSize))
+	if err != nil {
 		return refuse("filter", p.Filter, err)
 	}
+	d.filter, d.filtered = *filter, true
 	d.params.Filter = d.filter.String()
 	return limitCanonical("filter", d.params.Filter)
+}
+
+// sizeOf returns the size of the largest values, given Params.ValueSize.
+func sizeOf(valueSize int) int {
+	if valueSize <= 0 {
+		return DefaultValueSize
+	}
+	return valueSize
 }
 
 func (d *Definition) parseFields(p Params) error {
@@ -230,11 +278,18 @@ func limitText(parameter, text string) error {
 
 // needs returns what Matches reads of a value.
 func (d *Definition) needs() []path.Path {
-	if !d.labeled {
-		return d.reads
+	needs := slices.Clone(d.reads)
+	if d.grants != nil {
+		needs = append(needs, d.grants.reads...)
 	}
-	return append(slices.Clone(d.reads), d.labelsAt)
+	if d.readsLabels() {
+		needs = append(needs, d.labelsAt)
+	}
+	return needs
 }
+
+// readsLabels reports whether anything in the definition reads labels.
+func (d *Definition) readsLabels() bool { return d.labeled || d.grants != nil && d.grants.labeled }
 
 // encode returns bytes that no other definition has: a version, and each part with its
 // length before it.
@@ -248,10 +303,12 @@ func (d *Definition) encode() []byte {
 	part(d.params.LabelsAt)
 	part(d.params.Labels)
 	part(d.params.Filter)
-	out = binary.AppendUvarint(out, uint64(len(d.params.Fields)))
+	count := func(n int) { out = binary.AppendUvarint(out, uint64(n)) }
+	count(len(d.params.Fields))
 	for _, text := range d.params.Fields {
 		part(text)
 	}
+	d.appendGrants(part, count)
 	return out
 }
 
@@ -269,24 +326,26 @@ func (d *Definition) ID() string { return d.id }
 func (d *Definition) Params() Params {
 	p := d.params
 	p.Fields = slices.Clone(p.Fields)
+	p.Grants = d.grants.params()
 	return p
 }
 
 // IsWhole reports whether the definition narrows nothing: the view is the watch.
-func (d *Definition) IsWhole() bool { return !d.Filters() && !d.Projects() }
+func (d *Definition) IsWhole() bool { return !d.filters() && !d.Projects() }
 
-// Filters reports whether the definition can leave resources out.
-func (d *Definition) Filters() bool {
-	return d.params.Prefix != "" || len(d.selector) > 0 || d.filter != nil
+// filters reports whether the definition can leave resources out.
+func (d *Definition) filters() bool {
+	return d.params.Prefix != "" || len(d.selector) > 0 || d.filtered || d.grants.hide()
 }
 
-// Projects reports whether the definition keeps only some fields of values.
-func (d *Definition) Projects() bool { return len(d.fields) > 0 }
+// Projects reports whether the definition keeps only some fields of values, at least of
+// some resources.
+func (d *Definition) Projects() bool { return len(d.fields) > 0 || d.grants != nil && d.grants.narrow }
 
-// Matches reports whether the view has a resource. An error is a Failure, and means that
-// it has not.
+// Matches reports whether the view has a resource. An error is a Failure: of the filter or
+// the selector, and then the view has it not, or of a grant, which then does not hold.
 func (d *Definition) Matches(r stream.Resource) (bool, error) {
-	e := extraction{paths: &d.paths}
+	e := extraction{paths: &d.trees().reads}
 	e.set(&r)
 	return d.matches(&e)
 }
@@ -296,6 +355,14 @@ func (d *Definition) matches(e *extraction) (bool, error) {
 	if !strings.HasPrefix(e.resource.Key, d.params.Prefix) {
 		return false, nil
 	}
+	if d.grants != nil {
+		return d.matchesGranted(e)
+	}
+	return d.selects(e)
+}
+
+// selects reports whether the selector and the filter hold.
+func (d *Definition) selects(e *extraction) (bool, error) {
 	if d.labeled || len(d.reads) > 0 {
 		e.read()
 	}
@@ -308,7 +375,7 @@ func (d *Definition) matches(e *extraction) (bool, error) {
 	if !d.selector.matches(labels.Set(e.labels)) {
 		return false, nil
 	}
-	if d.filter == nil {
+	if !d.filtered {
 		return true, nil
 	}
 	ok, err := d.filter.Holds(&e.input)
@@ -323,6 +390,9 @@ func (d *Definition) matches(e *extraction) (bool, error) {
 
 // repeats reports whether a member occurs twice that the definition needs.
 func (d *Definition) repeats(e *extraction) bool {
+	if !e.document.HasRepeats() {
+		return false
+	}
 	for _, at := range d.reads {
 		if e.document.Repeats(at) {
 			return true
@@ -332,23 +402,16 @@ func (d *Definition) repeats(e *extraction) bool {
 }
 
 // Project returns a resource with only the fields that the definition keeps, or as it is
-// if there are none: the members in the value's own order and with its own bytes, arrays
+// if it keeps all: the members in the value's own order and with its own bytes, arrays
 // with each of their elements narrowed. Objects and arrays on the way to a field stay, if
 // only as {} or []; anything else on the way goes, also from arrays. Of a value that is
 // neither an object nor an array, and of one that is not JSON, nothing is left: null.
-// The error says that the value is not what stream.Resource promises.
+// The error says that the value is not what stream.Resource promises, or that no grant
+// lets the resource be seen.
 func (d *Definition) Project(r stream.Resource) (stream.Resource, error) {
-	if !d.Projects() {
-		return r, nil
+	r, err := d.projectGranted(r)
+	if err != nil || len(d.fields) == 0 {
+		return r, err
 	}
-	if r.Encoding != "" {
-		r.Value, r.Encoding = []byte("null"), ""
-		return r, nil
-	}
-	value, err := document.Project(r.Value, &d.keeps)
-	if err != nil {
-		return stream.Resource{}, fmt.Errorf("%q: %w", r.Key, err)
-	}
-	r.Value = value
-	return r, nil
+	return keep(r, &d.trees().keeps)
 }

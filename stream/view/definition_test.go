@@ -94,8 +94,8 @@ func TestIsWhole(t *testing.T) {
 		{Params{Fields: []string{"a"}}, false, false, true},
 	} {
 		d := parse(t, c.params)
-		if d.IsWhole() != c.whole || d.Filters() != c.filters || d.Projects() != c.projects {
-			t.Errorf("%+v: got %t, %t, %t", c.params, d.IsWhole(), d.Filters(), d.Projects())
+		if d.IsWhole() != c.whole || d.filters() != c.filters || d.Projects() != c.projects {
+			t.Errorf("%+v: got %t, %t, %t", c.params, d.IsWhole(), d.filters(), d.Projects())
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestMatchesAgreesWithCEL(t *testing.T) {
 			if want := model.matches(*r); got != want {
 				t.Errorf("%+v of %+v with %s: got %t, %v, want %t", p, *r, r.Value, got, err, want)
 			}
-			if got && err != nil {
+			if got && err != nil && p.Grants == nil { // one grant can fail where another holds
 				t.Errorf("%+v matches %+v with %v", p, *r, err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view/internal/document"
 	"github.com/watchtide/watchtide/stream/view/internal/path"
+	"github.com/watchtide/watchtide/stream/view/internal/predicate"
 )
 
 // Index finds, among many definitions, those that a change of one resource can concern.
@@ -63,6 +64,10 @@ func (c Candidate[ID]) Before() (bool, error) { return c.index.matches(c.of, &c.
 
 // After reports whether the view has the resource after the change; see Matches.
 func (c Candidate[ID]) After() (bool, error) { return c.index.matches(c.of, &c.index.new) }
+
+// Quick reports whether Before and After take no more time than some comparisons: the filter,
+// if there is one, needs no program.
+func (c Candidate[ID]) Quick() bool { return !c.of.filtered || c.of.filter.Quick() }
 
 func (x *Index[ID]) matches(d *Definition, e *extraction) (bool, error) {
 	if e.resource == nil {
@@ -246,9 +251,20 @@ func drop[E comparable](from []E, e E) []E {
 // first of those with the fewest other definitions.
 func (x *Index[ID]) choose(d *Definition) []place {
 	sets := d.places()
+	if of, ok := d.grantPlaces(); ok {
+		union := []place{}
+		for _, sets := range of {
+			union = append(union, x.leastCrowded(sets)...)
+		}
+		sets = append(sets, union)
+	}
 	if len(sets) == 0 {
 		return []place{{}}
 	}
+	return x.leastCrowded(sets)
+}
+
+func (x *Index[ID]) leastCrowded(sets [][]place) []place {
 	return slices.MinFunc(sets, func(a, b []place) int { return x.crowd(a) - x.crowd(b) })
 }
 
@@ -265,21 +281,14 @@ func (x *Index[ID]) crowd(places []place) (n int) {
 func (d *Definition) places() (sets [][]place) {
 	prefix := d.params.Prefix
 	var values [][]place
-	if d.filter != nil {
-		terms, longer := d.filter.Terms()
-		if len(longer) > len(prefix) {
+	if d.filtered {
+		var longer string
+		if sets, longer, values = filterPlaces(&d.filter, d.labelsAt); len(longer) > len(prefix) {
 			prefix = longer
 		}
-		for _, t := range terms {
-			switch t.Variable {
-			case "key":
-				sets = append(sets, keyPlaces(t.Constants))
-			case "labels":
-				values = append(values, valuePlaces(slices.Concat(d.labelsAt, t.At), t.Constants))
-			case "value":
-				values = append(values, valuePlaces(t.At, t.Constants))
-			}
-		}
+	}
+	if d.grants != nil && d.grants.narrow { // what is no object and no array becomes null
+		values = slices.DeleteFunc(values, func(set []place) bool { return len(set) > 0 && len(set[0].at) == 0 })
 	}
 	for _, r := range d.selector {
 		if r.in != nil {
@@ -290,6 +299,23 @@ func (d *Definition) places() (sets [][]place) {
 		sets = append(sets, []place{{prefix: &prefix}})
 	}
 	return append(sets, values...)
+}
+
+// filterPlaces returns the sets of places of which each would do for a filter, apart from
+// those of a prefix: by keys, and by values.
+func filterPlaces(filter *predicate.Predicate, labelsAt path.Path) (keys [][]place, prefix string, values [][]place) {
+	terms, prefix := filter.Terms()
+	for _, t := range terms {
+		switch t.Variable {
+		case "key":
+			keys = append(keys, keyPlaces(t.Constants))
+		case "labels":
+			values = append(values, valuePlaces(slices.Concat(labelsAt, t.At), t.Constants))
+		case "value":
+			values = append(values, valuePlaces(t.At, t.Constants))
+		}
+	}
+	return keys, prefix, values
 }
 
 // keyPlaces returns where a definition is that wants one of some keys. What is no string

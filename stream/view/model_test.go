@@ -26,6 +26,7 @@ type naive struct {
 	program cel.Program
 	reads   []path.Path
 	labeled bool
+	grants  []naive // of params.Grants
 }
 
 // plainCEL is the language with our variables, and nothing else set.
@@ -46,7 +47,7 @@ var namesLabels = regexp.MustCompile(`(^|[^.])labels`)
 
 func newNaive(t rapid.TB, env *cel.Env, p Params, d *Definition) naive {
 	t.Helper()
-	n := naive{params: p, reads: d.reads, labeled: p.Labels != "" || namesLabels.MatchString(p.Filter)}
+	n := naive{params: p, reads: d.reads, labeled: p.Labels != "" || namesLabels.MatchString(p.Filter), grants: newNaiveGrants(t, env, p)}
 	if p.Filter == "" {
 		return n
 	}
@@ -62,6 +63,10 @@ func newNaive(t rapid.TB, env *cel.Env, p Params, d *Definition) naive {
 }
 
 func (n naive) matches(r stream.Resource) bool {
+	r, seen := n.see(r)
+	if !seen {
+		return false
+	}
 	if !strings.HasPrefix(r.Key, n.params.Prefix) {
 		return false
 	}
@@ -268,6 +273,7 @@ func drawParams(t *rapid.T) Params {
 		names := rapid.SliceOfN(rapid.SampledFrom(randomjson.Names), 1, 3)
 		p.Fields = []string{path.Path(names.Draw(t, "field")).String(), path.Path(names.Draw(t, "field")).String()}
 	}
+	p.Grants = drawGrants(t)
 	return p
 }
 

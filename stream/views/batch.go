@@ -15,7 +15,10 @@ import (
 // Owned by a builder.
 type batch struct {
 	bundle
-	parent *parent // static after construction
+
+	// Static after construction.
+	parent *parent
+	hides  bool // its views do
 
 	begun  bool
 	target *log.Hold // the state that they are made from; nil: not begun, or they are whole
@@ -31,7 +34,7 @@ const (
 
 // accepts reports whether a batch that begins with first can have e too.
 func accepts(first, e *entry, n int) bool {
-	if first.costly || e.costly || first.parent != e.parent || first.definition.Indexed() != e.definition.Indexed() {
+	if first.costly || e.costly || first.parent != e.parent || first.hides != e.hides || first.definition.Indexed() != e.definition.Indexed() {
 		return false
 	}
 	return n < mostScanned || n < mostIndexed && first.definition.Indexed()
@@ -39,7 +42,7 @@ func accepts(first, e *entry, n int) bool {
 
 func newBatch(views []*entry) *batch {
 	first := views[0]
-	b := &batch{bundle: newBundle(first.views, first.definition.Indexed()), parent: first.parent}
+	b := &batch{bundle: newBundle(first.views, first.definition.Indexed()), parent: first.parent, hides: first.hides}
 	for _, e := range views {
 		b.add(e)
 	}
@@ -101,7 +104,7 @@ func (b *batch) make(deadline time.Time) (done bool) {
 	}
 	n := 0
 	for c := range b.at.Entries(b.cursor) {
-		if n++; n%deadlineEvery == 0 && time.Now().After(deadline) {
+		if n++; n%deadlineEvery == 0 && ends(deadline) {
 			b.report()
 			return false
 		}
@@ -139,20 +142,70 @@ func (b *batch) release() {
 // find adds an entry of the state to the views that have it, or of which a reader that
 // resumes may have it.
 func (b *batch) find(c log.Entry) {
-	if !b.at.Counts(c) {
+	counts, recent := b.at.Counts(c), c.NewerThan(b.lowest)
+	if !counts && !(b.hides && recent) {
 		return
 	}
 	r := c.Resource()
-	if !c.Deleted() {
-		b.candidates(view.Change{New: &r}, func(e *entry, matches bool) {
-			if matches && e.apply(c, r, true, false) {
+	if counts && !c.Deleted() {
+		b.candidates(view.Change{New: &r}, func(k candidate, matches bool) {
+			if e := k.ID; matches && e.apply(c, r, true, absent) {
 				e.applied = c.Seq()
 				b.touch(e)
 			}
 		})
 	}
-	if c.NewerThan(b.lowest) {
+	switch {
+	case !recent:
+	case b.hides:
+		b.findLeaving(c, r)
+	default:
 		b.findFormer(c, r)
+	}
+}
+
+// findLeaving is for views that hide resources. It adds a change, superseded or not, to those
+// that had the resource until then, and have it neither after it nor in the end. Those that
+// may have had it, for all that is known, resume no reader from before the change.
+func (b *batch) findLeaving(c log.Entry, r stream.Resource) {
+	if !b.at.Counts(c) { // a newer one is sent to those that have it after all
+		now, ok := b.at.Get(r.Key)
+		b.have(c, now, ok)
+		b.have(c, r, !c.Deleted())
+	}
+	before, ok, known := b.at.Before(c)
+	switch {
+	case c.Conflated() || !known || deletesUnseen(c, before, ok):
+		for e := range b.members {
+			b.leave(e, c, r, unknown)
+		}
+	case ok && !before.Deleted():
+		old := before.Resource()
+		b.candidates(view.Change{Old: &old}, func(k candidate, matches bool) {
+			if matches {
+				b.leave(k.ID, c, r, present)
+			}
+		})
+	}
+}
+
+// have records that a change is of no more concern to the views that have a resource, if
+// there is one.
+func (b *batch) have(c log.Entry, r stream.Resource, ok bool) {
+	if !ok {
+		return
+	}
+	b.candidates(view.Change{New: &r}, func(k candidate, matches bool) {
+		if matches {
+			k.ID.applied = c.Seq()
+		}
+	})
+}
+
+// leave adds a change with which a resource leaves a view, or may have left it.
+func (b *batch) leave(e *entry, c log.Entry, r stream.Resource, was former) {
+	if e.applied != c.Seq() && c.NewerThan(e.low.Load()) && e.remove(c, r.Key, was) {
+		b.touch(e)
 	}
 }
 
@@ -179,9 +232,9 @@ func (b *batch) findFormer(c log.Entry, r stream.Resource) {
 		}
 		if !before.Deleted() {
 			old := before.Resource()
-			b.candidates(view.Change{Old: &old}, func(e *entry, matches bool) {
+			b.candidates(view.Change{Old: &old}, func(k candidate, matches bool) {
 				if matches {
-					left(e)
+					left(k.ID)
 				}
 			})
 		}

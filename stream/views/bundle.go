@@ -97,9 +97,12 @@ func (b *bundle) touch(e *entry) {
 	}
 }
 
+// candidate is a view that a change can concern.
+type candidate = view.Candidate[*entry]
+
 // candidates calls f for each view that the index names, with whether it matches.
-func (b *bundle) candidates(c view.Change, f func(e *entry, matches bool)) {
-	b.index.Candidates(c, func(k view.Candidate[*entry]) {
+func (b *bundle) candidates(c view.Change, f func(k candidate, matches bool)) {
+	b.index.Candidates(c, func(k candidate) {
 		ask := k.After
 		if c.New == nil {
 			ask = k.Before
@@ -109,8 +112,18 @@ func (b *bundle) candidates(c view.Change, f func(e *entry, matches bool)) {
 		if b.indexed {
 			b.views.count.found.Add(1)
 		}
-		f(k.ID, matches)
+		f(k, matches)
 	})
+}
+
+// hadNone reports whether a view certainly had no resource before the change at hand. It
+// leaves open what is found more quickly by looking into the view.
+func hadNone(k candidate) bool {
+	if !k.Quick() {
+		return false
+	}
+	had, _ := k.Before()
+	return !had
 }
 
 // change applies one change of the watch to the views that it concerns.
@@ -122,7 +135,11 @@ func (b *bundle) change(s log.Snapshot, c log.Entry) {
 	}
 	if !known || deletesUnseen(c, before, had) {
 		// Any view may have it, or a reader of it.
-		b.changeOfUnknown(c, r, known || c.PreviousSeq() > b.at.Seq())
+		was := absent
+		if known || c.PreviousSeq() > b.at.Seq() {
+			was = unknown
+		}
+		b.changeOfUnknown(c, r, was)
 		return
 	}
 	var change view.Change
@@ -134,16 +151,19 @@ func (b *bundle) change(s log.Snapshot, c log.Entry) {
 		change.Old = &old
 	}
 	deleted := c.Deleted()
-	b.candidates(change, func(e *entry, matches bool) {
-		if e.apply(c, r, matches && !deleted, false) {
-			b.touch(e)
+	b.candidates(change, func(k candidate, matches bool) {
+		if !matches && (deleted || hadNone(k)) {
+			return
+		}
+		if k.ID.apply(c, r, matches && !deleted, absent) {
+			b.touch(k.ID)
 		}
 	})
 }
 
-// changeOfUnknown is for a change of a resource whose former value is not known. mayHave
-// means that readers may have it although the views have not.
-func (b *bundle) changeOfUnknown(c log.Entry, r stream.Resource, mayHave bool) {
+// changeOfUnknown is for a change of a resource whose former value is not known. was says
+// whether readers may have it although the views have not.
+func (b *bundle) changeOfUnknown(c log.Entry, r stream.Resource, was former) {
 	for e := range b.members {
 		if !e.definition.Allows(r.Key) {
 			continue
@@ -153,7 +173,7 @@ func (b *bundle) changeOfUnknown(c log.Entry, r stream.Resource, mayHave bool) {
 			matches, err = e.definition.Matches(r)
 			b.views.count.evaluated(err)
 		}
-		if e.apply(c, r, matches, mayHave) {
+		if e.apply(c, r, matches, was) {
 			b.touch(e)
 		}
 	}

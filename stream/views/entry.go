@@ -3,6 +3,7 @@ package views
 import (
 	"container/list"
 	"math"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,7 @@ type entry struct {
 	part       *watch.Part
 	account    *memory.Account
 	costly     bool
+	hides      bool // no reader may learn of a resource that the view never had
 
 	// Guarded by the mutex of Views.
 	idle      *list.Element // nil: it has a holder
@@ -36,7 +38,7 @@ type entry struct {
 	wanted  atomic.Uint64 // the revision from which it should know its deletes; MaxUint64: any
 	low     atomic.Uint64 // the revision from which it knows its deletes, once it is built
 	knows   atomic.Uint64 // the revision from which its subscribers can resume; MaxUint64: none
-	saw     atomic.Uint64 // revision of the newest conflated commit that it was built with
+	saw     atomic.Uint64 // seq of the newest conflated entry that it was built with
 	leaving atomic.Int64  // bytes that it will soon not hold any more
 
 	// Owned by the lane or the builder that has it.
@@ -51,7 +53,7 @@ type entry struct {
 	since    uint64       // entries up to this seq were in it before the target was chosen
 	cursor   uint64       // entries up to this seq are in it
 	at       log.Snapshot // the state that it has, once it is whole
-	seen     uint64       // number of the newest version of the watch in its last turn
+	seen     uint64       // number of the version of the watch that its last turn was about
 
 	opened  bool   // it has some of the transaction that is being read
 	changed bool   // it has something that is not published
@@ -59,7 +61,7 @@ type entry struct {
 }
 
 func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
-	e := &entry{views: v, parent: p, definition: d, client: r.Client, account: memory.NewAccount(0, v.memory), costly: d.Costly()}
+	e := &entry{views: v, parent: p, definition: d, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory), costly: d.Costly(), hides: d.Hides()}
 	e.wanted.Store(math.MaxUint64)
 	e.low.Store(math.MaxUint64)
 	e.knows.Store(math.MaxUint64)
@@ -84,11 +86,12 @@ func (p *parent) lane(e *entry) *lane {
 func (e *entry) bytes() int64 { return e.account.Own().Logs() + e.account.Own().Superseded() }
 
 // deepen is called by a subscriber that could resume from a revision if the view knew its
-// deletes from there on. It reports whether it will.
+// deletes from there on. It reports whether it will. A view that hides resources knows
+// already what can be known.
 func (e *entry) deepen(low uint64) bool {
 	s := e.parent.of.Snapshot()
 	horizon, _ := s.Horizon()
-	if e.removed.Load() || e.asOf(s, e.knows.Load()) <= max(low, horizon) {
+	if e.hides || e.removed.Load() || e.asOf(s, e.knows.Load()) <= max(low, horizon) {
 		return false
 	}
 	for wanted := e.wanted.Load(); low < wanted && !e.wanted.CompareAndSwap(wanted, low); wanted = e.wanted.Load() {
@@ -101,8 +104,8 @@ func (e *entry) deepen(low uint64) bool {
 // view was made: later, if values may have been left out since. A reader may have one that
 // was in the view only then.
 func (e *entry) asOf(s log.Snapshot, low uint64) uint64 {
-	if c := s.Conflated(); c > e.saw.Load() {
-		return max(low, c)
+	if below, seq := s.Conflated(); seq > e.saw.Load() {
+		return max(low, below)
 	}
 	return low
 }
@@ -115,7 +118,7 @@ func (e *entry) feed(deadline time.Time) (reached bool) {
 	}
 	n := 0
 	for c := range s.Entries(e.cursor) {
-		if n++; n%deadlineEvery == 0 && time.Now().After(deadline) {
+		if n++; n%deadlineEvery == 0 && ends(deadline) {
 			e.state.Count()
 			e.complain()
 			return false
@@ -144,8 +147,15 @@ func (e *entry) complain() {
 // buildPatience is how long a view may take to be built before its subscribers are told.
 const buildPatience = time.Second
 
-// deadlineEvery is after how many entries the time is read.
+// deadlineEvery is after how many entries a turn may end.
 const deadlineEvery = 32
+
+// ends lets others go first who wait for a processor: what a builder does is never as urgent
+// as what they do. It reports whether a turn ends.
+func ends(deadline time.Time) bool {
+	runtime.Gosched()
+	return time.Now().After(deadline)
+}
 
 // publish makes the view reflect a state that it was fed up to.
 func (e *entry) publish(s log.Snapshot) {
@@ -153,6 +163,7 @@ func (e *entry) publish(s log.Snapshot) {
 	e.knows.Store(e.low.Load())
 	e.release()
 	e.cursor, e.at, e.whole, e.building = s.Seq(), s, true, false
+	e.seen = s.Number() // there may be a newer one already
 }
 
 // release gives up the state up to which the view was being fed.
@@ -196,11 +207,16 @@ func (e *entry) outdated(newest log.Snapshot) bool {
 
 // shallow reports whether the view must know older deletes.
 func (e *entry) shallow(s log.Snapshot) bool {
-	return e.wanted.Load() < math.MaxUint64 && e.lowest(s) < e.asOf(s, e.low.Load())
+	return !e.hides && e.wanted.Load() < math.MaxUint64 && e.lowest(s) < e.asOf(s, e.low.Load())
 }
 
-// lowest returns the revision from which the view should know its deletes.
+// lowest returns the revision from which the view should know its deletes. A view that hides
+// resources must not guess: it knows those as of which nothing is in doubt. Nor is it made
+// again for a reader, since less may be known by then.
 func (e *entry) lowest(s log.Snapshot) uint64 {
+	if e.hides {
+		return e.parent.exactFrom(s)
+	}
 	horizon, _ := s.Horizon()
 	return max(min(s.Swept(), e.wanted.Load()), horizon)
 }
@@ -220,7 +236,8 @@ func (e *entry) begin(s log.Snapshot) {
 		e.whole = false
 	}
 	e.low.Store(low)
-	e.saw.Store(s.Conflated())
+	_, conflated := s.Conflated()
+	e.saw.Store(conflated)
 	e.views.count.builds.Add(1)
 	e.begun, e.building, e.began = true, true, time.Now()
 	e.base, e.since, e.cursor, e.at = s.Seq(), s.Seq(), 0, s
@@ -254,19 +271,29 @@ func (e *entry) change(s log.Snapshot, c log.Entry) {
 		matches, err = e.definition.Matches(r)
 		e.views.count.evaluated(err)
 	}
-	e.apply(c, r, matches, e.mayHave(s, c))
+	e.apply(c, r, matches, e.formerOf(s, c))
 }
 
-// mayHave reports whether a reader of the view may have the resource of c although the view
+// former is whether a reader of a view may have a resource before a change, although the view
 // has not.
-func (e *entry) mayHave(s log.Snapshot, c log.Entry) bool {
+type former uint8
+
+const (
+	absent  former = iota // none has
+	present               // the view had it, at the revision from which it knows its deletes or later
+	unknown               // what the resource was is no longer known
+)
+
+// formerOf says whether a reader of the view may have the resource of c.
+func (e *entry) formerOf(s log.Snapshot, c log.Entry) former {
 	if e.building {
 		return e.hadSince(s, c)
 	}
-	if before, had, known := s.Before(c); known {
-		return deletesUnseen(c, before, had)
+	before, had, known := s.Before(c)
+	if !known && c.PreviousSeq() > e.since || known && deletesUnseen(c, before, had) {
+		return unknown
 	}
-	return c.PreviousSeq() > e.since // what it was before is no longer there
+	return absent
 }
 
 // deletesUnseen reports whether c deletes a resource that the watch has not seen: it had
@@ -277,8 +304,8 @@ func deletesUnseen(c, before log.Entry, had bool) bool {
 }
 
 // apply applies a change of a resource that the view has, or has not, after it. It reports
-// whether the view has changed.
-func (e *entry) apply(c log.Entry, r stream.Resource, matches, mayHave bool) bool {
+// whether there is something to publish.
+func (e *entry) apply(c log.Entry, r stream.Resource, matches bool, was former) bool {
 	if matches {
 		projected, err := e.project(r)
 		if err == nil {
@@ -287,8 +314,23 @@ func (e *entry) apply(c log.Entry, r stream.Resource, matches, mayHave bool) boo
 		}
 		e.views.count.evaluated(view.NotJSON)
 	}
-	if !e.state.Has(c) && !(mayHave && e.definition.Allows(r.Key)) {
-		return false
+	return e.remove(c, r.Key, was)
+}
+
+// remove applies a change after which the view has not the resource. A delete that may be
+// superfluous would tell readers of a key that may be hidden from them: they do not resume
+// from before it.
+func (e *entry) remove(c log.Entry, key string, was former) bool {
+	if !e.definition.Allows(key) {
+		was = absent
+	}
+	lacks := e.hides && was == unknown
+	if lacks {
+		e.state.Lacks(c)
+		was = absent
+	}
+	if was == absent && !e.state.Has(c) {
+		return lacks
 	}
 	e.state.Remove(c)
 	return true
@@ -306,44 +348,59 @@ func (e *entry) project(r stream.Resource) (*stream.Resource, error) {
 // found applies an entry of the state with which the view began: a resource, or one that
 // a client which resumes may still have.
 func (e *entry) found(s log.Snapshot, c log.Entry) {
-	if !s.Counts(c) {
+	recent := c.NewerThan(e.low.Load())
+	if !s.Counts(c) && !(e.hides && recent) {
 		return
 	}
 	r := c.Resource()
-	if !e.definition.Allows(r.Key) {
+	if !e.definition.Allows(r.Key) || !s.Counts(c) && e.hasNow(s, r.Key) {
 		return
 	}
 	if !c.Deleted() {
 		matches, err := e.definition.Matches(r)
 		e.views.count.evaluated(err)
 		if matches {
-			e.apply(c, r, true, false)
+			if s.Counts(c) {
+				e.apply(c, r, true, absent)
+			}
 			return
 		}
 	}
-	if c.NewerThan(e.low.Load()) && e.hadSince(s, c) {
-		e.state.Remove(c)
+	if recent {
+		e.remove(c, r.Key, e.hadSince(s, c))
 	}
 }
 
-// hadSince reports whether the view had the resource of c, before c, at low or later. What
-// is no longer known counts.
-func (e *entry) hadSince(s log.Snapshot, c log.Entry) bool {
+// hasNow reports whether the view has a resource in the end: superseded changes of it do not
+// matter then.
+func (e *entry) hasNow(s log.Snapshot, key string) bool {
+	r, ok := s.Get(key)
+	if !ok {
+		return false
+	}
+	matches, _ := e.definition.Matches(r)
+	return matches
+}
+
+// hadSince says whether the view had the resource of c, before c, at low or later. A view
+// that hides resources deletes each at the very change with which it left: a reader from
+// after that change may never have had it. So only the last value before c counts there.
+func (e *entry) hadSince(s log.Snapshot, c log.Entry) former {
 	for {
 		before, ok, known := s.Before(c)
 		if c.Conflated() || !known || deletesUnseen(c, before, ok) {
-			return true // it may have been one of this view
+			return unknown // it may have been one of this view
 		}
 		if !ok {
-			return false
+			return absent
 		}
 		if !before.Deleted() {
 			if matches, _ := e.definition.Matches(before.Resource()); matches {
-				return true
+				return present
 			}
 		}
-		if !before.NewerThan(e.low.Load()) {
-			return false
+		if e.hides || !before.NewerThan(e.low.Load()) {
+			return absent
 		}
 		c = before
 	}

@@ -196,3 +196,76 @@ func TestDeepenedWhileHandedOver(t *testing.T) {
 		l.handle(leaves, e)
 	})
 }
+
+// TestReconfigure: other limits hold at once, for views that are there too.
+func TestReconfigure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{Linger: time.Hour})
+		f.fill("a", 100)
+		f.fill("b", 100)
+		used := subscribe(t, f.team("a"), nil)
+		used.read()
+		idle := f.team("b")
+		time.Sleep(2 * justOpened)
+		f.views.Reconfigure(Config{MaxBytes: 250 << 10, Linger: time.Hour})
+		select {
+		case <-idle.Done():
+		default:
+			t.Error("the idle view keeps its memory")
+		}
+		if got := used.read(); len(got) != 0 {
+			t.Errorf("the view that is used fits, and its reader read %q", got)
+		}
+		f.views.Reconfigure(Config{Max: 1, Linger: time.Second})
+		if _, err := f.views.Open(f.base, filter(t, "value.team == 'b'"), Request{Client: "c"}); err == nil {
+			t.Error("a second view was opened, of one at most")
+		}
+		f.views.Reconfigure(Config{Max: 2, Linger: time.Second})
+		f.team("b")
+		time.Sleep(time.Second + 1)
+		if n := f.views.Stats().Views; n != 1 {
+			t.Errorf("%d views after the new time to linger, want 1", n)
+		}
+	})
+}
+
+// TestBuiltWhileItsWatchGoesOn: a view that lags alone gets what was committed while it was
+// built, even if nothing is committed later.
+func TestBuiltWhileItsWatchGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		var resources []string
+		for i := range 2 * deadlineEvery {
+			resources = append(resources, fmt.Sprintf(`a/%d={"n":1}`, i))
+		}
+		f.commit(resources...)
+		v := New(Config{})
+		defer v.Close()
+		p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
+		for i := range p.lanes {
+			p.lanes[i] = newLane(v, p, i == 0)
+		}
+		e := newEntry(v, p, filter(t, `value.exists(k, k == "n")`), Request{})
+		e.started = true // by this test
+		l := p.lane(e)
+		l.advance()
+		if e.feed(time.Now().Add(-time.Second)) {
+			t.Fatal("it is built in a turn that is over")
+		}
+		f.commit(`b={"n":1}`)
+		l.advance()
+		if !e.feed(time.Now().Add(turn)) {
+			t.Fatal("it is not built")
+		}
+		l.handle(parks, e)
+		for range 10 {
+			synctest.Wait()
+			l.read()
+		}
+		if n := e.part.Snapshot().Count(); n != len(resources)+1 {
+			t.Errorf("it has %d resources, want %d", n, len(resources)+1)
+		}
+		e.removed.Store(true)
+		l.handle(leaves, e)
+	})
+}

@@ -13,6 +13,52 @@ import (
 // mutant is a fault, as the replacement of a text in a file of this module.
 type mutant struct{ name, file, old, new string }
 
+// leaks are faults that the tests of confidentiality must find.
+var leaks = []mutant{
+	{
+		"a delete that may be superfluous is sent",
+		"stream/views/entry.go",
+		"\tlacks := e.hides && was == unknown",
+		"\tlacks := e.hides && was == unknown && false",
+	},
+	{
+		"what left a view long ago is deleted at its last change",
+		"stream/views/batch.go",
+		"\tcase b.hides:\n\t\tb.findLeaving(c, r)",
+		"\tcase b.hides && false:\n\t\tb.findLeaving(c, r)",
+	},
+	{
+		"the same in a view whose filter is costly",
+		"stream/views/entry.go",
+		"\t\tif e.hides || !before.NewerThan(e.low.Load()) {",
+		"\t\tif !before.NewerThan(e.low.Load()) {",
+	},
+	{
+		"a projection keeps a field of another grant",
+		"stream/view/grants.go",
+		"\t\tif held.bits&(1<<i) != 0 {\n\t\t\tall",
+		"\t\tif held.bits != 0 {\n\t\t\tall",
+	},
+	{
+		"what a client asks for is evaluated on what is hidden",
+		"stream/view/grants.go",
+		"\tleft.set(&r)",
+		"\t_ = r\n\tleft.set(e.resource)",
+	},
+	{
+		"what the grants leave is not projected",
+		"stream/view/definition.go",
+		"func (d *Definition) Projects() bool { return len(d.fields) > 0 || d.grants != nil && d.grants.narrow }",
+		"func (d *Definition) Projects() bool { return len(d.fields) > 0 }",
+	},
+	{
+		"what lies between the resources of a view is sent too",
+		"stream/log/internal/flush/flush.go",
+		"\tfor i := from; s.Lent && i < to-1; i++ {",
+		"\tfor i := from; s.Lent && i < 0; i++ {",
+	},
+}
+
 // mutants are faults that TestAgainstTheModel must find. Otherwise it would not find other
 // faults of their kind either.
 var mutants = []mutant{
@@ -25,8 +71,8 @@ var mutants = []mutant{
 	{
 		"a view that is made has no deletes",
 		"stream/views/batch.go",
-		"\tif c.NewerThan(b.lowest) {",
-		"\tif c.NewerThan(b.lowest) && false {",
+		"\tcase !recent:\n",
+		"\tcase !recent || !b.hides:\n",
 	},
 	{
 		"a view accepts positions from before it was made",
@@ -78,8 +124,64 @@ var mutants = []mutant{
 	},
 }
 
+// switches are faults of differences.
+var switches = []mutant{
+	{
+		"upserts come before deletes",
+		"stream/log/internal/difference/difference.go",
+		"Runs: append(runs, m.upserts...)",
+		"Runs: append(m.upserts, runs...)",
+	},
+	{
+		"a delete is forgotten",
+		"stream/log/internal/difference/difference.go",
+		"	m.removed = append(m.removed, k)\n",
+		"	if m.removed == nil {\n		m.removed = append(m.removed, k)\n	}\n",
+	},
+	{
+		"an id is sent within a difference",
+		"stream/log/switch.go",
+		", midTransaction: true}",
+		"}",
+	},
+	{
+		"what entered the former view after the reader's place is deleted too",
+		"stream/log/internal/difference/difference.go",
+		"if e.Seq > c.Seq {",
+		"if e.Seq > c.Seq && false {",
+	},
+	{
+		"what has the same revision is taken to be the same",
+		"stream/log/internal/difference/difference.go",
+		"if !bytes.Equal(m.old.frame(), m.new.frame()) {",
+		"if !bytes.Equal(m.old.frame(), m.new.frame()) && false {",
+	},
+	{
+		"who comes back is taken to have all of the former view",
+		"stream/log/switch.go",
+		"seq: v.SeqBefore(v.NewerThan(p.AsOf))",
+		"seq: v.Seq",
+	},
+	{
+		"a newer value is deleted",
+		"stream/log/internal/difference/difference.go",
+		"e != nil && !e.Is(segment.IsDelete) {\n			return",
+		"e != nil && !e.Is(segment.IsDelete) && false {\n			return",
+	},
+}
+
 // TestMutants builds this package with each fault, and checks that the model finds it.
-func TestMutants(t *testing.T) {
+func TestMutants(t *testing.T) { testMutants(t, mutants, "^TestAgainstTheModel$", "broke ") }
+
+// TestSwitchMutants does so with faults of differences.
+func TestSwitchMutants(t *testing.T) {
+	testMutants(t, switches, "^(TestAgainstTheModel|TestConfidential)$", "client ")
+}
+
+// TestLeaks does so with faults that show what is hidden.
+func TestLeaks(t *testing.T) { testMutants(t, leaks, "^TestConfidential", "broke Confidential") }
+
+func testMutants(t *testing.T, mutants []mutant, test, finding string) {
 	module, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +195,7 @@ func TestMutants(t *testing.T) {
 			if testing.Short() && i > 0 {
 				t.Skip("one shows that it works")
 			}
-			m.find(t, module, text)
+			m.find(t, module, text, test, finding)
 		})
 	}
 }
@@ -110,8 +212,8 @@ func (m *mutant) apply(module string) (string, error) {
 	return strings.Replace(string(source), m.old, m.new, 1), nil
 }
 
-// find runs the model with the fault.
-func (m *mutant) find(t *testing.T, module, text string) {
+// find runs a test with the fault, which must report a finding.
+func (m *mutant) find(t *testing.T, module, text, test, finding string) {
 	dir := t.TempDir()
 	mutated, overlay, binary := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "test")
 	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(module, m.file): mutated}})
@@ -127,8 +229,8 @@ func (m *mutant) find(t *testing.T, module, text string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("it does not build: %v\n%s", err, out)
 	}
-	out, err := exec.Command(binary, "-test.run=TestAgainstTheModel", "-test.failfast").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "broke ") {
+	out, err := exec.Command(binary, "-test.run="+test, "-test.failfast").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), finding) {
 		t.Errorf("the model does not find it: %v\n%.2000s", err, out)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/streamtest/parts"
 	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -21,18 +22,17 @@ import (
 type world struct {
 	t        *testing.T
 	random   *rand.Rand
-	upstream *streamtest.Upstream
+	upstream *parts.Upstream
 	deletes  streamtest.DeleteRevisions
 	parts    []*part
 	replicas []*replica
 	clients  []*client
-	padding  string // makes values large, so that readers pause within a walk
-	epochs   int
 }
 
 // part is a definition, and what the subscribers of its views have seen.
 type part struct {
 	definition *view.Definition
+	truth      truthOf
 	history    *streamtest.History
 	marks      []*streamtest.Mark // every id that was sent
 }
@@ -63,14 +63,18 @@ func TestAgainstTheModel(t *testing.T) {
 	if testing.Short() {
 		seeds = 8
 	}
+	differences := 0
 	for seed := range seeds {
 		for _, deletes := range []streamtest.DeleteRevisions{
 			streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen, streamtest.Vanishing,
 		} {
 			t.Run(fmt.Sprint(seed, "/", deletes), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { newWorld(t, seed, deletes).run() })
+				synctest.Test(t, func(t *testing.T) { differences += newWorld(t, seed, deletes).run() })
 			})
 		}
+	}
+	if differences < int(seeds) {
+		t.Errorf("only %d connections began with a difference", differences)
 	}
 }
 
@@ -83,20 +87,43 @@ var definitions = []view.Params{
 	{Fields: []string{"n"}},
 	{Filter: `key.startsWith("a/") || value.n == 2`, Fields: []string{"x"}},
 	{Filter: `value.team in ["red", "green"]`},
+	{Grants: []view.Grant{{Filter: `value.team == "red"`, Fields: []string{"n"}}, {Filter: `key.startsWith("a/") && value.n == 2`}}},
+	{Filter: "value.n > 1", Grants: []view.Grant{{Filter: `value.team == "red"`, Fields: []string{"team"}}, {Filter: "value.n > 2", Fields: []string{"n"}}}},
 }
 
 func newWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *world {
-	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 7)), deletes: deletes, upstream: streamtest.NewUpstream("e0", deletes)}
+	w := newEmptyWorld(t, rand.New(rand.NewPCG(seed, 7)), deletes)
 	for i := range uint64(3) {
-		w.parts = append(w.parts, &part{
-			definition: definition(t, definitions[(seed+i*i)%uint64(len(definitions))]),
-			history:    &streamtest.History{DeletesUnnumbered: deletes != streamtest.OwnRevision, Truth: w.upstream.Truth()},
-		})
+		w.follow(definition(t, definitions[(seed+i*i)%uint64(len(definitions))]), parts.Truth)
 	}
 	if seed%5 == 4 {
-		w.padding = strings.Repeat("x", 30_000)
+		w.upstream.Padding = strings.Repeat("x", 30_000) // so that readers pause within a walk
 	}
-	for _, name := range []string{"A", "B"} {
+	w.begin("A", "B")
+	return w
+}
+
+// newEmptyWorld has nobody in it yet.
+func newEmptyWorld(t *testing.T, random *rand.Rand, deletes streamtest.DeleteRevisions) *world {
+	w := &world{t: t, random: random, deletes: deletes}
+	w.upstream = parts.NewUpstream(w.random, deletes)
+	w.upstream.Marked = true
+	return w
+}
+
+// truthOf returns the truth of the part of an upstream that a definition selects.
+type truthOf func(all *streamtest.Truth, d *view.Definition, served ...string) *streamtest.Truth
+
+// follow adds a definition.
+func (w *world) follow(d *view.Definition, truth truthOf) {
+	w.parts = append(w.parts, &part{definition: d, truth: truth, history: &streamtest.History{
+		DeletesUnnumbered: w.deletes != streamtest.OwnRevision, Truth: w.upstream.Truth(), Hides: d.Hides(),
+	}})
+}
+
+// begin starts the replicas, and connects the clients.
+func (w *world) begin(replicas ...string) {
+	for _, name := range replicas {
 		w.start(name)
 	}
 	for i := range 8 {
@@ -104,7 +131,6 @@ func newWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *wo
 		w.clients = append(w.clients, c)
 		w.dial(c, nil)
 	}
-	return w
 }
 
 // start starts a replica.
@@ -121,26 +147,26 @@ func (w *world) start(name string) {
 	}
 	c := Config{Linger: []time.Duration{time.Millisecond, time.Second, 2 * time.Second}[w.random.IntN(3)]}
 	if w.random.IntN(3) == 0 {
-		c.MaxBytes = int64(20_000 + 3*len(w.padding))
+		c.MaxBytes = int64(20_000 + 3*len(w.upstream.Padding))
+		for _, p := range w.parts {
+			p.history.ViewsBounded = true
+		}
 	}
 	r.views = New(c)
 	w.t.Cleanup(r.views.Close)
 	w.replicas = append(w.replicas, r)
 }
 
-func (w *world) run() {
+// run returns how many connections began with a difference to a former view.
+func (w *world) run() (differences int) {
 	for range 150 {
 		w.act()
 		synctest.Wait()
 		w.read(false)
 	}
 	for _, r := range w.replicas {
-		r.views.config.MaxBytes = 1 << 30
-		r.endpoint.Refuse(nil)
-		r.endpoint.CutSnapshot(-1)
-		r.endpoint.Move()
-		r.endpoint.Catch(-1)
-		r.endpoint.Poll()
+		r.unlimit()
+		parts.Heal(r.endpoint)
 	}
 	time.Sleep(time.Minute)
 	synctest.Wait()
@@ -158,12 +184,34 @@ func (w *world) run() {
 		w.read(true)
 	}
 	w.check()
+	for _, p := range w.parts {
+		for _, c := range p.history.Connections() {
+			if c.Differs() {
+				differences++
+			}
+		}
+	}
+	return differences
+}
+
+// unlimit ends the limit of the memory of views. All lanes are idle, and are woken so that
+// each reads the new limit after it was written.
+func (r *replica) unlimit() {
+	synctest.Wait()
+	r.views.Reconfigure(Config{MaxBytes: 1 << 30, Linger: r.views.limits().Linger, Max: r.views.limits().Max, MaxPerClient: r.views.limits().MaxPerClient})
+	r.views.mu.Lock()
+	defer r.views.mu.Unlock()
+	for _, p := range r.views.watches {
+		for _, l := range p.lanes {
+			l.wake()
+		}
+	}
 }
 
 // tryAll resumes from each id at each replica.
 func (w *world) tryAll(p *part) {
 	for i, m := range p.marks {
-		if w.padding != "" && i%8 > 0 {
+		if w.upstream.Padding != "" && i%8 > 0 {
 			continue // each is many kilobytes
 		}
 		for _, r := range w.replicas {
@@ -177,12 +225,7 @@ func (w *world) tryAll(p *part) {
 // check compares what was seen with the model.
 func (w *world) check() {
 	for _, p := range w.parts {
-		d := p.definition
-		p.history.Truth = w.upstream.Truth().Narrow(d.Epoch, func(r stream.Resource) (stream.Resource, bool) {
-			in, _ := d.Matches(r)
-			r, err := d.Project(r)
-			return r, in && err == nil
-		})
+		p.history.Truth = p.truth(w.upstream.Truth(), p.definition)
 		p.history.Settled = true
 		if err := streamtest.CheckAll(p.history); err != nil {
 			w.t.Error(err)
@@ -207,26 +250,13 @@ func (w *world) check() {
 // act does something at random.
 func (w *world) act() {
 	r := w.replicas[w.random.IntN(len(w.replicas))]
-	switch n := w.random.IntN(24); {
-	case n < 8:
-		w.upstream.Commit(1, w.writes()...)
-	case n < 13:
-		r.endpoint.Catch(1 + w.random.IntN(4))
-	case n < 14:
-		r.endpoint.Disconnect(errors.New("cut"))
-		time.Sleep(time.Second)
-	case n < 15:
-		r.endpoint.CutSnapshot(w.random.IntN(3))
-		r.endpoint.Disconnect(nil)
-		time.Sleep(time.Second)
-	case n < 16 && w.random.IntN(4) == 0:
-		w.epochs++
-		w.upstream.Restore(fmt.Sprint("e", w.epochs), w.upstream.Oldest())
-		r.endpoint.Move()
+	switch n := w.random.IntN(28); {
 	case n < 16:
-		r.endpoint.Move()
+		time.Sleep(w.upstream.Act(r.endpoint))
 	case n < 18:
 		w.disturb(r)
+	case n < 22:
+		w.move(w.clients[w.random.IntN(len(w.clients))])
 	default:
 		c := w.clients[w.random.IntN(len(w.clients))]
 		if c.conn != nil {
@@ -250,6 +280,14 @@ func (w *world) disturb(r *replica) {
 	case 2:
 		r.endpoint.Compact()
 		r.endpoint.Disconnect(nil)
+	case 4:
+		if w.deletes == streamtest.OwnRevision {
+			r.endpoint.Conflate()
+		}
+		r.endpoint.Catch(w.random.IntN(4))
+		r.endpoint.Disconnect(nil)
+	case 5:
+		w.list(w.parts[w.random.IntN(len(w.parts))], r)
 	case 3:
 		r.endpoint.Say(stream.Stale, "far behind")
 		synctest.Wait()
@@ -257,24 +295,42 @@ func (w *world) disturb(r *replica) {
 		r.endpoint.Say(stream.InSync, "")
 	default:
 		if w.deletes == streamtest.Vanishing {
-			w.upstream.Vanish(keys[w.random.IntN(len(keys))])
+			w.upstream.Vanish(w.upstream.Key(w.random.IntN(len(parts.Keys))))
 			r.endpoint.Poll()
 		}
 	}
 }
 
-var keys = []string{"a/1", "a/2", "a/3", "a/4", "b/1"}
-
-// writes are changes of a few keys, in and beside the view.
-func (w *world) writes() (out []streamtest.Write) {
-	for _, at := range w.random.Perm(len(keys))[:1+w.random.IntN(3)] {
-		value := fmt.Sprintf(`{"x":"%d%s","team":"%s","n":%d}`, w.random.IntN(100), w.padding, []string{"red", "blue"}[w.random.IntN(2)], w.random.IntN(5))
-		if w.random.IntN(10) == 0 {
-			value = `"no object"`
-		}
-		out = append(out, streamtest.Write{Key: keys[at], Value: value, Delete: w.random.IntN(5) == 0})
+// move makes a client switch to another view, or to the same one, at the replica where it is.
+func (w *world) move(c *client) {
+	if c.conn == nil || !c.conn.Live() {
+		return
 	}
-	return out
+	of := w.parts[w.random.IntN(len(w.parts))]
+	v, err := c.at.views.Open(c.at.base, of.definition, Request{Client: c.name})
+	if err != nil {
+		return
+	}
+	former, last := c.of, c.last
+	c.of, c.last, c.idle = of, nil, nil
+	if last == nil || w.random.IntN(3) > 0 {
+		c.conn = c.conn.Switch(of.history, v, c.at.views.Differences())
+		return
+	}
+	c.conn.Close() // and comes back with its last id
+	old, err := c.at.views.Open(c.at.base, former.definition, Request{Client: c.name})
+	if err != nil {
+		w.connect(c, nil)
+		return
+	}
+	time.Sleep(time.Duration(w.random.IntN(3)) * time.Second)
+	if v, err = c.at.views.Open(c.at.base, of.definition, Request{Client: c.name}); err != nil {
+		c.conn = nil
+		return
+	}
+	if c.conn = of.history.Return(v, old, last, c.name, c.at.name, c.at.views.Differences()); c.conn == nil {
+		w.connect(c, nil)
+	}
 }
 
 func (w *world) dial(c *client, from *streamtest.Mark) {

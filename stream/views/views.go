@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
 	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -39,13 +40,15 @@ func (c Config) withDefaults() Config {
 // be called from any goroutine.
 type Views struct {
 	// Static after construction.
-	config   Config
-	memory   *memory.Ceiling
-	builders builders
-	count    counters
+	memory      *memory.Ceiling
+	differences *log.Differences
+	forgets     *time.Timer // differences that are not used any more
+	builders    builders
+	count       counters
 
 	goroutines sync.WaitGroup
 
+	config  atomic.Pointer[Config]
 	leaving atomic.Int64 // bytes of views that were removed, or are losing their state
 
 	mu      sync.Mutex // guards the following fields
@@ -65,16 +68,48 @@ type parent struct {
 	ended chan struct{} // closed when there are no more views
 
 	views map[string]*entry // by the ID of their definition; guarded by the mutex of Views
+
+	mu      sync.Mutex // guards the following fields
+	exactOf uint64     // number of the state that exact is of
+	exact   uint64
+}
+
+// exactFrom returns the revision as of which nothing is in doubt in a state. Thousands of
+// views are made from one state, and to find it takes a look at much of the log.
+func (p *parent) exactFrom(s log.Snapshot) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.exactOf != s.Number() {
+		p.exactOf, p.exact = s.Number(), s.Exact()
+	}
+	return p.exact
 }
 
 // New returns an empty set of views. Close it.
 func New(c Config) *Views {
 	c = c.withDefaults()
-	v := &Views{config: c, memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}}
+	v := &Views{memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}}
+	v.config.Store(&c)
+	v.forgets = time.AfterFunc(time.Hour, func() { v.differences.Expire() })
+	v.forgets.Stop()
+	v.differences = log.NewDifferences(v.memory, func(d time.Duration) { v.forgets.Reset(d) })
 	v.builders = builders{views: v, most: max(1, runtime.GOMAXPROCS(0)/2), queues: map[string][]job{}}
 	v.timer = time.AfterFunc(time.Hour, v.expire)
 	v.timer.Stop()
 	return v
+}
+
+// limits returns the limits that hold now.
+func (v *Views) limits() *Config { return v.config.Load() }
+
+// Reconfigure changes the limits. Views that are in use stay, even if there are more than
+// allowed now; if they hold too much memory, they lose some of it as at any time.
+func (v *Views) Reconfigure(c Config) {
+	c = c.withDefaults()
+	v.config.Store(&c)
+	v.memory.SetBytes(c.MaxBytes)
+	v.relieve()
+	v.expire()
 }
 
 // Request is the reason for which a view is opened.
@@ -97,7 +132,7 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 	if p := v.watches[w]; p != nil && p.views[d.ID()] != nil {
 		e := p.views[d.ID()]
 		if e.full.Load() {
-			return nil, &Refusal{Reason: NoMemory, Limit: int(v.config.MaxBytes)}
+			return nil, &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
 		}
 		v.touch(e)
 		return e.part.Watch, nil
@@ -113,20 +148,31 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 	return e.part.Watch, nil
 }
 
+// Shared returns the definition of a view that Open has returned for d. It equals d, and all
+// who ask for the view can share it.
+func (v *Views) Shared(of *watch.Watch, d *view.Definition) *view.Definition {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if p := v.watches[of.Of()]; p != nil && p.views[d.ID()] != nil {
+		return p.views[d.ID()].definition
+	}
+	return d // it has been removed since
+}
+
 // refuses returns why a client cannot have one more view; nil: it can. To make room for
 // it, the view that has been idle for longest is removed.
 func (v *Views) refuses(client string) *Refusal {
 	if v.closed {
 		return &Refusal{Reason: TooMany}
 	}
-	if v.clients[client] >= v.config.MaxPerClient && !v.removeIdle(func(e *entry) bool { return e.client == client }) {
-		return &Refusal{Reason: TooManyOfAClient, Limit: v.config.MaxPerClient}
+	if v.clients[client] >= v.limits().MaxPerClient && !v.removeIdle(func(e *entry) bool { return e.client == client }) {
+		return &Refusal{Reason: TooManyOfAClient, Limit: v.limits().MaxPerClient}
 	}
-	if v.number >= v.config.Max && !v.removeIdle(nil) {
-		return &Refusal{Reason: TooMany, Limit: v.config.Max}
+	if v.number >= v.limits().Max && !v.removeIdle(nil) {
+		return &Refusal{Reason: TooMany, Limit: v.limits().Max}
 	}
-	if v.keeps() > v.config.MaxBytes && !v.removeIdle(nil) {
-		return &Refusal{Reason: NoMemory, Limit: int(v.config.MaxBytes)}
+	if v.keeps() > v.limits().MaxBytes && !v.removeIdle(nil) {
+		return &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
 	}
 	return nil
 }
@@ -138,7 +184,7 @@ func (v *Views) holds() int64 { return v.memory.Logs() + v.memory.Superseded() }
 func (v *Views) keeps() int64 { return v.holds() - v.leaving.Load() }
 
 // hasRoom reports whether there is memory for more.
-func (v *Views) hasRoom() bool { return v.holds() < v.config.MaxBytes*3/4 }
+func (v *Views) hasRoom() bool { return v.holds() < v.limits().MaxBytes*3/4 }
 
 // justOpened is how long a view that was opened is kept for its first subscriber,
 // whatever is short.
@@ -186,7 +232,7 @@ func (v *Views) touch(e *entry) {
 	e.idleSince = time.Now()
 	e.idle = v.idle.PushBack(e)
 	if v.idle.Len() == 1 {
-		v.timer.Reset(v.config.Linger)
+		v.timer.Reset(v.limits().Linger)
 	}
 }
 
@@ -219,7 +265,7 @@ func (v *Views) expire() {
 	defer v.mu.Unlock()
 	for !v.closed && v.idle.Len() > 0 {
 		e := v.idle.Front().Value.(*entry)
-		if left := v.config.Linger - time.Since(e.idleSince); left > 0 {
+		if left := v.limits().Linger - time.Since(e.idleSince); left > 0 {
 			v.timer.Reset(left)
 			return
 		}
@@ -279,19 +325,25 @@ func (v *Views) Close() {
 	v.mu.Unlock()
 	v.goroutines.Wait()
 	v.builders.close() // the lanes begin no more
+	v.differences.Close()
+	v.forgets.Stop()
 }
+
+// Differences are what leads readers from one view of a watch to another one, or to and from
+// the watch. What they hold counts as that of the views.
+func (v *Views) Differences() *log.Differences { return v.differences }
 
 // relieve frees memory if views hold too much: idle ones go first, then the state of the
 // largest, which is built again later.
 func (v *Views) relieve() {
-	if v.keeps() <= v.config.MaxBytes {
+	if v.keeps() <= v.limits().MaxBytes {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for v.keeps() > v.config.MaxBytes && v.removeIdle(nil) {
+	for v.keeps() > v.limits().MaxBytes && v.removeIdle(nil) {
 	}
-	if v.keeps() <= v.config.MaxBytes {
+	if v.keeps() <= v.limits().MaxBytes {
 		return
 	}
 	var largest *entry

@@ -49,11 +49,12 @@ func TestInSyncOnceCaughtUp(t *testing.T) {
 		if state := w.Status().State; state != stream.Stale {
 			t.Fatalf("the upstream is lost, and the watch is %v", state)
 		}
-		for w.Status().State != stream.InSync {
-			if w.Upstream().Connected {
+		for connected := w.Upstream().Connected; w.Status().State != stream.InSync; connected = w.Upstream().Connected {
+			if connected {
 				t.Fatal("connected, which means caught up, before it is")
 			}
 			<-w.Changed()
+			synctest.Wait() // the two are not read at once
 		}
 		if at := w.Snapshot().Revision(); at != 2010 {
 			t.Errorf("in_sync was sent at %d, %v before the data was there, want at 2010", at, time.Duration(2010-at)*time.Millisecond)

@@ -80,16 +80,14 @@ const healthyAfter = 10 * time.Second
 
 var errStopped = errors.New("the watch was stopped")
 
-// start runs ingest until ctx ends or the watch is retired, and then calls ended; the
-// channel is closed after that.
-func (in *ingest) start(ctx context.Context, ended func()) <-chan struct{} {
-	done := make(chan struct{})
+// start runs ingest until ctx ends or the watch is retired, then calls ended, and closes
+// done after that.
+func (in *ingest) start(ctx context.Context, ended func(), done chan<- struct{}) {
 	go func() {
 		defer close(done)
 		defer ended()
 		in.run(ctx)
 	}()
-	return done
 }
 
 func (in *ingest) run(ctx context.Context) {

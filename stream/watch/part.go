@@ -36,7 +36,7 @@ type Part struct {
 func (w *Watch) NewPart(c PartConfig) *Part {
 	p := &Part{closed: make(chan struct{})}
 	p.Watch = &Watch{of: w, config: w.config, account: c.Account, ingest: w.ingest, count: w.count, done: p.closed, held: c.Held}
-	p.State = log.NewPart(log.Config{Watch: w.Name(), History: w.config.History, Account: c.Account, Counted: p.counted, Deepen: c.Deepen})
+	p.State = log.NewPart(w.log, log.Config{Watch: w.Name(), History: w.config.History, Account: c.Account, Counted: p.counted, Deepen: c.Deepen})
 	p.log = p.State.Log()
 	return p
 }

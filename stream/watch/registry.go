@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,17 +17,35 @@ type Registry struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	// The map and the slice are never modified, only replaced.
-	watches   atomic.Pointer[map[string]*Watch]
-	templates atomic.Pointer[[]*Template] // in the order in which they were added
+	state atomic.Pointer[registered]
+}
+
+// registered is what a registry holds at one time. It is never modified, only replaced.
+type registered struct {
+	watches   map[string]*Watch
+	templates []*Template // in the order in which they make watches
+}
+
+// maker returns the template that makes the watch with a name; nil if none does.
+func (s *registered) maker(name string) *Template {
+	for _, t := range s.templates {
+		if t.config.Match(name) {
+			return t
+		}
+	}
+	return nil
+}
+
+// serves reports whether there is a watch with a name, or a template that makes it.
+func (s *registered) serves(name string) bool {
+	return s.watches[name] != nil || s.maker(name) != nil
 }
 
 // NewRegistry returns an empty registry. Close it.
 func NewRegistry() *Registry {
 	r := &Registry{}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	r.watches.Store(&map[string]*Watch{})
-	r.templates.Store(&[]*Template{})
+	r.state.Store(&registered{watches: map[string]*Watch{}})
 	return r
 }
 
@@ -43,28 +62,29 @@ func (r *Registry) Add(c Config) (*Watch, error) {
 		return nil, err
 	}
 	if !r.enter(w) {
-		w.close()
+		w.discard()
 		return nil, fmt.Errorf("there is a watch named %q already", c.Name)
 	}
+	w.start()
 	return w, nil
 }
 
 // enter makes a watch known, unless its name is taken.
 func (r *Registry) enter(w *Watch) (added bool) {
-	r.replace(func(m map[string]*Watch) {
-		if _, taken := m[w.Name()]; !taken {
-			m[w.Name()] = w
+	r.replace(func(s *registered) {
+		if _, taken := s.watches[w.Name()]; !taken {
+			s.watches[w.Name()] = w
 		}
-		added = m[w.Name()] == w
+		added = s.watches[w.Name()] == w
 	})
 	return added
 }
 
 // forget makes a watch unknown.
 func (r *Registry) forget(w *Watch) {
-	r.replace(func(m map[string]*Watch) {
-		if m[w.Name()] == w {
-			delete(m, w.Name())
+	r.replace(func(s *registered) {
+		if s.watches[w.Name()] == w {
+			delete(s.watches, w.Name())
 		}
 	})
 }
@@ -82,12 +102,14 @@ func (r *Registry) Remove(name string) {
 	w.close()
 }
 
-func (r *Registry) replace(change func(map[string]*Watch)) {
+// replace changes what the registry holds. change is called again if somebody else was
+// faster.
+func (r *Registry) replace(change func(*registered)) {
 	for {
-		old := r.watches.Load()
-		changed := maps.Clone(*old)
+		old := r.state.Load()
+		changed := &registered{watches: maps.Clone(old.watches), templates: slices.Clone(old.templates)}
 		change(changed)
-		if r.watches.CompareAndSwap(old, &changed) {
+		if r.state.CompareAndSwap(old, changed) {
 			return
 		}
 	}
@@ -95,13 +117,13 @@ func (r *Registry) replace(change func(map[string]*Watch)) {
 
 // Watch returns the watch with a name.
 func (r *Registry) Watch(name string) (*Watch, bool) {
-	w, ok := (*r.watches.Load())[name]
+	w, ok := r.state.Load().watches[name]
 	return w, ok
 }
 
 // Watches returns all watches, sorted by name.
 func (r *Registry) Watches() []*Watch {
-	return slices.SortedFunc(maps.Values(*r.watches.Load()), func(a, b *Watch) int {
+	return slices.SortedFunc(maps.Values(r.state.Load().watches), func(a, b *Watch) int {
 		return cmp.Compare(a.Name(), b.Name())
 	})
 }
@@ -113,22 +135,51 @@ func (r *Registry) Watches() []*Watch {
 // Subscribe to the watch, or prime it, without delay: a template removes a watch that
 // nobody uses, though not in the first second.
 func (r *Registry) Open(name string) (*Watch, error) {
-	switch w, ok := r.Watch(name); {
-	case ok && w.template == nil:
-		return w, nil
-	case ok:
-		return w.template.open(name)
-	}
-	for _, t := range *r.templates.Load() {
-		if t.config.Match(name) {
-			return t.open(name)
+	for {
+		s := r.state.Load()
+		w, err := s.open(name)
+		if !errors.Is(err, errStopped) || s == r.state.Load() {
+			return w, err
 		}
+		// The template has gone since: another one, or a watch, may have the name.
 	}
-	return nil, ErrNoWatch
 }
 
-// Templates returns all templates, in the order in which they were added.
-func (r *Registry) Templates() []*Template { return *r.templates.Load() }
+func (s *registered) open(name string) (*Watch, error) {
+	w, t := s.watches[name], (*Template)(nil)
+	switch {
+	case w == nil:
+		t = s.maker(name)
+	case w.template == nil:
+		return w, nil
+	default:
+		t = w.template
+	}
+	if t == nil {
+		return nil, ErrNoWatch
+	}
+	return t.open(name)
+}
+
+// Declared returns the name under which a watch is declared: its own, or that of the
+// template that has made it or could make it. false: there is no such watch. It makes none.
+func (r *Registry) Declared(name string) (string, bool) {
+	s := r.state.Load()
+	w, t := s.watches[name], s.maker(name)
+	switch {
+	case w != nil && w.template != nil:
+		return w.template.Name(), true
+	case w != nil:
+		return name, true
+	case t != nil:
+		return t.Name(), true
+	}
+	return "", false
+}
+
+// Templates returns all templates, in the order in which they make watches. They must not
+// be modified.
+func (r *Registry) Templates() []*Template { return r.state.Load().templates }
 
 // Close stops every watch, closes the upstreams and waits for them.
 func (r *Registry) Close() {

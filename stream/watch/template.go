@@ -89,24 +89,38 @@ type Template struct {
 // AddTemplate declares a template. A watch that was declared by its name is never made by
 // a template, and of several templates the first makes a watch.
 func (r *Registry) AddTemplate(c TemplateConfig) (*Template, error) {
+	t, err := newTemplate(r, c)
+	if err != nil {
+		return nil, err
+	}
+	r.replace(func(s *registered) {
+		if err = taken(s.templates, c.Name); err == nil {
+			s.templates = append(s.templates, t)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func newTemplate(r *Registry, c TemplateConfig) (*Template, error) {
 	if c.Name == "" || c.Match == nil || c.Make == nil {
 		return nil, fmt.Errorf("template %q: want Name, Match and Make", c.Name)
 	}
 	c.Max = cmp.Or(c.Max, DefaultMaxWatches)
-	t := &Template{
+	return &Template{
 		config: c, registry: r, added: time.Now(), total: newWatchCounters().stats(),
 		making: map[string]chan struct{}{}, opened: map[*Watch]time.Duration{}, leaving: map[*Watch]struct{}{},
+	}, nil
+}
+
+// taken returns an error if one of the templates has a name.
+func taken(templates []*Template, name string) error {
+	if slices.ContainsFunc(templates, func(o *Template) bool { return o.config.Name == name }) {
+		return fmt.Errorf("there is a template named %q already", name)
 	}
-	for {
-		old := r.templates.Load()
-		if slices.ContainsFunc(*old, func(o *Template) bool { return o.config.Name == c.Name }) {
-			return nil, fmt.Errorf("there is a template named %q already", c.Name)
-		}
-		added := append(slices.Clone(*old), t)
-		if r.templates.CompareAndSwap(old, &added) {
-			return t, nil
-		}
-	}
+	return nil
 }
 
 // Name is what the template is called in the configuration.
@@ -199,7 +213,10 @@ func (t *Template) make(name string) (w *Watch, err error) {
 	}
 	c.Name, c.OnDemand, c.Required = name, true, false
 	c.Linger = max(c.withDefaults().Linger, minLinger)
-	return newWatch(t.registry.ctx, c, t)
+	if w, err = newWatch(t.registry.ctx, c, t); err == nil {
+		w.start()
+	}
+	return w, err
 }
 
 // admit makes a new watch known. It returns false if the registry was closed, or a watch
@@ -299,6 +316,21 @@ func (t *Template) close() []*Watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Collect(maps.Keys(t.leaving))
+}
+
+// end makes no more watches, and removes those that are open: the registry holds next now,
+// without the template. It returns the watches that have not ended yet.
+func (t *Template) end(next *registered) []*Watch {
+	leaving := t.close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for w := range t.opened {
+		t.drop(w)
+		w.markRemoved(next)
+		w.cancel()
+		leaving = append(leaving, w)
+	}
+	return leaving
 }
 
 // now is the time since the template was added, which no adjusted clock changes.

@@ -360,6 +360,7 @@ func TestTemplateStatsOutliveItsWatches(t *testing.T) {
 			if err := k.open(t, fmt.Sprint("t-", i)).Prime(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			synctest.Wait() // the snapshot is counted once it can be read
 			if got := k.template.Stats().Resyncs["initial"]; got != uint64(i+1) {
 				t.Errorf("%d snapshots, want %d", got, i+1)
 			}

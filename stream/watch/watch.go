@@ -30,6 +30,9 @@ type Config struct {
 	// Required means that a process without this watch, or with an old state of it,
 	// should not get requests: readiness counts it.
 	Required bool
+	// Late means that the process has served others before it got this watch: for
+	// readiness, it counts as if it had been in sync until then.
+	Late bool
 	// Linger is how long an on-demand watch goes on without subscribers; 30 s
 	// by default.
 	Linger time.Duration
@@ -93,15 +96,19 @@ type Watch struct {
 	done    <-chan struct{} // closed when ingest has ended
 
 	template *Template // that made the watch; nil: it was declared
+	start    func()    // starts ingest; either this or discard is called, once
+	discard  func()    // ends a watch that was not started
 
 	// Atomic.
 	subscribers atomic.Int64
 	holders     atomic.Int64 // subscribers, and callers that wait for the first snapshot
 	released    atomic.Int64 // when there was last a holder, as the template counts time
+	removed     atomic.Bool  // it has been removed, or is about to be
+	replaced    atomic.Bool  // and its name is still served
 }
 
-// newWatch returns a watch whose ingest runs until ctx ends, or until its template, if
-// any, removes it.
+// newWatch returns a watch that has to be started or discarded. Its ingest runs until ctx
+// ends, or until its template, if any, removes it.
 func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 	c = c.withDefaults()
 	if err := stream.CheckWatchName(c.Name); err != nil {
@@ -131,7 +138,15 @@ func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 	if of != nil {
 		in.retire = func() (bool, time.Duration) { return of.retire(w) }
 	}
-	w.ingest, w.done = in, in.start(ctx, w.ended)
+	done := make(chan struct{})
+	w.ingest, w.done = in, done
+	w.start = func() { in.start(ctx, w.ended, done) }
+	w.discard = func() {
+		w.cancel()
+		w.account.Leave()
+		w.ended()
+		close(done)
+	}
 	return w, nil
 }
 
@@ -156,6 +171,22 @@ func (w *Watch) Name() string { return w.config.Name }
 // Template is what made the watch; nil: it was declared by its name.
 func (w *Watch) Template() *Template { return w.template }
 
+// Removed reports whether the registry does not have the watch any more, and whether a
+// watch of the same name is served instead. Done is closed a moment later. Of watches that
+// are removed together, Removed is true before the Done of any.
+func (w *Watch) Removed() (removed, replaced bool) {
+	if w.of != nil {
+		w = w.of
+	}
+	return w.removed.Load(), w.replaced.Load()
+}
+
+// markRemoved records that the registry holds next now, without the watch.
+func (w *Watch) markRemoved(next *registered) {
+	w.replaced.Store(next.serves(w.Name()))
+	w.removed.Store(true)
+}
+
 // SourceName is what the source is called in the configuration.
 func (w *Watch) SourceName() string { return w.config.SourceName }
 
@@ -164,6 +195,9 @@ func (w *Watch) OnDemand() bool { return w.config.OnDemand }
 
 // Required reports whether a process without the watch is not ready.
 func (w *Watch) Required() bool { return w.config.Required }
+
+// Late reports whether the process served others before it got the watch.
+func (w *Watch) Late() bool { return w.config.Late }
 
 // LabelsAt is where the labels of resources are; see Config.LabelsAt.
 func (w *Watch) LabelsAt() string { return w.config.LabelsAt }
@@ -229,6 +263,15 @@ func (w *Watch) Done() <-chan struct{} { return w.done }
 func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 	return w.log.Subscribe(o)
 }
+
+// HoldsAt returns what a reader has that comes back with a position of the watch and goes to
+// another part of it; see log.Log.
+func (w *Watch) HoldsAt(p stream.Position, d *log.Differences) *log.Holding {
+	return w.log.HoldsAt(p, d)
+}
+
+// HoldsUnknown returns what a reader has of which nothing is known; see log.Log.
+func (w *Watch) HoldsUnknown() *log.Holding { return w.log.HoldsUnknown() }
 
 // counted is called when subscriptions are opened or closed, and when the number of
 // readers that they serve changes.

@@ -11,6 +11,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^@watchtide\/client$/, replacement: client('index.ts') },
+      { find: /^@watchtide\/client\/auth$/, replacement: client('auth.ts') },
       { find: /^@watchtide\/client\/react$/, replacement: client('react.ts') },
       { find: /^@watchtide\/client\/shared$/, replacement: client('shared.ts') },
     ],

@@ -30,13 +30,12 @@ type Ref struct {
 // All methods may be called from any goroutine.
 type Controller struct {
 	// Static after construction.
-	limits Limits
-	spread time.Duration // the period over which goodbyes are spread; ≤ 0: none
-
 	Draining chan struct{} // closed by drain
 	Idle     chan struct{} // closed when the gateway drains and no stream is open
 
 	mu      sync.Mutex // guards the following fields
+	limits  Limits
+	spread  time.Duration // the period over which goodbyes are spread; ≤ 0: none
 	open    int
 	drained bool // Drain was called
 	clients InternTable[Client]
@@ -51,6 +50,14 @@ func New(l Limits, spread time.Duration) *Controller {
 		limits: l, spread: spread, watches: map[string]int{},
 		Draining: make(chan struct{}), Idle: make(chan struct{}),
 	}
+}
+
+// Reconfigure changes the limits for streams that are opened from now on, and the time over
+// which a drain that has not begun spreads the goodbyes.
+func (a *Controller) Reconfigure(l Limits, spread time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limits, a.spread = l, spread
 }
 
 // Enter counts a stream in and returns a reference, which must be passed to Leave.
@@ -152,6 +159,8 @@ func (a *Controller) IsDraining() bool {
 // GoodbyeDelay returns how long one stream stays open after the drain began. It is
 // random, so that clients do not all move to the other replicas at once.
 func (a *Controller) GoodbyeDelay() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.spread <= 0 {
 		return 0
 	}

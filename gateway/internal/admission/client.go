@@ -1,6 +1,9 @@
 package admission
 
-import "net/netip"
+import (
+	"crypto/sha256"
+	"net/netip"
+)
 
 // Client is the unit for which streams are counted: an IPv4 address, or the first 64
 // bits of an IPv6 address, since one household or one machine can choose all the
@@ -25,6 +28,15 @@ func ClientOf(a netip.Addr) Client {
 	return c
 }
 
+// ClientOfPrincipal returns a client that stands for a principal, whatever its address is, by
+// a key of it. No address has this client: it is a multicast address.
+func ClientOfPrincipal(key string) Client {
+	sum := sha256.Sum256([]byte(key))
+	c := Client{0: 0xff, 1: 0x01}
+	copy(c[2:], sum[:])
+	return c
+}
+
 // String returns, for instance, 192.0.2.1 or 2001:db8:1:2::/64.
 func (c Client) String() string {
 	if c == nameless {
@@ -35,6 +47,14 @@ func (c Client) String() string {
 		return a.Unmap().String()
 	}
 	return netip.PrefixFrom(a, 64).String()
+}
+
+// has begins a sentence to the client about what it has.
+func (c Client) has() string {
+	if c[0] == 0xff && c != nameless {
+		return "you have" // a principal, which has no name here
+	}
+	return "client " + c.String() + " has"
 }
 
 // PeerAddress parses a network's description of the peer: an address with a port. The

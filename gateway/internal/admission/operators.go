@@ -16,12 +16,17 @@ type operatorKey struct{}
 // ForOperators marks the requests to a handler as those of operators.
 func ForOperators(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, true)))
+		next.ServeHTTP(w, r.WithContext(WithOperator(r.Context())))
 	})
 }
 
-// IsOperator reports whether a request came to the operators' handler. Calls over
-// gRPC never do.
+// WithOperator returns a context for a request of an operator.
+func WithOperator(ctx context.Context) context.Context {
+	return context.WithValue(ctx, operatorKey{}, true)
+}
+
+// IsOperator reports whether a request is of an operator: it came to the operators'
+// handler, or a rule says so. Calls over gRPC never are.
 func IsOperator(ctx context.Context) bool {
 	return ctx.Value(operatorKey{}) != nil
 }

@@ -19,6 +19,7 @@ const (
 	refusedSubscribers Reason = "subscribers" // too many streams in all
 	refusedWatch       Reason = "watch"       // too many of one watch
 	refusedClient      Reason = "client"      // too many of one client
+	RefusedPrincipal   Reason = "principal"   // too many of one principal
 	RefusedMemory      Reason = "memory"      // the watch does not fit into its memory
 	RefusedConnections Reason = "connections" // too many connections in all
 	refusedTemplate    Reason = "template"    // too many watches of a template
@@ -30,7 +31,7 @@ const (
 
 // RefusalReasons are all reasons, for the metrics.
 var RefusalReasons = [...]Reason{
-	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedMemory, RefusedConnections, refusedTemplate,
+	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedPrincipal, RefusedMemory, RefusedConnections, refusedTemplate,
 	refusedViews, refusedClientViews, refusedViewMemory,
 }
 
@@ -85,6 +86,8 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("watch %q has %d streams, of %d at most: come back later", r.Watch, r.Count, r.Limit)
 	case refusedClient:
 		return fmt.Sprintf("client %s has %d streams open, of %d at most: close some, or follow several watches in one stream", r.client, r.Count, r.Limit)
+	case RefusedPrincipal:
+		return fmt.Sprintf("you have %d streams open with this credential, or another one of yours, of %d at most: close some, or follow several watches in one stream", r.Count, r.Limit)
 	case RefusedMemory:
 		return fmt.Sprintf("watch %q takes no subscribers: it is too large for its memory ceiling", r.Watch)
 	case refusedTemplate:
@@ -94,7 +97,7 @@ func (r *Refusal) Error() string {
 	case refusedViews:
 		return fmt.Sprintf("watch %q has no view for you yet, and there are as many views as allowed, %d: come back later, or ask for what others ask for too", r.Watch, r.Limit)
 	case refusedClientViews:
-		return fmt.Sprintf("client %s has as many different views as allowed, %d: close some, or ask for the same ones", r.client, r.Limit)
+		return fmt.Sprintf("%s as many different views as allowed, %d: close some, or ask for the same ones", r.client.has(), r.Limit)
 	case refusedViewMemory:
 		return fmt.Sprintf("watch %q has no view for you yet, and the memory for views is used up: come back later, or ask for what others ask for too", r.Watch)
 	default:
@@ -105,7 +108,7 @@ func (r *Refusal) Error() string {
 // Problem returns the answer: 429 if it is the client that has too many, else 503.
 func (r *Refusal) Problem(retry time.Duration) *problem.Problem {
 	status := http.StatusServiceUnavailable
-	if r.Reason == refusedClient || r.Reason == refusedClientViews {
+	if r.Reason == refusedClient || r.Reason == RefusedPrincipal || r.Reason == refusedClientViews {
 		status = http.StatusTooManyRequests
 	}
 	p := problem.New(status, "%s", r.Error())

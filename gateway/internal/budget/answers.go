@@ -39,10 +39,10 @@ func NewAnswers(size int64, refused func(), retry func() time.Duration) *Answers
 // Owned by the goroutine of the request.
 type Answer struct {
 	// Static after construction.
-	from   *Answers
-	client admission.Client
+	from *Answers
 
-	claim *Claim // nil: none yet
+	client admission.Client
+	claim  *Claim // nil: none yet
 }
 
 type answerKey struct{}
@@ -70,6 +70,13 @@ func (a *Answer) Client() admission.Client {
 		return admission.ClientOf(netip.Addr{})
 	}
 	return a.client
+}
+
+// Charge makes another client pay for the answer. There must be no room for it yet.
+func (a *Answer) Charge(to admission.Client) {
+	if a != nil {
+		a.client = to
+	}
 }
 
 // Hold calls read, which reads the content of the answer and returns its size in

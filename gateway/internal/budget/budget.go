@@ -19,11 +19,9 @@ import (
 //
 // All methods may be called from any goroutine.
 type Budget struct {
-	// Static after construction.
-	size  int64
-	share int64 // of one client, and therefore the largest claim
-
 	mu       sync.Mutex // guards the following fields, accounts, and claims
+	size     int64
+	share    int64 // of one client, and therefore the largest claim
 	taken    int64
 	waiting  int
 	accounts map[admission.Client]*account
@@ -60,6 +58,15 @@ func New(size int64) *Budget { return NewShared(size, max(1, size/ClientShare)) 
 // NewShared returns a budget of which one client may have at most share bytes.
 func NewShared(size, share int64) *Budget {
 	return &Budget{size: size, share: share, accounts: map[admission.Client]*account{}}
+}
+
+// Resize changes the size of a budget of which each client may have its ClientShare. What
+// is taken stays taken.
+func (b *Budget) Resize(size int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.size, b.share = size, max(1, size/ClientShare)
+	b.grantWaiting()
 }
 
 // Take waits for n bytes, or for the share of one client if that is less. It
@@ -118,9 +125,9 @@ func (b *Budget) grantWaiting() {
 		a := e.Value.(*account)
 		c := a.waiting.Front().Value.(*Claim)
 		switch {
-		case a.taken+c.bytes > b.share:
+		case a.taken > 0 && a.taken+c.bytes > b.share:
 			e = e.Next()
-		case b.taken+c.bytes > b.size:
+		case b.taken > 0 && b.taken+c.bytes > b.size:
 			return
 		default:
 			b.grant(c)

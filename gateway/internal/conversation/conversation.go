@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
@@ -23,45 +24,61 @@ import (
 // Owned by one pump.
 type Conversation struct {
 	// Static after construction.
-	Deps         *Deps
-	Framing      wire.Framing
-	Until        bool
-	Retry        time.Duration
-	Began        time.Time
-	watches      []Choice
-	AdmissionRef admission.Ref        // under which the stream was admitted; unset for a group's own
-	Identity     subscribers.Identity // identity of the stream; unset for a group's own
-	Gzip         bool                 // the stream is sent in gzip
+	Deps    *Deps
+	Framing wire.Framing
+	Until   bool
+	Gzip    bool // the stream is sent in gzip
+	Retry   time.Duration
+	Began   time.Time
+	watches []Choice
 
+	*Own            // nil for a group's own
 	Zipper  *zipper // nil: the bytes are sent as they are, or compressed by the outlet
 	Follows []Follow
 	Lease   snapshots.Lease // lease for large reads
 	Stands  int             // number of streams that it represents
 	Turns   bool            // others share its goroutine: a turn also ends if it finds nothing
 
-	// Reused from flush to flush.
+	*Scratch
+	QuietSince time.Time             // of the last flush
+	Committed  time.Time             // of the oldest change written but not yet flushed
+	Counted    int                   // bytes already reported to the metrics
+	Delivered  subscribers.Delivered // to one stream
+}
+
+// Own is what a conversation has that is for one stream only.
+//
+// Owned by the pump of the stream.
+type Own struct {
+	AdmissionRef admission.Ref        // under which the stream was admitted
+	Identity     subscribers.Identity // identity of the stream
+	Term
+	GoodbyeSaid stream.GoodbyeReason // "": none was sent
+}
+
+// Scratch is what a conversation needs while it makes a flush, and holds nothing between two
+// of them. All conversations of one goroutine may share it: there may be a group for each of
+// thousands of views.
+//
+// Owned by one goroutine.
+type Scratch struct {
 	Batch  log.Batch
 	slices [][]byte
 	id     []byte
-
-	Term
-	QuietSince  time.Time             // of the last flush
-	GoodbyeSaid stream.GoodbyeReason  // "": none was sent
-	Committed   time.Time             // of the oldest change written but not yet flushed
-	Counted     int                   // bytes already reported to the metrics
-	Delivered   subscribers.Delivered // to one stream
 }
 
-// New begins a stream of watches, as it was asked for.
-func New(d *Deps, req Request, watches []*watch.Watch) Conversation {
+// New begins a stream of watches, as it was asked for. Its pass may be nil.
+func New(d *Deps, req Request, with *pass.Pass, watches []*watch.Watch) Conversation {
 	now := time.Now()
 	c := Conversation{
 		Deps: d, Framing: req.Format.Framing(), Until: req.Until, watches: req.Watches,
-		Gzip: req.Gzip, Retry: d.RetryHint(), Began: now, Term: d.newTerm(now), QuietSince: now, Stands: 1,
+		Gzip: req.Gzip, Retry: d.RetryHint(), Began: now, Own: &Own{Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Stands: 1,
 	}
 	c.Zipper = c.NewZipper(deflate.Sum{})
 	for i, watch := range watches {
-		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i]))
+		c.watches[i].Name = watch.Name() // the one in the request keeps its first line in memory
+		d.Passes.Follow(with, i, watch)
+		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i], d.Passes.Holding(with, i, watch, req.Watches[i].resume)))
 	}
 	c.Lease = snapshots.NewLease(d.Snapshots)
 	return c
@@ -80,7 +97,7 @@ func (c *Conversation) Hello(out wire.Outlet) {
 	if c.Gzip {
 		out.Write([]byte(deflate.Head))
 	}
-	data := frame.AppendHello(nil, c.Deps.Instance, c.Deps.Heartbeat, hellos)
+	data := frame.AppendHello(nil, c.Deps.Instance, c.Pass.ID(), c.Deps.Heartbeat, hellos)
 	head := c.Framing.AppendRetry(nil, c.Retry)
 	c.Put(c.Framing.AppendData(head, stream.Hello, data), out)
 	c.Deps.Metrics.EventsOut(c.Transport(), stream.Hello, 1)
@@ -190,7 +207,7 @@ func (c *Conversation) Bookmarks(now time.Time, out wire.Outlet) bool {
 func (c *Conversation) Say(f *Follow, out wire.Outlet) {
 	f.quietSince = time.Now()
 	c.id = c.id[:0]
-	if c.Batch.Boundary() {
+	if c.Batch.Boundary() && !c.differs() {
 		c.id = appendPositions(c.id, c.Follows)
 	}
 	c.slices = c.Framing.AppendBatch(c.slices[:0], &c.Batch, c.id)
@@ -204,6 +221,16 @@ func (c *Conversation) Say(f *Follow, out wire.Outlet) {
 	clear(c.slices) // they alias the log: a waiting stream must not hold it
 	c.Batch.Release()
 	c.countBatch(f)
+}
+
+// differs reports whether the client was sent some of a difference, and not all of it.
+func (c *Conversation) differs() bool {
+	for i := range c.Follows {
+		if c.Follows[i].Sub.Differs() {
+			return true
+		}
+	}
+	return false
 }
 
 // Put writes bytes that are in no log.
@@ -240,14 +267,15 @@ func (c *Conversation) synced() bool {
 	return true
 }
 
-// Removed reports whether one of the watches was removed from its registry.
-func (c *Conversation) Removed() bool {
+// Removed returns why the stream must end if one of its watches was removed from the
+// registry, else "". One that is gone counts more than one that was replaced.
+func (c *Conversation) Removed() (why stream.GoodbyeReason) {
 	for i := range c.Follows {
-		if Closed(c.Follows[i].Watch.Done()) {
-			return true
+		if one := Removed(c.Follows[i].Watch); one != "" && why != stream.GoodbyeWatchRemoved {
+			why = one
 		}
 	}
-	return false
+	return why
 }
 
 // MustLeave reports whether it is this stream's turn to end while the gateway
@@ -268,16 +296,19 @@ func (c *Conversation) Overdue(now time.Time) stream.GoodbyeReason {
 	case !c.TooOld.IsZero() && !before.Before(c.TooOld):
 		return stream.GoodbyeMaxAge
 	}
+	if at := c.Pass.CutAt(FarewellPatience); !at.IsZero() && !now.Before(at) {
+		return c.Pass.ReasonToEnd(now)
+	}
 	return ""
 }
 
 // OverdueAt returns when the stream must be cut off; zero: never.
 func (c *Conversation) OverdueAt() time.Time {
-	at := c.EndsAt()
-	if at.IsZero() {
-		return at
+	at := Earlier(c.TooOld, c.LeaveAt)
+	if !at.IsZero() {
+		at = at.Add(FarewellPatience)
 	}
-	return at.Add(FarewellPatience)
+	return Earlier(at, c.Pass.CutAt(FarewellPatience))
 }
 
 // BreakSilence writes a heartbeat.
@@ -285,6 +316,9 @@ func (c *Conversation) BreakSilence() { c.QuietSince = time.Time{} }
 
 // Goodbye ends the stream deliberately.
 func (c *Conversation) Goodbye(reason stream.GoodbyeReason, out wire.Outlet) {
+	if reason == stream.GoodbyeRevoked {
+		c.withdraw(out)
+	}
 	c.GoodbyeSaid = reason
 	c.Put(wire.AppendGoodbye(nil, c.Framing, reason, c.Retry), out)
 	if c.Zipper != nil {
@@ -304,7 +338,7 @@ func (c *Conversation) HeartbeatAt() time.Time { return c.QuietSince.Add(c.Deps.
 
 // WakeAt returns the earliest time at which something is due.
 func (c *Conversation) WakeAt() time.Time {
-	at := Earlier(Earlier(c.HeartbeatAt(), c.TooOld), c.LeaveAt)
+	at := Earlier(c.HeartbeatAt(), c.EndsAt())
 	for i := range c.Follows {
 		at = Earlier(at, c.Follows[i].Sub.Deadline())
 	}
@@ -342,17 +376,16 @@ func (c *Conversation) Lag() (lag uint64) {
 }
 
 // Fork returns a conversation at the same position, in which the subscription of the
-// i-th watch is sub(i); c must have caught up. The fork has no zipper.
+// i-th watch is sub(i); c must have caught up. The fork has no zipper and nothing of its own.
 func (c *Conversation) Fork(sub func(i int) *log.Subscription) Conversation {
 	f := *c
 	f.Follows = slices.Clone(c.Follows)
 	for i := range f.Follows {
 		f.Follows[i].Sub = sub(i)
 	}
-	f.Batch, f.slices, f.id, f.Zipper = log.Batch{}, nil, nil, nil
+	f.Own, f.Zipper = nil, nil
 	f.Lease = snapshots.NewLease(c.Deps.Snapshots)
 	f.Stands, f.Counted, f.Committed = 1, 0, time.Time{}
-	f.TooOld, f.LeaveAt, f.Drains = time.Time{}, time.Time{}, false
 	return f
 }
 
@@ -405,6 +438,7 @@ func (c *Conversation) Wanted(watch string) bool {
 // GroupKey identifies the properties that members of one group share.
 func (c *Conversation) GroupKey() string {
 	key := strconv.AppendBool([]byte(c.Transport()), c.Gzip)
+	key = strconv.AppendUint(key, c.Deps.Generation, 10)
 	for _, w := range c.watches {
 		key = append(append(key, 0), w.Name...)
 		key = append(append(key, 0), w.View.Definition()...)

@@ -11,12 +11,16 @@ import (
 // Follow is one watch of a stream: a subscription, and what its pump remembers about
 // it. Owned by the pump.
 type Follow struct {
-	// Static after construction.
+	// Static until the stream switches to another part of the watch.
 	Watch *watch.Watch
 	Sub   *log.Subscription
-	// came is the position that the client sent. It appears in the ids of the
-	// other watches' events until the subscription has a position of its own.
-	came *stream.Position
+	// came is the position that the client sent, or its last one in the part that it
+	// had before. It appears in the ids of the other watches' events until the
+	// subscription has a position of its own.
+	came    *stream.Position
+	invalid bool // the client sent one that could not be parsed
+	// withdrawn means that what the client has is taken from it.
+	withdrawn bool
 
 	granted <-chan struct{} // ends a wait for the turn; nil: a shard is called
 
@@ -26,17 +30,20 @@ type Follow struct {
 	counts
 }
 
-// Follow subscribes to a watch. The subscription must be closed.
-func (d *Deps) Follow(w *watch.Watch, choice Choice) Follow {
+// Follow subscribes to a watch. The subscription must be closed. holds is what the client has
+// of another part of the watch, if its position is of that; nil: it is not known.
+func (d *Deps) Follow(w *watch.Watch, choice Choice, holds *log.Holding) Follow {
 	return Follow{
 		Watch: w,
 		Sub: w.Subscribe(log.SubscribeOptions{
 			Resume:    choice.resume,
 			Invalid:   choice.invalid,
+			Holds:     holds,
 			AheadWait: d.AheadWait,
 			MinRate:   d.MinRate,
 		}),
 		came:       choice.resume,
+		invalid:    choice.invalid,
 		quietSince: time.Now(),
 	}
 }
@@ -63,6 +70,9 @@ func appendPositions(dst []byte, follows []Follow) []byte {
 		}
 		if !ok {
 			continue // nothing of it was delivered: it starts over
+		}
+		if follows[i].withdrawn {
+			position = position.OfNothing()
 		}
 		if len(dst) > 0 {
 			dst = append(dst, ',')

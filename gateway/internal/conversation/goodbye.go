@@ -1,13 +1,15 @@
 package conversation
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // RetryHint returns when one client should reconnect: after half to one and a half
@@ -28,7 +30,7 @@ func (d *Deps) drawMaxAge() time.Duration {
 }
 
 // Admit counts a stream in, or returns why it must be refused.
-func (d *Deps) Admit(c admission.Client, watches ...*watch.Watch) (admission.Ref, *admission.Refusal) {
+func (d *Deps) Admit(ctx context.Context, c admission.Client, watches ...access.Found) (admission.Ref, *admission.Refusal) {
 	names := make([]string, len(watches))
 	for i, w := range watches {
 		names[i] = w.Name()
@@ -36,7 +38,24 @@ func (d *Deps) Admit(c admission.Client, watches ...*watch.Watch) (admission.Ref
 			return admission.Ref{}, &admission.Refusal{Reason: admission.RefusedMemory, Watch: names[i]}
 		}
 	}
-	return d.Admission.Enter(c, names)
+	who := access.IdentityOf(ctx)
+	if refused := d.Quotas.Enter(who); refused != nil {
+		return admission.Ref{}, refused
+	}
+	as, refused := d.Admission.Enter(c, names)
+	if refused != nil {
+		d.Quotas.Leave(who)
+	}
+	return as, refused
+}
+
+// TooManyRequests counts a request that is refused since its principal, or its address without
+// one, has made too many, and returns the answer.
+func (d *Deps) TooManyRequests(mechanism string, wait time.Duration) *problem.Problem {
+	d.Metrics.RequestRefused(mechanism)
+	p := problem.New(http.StatusTooManyRequests, "too many requests came with this credential, or from this address without one: come back later")
+	p.RetryAfter = max(wait, time.Second)
+	return p
 }
 
 // Unfound returns the answer to a stream whose watch could not be found, and counts it as

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream/log"
@@ -27,11 +28,11 @@ type Progress struct {
 	counts
 }
 
-// NewProgress lists the stream among the subscribers. It must be closed.
-func NewProgress(d *Deps, transport string, who subscribers.Identity, of subscribers.Followed, sub *log.Subscription) Progress {
+// NewProgress lists the stream among the subscribers. Its pass may be nil. It must be closed.
+func NewProgress(d *Deps, transport string, with *pass.Pass, who subscribers.Identity, of subscribers.Followed, sub *log.Subscription) Progress {
 	now := time.Now()
 	p := Progress{
-		Term: d.newTerm(now), Metrics: d.Metrics, transport: transport, Began: now, Sub: sub,
+		Term: d.newTerm(now, with), Metrics: d.Metrics, transport: transport, Began: now, Sub: sub,
 		lease: snapshots.NewLease(d.Snapshots), QuietSince: now,
 		Published: subscribers.NewPublishedProgress(who, transport, false, of),
 	}

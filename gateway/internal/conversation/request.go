@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
@@ -20,7 +21,7 @@ type Request struct {
 	Until   bool     // end after the last end_of_snapshot
 	Watches []Choice // at least one, each name once, in the order of the request
 	// Narrowings has what narrows each of the watches.
-	Narrowings []problem.Narrowing
+	Narrowings []access.Narrowing
 	// eventSource reports that the client named text/event-stream in Accept, as every
 	// browser's EventSource does: it gives up permanently on an answer other than
 	// 200.
@@ -64,7 +65,7 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 	if req.Watches, p = chooseWatches(q["watch"], name); p != nil {
 		return req, p
 	}
-	if req.Narrowings, p = problem.Narrowings(q, namesOf(req.Watches)); p != nil {
+	if req.Narrowings, p = access.Narrowings(q, namesOf(req.Watches)); p != nil {
 		return req, p
 	}
 	return req, applyPositions(req.Watches, lastEventID(header, q))

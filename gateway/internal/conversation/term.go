@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Term determines when the server ends a stream. Owned by the goroutine of the stream.
@@ -12,10 +14,14 @@ type Term struct {
 	TooOld  time.Time // zero: never
 	Drains  bool      // the drain was noticed
 	LeaveAt time.Time // zero: the gateway does not drain
+	// Pass lets the stream go on; nil: nobody was asked whose it is. Static after
+	// construction.
+	Pass *pass.Pass
 }
 
 // newTerm returns the term of a stream that begins now.
-func (d *Deps) newTerm(now time.Time) (t Term) {
+func (d *Deps) newTerm(now time.Time, p *pass.Pass) (t Term) {
+	t.Pass = p
 	if age := d.drawMaxAge(); age > 0 {
 		t.TooOld = now.Add(age)
 	}
@@ -23,17 +29,32 @@ func (d *Deps) newTerm(now time.Time) (t Term) {
 }
 
 // ReasonToEnd returns why the server must end the stream now, or "". complete reports
-// that the client has all that it asked for, removed that one of its watches is gone.
-func (t *Term) ReasonToEnd(now time.Time, a *admission.Controller, complete, removed bool) stream.GoodbyeReason {
+// that the client has all that it asked for. removed is that of its watches.
+func (t *Term) ReasonToEnd(now time.Time, a *admission.Controller, complete bool, removed stream.GoodbyeReason) stream.GoodbyeReason {
 	switch {
 	case complete:
 		return stream.GoodbyeComplete
-	case removed:
-		return stream.GoodbyeWatchRemoved
+	case removed != "":
+		return removed
+	case t.Pass.ReasonToEnd(now) != "":
+		return t.Pass.ReasonToEnd(now)
 	case t.mustLeave(now, a):
 		return stream.GoodbyeDraining
 	case !t.TooOld.IsZero() && !now.Before(t.TooOld):
 		return stream.GoodbyeMaxAge
+	}
+	return ""
+}
+
+// Removed returns why a stream that follows a watch must end: the watch was removed, and
+// perhaps replaced; "" if it is still served.
+func Removed(w *watch.Watch) stream.GoodbyeReason {
+	removed, replaced := w.Removed()
+	switch {
+	case replaced:
+		return stream.GoodbyeWatchReplaced
+	case removed, Closed(w.Done()):
+		return stream.GoodbyeWatchRemoved
 	}
 	return ""
 }
@@ -50,4 +71,4 @@ func (t *Term) mustLeave(now time.Time, a *admission.Controller) bool {
 
 // EndsAt returns when the server must end the stream, as far as it is known; zero:
 // never.
-func (t *Term) EndsAt() time.Time { return Earlier(t.TooOld, t.LeaveAt) }
+func (t *Term) EndsAt() time.Time { return Earlier(Earlier(t.TooOld, t.LeaveAt), t.Pass.EndsAt()) }

@@ -17,14 +17,12 @@ type Key struct {
 //
 // All methods may be called from any goroutine.
 type Cache struct {
-	// Static after construction.
-	budget int64
-
 	// Atomic: for the metrics.
 	hits, misses atomic.Uint64
 	bytes        atomic.Int64 // written under mu
 
 	mu      sync.Mutex // guards the following fields
+	budget  int64
 	entries map[Key]*list.Element
 	used    *list.List // of *cached, the most recently used in front
 }
@@ -82,6 +80,19 @@ func (c *Cache) made(e *cached) {
 	}
 	e.size = overhead + int64(len(e.key.Parts)+len(e.piece.Bytes))
 	c.bytes.Add(e.size)
+	c.shrink()
+}
+
+// Resize changes how many bytes the cache holds at most.
+func (c *Cache) Resize(budget int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.budget = budget
+	c.shrink()
+}
+
+// shrink evicts pieces until the others fit. c.mu is held.
+func (c *Cache) shrink() {
 	for c.bytes.Load() > c.budget {
 		c.drop(c.used.Back())
 	}

@@ -157,7 +157,7 @@ func (s *hijackedStream) end(p *pump) {
 	}
 	s.conn.Close()
 	s.of.dismiss(s)
-	p.Deps.Admission.Leave(p.AdmissionRef)
+	p.Deps.Leave(p.AdmissionRef, p.Pass)
 }
 
 // listenAtOnce is how many bytes of a client are read before its stream continues.

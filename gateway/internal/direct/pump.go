@@ -35,7 +35,7 @@ type pump struct {
 func newPump(c conversation.Conversation, out wire.Sender, gone <-chan struct{}) *pump {
 	return &pump{
 		Conversation: c, gone: gone, draining: c.Deps.Admission.Draining, out: out,
-		waiter:    newWaiter(gone, c.Until, c.Follows),
+		waiter:    newWaiter(gone, c.Pass, c.Until, c.Follows),
 		published: subscribers.NewPublishedProgress(c.Identity, c.Transport(), c.Gzip, c.Followed()...),
 	}
 }
@@ -134,7 +134,7 @@ func (p *pump) isOverdue() bool { return p.Overdue(time.Now()) != "" }
 // flushes. It stops early if the stream must end.
 func (p *pump) drain() {
 	wrote := false
-	for p.Turn(p.out) {
+	for p.change(); p.Turn(p.out); p.change() {
 		wrote = true
 		p.show() // the next turn may take long with a slow client
 		if p.out.Failure() != nil || p.left() || p.ReasonToEnd(time.Now()) != "" {
@@ -143,6 +143,13 @@ func (p *pump) drain() {
 	}
 	if p.Bookmarks(time.Now(), p.out) || wrote {
 		p.flush()
+	}
+}
+
+// change makes the stream follow what its pass says, instead of what it follows.
+func (p *pump) change() {
+	if p.Switch(nil) {
+		p.published.Follow(p.Followed()...)
 	}
 }
 

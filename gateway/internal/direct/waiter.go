@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/pass"
 )
 
 // fewWatches is how many watches a stream waits on with an ordinary select, which
@@ -12,11 +13,13 @@ import (
 const fewWatches = 4
 
 // waiter waits for whichever comes first: a disconnect or input of the client, the
-// drain, a time, or news of any of the watches. Owned by one pump.
+// drain, a change or the end of its pass, a time, or news of any of the watches. Owned by one pump.
 type waiter struct {
 	// Static after construction.
 	gone    <-chan struct{}
-	until   bool // watches that are in sync need no further waiting
+	ended   <-chan struct{} // closed when the pass of the stream ends before its time; nil: it has none
+	changed <-chan struct{} // signals that the stream has to follow something else; nil: never
+	until   bool            // watches that are in sync need no further waiting
 	follows []conversation.Follow
 	cases   []reflect.SelectCase // nil for few watches
 	input   <-chan struct{}      // the client has sent something; nil: not of interest
@@ -25,8 +28,8 @@ type waiter struct {
 	timer *time.Timer
 }
 
-func newWaiter(gone <-chan struct{}, until bool, follows []conversation.Follow) *waiter {
-	w := &waiter{gone: gone, until: until, follows: follows, timer: time.NewTimer(time.Hour)}
+func newWaiter(gone <-chan struct{}, p *pass.Pass, until bool, follows []conversation.Follow) *waiter {
+	w := &waiter{gone: gone, ended: p.Ended(), changed: p.Changed(), until: until, follows: follows, timer: time.NewTimer(time.Hour)}
 	if len(follows) > fewWatches {
 		w.cases = make([]reflect.SelectCase, firstFollowCase+2*len(follows))
 		for i := range w.cases {
@@ -61,6 +64,8 @@ func (w *waiter) waitFew(draining <-chan struct{}) bool {
 	case <-w.input:
 		return w.listen()
 	case <-draining:
+	case <-w.ended:
+	case <-w.changed:
 	case <-w.timer.C:
 	case <-changed[0]:
 	case <-changed[1]:
@@ -79,6 +84,8 @@ const (
 	goneCase = iota
 	inputCase
 	drainingCase
+	endedCase
+	changedCase
 	timerCase
 	firstFollowCase
 )
@@ -88,6 +95,8 @@ func (w *waiter) waitMany(draining <-chan struct{}) bool {
 	w.cases[goneCase].Chan = reflect.ValueOf(w.gone)
 	w.cases[inputCase].Chan = reflect.ValueOf(w.input)
 	w.cases[drainingCase].Chan = reflect.ValueOf(draining)
+	w.cases[endedCase].Chan = reflect.ValueOf(w.ended)
+	w.cases[changedCase].Chan = reflect.ValueOf(w.changed)
 	w.cases[timerCase].Chan = reflect.ValueOf(w.timer.C)
 	for i := range w.follows {
 		at := firstFollowCase + 2*i

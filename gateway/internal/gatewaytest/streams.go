@@ -22,9 +22,12 @@ import (
 func NewDeps(w *Watches) *conversation.Deps {
 	m := metrics.New(w.Registry)
 	return &conversation.Deps{
-		Instance: "test", Heartbeat: 15 * time.Second, WriteTimeout: 10 * time.Second, AheadWait: 3 * time.Second,
-		Retry: 2 * time.Second, MaxAge: 30 * time.Minute, MinRate: 4 << 10,
-		Log: slog.New(slog.DiscardHandler), Metrics: m, Admission: admission.New(admission.Limits{}, 10*time.Second),
+		Settings: conversation.Settings{
+			Heartbeat: 15 * time.Second, WriteTimeout: 10 * time.Second, AheadWait: 3 * time.Second,
+			Retry: 2 * time.Second, MaxAge: 30 * time.Minute, MinRate: 4 << 10,
+		},
+		Instance: "test",
+		Log:      slog.New(slog.DiscardHandler), Metrics: m, Admission: admission.New(admission.Limits{}, 10*time.Second),
 		Snapshots: snapshots.New(64<<20, m), Subscribers: subscribers.New(),
 	}
 }
@@ -66,11 +69,15 @@ func OpenNarrow(t testing.TB, w *Watches, d *conversation.Deps, c admission.Clie
 
 func open(t testing.TB, d *conversation.Deps, c admission.Client, req conversation.Request, watches []*watch.Watch) conversation.Conversation {
 	t.Helper()
-	ref, refused := d.Admit(c, watches...)
+	names := make([]string, len(watches))
+	for i, w := range watches {
+		names[i] = w.Name()
+	}
+	ref, refused := d.Admission.Enter(c, names)
 	if refused != nil {
 		t.Fatal(refused)
 	}
-	out := conversation.New(d, req, watches)
+	out := conversation.New(d, req, nil, watches)
 	out.AdmissionRef = ref
 	return out
 }

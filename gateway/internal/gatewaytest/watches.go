@@ -48,6 +48,24 @@ func (r *Watches) Add(c watch.Config) {
 	r.Sources[c.Name] = s
 }
 
+// Replace replaces a watch, with a new source, as a reload does; the others are kept.
+func (r *Watches) Replace(c watch.Config) {
+	r.t.Helper()
+	d := r.Registry.Draft()
+	for _, w := range r.Registry.Watches() {
+		if w.Name() != c.Name {
+			d.Keep(w.Name())
+		}
+	}
+	s := NewScript()
+	c.SourceName, c.Source, c.Logger = "scripted", s, slog.New(slog.DiscardHandler)
+	if _, err := d.Add(c); err != nil {
+		r.t.Fatal(err)
+	}
+	d.Commit()
+	r.Sources[c.Name] = s
+}
+
 // Script is a source that a test controls.
 type Script struct{ Steps chan func(stream.Sink) error }
 

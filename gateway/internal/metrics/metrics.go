@@ -48,6 +48,9 @@ type Metrics struct {
 	bodiesRefused  prometheus.Counter
 	answersRefused prometheus.Counter
 
+	reloads reloadMetrics
+	access  accessMetrics
+
 	raw    prometheus.Counter // bytes of compressed streams, before compression
 	zipped prometheus.Counter // and after
 }
@@ -91,6 +94,8 @@ func New(reg *watch.Registry) *Metrics {
 	})
 	m.makeTransports()
 	m.makeSnapshots()
+	m.makeReloads()
+	m.makeAccess()
 	m.Registry.MustRegister(m.Resumes, m.snapshots, m.latency, m.raw, m.zipped,
 		watchCollector{reg},
 		collectors.NewGoCollector(),
@@ -130,7 +135,7 @@ func (m *Metrics) makeTransports() {
 	timeouts := counterVec("write_timeouts_total", "Streams that were ended because the client stopped reading.", "transport")
 	goodbyes := counterVec("goodbyes_total", "Streams that the gateway ended on purpose, or refused because of overload.", "transport", "reason")
 	refusals := counterVec("refusals_total",
-		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), memory (the watch is over its ceiling), connections (too many connections in all), template (too many watches of one template), views (too many views in all), client_views (too many of one address), view_memory (the views are over their memory). The transport list stands for lists of a view that was not opened.",
+		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), principal (too many of one principal), memory (the watch is over its ceiling), connections (too many connections in all), template (too many watches of one template), views (too many views in all), client_views (too many of one address), view_memory (the views are over their memory). The transport list stands for lists of a view that was not opened.",
 		"transport", "reason")
 	m.Registry.MustRegister(subscribers, events, bytes, snapshots, conflated, timeouts, goodbyes, refusals)
 	for _, name := range transports {
@@ -162,7 +167,7 @@ func (m *Metrics) makeTransports() {
 
 var goodbyeReasons = [...]stream.GoodbyeReason{
 	stream.GoodbyeDraining, stream.GoodbyeMaxAge, stream.GoodbyeOverloaded,
-	stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved,
+	stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved, stream.GoodbyeWatchReplaced,
 	stream.GoodbyeComplete,
 }
 

@@ -10,24 +10,18 @@ import (
 type viewCollector struct{ stats func() views.Stats }
 
 var (
-	descViews       = viewDesc("views", "Views that clients have asked for, those without subscribers included.")
-	descIdleViews   = viewDesc("views_idle", "Views without subscribers, which are kept for a while.")
-	descViewBytes   = viewDesc("views_bytes", "Bytes that views hold.")
-	descViewBuilds  = viewDesc("view_builds_total", "Views made from all of their watch.")
-	descEvaluations = viewDesc("view_evaluations_total", "Decisions whether a view has a resource.")
-	descFound       = viewDesc("view_index_hits_total", "Decisions that the index of views asked for.")
-	descFailures    = viewDesc("view_failures_total", "Decisions without a result, so that the view has not the resource.", "reason")
+	descViews       = desc("views", "Views that clients have asked for, those without subscribers included.")
+	descIdleViews   = desc("views_idle", "Views without subscribers, which are kept for a while.")
+	descViewBytes   = desc("views_bytes", "Bytes that views hold.")
+	descViewBuilds  = desc("view_builds_total", "Views made from all of their watch.")
+	descEvaluations = desc("view_evaluations_total", "Decisions whether a view has a resource.")
+	descFound       = desc("view_index_hits_total", "Decisions that the index of views asked for.")
+	descFailures    = desc("view_failures_total", "Decisions without a result, so that the view has not the resource.", "reason")
 )
-
-func viewDesc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(Namespace+name, help, labels, nil)
-}
 
 // Describe implements prometheus.Collector.
 func (c viewCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descViews, descIdleViews, descViewBytes, descViewBuilds, descEvaluations, descFound, descFailures} {
-		out <- d
-	}
+	describe(out, descViews, descIdleViews, descViewBytes, descViewBuilds, descEvaluations, descFound, descFailures)
 }
 
 // Collect implements prometheus.Collector.
@@ -36,11 +30,11 @@ func (c viewCollector) Collect(out chan<- prometheus.Metric) {
 	gauge(out, descViews, float64(s.Views))
 	gauge(out, descIdleViews, float64(s.Idle))
 	gauge(out, descViewBytes, float64(s.Bytes))
-	for d, n := range map[*prometheus.Desc]uint64{descViewBuilds: s.Builds, descEvaluations: s.Evaluations, descFound: s.Found} {
-		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n))
-	}
+	counter(out, descViewBuilds, s.Builds)
+	counter(out, descEvaluations, s.Evaluations)
+	counter(out, descFound, s.Found)
 	for reason, n := range s.Failures {
-		out <- prometheus.MustNewConstMetric(descFailures, prometheus.CounterValue, float64(n), reason)
+		counter(out, descFailures, n, reason)
 	}
 }
 

@@ -32,15 +32,21 @@ var (
 )
 
 func watchDesc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(Namespace+name, help, append([]string{"watch"}, labels...), nil)
+	return desc(name, help, append([]string{"watch"}, labels...)...)
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(Namespace+name, help, labels, nil)
 }
 
 // Describe implements prometheus.Collector.
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{
-		descState, descRevision, descResources, descBytes, descStaged, descSuperseded, descFull, descTombstones,
-		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen,
-	} {
+	describe(out, descState, descRevision, descResources, descBytes, descStaged, descSuperseded, descFull, descTombstones,
+		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen)
+}
+
+func describe(out chan<- *prometheus.Desc, all ...*prometheus.Desc) {
+	for _, d := range all {
 		out <- d
 	}
 }
@@ -95,8 +101,12 @@ func gauge(out chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels .
 	out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }
 
+func counter(out chan<- prometheus.Metric, d *prometheus.Desc, n uint64, labels ...string) {
+	out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+}
+
 func counters(out chan<- prometheus.Metric, d *prometheus.Desc, watch string, by map[string]uint64) {
 	for label, n := range by {
-		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), watch, label)
+		counter(out, d, n, watch, label)
 	}
 }

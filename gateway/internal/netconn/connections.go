@@ -22,10 +22,10 @@ import (
 // All methods may be called from any goroutine. A nil *Connections counts nothing.
 type Connections struct {
 	// Static after construction.
-	limit int
-	log   *slog.Logger
+	log *slog.Logger
 
 	mu       sync.Mutex // guards the following fields
+	limit    int
 	open     int
 	idle     connList  // of HTTP, the longest waiting in front
 	reserved connList  // those beyond the limit, the oldest in front
@@ -44,14 +44,23 @@ const (
 // open; it is lowered to the number that the limit on descriptors leaves, which is
 // also the default if it is 0.
 func NewConnections(configured int, log *slog.Logger) *Connections {
+	c := &Connections{log: log}
+	c.SetLimit(configured)
+	return c
+}
+
+// SetLimit changes the number of connections that may be open, as NewConnections does.
+func (c *Connections) SetLimit(configured int) {
 	most := maxConnections(descriptorLimit())
 	if configured == 0 || configured > most {
 		if configured > 0 {
-			log.Warn("fewer connections than configured: the limit on descriptors leaves no more (ulimit -n)", "configured", configured, "limit", most)
+			c.log.Warn("fewer connections than configured: the limit on descriptors leaves no more (ulimit -n)", "configured", configured, "limit", most)
 		}
 		configured = most
 	}
-	return &Connections{limit: configured, log: log}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = configured
 }
 
 // maxConnections returns how many connections that number of descriptors allows. Some
@@ -229,5 +238,7 @@ func (c *Connections) ReservedFor(r *http.Request) *admission.Refusal {
 	if p := Of(conn); p == nil || !p.reserved {
 		return nil
 	}
-	return &admission.Refusal{Reason: admission.RefusedConnections, Count: c.Count(), Limit: c.limit}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &admission.Refusal{Reason: admission.RefusedConnections, Count: c.open, Limit: c.limit}
 }

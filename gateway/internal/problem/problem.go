@@ -36,6 +36,8 @@ type Problem struct {
 
 	// allow is the Allow header of a 405.
 	Allow string `json:"-"`
+	// Challenge is the WWW-Authenticate header of a 401.
+	Challenge string `json:"-"`
 	// retryAfter is the Retry-After header, if not 0; rounded up to seconds.
 	RetryAfter time.Duration `json:"-"`
 	// Full is set if a template has too many watches open.
@@ -118,14 +120,24 @@ func (p *Problem) GRPCStatus() *status.Status {
 	return status.New(code, p.Detail)
 }
 
+// NoStore makes every cache keep an answer for nobody. Headers that do so already stay.
+func NoStore(h http.Header) {
+	if !strings.Contains(h.Get("Cache-Control"), "no-store") {
+		h.Set("Cache-Control", "no-store")
+	}
+}
+
 // Write answers with a problem. The response must not have begun.
 func Write(w http.ResponseWriter, p *Problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
-	h.Set("Cache-Control", "no-store")
+	NoStore(h)
 	h.Del("ETag")
 	if p.Allow != "" {
 		h.Set("Allow", p.Allow)
+	}
+	if p.Challenge != "" {
+		h.Set("WWW-Authenticate", p.Challenge)
 	}
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))

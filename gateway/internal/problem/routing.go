@@ -18,7 +18,7 @@ func NotFound(w http.ResponseWriter, r *http.Request) {
 func MethodNotAllowed(routes chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
-		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete} {
+		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete} {
 			if routes.Match(chi.NewRouteContext(), method, r.URL.EscapedPath()) {
 				allowed = append(allowed, method)
 			}

@@ -5,22 +5,22 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/views"
-	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -33,6 +33,9 @@ type Deps struct {
 	Proxies admission.Proxies
 	Answers *budget.Answers
 	Bodies  *budget.Bodies
+	// Authenticator makes sessions and tickets; nil: nobody is asked who they are, and
+	// there are neither.
+	Authenticator *credential.Authenticator
 }
 
 // API serves the requests that are answered as a whole: the unary API and the
@@ -119,42 +122,50 @@ func unaryRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshal
 
 // responseHeaders sets the response headers that derive from the message.
 func responseHeaders(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
-	h := w.Header()
-	h.Set("Cache-Control", "private, no-cache") // keep it for this client only, and revalidate before use
-	switch m := m.(type) {
-	case *api.ListResourcesResponse:
-		h.Set("ETag", quote(m.GetPosition()))
-	case *api.Resource:
-		h.Set("ETag", quote(resourceTag(ctx, m.GetRevision())))
-	case *api.PutResourceResponse:
-		h.Set("ETag", quote(strconv.FormatUint(m.GetResource().GetRevision(), 10)))
-		if m.GetCreated() {
-			w.WriteHeader(http.StatusCreated)
-		}
+	setCacheControl(ctx, w.Header())
+	setTag(ctx, w.Header(), m)
+	if put, ok := m.(*api.PutResourceResponse); ok && put.GetCreated() {
+		w.WriteHeader(http.StatusCreated)
 	}
 	return nil
 }
 
-// resourceTag returns the tag of a resource: its revision and, if it is that of a view, the
-// definition, since another one has other fields. A write with such a tag is refused: its
-// client has not seen all of the value.
-func resourceTag(ctx context.Context, revision uint64) string {
-	tag := strconv.FormatUint(revision, 10)
-	if d, _ := unary.DefinitionOf(ctx); d != nil {
-		tag += "." + d.ID()
+// setTag sets the tag of the answer, if it has one.
+func setTag(ctx context.Context, h http.Header, m proto.Message) {
+	tag := unary.TagOf(ctx)
+	if tag == "" {
+		return
 	}
-	return tag
+	if _, list := m.(*api.ListResourcesResponse); list {
+		h.Set("ETag", listTag(tag))
+		return
+	}
+	h.Set("ETag", quote(tag))
+}
+
+// listTag makes an entity tag of that of a state. It is weak: the position in a list may be
+// a later one while the resources are the same.
+func listTag(state string) string { return "W/" + quote(state) }
+
+// setCacheControl lets an answer be kept for its client only, and revalidated before it is
+// used. One for somebody is not kept at all.
+func setCacheControl(ctx context.Context, h http.Header) {
+	if access.IdentityOf(ctx) != nil {
+		h.Set("Cache-Control", "private, no-store")
+		return
+	}
+	h.Set("Cache-Control", "private, no-cache")
 }
 
 // pass hands a checked request to grpc-gateway. It rebuilds the path and the query,
 // since grpc-gateway would split a path at an encoded slash and reinterpret the
 // query. body may be nil.
 func (a *API) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
-	ctx, answer := a.Answers.Attach(r.Context(), a.Proxies.ClientOfRequest(r))
+	ctx, answer := a.Answers.Attach(r.Context(), a.payer(r))
 	defer answer.Release()
 	out := wire.NewAnswerWriter(w, r, a.Streams.WriteTimeout, a.Streams.MinRate, a.Streams.Log)
 	defer out.Close()
-	call := r.Clone(ctx)
+	call := r.Clone(unary.WithTag(ctx))
 	call.URL = &url.URL{Path: path, RawQuery: query.Encode()}
 	call.Header = http.Header{}
 	if r.Method == http.MethodHead {
@@ -165,6 +176,11 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, path string, query ur
 	}
 	call.Form, call.PostForm = query, url.Values{} // ParseForm would read the body of a PUT
 	a.mux.ServeHTTP(out, call)
+}
+
+// payer returns the client that pays for what a request takes.
+func (a *API) payer(r *http.Request) admission.Client {
+	return quota.Payer(access.IdentityOf(r.Context()), a.Proxies.ClientOfRequest(r))
 }
 
 func (a *API) listWatches(w http.ResponseWriter, r *http.Request) {
@@ -187,30 +203,29 @@ func (a *API) getWatch(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
-	query, p := problem.ParseQuery(r.URL.RawQuery, problem.Narrowable("page_size", "page_token"))
+	query, p := problem.ParseQuery(r.URL.RawQuery, access.Narrowable("page_size", "page_token"))
 	if p == nil {
 		_, p = problem.Uint(query, "page_size", unary.MaxPageSize)
 	}
 	watch, p := a.watchOf(r, p)
-	d, p := a.definition(r, watch, query, p)
+	part, p := a.part(r, watch, query, p)
 	if p != nil {
 		problem.WriteForPath(w, r, p)
 		return
 	}
-	if query.Get("page_token") == "" && a.notModified(w, r, watch, d) {
+	if query.Get("page_token") == "" && a.unchanged(w, r, part) {
 		return
 	}
-	r = r.WithContext(unary.WithDefinition(r.Context(), d))
+	r = r.WithContext(unary.WithPart(r.Context(), part))
 	a.pass(w, r, "/v1/watches/"+watch.Name()+"/resources", only(query, "page_size", "page_token"), nil)
 }
 
-// definition returns what the parameters narrow a watch to, unless there is already a
-// problem; nil if they do not narrow it.
-func (a *API) definition(r *http.Request, w *watch.Watch, query url.Values, before *problem.Problem) (*view.Definition, *problem.Problem) {
+// part returns what the parameters narrow a watch to, unless there is already a problem.
+func (a *API) part(r *http.Request, w access.Found, query url.Values, before *problem.Problem) (access.Part, *problem.Problem) {
 	if before != nil {
-		return nil, before
+		return access.Part{}, before
 	}
-	return a.Service.Lookup.Definition(r.Context(), w, problem.NarrowingOf(query), a.Proxies.ClientOfRequest(r).String())
+	return w.Narrow(r.Context(), access.NarrowingOf(query), a.Proxies.ClientOfRequest(r).String())
 }
 
 // only returns some of the parameters.
@@ -224,37 +239,42 @@ func only(query url.Values, names ...string) url.Values {
 	return out
 }
 
-// notModified answers 304 if the caller already has the newest state. Pages after the
-// first belong to a revision of their own and are always answered. So is a watch
-// whose deletes have no revision: a delete may change the state without changing the
-// position. A view that cannot be opened is refused by the answer to the list.
-func (a *API) notModified(w http.ResponseWriter, r *http.Request, watch *watch.Watch, d *view.Definition) bool {
+// unchanged answers a request with If-None-Match if there is no list to answer with: 304 if
+// the caller has the newest state already, or a refusal. Pages after the first belong to a
+// revision of their own and are always answered. So is a watch whose deletes have no
+// revision, since its page tokens are those of one position. A view that cannot be opened is
+// refused by the answer to the list.
+func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of access.Part) bool {
 	known := r.Header.Values("If-None-Match")
 	if len(known) == 0 {
 		return false
 	}
-	part, err := a.Service.Lookup.Open(watch, d, views.Request{Client: a.Proxies.ClientOfRequest(r).String()})
+	part, err := of.Open(views.Request{Client: a.Proxies.ClientOfRequest(r).String()})
 	if err != nil {
 		return false
+	}
+	if p := a.Service.Lookup.Prime(r.Context(), part); p != nil {
+		problem.WriteForPath(w, r, p)
+		return true
 	}
 	v := part.Snapshot()
 	if !v.Primed() || strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
 		return false
 	}
-	tag := quote(v.Position().String())
+	tag := listTag(v.Tag())
 	if !tagMatches(known, tag) {
 		return false
 	}
 	w.Header().Set("ETag", tag)
-	w.Header().Set("Cache-Control", "private, no-cache")
+	setCacheControl(r.Context(), w.Header())
 	w.WriteHeader(http.StatusNotModified)
 	return true
 }
 
 // watchOf returns the watch that the path names, unless there is already a problem.
-func (a *API) watchOf(r *http.Request, before *problem.Problem) (*watch.Watch, *problem.Problem) {
+func (a *API) watchOf(r *http.Request, before *problem.Problem) (access.Found, *problem.Problem) {
 	if before != nil {
-		return nil, before
+		return access.Found{}, before
 	}
-	return a.Service.Lookup.Watch(problem.PathParameter(r, "watch"))
+	return a.Service.Lookup.Find(r.Context(), problem.PathParameter(r, "watch"))
 }

@@ -56,7 +56,14 @@ func mayHaveTwoLengths(r *http.Request) bool {
 func unwantedBody(r *http.Request) *problem.Problem {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodDelete:
-	default:
+		return anyBody(r)
+	}
+	return nil
+}
+
+// anyBody refuses the body of a request that has none.
+func anyBody(r *http.Request) *problem.Problem {
+	if r.ContentLength == 0 {
 		return nil
 	}
 	n, err := 1, error(nil)

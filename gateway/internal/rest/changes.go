@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
@@ -27,32 +29,33 @@ const (
 
 // Changes serves the long poll: the events after a position, and the new
 // position. It answers as soon as there is news, or with an empty list once the wait
-// is over or the gateway drains.
+// is over, the gateway drains, or its client may read no more.
 func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	ask, p := parseChanges(r)
 	if p != nil {
 		problem.Write(w, p)
 		return
 	}
-	watch, p := a.Service.Lookup.Watch(ask.watch)
+	watch, p := a.Service.Lookup.Find(r.Context(), ask.watch)
 	if p != nil {
 		problem.Write(w, a.Streams.Unfound(metrics.Poll, p))
 		return
 	}
 	from := a.Proxies.OfRequest(r)
 	client := admission.ClientOf(from.Addr())
-	d, p := a.Service.Lookup.Definition(r.Context(), watch, ask.narrowing, client.String())
+	of, p := watch.Narrow(r.Context(), ask.narrowing, client.String())
 	if p != nil {
 		problem.Write(w, p)
 		return
 	}
-	as, refused := a.Streams.Admit(client, watch)
+	as, refused := a.Streams.Admit(r.Context(), client, watch)
 	if refused != nil {
 		problem.Write(w, a.Streams.Refused(metrics.Poll, refused).OnWatch(ask.watch))
 		return
 	}
-	defer a.Streams.Admission.Leave(as)
-	part, err := a.Streams.OpenPart(a.Service.Lookup, watch, d, client, ask.after)
+	with := a.Streams.Passes.Enter(access.IdentityOf(r.Context()), of)
+	defer a.Streams.Leave(as, with)
+	part, err := a.Streams.OpenPart(of, client, ask.after)
 	if err != nil {
 		problem.Write(w, a.Streams.NotOpened(metrics.Poll, err).OnWatch(ask.watch))
 		return
@@ -62,16 +65,16 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
+	problem.NoStore(w.Header())
 	if r.Method == http.MethodHead {
 		return
 	}
 	a.Streams.Metrics.StreamOpened(metrics.Poll)
 	defer a.Streams.Metrics.StreamClosed(metrics.Poll)
 	who := a.Streams.Subscribers.Enter(from, r.UserAgent())
-	ask.view = subscribers.ViewOf(ask.watch, d)
-	poll := newPoll(a, part, ask, who, wire.NewWriter(w, r, a.Streams.WriteTimeout))
-	poll.answer = a.Answers.Answer(client)
+	ask.view = subscribers.ViewOf(ask.watch, of.Shared(part))
+	poll := newPoll(a, part, ask, with, who, wire.NewWriter(w, r, a.Streams.WriteTimeout))
+	poll.answer = a.Answers.Answer(a.payer(r))
 	defer poll.close()
 	poll.run(r.Context())
 	if !poll.ended || poll.out.Failure() != nil {
@@ -85,13 +88,13 @@ type changesRequest struct {
 	after     *stream.Position
 	invalid   bool
 	wait      time.Duration
-	narrowing problem.Narrowing
+	narrowing access.Narrowing
 	view      subscribers.ViewRef
 }
 
 func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 	ask := changesRequest{watch: problem.PathParameter(r, "watch")}
-	query, p := problem.ParseQuery(r.URL.RawQuery, problem.Narrowable("after", "wait"))
+	query, p := problem.ParseQuery(r.URL.RawQuery, access.Narrowable("after", "wait"))
 	if p != nil {
 		return ask, p.OnWatch(ask.watch)
 	}
@@ -105,7 +108,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 		return ask, p.OnWatch(ask.watch)
 	}
 	ask.after, ask.invalid = conversation.ResumeFrom(ask.watch, after)
-	ask.narrowing = problem.NarrowingOf(query)
+	ask.narrowing = access.NarrowingOf(query)
 	return ask, nil
 }
 
@@ -133,16 +136,16 @@ type poll struct {
 	ended    bool            // the answer is complete
 }
 
-func newPoll(a *API, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *wire.Writer) *poll {
+func newPoll(a *API, w *watch.Watch, ask changesRequest, with *pass.Pass, who subscribers.Identity, out *wire.Writer) *poll {
 	sub := w.Subscribe(log.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, AheadWait: a.Streams.AheadWait,
 	})
 	p := &poll{
 		api: a, watch: w, after: ask.after, out: out,
-		Progress: conversation.NewProgress(a.Streams, metrics.Poll, who, subscribers.Followed{Watch: ask.watch, View: ask.view}, sub),
+		Progress: conversation.NewProgress(a.Streams, metrics.Poll, with, who, subscribers.Followed{Watch: ask.watch, View: ask.view}, sub),
 	}
 	p.until = p.Began.Add(ask.wait)
-	p.limit = p.Began.Add(max(ask.wait, a.Service.Lookup.PrimeWait, a.Streams.AheadWait+time.Second))
+	p.limit = p.Began.Add(max(ask.wait, a.Service.Lookup.PrimeWait(), a.Streams.AheadWait+time.Second))
 	return p
 }
 
@@ -187,7 +190,7 @@ func (p *poll) run(ctx context.Context) {
 // cannot be completed. It is complete once it has an event and its position is as
 // new as the watch.
 func (p *poll) collect(ctx context.Context) bool {
-	for p.Next() {
+	for p.Pass.ReasonToEnd(time.Now()) == "" && p.Next() {
 		if p.isNews() {
 			if !p.enter(ctx) {
 				return false
@@ -272,6 +275,7 @@ func (p *poll) wait(ctx context.Context) bool {
 	if !p.Sub.Synced() {
 		until = p.limit
 	}
+	until = conversation.Earlier(until, p.Pass.EndsAt())
 	timer := time.NewTimer(time.Until(conversation.Earlier(until, p.Sub.Deadline())))
 	defer timer.Stop()
 	select {
@@ -285,6 +289,8 @@ func (p *poll) wait(ctx context.Context) bool {
 		return false
 	case <-p.api.Streams.Admission.Draining:
 		return false
+	case <-p.Pass.Ended():
+		return false
 	case <-p.Changed():
 	case <-timer.C:
 	}
@@ -293,6 +299,9 @@ func (p *poll) wait(ctx context.Context) bool {
 
 // empty returns the problem to answer with if there are no events.
 func (p *poll) empty() *problem.Problem {
+	if p.Pass.ReasonToEnd(time.Now()) != "" {
+		return problem.New(http.StatusUnauthorized, "the credential has ended, or lets its holder see something else by now").OnWatch(p.watch.Name())
+	}
 	if p.Sub.Held() {
 		late := problem.New(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")
 		late.RetryAfter = 2 * p.api.Streams.RetryHint()

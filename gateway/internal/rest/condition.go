@@ -2,6 +2,7 @@ package rest
 
 import (
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -28,9 +29,15 @@ func condition(h http.Header) (revision uint64, given bool, p *problem.Problem) 
 	return 0, false, nil
 }
 
+// partTag is the form of a tag of a resource of which only a part was sent; see access.Shown.
+var partTag = regexp.MustCompile(`^"[0-9]{1,20}\.[a-z2-7]{32}"$`)
+
 // ifMatch reads the one revision that the resource must have; never 0.
 func ifMatch(values []string) (uint64, *problem.Problem) {
 	got := strings.TrimSpace(strings.Join(values, ","))
+	if partTag.MatchString(got) {
+		return 0, problem.BadParameter("If-Match", "If-Match %s is the tag of a part of the resource: want that of the whole resource, since a write replaces all of it", got)
+	}
 	revision, quoted := strings.CutPrefix(got, `"`)
 	revision, closed := strings.CutSuffix(revision, `"`)
 	n, err := strconv.ParseUint(revision, 10, 64)
@@ -48,7 +55,7 @@ func quote(text string) string { return `"` + text + `"` }
 func tagMatches(header []string, tag string) bool {
 	for item := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		item = strings.TrimSpace(item)
-		if item == "*" || strings.TrimPrefix(item, "W/") == tag {
+		if item == "*" || strings.TrimPrefix(item, "W/") == strings.TrimPrefix(tag, "W/") {
 			return true
 		}
 	}

@@ -108,6 +108,9 @@ func appendWatch(dst []byte, w *api.Watch) []byte {
 	dst = strconv.AppendBool(append(dst, `,"writable":`...), w.GetWritable())
 	dst = appendUpstream(append(dst, `,"upstream":`...), w.GetUpstream())
 	dst = strconv.AppendUint(append(dst, `,"changes":`...), w.GetChanges(), 10)
+	if w.GetPartial() {
+		dst = append(dst, `,"partial":true`...)
+	}
 	return append(dst, '}')
 }
 

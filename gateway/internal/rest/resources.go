@@ -9,21 +9,21 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/watch"
 )
 
 func (a *API) getResource(w http.ResponseWriter, r *http.Request) {
-	query, p := problem.ParseQuery(r.URL.RawQuery, problem.Narrowable("key_encoding"))
+	query, p := problem.ParseQuery(r.URL.RawQuery, access.Narrowable("key_encoding"))
 	call, p := a.resourceCall(r, query, p)
-	d, p := a.definition(r, call.watch, query, p)
+	part, p := a.part(r, call.watch, query, p)
 	if p != nil {
 		problem.WriteForPath(w, r, p)
 		return
 	}
-	r = r.WithContext(unary.WithDefinition(r.Context(), d))
+	r = r.WithContext(unary.WithPart(r.Context(), part))
 	a.pass(w, r, call.path(), call.query, nil)
 }
 
@@ -57,7 +57,7 @@ func (a *API) deleteResource(w http.ResponseWriter, r *http.Request) {
 
 // resourceCall is a request for one resource.
 type resourceCall struct {
-	watch *watch.Watch
+	watch access.Found
 	key   string // as the source knows it
 	query url.Values
 }
@@ -94,7 +94,7 @@ func (a *API) writeCall(r *http.Request) (resourceCall, *problem.Problem) {
 	if p != nil {
 		return call, p
 	}
-	if call.watch.Writer() == nil {
+	if !call.watch.Writable() {
 		return call, unary.ReadOnly(call.watch.Name())
 	}
 	revision, given, p := condition(r.Header)

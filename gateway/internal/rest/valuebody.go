@@ -7,11 +7,10 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // valueBody is a request body that was read and found to be JSON. Its claim is a part
@@ -29,8 +28,12 @@ func (*valueBody) Close() error { return nil }
 
 // readValue reads the body, which must be one JSON value in UTF-8. A body that is too
 // large, or for which the budget has no room, is refused unread.
-func (a *API) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *problem.Problem) {
-	limit := unary.ValueLimit(watch)
+func (a *API) readValue(r *http.Request, watch access.Found) (*valueBody, *problem.Problem) {
+	return a.readJSON(r, watch.ValueLimit())
+}
+
+// readJSON is readValue for a body of at most limit bytes.
+func (a *API) readJSON(r *http.Request, limit int64) (*valueBody, *problem.Problem) {
 	if r.ContentLength > limit {
 		return nil, problem.Of(&stream.TooLargeError{What: "body", Size: r.ContentLength, Limit: limit})
 	}
@@ -38,7 +41,7 @@ func (a *API) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *probl
 	if size < 0 {
 		size = limit
 	}
-	claim, p := a.Bodies.Claim(a.Proxies.ClientOfRequest(r), size)
+	claim, p := a.Bodies.Claim(a.payer(r), size)
 	if p != nil {
 		return nil, p
 	}

@@ -20,15 +20,15 @@ func (s *server) checkAuthority(ctx context.Context) error {
 	return nil
 }
 
-func (s *server) checkUnaryAuthority(ctx context.Context, r any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if err := s.checkAuthority(ctx); err != nil {
+func (s current) checkUnaryAuthority(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if err := s.of(info.Server).checkAuthority(ctx); err != nil {
 		return nil, err
 	}
 	return handler(ctx, r)
 }
 
-func (s *server) checkStreamAuthority(srv any, call grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if err := s.checkAuthority(call.Context()); err != nil {
+func (s current) checkStreamAuthority(srv any, call grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if err := s.of(srv).checkAuthority(call.Context()); err != nil {
 		return err
 	}
 	return handler(srv, call)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
@@ -27,7 +28,7 @@ const (
 	maxRequest = 16 << 10
 	// MaxMessage is the largest message of a call that writes: a value, its
 	// watch and its key.
-	MaxMessage = unary.MaxValue + maxRequest
+	MaxMessage = access.MaxValue + maxRequest
 )
 
 // incoming reads a message of a gRPC call. gRPC itself has one limit for all methods,
@@ -107,7 +108,7 @@ func (in *incoming) read(stream messageStream, watch *messageWatch, m proto.Mess
 func (in *incoming) admit(size int64) *problem.Problem {
 	limit := int64(maxRequest)
 	if in.writes {
-		limit = in.server.largestValue() + maxRequest
+		limit = in.server.Lookup.LargestValue() + maxRequest
 	}
 	if size > limit {
 		return problem.New(http.StatusRequestEntityTooLarge, "the message has %d bytes: want at most %d", size, limit)
@@ -118,20 +119,6 @@ func (in *incoming) admit(size int64) *problem.Problem {
 	var p *problem.Problem
 	in.claim, p = in.server.Bodies.Claim(in.server.Proxies.ClientOfCall(in.ctx), size)
 	return p
-}
-
-// largestValue returns the most bytes that any watch accepts as a value.
-func (s *server) largestValue() int64 {
-	most := int64(0)
-	for _, w := range s.Lookup.Registry.Watches() {
-		if w.Writer() != nil {
-			most = max(most, unary.ValueLimit(w))
-		}
-	}
-	for _, t := range s.Lookup.Registry.Templates() {
-		most = max(most, t.LargestValue())
-	}
-	return most
 }
 
 // messageWatch ends a call whose message does not arrive.
@@ -163,24 +150,26 @@ func (w *messageWatch) moved() {
 
 func (w *messageWatch) stop() { w.timer.Stop() }
 
-// description describes the service with methods that bound their messages.
-func (s *server) description() *grpc.ServiceDesc {
+// description describes the service with methods that bound their messages, and that are
+// those of the server for the call; interceptStream does the same for streams.
+func (s current) description() *grpc.ServiceDesc {
 	desc := api.WatchService_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
 	for i := range desc.Methods {
 		m := &desc.Methods[i]
 		handler, writes := m.Handler, "/"+desc.ServiceName+"/"+m.MethodName == api.WatchService_PutResource_FullMethodName
-		m.Handler = func(srv any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
+		m.Handler = func(_ any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
+			one := s()
 			connOf(ctx).called()
-			ctx, answer := s.Answers.Attach(ctx, s.Proxies.ClientOfCall(ctx))
+			ctx, answer := one.Answers.Attach(ctx, one.Proxies.ClientOfCall(ctx)) // identify may charge it to a principal
 			defer answer.Release()
-			in := &incoming{server: s, ctx: ctx, writes: writes}
-			out, err := handler(srv, ctx, func(m any) error { return in.receive(m, decode) }, i)
+			in := &incoming{server: one, ctx: ctx, writes: writes}
+			out, err := handler(one, ctx, func(m any) error { return in.receive(m, decode) }, i)
 			if err != nil {
 				in.claim.Release()
 				return nil, err
 			}
-			return s.newParcel(ctx, out.(proto.Message), answer.HandOver(in.claim)), nil
+			return one.newParcel(ctx, out.(proto.Message), answer.HandOver(in.claim)), nil
 		}
 	}
 	return &desc

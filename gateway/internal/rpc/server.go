@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"google.golang.org/grpc"
@@ -35,9 +37,13 @@ type Deps struct {
 	Answers *budget.Answers
 	Bodies  *budget.Bodies
 	Hosts   hosts.List
+	// Authenticator finds out who makes a call; nil: nobody is asked.
+	Authenticator *credential.Authenticator
+	// Quotas limit the calls of each principal.
+	Quotas *quota.Table
 }
 
-// server is watchtide.v1.WatchService over gRPC.
+// server is watchtide.v1.WatchService over gRPC, for one call.
 //
 // All methods may be called from any goroutine.
 type server struct {
@@ -45,13 +51,28 @@ type server struct {
 	Deps           // static after construction
 }
 
+// current returns the server for a call that begins now.
+type current func() *server
+
+// of returns the server of a call, whose interceptors pass it on: all of a call is judged by
+// one. That of another service is the one for a call that begins now.
+func (s current) of(srv any) *server {
+	if one, ours := srv.(*server); ours {
+		return one
+	}
+	return s()
+}
+
 // New returns a server of the service, and of reflection, so that grpcurl and the
-// like need no proto file. Without a configuration there is no TLS. Its connections are
-// those of listener.
-func New(d Deps, c *tls.Config) *grpc.Server {
-	s := &server{Service: d.Service, Deps: d}
+// like need no proto file. Each call begins with the Deps that now returns. Without a
+// configuration there is no TLS. Its connections are those of listener.
+func New(now func() Deps, c *tls.Config) *grpc.Server {
+	var s current = func() *server {
+		d := now()
+		return &server{Service: d.Service, Deps: d}
+	}
 	out := grpc.NewServer(s.options(c)...)
-	out.RegisterService(s.description(), s)
+	out.RegisterService(s.description(), s())
 	reflection.Register(out)
 	return out
 }
@@ -66,7 +87,7 @@ func Serve(s *grpc.Server, l net.Listener) error {
 }
 
 // options returns the limits on clients, and the interceptors.
-func (s *server) options(c *tls.Config) []grpc.ServerOption {
+func (s current) options(c *tls.Config) []grpc.ServerOption {
 	creds := insecure.NewCredentials()
 	if c != nil {
 		creds = credentials.NewTLS(c)
@@ -76,7 +97,7 @@ func (s *server) options(c *tls.Config) []grpc.ServerOption {
 		grpc.ForceServerCodecV2(newParcelCodec()),
 		grpc.ConnectionTimeout(Timeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: netconn.PingAfter, Timeout: s.Streams.WriteTimeout, MaxConnectionIdle: netconn.IdleTimeout,
+			Time: netconn.PingAfter, Timeout: s().Streams.WriteTimeout, MaxConnectionIdle: netconn.IdleTimeout,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxHeaderListSize(netconn.MaxHeaderBytes),
@@ -84,8 +105,8 @@ func (s *server) options(c *tls.Config) []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(maxRequest), // larger ones are read by incoming
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		grpc.ChainUnaryInterceptor(s.interceptUnary, s.checkUnaryAuthority),
-		grpc.ChainStreamInterceptor(s.interceptStream, s.checkStreamAuthority),
+		grpc.ChainUnaryInterceptor(s.interceptUnary, s.checkUnaryAuthority, s.identifyUnary),
+		grpc.ChainStreamInterceptor(s.interceptStream, s.checkStreamAuthority, s.identifyStream),
 	}
 }
 
@@ -99,22 +120,26 @@ const (
 )
 
 // interceptUnary turns a panic into an error, errors into statuses, and logs.
-func (s *server) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+func (s current) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	began := time.Now()
 	err = problem.Recovered(func() error {
 		resp, err = handler(ctx, r)
 		return err
 	})
-	return resp, s.ended(ctx, info.FullMethod, began, err)
+	return resp, s().ended(ctx, info.FullMethod, began, err)
 }
 
 // interceptStream is interceptUnary for streams.
-func (s *server) interceptStream(srv any, call grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s current) interceptStream(srv any, call grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	connOf(call.Context()).called()
 	began := time.Now()
-	bounded := boundedStream{ServerStream: call, server: s, many: info.IsClientStream}
+	one := s()
+	if _, ours := srv.(*server); ours {
+		srv = one
+	}
+	bounded := boundedStream{ServerStream: call, server: one, many: info.IsClientStream}
 	err := problem.Recovered(func() error { return handler(srv, bounded) })
-	return s.ended(call.Context(), info.FullMethod, began, err)
+	return one.ended(call.Context(), info.FullMethod, began, err)
 }
 
 // ended logs the end of a call and returns the status that the client gets.

@@ -25,7 +25,9 @@ func TestRecovered(t *testing.T) {
 }
 
 func TestInterceptUnaryStopsPanics(t *testing.T) {
-	s := &server{Deps: Deps{Streams: &conversation.Deps{Log: slog.New(slog.DiscardHandler)}}}
+	var s current = func() *server {
+		return &server{Deps: Deps{Streams: &conversation.Deps{Log: slog.New(slog.DiscardHandler)}}}
+	}
 	_, err := s.interceptUnary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/x"},
 		func(context.Context, any) (any, error) { panic("boom") })
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "boom") {

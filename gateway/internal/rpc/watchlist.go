@@ -6,10 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
@@ -31,23 +34,24 @@ import (
 // part of Config.AnswerBudget until the client reads on, or until its connection is
 // closed for being too slow: see parcel.
 func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
-	w, p := s.Lookup.Watch(r.GetWatch())
+	w, p := s.Lookup.Find(out.Context(), r.GetWatch())
 	if p != nil {
 		return s.Streams.Unfound(metrics.GRPC, p)
 	}
 	from := s.Proxies.OfCall(out.Context())
 	client := admission.ClientOf(from.Addr())
-	d, p := s.Lookup.Definition(out.Context(), w, problem.NarrowingIn(r), client.String())
+	of, p := w.Narrow(out.Context(), access.NarrowingIn(r), client.String())
 	if p != nil {
 		return p
 	}
-	as, refused := s.Streams.Admit(client, w)
+	as, refused := s.Streams.Admit(out.Context(), client, w)
 	if refused != nil {
 		return s.Streams.Refused(metrics.GRPC, refused)
 	}
-	defer s.Streams.Admission.Leave(as)
+	with := s.Streams.Passes.Enter(access.IdentityOf(out.Context()), of)
+	defer s.Streams.Leave(as, with)
 	resume, _ := conversation.ResumeFrom(w.Name(), r.GetPosition())
-	part, err := s.Streams.OpenPart(s.Lookup, w, d, client, resume)
+	part, err := s.Streams.OpenPart(of, client, resume)
 	if err != nil {
 		return s.Streams.NotOpened(metrics.GRPC, err)
 	}
@@ -59,7 +63,7 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	s.Streams.Metrics.StreamOpened(metrics.GRPC)
 	defer s.Streams.Metrics.StreamClosed(metrics.GRPC)
 	who := s.Streams.Subscribers.Enter(from, strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " "))
-	return newListPump(s, part, subscribers.ViewOf(w.Name(), d), r, who, out).supervise()
+	return newListPump(s, part, subscribers.ViewOf(w.Name(), of.Shared(part)), r, with, who, out).supervise()
 }
 
 // listPump moves the events of one watch to one gRPC client.
@@ -85,15 +89,15 @@ type listPump struct {
 	farewell stream.GoodbyeReason // the one that was sent
 }
 
-func newListPump(s *server, w *watch.Watch, of subscribers.ViewRef, r *api.WatchListRequest, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
+func newListPump(s *server, w *watch.Watch, of subscribers.ViewRef, r *api.WatchListRequest, with *pass.Pass, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
 	options := log.SubscribeOptions{AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
 	options.Resume, options.Invalid = conversation.ResumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
 		server: s, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: s.Streams.RetryHint(),
 		stalled: make(chan struct{}, 1), draining: s.Streams.Admission.Draining,
-		Progress: conversation.NewProgress(s.Streams, metrics.GRPC, who, subscribers.Followed{Watch: w.Name(), View: of}, w.Subscribe(options)),
+		Progress: conversation.NewProgress(s.Streams, metrics.GRPC, with, who, subscribers.Followed{Watch: w.Name(), View: of}, w.Subscribe(options)),
 		timer:    time.NewTimer(s.Streams.Heartbeat),
-		parcels:  parcels{server: s, client: s.Proxies.ClientOfCall(out.Context()), out: out},
+		parcels:  parcels{server: s, client: quota.Payer(access.IdentityOf(out.Context()), s.Proxies.ClientOfCall(out.Context())), out: out},
 	}
 	p.watchdog = time.AfterFunc(s.Streams.WriteTimeout, func() {
 		select {
@@ -177,6 +181,7 @@ func (p *listPump) wait() error {
 		return p.out.Context().Err()
 	case <-p.watch.Done():
 	case <-p.draining:
+	case <-p.Pass.Ended():
 	case <-p.Changed():
 	case <-p.timer.C:
 	}
@@ -185,7 +190,7 @@ func (p *listPump) wait() error {
 
 // reasonToEnd returns why the server must end the stream now, or "".
 func (p *listPump) reasonToEnd() stream.GoodbyeReason {
-	reason := p.ReasonToEnd(time.Now(), p.server.Streams.Admission, p.until && p.Sub.Synced(), conversation.Closed(p.watch.Done()))
+	reason := p.ReasonToEnd(time.Now(), p.server.Streams.Admission, p.until && p.Sub.Synced(), conversation.Removed(p.watch))
 	if p.Drains {
 		p.draining = nil
 	}
@@ -269,7 +274,7 @@ func eventMessage(e stream.Event) *api.WatchListResponse {
 		}}
 	case stream.Bookmark:
 		m.Event = &api.WatchListResponse_Bookmark{Bookmark: &api.Bookmark{
-			Revision: e.Revision, Skipped: e.Skipped, Horizon: e.Horizon,
+			Revision: e.Revision, Skipped: e.Skipped, Horizon: e.Horizon, Conflated: e.Conflated,
 		}}
 	case stream.StatusChange:
 		m.Event = &api.WatchListResponse_Status{Status: statusMessage(e)}

@@ -23,7 +23,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 	s := newShard(nil, sockets)
 	s.p = p
-	g := &group{}
+	g := &group{room: s.room}
 	for range members {
 		g.enroll(&s.table, s.table.add(0, admission.Ref{}))
 	}

@@ -50,7 +50,7 @@ func (s *shard) attempt(step func()) {
 func (s *shard) abandon(at int32) {
 	c := &s.table.slots[at]
 	s.sockets.Close(c.handle)
-	s.deps.Admission.Leave(c.ref)
+	s.deps.Leave(c.ref, s.passes[at])
 	var of *conversation.Conversation
 	if l := s.unshared[at]; l != nil {
 		of = &l.Conversation

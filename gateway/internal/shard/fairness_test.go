@@ -213,8 +213,8 @@ func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
 				quiet = 0
 			}
 			for _, g := range s.groups {
-				if g != nil && len(g.buffer)+len(g.payload) > turnBytes {
-					t.Fatalf("a group holds %d bytes", len(g.buffer)+len(g.payload))
+				if g != nil && len(g.buffer)+len(g.room.payload) > turnBytes {
+					t.Fatalf("a group holds %d bytes", len(g.buffer)+len(g.room.payload))
 				}
 			}
 		}

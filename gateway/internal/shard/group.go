@@ -22,22 +22,32 @@ type group struct {
 	key                       string
 	members                   []int32 // slots
 
-	payload []byte      // of the chunk that is being written, uncompressed
-	said    int         // bytes of all chunks so far, without their heads
-	sum     deflate.Sum // of all payloads, if gzip; each member keeps its own difference
-	buffer  []byte      // complete chunks that are not yet written to all members
-	base    uint64      // bytes before buffer
-	lent    bool        // former members read buffer too, so it must not be reused
-	behind  int         // members to which not everything is written yet
-	at      int         // the member that was last written to
+	room   *room       // shared by the groups of the shard
+	said   int         // bytes of all chunks so far, without their heads
+	sum    deflate.Sum // of all payloads, if gzip; each member keeps its own difference
+	buffer []byte      // complete chunks that are not yet written to all members; nil: none
+	base   uint64      // bytes before buffer
+	lent   bool        // former members read buffer too, so it must not be reused
+	behind int         // members to which not everything is written yet
+	at     int         // the member that was last written to
 
 	oldest time.Time // commit in buffer; zero: none
 
 	splits bool // its members continue on their own, one after the other
 
-	queued  bool      // for a turn
-	looked  time.Time // when the shard looks at it even without news
-	waiting int       // position among the groups it looks at, counted from 1; 0: not there
+	queued  bool  // for a turn
+	beats   bool  // it was found in a round of heartbeats, perhaps early
+	looked  int64 // when the shard looks at it even without news, see monotime.Nanos
+	waiting int   // position among the groups it looks at, counted from 1; 0: not there
+}
+
+// room is where the groups of a shard render. A group takes a buffer from it for as long as
+// not everything is written, and holds none while there is no news.
+//
+// Owned by one shard.
+type room struct {
+	payload []byte // of the chunk that is being written, uncompressed
+	spare   []byte // an empty buffer; nil: a group has it
 }
 
 const (
@@ -53,7 +63,7 @@ const (
 
 // newGroup returns a group without members at the position of l.
 func newGroup(l *unsharedStream) *group {
-	g := &group{key: l.key}
+	g := &group{key: l.key, room: l.shard.room}
 	for i := range l.Follows {
 		g.cohorts = append(g.cohorts, log.NewCohort(l.Follows[i].Sub))
 	}
@@ -64,34 +74,43 @@ func newGroup(l *unsharedStream) *group {
 
 // forkMember returns the conversation of a member that continues on its own.
 func (g *group) forkMember() conversation.Conversation {
-	return g.Fork(func(i int) *log.Subscription { return g.cohorts[i].Fork() })
+	c := g.Fork(func(i int) *log.Subscription { return g.cohorts[i].Fork() })
+	c.Own = &conversation.Own{}
+	return c
 }
 
 // Write implements outlet.
-func (g *group) Write(p []byte) { g.payload = append(g.payload, p...) }
+func (g *group) Write(p []byte) { g.room.payload = append(g.room.payload, p...) }
 
 // seal makes a chunk of the open payload.
 func (g *group) seal() bool {
-	if len(g.payload) == 0 {
+	payload := g.room.payload
+	if len(payload) == 0 {
 		return false
 	}
-	sent := g.payload
+	sent := payload
 	if g.Gzip {
-		sent = g.compress()
+		sent = g.compress(payload)
+	}
+	if g.buffer == nil {
+		g.buffer, g.room.spare = g.room.spare, nil
 	}
 	g.buffer = wire.AppendChunkHead(g.buffer, len(sent))
 	g.buffer = append(append(g.buffer, sent...), wire.ChunkEnd...)
 	g.said += len(sent)
-	g.payload = g.payload[:0]
+	g.room.payload = payload[:0]
+	if cap(payload) > keepBuffer {
+		g.room.payload = nil
+	}
 	g.behind = len(g.members)
 	return true
 }
 
 // compress returns the payload as a piece of every member's gzip stream.
-func (g *group) compress() []byte {
-	p := deflate.Compress([][]byte{g.payload})
+func (g *group) compress(payload []byte) []byte {
+	p := deflate.Compress([][]byte{payload})
 	g.sum = g.sum.Then(p.Sum)
-	g.Deps.Metrics.Compressed(len(g.payload)*len(g.members), len(p.Bytes)*len(g.members))
+	g.Deps.Metrics.Compressed(len(payload)*len(g.members), len(p.Bytes)*len(g.members))
 	return p.Bytes
 }
 
@@ -121,8 +140,12 @@ func (g *group) advance(now time.Time) (all bool) {
 
 // publish does for all members what a flush does for one stream.
 func (g *group) publish(now time.Time) {
-	g.Bookmarks(now, g)
-	if len(g.payload) == 0 && !now.Before(g.HeartbeatAt()) {
+	due := now
+	if g.beats {
+		due, g.beats = now.Add(g.early()), false
+	}
+	g.Bookmarks(due, g)
+	if len(g.room.payload) == 0 && !due.Before(g.HeartbeatAt()) {
 		g.Write(g.Framing.Heartbeat())
 	}
 	if !g.seal() {
@@ -133,16 +156,17 @@ func (g *group) publish(now time.Time) {
 	g.Flushed(now, g.said, nil)
 }
 
+// early is how much earlier than it is due a heartbeat may be sent, with those of other
+// groups.
+func (g *group) early() time.Duration { return g.Deps.Heartbeat / 10 }
+
 // written is called once no member is behind.
 func (g *group) written() {
 	g.base += uint64(len(g.buffer))
-	g.buffer = g.buffer[:0]
-	if g.lent || cap(g.buffer) > keepBuffer {
-		g.buffer, g.lent = nil, false
+	if !g.lent && cap(g.buffer) <= keepBuffer && cap(g.buffer) > cap(g.room.spare) {
+		g.room.spare = g.buffer[:0]
 	}
-	if cap(g.payload) > keepBuffer {
-		g.payload = nil
-	}
+	g.buffer, g.lent = nil, false
 	g.oldest = time.Time{}
 }
 

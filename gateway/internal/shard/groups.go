@@ -18,9 +18,7 @@ func (s *shard) wakeGroups() {
 	s.mu.Unlock()
 	for _, b := range woken {
 		b.rung.Store(false)
-		for g := range b.groups {
-			s.enqueueGroup(g)
-		}
+		b.groups.each(s.enqueueGroup)
 	}
 }
 
@@ -54,15 +52,16 @@ func (s *shard) serveGroups(now time.Time) (busy bool) {
 	}
 	clear(due)
 	s.before = due[:0]
-	return len(s.due) > 0
+	return len(s.due) > 0 || s.quiet.round
 }
 
 // serveGroup renders the news for a group, and writes it to some of the
 // members.
 func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
+	removed := g.Removed()
 	switch {
-	case g.Removed():
-		s.each(g, func(at int32) { s.farewellFor(at, stream.GoodbyeWatchRemoved) })
+	case removed != "":
+		s.each(g, func(at int32) { s.farewellFor(at, removed) })
 		return true
 	case g.splits || !g.near():
 		return s.splitForSnapshot(g, now)
@@ -136,7 +135,7 @@ func (s *shard) join(l *unsharedStream) bool {
 	g.enroll(&s.table, l.slot)
 	l.Release()
 	s.removeUnshared(l)
-	s.schedule(l.slot, c.due())
+	s.schedule(l.slot, s.memberDue(l.slot))
 	return true
 }
 
@@ -150,7 +149,7 @@ func (s *shard) found(l *unsharedStream) *group {
 	s.free = s.free[:len(s.free)-1]
 	s.groups[g.index], s.named[g.key] = g, g
 	for i := range g.Follows {
-		s.wakers[g.Follows[i].Watch].groups[g] = struct{}{}
+		s.wakers[g.Follows[i].Watch].groups.add(g)
 	}
 	s.quiet.put(g)
 	return g
@@ -164,7 +163,7 @@ func (s *shard) disband(g *group) {
 		delete(s.named, g.key)
 	}
 	for i := range g.Follows {
-		delete(s.wakers[g.Follows[i].Watch].groups, g)
+		s.wakers[g.Follows[i].Watch].groups.remove(g)
 	}
 	s.quiet.remove(g)
 }
@@ -181,6 +180,7 @@ func (s *shard) detachMember(at int32) *unsharedStream {
 	l.Retry = time.Duration(c.retryMS) * time.Millisecond
 	l.Identity, l.Delivered = s.table.identity(at), s.table.visitors.at(at).differs.Plus(g.Delivered)
 	l.Began = monotime.Time(l.Identity.Stamp)
+	l.Pass = s.passes[at]
 	if l.Drains = c.drains; l.Drains {
 		l.LeaveAt = c.due()
 	} else {
@@ -214,10 +214,14 @@ func (s *shard) dropMember(at int32, why subscribers.DepartureReason) {
 }
 
 // farewell sends a goodbye to a member whose time has come.
-func (s *shard) farewell(at int32) {
-	reason := stream.GoodbyeMaxAge
-	if s.table.slots[at].drains {
+func (s *shard) farewell(at int32, now time.Time) {
+	reason := s.passes[at].ReasonToEnd(now)
+	switch {
+	case reason != "":
+	case s.table.slots[at].drains:
 		reason = stream.GoodbyeDraining
+	default:
+		reason = stream.GoodbyeMaxAge
 	}
 	s.farewellFor(at, reason)
 }

@@ -58,7 +58,7 @@ func (s *Pump) Carry(w http.ResponseWriter, r *http.Request, c conversation.Conv
 	conn.Close()
 	if err := s.arrive(h, netconn.ResponseHead(w.Header()), c); err != nil {
 		c.Deps.Log.Error("the shard pump cannot run", "error", err)
-		c.Deps.Admission.Leave(c.AdmissionRef)
+		c.Deps.Leave(c.AdmissionRef, c.Pass)
 		return true
 	}
 	arrived = true

@@ -3,39 +3,65 @@ package shard
 import (
 	priority "container/heap"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
 )
 
 // quietGroups determines which groups of a shard must be checked without news,
 // since a heartbeat may be due. Only that check finds out whether news has
 // already made it unnecessary, so that news costs nothing here.
 //
+// There may be a group for each of thousands of views. Once the heartbeat of one is due,
+// others that are due soon are sent in the same round: the kernel takes half of the time for
+// a write that follows another one. From then on they are due together.
+//
 // Owned by one shard.
-type quietGroups struct{ heap groupHeap }
+type quietGroups struct {
+	heap  groupHeap
+	round bool // a round is under way
+}
 
 // put adds a group, or records that it was served.
 func (q *quietGroups) put(g *group) {
-	switch at := g.HeartbeatAt(); {
+	switch at := monotime.Nanos(g.HeartbeatAt()); {
 	case g.waiting == 0:
 		g.looked = at
 		priority.Push(&q.heap, g)
-	case at.Before(g.looked):
+	case at < g.looked:
 		g.looked = at
 		priority.Fix(&q.heap, g.waiting-1)
 	}
 }
 
-// due calls f for the groups that must be checked now.
+// due calls f for the groups that must be checked now. It ends in the middle of a round
+// after passMembers groups, so that others have their turn.
 func (q *quietGroups) due(now time.Time, f func(*group)) {
-	for len(q.heap) > 0 && !q.heap[0].looked.After(now) {
-		g := q.heap[0]
-		if g.HeartbeatAt().After(now) {
-			g.looked = g.HeartbeatAt()
+	for range passMembers {
+		if len(q.heap) == 0 {
+			break
+		}
+		g, until := q.heap[0], monotime.Nanos(now)
+		if q.round {
+			until += int64(g.early())
+		}
+		if g.looked > until {
+			break
+		}
+		if at := monotime.Nanos(g.HeartbeatAt()); at > until {
+			g.looked = at
 			priority.Fix(&q.heap, 0)
 			continue
 		}
+		q.round, g.beats = true, true
 		priority.Pop(&q.heap)
 		f(g)
 	}
+	q.round = q.round && q.goesOn(now)
+}
+
+// goesOn reports whether a round that is under way has more groups.
+func (q *quietGroups) goesOn(now time.Time) bool {
+	return len(q.heap) > 0 && q.heap[0].looked <= monotime.Nanos(now)+int64(q.heap[0].early())
 }
 
 // quietTick is how late a group may be checked, so that many are checked at one time: there
@@ -47,7 +73,7 @@ func (q *quietGroups) next() time.Time {
 	if len(q.heap) == 0 {
 		return time.Time{}
 	}
-	return q.heap[0].looked.Add(quietTick - 1).Truncate(quietTick)
+	return monotime.Time((q.heap[0].looked + int64(quietTick) - 1) / int64(quietTick) * int64(quietTick))
 }
 
 // remove removes a group.
@@ -64,7 +90,7 @@ type groupHeap []*group
 func (h groupHeap) Len() int { return len(h) }
 
 // Less implements heap.Interface.
-func (h groupHeap) Less(i, j int) bool { return h[i].looked.Before(h[j].looked) }
+func (h groupHeap) Less(i, j int) bool { return h[i].looked < h[j].looked }
 
 // Swap implements heap.Interface.
 func (h groupHeap) Swap(i, j int) {

@@ -43,13 +43,21 @@ func TestAttackManyPrefixes(t *testing.T) {
 		if n := count(s.turn(), from, to); n != 1 {
 			t.Errorf("%d get a change that concerns one", n)
 		}
-		// Each gets its heartbeat when it is due, and none earlier.
+		// Each gets its heartbeat when it is due, and none earlier. Others have their turn
+		// meanwhile.
 		time.Sleep(s.deps.Heartbeat - time.Minute)
 		if n := len(s.turn()); n != 0 {
 			t.Errorf("%d writes before anything is due", n)
 		}
 		time.Sleep(time.Minute)
-		if n := count(s.turn(), from, to); n != narrow {
+		n := count(s.turn(), from, to)
+		if n > passMembers {
+			t.Errorf("%d get a heartbeat in one turn, want at most %d", n, passMembers)
+		}
+		for range narrow / passMembers {
+			n += count(s.turn(), from, to)
+		}
+		if n != narrow {
 			t.Errorf("%d of %d get a heartbeat", n, narrow)
 		}
 		if n := len(s.turn()); n != 0 {
@@ -58,6 +66,14 @@ func TestAttackManyPrefixes(t *testing.T) {
 		if s.patience() <= 0 {
 			t.Error("the shard does not rest")
 		}
+		for _, g := range s.groups {
+			if g != nil && g.buffer != nil {
+				t.Fatalf("a group without news holds %d bytes", cap(g.buffer))
+			}
+		}
+		if s.room.spare == nil {
+			t.Error("the buffer that they wrote from is not used again")
+		}
 	})
 }
 
@@ -65,7 +81,7 @@ func TestAttackManyPrefixes(t *testing.T) {
 // due, whatever has changed meanwhile.
 func TestQuietGroups(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	d := &conversation.Deps{Heartbeat: 10 * time.Second}
+	d := &conversation.Deps{Settings: conversation.Settings{Heartbeat: 10 * time.Second}}
 	var q quietGroups
 	var groups []*group
 	for i := range 100 {
@@ -85,7 +101,7 @@ func TestQuietGroups(t *testing.T) {
 	var found []*group
 	for at := now; !q.next().IsZero() && at.Before(now.Add(time.Hour)); at = at.Add(time.Second) {
 		q.due(at, func(one *group) {
-			if one.HeartbeatAt().After(at) || at.Sub(one.HeartbeatAt()) >= time.Second {
+			if one.HeartbeatAt().Sub(at) > one.early() || at.Sub(one.HeartbeatAt()) >= time.Second {
 				t.Errorf("group %d is found at %s, and is due at %s", one.index, at, one.HeartbeatAt())
 			}
 			found = append(found, one)
@@ -98,5 +114,78 @@ func TestQuietGroups(t *testing.T) {
 		if one.waiting != 0 {
 			t.Errorf("group %d is still there", one.index)
 		}
+	}
+}
+
+// TestHeartbeatsInRounds checks that a heartbeat that is due takes others with it that are
+// due soon, and that none is sent early on its own.
+func TestHeartbeatsInRounds(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	var q quietGroups
+	add := func(heartbeat time.Duration, dueIn ...time.Duration) {
+		d := &conversation.Deps{Settings: conversation.Settings{Heartbeat: heartbeat}}
+		for _, in := range dueIn {
+			q.put(&group{Conversation: conversation.Conversation{Deps: d, QuietSince: now.Add(in - heartbeat)}})
+		}
+	}
+	found := func(at time.Time) (n int) {
+		q.due(at, func(g *group) {
+			n++
+			g.QuietSince = at
+			q.put(g)
+		})
+		return n
+	}
+	add(10*time.Second, 0, 400*time.Millisecond, time.Second, 1100*time.Millisecond, 3*time.Second)
+	for _, step := range []struct {
+		at   time.Duration
+		want int
+	}{
+		{-1, 0},
+		{0, 3}, // with those due within a second
+		{1100*time.Millisecond - 1, 0},
+		{1100 * time.Millisecond, 1},
+		{3 * time.Second, 1},
+		{10*time.Second - 1, 0},
+		{10 * time.Second, 3}, // together from now on
+		{10*time.Second + 1, 0},
+		{11100 * time.Millisecond, 1},
+		{13 * time.Second, 1},
+	} {
+		if n := found(now.Add(step.at)); n != step.want {
+			t.Errorf("after %v a turn finds %d groups, want %d", step.at, n, step.want)
+		}
+		if q.round {
+			t.Errorf("after %v a round has no end", step.at)
+		}
+	}
+	add(time.Second, 20*time.Second+50*time.Millisecond)
+	if n := found(now.Add(20 * time.Second)); n != 4 || q.round {
+		t.Errorf("%d groups, and the round goes on: %t; want 4, one of them with a short heartbeat, once", n, q.round)
+	}
+}
+
+// TestRoundTakesTurns checks that a round of very many heartbeats lets others have their turn.
+func TestRoundTakesTurns(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	d := &conversation.Deps{Settings: conversation.Settings{Heartbeat: 10 * time.Second}}
+	var q quietGroups
+	const groups = 2*passMembers + passMembers/2
+	for i := range groups {
+		q.put(&group{Conversation: conversation.Conversation{Deps: d, QuietSince: now.Add(time.Duration(i) * time.Microsecond)}})
+	}
+	total := 0
+	for turn := range 3 {
+		n := 0
+		q.due(now.Add(10*time.Second), func(*group) { n++ })
+		if total += n; n > passMembers {
+			t.Errorf("turn %d has %d groups, want at most %d", turn, n, passMembers)
+		}
+		if more := total < groups; q.round != more {
+			t.Errorf("after turn %d a round is under way: %t, want %t", turn, q.round, more)
+		}
+	}
+	if total != groups {
+		t.Errorf("%d of %d groups in three turns", total, groups)
 	}
 }

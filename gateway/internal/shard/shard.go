@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
@@ -23,17 +24,18 @@ import (
 // The goroutine runs while there is a stream.
 type shard struct {
 	// Static after construction.
-	deps    *conversation.Deps
+	deps    *conversation.Deps // what all streams have in common; each has its own settings
 	sockets poll.Sockets
 
-	mu      sync.Mutex  // guards the following fields
-	poll    poll.Poller // nil: the goroutine does not run
-	arrived []*unsharedStream
-	granted []*unsharedStream // unshared streams whose lease was granted
-	called  []*group          // groups with a member whose lease was granted
-	asked   []func()          // queries about the streams
-	wokenBy []*watchWaker     // whose watches may have news for groups
-	aborted bool              // all streams are closed abruptly, and no more are carried
+	mu         sync.Mutex  // guards the following fields
+	poll       poll.Poller // nil: the goroutine does not run
+	arrived    []*unsharedStream
+	granted    []*unsharedStream // unshared streams whose lease was granted
+	called     []*group          // groups with a member whose lease was granted
+	judgements []uint64          // keys of connections whose pass has changed
+	asked      []func()          // queries about the streams
+	wokenBy    []*watchWaker     // whose watches may have news for groups
+	aborted    bool              // all streams are closed abruptly, and no more are carried
 
 	// Atomic.
 	rung    atomic.Bool // there may be news
@@ -62,7 +64,10 @@ type carried struct {
 	before   []*group // reused for due
 	quiet    quietGroups
 	wakers   map[*watch.Watch]*watchWaker
+	passes   map[int32]*pass.Pass // by slot, of the streams that have one
 	wheel    *wheel
+	scratch  *conversation.Scratch // of all streams and groups
+	room     *room
 	drains   bool // the times at which members must end are drawn
 	notices  []poll.Notice
 	keys     []uint64
@@ -72,7 +77,7 @@ type carried struct {
 func newCarried(p poll.Poller) carried {
 	return carried{
 		p: p, unshared: map[int32]*unsharedStream{}, named: map[string]*group{}, wakers: map[*watch.Watch]*watchWaker{},
-		wheel: newWheel(time.Now()),
+		passes: map[int32]*pass.Pass{}, wheel: newWheel(time.Now()), scratch: &conversation.Scratch{}, room: &room{},
 	}
 }
 
@@ -219,7 +224,7 @@ func (s *shard) retire() bool {
 	if len(s.arrived)+len(s.asked) > 0 {
 		return false
 	}
-	s.poll, s.granted, s.called = nil, nil, nil
+	s.poll, s.granted, s.called, s.judgements = nil, nil, nil, nil
 	s.p.Shut()
 	s.carried = carried{}
 	return true
@@ -229,11 +234,11 @@ func (s *shard) retire() bool {
 // whether any stream has arrived or been given its turn.
 func (s *shard) admit() bool {
 	s.mu.Lock()
-	granted, called, aborted := s.granted, s.called, s.aborted
+	granted, called, judgements, aborted := s.granted, s.called, s.judgements, s.aborted
 	s.arriving, s.queries = append(s.arriving, s.arrived...), append(s.queries, s.asked...)
-	s.arrived, s.granted, s.called, s.asked = nil, nil, nil, nil
+	s.arrived, s.granted, s.called, s.judgements, s.asked = nil, nil, nil, nil, nil
 	s.mu.Unlock()
-	news := len(s.arriving)+len(granted)+len(called) > 0
+	news := len(s.arriving)+len(granted)+len(called)+len(judgements) > 0
 	for len(s.arriving) > 0 {
 		s.welcome(take(&s.arriving))
 	}
@@ -244,6 +249,9 @@ func (s *shard) admit() bool {
 	}
 	for _, g := range called {
 		s.enqueueGroup(g)
+	}
+	for _, key := range judgements {
+		s.passChanged(key)
 	}
 	for len(s.queries) > 0 {
 		take(&s.queries)()
@@ -264,11 +272,13 @@ func take[T any](list *[]T) (first T) {
 }
 
 func (s *shard) welcome(l *unsharedStream) {
+	l.Scratch = s.scratch
 	l.slot = s.table.add(l.handle, l.AdmissionRef)
 	s.table.slots[l.slot].stamp = l.Identity.Stamp
 	s.table.visitors.at(l.slot).origin = l.Identity.Origin
 	s.addUnshared(l)
 	s.enqueue(l)
+	s.carryPass(l)
 	for i := range l.Follows {
 		s.follow(l.Follows[i].Watch)
 	}
@@ -372,15 +382,15 @@ func (s *shard) serve(now time.Time) (busy bool) {
 func (s *shard) look(at int32, now time.Time) {
 	l := s.unshared[at]
 	if l == nil {
-		due := s.table.slots[at].due()
+		due := s.memberDue(at)
 		if due.IsZero() || due.After(now) {
 			s.schedule(at, due)
 			return
 		}
-		s.farewell(at)
+		s.farewell(at, now)
 		return
 	}
-	if due := l.due(s.deps.WriteTimeout); due.After(now) {
+	if due := l.due(l.Deps.WriteTimeout); due.After(now) {
 		s.schedule(at, due)
 		return
 	}
@@ -423,7 +433,7 @@ func (s *shard) drain(now time.Time) {
 	}
 	for _, l := range s.unshared {
 		if !l.blocked.IsZero() && !l.MustLeave(now) {
-			s.schedule(l.slot, l.due(s.deps.WriteTimeout))
+			s.schedule(l.slot, l.due(l.Deps.WriteTimeout))
 		}
 	}
 }
@@ -431,7 +441,8 @@ func (s *shard) drain(now time.Time) {
 // forget closes a connection, and frees its slot and its references.
 func (s *shard) forget(l *unsharedStream) {
 	s.sockets.Close(l.handle)
-	s.deps.Admission.Leave(s.table.remove(l.slot))
+	s.deps.Leave(s.table.remove(l.slot), s.passes[l.slot])
+	delete(s.passes, l.slot)
 	for i := range l.Follows {
 		s.unfollow(l.Follows[i].Watch)
 	}

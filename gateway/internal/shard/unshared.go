@@ -128,13 +128,13 @@ func (s *shard) block(l *unsharedStream) {
 		s.drop(l, subscribers.LeftByAccident)
 		return
 	}
-	s.schedule(l.slot, l.due(s.deps.WriteTimeout))
+	s.schedule(l.slot, l.due(l.Deps.WriteTimeout))
 }
 
 // rest lets an up-to-date stream join its group, or wait unshared.
 func (s *shard) rest(l *unsharedStream) {
 	if !l.settled() || !s.join(l) {
-		s.schedule(l.slot, l.due(s.deps.WriteTimeout))
+		s.schedule(l.slot, l.due(l.Deps.WriteTimeout))
 	}
 }
 

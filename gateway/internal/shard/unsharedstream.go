@@ -37,6 +37,7 @@ func (l *unsharedStream) speak(now time.Time) bool {
 		l.sayGoodbye(reason)
 		return true
 	}
+	l.shard.switchStream(l)
 	for range l.Follows {
 		i := l.next
 		l.next = (l.next + 1) % len(l.Follows)

@@ -15,11 +15,48 @@ type watchWaker struct {
 
 	// Owned by the shard.
 	streams int // number of streams that follow the watch
-	groups  map[*group]struct{}
+	groups  groupSet
+}
+
+// groupSet is a set of groups. Most of very many sets have one.
+//
+// Owned by one shard.
+type groupSet struct {
+	one  *group
+	more map[*group]struct{} // the others; nil: there were none
+}
+
+// add adds a group that is not there.
+func (s *groupSet) add(g *group) {
+	if s.one == nil {
+		s.one = g
+		return
+	}
+	if s.more == nil {
+		s.more = map[*group]struct{}{}
+	}
+	s.more[g] = struct{}{}
+}
+
+func (s *groupSet) remove(g *group) {
+	if s.one == g {
+		s.one = nil
+	}
+	delete(s.more, g)
+}
+
+// each calls f for all of them.
+func (s *groupSet) each(f func(*group)) {
+	if s.one != nil {
+		f(s.one)
+	}
+	for g := range s.more {
+		f(g)
+	}
 }
 
 func startWatchWaker(w *watch.Watch, s *shard) *watchWaker {
-	b := &watchWaker{shard: s, groups: map[*group]struct{}{}}
+	b := &watchWaker{shard: s}
 	notified, is := w.Notify(func() { b.news(w) })
 	if is {
 		b.stop = notified

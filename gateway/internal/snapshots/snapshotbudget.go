@@ -24,10 +24,10 @@ import (
 // lock held.
 type Budget struct {
 	// Static after construction.
-	Size    int64
 	metrics *metrics.Metrics
 
 	Mu      sync.Mutex // guards the following fields
+	Size    int64
 	Used    int64
 	held    claimList
 	resumes claimList // waiting, with a position
@@ -53,6 +53,14 @@ const (
 // New returns a budget for size bytes of snapshots on their way.
 func New(size int64, m *metrics.Metrics) *Budget {
 	return &Budget{Size: size, metrics: m}
+}
+
+// Resize changes how many bytes may be on their way. Leases that were given stay.
+func (b *Budget) Resize(size int64) {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	b.Size = size
+	b.grantWaiting()
 }
 
 // Ask gives p a lease for the given bytes, or queues it for one, on behalf of the

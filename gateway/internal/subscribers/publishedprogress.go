@@ -14,9 +14,9 @@ type PublishedProgress struct {
 	who       Identity
 	transport string
 	gzip      bool
-	followed  []Followed
 
 	mu        sync.Mutex // guards the following fields
+	followed  []Followed
 	delivered Delivered
 	progress  []log.Progress // for each of its watches
 }
@@ -40,7 +40,16 @@ func (s *PublishedProgress) Show(d Delivered, progress func(i int) log.Progress)
 	}
 }
 
+// Follow records that the stream follows other parts of its watches.
+func (s *PublishedProgress) Follow(followed ...Followed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.followed = followed
+}
+
 func (s *PublishedProgress) follows(watch string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return watch == "" || slices.ContainsFunc(s.followed, func(f Followed) bool { return f.Watch == watch })
 }
 

@@ -40,7 +40,7 @@ func (s *Subscriber) Count(d Delivered) {
 func (s *Subscriber) Follow(f Followed, p log.Progress) {
 	s.Watches = append(s.Watches, f.Watch)
 	if f.View != (ViewRef{}) {
-		s.Views = append(s.Views, f.View.shared.Value())
+		s.Views = append(s.Views, f.View.View())
 	}
 	s.Lag += p.Lag()
 	s.CatchingUp = s.CatchingUp || p.CatchingUp

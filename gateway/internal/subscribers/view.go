@@ -2,7 +2,6 @@ package subscribers
 
 import (
 	"strings"
-	"unique"
 
 	"github.com/watchtide/watchtide/stream/view"
 )
@@ -14,13 +13,14 @@ type View struct {
 	Labels string `json:"labels,omitempty"`
 	Filter string `json:"filter,omitempty"`
 	Fields string `json:"fields,omitempty"` // with commas between them
-
-	definition string // its ID
 }
 
-// ViewRef refers to a View that all streams of it share. The zero value means all of a
-// watch.
-type ViewRef struct{ shared unique.Handle[View] }
+// ViewRef refers to a View by its definition, which all streams of the view should share; see
+// access.Part.Shared. The zero value means all of a watch.
+type ViewRef struct {
+	watch string
+	of    *view.Definition
+}
 
 // Followed is a watch that a stream follows, and the part of it.
 type Followed struct {
@@ -33,25 +33,25 @@ func ViewOf(watch string, d *view.Definition) ViewRef {
 	if d == nil {
 		return ViewRef{}
 	}
-	p := d.Params()
-	return ViewRef{unique.Make(View{
-		Watch: watch, Prefix: strings.ToValidUTF8(p.Prefix, "\uFFFD"), Labels: p.Labels, Filter: p.Filter,
-		Fields: strings.Join(p.Fields, ","), definition: d.ID(),
-	})}
+	return ViewRef{watch: watch, of: d}
 }
 
 // View returns what v refers to.
 func (v ViewRef) View() View {
-	if v == (ViewRef{}) {
+	if v.of == nil {
 		return View{}
 	}
-	return v.shared.Value()
+	p := v.of.Params()
+	return View{
+		Watch: v.watch, Prefix: strings.ToValidUTF8(p.Prefix, "\uFFFD"), Labels: p.Labels, Filter: p.Filter,
+		Fields: strings.Join(p.Fields, ","),
+	}
 }
 
 // Definition returns the ID of the definition; empty: all of the watch.
 func (v ViewRef) Definition() string {
-	if v == (ViewRef{}) {
+	if v.of == nil {
 		return ""
 	}
-	return v.shared.Value().definition
+	return v.of.ID()
 }

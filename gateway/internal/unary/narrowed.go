@@ -3,41 +3,56 @@ package unary
 import (
 	"context"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/view"
-	"github.com/watchtide/watchtide/stream/watch"
 )
 
-type definitionKey struct{}
+type partKey struct{}
 
-// WithDefinition returns a context for a request whose parameters were checked: d is what
-// they narrow the watch to, and nil if they do not narrow it.
-func WithDefinition(ctx context.Context, d *view.Definition) context.Context {
-	return context.WithValue(ctx, definitionKey{}, d)
+// WithPart returns a context for a request whose parameters were checked: p is what they
+// narrow its watch to.
+func WithPart(ctx context.Context, p access.Part) context.Context {
+	return context.WithValue(ctx, partKey{}, p)
 }
 
-// DefinitionOf returns what WithDefinition was given, if it was called.
-func DefinitionOf(ctx context.Context) (d *view.Definition, checked bool) {
-	d, checked = ctx.Value(definitionKey{}).(*view.Definition)
-	return d, checked
+type tagKey struct{}
+
+// WithTag returns a context for a request whose answer may have a tag; see TagOf.
+func WithTag(ctx context.Context) context.Context {
+	return context.WithValue(ctx, tagKey{}, new(string))
 }
 
-// definition returns what a request narrows a watch to; nil if it does not narrow it.
-func (s *Service) definition(ctx context.Context, w *watch.Watch, m problem.NarrowingMessage) (*view.Definition, *problem.Problem) {
-	if d, checked := DefinitionOf(ctx); checked {
-		return d, nil
+// TagOf returns what names the state that the answer to a request shows: of a resource
+// access.Shown.Tag, of the first page of a list log.Page.Tag. Empty: nothing does.
+func TagOf(ctx context.Context) string {
+	if tag, wanted := ctx.Value(tagKey{}).(*string); wanted {
+		return *tag
 	}
-	return s.Lookup.Definition(ctx, w, problem.NarrowingIn(m), budget.AnswerOf(ctx).Client().String())
+	return ""
 }
 
-// partOf returns a resource as a view has it, and false if the view has not. A filter that
-// fails does not match.
-func partOf(r stream.Resource, d *view.Definition) (stream.Resource, bool, error) {
-	if matches, _ := d.Matches(r); !matches {
-		return stream.Resource{}, false, nil
+// setTag gives the answer to a request a tag, if anybody wants to know.
+func setTag(ctx context.Context, tag string) {
+	if to, wanted := ctx.Value(tagKey{}).(*string); wanted {
+		*to = tag
 	}
-	r, err := d.Project(r)
-	return r, err == nil, err
+}
+
+// narrowed is a request for a part of a watch.
+type narrowed interface {
+	access.NarrowingMessage
+	GetWatch() string
+}
+
+// part returns what a request has of its watch.
+func (s *Service) part(ctx context.Context, m narrowed) (access.Part, *problem.Problem) {
+	if p, checked := ctx.Value(partKey{}).(access.Part); checked {
+		return p, nil
+	}
+	w, p := s.Lookup.Find(ctx, m.GetWatch())
+	if p != nil {
+		return access.Part{}, p
+	}
+	return w.Narrow(ctx, access.NarrowingIn(m), budget.AnswerOf(ctx).Client().String())
 }

@@ -1,11 +1,11 @@
 package unary
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
@@ -25,13 +25,13 @@ type Service struct {
 	api.UnimplementedWatchServiceServer
 	// Static after construction.
 	Instance string
-	Lookup   problem.Lookup
+	Lookup   *access.Lookup
 	Refused  func(*admission.Refusal) *problem.Problem // the answer to a list whose view was not opened
 }
 
 // ListWatches implements api.WatchServiceServer.
 func (s *Service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*api.ListWatchesResponse, error) {
-	watches := s.Lookup.Registry.Watches()
+	watches := s.Lookup.All(ctx)
 	if err := budget.AnswerOf(ctx).Reserve(ctx, watchBytes*int64(len(watches))); err != nil {
 		return nil, err
 	}
@@ -44,30 +44,30 @@ func (s *Service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*
 
 // GetWatch implements api.WatchServiceServer.
 func (s *Service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
-	w, p := s.Lookup.Watch(r.GetWatch())
+	w, p := s.Lookup.Find(ctx, r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
 	return watchMessage(ctx, w), nil
 }
 
-func watchMessage(ctx context.Context, w *watch.Watch) *api.Watch {
-	v := w.Snapshot()
-	status := v.Status()
+func watchMessage(ctx context.Context, w access.Found) *api.Watch {
+	d := w.Describe()
 	return &api.Watch{
 		Name:        w.Name(),
-		Source:      w.SourceName(),
-		State:       status.State.String(),
-		Since:       timestamppb.New(status.Since),
-		Reason:      admission.ReasonFor(ctx, status),
-		Epoch:       v.Epoch(),
-		Revision:    v.Revision(),
-		Count:       uint64(v.Count()),
-		Bytes:       uint64(v.Bytes()),
-		Subscribers: uint64(w.Subscribers()),
-		Writable:    w.Writer() != nil,
-		Upstream:    upstreamMessage(ctx, w.Upstream()),
-		Changes:     w.Changes(),
+		Source:      d.Source,
+		State:       d.Status.State.String(),
+		Since:       timestamppb.New(d.Status.Since),
+		Reason:      admission.ReasonFor(ctx, d.Status),
+		Epoch:       d.Epoch,
+		Revision:    d.Revision,
+		Count:       uint64(d.Count),
+		Bytes:       uint64(d.Bytes),
+		Subscribers: uint64(d.Subscribers),
+		Writable:    w.MayWrite(),
+		Upstream:    upstreamMessage(ctx, d.Upstream),
+		Changes:     d.Changes,
+		Partial:     d.Partial,
 	}
 }
 
@@ -118,30 +118,28 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if page.Position.Epoch == "" { // an on-demand watch that has just stopped
 		return nil, s.Lookup.NotPrimed(w)
 	}
+	setTag(ctx, page.Tag)
 	return pageMessage(w.Name(), page), nil
 }
 
 // listed returns the part of a watch that a list is about, once it is primed.
 func (s *Service) listed(ctx context.Context, r *api.ListResourcesRequest) (*watch.Watch, error) {
-	w, p := s.Lookup.Watch(r.GetWatch())
+	part, p := s.part(ctx, r)
 	if p != nil {
 		return nil, p
 	}
-	d, p := s.definition(ctx, w, r)
-	if p != nil {
-		return nil, p
-	}
-	part, err := s.Lookup.Open(w, d, views.Request{Client: budget.AnswerOf(ctx).Client().String()})
-	if refused := admission.OfView(w.Name(), budget.AnswerOf(ctx).Client(), err); refused != nil {
-		return part, s.Refused(refused)
+	client := budget.AnswerOf(ctx).Client()
+	w, err := part.Open(views.Request{Client: client.String()})
+	if refused := admission.OfView(part.Name(), client, err); refused != nil {
+		return nil, s.Refused(refused)
 	}
 	if err != nil {
-		return part, err
+		return nil, err
 	}
-	if p := s.Lookup.Prime(ctx, part); p != nil {
-		return part, p
+	if p := s.Lookup.Prime(ctx, w); p != nil {
+		return nil, p
 	}
-	return part, nil
+	return w, nil
 }
 
 func pageMessage(watch string, p log.Page) *api.ListResourcesResponse {
@@ -175,93 +173,73 @@ func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if err != nil {
 		return nil, KeyProblem(r.GetKey(), err)
 	}
-	w, p := s.Lookup.Watch(r.GetWatch())
+	part, p := s.part(ctx, r)
 	if p != nil {
 		return nil, p
 	}
-	d, p := s.definition(ctx, w, r)
-	if p != nil {
+	if p := part.Prime(ctx); p != nil {
 		return nil, p
 	}
-	if p := s.Lookup.Prime(ctx, w); p != nil {
-		return nil, p
-	}
-	var v log.Snapshot
-	var found stream.Resource
+	var found access.Shown
 	ok := false
 	answer := budget.AnswerOf(ctx)
-	err = answer.Hold(ctx, resourceBytes, func() (int64, error) {
-		v = w.Snapshot()
-		found, ok = v.Get(key)
-		if !ok || d == nil {
-			return bytesOfResource(found), nil
-		}
-		var failed error // to evaluate a filter may take as long as to look at a whole watch
-		err := answer.Scan(ctx, func() { found, ok, failed = partOf(found, d) })
-		return bytesOfResource(found), cmp.Or(err, failed)
+	err = answer.Hold(ctx, resourceBytes, func() (n int64, err error) {
+		// To evaluate a filter may take as long as to look at a whole watch.
+		found, ok, err = part.Get(key, func(work func()) error { return answer.Scan(ctx, work) })
+		return bytesOfResource(found.Resource), err
 	})
 	switch {
 	case err != nil:
-		return nil, problem.Of(err).OnWatch(w.Name())
-	case !v.Primed(): // an on-demand watch that has just stopped
-		return nil, s.Lookup.NotPrimed(w)
+		return nil, problem.Of(err).OnWatch(part.Name())
 	case !ok:
-		return nil, problem.New(http.StatusNotFound, "watch %q has no resource with the key %q", w.Name(), key).OnWatch(w.Name()).OnKey(key)
+		return nil, problem.New(http.StatusNotFound, "watch %q has no resource with the key %q", part.Name(), key).OnWatch(part.Name()).OnKey(key)
 	}
-	return ResourceMessage(found), nil
+	setTag(ctx, found.Tag)
+	return ResourceMessage(found.Resource), nil
 }
 
 // PutResource implements api.WatchServiceServer.
 func (s *Service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*api.PutResourceResponse, error) {
-	if len(r.GetValue()) > MaxValue {
-		return nil, problem.New(http.StatusRequestEntityTooLarge, "the value has %d bytes: want at most %d", len(r.GetValue()), MaxValue)
+	if len(r.GetValue()) > access.MaxValue {
+		return nil, problem.New(http.StatusRequestEntityTooLarge, "the value has %d bytes: want at most %d", len(r.GetValue()), access.MaxValue)
 	}
-	w, key, p := s.writable(r.GetWatch(), r.GetKey(), r.GetKeyEncoding())
+	w, key, p := s.writable(ctx, r.GetWatch(), r.GetKey(), r.GetKeyEncoding())
 	if p != nil {
 		return nil, p
 	}
-	stored, created, err := w.Writer().Put(ctx, stream.PutRequest{
+	stored, created, err := w.Put(ctx, stream.PutRequest{
 		Key: key, Value: r.GetValue(), IfRevision: r.IfRevision, ValidateOnly: r.GetValidateOnly(),
 	})
 	if err != nil {
 		return nil, writeError(w, key, err)
 	}
-	if !r.GetValidateOnly() {
-		readBack(ctx, w, func(v log.Snapshot) bool { return v.Revision() >= stored.Revision })
-	}
-	return &api.PutResourceResponse{Resource: ResourceMessage(stored), Created: created}, nil
+	setTag(ctx, stored.Tag)
+	return &api.PutResourceResponse{Resource: ResourceMessage(stored.Resource), Created: created}, nil
 }
 
 // DeleteResource implements api.WatchServiceServer.
 func (s *Service) DeleteResource(ctx context.Context, r *api.DeleteResourceRequest) (*api.DeleteResourceResponse, error) {
-	w, key, p := s.writable(r.GetWatch(), r.GetKey(), r.GetKeyEncoding())
+	w, key, p := s.writable(ctx, r.GetWatch(), r.GetKey(), r.GetKeyEncoding())
 	if p != nil {
 		return nil, p
 	}
-	before, _ := w.Snapshot().Get(key)
-	deleted, err := w.Writer().Delete(ctx, stream.DeleteRequest{
+	deleted, err := w.Delete(ctx, stream.DeleteRequest{
 		Key: key, IfRevision: r.IfRevision, ValidateOnly: r.GetValidateOnly(),
 	})
 	if err != nil {
 		return nil, writeError(w, key, err)
 	}
-	if deleted && !r.GetValidateOnly() {
-		readBack(ctx, w, func(v log.Snapshot) bool {
-			now, there := v.Get(key)
-			return !there || now.Revision != before.Revision
-		})
-	}
 	return &api.DeleteResourceResponse{Deleted: deleted}, nil
 }
 
 // writable returns the watch and the key of a write.
-func (s *Service) writable(watch, wireKey, encoding string) (*watch.Watch, string, *problem.Problem) {
+func (s *Service) writable(ctx context.Context, watch, wireKey, encoding string) (access.Found, string, *problem.Problem) {
 	key, err := stream.KeyFromWire(wireKey, encoding)
 	if err != nil {
-		return nil, "", KeyProblem(wireKey, err)
+		return access.Found{}, "", KeyProblem(wireKey, err)
 	}
-	w, p := s.Lookup.Watch(watch)
-	if p == nil && w.Writer() == nil {
+	w, p := s.Lookup.Find(ctx, watch)
+	if p == nil && !w.Writable() {
 		p = ReadOnly(watch)
 	}
 	return w, key, p
@@ -269,7 +247,7 @@ func (s *Service) writable(watch, wireKey, encoding string) (*watch.Watch, strin
 
 // writeError turns an error of a Writer into one that names the resource. An error
 // that is not part of the contract keeps its text for the log only.
-func writeError(w *watch.Watch, key string, err error) error {
+func writeError(w access.Found, key string, err error) error {
 	p := problem.Of(err)
 	if p.Status == http.StatusInternalServerError {
 		return err

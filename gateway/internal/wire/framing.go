@@ -89,14 +89,28 @@ func AppendGoodbye(dst []byte, f Framing, reason stream.GoodbyeReason, retry tim
 	return f.AppendData(dst, stream.Goodbye, frame.AppendGoodbye(nil, reason, retry))
 }
 
+// private begins Cache-Control in an answer that is for one principal only.
+const private = "private, no-store"
+
+// MarkPrivate sets headers that make every cache and proxy on the way keep an answer, also
+// one with the headers of a stream, for nobody.
+func MarkPrivate(h http.Header) {
+	h.Set("Cache-Control", private)
+	h.Add("Vary", "Authorization, Cookie")
+}
+
 // SetStreamHeaders sets headers that make every cache and proxy on the way pass the
-// bytes on as they come.
+// bytes on as they come. What MarkPrivate has set stays true.
 func SetStreamHeaders(h http.Header, f Format, gzip bool) {
+	cache, vary := "no-cache, no-store, no-transform", "Accept, Origin, Accept-Encoding"
+	if h.Get("Cache-Control") == private {
+		cache, vary = private+", no-transform", vary+", Authorization, Cookie"
+	}
 	h.Set("Content-Type", f.Framing().contentType())
 	if gzip {
 		h.Set("Content-Encoding", "gzip")
 	}
-	h.Set("Cache-Control", "no-cache, no-store, no-transform")
+	h.Set("Cache-Control", cache)
 	h.Set("X-Accel-Buffering", "no") // nginx
-	h.Set("Vary", "Accept, Origin, Accept-Encoding")
+	h.Set("Vary", vary)
 }

@@ -34,6 +34,9 @@ func decode(from *client.Event, watch string) (e protocol.Event, err error) {
 		if err == nil && from.Horizon != "" {
 			e.Horizon, err = decodeRevision(from.Horizon)
 		}
+		if err == nil && from.Conflated != "" {
+			e.Conflated, err = decodeRevision(from.Conflated)
+		}
 	case protocol.Status:
 		e.State, _ = stream.ParseState(from.State)
 		e.Reason = from.Reason

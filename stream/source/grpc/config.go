@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"github.com/watchtide/watchtide/stream/source/internal/secret"
 	"google.golang.org/grpc"
 )
 
@@ -42,6 +44,9 @@ type Config struct {
 	// Metadata is sent with each call, for instance authorization. It is
 	// never logged.
 	Metadata map[string]string
+	// TokenFile holds a token that is sent as authorization: Bearer. It is read for
+	// each call, so that the token may rotate. "": none.
+	TokenFile string
 	// Keepalive is how long the connection may be silent before an HTTP/2 ping
 	// checks the server. The answer must come within 20 seconds. 0:
 	// DefaultKeepalive; at least MinKeepalive; negative: no pings. Servers end
@@ -100,8 +105,42 @@ func (c *Config) checkMetadata() error {
 			return fmt.Errorf("grpc: %w", &stream.InvalidError{
 				What: "metadata key", Got: key, Want: "a name that gRPC does not reserve"})
 		}
+		if c.TokenFile != "" && lower == "authorization" {
+			return errors.New("grpc: both a token file and metadata authorization are given: want one of them")
+		}
 	}
 	return nil
+}
+
+// outgoing returns the metadata of a call. The token is read again each time: it may
+// rotate.
+func (c *Config) outgoing() (map[string]string, error) {
+	if c.TokenFile == "" {
+		return c.Metadata, nil
+	}
+	token, err := secret.Read(c.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("token file: %w", err)
+	}
+	if !validValue(token) {
+		return nil, fmt.Errorf("token file %s: want one line of printable ASCII", c.TokenFile)
+	}
+	all := maps.Clone(c.Metadata)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all["authorization"] = "Bearer " + token
+	return all, nil
+}
+
+// validValue reports whether gRPC sends a text as it is (printable ASCII).
+func validValue(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return text != ""
 }
 
 func (c *Config) setDefaults() {

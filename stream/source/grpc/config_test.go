@@ -11,16 +11,17 @@ func TestBadConfig(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"no address":        {Config{Watch: "w"}, "no address: want one like dns:///backend:9000"},
-		"malformed address": {Config{Watch: "w", Address: "dns://a b:x/%"}, `address "dns://a b:x/%"`},
-		"no watch":          {Config{Address: "a:1"}, `watch name ""`},
-		"bad watch":         {Config{Address: "a:1", Watch: "a b"}, `watch name "a b"`},
-		"prefix":            {Config{Address: "a:1", Watch: "w", Prefix: "\xff"}, `prefix "\xff": want UTF-8`},
-		"keepalive":         {Config{Address: "a:1", Watch: "w", Keepalive: time.Second}, `keepalive "1s": want 10s or more`},
-		"stall":             {Config{Address: "a:1", Watch: "w", StallAfter: -1}, "want 0 or more"},
-		"message size":      {Config{Address: "a:1", Watch: "w", MaxMessageBytes: -1}, "want 0 or more"},
-		"metadata":          {Config{Address: "a:1", Watch: "w", Metadata: map[string]string{"grpc-timeout": "secret"}}, `metadata key "grpc-timeout": want a name that gRPC does not reserve`},
-		"pseudo header":     {Config{Address: "a:1", Watch: "w", Metadata: map[string]string{":path": "secret"}}, `metadata key ":path"`},
+		"no address":         {Config{Watch: "w"}, "no address: want one like dns:///backend:9000"},
+		"malformed address":  {Config{Watch: "w", Address: "dns://a b:x/%"}, `address "dns://a b:x/%"`},
+		"no watch":           {Config{Address: "a:1"}, `watch name ""`},
+		"bad watch":          {Config{Address: "a:1", Watch: "a b"}, `watch name "a b"`},
+		"prefix":             {Config{Address: "a:1", Watch: "w", Prefix: "\xff"}, `prefix "\xff": want UTF-8`},
+		"keepalive":          {Config{Address: "a:1", Watch: "w", Keepalive: time.Second}, `keepalive "1s": want 10s or more`},
+		"stall":              {Config{Address: "a:1", Watch: "w", StallAfter: -1}, "want 0 or more"},
+		"message size":       {Config{Address: "a:1", Watch: "w", MaxMessageBytes: -1}, "want 0 or more"},
+		"metadata":           {Config{Address: "a:1", Watch: "w", Metadata: map[string]string{"grpc-timeout": "secret"}}, `metadata key "grpc-timeout": want a name that gRPC does not reserve`},
+		"token and metadata": {Config{Address: "a:1", Watch: "w", TokenFile: "f", Metadata: map[string]string{"Authorization": "secret"}}, "want one of them"},
+		"pseudo header":      {Config{Address: "a:1", Watch: "w", Metadata: map[string]string{":path": "secret"}}, `metadata key ":path"`},
 	}
 	for name, test := range tests {
 		_, err := New(test.config)

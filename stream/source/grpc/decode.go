@@ -26,7 +26,7 @@ func decode(m *pb.WatchListResponse) (e protocol.Event, err error) {
 		e.Revision, e.Count = of.EndOfSnapshot.GetRevision(), of.EndOfSnapshot.GetCount()
 	case *pb.WatchListResponse_Bookmark:
 		e.Type = protocol.Bookmark
-		e.Revision, e.Horizon = of.Bookmark.GetRevision(), of.Bookmark.GetHorizon()
+		e.Revision, e.Horizon, e.Conflated = of.Bookmark.GetRevision(), of.Bookmark.GetHorizon(), of.Bookmark.GetConflated()
 	case *pb.WatchListResponse_Status:
 		e.Type, e.Reason = protocol.Status, of.Status.GetReason()
 		e.State, _ = stream.ParseState(of.Status.GetState())

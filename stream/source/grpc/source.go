@@ -98,7 +98,11 @@ func (s *Source) follow(ctx context.Context, end context.CancelCauseFunc, conn g
 }
 
 func (s *Source) call(ctx context.Context, conn grpc.ClientConnInterface, position string, codec *codec) (grpc.ServerStreamingClient[watchtidev1.WatchListResponse], error) {
-	ctx = metadata.NewOutgoingContext(ctx, metadata.New(s.config.Metadata))
+	outgoing, err := s.config.outgoing()
+	if err != nil {
+		return nil, err
+	}
+	ctx = metadata.NewOutgoingContext(ctx, metadata.New(outgoing))
 	return watchtidev1.NewWatchServiceClient(conn).WatchList(ctx, &watchtidev1.WatchListRequest{
 		Watch: s.config.Watch, Position: position, Prefix: s.config.Prefix,
 	}, grpc.ForceCodecV2(codec))
@@ -132,13 +136,18 @@ func (s *Source) ended(ctx context.Context, err error, r *reader, codec *codec) 
 // failed adds the upstream to a gRPC error. It contains the upstream's own
 // text.
 func (s *Source) failed(err error) error {
-	message := secret.Hide(err.Error(), maps.Values(s.config.Metadata))
+	outgoing, _ := s.config.outgoing() // an unreadable token was not sent
+	message := secret.Hide(err.Error(), maps.Values(outgoing))
 	return failure.New(err, fmt.Sprintf("grpc %s, watch %q: %s%s", s.config.target(), s.config.Watch, message, s.config.hint(err)))
 }
 
 // hint suggests a remedy, where the error indicates one.
 func (c *Config) hint(err error) string {
 	switch code := status.Code(err); {
+	case code == codes.Unauthenticated:
+		return "; want a token in token_file, or metadata, that it accepts"
+	case code == codes.PermissionDenied:
+		return "; want a token, or metadata, that may read this watch"
 	case code == codes.Unimplemented:
 		return "; want a server of watchtide.v1.WatchService"
 	case code == codes.ResourceExhausted:

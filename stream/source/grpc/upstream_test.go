@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -160,8 +162,8 @@ func TestCatchUpIsOneTransaction(t *testing.T) {
 	for _, e := range s.events[seen:] {
 		got = append(got, e.Type.String()+" "+e.Resource.Key)
 	}
-	if flush := slices.Collect(s.batch.Events()); len(flush) != 3 || !s.batch.Boundary() {
-		t.Errorf("the catch-up arrived as %q, its last flush has %d events; want one flush of three", got, len(flush))
+	if flush := slices.Collect(s.batch.Events()); len(flush) != 4 || flush[0].Conflated != 9 || !s.batch.Boundary() {
+		t.Errorf("the catch-up arrived as %q, its last flush has %d events; want one flush of a bookmark with conflated, and three changes", got, len(flush))
 	}
 	if got := w.Snapshot().Revision(); got != 9 {
 		t.Errorf("revision %d, want 9", got)
@@ -338,6 +340,49 @@ func TestErrorsKeepMetadataSecret(t *testing.T) {
 				t.Errorf("code %v is not that of the error", code)
 			}
 		})
+	}
+}
+
+// The token is read for each call, is sent beside the metadata, and is in no error.
+func TestTokenFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	got := make(chan *call, 1)
+	u := serve(t, func(c *call) error {
+		got <- c
+		return status.Error(codes.Unauthenticated, "who is "+c.metadata.Get("authorization")[0])
+	})
+	c := Config{Address: u.address, TokenFile: file, Metadata: map[string]string{"x-team": "a"}}
+	for _, token := range []string{"tOkEn1", "tOkEn2"} {
+		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := follows(t, c)
+		const want = "who is [hidden]; want a token in token_file, or metadata, that it accepts"
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), token) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+		sent := (<-got).metadata
+		if a, b := sent.Get("authorization"), sent.Get("x-team"); !slices.Equal(a, []string{"Bearer " + token}) || !slices.Equal(b, []string{"a"}) {
+			t.Errorf("metadata %v", sent)
+		}
+	}
+	for text, want := range map[string]string{"": "want one line", "sEcReT\nx": "want one line", "sEcReT\x00": "want one line"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := follows(t, c); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sEcReT") {
+			t.Errorf("%q: error %v, want %s", text, err, want)
+		}
+	}
+	os.Remove(file)
+	if err := follows(t, c); err == nil || !strings.Contains(err.Error(), "token file: open "+file) {
+		t.Errorf("without the file: %v", err)
+	}
+	if len(got) > 0 {
+		t.Error("a call was made without a token")
+	}
+	if len(c.Metadata) != 1 {
+		t.Errorf("the configuration is now %v", c.Metadata)
 	}
 }
 

@@ -87,10 +87,11 @@ func (b *fakeBucket) queries() []string {
 
 // calls is a Sink that records its calls.
 type calls struct {
-	mu    sync.Mutex // guards the following fields
-	lines []string
-	swept uint64 // as of the last commit
-	said  uint64 // last value given to Swept
+	mu        sync.Mutex // guards the following fields
+	lines     []string
+	swept     uint64 // as of the last commit
+	said      uint64 // last value given to Swept
+	conflated bool   // Conflated was called
 }
 
 func (c *calls) say(format string, args ...any) error {
@@ -104,6 +105,13 @@ func (c *calls) Reset(epoch string) error              { return c.say("reset") }
 func (c *calls) Upsert(r stream.Resource) error        { return c.say("%s=%s@%d", r.Key, r.Value, r.Revision) }
 func (c *calls) Delete(key string, at uint64) error    { return c.say("-%s@%d", key, at) }
 func (c *calls) Status(s stream.State, r string) error { return c.say("status %v", s) }
+
+// Conflated implements stream.Conflater.
+func (c *calls) Conflated() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conflated = true
+}
 
 func (c *calls) Commit(at uint64) error {
 	c.mu.Lock()

@@ -22,6 +22,21 @@ func TestVanishedKey(t *testing.T) {
 	}
 }
 
+// Another replica may have passed on a value of a vanished key that did not arrive here,
+// unless the bucket forgets keys: then no other one has the epoch.
+func TestVanishedKeyMayLackValues(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		n := live(t)
+		n.bucket.now.forgets = forgets
+		n.bucket.write("a")
+		n.bucket.vanish("a")
+		n.poll()
+		if n.sink.conflated == forgets {
+			t.Errorf("the bucket forgets keys: %t; values may be missing: %t", forgets, n.sink.conflated)
+		}
+	}
+}
+
 // The newest key vanishes: its sequence is never reached again.
 func TestVanishedNewestKey(t *testing.T) {
 	n := live(t)

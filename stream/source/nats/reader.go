@@ -33,7 +33,7 @@ type reader struct {
 	dirty      bool   // something is to be committed
 	whole      bool   // of a snapshot: the server was queried for messages during the read
 	missed     bool   // sequences are missing between the checkpoint and the first commit
-	gap        bool   // sequences are missing since the last commit
+	gap        bool   // values may be missing since the last commit
 
 	swept    uint64    // the keys that vanished while a lower sequence was the last have been passed on
 	vanished *vanished // the same, and not passed on yet; nil: nothing
@@ -142,7 +142,7 @@ func (r *reader) commit(ctx context.Context) error {
 	r.floor = max(r.at, r.floor)
 	stream.Swept(r.sink, r.swept)
 	if r.gap {
-		stream.Conflated(r.sink) // a bucket need not keep more than the newest value
+		stream.Conflated(r.sink) // a bucket need not keep more than the newest value, nor that
 	}
 	r.gap = false
 	if err := r.sink.Commit(r.floor); err != nil {

@@ -19,6 +19,7 @@ type vanished struct {
 	before uint64 // last sequence before the search for them
 	last   uint64 // last sequence after that
 	newest uint64 // newest message after that
+	shared bool   // other replicas have the same epoch
 }
 
 // due reports whether all messages have arrived that the bucket had when the
@@ -32,7 +33,7 @@ func (r *reader) sweep(ctx context.Context, before uint64) error {
 	if err != nil {
 		return err
 	}
-	v := &vanished{bound: min(now.last, r.at), before: before}
+	v := &vanished{bound: min(now.last, r.at), before: before, shared: !now.forgets}
 	v.keys = r.checkpoint.vanished(present, now.prefix, v.bound)
 	if len(v.keys) == 0 {
 		r.vanished = nil
@@ -70,6 +71,7 @@ func (r *reader) deleteVanished() error {
 		if was.deleted {
 			continue
 		}
+		r.gap = r.gap || v.shared // another replica may have seen a later value of the key
 		if err := r.sink.Delete(key, 0); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ type narrowed struct {
 	stream.Sink
 	source    *Source
 	fresh     bool            // a snapshot has begun: there were no members before staged
-	conflated bool            // values may have been left out since the last commit
+	conflated bool            // values may have been left out since the last commit, or a resource deleted that was not seen
 	staged    map[string]bool // since the last commit: whether the key is in the view
 	bytes     int64           // of staged
 }
@@ -76,8 +76,16 @@ func (n *narrowed) has(key string) bool {
 // Conflated implements [stream.Conflater].
 func (n *narrowed) Conflated() { n.conflated = true }
 
-// Commit implements [stream.Sink]. If values were left out, a reader that comes from
-// another replica may have a resource that was in the view only then.
+// unseen records a delete, about to be passed on, of a resource that the watch did not have.
+// What it was elsewhere is not known. The view does not pass the delete on, since it would
+// name a key that may never have been in it.
+func (n *narrowed) unseen(key string) {
+	n.conflated = n.conflated || n.source.definition.Allows(key) && !n.has(key)
+}
+
+// Commit implements [stream.Sink]. If values were left out, or a resource was deleted that
+// the watch did not have, a reader that comes from another replica may have a resource that
+// was in the view only there. So no position from before the commit is resumed.
 func (n *narrowed) Commit(revision uint64) error {
 	if n.conflated && !n.fresh {
 		if err := stream.RaiseHorizon(n.Sink, revision); err != nil {

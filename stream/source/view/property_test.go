@@ -1,32 +1,31 @@
 package view
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/streamtest/parts"
 	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// world is an upstream, two replicas of a watch of it and of a view of that watch, and
+// world is an upstream, replicas, some of them late, of a watch of it and of a view of that watch, and
 // subscribers of the view.
 type world struct {
 	t          *testing.T
 	random     *rand.Rand
-	upstream   *streamtest.Upstream
+	upstream   *parts.Upstream
 	history    *streamtest.History
 	definition *view.Definition
 	replicas   []*replica
 	clients    []*client
 	marks      []*streamtest.Mark // every id that was sent
-	epochs     int
 }
 
 type replica struct {
@@ -47,12 +46,12 @@ type client struct {
 // TestAgainstTheModel lets resources enter and leave a view in every way, and checks what
 // its subscribers see against a model of the view, with all checkers.
 func TestAgainstTheModel(t *testing.T) {
-	seeds := uint64(60)
+	seeds := uint64(50)
 	if testing.Short() {
 		seeds = 15
 	}
 	for seed := range seeds {
-		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision} {
+		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen} {
 			t.Run(fmt.Sprint(seed, "/", deletes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { newWorld(t, seed, deletes).run() })
 			})
@@ -65,8 +64,10 @@ func newWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *wo
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 7)), definition: d, upstream: streamtest.NewUpstream("e0", deletes)}
-	w.history = &streamtest.History{DeletesUnnumbered: deletes != streamtest.OwnRevision, Truth: w.upstream.Truth()}
+	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 7)), definition: d}
+	w.upstream = parts.NewUpstream(w.random, deletes)
+	w.upstream.Marked = true
+	w.history = &streamtest.History{DeletesUnnumbered: deletes != streamtest.OwnRevision, Truth: w.upstream.Truth(), Hides: true}
 	for _, name := range []string{"A", "B"} {
 		w.start(name)
 	}
@@ -88,7 +89,7 @@ func (w *world) start(name string) {
 		w.t.Fatal(err)
 	}
 	r.view, err = r.registry.Add(watch.Config{
-		Name: "v", Source: New(r.base, w.definition), Backoff: backoff,
+		Name: "v", Source: New("w", func(context.Context) (*watch.Watch, error) { return r.base, nil }, w.definition), Backoff: backoff,
 		OnDemand: w.random.IntN(2) == 0, Linger: 2 * time.Second, History: log.History{MaxDeletes: 20},
 	})
 	if err != nil {
@@ -104,9 +105,7 @@ func (w *world) run() {
 		w.read(false)
 	}
 	for _, r := range w.replicas {
-		r.endpoint.Refuse(nil)
-		r.endpoint.Move()
-		r.endpoint.Catch(-1)
+		parts.Heal(r.endpoint)
 	}
 	time.Sleep(time.Minute)
 	synctest.Wait()
@@ -125,13 +124,7 @@ func (w *world) run() {
 
 // check compares what was seen with the model.
 func (w *world) check() {
-	w.history.Truth = w.upstream.Truth().Narrow(
-		func(epoch string) string { return w.definition.Epoch(epoch) },
-		func(r stream.Resource) (stream.Resource, bool) {
-			in, _ := w.definition.Matches(r)
-			r, err := w.definition.Project(r)
-			return r, in && err == nil
-		})
+	w.history.Truth = parts.Truth(w.upstream.Truth(), w.definition)
 	w.history.Settled = true
 	if err := streamtest.CheckAll(w.history); err != nil {
 		w.t.Error(err)
@@ -144,43 +137,24 @@ func (w *world) check() {
 // act does something at random.
 func (w *world) act() {
 	r := w.replicas[w.random.IntN(len(w.replicas))]
-	switch n := w.random.IntN(20); {
-	case n < 8:
-		w.upstream.Commit(1, w.writes()...)
-	case n < 13:
-		r.endpoint.Catch(1 + w.random.IntN(4))
-	case n < 14:
-		r.endpoint.Disconnect(errors.New("cut"))
-		time.Sleep(time.Second)
-	case n < 15:
-		r.endpoint.CutSnapshot(w.random.IntN(3))
+	switch n := w.random.IntN(50); {
+	case n == 0 && len(w.replicas) < 4: // a late one
+		w.start(fmt.Sprint("late ", len(w.replicas)))
+		return
+	case n < 3 && !w.history.DeletesUnnumbered: // one that is sent the newest values only
+		r.endpoint.Conflate()
+		r.endpoint.Catch(w.random.IntN(4))
 		r.endpoint.Disconnect(nil)
 		time.Sleep(time.Second)
-	case n < 16 && w.random.IntN(4) == 0:
-		w.epochs++
-		w.upstream.Restore(fmt.Sprint("e", w.epochs), w.upstream.Oldest())
-		r.endpoint.Move()
-	case n < 16:
-		r.endpoint.Move()
-	default:
-		c := w.clients[w.random.IntN(len(w.clients))]
-		c.conn.Close()
-		time.Sleep(time.Duration(w.random.IntN(4)) * time.Second)
-		w.dial(c, c.last)
+		return
+	case n < 40:
+		time.Sleep(w.upstream.Act(r.endpoint))
+		return
 	}
-}
-
-// writes are changes of a few keys, in and beside the view.
-func (w *world) writes() (out []streamtest.Write) {
-	keys := []string{"a/1", "a/2", "a/3", "a/4", "b/1"}
-	for _, at := range w.random.Perm(len(keys))[:1+w.random.IntN(3)] {
-		value := fmt.Sprintf(`{"x":%d,"team":"%s","n":%d}`, w.random.IntN(100), []string{"red", "blue"}[w.random.IntN(2)], w.random.IntN(5))
-		if w.random.IntN(10) == 0 {
-			value = `"no object"`
-		}
-		out = append(out, streamtest.Write{Key: keys[at], Value: value, Delete: w.random.IntN(5) == 0})
-	}
-	return out
+	c := w.clients[w.random.IntN(len(w.clients))]
+	c.conn.Close()
+	time.Sleep(time.Duration(w.random.IntN(4)) * time.Second)
+	w.dial(c, c.last)
 }
 
 func (w *world) dial(c *client, from *streamtest.Mark) {

@@ -18,7 +18,8 @@ import (
 // Watch is called by one goroutine at a time; Unmatchable by any, at any time.
 type Source struct {
 	// Static after construction.
-	of         *watch.Watch
+	of         string
+	open       Opener
 	definition *view.Definition
 
 	unmatchable atomic.Uint64
@@ -34,9 +35,13 @@ var (
 	_ stream.Unmatchable = (*Source)(nil)
 )
 
-// New returns a Source of the part of a watch that a definition selects.
-func New(of *watch.Watch, d *view.Definition) *Source {
-	return &Source{of: of, definition: d, epochs: epochs{definition: d}, members: newMembers(0)}
+// Opener returns the watch of which a source follows a part. It is called at each
+// connection: a template may have removed the watch since the last one.
+type Opener func(ctx context.Context) (*watch.Watch, error)
+
+// New returns a Source of the part that a definition selects of the watch with a name.
+func New(of string, open Opener, d *view.Definition) *Source {
+	return &Source{of: of, open: open, definition: d, epochs: epochs{definition: d}, members: newMembers(0)}
 }
 
 // Unmatchable implements [stream.Unmatchable]: the filter fails on some values.
@@ -44,41 +49,49 @@ func (s *Source) Unmatchable() uint64 { return s.unmatchable.Load() }
 
 // Watch implements [stream.Source].
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	of, err := s.open(ctx)
+	if err != nil {
+		return fmt.Errorf("watch %q, of which this is a view: %w", s.of, err)
+	}
 	select {
-	case <-s.of.Done():
+	case <-of.Done():
 		return s.removed() // its log can still be read, and would look as if it were in sync
 	default:
 	}
-	from, resumes := s.epochs.resume(s.of.Name(), resume)
+	from, resumes := s.epochs.resume(s.of, resume)
 	options := log.SubscribeOptions{}
 	if resumes {
 		options.Resume = &from
 	}
 	s.held = 0
+	n := s.narrow(sink, resumes)
 	r := protocol.New(protocol.Config{
-		Sink: s.narrow(sink, resumes), Watch: s.of.Name(), Where: fmt.Sprintf("view of watch %q", s.of.Name()), Enter: s.epochs.enter,
+		Sink: n, Watch: s.of, Where: fmt.Sprintf("view of watch %q", s.of), Enter: s.epochs.enter,
 	}, from)
 	if _, _, err := r.Begin(); err != nil {
 		return err
 	}
-	sub := s.of.Subscribe(options)
+	sub := of.Subscribe(options) // which keeps a template from removing the watch
 	defer sub.Close()
 	for {
-		if err := receive(ctx, r, sub); err != nil {
+		if err := receive(ctx, r, n, sub); err != nil {
 			return err
 		}
-		if err := s.wait(ctx, sub); err != nil {
+		if err := s.wait(ctx, of, sub); err != nil {
 			return err
 		}
 	}
 }
 
 // receive passes on everything there is.
-func receive(ctx context.Context, r *protocol.Reader, sub *log.Subscription) error {
+func receive(ctx context.Context, r *protocol.Reader, n *narrowed, sub *log.Subscription) error {
 	var batch log.Batch
 	for sub.Next(&batch) {
 		for _, e := range events(sub, &batch) {
-			if err := r.Receive(e, nil); err != nil {
+			if e.unseen {
+				n.unseen(e.Resource.Key)
+			}
+			if err := r.Receive(e.Event, nil); err != nil {
 				return err
 			}
 		}
@@ -89,15 +102,21 @@ func receive(ctx context.Context, r *protocol.Reader, sub *log.Subscription) err
 	return nil
 }
 
+// received is an event of the watch.
+type received struct {
+	protocol.Event
+	unseen bool // it deletes a resource that the watch did not have
+}
+
 // events returns the events of a batch. The last one that is not a status has the
 // position, if a reader may resume there.
-func events(sub *log.Subscription, b *log.Batch) (out []protocol.Event) {
+func events(sub *log.Subscription, b *log.Batch) (out []received) {
 	last := -1
 	for e := range b.Events() {
 		if e.Type != stream.StatusChange {
 			last = len(out)
 		}
-		out = append(out, event(e))
+		out = append(out, received{event(e), e.Unseen})
 	}
 	if position, ok := sub.Position(); ok && b.Boundary() && last >= 0 {
 		out[last].Position = position.String()
@@ -113,12 +132,12 @@ var types = map[stream.EventType]protocol.Type{
 func event(e stream.Event) protocol.Event {
 	return protocol.Event{
 		Type: types[e.Type], Resource: e.Resource, Revision: e.Revision, Count: uint64(e.Count),
-		Horizon: e.Horizon, State: e.State, Reason: e.Reason,
+		Horizon: e.Horizon, Conflated: e.Conflated, State: e.State, Reason: e.Reason,
 	}
 }
 
 // wait returns when there may be more.
-func (s *Source) wait(ctx context.Context, sub *log.Subscription) error {
+func (s *Source) wait(ctx context.Context, of *watch.Watch, sub *log.Subscription) error {
 	var deadline <-chan time.Time
 	if at := sub.Deadline(); !at.IsZero() {
 		timer := time.NewTimer(time.Until(at))
@@ -128,7 +147,7 @@ func (s *Source) wait(ctx context.Context, sub *log.Subscription) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-s.of.Done():
+	case <-of.Done():
 		return s.removed()
 	case <-sub.Changed():
 	case <-deadline:
@@ -137,5 +156,5 @@ func (s *Source) wait(ctx context.Context, sub *log.Subscription) error {
 }
 
 func (s *Source) removed() error {
-	return fmt.Errorf("watch %q, of which this is a view, was removed", s.of.Name())
+	return fmt.Errorf("watch %q, of which this is a view, was removed", s.of)
 }

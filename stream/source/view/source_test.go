@@ -40,8 +40,11 @@ func (r *rig) source(p view.Params) *Source {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return New(r.base, d)
+	return New("w", r.open, d)
 }
+
+// open is the Opener of the watch.
+func (r *rig) open(context.Context) (*watch.Watch, error) { return r.base, nil }
 
 func (r *rig) view(p view.Params) *watch.Watch {
 	r.t.Helper()

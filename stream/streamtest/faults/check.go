@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/streamtest/parts"
 )
 
 // check checks the histories of all connections, after all have read everything, and
@@ -18,9 +19,7 @@ import (
 func (s *scene) check(ctx context.Context) error {
 	defer s.hangUp()
 	s.history.Truth = s.upstream.truth()
-	s.narrow.Truth = s.history.Truth.Narrow(s.view.Epoch, func(r stream.Resource) (stream.Resource, bool) {
-		return r, s.view.Allows(r.Key)
-	})
+	s.narrow.Truth = parts.Truth(s.history.Truth, s.view)
 	fresh := map[string][]streamtest.Freshness{replica: freshness(s.connections(), s.began)}
 	errs := []error{s.upstream.check(ctx), s.allInSync()}
 	for _, h := range []*streamtest.History{s.history, s.narrow} {

@@ -102,7 +102,7 @@ export class Connection {
   }
 
   get #wanted(): boolean {
-    return !this.#closed && !this.stores.empty;
+    return !this.#closed && this.stores.size > 0;
   }
 
   async #attempt(): Promise<StreamEnd> {
@@ -132,6 +132,8 @@ export class Connection {
     if (isFatal(error)) return this.#refused(error);
     this.#expired = goodbye?.reason === 'token_expired';
     const reason = goodbye ? `the server said goodbye: ${goodbye.reason}` : error instanceof Error ? error.message : 'the stream ended';
+    // The answer to the next request tells which one of several watches it is, or that it is all.
+    if (goodbye?.reason === 'revoked' && this.stores.size < 2) return this.close(new RefusedError(403, undefined, undefined, reason));
     goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
     this.#backoff.ended(openedAt === undefined ? 0 : aliveAt - openedAt);
     const demanded = goodbye?.retry_ms ?? (error instanceof RefusedError ? error.retryAfterMs : undefined);
@@ -154,13 +156,13 @@ export class Connection {
     this.stores.disconnect({ state: state === 'connecting' ? state : 'offline', since: state === 'open' ? this.#aliveAt : since, reason });
   }
 
-  // Only the refused watches are closed if one of them does not exist, if what is
-  // wanted of it cannot be meant, or if there is no room for its position in the ids of a
-  // stream. A problem leaves out an empty name.
+  // Only one watch is closed if the problem names it: it does not exist, nobody may see it
+  // without a credential, or what is wanted of it cannot be meant. A problem leaves out an
+  // empty name. If there is no room for all positions in the ids of a stream, those that were
+  // added are closed.
   #refused(error: FatalError): void {
     const { status, problem: { watch = '' } = {} } = error instanceof RefusedError ? error : {};
-    const named = (status === 400 || status === 404 || status === 414) && this.stores.get(watch);
-    const refused = named ? [watch] : status === 414 ? this.stores.added : [];
+    const refused = this.stores.get(watch) ? [watch] : status === 414 ? this.stores.added : [];
     if (refused.length === 0) return this.close(error);
     for (const watch of refused) this.stores.remove(watch, error);
     this.#immediately = true;

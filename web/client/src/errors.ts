@@ -14,13 +14,26 @@ export class RefusedError extends Error {
     readonly problem: Problem | undefined,
     /** From `Retry-After`: the earliest moment for another attempt, in ms from now. */
     readonly retryAfterMs: number | undefined,
+    message = problem?.detail ?? `the server answered with status ${status}`,
   ) {
-    super(problem?.detail ?? `the server answered with status ${status}`);
+    super(message);
   }
 
   get fatal(): boolean {
     return this.status < 500 && this.status !== 408 && this.status !== 429;
   }
+}
+
+/** @internal Returns the refusal that a response is. */
+export async function refusedBy(response: Response): Promise<RefusedError> {
+  const problem = await response.json().catch(() => undefined) as Problem | undefined;
+  return new RefusedError(response.status, problem, retryAfterMs(response.headers.get('Retry-After')));
+}
+
+// Retry-After holds seconds, or a date (RFC 9110, 10.2.3).
+function retryAfterMs(header: string | null): number | undefined {
+  const ms = Number(header) * 1000 || Date.parse(header!) - Date.now(); // not a number if there is no header
+  return isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
 /** The response was 200, but not an event stream: there is no gateway at this URL. */
@@ -29,7 +42,7 @@ export class NotAStreamError extends Error {
   readonly fatal = true;
 
   constructor(url: string, readonly contentType: string) {
-    super(`${url} answered with ${contentType || 'no content type'}, not with text/event-stream: is it the URL of a gateway?`);
+    super(`${url} answered with ${contentType || 'no content type'}: want the URL of a gateway`);
   }
 }
 

@@ -65,7 +65,7 @@ export class Hub {
   /** @internal A refusal is not final: the next tab may come with another cookie. */
   refused({ spec }: SharedWatch, { status, problem }: RefusedError): void {
     this.#shared.delete(followedOf(spec).query);
-    if ((status === 400 || status === 404) && problem?.watch === spec.watch) return; // the others go on
+    if (problem?.watch === spec.watch) return; // the others go on
     if (status === 414 && [...this.#shared.values()].some(({ idle, closed }) => !idle && !closed)) return;
     if ([...this.#shared.values()].every(({ idle }) => idle)) this.#drop();
   }

@@ -35,6 +35,7 @@ export interface HelloEvent {
   /** The longest silence. */
   heartbeat_ms: number;
   instance?: Instance;
+  stream?: StreamID;
   type: "hello";
   watches: Array<{
     mode: "snapshot" | "resume";
@@ -82,6 +83,8 @@ export interface EndOfSnapshotEvent {
 
 /** Progress without data; also ends a catch-up. */
 export interface BookmarkEvent {
+  /** Before changes up to this revision that may lack values: the upstream of the gateway sent the newest value of a resource and not those in between. For whoever serves the watch to others; other clients ignore it. */
+  conflated?: Revision;
   /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
   horizon?: Revision;
   revision: Revision;
@@ -102,7 +105,7 @@ export interface StatusEvent {
 
 /** The last event before the server ends the stream on purpose. */
 export interface GoodbyeEvent {
-  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete";
+  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "watch_replaced" | "complete";
   /** When to come back. */
   retry_ms: number;
   type: "goodbye";
@@ -112,6 +115,9 @@ export type Encoding = "base64";
 
 /** Names the process that answers. Counters of two instances have nothing to do with each other. */
 export type Instance = string;
+
+/** Names a stream, so that it can be renewed, if the gateway asks who its clients are. */
+export type StreamID = string;
 
 export type WatchName = string;
 

@@ -33,8 +33,9 @@ export class Stores {
     return this.query;
   }
 
-  get empty(): boolean {
-    return this.#wanted.size === 0;
+  /** The number of watches. */
+  get size(): number {
+    return this.#wanted.size;
   }
 
   /** The watches that the last stream did not have; none if it had none of the current ones. */

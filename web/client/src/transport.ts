@@ -1,5 +1,4 @@
-import { NotAStreamError, RefusedError } from './errors.js';
-import type { Problem } from './protocol.js';
+import { NotAStreamError, refusedBy } from './errors.js';
 import { parser, type SSEHandler } from './sse.js';
 
 /** One request for a stream. */
@@ -42,26 +41,16 @@ export const fetchTransport: Transport = {
 };
 
 const headersOf = ({ lastEventId, headers }: StreamRequest): Record<string, string> => ({
-  Accept: 'text/event-stream',
+  Accept: '*/*', // so that a refusal is a problem that says which watch it concerns, not a goodbye
   ...(lastEventId && { 'Last-Event-ID': lastEventId }),
   ...headers,
 });
 
 async function bodyOf(response: Response, url: string): Promise<ReadableStream<Uint8Array>> {
   const type = response.headers.get('Content-Type') ?? '';
-  if (response.status !== 200) {
-    const problem = type.includes('json') ? await response.json().catch(() => undefined) as Problem | undefined : undefined;
-    throw new RefusedError(response.status, problem, retryAfterMs(response.headers.get('Retry-After')));
-  }
+  if (response.status !== 200) throw await refusedBy(response);
   if (!response.body || !type.startsWith('text/event-stream')) throw new NotAStreamError(url, type);
   return response.body;
-}
-
-// Retry-After holds seconds, or a date (RFC 9110, 10.2.3).
-function retryAfterMs(header: string | null): number | undefined {
-  if (!header) return undefined;
-  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
 async function pump(body: ReadableStream<Uint8Array>, receiver: Receiver, signal: AbortSignal): Promise<void> {

@@ -6,7 +6,7 @@ import { fetchTransport, type Transport } from './transport.js';
 export interface WatchOptions<Name extends string = string> {
   /** The watches to follow at first; more can be added. */
   readonly watches?: ReadonlyArray<WatchSpec<Name>>;
-  /** Returns the token to send as `Authorization: Bearer`; called before each connection. expired: the server refused the last one because it had expired. */
+  /** Returns the token to send as `Authorization: Bearer`; called before each connection. expired: the server has ended the last stream because its token had expired. */
   readonly getToken?: ConnectionOptions['getToken'];
   /** Additional headers of each request. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -51,7 +51,7 @@ export function watch<Values = Record<string, unknown>>(
   { watches = [], getToken, headers = {}, credentials = 'same-origin', transport = fetchTransport, parse = JSON.parse, hiddenMs = 300_000 }:
   WatchOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
-  if (getToken && !transport.hearsHeartbeat) throw new Error('an EventSource cannot send a token: leave out getToken, or transport');
+  if (getToken && !transport.hearsHeartbeat) throw new Error('an EventSource cannot send a token: use authenticated');
   const events = `${String(url).replace(/\/$/, '')}/v1/events`;
   const options = { url: events, transport, credentials, headers, getToken, parse, hiddenMs };
   let connections: Connection[] = [];
@@ -67,7 +67,7 @@ export function watch<Values = Record<string, unknown>>(
     const connection = new Connection(options);
     if (closed) connection.close();
     // An empty one would have been free, unless it is closed.
-    connections = connections.filter(({ stores }) => !stores.empty).concat(connection);
+    connections = connections.filter(({ stores }) => stores.size).concat(connection);
     return connection;
   }
 

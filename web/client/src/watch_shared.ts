@@ -6,7 +6,7 @@ import { sharedTransport } from './port_transport.js';
 import type { Transport } from './transport.js';
 import { watch, type WatchOptions, type Watches } from './watch.js';
 
-export interface SharedOptions<Name extends string = string> extends Omit<WatchOptions<Name>, 'transport'> {
+export interface SharedOptions<Name extends string = string> extends WatchOptions<Name> {
   /**
    * Creates the SharedWorker in which `serveTabs` runs. The page creates it because
    * with Trusted Types the URL of a script must come from a policy of the page.
@@ -21,15 +21,15 @@ export interface SharedOptions<Name extends string = string> extends Omit<WatchO
  * The worker holds it; if there is none, or it does not answer, one of the tabs does;
  * and without Web Locks, each tab has its own.
  *
- * getToken, headers and credentials apply to a connection of this tab: those of the
+ * getToken, headers, credentials and transport apply to a connection of this tab: those of the
  * worker are passed to `serveTabs`.
  */
 export function watchShared<Values = Record<string, unknown>>(
   url: string | URL,
   options: SharedOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
-  const { worker, name = String(url), getToken, headers, credentials, ...tab } = options;
-  const connection: HubOptions = { ...(getToken && { getToken }), ...(headers && { headers }), ...(credentials && { credentials }) };
+  const { worker, name = String(url), getToken, headers, credentials, transport, ...tab } = options;
+  const connection: HubOptions = { ...(getToken && { getToken }), ...(headers && { headers }), ...(credentials && { credentials }), ...(transport && { transport }) };
   const newHub = () => new Hub(url, connection);
   const transports: TransportFactory[] = [];
   if (worker && 'SharedWorker' in globalThis) transports.push((failed) => workerTransport(worker(), failed));

@@ -1,33 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { eventSourceTransport } from '../src/event_source.js';
 import { watch, type Watches } from '../src/watch.js';
+import { FakeEventSource } from './fake_event_source.js';
 import { pass } from './server.js';
-
-/** A browser's EventSource, as far as needed: an event without an id repeats the last one. */
-class FakeEventSource extends EventTarget {
-  static all: FakeEventSource[] = [];
-  onerror: (() => void) | undefined;
-  closed = false;
-  #id = '';
-
-  constructor(readonly url: string, readonly init: EventSourceInit) {
-    super();
-    FakeEventSource.all.push(this);
-  }
-
-  static get last(): FakeEventSource {
-    return FakeEventSource.all.at(-1)!;
-  }
-
-  tell(event: { type: string } & Record<string, unknown>, id?: string) {
-    this.#id = id ?? this.#id;
-    this.dispatchEvent(new MessageEvent(event.type, { data: JSON.stringify(event), lastEventId: this.#id }));
-  }
-
-  close() {
-    this.closed = true;
-  }
-}
 
 let tide: Watches | undefined;
 

@@ -33,11 +33,11 @@ describe('a refusal', () => {
     expect(f.server.exchanges).toHaveLength(2);
   });
 
-  test('of one watch leaves the others', async () => {
+  test.each([401, 404])('of one watch with %i leaves the others', async (status) => {
     f.tide = watch(url, { watches: ['w', 'gone'] });
     const gone = f.tide.store('gone');
     await pass();
-    f.server.last.refuse(404, {}, { status: 404, title: 'Not Found', detail: 'there is no watch "gone"', watch: 'gone' });
+    f.server.last.refuse(status, {}, { status, title: 'Refused', detail: 'there is no watch "gone"', watch: 'gone' });
     await pass();
     expect(gone.view).toMatchObject({ state: 'closed', reason: 'there is no watch "gone"' });
     expect(f.server.last.watches).toEqual(['w']);
@@ -97,6 +97,16 @@ describe('a refusal', () => {
       await pass(1);
       expect(f.server.exchanges).toHaveLength(2);
     });
+
+  test('what the server says about one view too many is the reason', async () => {
+    const many = { watch: 'v', filter: 'value.n > 1' };
+    f.tide = watch(url, { watches: ['w', many] });
+    await pass();
+    const detail = 'there are 10 views, of 10 at most: come back later';
+    f.server.last.refuse(503, { 'Retry-After': '5' }, { status: 503, title: 'Service Unavailable', detail, watch: 'v', parameter: 'filter.v' });
+    await pass();
+    expect([f.tide.store('w').view, f.tide.store(many).view]).toMatchObject([{ state: 'connecting', reason: detail }, { state: 'connecting', reason: detail }]);
+  });
 
   test('a request to an overloaded server is repeated after the time in Retry-After', async () => {
     await f.start();

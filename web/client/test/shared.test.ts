@@ -168,15 +168,15 @@ describe('a tab', () => {
     expect(server.exchanges).toHaveLength(asked + 2);
   });
 
-  test('is told that one watch does not exist', async () => {
+  test.each([401, 404])('is told that one watch is refused with %i', async (status) => {
     const { tide } = await primed();
     const gone = tide.add('gone');
     await pass(100);
-    server.last.refuse(404, {}, { status: 404, title: 'Not Found', detail: 'there is no watch "gone"', watch: 'gone' });
+    server.last.refuse(status, {}, { status, title: 'Refused', detail: 'there is no watch "gone"', watch: 'gone' });
     await pass();
     await resume();
     await pass(1_000);
-    expect(gone.view).toMatchObject({ state: 'closed', error: { status: 404 } });
+    expect(gone.view).toMatchObject({ state: 'closed', error: { status } });
     expect(shown(tide)).toBe('in_sync a=1');
     expect(server.exchanges).toHaveLength(3);
   });
@@ -305,7 +305,7 @@ describe('definitions', () => {
     expect(right.state).toBe('in_sync');
   });
 
-  test('of a tab that changes its mind start anew', async () => {
+  test('of a tab that changes its mind begin with a snapshot', async () => {
     const { tide } = open([high]);
     await pass();
     await answer('h', 'a', 2);

@@ -13,7 +13,7 @@ describe('a request', () => {
     await pass();
     expect(f.server.exchanges).toHaveLength(1);
     expect(f.server.last.url.href).toBe('http://gateway.test/live/v1/events?watch=a&watch=b&prefix.b=x%2F&watch=c');
-    expect(Object.fromEntries(f.server.last.headers)).toEqual({ accept: 'text/event-stream', 'x-team': 'tide' });
+    expect(Object.fromEntries(f.server.last.headers)).toEqual({ accept: '*/*', 'x-team': 'tide' });
   });
 
   test('carries the newest id, even of a bookmark without changes', async () => {

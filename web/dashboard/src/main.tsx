@@ -1,9 +1,10 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/App';
+import { SignedIn } from './session/SignedIn';
 import './app/theme.css';
 import './app/controls.css';
 
 const root = document.getElementById('app');
 if (!root) throw new Error('index.html has no #app');
-createRoot(root).render(<StrictMode><App /></StrictMode>);
+createRoot(root).render(<StrictMode><SignedIn><App /></SignedIn></StrictMode>);

@@ -49,6 +49,16 @@ describe('the overview', () => {
     const shown = screen.getAllByTestId('watch-row').map((row) => row.querySelector('.rated')?.textContent);
     expect(shown).toEqual(['0, at most 0 in the last two minutes', '20, at most 20 in the last two minutes']);
   });
+  it('shows no figures of a watch of which one may see only a part', async () => {
+    const partial = watchOf('orders', { partial: true, count: 0, bytes: 0, subscribers: 0, changes: 0 });
+    await show(partial);
+    const cells = [...screen.getByTestId('watch-row').querySelectorAll('td.number')].map(({ textContent }) => textContent);
+    expect(cells).toEqual(['–', '–', '–']);
+    expect(screen.queryByText('Resources', { selector: 'dt' })).toBeNull();
+    cleanup();
+    await show(partial, watchOf('notes'));
+    expect(screen.getByText('Resources', { selector: 'dt' }).nextSibling?.textContent).toBe('1,234 in 1 of 2 watches');
+  });
   it('sorts by state, worst first, and keeps the order in the URL', async () => {
     await show(watchOf('a'), watchOf('b', { state: 'priming' }), watchOf('c', { state: 'stale' }), watchOf('d', { state: 'resyncing' }));
     expect(names()).toEqual(['a', 'b', 'c', 'd']);

@@ -3,12 +3,12 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { useStore } from '../src/gateway/tide';
 
 const { followed } = vi.hoisted(() => ({ followed: new Set<string>() }));
-vi.mock('../src/gateway/worker', () => ({ sharedWorker: () => {} }));
+vi.mock('../src/gateway/worker', () => ({ sharedWorker: () => {}, nameOf: () => '' }));
 vi.mock('@watchtide/client/shared', () => ({
   watchShared: () => ({
     add: (name: string) => {
       followed.add(name);
-      return { watch: name };
+      return { watch: name, subscribe: () => () => {} };
     },
     remove: (name: string) => followed.delete(name),
   }),
@@ -31,7 +31,7 @@ it('a watch stays followed for a moment, in case the user comes back', () => {
   expect([...followed]).toEqual(['a', 'b']);
   page.rerender({ name: 'a' });
   vi.advanceTimersByTime(10_000);
-  expect(page.result.current).toEqual({ watch: 'a' });
+  expect(page.result.current).toMatchObject({ watch: 'a' });
   expect([...followed]).toEqual(['a']);
 });
 

@@ -12,18 +12,21 @@ import (
 	"time"
 )
 
-// certificate makes a self-signed certificate for gateway.test and 127.0.0.1, and
-// returns the names of its files, and the pool with which a client trusts it.
-func certificate(t *testing.T) (cert, key string, client *tls.Config) {
+// pair is a self-signed certificate, with its key, in PEM.
+type pair struct{ cert, key string }
+
+// newPair returns a certificate for gateway.test, which is also an authority for itself.
+func newPair(t *testing.T, serial int64) pair {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"gateway.test"},
+		SerialNumber: big.NewInt(serial), DNSNames: []string{"gateway.test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
@@ -33,10 +36,18 @@ func certificate(t *testing.T) (cert, key string, client *tls.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
+	return pair{
+		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})),
+	}
+}
+
+// certificate makes a self-signed certificate for gateway.test, and returns the names of its
+// files, and the configuration with which a client trusts it.
+func certificate(t *testing.T) (cert, key string, client *tls.Config) {
+	t.Helper()
+	p := newPair(t, 1)
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(certPEM)
-	return file(t, "cert.pem", string(certPEM)),
-		file(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))),
-		&tls.Config{RootCAs: roots, ServerName: "gateway.test"}
+	roots.AppendCertsFromPEM([]byte(p.cert))
+	return file(t, "cert.pem", p.cert), file(t, "key.pem", p.key), &tls.Config{RootCAs: roots, ServerName: "gateway.test"}
 }

@@ -7,7 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/cmd/gateway/internal/permission"
 	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/internal/suggest"
+	"github.com/watchtide/watchtide/stream"
 )
 
 func (a *app) configCommand() *cobra.Command {
@@ -16,7 +19,7 @@ func (a *app) configCommand() *cobra.Command {
 		Short: "Work with configuration files",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usageError("want a command: config check FILE")
+			return usageError("want a command: config check FILE, or config can --config FILE WATCH [KEY]")
 		},
 	}
 	group.AddCommand(&cobra.Command{
@@ -28,6 +31,7 @@ metadata) are read as serve would read them; nothing is connected to.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.checkConfig(args[0]) },
 	})
+	group.AddCommand(a.canCommand())
 	return group
 }
 
@@ -83,4 +87,92 @@ func (u *upstreams) try(c *config.Config, w config.Watch) error {
 		one.close()
 	}
 	return err
+}
+
+// canOptions are the flags of "config can".
+type canOptions struct {
+	config string
+	as     string
+	value  string
+}
+
+func (a *app) canCommand() *cobra.Command {
+	var o canOptions
+	c := &cobra.Command{
+		Use:   "can --config FILE WATCH [KEY]",
+		Short: "Explain what somebody may do with a watch, or with one resource",
+		Long: `Explain what somebody may do with a watch, or with one resource: which roles they
+hold, and which rule decides and why. Only the configuration is read; nothing is
+connected to.
+
+--as names a file with who asks, as JSON. Without it, nobody in particular asks.
+
+  {"name":"ann","issuer":"https://idp.example.com","mechanism":"jwt",
+   "groups":["staff"],"claims":{"tenant":"acme"}}
+
+With KEY, --value names a file with the value of the resource, as JSON. It is
+explained whether it may be read, written again with this value, and deleted. Its
+revision counts as 1.`,
+		Example: `  gateway config can --config gateway.yaml --as ann.json orders
+  gateway config can --config gateway.yaml --as ann.json orders o-17 --value order.json`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(_ *cobra.Command, args []string) error { return a.can(o, args) },
+	}
+	c.Flags().StringVar(&o.config, "config", "", "the configuration `file`")
+	c.Flags().StringVar(&o.as, "as", "", "a JSON `file` with who asks")
+	c.Flags().StringVar(&o.value, "value", "", "a JSON `file` with the value of the resource KEY")
+	return c
+}
+
+// can runs "config can".
+func (a *app) can(o canOptions, args []string) error {
+	switch {
+	case o.config == "":
+		return usageError("want --config FILE")
+	case (o.value != "") != (len(args) == 2):
+		return usageError("want KEY and --value FILE together, or neither")
+	}
+	c, err := config.Load(o.config, config.Environment{})
+	if err != nil {
+		return err
+	}
+	if c.Policy == nil {
+		return fmt.Errorf("%s: there are no roles and no rules of access", o.config)
+	}
+	entry, err := entryOf(c, args[0])
+	if err != nil {
+		return err
+	}
+	who, err := permission.Principal(o.as)
+	if err != nil {
+		return err
+	}
+	var r *stream.Resource
+	key := ""
+	if len(args) == 2 {
+		key = args[1]
+		if r, err = permission.Resource(key, o.value); err != nil {
+			return err
+		}
+	}
+	text := permission.Text(args[0], r, c.Policy.Explain(who, entry, key, r))
+	_, err = a.stdout.Write(escaped([]byte(text)))
+	return err
+}
+
+// entryOf returns the name of the entry of the configuration that has a watch.
+func entryOf(c *config.Config, watch string) (string, error) {
+	var names []string
+	for _, w := range c.Watches {
+		if w.Name == watch {
+			return watch, nil
+		}
+		names = append(names, w.Name)
+	}
+	for _, t := range c.Templates {
+		if t.Match(watch) {
+			return t.Name, nil
+		}
+	}
+	return "", fmt.Errorf("there is no watch %q; %s", watch, suggest.Sentence(watch, names))
 }

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
 	"github.com/watchtide/watchtide/stream/view"
 )
@@ -17,11 +19,15 @@ import (
 // clientOptions are those of every command that talks to a gateway.
 type clientOptions struct {
 	server string
+	bearer *bearer.Source
 	view   client.View
 }
 
 func (o *clientOptions) register(c *cobra.Command) {
 	c.Flags().StringVar(&o.server, "server", "http://127.0.0.1:8080", "`URL` of the gateway")
+	o.bearer = &bearer.Source{}
+	o.bearer.Register(c.Flags())
+	_ = c.MarkFlagFilename("token-file")
 	c.Flags().StringVar(&o.view.Prefix, "prefix", "", "only keys that begin with `TEXT`")
 	c.Flags().StringVar(&o.view.Labels, "labels", "", "only resources whose labels match the `SELECTOR`, as with kubectl -l")
 	c.Flags().StringVar(&o.view.Filter, "filter", "", "only resources for which the `CEL` expression is true")
@@ -41,7 +47,11 @@ A resource for which it cannot be told, since it lacks a member that the express
 names, is left out.`
 
 func (o *clientOptions) connect() (*client.Server, error) {
-	s, err := client.NewServer(o.server)
+	token, err := o.bearer.For(o.server)
+	if err != nil {
+		return nil, codedError{exitUsage, err}
+	}
+	s, err := client.NewServer(o.server, client.ServerOptions{Token: token})
 	if err != nil {
 		return nil, codedError{exitUsage, err}
 	}
@@ -129,6 +139,14 @@ func blank(text string) string {
 		out.WriteString(strings.Repeat(" ", table.Width(part)))
 	}
 	return out.String()
+}
+
+// refused says what to do about a refusal by the server.
+func (a *app) refused(o clientOptions, err error) error {
+	if errors.Is(err, client.ErrUnauthenticated) {
+		return fmt.Errorf("%w; %s", err, o.bearer.Advice())
+	}
+	return a.refusedView(o.view, err)
 }
 
 // refusedView gives the server's refusal of what narrows a watch the exit code of a wrong

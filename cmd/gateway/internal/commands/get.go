@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
 )
 
@@ -26,7 +27,7 @@ with the key.
 On a terminal it is a table, and one resource is indented; in a pipe it is JSON,
 a resource to a line: {"key":…,"revision":…,"value":…}.
 
-` + viewHelp + "\n\n" + exitHelp,
+` + viewHelp + "\n\n" + bearer.Help + "\n\n" + exitHelp,
 		Example: `  gateway get notes
   gateway get notes greeting | jq .value
   gateway get services --labels 'app in (web, shop)' --fields state,node
@@ -63,20 +64,20 @@ func (a *app) get(ctx context.Context, o clientOptions, args []string) error {
 	if len(args) == 2 {
 		line, err := s.Line(ctx, args[0], args[1], o.view)
 		if err != nil {
-			return because(ctx, a.refusedView(o.view, err))
+			return because(ctx, a.refused(o, err))
 		}
 		return a.printOne(line)
 	}
 	if a.size == nil {
 		lines, err := s.Lines(ctx, args[0], o.view)
 		if err != nil {
-			return because(ctx, a.refusedView(o.view, err))
+			return because(ctx, a.refused(o, err))
 		}
 		return a.printLines(lines)
 	}
 	all, err := s.Resources(ctx, args[0], o.view)
 	if err != nil {
-		return because(ctx, a.refusedView(o.view, err))
+		return because(ctx, a.refused(o, err))
 	}
 	return a.printTable(all)
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // listen opens all ports before any upstream is contacted.
-func listen(ctx context.Context, c *config.Config, logger *slog.Logger) (l gateway.Listeners, err error) {
-	l = gateway.Listeners{HTTPTLS: c.HTTP.TLS, GRPCTLS: c.GRPC.TLS, OperationsTLS: c.Operations.TLS}
+func listen(ctx context.Context, c *config.Config, s secured, logger *slog.Logger) (l gateway.Listeners, err error) {
+	l = gateway.Listeners{HTTPTLS: s.http.config(), GRPCTLS: s.grpc.config(), OperationsTLS: s.operations.config()}
 	defer func() {
 		if err != nil {
 			closeListeners(l)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
 	"github.com/watchtide/watchtide/internal/config"
 )
 
@@ -106,6 +107,6 @@ func (a *app) command() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.PersistentFlags().Var(levelFlag{&a.level}, "log-level", "least `LEVEL` that is logged: debug, info, warn or error")
 	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
 	return root
 }

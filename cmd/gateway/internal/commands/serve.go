@@ -1,16 +1,17 @@
 package commands
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
+	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -37,8 +38,11 @@ in the configuration: the gateway asks nobody for credentials.
 SIGTERM drains: /readyz fails at once, the listeners are closed after
 stream.drain_delay, open streams say goodbye over stream.drain, and the exit code
 is 0. An interrupt does the same without the delay. A second signal ends the process
-at once, with another exit code. SIGHUP is logged and ignored: a changed
-configuration takes effect after a restart.`,
+at once, with another exit code.
+
+SIGHUP, and a change of the configuration or of a file that it names, reload the
+configuration, except for the addresses of listeners. What has not changed is not
+touched. If the configuration has a mistake, it is logged, and the old one stays.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), o) },
 	}
@@ -53,33 +57,31 @@ configuration takes effect after a restart.`,
 }
 
 func (a *app) serve(ctx context.Context, o serveOptions) error {
-	c, err := o.load()
+	signals, release := hangups()
+	defer release()
+	read := filewatch.Contents{}
+	c, err := o.load(read.ReadFile)
 	if err != nil {
 		return err
 	}
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
 	logger := a.logger(a.level)
-	defer ignoreHangups(logger)()
 	if a.logGRPC != nil {
 		a.logGRPC(logger)
 	}
 	if a.limitMemory != nil {
 		a.limitMemory(logger)
 	}
-	up := newUpstreams(logger)
-	up.memory = memory.NewCeiling(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
-	registry := watch.NewRegistry()
-	defer registry.Close()
-	opened := views.New(viewsConfig(c.Stream))
-	defer opened.Close()
+	s := &site{logger: logger, stderr: a.stderr, registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)), secured: newSecured(c), started: c}
+	defer s.registry.Close()
+	defer s.views.Close()
 
-	listeners, err := listen(ctx, c, logger)
+	listeners, err := listen(ctx, c, s.secured, logger)
 	if err != nil {
 		return err
 	}
-	g, err := a.gateway(c, registry, opened, up, logger)
-	if err != nil {
+	if err := s.begin(c); err != nil {
 		closeListeners(listeners)
 		return err
 	}
@@ -90,25 +92,33 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		logger.Info("draining", "reason", context.Cause(ctx).Error())
 	})
 	defer stopLogging()
-	return g.Serve(ctx, listeners)
+	defer startReloading(ctx, &reloader{site: s, options: o, hangups: signals}, read)()
+	return s.gateway.Serve(ctx, listeners)
 }
 
-// gateway declares every watch and makes the gateway that serves them.
-func (a *app) gateway(c *config.Config, registry *watch.Registry, opened *views.Views, up *upstreams, logger *slog.Logger) (*gateway.Gateway, error) {
-	for _, w := range viewsLast(c.Watches) {
-		if err := up.add(registry, c, w); err != nil {
-			return nil, fmt.Errorf("watch %s: %w", w.Name, err)
-		}
-	}
-	for _, t := range c.Templates {
-		if err := up.addTemplate(registry, c, t); err != nil {
-			return nil, fmt.Errorf("template %s: %w", t.Name, err)
-		}
-	}
+// begin makes the gateway, and puts its first configuration into effect.
+func (s *site) begin(c *config.Config) (err error) {
 	gc := gatewayConfig(c)
-	gc.Views = opened
-	gc.Registry, gc.Logger, gc.Version, gc.Profiles = registry, logger, buildVersion(), profiles()
-	return gateway.New(gc)
+	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), profiles()
+	if s.gateway, err = gateway.New(gc); err != nil {
+		return err
+	}
+	s.upstreams = newUpstreams(s.logger)
+	_, err = s.apply(c)
+	return err
+}
+
+// accessConfig says who may do what; nil: everybody may do everything.
+func accessConfig(c *config.Config) *gateway.Access {
+	if !c.Auth.Given {
+		return nil
+	}
+	rules := c.Policy
+	if rules == nil {
+		rules = policy.Nothing()
+	}
+	return &gateway.Access{Credentials: c.Credentials(), Revoked: c.Auth.Revoked.Watch, Policy: rules, OperationsRole: c.Operations.Role,
+		Limits: gateway.PrincipalLimits{Streams: c.Auth.Limits.Streams, RequestsPerSecond: c.Auth.Limits.RequestsPerSecond}}
 }
 
 // viewsConfig is the configuration of the views that clients ask for.
@@ -125,17 +135,17 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		MaxSubscribersPerClient: c.Stream.MaxSubscribersPerClient, MaxSubscribersPerWatch: c.Stream.MaxSubscribersPerWatch,
 		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
 		SnapshotBudget: c.Stream.SnapshotBudget, MaxConnections: c.HTTP.MaxConnections, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
-		Compression: gateway.Compression(c.Stream.Compression), CompressionCache: c.Stream.CompressionCache,
-		Pump: gateway.Pump(c.Stream.Pump), AfterRush: returnMemory, Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
+		Compression: gateway.Compression(c.Stream.Compression), Uncompressed: c.Uncompressed(), CompressionCache: c.Stream.CompressionCache,
+		Pump: gateway.Pump(c.Stream.Pump), AfterRush: returnMemory, Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled, Access: accessConfig(c),
 	}
 }
 
 // load returns the configuration that the command line specifies.
-func (o serveOptions) load() (*config.Config, error) {
+func (o serveOptions) load(readFile func(string) ([]byte, error)) (*config.Config, error) {
 	if err := o.checkFlags(); err != nil {
 		return nil, err
 	}
-	env := config.Environment{Flags: o.flags}
+	env := config.Environment{Flags: o.flags, ReadFile: readFile}
 	var c *config.Config
 	var err error
 	if o.config == "" {
@@ -166,8 +176,8 @@ func (o serveOptions) checkFlags() error {
 			return usageError("--%s %q: want host:port, such as 127.0.0.1:8080", flag, address)
 		}
 	}
-	if o.flags.Auth != "" && o.flags.Auth != config.AuthNone {
-		return usageError("--auth %q: want none, which is all that there is yet", o.flags.Auth)
+	if o.flags.Auth != "" && o.flags.Auth != auth.None {
+		return usageError("--auth %q: want none; credentials are configured in the section auth of a file", o.flags.Auth)
 	}
 	return nil
 }

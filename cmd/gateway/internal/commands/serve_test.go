@@ -416,19 +416,3 @@ func TestServeEndsWithoutDelayWhenInterrupted(t *testing.T) {
 		t.Errorf("exit code %d, want 0; stderr:\n%s", code, g.logs)
 	}
 }
-
-// A hangup, which asks many servers to reload, must not end the process.
-func TestServeSurvivesAHangup(t *testing.T) {
-	c, logs := asProcess(t, "serve", "--config", file(t, "gateway.yaml", quick), "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
-	logs.await(t, `"msg":"listening"`)
-	for times := range 2 {
-		if err := c.Process.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		logs.awaitTimes(t, `"msg":"SIGHUP ignored`, times+1)
-	}
-	_ = c.Process.Signal(syscall.SIGTERM)
-	if err := c.Wait(); err != nil {
-		t.Errorf("%v; stderr:\n%s", err, logs)
-	}
-}

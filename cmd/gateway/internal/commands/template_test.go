@@ -116,6 +116,38 @@ watches:
 	edge.awaitBody("/v1/watches/team-red/resources", `"key":"a"`)
 }
 
+// TestServeViewsOfTemplates follows views of the watches of a template, by their names and by
+// a template of views.
+func TestServeViewsOfTemplates(t *testing.T) {
+	g := serve(t, "--config", file(t, "views.yaml", `
+stream: { drain_delay: 0s }
+sources: { local: { type: store } }
+watches:
+  first: { view_of: open-eu, prefix: a, prime: false, linger: 1s }
+  always: { view_of: orders-us, prefix: a }
+  "open-{region}": { view_of: "orders-{region}", params: { region: "[a-z]{2,4}" }, filter: value.open, linger: 1s }
+  "orders-{region}": { source: local, params: { region: "[a-z]{2}" }, linger: 1s, max: 2 }
+`))
+	g.awaitWatches("always", "first", "orders-us")
+	if status, body := g.do("PUT", "/v1/watches/orders-eu/resources/a", `{"open":true}`); status != 201 {
+		t.Fatalf("a write: %d %s", status, body)
+	}
+	stream := start(t, "watch", "--server", g.url(), "first")
+	stream.expectOf("upsert")(`{"type":"upsert","watch":"first","key":"a","revision":"1","value":{"open":true}}`)
+	g.awaitBody("/v1/watches/open-eu/resources", `"key":"a"`)
+	g.do("PUT", "/v1/watches/orders-eu/resources/a", `{"open":false}`)
+	stream.expectOf("delete")(`{"type":"delete","watch":"first","key":"a","revision":"2"}`)
+	g.awaitWatches("always", "first", "open-eu", "orders-eu", "orders-us")
+	if status, body := g.do("GET", "/v1/watches/open-asia/resources", ""); status != 404 {
+		t.Errorf("a view of a watch that cannot be: %d %s", status, body)
+	}
+	if status, body := g.do("GET", "/v1/watches/open-cn/resources", ""); status != 503 || !strings.Contains(body, "2 watches of this kind are open, of 2 at most") {
+		t.Errorf("a view of a watch that there is no room for: %d %s", status, body)
+	}
+	stream.signals <- os.Interrupt
+	g.awaitWatches("always", "first", "orders-us")
+}
+
 // TestSparingLoggerLeavesOut checks that a flood of lines is cut, and reported.
 func TestSparingLoggerLeavesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

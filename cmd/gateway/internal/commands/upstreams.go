@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -26,19 +27,69 @@ import (
 // A store, and another gateway, is shared by its watches; any other source is
 // made for each watch.
 //
+// It belongs to one configuration. The watches and templates that a newer one keeps go on
+// with those that made them: a watch that is added must not interrupt the connection to
+// another gateway that others share.
+//
 // All its methods may be called from any goroutine: templates make watches at any time.
 type upstreams struct {
 	// Static after construction.
 	logger *slog.Logger
-	memory *memory.Ceiling // shared by all watches; nil: there is no ceiling
+	config *config.Config
+	memory *memory.Ceiling // shared by all watches
+	stores *stores
 
 	mu       sync.Mutex                         // guards the following fields
-	stores   map[string]*store.Store            // by name of the source
 	gateways map[string]*gatewaysource.Upstream // by names of the source and the template
 }
 
+// newUpstreams returns the upstreams of a configuration without sources.
 func newUpstreams(logger *slog.Logger) *upstreams {
-	return &upstreams{logger: logger, stores: map[string]*store.Store{}, gateways: map[string]*gatewaysource.Upstream{}}
+	return &upstreams{
+		logger: logger, config: &config.Config{}, memory: memory.NewCeiling(0),
+		stores: &stores{all: map[string]*store.Store{}}, gateways: map[string]*gatewaysource.Upstream{},
+	}
+}
+
+// next returns the upstreams of another configuration, with the same stores and the same
+// memory. Call settle of those that are in effect then.
+func (u *upstreams) next(c *config.Config) *upstreams {
+	return &upstreams{logger: u.logger, config: c, memory: u.memory, stores: u.stores, gateways: map[string]*gatewaysource.Upstream{}}
+}
+
+// settle gives the stores the limits of the configuration, and forgets those that it does
+// not have.
+func (u *upstreams) settle() { u.stores.settle(u.config.Sources) }
+
+// stores are the stores of a process, by the name of their source. They live as long as the
+// configuration has that source, since what they hold is nowhere else.
+//
+// All its methods may be called from any goroutine.
+type stores struct {
+	mu  sync.Mutex // guards all
+	all map[string]*store.Store
+}
+
+func (s *stores) of(source config.Source) *store.Store {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all[source.Name] == nil {
+		s.all[source.Name] = store.New(storeConfig(source.Store))
+	}
+	return s.all[source.Name]
+}
+
+func (s *stores) settle(sources []config.Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := map[string]*store.Store{}
+	for _, source := range sources {
+		if one := s.all[source.Name]; one != nil && source.Type == config.Store {
+			one.Reconfigure(storeConfig(source.Store))
+			kept[source.Name] = one
+		}
+	}
+	s.all = kept
 }
 
 // made is a source that was made for one watch.
@@ -48,30 +99,16 @@ type made struct {
 	close  func()        // to be called when nothing reads the source any more; nil: it holds nothing
 }
 
-// add declares a watch and its source.
-func (u *upstreams) add(registry *watch.Registry, c *config.Config, w config.Watch) error {
-	wc, err := u.configure(registry, c, w, "", u.logger)
-	if err != nil {
-		return err
-	}
-	_, err = registry.Add(wc)
-	return err
-}
-
 // configure makes the source of a watch. template is the name of the template that makes
-// it, if any. A watch of which this one is a view must be there.
-func (u *upstreams) configure(registry *watch.Registry, c *config.Config, w config.Watch, template string, logger *slog.Logger) (watch.Config, error) {
+// it, if any.
+func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template string, logger *slog.Logger) (watch.Config, error) {
 	wc := watchConfig(w)
 	wc.Logger, wc.Memory = logger, u.memory
 	if w.ViewOf != "" {
-		of, found := registry.Watch(w.ViewOf)
-		if !found {
-			return wc, fmt.Errorf("there is no watch %q", w.ViewOf)
-		}
-		wc.SourceName, wc.Source = "view of "+w.ViewOf, viewsource.New(of, w.Definition)
+		wc.SourceName, wc.Source = "view of "+w.ViewOf, viewsource.New(w.ViewOf, opener(registry, w.ViewOf), w.Definition)
 		return wc, nil
 	}
-	s, err := sourceOf(c, w)
+	s, err := sourceOf(u.config, w)
 	if err != nil {
 		return wc, err
 	}
@@ -80,23 +117,10 @@ func (u *upstreams) configure(registry *watch.Registry, c *config.Config, w conf
 	return wc, err
 }
 
-// viewsLast returns the watches in an order in which each view comes after the watch of
-// which it is a part.
-func viewsLast(watches []config.Watch) (ordered []config.Watch) {
-	added := map[string]bool{"": true}
-	for len(ordered) < len(watches) {
-		before := len(ordered)
-		for _, w := range watches {
-			if added[w.ViewOf] && !added[w.Name] {
-				added[w.Name] = true
-				ordered = append(ordered, w)
-			}
-		}
-		if len(ordered) == before {
-			return ordered // never: the configuration has no circles
-		}
-	}
-	return ordered
+// opener returns what finds the watch of which another one is a view. A draft is committed
+// before its watches start, so that all of them can be found.
+func opener(registry *watch.Registry, name string) viewsource.Opener {
+	return func(context.Context) (*watch.Watch, error) { return registry.Open(name) }
 }
 
 // watchConfig is the part of a watch's configuration that is independent of its
@@ -154,17 +178,8 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 
 // stored returns the source and the writer of a watch of a store.
 func (u *upstreams) stored(s config.Source, w config.Watch) made {
-	shared := u.store(s)
+	shared := u.stores.of(s)
 	return made{source: shared.Source(w.Name), writer: shared.Writer(w.Name), close: func() { shared.Release(w.Name) }}
-}
-
-func (u *upstreams) store(s config.Source) *store.Store {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.stores[s.Name] == nil {
-		u.stores[s.Name] = store.New(storeConfig(s.Store))
-	}
-	return u.stores[s.Name]
 }
 
 func storeConfig(s config.StoreSource) store.Config {
@@ -177,7 +192,7 @@ func hostConfig(h config.HostSource, w config.Watch) host.Config {
 
 func grpcConfig(g config.GRPCSource, w config.Watch) grpcsource.Config {
 	return grpcsource.Config{
-		Address: g.Address, Watch: w.Watch, Prefix: w.Prefix, TLS: g.TLS, Metadata: g.Metadata,
+		Address: g.Address, Watch: w.Watch, Prefix: w.Prefix, TLS: g.TLS, Metadata: g.Metadata, TokenFile: g.TokenFile,
 		Keepalive: g.Keepalive, StallAfter: g.StallAfter, MaxMessageBytes: g.MaxMessageBytes,
 	}
 }

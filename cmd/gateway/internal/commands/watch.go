@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
 )
 
@@ -50,7 +51,7 @@ An expression that cannot be told, since it names what is not there, is not true
 
 --wait-for sees only the resources that they leave.
 
-` + exitHelp,
+` + bearer.Help + "\n\n" + exitHelp,
 		Example: `  gateway watch processes
   gateway watch notes | jq -c 'select(.type == "upsert")'
   gateway watch notes --until end_of_snapshot
@@ -138,7 +139,7 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	if errors.Is(err, closed) {
 		closed = nil // it is why the watch has ended
 	}
-	return errors.Join(closed, f.verdict(a.refusedView(o.view, err)))
+	return errors.Join(closed, f.verdict(a.refused(o.clientOptions, err)))
 }
 
 // verdict returns the error that describes how a watch ended.

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
@@ -11,16 +12,38 @@ import (
 type Cache struct {
 	versions pageVersions
 	sorted   sortedGroups
+	newest   newest
+}
+
+// AsOf returns a version, and the seq at which to read it, that show the state at the token's
+// revision: one that was kept, or the newest. It returns false if neither does.
+func (c *Cache) AsOf(t Token, newest *version.Version) (v *version.Version, seq uint64, ok bool) {
+	if v := c.versions.find(t); v != nil {
+		return v, v.Seq, true
+	}
+	if t.Count == newest.Count && t.isOf(newest) && c.newest.get(newest) <= t.AsOf {
+		return newest, newest.Seq, true // it has only lost resources since then, and has as many
+	}
+	seq, ok = t.in(newest)
+	return newest, seq, ok
+}
+
+// Tag names the state that a version shows: it is the place of the newest resource, and how
+// many there are. As long as there is no newer one, resources can only have gone. Where
+// deletes have no revision, which of them have gone depends on the replica, which the run
+// names.
+func (c *Cache) Tag(v *version.Version) string {
+	tag := v.Epoch + "-" + strconv.FormatUint(c.newest.get(v), 10) + "." + strconv.Itoa(v.Count)
+	if v.Run.Name != 0 {
+		tag += "~" + strconv.FormatUint(uint64(v.Run.Name), 36)
+	}
+	return tag
 }
 
 // Keep keeps the version of a listing readable for its next pages.
 func (c *Cache) Keep(pins *pin.Set, v *version.Version, asOf uint64) {
 	c.versions.keep(pins, v, asOf, time.Now())
 }
-
-// Find returns a version that was kept and shows the state at the token's revision; nil
-// if there is none.
-func (c *Cache) Find(t Token) *version.Version { return c.versions.find(t) }
 
 // Expire releases versions that were not asked for lately.
 func (c *Cache) Expire(pins *pin.Set) { c.versions.expire(pins) }

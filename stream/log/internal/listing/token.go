@@ -45,9 +45,15 @@ func ParseToken(s string) (t Token, err error) {
 	return t, nil
 }
 
-// In returns the seq at which a version shows the state at the token's revision; false if it
+// isOf reports whether a version is of the token's revision order and not behind the token,
+// and the state at a revision is the same everywhere.
+func (t Token) isOf(v *version.Version) bool {
+	return v.Epoch == t.Epoch && t.AsOf <= v.Revision && !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)
+}
+
+// in returns the seq at which a version shows the state at the token's revision; false if it
 // does not.
-func (t Token) In(v *version.Version) (seq uint64, ok bool) {
+func (t Token) in(v *version.Version) (seq uint64, ok bool) {
 	switch {
 	case v.Epoch != t.Epoch || t.AsOf > v.Revision:
 		return 0, false
@@ -55,9 +61,10 @@ func (t Token) In(v *version.Version) (seq uint64, ok bool) {
 		return v.Seq, v.Swept >= t.Swept()
 	case strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch):
 		return 0, false // which deletes without a revision the listing has seen is not known
-	case t.AsOf < v.Origin:
+	case t.AsOf < max(v.Origin, v.Conflated, v.Since):
 		return 0, false
 	}
 	seq = v.SeqBefore(v.NewerThan(t.AsOf))
-	return seq, seq >= v.Readable
+	// At the head, all that may be missing are deletes that are not remembered.
+	return seq, seq >= v.Readable && (seq < v.Seq || v.Count == t.Count)
 }

@@ -85,4 +85,14 @@ func (s *Set) Pause(one *Pin) {
 
 // PaceChecks is signalled once a reader has a minimum rate, and TakeSlow must be
 // called from time to time.
-func (s *Set) PaceChecks() <-chan struct{} { return s.paced }
+func (s *Set) PaceChecks() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paced == nil {
+		s.paced = make(chan struct{}, 1)
+		if s.checking {
+			s.signal()
+		}
+	}
+	return s.paced
+}

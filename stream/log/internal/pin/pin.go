@@ -37,23 +37,23 @@ type Set struct {
 	// Static after construction.
 	account *memory.Account
 	began   time.Time
-	paced   chan struct{} // a reader has a minimum rate, which must be checked
 
 	held atomic.Int64 // bytes, written with the mutex held
 
-	mu       sync.Mutex // guards the following fields
-	newest   uint64     // number of the newest version that retired memory
-	eras     []*era     // oldest first: those with pins, then the one under way
-	counted  int64      // bytes that were added and retired in the era under way
-	spans    map[span]int64
-	checking bool // paced was signalled, and TakeSlow will be called
+	mu       sync.Mutex     // guards the following fields
+	newest   uint64         // number of the newest version that retired memory
+	eras     []*era         // oldest first: those with pins, then the one under way, unless no era has pins
+	counted  int64          // bytes that were added and retired in the era under way
+	spans    map[span]int64 // nil until there is one
+	paced    chan struct{}  // a reader has a minimum rate, which must be checked; nil until somebody waits for it
+	checking bool           // paced was signalled, and TakeSlow will be called
 }
 
 // era is a number of consecutive versions whose pins are not distinguished.
 type era struct {
-	from uint64 // number of its first version; static after construction
-	to   uint64 // number of the first version after it; 0 while it is under way
-	pins map[*Pin]struct{}
+	from uint64            // number of its first version; static after construction
+	to   uint64            // number of the first version after it; 0 while it is under way
+	pins map[*Pin]struct{} // nil: none
 }
 
 // span is the range of eras with pins whose versions hold some memory.
@@ -65,15 +65,19 @@ type Retired struct {
 	Bytes int64
 }
 
-// NewSet returns an empty set. What its pins hold is counted by the account.
-func NewSet(a *memory.Account) *Set {
-	return &Set{account: a, began: time.Now(), paced: make(chan struct{}, 1), eras: []*era{newEra(0)}, spans: map[span]int64{}}
-}
+// NewSet returns an empty set. What its pins hold is counted by the account. There may be
+// very many sets without a pin, which are small.
+func NewSet(a *memory.Account) *Set { return &Set{account: a, began: time.Now()} }
 
 // ended reports whether the era had ended before a version.
 func (e *era) ended(number uint64) bool { return e.to != 0 && e.to <= number }
 
-func newEra(from uint64) *era { return &era{from: from, pins: map[*Pin]struct{}{}} }
+func (e *era) add(one *Pin) {
+	if e.pins == nil {
+		e.pins = map[*Pin]struct{}{}
+	}
+	e.pins[one] = struct{}{}
+}
 
 // Add pins a version for a reader that must take rate bytes a second, if that is not
 // 0. It returns nil if memory of the version was already retired.
@@ -83,19 +87,27 @@ func (s *Set) Add(v *version.Version, rate int64) *Pin {
 	if v.Number < s.newest {
 		return nil
 	}
+	if len(s.eras) == 0 {
+		s.eras = append(s.eras, &era{from: s.newest})
+	}
 	i := slices.IndexFunc(s.eras, func(e *era) bool { return !e.ended(v.Number) })
 	one := &Pin{era: s.eras[i], pace: pace{rate: rate}}
 	one.held.Store(v)
 	one.pace.credit(s.now(), 0)
-	one.era.pins[one] = struct{}{}
+	one.era.add(one)
 	if rate > 0 && !s.checking {
 		s.checking = true
-		select {
-		case s.paced <- struct{}{}:
-		default: // nobody looks after this log
-		}
+		s.signal()
 	}
 	return one
+}
+
+// signal asks for TakeSlow, if anybody waits for that.
+func (s *Set) signal() {
+	select {
+	case s.paced <- struct{}{}:
+	default: // nobody looks after this log yet
+	}
 }
 
 // Release ends a pin. One that was taken away has already ended, and so has nil.
@@ -134,9 +146,9 @@ func (s *Set) Advance(number uint64, all []Retired, added, eraBytes int64) {
 		return
 	}
 	s.counted = 0
-	if last := s.eras[len(s.eras)-1]; len(last.pins) > 0 {
-		last.to = number
-		s.eras = append(s.eras, newEra(number))
+	if n := len(s.eras); n > 0 && len(s.eras[n-1].pins) > 0 {
+		s.eras[n-1].to = number
+		s.eras = append(s.eras, &era{from: number})
 	}
 }
 
@@ -153,6 +165,9 @@ func (s *Set) retire(r Retired) {
 		held.last = e
 	}
 	if held.first != nil {
+		if s.spans == nil {
+			s.spans = map[span]int64{}
+		}
 		s.spans[held] += r.Bytes
 		s.count(r.Bytes)
 	}
@@ -164,6 +179,7 @@ func (s *Set) releaseEra(e *era) {
 	if len(e.pins) > 0 {
 		return
 	}
+	e.pins = nil
 	before, after := s.neighbors(e)
 	for held, bytes := range s.spans {
 		first, last := held.first, held.last
@@ -200,9 +216,12 @@ func (s *Set) neighbors(of *era) (before, after *era) {
 	return before, after
 }
 
-// forget removes an era without pins, unless it is the one under way.
+// forget removes an era without pins, unless it is the one under way and follows others.
 func (s *Set) forget(e *era) {
-	for i := range s.eras[:len(s.eras)-1] {
+	if len(s.eras) == 1 && s.eras[0] == e {
+		s.eras, s.spans = nil, nil
+	}
+	for i := range max(0, len(s.eras)-1) {
 		if s.eras[i] == e {
 			s.eras = append(s.eras[:i], s.eras[i+1:]...)
 			return
@@ -269,5 +288,5 @@ func (s *Set) Versions() (all []*version.Version) {
 func (s *Set) Eras() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.eras)
+	return max(1, len(s.eras))
 }

@@ -26,12 +26,12 @@ const (
 )
 
 // NewFormat returns the format of the log of a watch.
-func NewFormat(watch string) Format {
+func NewFormat(watch string) *Format {
 	begin := func(t stream.EventType) (frame string, json int) {
 		head := "event: " + t.String() + dataField
 		return head + `{"type":"` + t.String() + `","watch":"` + watch + `","key":"`, len(head)
 	}
-	f := Format{watch: watch}
+	f := &Format{watch: watch}
 	f.upsert, f.jsonUpsert = begin(stream.Upsert)
 	f.delete, f.jsonDelete = begin(stream.Delete)
 	return f
@@ -196,7 +196,7 @@ func (f *Format) Event(s *Segment, e *Entry) stream.Event {
 		Value:    f.value(s, e),
 	}}
 	if e.Is(IsDelete) {
-		ev.Type = stream.Delete
+		ev.Type, ev.Unseen = stream.Delete, e.Is(Unseen)
 	}
 	if e.Is(ValueBase64) {
 		ev.Resource.Encoding = stream.Base64

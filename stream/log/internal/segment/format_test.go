@@ -40,7 +40,7 @@ func TestFormatReadsWhatItWrote(t *testing.T) {
 			{Key: key, Revision: 7, Value: []byte(`{"a":1}`)},
 			{Key: key, Revision: 1<<64 - 1, Value: []byte(`"AAE="`), Encoding: stream.Base64},
 		} {
-			e := add(t, &f, s, r, false)
+			e := add(t, f, s, r, false)
 			got := f.Event(s, e)
 			if got.Type != stream.Upsert || got.Watch != "w" || got.Resource.Key != key || got.Resource.Revision != r.Revision ||
 				!bytes.Equal(got.Resource.Value, r.Value) || got.Resource.Encoding != r.Encoding {
@@ -50,7 +50,7 @@ func TestFormatReadsWhatItWrote(t *testing.T) {
 				t.Errorf("key %q is not equal to itself alone", key)
 			}
 		}
-		e := add(t, &f, s, stream.Resource{Key: key, Revision: 8}, true)
+		e := add(t, f, s, stream.Resource{Key: key, Revision: 8}, true)
 		if got := f.Event(s, e); got.Type != stream.Delete || got.Resource.Key != key || got.Resource.Revision != 8 || got.Resource.Value != nil {
 			t.Errorf("wrote the delete of %q, read %+v", key, got)
 		}
@@ -62,7 +62,7 @@ func TestFormatReadsWhatItWrote(t *testing.T) {
 func TestShownRevision(t *testing.T) {
 	f := NewFormat("w")
 	s := New(1, 1<<10, 2)
-	e := add(t, &f, s, stream.Resource{Key: "a", Revision: 8}, true)
+	e := add(t, f, s, stream.Resource{Key: "a", Revision: 8}, true)
 	e.Flags |= UnnumberedDelete
 	e.Revision = 20
 	if got := f.ShownRevision(s, e); got != 8 {
@@ -74,8 +74,8 @@ func TestShownRevision(t *testing.T) {
 func TestAppendCopy(t *testing.T) {
 	f := NewFormat("w")
 	from, to := New(1, 1<<10, 4), New(2, 1<<10, 4)
-	add(t, &f, from, stream.Resource{Key: "dropped", Revision: 1, Value: []byte("1")}, false)
-	kept := add(t, &f, from, stream.Resource{Key: "kept", Revision: 2, Value: []byte("2")}, false)
+	add(t, f, from, stream.Resource{Key: "dropped", Revision: 1, Value: []byte("1")}, false)
+	kept := add(t, f, from, stream.Resource{Key: "kept", Revision: 2, Value: []byte("2")}, false)
 	to.AppendCopy(from, kept)
 	if got := f.Event(to, &to.Entries[0]).Resource; got.Key != "kept" || got.Revision != 2 || string(got.Value) != "2" {
 		t.Errorf("the copy is %+v", got)
@@ -89,8 +89,8 @@ func TestAppendCopy(t *testing.T) {
 func TestCopyOfASupersededEntry(t *testing.T) {
 	f := NewFormat("w")
 	from, to := New(1, 1<<10, 4), New(2, 1<<10, 4)
-	old := add(t, &f, from, stream.Resource{Key: "old", Revision: 1, Value: []byte("1")}, false)
-	live := add(t, &f, from, stream.Resource{Key: "live", Revision: 2, Value: []byte("2")}, false)
+	old := add(t, f, from, stream.Resource{Key: "old", Revision: 1, Value: []byte("1")}, false)
+	live := add(t, f, from, stream.Resource{Key: "live", Revision: 2, Value: []byte("2")}, false)
 	old.Superseded.Store(7)
 	to.AppendCopy(from, old)
 	to.AppendCopy(from, live)

@@ -30,6 +30,8 @@ const (
 	keyBase64  // the key in the frame is base64, since it is not UTF-8
 	// Conflated marks an entry before which values of its key may have been left out.
 	Conflated
+	// Unseen marks an entry before which the log did not have the resource.
+	Unseen
 )
 
 // Entry is one change in a segment: where its frame is, and what is needed to find
@@ -57,10 +59,29 @@ const FarBack = math.MaxUint32
 // Is reports whether a flag is set.
 func (e *Entry) Is(flag uint8) bool { return e.Flags&flag != 0 }
 
+// Previous is the seq of the previous entry of the key, or of an earlier one; 0: there was
+// none, or it is very far back.
+func (e *Entry) Previous() uint64 {
+	if e.Back == 0 || e.Back == FarBack {
+		return 0
+	}
+	return e.Seq - uint64(e.Back)
+}
+
 // Visible reports whether the entry counts as seen at seq.
 func (e *Entry) Visible(seq uint64) bool {
 	s := e.Superseded.Load()
 	return s == 0 || s > seq
+}
+
+// ClearEndInOutage is called for the last entry of a commit, nil if it has none, which may
+// bring changes from an outage that ended at origin. If the entry lies in the outage, no id
+// may follow it directly: only the whole commit, at its own revision, is a state that the
+// upstream had. The same holds at each gateway that follows.
+func (e *Entry) ClearEndInOutage(revision, origin uint64) {
+	if e != nil && e.Revision < min(revision, origin) {
+		e.Flags &^= EndsCommit
+	}
 }
 
 // EntrySize is how many bytes an entry takes.
@@ -92,7 +113,20 @@ var segmentNames atomic.Uint64
 
 // New returns an empty segment of a log whose next version has the number born.
 func New(born uint64, bytes, entries int) *Segment {
-	return &Segment{Name: segmentNames.Add(1), Born: born, Slab: make([]byte, bytes), Entries: make([]Entry, entries)}
+	s := &Segment{Name: segmentNames.Add(1), Born: born}
+	s.Entries, s.Slab = allocate(bytes, entries)
+	return s
+}
+
+// allocate returns a table and a slab. Small ones share an allocation, since each is rounded
+// up by as much as a sixth, and there may be very many small logs. A slab that may be lent
+// has one of its own.
+func allocate(bytes, entries int) ([]Entry, []byte) {
+	if bytes == 0 || bytes >= FullSize {
+		return make([]Entry, entries), make([]byte, bytes)
+	}
+	all := make([]Entry, entries+(bytes+int(EntrySize)-1)/int(EntrySize))
+	return all[:entries:entries], unsafe.Slice((*byte)(unsafe.Pointer(&all[entries])), bytes)
 }
 
 // NewLent returns a full segment with some of the frames of another one, which is full

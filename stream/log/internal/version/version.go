@@ -39,7 +39,8 @@ type Version struct {
 	Horizon       uint64 // from this revision on every change is known: no position below it is resumed
 	HorizonAge    time.Time
 	OriginPending bool   // Origin is not known yet: it will be the revision of the next upsert
-	Conflated     uint64 // revision of the newest commit that may lack values; see stream.Conflater
+	Conflated     uint64 // a reader at a smaller revision may have values that the log never had; see stream.Conflater
+	ConflatedSeq  uint64 // seq of the newest entry before which values may be missing
 	Forgotten     uint64 // seq of the newest delete that was dropped: no cursor below it can continue
 
 	Count      int   // resources
@@ -50,17 +51,118 @@ type Version struct {
 
 	Changed chan struct{} // closed when there is a newer version; never written to
 
-	// In the log of a part of another log: the version of that log that it reflects.
+	// In the log of a part of another log: the version of that log that it reflects, and the
+	// revision up to which it may lack entries that were superseded.
 	Of, OfGeneration uint64
+	Since            uint64
+}
+
+// Conflate records that values may be missing before an entry of a commit. If the order of
+// deletes is not known, a reader at the revision of the commit may not have the commit yet.
+func (v *Version) Conflate(seq, revision uint64, unnumbered bool) {
+	if unnumbered {
+		revision++
+	}
+	v.Conflated, v.ConflatedSeq = revision, seq
+}
+
+// RaiseTo raises the horizon so that no reader resumes that may lack an entry. It returns
+// the least revision from which one may.
+func (v *Version) RaiseTo(e *segment.Entry, at time.Time) uint64 {
+	horizon := after(e)
+	v.Run.Horizon = max(v.Run.Horizon, horizon)
+	if horizon > v.Horizon {
+		v.Horizon, v.HorizonAge = horizon, at
+	}
+	return horizon
+}
+
+// Lack records that the log of a part lacks a delete that a reader before an entry may need.
+// If the part is made again, the delete may have been there.
+func (v *Version) Lack(e *segment.Entry, again bool) {
+	horizon := v.RaiseTo(e, v.Committed)
+	v.Conflated, v.ConflatedSeq = max(v.Conflated, horizon), max(v.ConflatedSeq, e.Seq)
+	if again {
+		v.Forgotten = max(v.Forgotten, e.Seq)
+	}
+}
+
+// RaiseOrigin records that changes before a revision may be unknown.
+func (v *Version) RaiseOrigin(origin uint64) {
+	v.Origin = max(v.Origin, origin)
+	if origin > v.Horizon {
+		v.Horizon, v.HorizonAge = origin, v.Committed
+	}
+}
+
+// CloseOutage is called after a commit, whose newest entry is last, and before which the
+// version was at a revision. The first upsert after an outage tells where that ended.
+func (v *Version) CloseOutage(before uint64, last *segment.Entry) {
+	if !v.OriginPending || last == nil || v.Revision <= before {
+		return
+	}
+	first := v.NewerThan(before)
+	for first.Segment < len(v.Segments) {
+		e := &v.Entries(first.Segment)[first.Entry]
+		if !e.Is(segment.IsDelete) && e.Revision > before {
+			v.OriginPending = false
+			v.RaiseOrigin(e.Revision)
+			return
+		}
+		first = v.Next(first)
+	}
+}
+
+// Exact is the least revision since which nothing is missing: of no change after it is
+// unknown what the resource was before, and no values were left out.
+func (v *Version) Exact() uint64 {
+	for i := len(v.Segments) - 1; i >= 0; i-- {
+		entries := v.Entries(i)
+		for j := len(entries) - 1; j >= 0; j-- {
+			e := &entries[j]
+			if e.Revision < v.Horizon {
+				return v.Horizon
+			}
+			if v.doubtful(e) {
+				return max(v.Horizon, after(e))
+			}
+		}
+	}
+	return v.Horizon
+}
+
+// doubtful reports whether a reader may have had the resource of an entry, before it, in a
+// way that is not known here.
+func (v *Version) doubtful(e *segment.Entry) bool {
+	_, before, known := v.Before(e)
+	unseen := e.Is(segment.IsDelete) && (before == nil || before.Is(segment.IsDelete))
+	return !known || unseen || e.Is(segment.Conflated)
+}
+
+// after is the least revision of a reader that certainly does not lack an entry.
+func after(e *segment.Entry) uint64 {
+	if e.Is(segment.UnnumberedDelete) {
+		return e.Revision + 1 // a reader at this very revision may or may not have seen it
+	}
+	return e.Revision
+}
+
+// Complete is the revision from which on the log has every change. The log of a part lacks
+// the deletes of values that may be missing.
+func (v *Version) Complete() uint64 {
+	if v.OfGeneration == 0 {
+		return v.Origin
+	}
+	return max(v.Origin, v.Conflated)
 }
 
 // Reflect takes over what a part of a log has in common with it.
 func (v *Version) Reflect(of *Version) {
 	v.Of, v.OfGeneration = of.Number, of.Generation
 	v.reflect(of)
-	if of.Conflated > v.Conflated {
+	if of.ConflatedSeq > v.ConflatedSeq {
 		// A reader may have a value that was left out, and that is of the part.
-		v.Conflated = of.Conflated
+		v.Conflated, v.ConflatedSeq = of.Conflated, of.ConflatedSeq
 		if of.Conflated > v.Horizon {
 			v.Horizon, v.HorizonAge = of.Conflated, of.Committed
 		}
@@ -382,4 +484,27 @@ func (v *Version) CanResume(p stream.Position) bool {
 	}
 	swept := p.Swept()
 	return swept >= v.Horizon && (!p.Partial() || swept <= v.Swept)
+}
+
+// SameOrder reports whether two versions, of the same log or of parts of it, are of the same
+// revision order, so that the same change has the same seq in both.
+func (v *Version) SameOrder(o *Version) bool {
+	a, _ := v.root()
+	b, _ := o.root()
+	return a == b
+}
+
+// NotAfter reports whether a version, of the same log or of a part of it, has whatever v has.
+func (v *Version) NotAfter(o *Version) bool {
+	_, a := v.root()
+	_, b := o.root()
+	return a <= b
+}
+
+// root returns the generation and the number of what the version is a state of.
+func (v *Version) root() (generation, number uint64) {
+	if v.OfGeneration == 0 {
+		return v.Generation, v.Number
+	}
+	return v.OfGeneration, v.Of
 }

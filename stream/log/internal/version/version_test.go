@@ -31,7 +31,7 @@ func testVersion(n uint64, gone func(seq uint64) bool) (*Version, *segment.Forma
 		v.Tail, v.Seq, v.Revision = s.N, seq, r.Revision
 		v.Count++
 	}
-	return v, &f
+	return v, f
 }
 
 // seqAt is the seq of the entry at a place; 0 at the end.
@@ -117,5 +117,51 @@ func TestCanResume(t *testing.T) {
 		if got := v.CanResume(c.at); got != c.want {
 			t.Errorf("%+v: %t, want %t", c.at, got, c.want)
 		}
+	}
+}
+
+// TestExact: a reader is not resumed from before a change of which something is in doubt.
+func TestExact(t *testing.T) {
+	none := func(uint64) bool { return false }
+	for name, c := range map[string]struct {
+		doubt func(e *segment.Entry) // what entry 5, at revision 14, is
+		want  uint64
+	}{
+		"nothing":                           {func(*segment.Entry) {}, 10},
+		"a former value that is gone":       {func(e *segment.Entry) { e.Back = segment.FarBack }, 14},
+		"a former value that is there":      {func(e *segment.Entry) { e.Back = 2 }, 10},
+		"values that were left out":         {func(e *segment.Entry) { e.Flags |= segment.Conflated }, 14},
+		"a delete of what was not seen":     {func(e *segment.Entry) { e.Flags |= segment.IsDelete }, 14},
+		"such a delete without a revision":  {func(e *segment.Entry) { e.Flags |= segment.IsDelete | segment.UnnumberedDelete }, 15},
+		"a delete of what was there before": {func(e *segment.Entry) { e.Flags |= segment.IsDelete; e.Back = 1 }, 10},
+	} {
+		v, _ := testVersion(8, none)
+		v.Horizon = 10
+		_, e := v.Find(5)
+		c.doubt(e)
+		if got := v.Exact(); got != c.want {
+			t.Errorf("%s: exact from %d on, want %d", name, got, c.want)
+		}
+		v.Horizon = 16
+		if got := v.Exact(); got != 16 {
+			t.Errorf("%s: exact from %d on, want the horizon, 16", name, got)
+		}
+	}
+}
+
+// TestLack: no reader is resumed that may need a delete that is not there, and gateways
+// further down learn of it.
+func TestLack(t *testing.T) {
+	v, _ := testVersion(8, func(uint64) bool { return false })
+	v.OfGeneration = 1
+	_, e := v.Find(5)
+	for range 2 { // it is the same the second time
+		v.Lack(e, false)
+		if v.Horizon != 14 || v.Complete() != 14 || v.Forgotten != 0 {
+			t.Errorf("the horizon is %d, all is complete from %d on, forgotten is %d", v.Horizon, v.Complete(), v.Forgotten)
+		}
+	}
+	if v.Lack(e, true); v.Forgotten != 5 {
+		t.Error("a reader of a part that is made again continues without the delete")
 	}
 }

@@ -38,7 +38,7 @@ func (r *Reader) commitAt(e *Event, place *stream.Position) error {
 	if !ends {
 		return nil
 	}
-	if r.catchUp && r.open {
+	if r.open && (r.catchUp || r.committed < r.conflated) {
 		stream.Conflated(r.Sink)
 	}
 	r.catchUp = r.catchUp && e.Type != Bookmark

@@ -4,14 +4,15 @@ import "github.com/watchtide/watchtide/stream"
 
 // Event is one event of a watch, on any transport.
 type Event struct {
-	Type     Type
-	Position string          // of the watch, after this event; empty: none
-	Resource stream.Resource // of an Upsert; of a Delete, its key and revision
-	Revision uint64          // of an EndOfSnapshot or a Bookmark
-	Count    uint64          // of an EndOfSnapshot
-	Horizon  uint64          // of a Bookmark that reports an outage; 0: it does not
-	State    stream.State    // of a Status; 0: one that a newer server may send
-	Reason   string          // of a Status
+	Type      Type
+	Position  string          // of the watch, after this event; empty: none
+	Resource  stream.Resource // of an Upsert; of a Delete, its key and revision
+	Revision  uint64          // of an EndOfSnapshot or a Bookmark
+	Count     uint64          // of an EndOfSnapshot
+	Horizon   uint64          // of a Bookmark that reports an outage; 0: it does not
+	Conflated uint64          // of a Bookmark before changes that may lack values: those up to it; 0: none
+	State     stream.State    // of a Status; 0: one that a newer server may send
+	Reason    string          // of a Status
 }
 
 // Type is the type of an event.

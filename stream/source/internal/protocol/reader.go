@@ -55,6 +55,7 @@ type Reader struct {
 	open      bool            // changes came since the last commit
 	committed uint64          // revision of the last commit
 	catchUp   bool            // from catching_up to the next bookmark
+	conflated uint64          // changes up to this revision may lack values
 	reported  stream.State    // the last one passed on; 0: none
 	heard     bool            // this connection reported the freshness of the watch
 }
@@ -128,6 +129,7 @@ func (r *Reader) apply(e *Event) error {
 	case Upsert, Delete:
 		return r.change(e)
 	case Bookmark:
+		r.conflated = max(r.conflated, e.Conflated)
 		if e.Horizon > 0 && r.begun {
 			return stream.RaiseHorizon(r.Sink, e.Horizon)
 		}
@@ -149,7 +151,7 @@ func (r *Reader) arrive(e *Event, place *stream.Position) error {
 func (r *Reader) reset() {
 	r.forget()
 	r.phase, r.position, r.begun = snapshot, stream.Position{}, false
-	r.upserts, r.marked, r.loose, r.catchUp = 0, 0, false, false
+	r.upserts, r.marked, r.loose, r.catchUp, r.conflated = 0, 0, false, false, 0
 }
 
 // place reads the position of an event; nil if it has none, or an irrelevant one.
@@ -165,6 +167,9 @@ func (r *Reader) place(text string) (*stream.Position, error) {
 		return nil, r.Invalid("%v", err)
 	case p.Watch != r.Watch:
 		return nil, r.Invalid("position %q: want one of watch %q", text, r.Watch)
+	case epoch != "" && p.Epoch != epoch && (r.phase == resuming || r.phase == live && r.catchUp):
+		// What was committed so far is of another part of the watch.
+		return nil, fmt.Errorf("%w: %s, event %d: another part of the watch may be seen now", stream.ErrUnresumable, r.Where, r.events)
 	case epoch != "" && p.Epoch != epoch:
 		return nil, r.Invalid("position %q: want epoch %q, or a reset before", text, epoch)
 	}

@@ -29,6 +29,7 @@ func (r *recorder) Status(s stream.State, reason string) error {
 	return r.say("status %v %s", s, reason)
 }
 func (r *recorder) RaiseHorizon(revision uint64) error { return r.say("horizon %d", revision) }
+func (r *recorder) Conflated()                         { _ = r.say("conflated") }
 func (r *recorder) Mark()                              {}
 func (r *recorder) Rewind()                            { _ = r.say("rewind") }
 
@@ -97,8 +98,8 @@ func TestReader(t *testing.T) {
 		"the next connection drops half a transaction": {
 			from:   three,
 			events: []Event{end(3, 0, "w@e-3"), put("a", 4, ""), again, end(3, 0, "w@e-3"), put("a", 4, "w@e-4")},
-			want: "commit 3, status in_sync , upsert a 4, rewind, again at w@e-3, commit 3, status in_sync ," +
-				" upsert a 4, commit 4",
+			want: "commit 3, status in_sync , upsert a 4, rewind, again at w@e-3, conflated, commit 3," +
+				" status in_sync , upsert a 4, commit 4",
 		},
 		"a stale watch is in sync after the next connection": {
 			from:   three,
@@ -111,7 +112,24 @@ func TestReader(t *testing.T) {
 				end(3, 0, "w@e-3"), fresh(stream.CatchingUp, ""), gone("a", 8, "w@e-3/9"), put("b", 9, "w@e-9"),
 				{Type: Bookmark, Revision: 9, Position: "w@e-9"}, put("b", 10, "w@e-10"),
 			},
-			want: "commit 3, status in_sync , delete a 8, upsert b 9, commit 9, upsert b 10, commit 10",
+			want: "commit 3, status in_sync , delete a 8, upsert b 9, conflated, commit 9, upsert b 10, commit 10",
+		},
+		"changes that may lack values follow a bookmark that says so": {
+			from: three,
+			events: []Event{
+				end(3, 0, "w@e-3"), {Type: Bookmark, Revision: 3, Conflated: 5}, put("a", 4, "w@e-4"), put("b", 5, "w@e-5"),
+				put("c", 6, "w@e-6"),
+			},
+			want: "commit 3, status in_sync , commit 3, upsert a 4, conflated, commit 4, upsert b 5, conflated, commit 5," +
+				" upsert c 6, commit 6",
+		},
+		"a new snapshot has all values": {
+			from: three,
+			events: []Event{
+				end(3, 0, "w@e-3"), {Type: Bookmark, Revision: 3, Conflated: 5}, {Type: Reset, Position: "w@f-0/3"}, put("a", 3, ""),
+				end(3, 1, "w@f-3"), put("b", 4, "w@f-4"),
+			},
+			want: "commit 3, status in_sync , commit 3, reset f, upsert a 3, commit 3, upsert b 4, commit 4",
 		},
 		"a catch-up ends with end_of_snapshot": {
 			from: three,
@@ -161,6 +179,28 @@ func TestReader(t *testing.T) {
 				t.Errorf("calls\n got %s\nwant %s\nerror %v", got, c.want, err)
 			}
 		})
+	}
+}
+
+// A switch to another part of the watch, which has a revision order of its own, is no
+// mistake of the upstream: a snapshot has to take its place.
+func TestReaderOfASwitch(t *testing.T) {
+	at := stream.Position{Watch: "w", Epoch: "e", Upserts: 1, AsOf: 1}
+	for name, c := range map[string]struct {
+		from   stream.Position
+		events []Event
+		want   string
+	}{
+		"live": {stream.Position{}, []Event{
+			{Type: Reset, Position: "w@e-0/1"}, put("a", 1, ""), end(1, 1, "w@e-1"),
+			{Type: Status, State: stream.CatchingUp}, gone("a", 1, ""), put("b", 1, ""), {Type: Bookmark, Revision: 1, Position: "w@f-1"},
+		}, "reset e, upsert a 1, commit 1, delete a 1, upsert b 1"},
+		"while it was away": {at, []Event{gone("a", 1, ""), put("b", 1, ""), end(1, 1, "w@f-1")}, "delete a 1, upsert b 1"},
+	} {
+		got, err := play(Config{}, c.from, c.events)
+		if got != c.want || !errors.Is(err, stream.ErrUnresumable) {
+			t.Errorf("%s: calls %s, error %v", name, got, err)
+		}
 	}
 }
 

@@ -37,6 +37,9 @@ func (d *Document) Read(value []byte, paths *Paths) error {
 	d.Reset()
 	d.paths = paths
 	r := reader{scanner: scanner{text: value}, document: d}
+	if paths.root.ends > 0 {
+		r.copied = string(value)
+	}
 	root, _, err := r.value(&paths.root, false, 0)
 	if err == nil && r.peek() != 0 {
 		err = errMalformed
@@ -51,6 +54,9 @@ func (d *Document) Reset() {
 	d.Root, d.Visits, d.paths, d.repeats = nil, d.Visits[:0], nil, nil
 }
 
+// HasRepeats reports whether Repeats can be true of any path.
+func (d *Document) HasRepeats() bool { return d.repeats != nil }
+
 // Repeats reports whether a member that is in its object twice lies on the path, the end
 // included, or anywhere within the value at its end. The path is one of those that were
 // read.
@@ -60,7 +66,7 @@ func (d *Document) Repeats(at path.Path) bool {
 	}
 	n := &d.paths.root
 	for _, name := range at {
-		if n = n.children[name]; n == nil {
+		if n = n.get(name); n == nil {
 			return false
 		}
 		if d.repeats[n].itself {
@@ -143,7 +149,7 @@ func (r *reader) object(n *Node, whole bool, depth int) (_ any, repeats bool, er
 			}
 			continue
 		}
-		name, err := unquote(raw)
+		name, err := r.unquote(raw)
 		if err != nil {
 			return nil, false, err
 		}

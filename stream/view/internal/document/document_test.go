@@ -2,6 +2,7 @@ package document
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -114,7 +115,7 @@ func TestWatchedPathsAreVisited(t *testing.T) {
 		t.Error("the node is still there")
 	}
 	set.Remove(path.Path{"a"})
-	if !set.Empty() || len(set.root.children) != 0 {
+	if !set.Empty() || len(set.root.children)+len(set.root.named) != 0 {
 		t.Error("the set is not empty")
 	}
 }
@@ -233,4 +234,43 @@ func FuzzDocument(f *testing.F) {
 		_ = d.Read(value, &set)
 		_, _ = Project(value, &set)
 	})
+}
+
+// TestManyPaths: members are found by their names, however many there are, and no longer once
+// their paths were removed.
+func TestManyPaths(t *testing.T) {
+	names := strings.Split("a b c d e f g h i j k l", " ")
+	value := "{"
+	for i, name := range names {
+		value += fmt.Sprintf(`"%s":{"x":%d},`, name, i)
+	}
+	value = strings.TrimSuffix(value, ",") + "}"
+	var set Paths
+	check := func(from, to int) {
+		t.Helper()
+		var d Document
+		if err := d.Read([]byte(value), &set); err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range names {
+			wanted := i >= from && i < to
+			if (set.Find(path.Path{name, "x"}) != nil) != wanted {
+				t.Errorf("paths %d to %d: the node of %s exists: %t", from, to, name, !wanted)
+			}
+			if got := d.At(path.Path{name, "x"}); (got == any(int64(i))) != wanted {
+				t.Errorf("paths %d to %d: %s.x is %v", from, to, name, got)
+			}
+		}
+	}
+	for i, name := range names {
+		set.Add(path.Path{name, "x"})
+		check(0, i+1)
+	}
+	for i, name := range names {
+		set.Remove(path.Path{name, "x"})
+		check(i+1, len(names))
+	}
+	if !set.Empty() {
+		t.Error("the set is not empty")
+	}
 }

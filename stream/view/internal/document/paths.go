@@ -16,10 +16,58 @@ type Paths struct{ root Node }
 
 // Node is a place in values to which a path leads.
 type Node struct {
-	children map[string]*Node
-	through  int // paths that end here or below
-	ends     int // paths that end here
-	watched  int // of those, how many want a Visit
+	children []child
+	named    map[string]*Node // instead, once there were more than few
+	through  int32            // paths that end here or below
+	ends     int32            // paths that end here
+	watched  int32            // of those, how many want a Visit
+}
+
+// child is a member to which a path leads.
+type child struct {
+	name string
+	node *Node
+}
+
+// few is how many children are searched one by one. Most definitions name no more, and a map
+// takes more memory than all else that is kept of their paths.
+const few = 6
+
+// get returns the node of a member; nil: no path leads there.
+func (n *Node) get(name string) *Node {
+	if n.named != nil {
+		return n.named[name]
+	}
+	for i := range n.children {
+		if n.children[i].name == name {
+			return n.children[i].node
+		}
+	}
+	return nil
+}
+
+// add adds a node for a member that has none.
+func (n *Node) add(name string) *Node {
+	added := &Node{}
+	if n.named == nil && len(n.children) < few {
+		n.children = append(n.children, child{name, added})
+		return added
+	}
+	if n.named == nil {
+		n.named = map[string]*Node{}
+		for _, c := range n.children {
+			n.named[c.name] = c.node
+		}
+		n.children = nil
+	}
+	n.named[name] = added
+	return added
+}
+
+// drop removes a child.
+func (n *Node) drop(name string) {
+	n.children = slices.DeleteFunc(n.children, func(c child) bool { return c.name == name })
+	delete(n.named, name)
 }
 
 // Add adds a path.
@@ -51,17 +99,13 @@ func (p *Paths) Unwatch(at path.Path) {
 func (p *Paths) Empty() bool { return p.root.through == 0 }
 
 // along returns the node of a path and counts it on the way.
-func (p *Paths) along(at path.Path, count int) *Node {
+func (p *Paths) along(at path.Path, count int32) *Node {
 	n := &p.root
 	n.through += count
 	for _, name := range at {
-		child := n.children[name]
+		child := n.get(name)
 		if child == nil {
-			child = &Node{}
-			if n.children == nil {
-				n.children = map[string]*Node{}
-			}
-			n.children[name] = child
+			child = n.add(name)
 		}
 		n = child
 		n.through += count
@@ -73,9 +117,9 @@ func (p *Paths) along(at path.Path, count int) *Node {
 func (p *Paths) prune(at path.Path) {
 	n := &p.root
 	for _, name := range at {
-		child := n.children[name]
+		child := n.get(name)
 		if child.through == 0 {
-			delete(n.children, name)
+			n.drop(name)
 			return
 		}
 		n = child
@@ -86,7 +130,7 @@ func (p *Paths) prune(at path.Path) {
 func (p *Paths) Find(at path.Path) *Node {
 	n := &p.root
 	for _, name := range at {
-		if n = n.children[name]; n == nil {
+		if n = n.get(name); n == nil {
 			return nil
 		}
 	}
@@ -95,12 +139,25 @@ func (p *Paths) Find(at path.Path) *Node {
 
 // child returns the node of a member by the bytes of its name.
 func (n *Node) child(raw []byte) (*Node, error) {
-	if n == nil || len(n.children) == 0 {
+	if n == nil || len(n.children)+len(n.named) == 0 {
 		return nil, nil
 	}
 	if slices.Contains(raw, '\\') {
 		name, err := unquote(raw)
-		return n.children[name], err
+		return n.get(name), err
 	}
-	return n.children[string(raw[1:len(raw)-1])], nil
+	return n.ofBytes(raw[1 : len(raw)-1]), nil
+}
+
+// ofBytes is get without a copy of the name.
+func (n *Node) ofBytes(name []byte) *Node {
+	if n.named != nil {
+		return n.named[string(name)]
+	}
+	for i := range n.children {
+		if n.children[i].name == string(name) {
+			return n.children[i].node
+		}
+	}
+	return nil
 }

@@ -16,8 +16,9 @@ const maxDepth = 10_000
 
 // scanner reads JSON text from at on.
 type scanner struct {
-	text []byte
-	at   int
+	text   []byte
+	at     int
+	copied string // the text, if strings of it are to share one copy; else ""
 }
 
 // peek returns the next byte that is not white space, 0 at the end.
@@ -153,7 +154,7 @@ func (s *scanner) scalar() (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return unquote(raw)
+		return s.unquote(raw)
 	}
 	switch word := s.word(); string(word) {
 	case "null":
@@ -165,6 +166,15 @@ func (s *scanner) scalar() (any, error) {
 	default:
 		return number(word)
 	}
+}
+
+// unquote is the function unquote for a part of the text.
+func (s *scanner) unquote(raw []byte) (string, error) {
+	if s.copied == "" || bytes.IndexByte(raw, '\\') >= 0 {
+		return unquote(raw)
+	}
+	start := cap(s.text) - cap(raw) // where raw begins
+	return s.copied[start+1 : start+len(raw)-1], nil
 }
 
 // unquote returns what a string holds, as encoding/json reads it.

@@ -10,25 +10,27 @@ import (
 	"cel.dev/cel-go/common/overloads"
 )
 
-// estimate bounds the cost of an evaluation over a value of at most size bytes, a key of
-// at most MaxKey and at most MaxLabels labels.
+// estimate bounds the cost of an evaluation over a value of at most the size that is
+// given, a key of at most MaxKey and at most MaxLabels labels.
 //
 // The elements of one array cannot all be large: their sizes add up to that of the value.
 // Since comprehensions are not nested, and the cost of a step grows at least in
 // proportion to the size of the element, the worst case lies below many tiny elements,
 // whose steps are returned, and one large one together, which is the rest.
-func estimate(env *cel.Env, tree *cel.Ast, size uint64) (steps, rest uint64, err error) {
+func estimate(env *cel.Env, tree *cel.Ast, of sizes) (steps, rest uint64, err error) {
 	ranges := map[int64]bool{}
 	ast.PostOrderVisit(tree.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() == ast.ComprehensionKind {
 			ranges[e.AsComprehension().IterRange().ID()] = true
 		}
 	}))
-	tiny, err := env.EstimateCost(tree, sizes{value: size, element: 1})
+	of.element = 1
+	tiny, err := env.EstimateCost(tree, of)
 	if err != nil {
 		return 0, 0, err
 	}
-	large, err := env.EstimateCost(tree, sizes{value: size, element: size, ranges: ranges})
+	of.element, of.ranges = of.value, ranges
+	large, err := env.EstimateCost(tree, of)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -45,6 +47,9 @@ type sizes struct {
 	value   uint64         // the value, and anything in it
 	element uint64         // what a macro goes through
 	ranges  map[int64]bool // expressions with one element; nil: as large as the value
+
+	variable func(name string) bool // reports whether a name is that of a variable
+	given    func(name string) bool // reports whether it has a value before the resource is known; nil: none has
 }
 
 // EstimateSize implements checker.CostEstimator.
@@ -55,9 +60,11 @@ func (s sizes) EstimateSize(n checker.AstNode) *checker.SizeEstimate {
 		most = 1
 	case len(path) == 1 && path[0] == "key":
 		most = MaxKey
+	case len(path) > 0 && s.given != nil && s.given(path[0]):
+		most = MaxKey
 	case len(path) == 1 && path[0] == "labels":
 		most = MaxLabels
-	case !mentionsVariable(n.Expr()):
+	case !s.mentionsVariable(n.Expr()):
 		most = s.element
 	}
 	return &checker.SizeEstimate{Max: most}
@@ -70,9 +77,9 @@ func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNod
 
 // mentionsVariable reports whether an expression depends on more than the element that a
 // macro is at.
-func mentionsVariable(e ast.Expr) (found bool) {
+func (s sizes) mentionsVariable(e ast.Expr) (found bool) {
 	ast.PostOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
-		found = found || e.Kind() == ast.IdentKind && isVariable(e.AsIdent())
+		found = found || e.Kind() == ast.IdentKind && s.variable(e.AsIdent())
 	}))
 	return found
 }

@@ -63,12 +63,18 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cel.NewEnv(
-		cel.CustomTypeAdapter(adapter{registry}),
+	return cel.NewEnv(append(language(registry),
 		cel.Variable("key", cel.StringType),
 		cel.Variable("value", cel.DynType),
 		cel.Variable("labels", cel.MapType(cel.StringType, cel.StringType)),
 		cel.Variable("revision", cel.IntType),
+	)...)
+})
+
+// language returns the options of every environment.
+func language(registry types.Adapter) []cel.EnvOption {
+	return []cel.EnvOption{
+		cel.CustomTypeAdapter(adapter{registry}),
 		cel.ParserRecursionLimit(MaxDepth),
 		cel.ParserErrorRecoveryLimit(2),
 		cel.ExpressionNodeLimit(MaxNodes),
@@ -76,19 +82,21 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.DefaultUTCTimeZone(true),
 		cel.EnableMacroCallTracking(),
 		cel.CostEstimatorOptions(containsEstimate),
-	)
-})
+	}
+}
 
 // Predicate is a compiled expression.
 //
 // Static after Compile; it may be used by any number of goroutines.
 type Predicate struct {
+	matcher matcher     // nil: the program decides
+	program cel.Program // nil: the matcher decides, and takes no steps
+	macros  bool        // steps are taken, and the program ends after some
+	steps   int         // how many these are
 	text    string
 	usage   Usage
 	terms   []Term
 	prefix  string
-	program cel.Program
-	macros  bool // the program can take steps, and ends after some
 }
 
 // Compile checks an expression over values of at most maxValue bytes. An error is a
@@ -120,11 +128,11 @@ func Compile(text string, maxValue int) (*Predicate, error) {
 	return p, p.plan(env, tree, maxValue)
 }
 
-// plan makes the program. What cel-go has against costs at run time, a count of them, takes
+// plan makes the matcher or the program. What cel-go has against costs at run time, a count of them, takes
 // time that grows with the square of the steps; so the steps are counted instead, each at
 // what it can cost.
 func (p *Predicate) plan(env *cel.Env, tree *cel.Ast, maxValue int) error {
-	steps, rest, err := estimate(env, tree, uint64(maxValue))
+	steps, rest, err := estimate(env, tree, sizes{value: uint64(maxValue), variable: isVariable})
 	if err != nil {
 		return err
 	}
@@ -135,7 +143,12 @@ func (p *Predicate) plan(env *cel.Env, tree *cel.Ast, maxValue int) error {
 		}
 	}
 	p.macros = hasMacros(tree.NativeRep().Expr())
-	p.program, err = env.Program(tree, patterns, cel.InterruptCheckFrequency(uint(CostLimit/max(1, steps/uint64(maxValue)))))
+	p.matcher = matcherOf(tree.NativeRep().Expr())
+	if p.matcher != nil && !p.macros {
+		return nil
+	}
+	p.steps = int(CostLimit / max(1, steps/uint64(maxValue)))
+	p.program, err = env.Program(tree, patterns, cel.InterruptCheckFrequency(uint(p.steps)))
 	return err
 }
 
@@ -161,6 +174,9 @@ func (p *Predicate) Usage() Usage { return p.usage }
 // Steps reports whether the expression has macros, which take a step for each element.
 func (p *Predicate) Steps() bool { return p.macros }
 
+// Quick reports whether the expression needs no program, and takes no steps.
+func (p *Predicate) Quick() bool { return p.program == nil }
+
 // Terms returns conditions without which the expression is not true, and a prefix that
 // the key then has. Nobody writes to them.
 func (p *Predicate) Terms() (terms []Term, prefix string) { return p.terms, p.prefix }
@@ -169,13 +185,21 @@ func (p *Predicate) Terms() (terms []Term, prefix string) { return p.terms, p.pr
 //
 // Owned by one goroutine.
 type Input struct {
-	key, value, labels, revision any
-	hasValue                     bool
+	key      string
+	revision int64
+	value    any
+	hasValue bool
+	labels   map[string]string
+
+	boxes struct{ key, revision any } // the same as interfaces; nil: not wanted yet
+
+	element any // that a macro of a matcher is at
+	steps   int // that these macros may still take
 }
 
 // Set sets the resource, which has no value and no labels then.
 func (in *Input) Set(key string, revision uint64) {
-	*in = Input{key: key, revision: int64(min(revision, math.MaxInt64)), labels: map[string]string(nil)}
+	*in = Input{key: key, revision: int64(min(revision, math.MaxInt64))}
 }
 
 // SetValue sets the value, or as much of it as the expression reads.
@@ -184,17 +208,37 @@ func (in *Input) SetValue(value any) { in.value, in.hasValue = value, true }
 // SetLabels sets the labels.
 func (in *Input) SetLabels(labels map[string]string) { in.labels = labels }
 
+// take takes some steps. It returns false if there are not as many, and then never again any.
+func (in *Input) take(steps int) bool {
+	in.steps -= steps
+	return in.steps > 0
+}
+
+func (in *Input) boxedKey() any {
+	if in.boxes.key == nil {
+		in.boxes.key = in.key
+	}
+	return in.boxes.key
+}
+
+func (in *Input) boxedRevision() any {
+	if in.boxes.revision == nil {
+		in.boxes.revision = in.revision
+	}
+	return in.boxes.revision
+}
+
 // ResolveName implements cel.Activation.
 func (in *Input) ResolveName(name string) (any, bool) {
 	switch name {
 	case "value":
 		return in.value, in.hasValue
 	case "key":
-		return in.key, true
+		return in.boxedKey(), true
 	case "labels":
 		return in.labels, true
 	case "revision":
-		return in.revision, true
+		return in.boxedRevision(), true
 	}
 	return nil, false
 }
@@ -214,6 +258,12 @@ var (
 // Holds reports whether the expression is true of a resource. An error is ErrNoResult or
 // ErrCost.
 func (p *Predicate) Holds(in *Input) (bool, error) {
+	if t, ok := p.match(in); ok {
+		if t == isNeither {
+			return false, ErrNoResult
+		}
+		return t == isTrue, nil
+	}
 	result, err := p.eval(in)
 	if errors.Is(err, interpreter.InterruptError{}) {
 		return false, ErrCost
@@ -225,6 +275,17 @@ func (p *Predicate) Holds(in *Input) (bool, error) {
 		return truth, nil
 	}
 	return false, ErrNoResult
+}
+
+// match asks the matcher. It returns false if the program must decide: because there is no
+// matcher, or because there are so many elements that the program could end before the last.
+func (p *Predicate) match(in *Input) (t truth, ok bool) {
+	if p.matcher == nil {
+		return isNeither, false
+	}
+	in.steps = p.steps
+	t = p.matcher.eval(in)
+	return t, !p.macros || in.steps > 0
 }
 
 func (p *Predicate) eval(in *Input) (result ref.Val, err error) {

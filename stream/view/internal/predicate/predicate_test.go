@@ -167,7 +167,7 @@ func TestEstimateIsNotExceeded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps, rest, err := estimate(env, tree, uint64(len(value)))
+		steps, rest, err := estimate(env, tree, sizes{value: uint64(len(value)), variable: isVariable})
 		if err != nil {
 			t.Fatal(err)
 		}

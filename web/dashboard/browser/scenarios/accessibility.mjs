@@ -4,6 +4,7 @@ import { Gateway } from '../stage/gateway.mjs';
 import { enter, scenes } from '../stage/pages.mjs';
 import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
+import { openRows, Place, refusals, signedInAs, signIn } from './access/place.mjs';
 
 const axe = await readFile(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
@@ -26,6 +27,30 @@ for (const [name, options] of Object.entries({
     }
   });
 }
+
+scenario('axe finds nothing in a login', async (stage) => {
+  const { origin, guard, gateways: [gateway] } = await Place.open(stage, { allow: openRows });
+  const tabs = [];
+  for (const colorScheme of ['light', 'dark']) {
+    const visitor = await stage.visitor({ colorScheme });
+    visitor.tolerate(...refusals);
+    await visitor.context.addInitScript(axe);
+    const tab = await visitor.open(`${origin}/#/watches/services`);
+    await tab.page.getByRole('heading', { name: 'You must sign in' }).waitFor();
+    assert.deepEqual(await violations(tab.page), [], 'not signed in');
+    await tab.page.locator('.user').getByRole('button').click();
+    assert.deepEqual(await violations(tab.page), [], 'over the page');
+    await signIn(tab.page, guard.token('alice'));
+    await signedInAs(tab.page, 'alice');
+    assert.deepEqual(await violations(tab.page), [], 'signed in');
+    tabs.push(tab);
+  }
+  await gateway.put('revocations', encodeURIComponent('token/alice'), {});
+  for (const { page } of tabs) {
+    await page.getByText('You are not signed in any more').waitFor();
+    assert.deepEqual(await violations(page), [], 'signed out');
+  }
+});
 
 scenario('axe finds nothing in a warning', async (stage) => {
   const gateway = await Gateway.start(await shared.upstream());

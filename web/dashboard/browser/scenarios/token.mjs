@@ -1,42 +1,39 @@
 import assert from 'node:assert/strict';
-import { fileURLToPath } from 'node:url';
 import { scenario } from '../stage/scenario.mjs';
-import { clientFolder, Site } from '../stage/site.mjs';
-import { Gatekeeper } from './token/gatekeeper.mjs';
+import { until } from '../stage/until.mjs';
+import { Place, refusals } from './access/place.mjs';
 
-const page = fileURLToPath(new URL('./token/', import.meta.url));
-
-async function openPage(stage, gatekeeper) {
-  const site = stage.own(await Site.start({ '/client/': clientFolder, '/page/': page }, gatekeeper.answer));
+/** A page that sends a token with each stream, and renews none; issue returns the tokens. */
+async function openPage(stage, place, issue) {
   const visitor = await stage.visitor();
-  visitor.tolerate(/status of 401/);
-  const tab = await visitor.open(`${site.origin}/page/index.html`);
-  const shows = (id, text) => tab.page.locator(`#${id}`).getByText(text, { exact: true }).waitFor();
-  return { page: tab.page, shows };
+  visitor.tolerate(...refusals);
+  const hints = [];
+  await visitor.context.exposeFunction('issueToken', (expired) => issue(hints.push(expired)));
+  const { page } = await visitor.open(`${place.origin}/pages/index.html?by=token without renewal`);
+  await page.getByText('alice/secret: only alice reads this').waitFor();
+  const shows = (id, text) => page.locator(`#${id}`).getByText(text, { exact: true }).waitFor();
+  return { page, hints, shows };
 }
 
 scenario('a token expires: the next one is requested, and the stream resumes', async (stage) => {
-  const gatekeeper = new Gatekeeper();
-  const { page, shows } = await openPage(stage, gatekeeper);
-  await shows('values', 'before');
-  gatekeeper.expire('token-2');
-  await shows('values', 'before after');
+  const place = await Place.open(stage);
+  const { page, hints, shows } = await openPage(stage, place, (number) => place.guard.jwt('alice', number === 1 ? 2_000 : 60_000));
+  await until('there is a second stream', () => place.front.asked('GET', '/v1/events').length === 2);
+  await place.put('alice', 'after');
+  await page.getByText('alice/after: only alice reads this').waitFor();
   await shows('state', 'in_sync');
-  assert.deepEqual(gatekeeper.requests, [
-    { token: 'token-1', position: undefined },
-    { token: 'token-2', position: 'secrets@a-1' },
-  ]);
-  assert.deepEqual(await page.evaluate(() => globalThis.asked), [false, true]);
+  assert.deepEqual(hints, [false, true]);
+  const [first, second] = place.front.asked('GET', '/v1/events');
+  assert.deepEqual([first.position, second.position.split('@')[0]], ['', 'services']);
+  assert.deepEqual(await page.evaluate(() => [globalThis.snapshots, globalThis.removed]), [1, 0]);
 });
 
 scenario('a token is refused: the page reports it and does not retry', async (stage) => {
-  const gatekeeper = new Gatekeeper();
-  const { page, shows } = await openPage(stage, gatekeeper);
-  await shows('values', 'before');
+  const place = await Place.open(stage);
+  const { page, shows } = await openPage(stage, place, (number) => (number === 1 ? place.guard.jwt('alice', 2_000) : 'an unknown token'));
   await page.clock.install();
-  gatekeeper.expire('an unknown token');
   await shows('state', 'closed 401');
   await page.clock.fastForward('10:00');
   await shows('state', 'closed 401');
-  assert.equal(gatekeeper.requests.length, 2, JSON.stringify(gatekeeper.requests));
+  assert.deepEqual(place.front.asked('GET', '/v1/events').map(({ status }) => status), [200, 401]);
 });

@@ -26,6 +26,7 @@ export async function startChromium() {
   await once(trap, 'listening');
   const browser = await chromium.launch({
     executablePath: chromiumProgram,
+    ignoreDefaultArgs: ['--disable-back-forward-cache'], // users have it
     args: ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1', '--disable-component-update'],
   });
   return {

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { mkdtemp, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from './port.mjs';
 import { Process } from './process.mjs';
 
 export const nginxProgram = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/bin/nginx'].find(existsSync);
@@ -11,20 +10,11 @@ export const nginxProgram = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/bi
 /** Starts Debian's nginx with its defaults, including buffering, in front of a gateway: at / and under /tide/. */
 export async function startNginx(gateway) {
   const folder = await mkdtemp(join(tmpdir(), 'watchtide-nginx-'));
-  const port = await freePort();
+  const port = await freePort(); // nginx cannot choose one
   const file = join(folder, 'nginx.conf');
   await writeFile(file, config(folder, port, gateway.origin));
   const [process] = await Process.start(nginxProgram, ['-p', folder, '-c', file], (line) => /start worker process \d+/.test(line));
   return { origin: `http://127.0.0.1:${port}`, stop: () => process.stop() };
-}
-
-// nginx cannot choose a port.
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
 }
 
 const config = (folder, port, origin) => `

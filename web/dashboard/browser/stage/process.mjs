@@ -43,6 +43,8 @@ export class Process {
     return this.#child.pid;
   }
 
+  signal = (name) => this.#child.kill(name);
+
   /** Ends it, and waits until it has ended. */
   async stop(signal = 'SIGTERM') {
     this.#child.kill(signal);

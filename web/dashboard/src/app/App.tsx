@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import { Overview } from '../overview/Overview';
 import { ResourcesPage } from '../resources/ResourcesPage';
+import { User } from '../session/User';
 import { SubscribersPage } from '../subscribers/SubscribersPage';
 import { UpstreamsPage } from '../upstreams/UpstreamsPage';
 import { WirePage } from '../wire/WirePage';
@@ -28,6 +29,7 @@ export function App() {
             <li key={page}><a href={href(page)} aria-current={current(route, page) ? 'page' : undefined}>{text}</a></li>
           ))}</ul>
         </nav>
+        <User />
       </header>
       <Banner />
       <main ref={main} tabIndex={-1}><Page route={route} /></main>

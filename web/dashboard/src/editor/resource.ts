@@ -1,6 +1,7 @@
 import type { Resource } from '@watchtide/client';
-import { refusal } from '../gateway/answer';
+import { refusal } from '../gateway/refusal';
 import { at } from '../gateway/base';
+import { ask as askGateway } from '../gateway/session';
 import { member } from './json';
 
 /** Identifies a resource of a watch, which may not exist. */
@@ -61,7 +62,7 @@ async function write(target: Target, request: RequestInit, { revision, validateO
 // An aborted request throws, since its result is no longer needed.
 async function ask(target: Target, request: RequestInit, query = ''): Promise<Response | Refusal> {
   try {
-    return await fetch(address(target, query), request);
+    return await askGateway(address(target, query), request);
   } catch (error) {
     request.signal?.throwIfAborted();
     return { status: 0, reason: `the gateway does not answer (${error instanceof Error ? error.message : String(error)})` };

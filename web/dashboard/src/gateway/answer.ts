@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import { at } from './base';
-import type { Problem } from './contract';
+import { refusal } from './refusal';
+import { ask } from './session';
 
 /** The last response of the gateway, its time, and the error of the last request, if any. */
 export interface Answer<T> {
@@ -33,7 +34,7 @@ export function poll<T>(path: string, everyMs: number, tell: (change: Partial<An
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asking = false;
 
-  async function ask(): Promise<void> {
+  async function next(): Promise<void> {
     if (asking || document.hidden) return;
     asking = true;
     const change = await request<T>(path, ended.signal);
@@ -41,29 +42,23 @@ export function poll<T>(path: string, everyMs: number, tell: (change: Partial<An
     if (ended.signal.aborted) return;
     tell(change);
     clearTimeout(timer);
-    timer = setTimeout(ask, everyMs);
+    timer = setTimeout(next, everyMs);
   }
-  document.addEventListener('visibilitychange', ask);
-  void ask();
+  document.addEventListener('visibilitychange', next);
+  void next();
   return () => {
     ended.abort();
     clearTimeout(timer);
-    document.removeEventListener('visibilitychange', ask);
+    document.removeEventListener('visibilitychange', next);
   };
 }
 
 async function request<T>(path: string, ended: AbortSignal): Promise<Partial<Answer<T>>> {
   try {
-    const response = await fetch(at(path), { signal: AbortSignal.any([ended, AbortSignal.timeout(timeoutMs)]) });
+    const response = await ask(at(path), { signal: AbortSignal.any([ended, AbortSignal.timeout(timeoutMs)]) });
     if (!response.ok) return { error: await refusal(response), status: response.status };
     return { data: await response.json() as T, at: Date.now(), error: '', status: 200 };
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error), status: 0 };
   }
-}
-
-/** Returns the text of a refusal: the problem's detail, or at least the status. */
-export async function refusal(response: Response): Promise<string> {
-  const problem = await response.json().catch(() => undefined) as Partial<Problem> | undefined;
-  return problem?.detail || problem?.title || `${response.status} ${response.statusText}`.trim();
 }

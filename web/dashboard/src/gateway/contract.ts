@@ -68,6 +68,7 @@ export interface HelloEvent {
   /** The longest silence. */
   heartbeat_ms: number;
   instance?: Instance;
+  stream?: StreamID;
   type: "hello";
   watches: Array<{
     mode: "snapshot" | "resume";
@@ -115,6 +116,8 @@ export interface EndOfSnapshotEvent {
 
 /** Progress without data; also ends a catch-up. */
 export interface BookmarkEvent {
+  /** Before changes up to this revision that may lack values: the upstream of the gateway sent the newest value of a resource and not those in between. For whoever serves the watch to others; other clients ignore it. */
+  conflated?: Revision;
   /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
   horizon?: Revision;
   revision: Revision;
@@ -135,7 +138,7 @@ export interface StatusEvent {
 
 /** The last event before the server ends the stream on purpose. */
 export interface GoodbyeEvent {
-  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete";
+  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "watch_replaced" | "complete";
   /** When to come back. */
   retry_ms: number;
   type: "goodbye";
@@ -155,6 +158,8 @@ export interface Watch {
   /** Short name of one revision order. Empty until the first snapshot. */
   epoch: string;
   name: WatchName;
+  /** True if the one who asks may see only a part of the watch, else missing. Then `count`, `bytes`, `subscribers` and `changes` are 0, since they would tell of the rest. */
+  partial?: boolean;
   /** One sentence for a person, where the watch is not `in_sync`. To operators it has the text of the error. */
   reason?: string;
   revision: Revision;
@@ -180,7 +185,7 @@ export type Value = unknown;
 export type Departure = Subscriber & {
   left: string;
   /** The reason of its `goodbye`, or without one: `client_closed` (the client hung up), `write_timeout` (it did not read), `aborted` (the gateway closed it as it was). */
-  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete" | "client_closed" | "write_timeout" | "aborted";
+  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "watch_replaced" | "complete" | "client_closed" | "write_timeout" | "aborted";
 };
 
 /** One stream, call of `WatchList`, or long poll that waits. */
@@ -232,6 +237,9 @@ export type ListedView = View & {
   resources: number;
   subscribers: number;
 };
+
+/** Names a stream, so that it can be renewed, if the gateway asks who its clients are. */
+export type StreamID = string;
 
 export type WatchName = string;
 

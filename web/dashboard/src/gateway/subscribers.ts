@@ -10,6 +10,9 @@ export function useSubscribers(watch: string, limit: number): Answer<Subscribers
   const query = new URLSearchParams({ limit: String(limit), ...watch && { watch } });
   const answer = useAnswer<Subscribers>(`v1/subscribers?${query}`, everyMs);
   const silence = useSilence(answer, everyMs);
-  useTroubles(answer.status === 404 ? [] : silence); // a 404 is handled by NotServed
+  useTroubles(isNotServed(answer) ? [] : silence);
   return answer;
 }
+
+/** Reports whether an answer is only for operators, or there is no such watch: see NotServed. */
+export const isNotServed = ({ status }: Answer<Subscribers>): boolean => status === 404 || status === 403;

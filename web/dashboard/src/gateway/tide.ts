@@ -1,9 +1,11 @@
 import { useEffect, useState } from 'react';
-import type { Store } from '@watchtide/client';
+import type { Store, Watches } from '@watchtide/client';
+import { authenticated } from '@watchtide/client/auth';
 import { watchShared } from '@watchtide/client/shared';
 import { base } from './base';
 import { parse } from './digits';
-import { sharedWorker } from './worker';
+import { confirm, tag } from './session';
+import { nameOf, sharedWorker } from './worker';
 
 /** The table accepts any JSON. */
 export type ResourceStore = Store<unknown>;
@@ -17,7 +19,7 @@ const maxLingering = 4;
 
 // A browser opens at most six connections to an origin that speaks HTTP/1.1, for all
 // tabs together: they share one.
-const tide = watchShared<Record<string, unknown>>(base, { worker: sharedWorker, parse });
+let tide: Watches | undefined;
 const users = new Map<string, number>();
 const lingering = new Map<ReturnType<typeof setTimeout>, string>(); // the oldest first
 
@@ -25,8 +27,11 @@ const lingering = new Map<ReturnType<typeof setTimeout>, string>(); // the oldes
 export function useStore(name: string): ResourceStore | undefined {
   const [store, setStore] = useState<ResourceStore>();
   useEffect(() => {
-    setStore(acquire(name));
+    const store = acquire(name);
+    setStore(store);
+    const unsubscribe = store.subscribe(({ error }) => { if (error) verify(); });
     return () => {
+      unsubscribe();
       setStore(undefined);
       linger(name);
     };
@@ -34,9 +39,21 @@ export function useStore(name: string): ResourceStore | undefined {
   return store;
 }
 
+// A store that is refused may be another user's by now.
+function verify(): void {
+  confirm().catch(() => {}); // the next request reports that the gateway does not answer
+}
+
+// Users have connections of their own.
+function connect(): Watches {
+  const user = tag();
+  const name = nameOf(user);
+  return watchShared(base, { worker: () => sharedWorker(name), name, parse, ...(user !== undefined && { transport: authenticated({ tag: user }) }) });
+}
+
 function acquire(name: string): ResourceStore {
   users.set(name, (users.get(name) ?? 0) + 1);
-  return tide.add(name);
+  return (tide ??= connect()).add(name);
 }
 
 function linger(name: string): void {
@@ -56,5 +73,5 @@ function release(name: string): void {
   const left = (users.get(name) ?? 1) - 1;
   if (left > 0) return void users.set(name, left);
   users.delete(name);
-  tide.remove(name);
+  tide?.remove(name);
 }

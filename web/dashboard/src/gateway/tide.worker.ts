@@ -1,5 +1,8 @@
-// Holds one connection to the gateway for all tabs of the browser. Its name is the URL
-// of the gateway, so that two gateways on one origin have two workers.
+// Holds one connection to the gateway for all tabs of the browser in which the same user
+// is signed in. Its name is the URL of the gateway, so that two gateways on one origin
+// have two workers, and the tag of the user's session if there are sessions.
+import { authenticated } from '@watchtide/client/auth';
 import { serveTabs } from '@watchtide/client/shared';
 
-serveTabs(self.name);
+const [gateway = '', tag] = self.name.split('#');
+serveTabs(gateway, tag === undefined ? {} : { transport: authenticated({ tag }) });

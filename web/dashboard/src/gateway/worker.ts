@@ -2,9 +2,12 @@ import script from './tide.worker.ts?worker&url';
 import { base } from './base';
 
 /** Creates the worker that holds the connection of all tabs, for `watchShared`. */
-export function sharedWorker(): SharedWorker {
-  return new SharedWorker(trusted(script), { type: 'module', name: base.href });
+export function sharedWorker(name: string): SharedWorker {
+  return new SharedWorker(trusted(script), { type: 'module', name });
 }
+
+/** Returns the name of the worker of a user: the URL of the gateway, and the tag of the user's session if there are sessions. */
+export const nameOf = (tag: string | undefined): string => (tag === undefined ? base.href : `${base.href}#${tag}`);
 
 interface TrustedTypes {
   createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): unknown };

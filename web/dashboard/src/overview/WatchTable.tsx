@@ -5,6 +5,7 @@ import { bytes, count } from '../text/number';
 import { Changes } from './Changes';
 import { LastError } from './LastError';
 import type { Order } from './order';
+import { OfWhole } from './OfWhole';
 import { State } from './State';
 
 interface Shown {
@@ -53,11 +54,11 @@ function Row({ watch, rates }: { watch: Watch; rates: Rates }) {
     <tr data-testid="watch-row" data-watch={watch.name}>
       <th scope="row"><Names watch={watch} /></th>
       <td className="stated"><State watch={watch} /></td>
-      <td className="number">{count(watch.count)}</td>
+      <td className="number"><OfWhole watch={watch}>{count(watch.count)}</OfWhole></td>
       <td><Changes samples={rates.of(watch.name)} /></td>
-      <td className="number">{count(watch.subscribers)}</td>
+      <td className="number"><OfWhole watch={watch}>{count(watch.subscribers)}</OfWhole></td>
       <td className="position"><code>{watch.revision}</code> <code className="soft">{watch.epoch}</code></td>
-      <td className="number">{bytes(watch.bytes)}</td>
+      <td className="number"><OfWhole watch={watch}>{bytes(watch.bytes)}</OfWhole></td>
       <td><LastError watch={watch} /></td>
     </tr>
   );

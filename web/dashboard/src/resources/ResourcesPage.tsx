@@ -5,6 +5,7 @@ import { useRoute } from '../app/route';
 import { DeleteDialog, EditorDialog } from '../editor';
 import { useStore, type ResourceStore } from '../gateway/tide';
 import { useWatches } from '../gateway/watches';
+import { SignIn } from '../session/SignIn';
 import { ColumnMenu } from './ColumnMenu';
 import { Detail, type Dialog } from './Detail';
 import { FilterField } from './FilterField';
@@ -32,11 +33,14 @@ function Followed({ watch, onAppear }: { watch: string; onAppear: () => void }) 
 
 function Known({ watch, store, onAppear }: { watch: string; store: ResourceStore; onAppear: () => void }) {
   const error = useWatch(store, ({ error }) => error);
-  if (error instanceof RefusedError && error.status === 404) return <Unknown watch={watch} onAppear={onAppear} />;
+  if (error instanceof RefusedError && isRefused(error)) return <NotShown watch={watch} error={error} onAppear={onAppear} />;
   return <Resources watch={watch} store={store} />;
 }
 
-function Unknown({ watch, onAppear }: { watch: string; onAppear: () => void }) {
+// Nothing that was loaded before may be shown any more.
+const isRefused = ({ status }: RefusedError) => status === 401 || status === 403 || status === 404;
+
+function NotShown({ watch, error: { status, problem }, onAppear }: { watch: string; error: RefusedError; onAppear: () => void }) {
   const listed = useWatches().data?.watches.some(({ name }) => name === watch);
   const missed = useRef(false); // if it is in the list from the start, another attempt is useless
   useEffect(() => {
@@ -44,9 +48,11 @@ function Unknown({ watch, onAppear }: { watch: string; onAppear: () => void }) {
     if (listed && missed.current) onAppear();
   }, [listed, onAppear]);
   return (
-    <div className="card unknown-watch">
-      <h2>There is no watch “{watch}”</h2>
-      <p>The gateway does not serve it. <a href="#/">The overview</a> lists the watches that it serves.</p>
+    <div className="card not-shown">
+      {status === 401 && <><h2>You must sign in to see “{watch}”</h2><div className="bar"><SignIn /></div></>}
+      {status === 403 && <><h2>You may not see “{watch}”</h2><p>{problem ? `The gateway says: ${problem.detail}.` : 'Your access was revoked while this page was open.'}</p></>}
+      {status === 404 && <><h2>There is no watch “{watch}”</h2><p>The gateway does not serve it.</p></>}
+      <p><a href="#/">The overview</a> lists the watches that you can see.</p>
     </div>
   );
 }

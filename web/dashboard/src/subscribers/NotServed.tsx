@@ -6,16 +6,26 @@ interface Props {
   readonly what: string;
   readonly watch: string;
   readonly known: boolean;
+  /** 403: it is served to others. */
+  readonly status: number;
 }
 
 /** Says why the gateway serves no such data: it is only for operators, or there is no such watch. */
-export function NotServed({ what, watch, known }: Props) {
+export function NotServed({ what, watch, known, status }: Props) {
   if (watch && !known) {
     return (
       <p>
         There is no watch “{watch}”.{' '}
         <button type="button" onClick={() => setOptions({ watch: undefined })}>Show all watches</button>
       </p>
+    );
+  }
+  if (status === 403) {
+    return (
+      <div className="card none">
+        <h3>You may not see {what}</h3>
+        <p>Only operators can see this: those who hold the role that <code>operations.role</code> names in the gateway’s configuration.</p>
+      </div>
     );
   }
   return (

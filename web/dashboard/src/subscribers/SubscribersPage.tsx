@@ -3,7 +3,7 @@ import { Chart } from '../charts/Chart';
 import { curvesOf } from '../charts/curves';
 import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Subscribers } from '../gateway/contract';
-import { useSubscribers } from '../gateway/subscribers';
+import { isNotServed, useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
 import { count } from '../text/number';
 import { Connected } from './Connected';
@@ -26,9 +26,9 @@ export function SubscribersPage() {
   return (
     <div className="page" data-testid="subscribers">
       <div className="bar"><h2>Subscribers</h2> <span className="push"><WatchSelect watch={watch} names={names} /></span></div>
-      {answer.status === 404 && watches.data && <NotServed what="the list of subscribers" watch={watch} known={names.includes(watch)} />}
-      {answer.status !== 404 && !answer.data && <p className="soft">Waiting for the gateway…</p>}
-      {answer.status !== 404 && answer.data && (
+      {isNotServed(answer) && watches.data && <NotServed what="the list of subscribers" watch={watch} known={names.includes(watch)} status={answer.status} />}
+      {!isNotServed(answer) && !answer.data && <p className="soft">Waiting for the gateway…</p>}
+      {!isNotServed(answer) && answer.data && (
         <>
           <Totals all={answer.data} />
           <Charts watch={watch} watches={watches} answer={answer} />

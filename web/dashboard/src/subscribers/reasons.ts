@@ -8,6 +8,7 @@ const meanings: Readonly<Record<Departure['reason'], string>> = {
   draining: 'the gateway was shutting down',
   complete: 'the client requested only the snapshot',
   watch_removed: 'the watch was removed',
+  watch_replaced: 'the configuration of the watch was replaced',
   overloaded: 'the gateway was overloaded',
   token_expired: 'the client’s token expired',
   revoked: 'the client’s access was revoked',

@@ -5,7 +5,7 @@ import { curvesOf } from '../charts/curves';
 import { mean } from '../charts/rates';
 import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Watch, WatchUpstream } from '../gateway/contract';
-import { useSubscribers } from '../gateway/subscribers';
+import { isNotServed, useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
 import { NotServed } from '../subscribers/NotServed';
 import { WatchSelect } from '../subscribers/WatchSelect';
@@ -22,14 +22,14 @@ export function UpstreamsPage() {
   const answer = useSubscribers(watch, 0);
   const all = watches.data?.watches ?? [];
   const shown = all.filter(({ name }) => !watch || name === watch);
-  const off = answer.status === 404;
+  const off = isNotServed(answer);
   const histories = off ? [] : answer.data?.upstreams ?? [];
   return (
     <div className="page" data-testid="upstreams">
       <div className="bar"><h2>Upstreams</h2> <span className="push"><WatchSelect watch={watch} names={all.map(({ name }) => name)} /></span></div>
       {!watches.data && <p className="soft">Waiting for the gateway…</p>}
       {shown.length > 0 && <Totals watches={shown} histories={histories} />}
-      {off && watches.data && <NotServed what="reconnects and incidents" watch={watch} known={shown.length > 0} />}
+      {off && watches.data && <NotServed what="reconnects and incidents" watch={watch} known={shown.length > 0} status={answer.status} />}
       {shown.length > 0 && <Charts watches={shown} answer={watches} histories={histories} />}
       {shown.length > 0 && <UpstreamList watches={shown} histories={histories} />}
       {!off && answer.data && <Incidents incidents={newest(histories)} />}
@@ -55,7 +55,7 @@ function Totals({ watches, histories }: Shown) {
 
 function Charts({ watches, answer, histories }: Shown & { answer: Answer<ListWatchesResponse> }) {
   const rates = changesOf(answer);
-  const names = watches.map(({ name }) => name);
+  const names = watches.filter(({ partial }) => !partial).map(({ name }) => name);
   const incidents = perMinute(newest(histories), answer.at);
   return (
     <div className="charts">
@@ -63,8 +63,10 @@ function Charts({ watches, answer, histories }: Shown & { answer: Answer<ListWat
         <Chart title="Reconnects and resyncs per minute" whole bars format={count} data={incidents}
           summary={incidents.curves.map(({ name, values }) => `${sum(values.map((n) => n ?? 0))} ${name} in the last hour`).join(', ')} />
       )}
-      <Chart title="Changes per second" format={rate} data={curvesOf(names, (name) => rates.of(name))}
-        summary={names.map((name) => `${name} ${rate(mean(rates.of(name), 5000) || 0)}`).join(', ')} />
+      {names.length > 0 && (
+        <Chart title="Changes per second" format={rate} data={curvesOf(names, (name) => rates.of(name))}
+          summary={names.map((name) => `${name} ${rate(mean(rates.of(name), 5000) || 0)}`).join(', ')} />
+      )}
     </div>
   );
 }

@@ -1,4 +1,5 @@
-import { refusal } from '../gateway/answer';
+import { refusal } from '../gateway/refusal';
+import { ask } from '../gateway/session';
 import { readFrame } from './frame';
 import { Framer } from './framer';
 import { Log, nothing, type LogContents } from './log';
@@ -87,7 +88,7 @@ export class Wire {
   async #run(request: StreamRequest, signal: AbortSignal): Promise<void> {
     try {
       // The cache would store all of a stream that never ends.
-      const response = await fetch(urlOf(request), { headers: headersOf(request), signal, cache: 'no-store' });
+      const response = await ask(urlOf(request), { headers: headersOf(request), signal, cache: 'no-store' });
       const status = `${response.status} ${response.statusText}`.trim();
       this.#become({ ...this.#now, status, headers: [...response.headers], aliveAt: Date.now() });
       if (response.status !== 200 || !response.body) return this.#end('refused', await refusal(response));

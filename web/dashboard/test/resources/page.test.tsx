@@ -180,7 +180,7 @@ describe('the table of a watch', () => {
   it('shows the reason why it is empty', async () => {
     await show();
     expect(grid().textContent).toContain('Not loaded yet.');
-    act(() => source.become('closed', { error: new RefusedError(403, undefined, undefined) }));
+    act(() => source.become('closed', { error: new RefusedError(406, undefined, undefined) }));
     await pass();
     expect([reported, grid().textContent]).toEqual(['pods closed', expect.stringContaining('Nothing was loaded.')]);
     cleanup();
@@ -202,6 +202,18 @@ describe('the table of a watch', () => {
     await pass();
     expect(screen.getByRole('heading', { name: 'There is no watch “pods”' })).toBeTruthy();
     expect(screen.getByRole('link', { name: 'The overview' }).getAttribute('href')).toBe('#/');
+  });
+
+  it.each([[401, 'You must sign in to see “pods”'], [403, 'You may not see “pods”']])('shows nothing any more after a refusal with %i', async (status, heading) => {
+    await show({ a: 1 });
+    const problem = { type: 'about:blank', title: 'Refused', status, detail: 'it is not for you' };
+    act(() => source.become('closed', { error: new RefusedError(status, problem, undefined) }));
+    await pass();
+    screen.getByRole('heading', { name: heading });
+    expect(screen.queryByTestId('resources')).toBeNull();
+    expect(reported).toBe('');
+    if (status === 403) screen.getByText('The gateway says: it is not for you.');
+    else screen.getByRole('button', { name: 'Sign in' });
   });
 
   it('follows a watch that appears later', async () => {

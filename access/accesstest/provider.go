@@ -1,0 +1,73 @@
+// Package accesstest has what the tests of access share: an OpenID provider, in memory.
+package accesstest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"testing"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+	"github.com/watchtide/watchtide/access/jwt"
+)
+
+// URL is the issuer of the tokens of a Provider, and Audience whom they are for.
+const (
+	URL      = "https://idp.example.com"
+	Audience = "watchtide"
+)
+
+// Provider signs tokens with a key that never changes.
+//
+// Static after construction.
+type Provider struct {
+	signer jose.Signer
+	keys   []byte // the key set
+}
+
+// NewProvider returns a provider with a key of its own.
+func NewProvider(t testing.TB) *Provider {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k1"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Provider{signer, keys}
+}
+
+// Issuer returns what the gateway has to know of the provider.
+func (p *Provider) Issuer() jwt.Issuer {
+	return jwt.Issuer{URL: URL, Audience: Audience, Algorithms: []string{string(jose.ES256)}, Groups: "groups", Keys: p.keys}
+}
+
+// Token returns a token of ann of the staff that is valid for an hour, with other claims
+// where they are given.
+func (p *Provider) Token(t testing.TB, changes map[string]any) string {
+	t.Helper()
+	claims := map[string]any{"iss": URL, "aud": Audience, "sub": "ann", "groups": []string{"staff"}, "exp": time.Now().Add(time.Hour).Unix()}
+	maps.Copy(claims, changes)
+	data, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := p.signer.Sign(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

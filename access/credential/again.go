@@ -1,0 +1,59 @@
+package credential
+
+import (
+	"slices"
+
+	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access/refusal"
+)
+
+var errUnaccepted = refusal.New(refusal.InvalidToken, "the credential is not accepted any more")
+
+// Again returns what is known now of somebody whom this authenticator, or one that it
+// replaces, has identified: a static token may have other groups by now, and other claims of
+// a JWT may count, and other names and authorities of certificates. It does not look at the
+// end of the credential, nor at the signature of a JWT. The
+// error is a *refusal.Error. With the status 401 the credential is not accepted any more; with
+// any other status it may be, and the identity is returned too.
+func (a *Authenticator) Again(id *Identity) (*Identity, error) {
+	now, accepted := id, true
+	switch id.Mechanism {
+	case principal.Token:
+		now, accepted = a.tokenAgain(id)
+	case principal.JWT:
+		now, accepted = a.jwtAgain(id)
+	case principal.Certificate:
+		now, accepted = a.certificateAgain(id)
+	}
+	if !accepted {
+		return nil, errUnaccepted
+	}
+	return now, a.revoked(now.Principal)
+}
+
+// jwtAgain returns an identity with the name and the groups that the claims of its token give
+// it now. It returns false if such a token is not accepted.
+func (a *Authenticator) jwtAgain(id *Identity) (*Identity, bool) {
+	p, err := a.tokens.Again(id.Principal)
+	if err != nil || p == id.Principal {
+		return id, err == nil
+	}
+	now := *id
+	now.Principal = p
+	return &now, true
+}
+
+// tokenAgain returns an identity with the groups that its static token has now. It returns
+// false if the token is gone.
+func (a *Authenticator) tokenAgain(id *Identity) (*Identity, bool) {
+	p, h := a.cfg.Tokens.Named(id.Name)
+	if p == nil || h != id.tokenHash {
+		return nil, false
+	}
+	if slices.Equal(p.Groups, id.Groups) {
+		return id, true
+	}
+	who, now := *id.Principal, *id
+	who.Groups, now.Principal = p.Groups, &who
+	return &now, true
+}

@@ -1,0 +1,195 @@
+package credential
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access/token"
+)
+
+// Whoever was identified is looked at again with what is configured by now.
+func TestAgain(t *testing.T) {
+	r := newRig(t, nil)
+	robot, err := r.Identify(withBearer(r.ci))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann, err := r.Identify(withBearer(r.provider.Token(t, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, err := r.Again(robot); err != nil || now != robot {
+		t.Errorf("the same token: %v, %v", now, err)
+	}
+	next := newAuthenticator(t, Config{Previous: r.Authenticator})
+	for _, id := range []*Identity{robot, ann} {
+		if now, err := next.Again(id); now != nil || refused(t, err).Reason != refusal.InvalidToken {
+			t.Errorf("%s: %v, %v, want a refusal", id.Name, now, err)
+		}
+	}
+	_, line, err := token.New("ci", []string{"robots"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, err := newAuthenticator(t, Config{Tokens: tokens(t, line)}).Again(robot); now != nil || err == nil {
+		t.Errorf("another token of the same name: %v, %v, want a refusal", now, err)
+	}
+}
+
+// A static token may have other groups by now, and the identity of before stays as it was.
+func TestAgainWithOtherGroups(t *testing.T) {
+	text, line, err := token.New("ci", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := newAuthenticator(t, Config{Tokens: tokens(t, line)}).Identify(withBearer(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := newAuthenticator(t, Config{Tokens: tokens(t, line+" staff")}).Again(id)
+	if err != nil || !slices.Equal(now.Groups, []string{"staff"}) || len(id.Groups) != 0 {
+		t.Errorf("%v, %v; before %v", now, err, id)
+	}
+}
+
+// A session that has ended is not accepted again.
+func TestAgainAfterTheSessionHasEnded(t *testing.T) {
+	r := newRig(t, nil)
+	cookie := r.session(t, withBearer(r.ci))
+	request := newRequest("/v1/events", "Sec-Fetch-Site", "same-origin")
+	request.AddCookie(cookie)
+	id, err := r.Identify(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Again(id); err != nil {
+		t.Errorf("before the end: %v", err)
+	}
+	r.EndSession(request, id)
+	if _, err := r.Again(id); err == nil || refused(t, err).Reason != refusal.Revoked {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// What the claims of a token mean follows the configuration of now, for whoever was
+// identified before, and for sessions.
+func TestAgainWithOtherClaims(t *testing.T) {
+	r := newRig(t, nil)
+	request := withBearer(r.provider.Token(t, map[string]any{"roles": []string{"admins"}, "email": "ann@example.com"}))
+	id, err := r.Identify(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := newRequest("/v1/events", "Sec-Fetch-Site", "same-origin")
+	page.AddCookie(r.session(t, request))
+	for name, c := range map[string]struct {
+		change func(*jwt.Issuer)
+		want   []string // the name and the groups; nil: it is refused
+	}{
+		"nothing":          {func(*jwt.Issuer) {}, []string{"ann", "staff"}},
+		"other groups":     {func(i *jwt.Issuer) { i.Groups = "roles" }, []string{"ann", "admins"}},
+		"no groups":        {func(i *jwt.Issuer) { i.Groups = "" }, []string{"ann"}},
+		"another name":     {func(i *jwt.Issuer) { i.Name = "email" }, []string{"ann@example.com", "staff"}},
+		"no such name":     {func(i *jwt.Issuer) { i.Name = "login" }, nil},
+		"another audience": {func(i *jwt.Issuer) { i.Audience = "other" }, nil},
+		"another issuer":   {func(i *jwt.Issuer) { i.URL += "/2" }, nil},
+	} {
+		issuer := r.provider.Issuer()
+		c.change(&issuer)
+		next := newAuthenticator(t, Config{Keys: r.cfg.Keys, Issuers: []jwt.Issuer{issuer}, Previous: r.Authenticator})
+		again, err := next.Again(id)
+		session, sessionErr := next.Identify(page)
+		if c.want == nil {
+			if refused(t, err).Status != 401 || refused(t, sessionErr).Status != 401 {
+				t.Errorf("%s: %v and %v, want refusals", name, err, sessionErr)
+			}
+			continue
+		}
+		for _, now := range []*Identity{again, session} {
+			if now == nil || !slices.Equal(append([]string{now.Name}, now.Groups...), c.want) {
+				t.Errorf("%s: %+v, %v, %v, want %q", name, now, err, sessionErr, c.want)
+			}
+		}
+		if same := again != nil && again == id; same != (name == "nothing") {
+			t.Errorf("%s: the identity is the same: %t", name, same)
+		}
+	}
+}
+
+// A certificate counts as long as its authority does, also over a connection that began
+// before, and for whoever was identified by it.
+func TestAgainWithOtherAuthorities(t *testing.T) {
+	one, other := authority(t), authority(t)
+	pool := func(all ...*x509.Certificate) *x509.CertPool {
+		p := x509.NewCertPool()
+		for _, c := range all {
+			p.AddCert(c)
+		}
+		return p
+	}
+	request := withCertificate(newRequest("/"), certificate(t, "spiffe://a/b"))
+	request.TLS.VerifiedChains[0][1] = one
+	first := newAuthenticator(t, Config{Certificates: SubjectURI, ClientCAs: []*x509.CertPool{pool(other), pool(one)}})
+	id, err := first.Identify(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		config Config
+		want   string // the name; empty: it is refused
+	}{
+		"the same":         {Config{Certificates: SubjectURI, ClientCAs: []*x509.CertPool{pool(one)}}, "spiffe://a/b"},
+		"another one":      {Config{Certificates: SubjectURI, ClientCAs: []*x509.CertPool{pool(other)}}, ""},
+		"another kind":     {Config{Certificates: SubjectDNS, ClientCAs: []*x509.CertPool{pool(one, other)}}, "a.example.com"},
+		"no certificates":  {Config{}, ""},
+		"authority unsaid": {Config{Certificates: SubjectURI}, "spiffe://a/b"},
+	} {
+		c.config.Previous = first
+		next := newAuthenticator(t, c.config)
+		now, err := next.Again(id)
+		if got := nameOf(now); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%s: again it is %q, %v, want %q", name, got, err, c.want)
+		}
+		now, err = next.Identify(request)
+		if got := nameOf(now); got != c.want || (err == nil) != (c.want != "") && c.config.Certificates != "" {
+			t.Errorf("%s: the next request is of %q, %v, want %q", name, got, err, c.want)
+		}
+	}
+}
+
+func nameOf(id *Identity) string {
+	if id == nil {
+		return ""
+	}
+	return id.Name
+}
+
+// authority returns the certificate of an authority of its own.
+func authority(t *testing.T) *x509.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

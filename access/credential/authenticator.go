@@ -1,0 +1,314 @@
+package credential
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access/seal"
+	"github.com/watchtide/watchtide/access/token"
+)
+
+// Config says which credentials are accepted, and from where.
+//
+// Static after construction.
+type Config struct {
+	// Keys seal sessions and tickets, and make tags; the first one seals. Empty: a
+	// random key, which ends with the process.
+	Keys []seal.Key
+	// Tokens are the static tokens; nil: there are none.
+	Tokens *token.Table
+	// Issuers are the OpenID providers whose tokens are accepted.
+	Issuers []jwt.Issuer
+	// Certificates is which name of a client certificate counts; empty: certificates are
+	// not read.
+	Certificates Subject
+	// ClientCAs are the authorities that client certificates must come from now: those of
+	// all listeners. A connection may have begun with others. Empty: whatever the
+	// connection began with.
+	ClientCAs []*x509.CertPool
+	// TicketTTL is how long a ticket can be used (DefaultTicketTTL).
+	TicketTTL time.Duration
+	// PublicURL is the origin under which browsers reach the gateway. If it is empty,
+	// it is http for a request without TLS from this machine, and https for any other.
+	PublicURL string
+	// AllowedOrigins are those of other pages that may use cookies and certificates.
+	AllowedOrigins []string
+	// TrustedProxies are networks from which credentials are taken without TLS, and
+	// certificates are not taken.
+	TrustedProxies []netip.Prefix
+	// Client returns the address that a request comes from, for counting failures; nil:
+	// that of the connection.
+	Client func(*http.Request) netip.Addr
+	// ClientOfCall is Client for gRPC.
+	ClientOfCall func(context.Context) netip.Addr
+	// Revocations says who has been revoked; nil: nobody.
+	Revocations Revocations
+	// Previous is an authenticator that this one replaces; nil: none. Its key sets, and
+	// what it has learned, are taken over.
+	Previous *Authenticator
+	// Log is told when an issuer does not answer; nil: nobody is.
+	Log *slog.Logger
+}
+
+// DefaultTicketTTL is how long a ticket can be used if nothing else is configured.
+const DefaultTicketTTL = 30 * time.Second
+
+// Revocations says who has been revoked: see principal.Principal.RevocationKeys.
+type Revocations interface {
+	// Revoked reports whether a principal, its token or its session has been revoked. An
+	// error means that this is not known yet.
+	Revoked(p *principal.Principal) (bool, error)
+}
+
+// Authenticator finds out who asks.
+//
+// Static after construction, except for what it learns (key sets, verified tokens,
+// failures, ended sessions), which may be used by several goroutines at once.
+type Authenticator struct {
+	cfg      Config
+	ring     *seal.Ring
+	tokens   *jwt.Verifier
+	failures *failures
+	ended    *ended
+}
+
+// New returns an authenticator. It connects to nobody: Run does.
+func New(cfg Config) (*Authenticator, error) {
+	if cfg.TicketTTL == 0 {
+		cfg.TicketTTL = DefaultTicketTTL
+	}
+	if !slices.Contains(Subjects, cfg.Certificates) && cfg.Certificates != "" {
+		return nil, fmt.Errorf("the name of a certificate is %q: want one of %v", cfg.Certificates, Subjects)
+	}
+	a := &Authenticator{cfg: cfg, failures: newFailures(), ended: newEnded()}
+	var verifier *jwt.Verifier
+	if old := cfg.Previous; old != nil {
+		a.failures, a.ended, verifier = old.failures, old.ended, old.tokens
+		a.cfg.Previous = nil
+	}
+	a.ring = a.newRing(cfg)
+	var err error
+	a.tokens, err = jwt.New(cfg.Issuers, verifier, cfg.Log)
+	return a, err
+}
+
+// newRing keeps a random key, so that sessions survive a reload.
+func (a *Authenticator) newRing(cfg Config) *seal.Ring {
+	if old := cfg.Previous; old != nil && len(cfg.Keys) == 0 && len(old.cfg.Keys) == 0 {
+		return old.ring
+	}
+	return seal.NewRing(cfg.Keys)
+}
+
+// Run keeps the keys of issuers up to date until the context ends.
+func (a *Authenticator) Run(ctx context.Context) { a.tokens.Run(ctx) }
+
+// Ready returns an error unless all credentials can be checked.
+func (a *Authenticator) Ready() error { return a.tokens.Ready() }
+
+// Ring returns the keys, for the tags of positions.
+func (a *Authenticator) Ring() *seal.Ring { return a.ring }
+
+// Tag returns an opaque tag of a principal: the same for the same one, as long as the
+// first key is.
+func (a *Authenticator) Tag(p *principal.Principal) string { return a.ring.Tag(seal.Identity, p.Key()) }
+
+// Via is what a principal was found out from.
+type Via string
+
+// What there is, in the order in which it is looked for.
+const (
+	ViaNothing       Via = ""
+	ViaAuthorization Via = "authorization"
+	ViaTicket        Via = "ticket"
+	ViaSession       Via = "session"
+	ViaCertificate   Via = "certificate"
+)
+
+// Identity is who asks, and from what that is known.
+//
+// Static after construction.
+type Identity struct {
+	*principal.Principal
+	Via Via
+	// Address is the one that failures are counted for; not valid: it is not known.
+	Address netip.Addr
+	// Watches are those that a ticket is for; empty: all.
+	Watches []string
+
+	tokenHash token.Hash            // of a static token
+	chains    [][]*x509.Certificate // of a client certificate; nil: there is none, or a ticket was made of it
+}
+
+// May reports whether the credential is for a watch: a ticket is for some only.
+func (i *Identity) May(watch string) bool {
+	return i.Via != ViaTicket || slices.Contains(i.Watches, watch)
+}
+
+// Identify returns who makes a request. The first credential that is present decides; an
+// invalid one is a *refusal.Error, even if there is another one that is valid. Without a
+// credential it returns the anonymous principal.
+func (a *Authenticator) Identify(r *http.Request) (*Identity, error) {
+	return a.identify(a.ofRequest(r))
+}
+
+// IdentifyCall is Identify for gRPC, which carries Authorization in its metadata, and
+// certificates.
+func (a *Authenticator) IdentifyCall(ctx context.Context) (*Identity, error) {
+	return a.identify(a.ofCall(ctx))
+}
+
+func (a *Authenticator) identify(r *request) (*Identity, error) {
+	via, text, err := a.present(r)
+	if err != nil {
+		return nil, a.count(r, err)
+	}
+	if via == ViaNothing {
+		return &Identity{Principal: principal.Nobody(), Address: r.client}, nil
+	}
+	if !a.isPrivate(r) {
+		return nil, errPlainText
+	}
+	id, err := a.check(r, via, text)
+	if err != nil {
+		return nil, a.count(r, err)
+	}
+	if err := a.revoked(id.Principal); err != nil {
+		return nil, err
+	}
+	id.Via, id.Address = via, r.client
+	return id, nil
+}
+
+var errPlainText = refusal.New(refusal.PlainText, "credentials are not taken from another machine without TLS: use https, or list the proxy that ends TLS in http.trusted_proxies")
+
+// isPrivate reports whether nobody on the way can have read what a request carries.
+func (a *Authenticator) isPrivate(r *request) bool {
+	return r.tls != nil || !r.peer.IsValid() || r.peer.IsLoopback() || a.trusts(r.peer)
+}
+
+func (a *Authenticator) trusts(peer netip.Addr) bool {
+	return slices.ContainsFunc(a.cfg.TrustedProxies, func(n netip.Prefix) bool { return n.Contains(peer) })
+}
+
+// present returns the first credential of a request. Cookies and certificates are sent
+// by browsers whoever wrote the page, so they count only for pages that may use them.
+func (a *Authenticator) present(r *request) (via Via, text string, err error) {
+	if lines := r.header("Authorization"); len(lines) > 0 {
+		text, err = bearer(lines)
+		return ViaAuthorization, text, err
+	}
+	if tickets := r.tickets; len(tickets) > 0 {
+		if len(tickets) > 1 {
+			return "", "", refusal.New(refusal.InvalidRequest, "the parameter ticket is given more than once")
+		}
+		return ViaTicket, tickets[0], nil
+	}
+	if !a.isOfOurPage(r) {
+		return ViaNothing, "", nil
+	}
+	if cookies := r.cookies; len(cookies) > 0 {
+		if len(cookies) > 1 {
+			return "", "", refusal.New(refusal.InvalidRequest, "the cookie of the session is given more than once: delete the cookies of this site")
+		}
+		return ViaSession, cookies[0], nil
+	}
+	if a.cfg.Certificates != "" && r.tls != nil && len(r.tls.VerifiedChains) > 0 && !a.trusts(r.peer) {
+		return ViaCertificate, "", nil
+	}
+	return ViaNothing, "", nil
+}
+
+// bearer returns the token of the header Authorization (RFC 6750, section 2.1).
+func bearer(lines []string) (string, error) {
+	if len(lines) > 1 {
+		return "", refusal.New(refusal.InvalidRequest, "the header Authorization is given more than once")
+	}
+	scheme, text, _ := strings.Cut(lines[0], " ")
+	text = strings.TrimSpace(text)
+	if !strings.EqualFold(scheme, "Bearer") || text == "" || strings.ContainsFunc(text, notVisible) {
+		return "", refusal.New(refusal.InvalidRequest, "the header Authorization is not of the form: Bearer TOKEN")
+	}
+	return text, nil
+}
+
+func notVisible(r rune) bool { return r <= ' ' || r > '~' }
+
+func (a *Authenticator) check(r *request, via Via, text string) (*Identity, error) {
+	switch via {
+	case ViaAuthorization:
+		return a.checkToken(r, text)
+	case ViaTicket:
+		return a.openTicket(text)
+	case ViaSession:
+		return a.openSession(text)
+	default:
+		return a.checkCertificate(r.tls.VerifiedChains)
+	}
+}
+
+const (
+	// maxToken is the most bytes of a token.
+	maxToken = 16 << 10
+	// unguessable is how many bytes a static token has at least that nobody can guess,
+	// however often they try.
+	unguessable = 32
+)
+
+// checkToken checks a static token or a JWT. An address that has failed too often can
+// neither guess tokens nor have signatures verified; others at the same address can go
+// on with what is known to be valid.
+func (a *Authenticator) checkToken(r *request, text string) (*Identity, error) {
+	if len(text) > maxToken {
+		return nil, refusal.New(refusal.InvalidToken, "the token is larger than 16 KiB")
+	}
+	blocked := a.failures.blocked(r.client) > 0
+	if !blocked || len(text) >= unguessable {
+		h := token.HashOf(text)
+		if p := a.cfg.Tokens.Lookup(h); p != nil {
+			return &Identity{Principal: p, tokenHash: h}, nil
+		}
+	}
+	if !jwt.LooksLike(text) || len(a.cfg.Issuers) == 0 {
+		return nil, refusal.New(refusal.InvalidToken, "the token is unknown")
+	}
+	if blocked {
+		if p := a.tokens.Remembers(text); p != nil {
+			return &Identity{Principal: p}, nil
+		}
+		return nil, a.tooMany(r)
+	}
+	p, err := a.tokens.Verify(r.ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return &Identity{Principal: p}, nil
+}
+
+// revoked returns an error if a principal has been revoked, or if that is not known.
+func (a *Authenticator) revoked(p *principal.Principal) error {
+	if p.ID != "" && a.ended.has(p.ID) {
+		return errEnded
+	}
+	if a.cfg.Revocations == nil {
+		return nil
+	}
+	revoked, err := a.cfg.Revocations.Revoked(p)
+	switch {
+	case err != nil:
+		return refusal.Later(refusal.RevocationsUnknown, "it is not known yet whether the credential has been revoked", time.Second)
+	case revoked:
+		return refusal.New(refusal.Revoked, "the credential has been revoked")
+	}
+	return nil
+}

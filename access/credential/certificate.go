@@ -1,0 +1,102 @@
+package credential
+
+import (
+	"crypto/x509"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access/refusal"
+)
+
+// Subject is the kind of name of a certificate that counts. It is always a subject
+// alternative name: the common name has no kind, so it could be anything.
+type Subject string
+
+// The kinds of names.
+const (
+	SubjectURI   Subject = "uri"
+	SubjectDNS   Subject = "dns"
+	SubjectEmail Subject = "email"
+)
+
+// Subjects are all kinds of names.
+var Subjects = []Subject{SubjectURI, SubjectDNS, SubjectEmail}
+
+// names returns the names of that kind in a certificate.
+func (s Subject) names(c *x509.Certificate) (names []string) {
+	switch s {
+	case SubjectDNS:
+		return c.DNSNames
+	case SubjectEmail:
+		return c.EmailAddresses
+	}
+	for _, u := range c.URIs {
+		names = append(names, u.String())
+	}
+	return names
+}
+
+// checkCertificate returns whom a certificate names that the TLS stack has verified.
+func (a *Authenticator) checkCertificate(chains [][]*x509.Certificate) (*Identity, error) {
+	leaf := chains[0][0]
+	if !a.vouches(chains) {
+		return nil, refusal.New(refusal.InvalidToken, "the client certificate is of an authority that is not accepted any more: connect with another one")
+	}
+	names := a.cfg.Certificates.names(leaf)
+	if len(names) != 1 || names[0] == "" {
+		return nil, refusal.New(refusal.InvalidToken, "the client certificate does not have exactly one subject alternative name of the kind that is configured: "+string(a.cfg.Certificates))
+	}
+	p := &principal.Principal{Mechanism: principal.Certificate, Issuer: root(chains), Name: names[0], Expires: leaf.NotAfter}
+	// A connection may outlive the certificate that it began with.
+	if now := time.Now(); now.After(leaf.NotAfter) {
+		return nil, refusal.Expiry(p, leaf.NotAfter, now)
+	}
+	return &Identity{Principal: p, chains: chains}, nil
+}
+
+// vouches reports whether an authority of now vouches for a certificate. Its signatures were
+// checked when the connection began.
+func (a *Authenticator) vouches(chains [][]*x509.Certificate) bool {
+	if len(a.cfg.ClientCAs) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(chains, func(chain []*x509.Certificate) bool {
+		root := chain[len(chain)-1]
+		return slices.ContainsFunc(a.cfg.ClientCAs, func(pool *x509.CertPool) bool {
+			_, err := root.Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+			return err == nil // it is in the pool
+		})
+	})
+}
+
+// certificateAgain returns whom a certificate names now. It returns false if such a
+// certificate is not accepted. Of a ticket nothing is known but that it was made of one.
+func (a *Authenticator) certificateAgain(id *Identity) (*Identity, bool) {
+	if id.chains == nil || a.cfg.Certificates == "" {
+		return id, a.cfg.Certificates != ""
+	}
+	now, err := a.checkCertificate(id.chains)
+	var why *refusal.Error
+	switch {
+	case errors.As(err, &why) && why.Reason == refusal.TokenExpired:
+		return id, true // whoever asks looks at the end by itself
+	case err != nil:
+		return nil, false
+	case now.Is(id.Principal):
+		return id, true
+	}
+	now.Via = id.Via
+	return now, true
+}
+
+// root returns the name of the authority that vouches for a certificate. Of several, it
+// is the same one each time.
+func root(chains [][]*x509.Certificate) string {
+	names := make([]string, len(chains))
+	for i, chain := range chains {
+		names[i] = chain[len(chain)-1].Subject.String()
+	}
+	return slices.Min(names)
+}

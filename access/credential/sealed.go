@@ -1,0 +1,120 @@
+package credential
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access/seal"
+	"github.com/watchtide/watchtide/access/token"
+	kjson "sigs.k8s.io/json"
+)
+
+// sealed is what a session and a ticket have in them. The names are short, since a
+// cookie has little room.
+type sealed struct {
+	Mechanism string         `json:"m"`
+	Issuer    string         `json:"i,omitempty"`
+	Name      string         `json:"n"`
+	Groups    []string       `json:"g,omitempty"`
+	Claims    map[string]any `json:"c,omitempty"`
+	Expires   int64          `json:"e,omitempty"` // of the credential, in milliseconds
+	ID        string         `json:"s,omitempty"`
+	Token     string         `json:"t,omitempty"` // the beginning of the hash of a static token
+	Watches   []string       `json:"w,omitempty"` // of a ticket
+	Until     int64          `json:"u,omitempty"` // the end of a ticket, not after that of the credential
+}
+
+// tokenPrint is enough of a hash to tell a token from the one that replaces it.
+func tokenPrint(h token.Hash) string { return base64.RawURLEncoding.EncodeToString(h[:12]) }
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func timeOf(millis int64) time.Time {
+	if millis == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(millis)
+}
+
+// contents returns what is to be sealed of an identity. The groups of a static token are
+// not: they are looked up, so that a change of the file takes effect at once.
+func (i *Identity) contents() sealed {
+	s := sealed{
+		Mechanism: i.Mechanism, Issuer: i.Issuer, Name: i.Name, Groups: i.Groups, Claims: i.Claims,
+		Expires: millis(i.Expires), ID: i.ID,
+	}
+	if i.Mechanism == principal.Token {
+		s.Groups, s.Token = nil, tokenPrint(i.tokenHash)
+	}
+	return s
+}
+
+// seal returns contents as text of at most so many bytes.
+func (a *Authenticator) seal(p seal.Purpose, s sealed, most int) (string, error) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("a principal that cannot be written: %w", err)
+	}
+	if n := seal.SealedLen(len(data)); n > most {
+		return "", refusal.New(refusal.CredentialTooLarge, fmt.Sprintf("the claims of the credential do not fit into a %s: it would have %d bytes, of %d at most; have the issuer put fewer claims into its tokens", p, n, most))
+	}
+	return a.ring.Seal(p, data), nil
+}
+
+// open returns what is sealed in a text.
+func (a *Authenticator) open(p seal.Purpose, text string, most int) (*sealed, error) {
+	data, err := a.ring.Open(p, text, most)
+	if err != nil {
+		return nil, refusal.New(refusal.InvalidToken, fmt.Sprintf("the %s was not issued by this gateway, or with a key that it no longer has", p))
+	}
+	s := &sealed{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, s); err != nil {
+		return nil, refusal.New(refusal.InvalidToken, fmt.Sprintf("the %s is of another version of the gateway", p))
+	}
+	return s, nil
+}
+
+// identity returns who is sealed in a value, if the credential behind it is still
+// accepted.
+func (a *Authenticator) identity(s *sealed) (*Identity, error) {
+	id := &Identity{Principal: &principal.Principal{
+		Mechanism: s.Mechanism, Issuer: s.Issuer, Name: s.Name, Groups: s.Groups, Claims: s.Claims,
+		Expires: timeOf(s.Expires), ID: s.ID,
+	}, Watches: s.Watches}
+	accepted := false
+	switch s.Mechanism {
+	case principal.Token:
+		accepted = a.fillToken(id, s.Token)
+	case principal.JWT:
+		id, accepted = a.jwtAgain(id)
+	case principal.Certificate:
+		accepted = a.cfg.Certificates != ""
+	}
+	if !accepted {
+		return nil, refusal.New(refusal.InvalidToken, "the credential behind this one is not accepted any more")
+	}
+	if end, now := timeOf(cmp.Or(s.Until, s.Expires)), time.Now(); !end.IsZero() && !now.Before(end) {
+		return nil, refusal.Expiry(id.Principal, end, now)
+	}
+	return id, nil
+}
+
+// fillToken completes the principal of a static token, if the token is still the same.
+func (a *Authenticator) fillToken(id *Identity, print string) bool {
+	p, h := a.cfg.Tokens.Named(id.Name)
+	if p == nil || tokenPrint(h) != print {
+		return false
+	}
+	id.Groups, id.tokenHash = p.Groups, h
+	return true
+}

@@ -1,0 +1,142 @@
+package jwt
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+// Limits of requests to a provider.
+const (
+	fetchTimeout = 10 * time.Second // for everything, the bodies included
+	maxHeaders   = 64 << 10
+)
+
+// provider asks an OpenID provider for its keys.
+//
+// Static after construction.
+type provider struct {
+	issuer string
+	client *http.Client
+}
+
+func newProvider(i *Issuer) *provider {
+	return &provider{issuer: i.URL, client: &http.Client{
+		Transport:     limited{transport(i)},
+		Timeout:       fetchTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// transport makes a connection for each document: they are hours apart.
+func transport(i *Issuer) http.RoundTripper {
+	if i.Transport != nil {
+		return i.Transport
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if i.TLS != nil {
+		config = i.TLS.Clone()
+	}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: fetchTimeout}).DialContext,
+		TLSClientConfig:        config,
+		TLSHandshakeTimeout:    fetchTimeout,
+		MaxResponseHeaderBytes: maxHeaders,
+		DisableKeepAlives:      true,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+// limited reads no more of a body than a document may have.
+type limited struct{ next http.RoundTripper }
+
+// RoundTrip returns the answer to a request, with a body of limited size.
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := l.next.RoundTrip(r)
+	if err == nil {
+		answer.Body = http.MaxBytesReader(nil, answer.Body, maxDocument)
+	}
+	return answer, err
+}
+
+// keys asks where the keys are, and for the keys.
+func (p *provider) keys(ctx context.Context) (*keys, error) {
+	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, p.client), fetchTimeout)
+	defer cancel()
+	discovered, err := oidc.NewProvider(ctx, p.issuer)
+	if err != nil {
+		return nil, fmt.Errorf("%s does not say where its keys are: %w", p.issuer, plain(err))
+	}
+	var document struct {
+		KeysURL string `json:"jwks_uri"`
+	}
+	if err := discovered.Claims(&document); err != nil {
+		return nil, fmt.Errorf("%s does not say where its keys are: the document has no jwks_uri", p.issuer)
+	}
+	data, err := p.document(ctx, document.KeysURL)
+	if err != nil {
+		return nil, fmt.Errorf("the keys of %s: %w", p.issuer, err)
+	}
+	set, err := parseKeys(data)
+	if err != nil {
+		return nil, fmt.Errorf("the keys of %s: %w", p.issuer, err)
+	}
+	return set, nil
+}
+
+func (p *provider) document(ctx context.Context, at string) ([]byte, error) {
+	u, err := url.Parse(at)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("jwks_uri %.200q is not a URL", at)
+	}
+	if err := secure(u); err != nil {
+		return nil, fmt.Errorf("jwks_uri %.200q: %w", at, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Cache-Control", "no-cache")
+	answer, err := p.client.Do(request)
+	if err != nil {
+		return nil, plain(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%.200q answers %s%s", at, answer.Status, redirected(answer.StatusCode))
+	}
+	data, err := io.ReadAll(answer.Body)
+	return data, plain(err)
+}
+
+func redirected(status int) string {
+	if status >= 300 && status < 400 {
+		return ": redirects are not followed"
+	}
+	return ""
+}
+
+// plain returns an error of bounded length, since go-oidc quotes whole documents.
+func plain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return fmt.Errorf("the document has more than %d bytes", large.Limit)
+	}
+	const most = 300
+	if text := err.Error(); len(text) > most {
+		return fmt.Errorf("%.*q…", most, text)
+	}
+	return err
+}

@@ -1,0 +1,254 @@
+package jwt
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	jose "github.com/go-jose/go-jose/v4"
+	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access/refusal"
+)
+
+// Verifier verifies the tokens of several issuers.
+//
+// Static after construction; its key sets and its cache may be used by several
+// goroutines at once.
+type Verifier struct {
+	issuers map[string]*issuer
+	cache   *cache
+}
+
+// issuer is an Issuer with its keys. Static after construction.
+type issuer struct {
+	Issuer
+	keys       *keySet
+	algorithms []jose.SignatureAlgorithm
+	config     oidc.Config
+}
+
+// New returns a verifier. It connects to nobody: Run does. The key sets of issuers that
+// previous has too, and the tokens that it has verified, are taken over; previous may be
+// nil, and so may log.
+func New(issuers []Issuer, previous *Verifier, log *slog.Logger) (*Verifier, error) {
+	v := &Verifier{issuers: map[string]*issuer{}, cache: newCache()}
+	if previous != nil {
+		v.cache = previous.cache
+	}
+	for _, given := range issuers {
+		if _, twice := v.issuers[given.URL]; twice {
+			return nil, fmt.Errorf("issuer %s is given twice", given.URL)
+		}
+		i, err := newIssuer(given, previous, log)
+		if err != nil {
+			return nil, err
+		}
+		v.issuers[given.URL] = i
+	}
+	return v, nil
+}
+
+func newIssuer(given Issuer, previous *Verifier, log *slog.Logger) (*issuer, error) {
+	if given.Name == "" {
+		given.Name = "sub"
+	}
+	if err := given.check(); err != nil {
+		return nil, err
+	}
+	if previous != nil {
+		if old := previous.issuers[given.URL]; old != nil && old.same(&given) {
+			return old, nil
+		}
+	}
+	i := &issuer{Issuer: given}
+	for _, a := range given.Algorithms {
+		i.algorithms = append(i.algorithms, jose.SignatureAlgorithm(a))
+	}
+	// The times are checked here, since go-oidc allows other differences of clocks.
+	i.config = oidc.Config{ClientID: given.Audience, SupportedSigningAlgs: given.Algorithms, SkipExpiryCheck: true}
+	if given.Keys == nil {
+		i.keys = remoteKeys(newProvider(&given), log)
+		return i, nil
+	}
+	k, err := parseKeys(given.Keys)
+	if err != nil {
+		return nil, fmt.Errorf("issuer %s: %w", given.URL, err)
+	}
+	i.keys = fixedKeys(k)
+	return i, nil
+}
+
+// CheckKeys returns an error unless data is a key set.
+func CheckKeys(data []byte) error {
+	_, err := parseKeys(data)
+	return err
+}
+
+// Run keeps the keys of all issuers up to date until the context ends.
+func (v *Verifier) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for _, i := range v.issuers {
+		if i.keys.provider != nil {
+			all.Go(func() { i.keys.run(ctx) })
+		}
+	}
+	all.Wait()
+}
+
+// Ready returns an error unless the keys of all issuers are known. It names those that
+// are missing.
+func (v *Verifier) Ready() error {
+	var missing []error
+	for _, i := range v.issuers {
+		if err := i.keys.ready(); err != nil {
+			missing = append(missing, fmt.Errorf("issuer %s: its keys are not known: %w", i.URL, err))
+		}
+	}
+	slices.SortFunc(missing, func(a, b error) int { return bytes.Compare([]byte(a.Error()), []byte(b.Error())) })
+	return errors.Join(missing...)
+}
+
+// Again returns what the configuration of now makes of the claims of a principal that was
+// verified before: p itself if that is the same. It does not check the signature again, nor
+// the end of the token. The error is a *refusal.Error.
+func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
+	i := v.issuers[p.Issuer]
+	switch {
+	case i == nil:
+		return nil, errIssuer
+	case !isFor(p.Claims, i.Audience):
+		return nil, errAudience(i)
+	}
+	now, err := i.principal(p.Claims, p.Expires)
+	switch {
+	case err != nil:
+		return nil, err
+	case now.Name == p.Name && slices.Equal(now.Groups, p.Groups):
+		return p, nil
+	}
+	now.ID = p.ID
+	return now, nil
+}
+
+// Remembers returns the principal of a token that was verified before; nil: it was not,
+// or something has changed since.
+func (v *Verifier) Remembers(token string) *principal.Principal {
+	known := v.remembered(sha256.Sum256([]byte(token)))
+	if known == nil || known.expired(time.Now()) {
+		return nil
+	}
+	return known.principal
+}
+
+// remembered returns what is known about a token, unless its issuer has gone, or has
+// retired the key.
+func (v *Verifier) remembered(h tokenHash) *verified {
+	known := v.cache.get(h)
+	if known == nil {
+		return nil
+	}
+	found, certain := known.issuer.keys.has(known.key)
+	if v.issuers[known.issuer.URL] == known.issuer && found {
+		return known
+	}
+	if certain {
+		v.cache.remove(h)
+	}
+	return nil
+}
+
+// Verify returns the principal that a token names. The error is a *refusal.Error.
+func (v *Verifier) Verify(ctx context.Context, token string) (*principal.Principal, error) {
+	if len(token) > maxToken {
+		_, err := parse(token)
+		return nil, err
+	}
+	h, now := tokenHash(sha256.Sum256([]byte(token))), time.Now()
+	if known := v.remembered(h); known != nil {
+		if !known.expired(now) {
+			return known.principal, nil
+		}
+		v.cache.remove(h)
+		return nil, refusal.Expiry(known.principal, known.principal.Expires, now)
+	}
+	known, err := v.verify(ctx, token, now)
+	if err != nil {
+		return nil, err
+	}
+	if known.expired(time.Now()) {
+		return nil, refusal.Expiry(known.principal, known.principal.Expires, now)
+	}
+	v.cache.add(h, known, len(token))
+	return known.principal, nil
+}
+
+// verify checks everything about a token except that it has not expired.
+func (v *Verifier) verify(ctx context.Context, token string, now time.Time) (*verified, error) {
+	u, err := parse(token)
+	if err != nil {
+		return nil, err
+	}
+	name, _ := u.claims["iss"].(string)
+	i := v.issuers[name]
+	if i == nil {
+		return nil, errIssuer
+	}
+	p, err := i.read(u, now)
+	if err != nil {
+		return nil, err
+	}
+	k, err := i.authenticate(ctx, token, u)
+	if err != nil {
+		return nil, err
+	}
+	return &verified{principal: p, issuer: i, key: k}, nil
+}
+
+var errIssuer = refusal.New(refusal.UnknownIssuer, "the token is of an issuer that the configuration does not name")
+
+func errAudience(i *issuer) error {
+	return invalid("the token is not for this gateway: want the audience %s", i.Audience)
+}
+
+// read checks what a token says, before it is known to be genuine: that is cheap.
+func (i *issuer) read(u *unverified, now time.Time) (*principal.Principal, error) {
+	if !slices.Contains(i.Algorithms, u.header.Algorithm) {
+		return nil, invalid("the token is signed with an algorithm that is not allowed for its issuer")
+	}
+	if !isFor(u.claims, i.Audience) {
+		return nil, errAudience(i)
+	}
+	expires, err := times(u.claims, now)
+	if err != nil {
+		return nil, err
+	}
+	p, err := i.principal(u.claims, expires)
+	if err == nil && now.After(expires.Add(refusal.GracePeriod)) {
+		err = refusal.Expiry(p, expires, now)
+	}
+	return p, err
+}
+
+var errSignature = refusal.New(refusal.InvalidToken, "the signature of the token is wrong")
+
+// authenticate checks the signature of a token, and returns the key that it was made
+// with. What go-oidc checks besides has been checked before; both must agree.
+func (i *issuer) authenticate(ctx context.Context, token string, u *unverified) (digest, error) {
+	candidates, err := i.keys.find(ctx, u.header.KeyID, u.header.Algorithm)
+	if err != nil {
+		return digest{}, err
+	}
+	s := &signature{issuer: i, token: u, candidates: candidates}
+	_, err = oidc.NewVerifier(i.URL, s, &i.config).Verify(ctx, token)
+	if err != nil || !bytes.Equal(s.payload, u.payload) {
+		return digest{}, errSignature
+	}
+	return s.by, nil
+}

@@ -1,0 +1,257 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/watchtide/watchtide/internal/suggest"
+	"github.com/watchtide/watchtide/stream/view"
+)
+
+// role is a compiled Role. Static after Compile.
+type role struct {
+	name string
+	when *view.Expression
+	with []value
+	text string // canonical, of all of it
+
+	scopes map[view.Subject]*view.Scope // of its rules; owned by the compiler
+}
+
+type value struct {
+	name  string // as rules use it: role.NAME
+	value *view.Expression
+}
+
+// rule is a compiled Rule. Static after Compile.
+type rule struct {
+	role                *role
+	read, write, delete *view.Expression // nil: not allowed
+	fields              []string
+}
+
+// rules are the compiled rules of a watch. Static after Compile.
+type rules struct {
+	name     string
+	labelsAt string
+	all      []rule
+	digest   [sha256.Size]byte // of all that decides
+}
+
+// principalNames are the names of what rules use of a principal.
+var principalNames = map[string]view.Type{
+	"principal.mechanism": view.TextType, "principal.issuer": view.TextType, "principal.name": view.TextType,
+	"principal.groups": view.TextsType, "principal.claims": view.ObjectType,
+}
+
+// Compile compiles a policy. An error is an Errors.
+func Compile(c Config) (*Policy, error) {
+	k := compiler{policy: newPolicy()}
+	scope, err := view.NewScope(principalNames, view.OfNothing)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Roles) > MaxRoles {
+		k.report(&Error{Role: MaxRoles, Watch: -1, Rule: -1}, "there are %d roles, and at most %d are allowed", len(c.Roles), MaxRoles)
+	}
+	for i, r := range c.Roles {
+		k.role(scope, r, Error{Role: i, Watch: -1, Rule: -1})
+	}
+	for i, w := range c.Watches {
+		k.watch(w, Error{Role: -1, Watch: i, Rule: -1})
+	}
+	if len(k.errs) > 0 {
+		return nil, k.errs
+	}
+	for _, r := range k.policy.roles {
+		r.scopes = nil
+	}
+	return k.policy, nil
+}
+
+// compiler collects mistakes.
+type compiler struct {
+	policy   *Policy
+	declared []string // names of roles, also of those with mistakes
+	errs     Errors
+}
+
+func (k *compiler) report(at *Error, format string, args ...any) {
+	at.Problem = fmt.Sprintf(format, args...)
+	k.errs = append(k.errs, at)
+}
+
+// keyed returns the place of a key.
+func (e Error) keyed(key string) *Error {
+	e.Key = key
+	return &e
+}
+
+// expression compiles one expression; nil: a mistake was reported, or it is empty.
+func (k *compiler) expression(compile func(parameter, text string) (*view.Expression, error), at Error, key, text string) *view.Expression {
+	x, err := compile(key, text)
+	if err == nil {
+		return x
+	}
+	e := at.keyed(key)
+	if errors.As(err, &e.In) {
+		k.report(e, "%s", strings.TrimPrefix(e.In.Error(), key+", "))
+		return nil
+	}
+	k.report(e, "%v", err)
+	return nil
+}
+
+func (k *compiler) role(scope *view.Scope, c Role, at Error) {
+	if slices.Contains(k.declared, c.Name) {
+		k.report(at.keyed("name"), "the role %q is declared twice", c.Name)
+		return
+	}
+	k.declared = append(k.declared, c.Name)
+	r := &role{name: c.Name, scopes: map[view.Subject]*view.Scope{}}
+	mistakes := len(k.errs)
+	r.when = k.expression(scope.CompileCondition, at, "when", c.When)
+	if len(c.With) > MaxValues {
+		k.report(at.keyed("with"), "there are %d values, and at most %d are allowed", len(c.With), MaxValues)
+	}
+	for _, v := range c.With {
+		key := "with." + v.Name
+		switch x := k.expression(scope.Compile, at, key, v.Expression); {
+		case !isName(v.Name):
+			k.report(at.keyed(key), "%q is no name for a value; want letters, digits and _, and no word of CEL", v.Name)
+		case slices.ContainsFunc(r.with, func(other value) bool { return other.name == "role."+v.Name }):
+			k.report(at.keyed(key), "the value %q is given twice", v.Name)
+		default:
+			r.with = append(r.with, value{"role." + v.Name, x})
+		}
+	}
+	if len(k.errs) > mistakes {
+		return
+	}
+	r.text = r.describe()
+	k.policy.roles = append(k.policy.roles, r)
+}
+
+// describe returns a text that is the same for equal roles only.
+func (r *role) describe() string {
+	text := fmt.Sprintf("%q when %q", r.name, r.when)
+	for _, v := range r.with {
+		text += fmt.Sprintf(" with %q %q", v.name, v.value)
+	}
+	return text
+}
+
+// identifier is a name in CEL, and reserved are those that it has for itself.
+var (
+	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+	reserved   = strings.Fields("as break const continue else false for function if import in let loop package namespace null return true var void while")
+)
+
+func isName(name string) bool {
+	return identifier.MatchString(name) && !slices.Contains(reserved, name)
+}
+
+// find returns the role with a name; nil: there is none without mistakes.
+func (p *Policy) find(name string) *role {
+	at := slices.IndexFunc(p.roles, func(r *role) bool { return r.name == name })
+	if at < 0 {
+		return nil
+	}
+	return p.roles[at]
+}
+
+func (k *compiler) watch(c Watch, at Error) {
+	if k.policy.watches[c.Name] != nil {
+		k.report(&at, "the watch %q is given twice", c.Name)
+		return
+	}
+	w := &rules{name: c.Name, labelsAt: c.LabelsAt}
+	k.policy.watches[c.Name] = w
+	if len(c.Rules) > MaxRules {
+		k.report(&at, "there are %d rules, and at most %d are allowed", len(c.Rules), MaxRules)
+		return
+	}
+	text := fmt.Sprintf("labels at %q\n", c.LabelsAt)
+	for i, r := range c.Rules {
+		at.Rule = i
+		compiled, ok := k.rule(r, at)
+		if !ok {
+			continue
+		}
+		w.all = append(w.all, compiled)
+		text += fmt.Sprintf("%s: read %q write %q delete %q fields %q\n", compiled.role.text, textOf(compiled.read), textOf(compiled.write), textOf(compiled.delete), r.Fields)
+	}
+	w.digest = sha256.Sum256([]byte(text))
+}
+
+func textOf(x *view.Expression) string {
+	if x == nil {
+		return ""
+	}
+	return x.String()
+}
+
+// rule compiles one rule. false: a mistake was reported, here or at its role.
+func (k *compiler) rule(c Rule, at Error) (rule, bool) {
+	r := rule{role: k.policy.find(c.Role), fields: c.Fields}
+	mistakes := len(k.errs)
+	switch {
+	case c.Role == "":
+		k.report(at.keyed("role"), "role is missing; want the name of a role")
+	case !slices.Contains(k.declared, c.Role) && len(k.declared) == 0:
+		k.report(at.keyed("role"), "there is no role %q; the section roles has none", c.Role)
+	case !slices.Contains(k.declared, c.Role):
+		k.report(at.keyed("role"), "there is no role %q; %s", c.Role, suggest.Sentence(c.Role, k.declared))
+	}
+	if c.Read == "" && c.Write == "" && c.Delete == "" {
+		k.report(&at, "the rule allows nothing; want read, write or delete")
+	}
+	if len(c.Fields) > 0 && c.Read == "" {
+		k.report(at.keyed("fields"), "fields are what read lets be seen of values; want read too")
+	}
+	k.fields(c.Fields, at)
+	if r.role == nil {
+		return r, false
+	}
+	r.read = k.of(r.role, view.OfResource, at, "read", c.Read)
+	r.write = k.of(r.role, view.OfWrite, at, "write", c.Write)
+	r.delete = k.of(r.role, view.OfDelete, at, "delete", c.Delete)
+	return r, len(k.errs) == mistakes
+}
+
+// fields checks the fields of a rule.
+func (k *compiler) fields(texts []string, at Error) {
+	_, err := view.Parse(view.Params{Grants: []view.Grant{{Filter: "key == ''", Fields: texts}}})
+	e := at.keyed("fields")
+	if errors.As(err, &e.In) {
+		k.report(e, "%s", strings.TrimPrefix(e.In.Error(), "grants, "))
+	}
+}
+
+// of compiles an expression of a rule.
+func (k *compiler) of(r *role, s view.Subject, at Error, key, text string) *view.Expression {
+	if text == "" {
+		return nil
+	}
+	scope := r.scopes[s]
+	if scope == nil {
+		names := make(map[string]view.Type, len(principalNames)+len(r.with))
+		for name, t := range principalNames {
+			names[name] = t
+		}
+		for _, v := range r.with {
+			names[v.name] = view.AnyType
+		}
+		made, err := view.NewScope(names, s)
+		if err != nil {
+			k.report(at.keyed(key), "%v", err)
+			return nil
+		}
+		scope, r.scopes[s] = made, made
+	}
+	return k.expression(scope.CompileCondition, at, key, text)
+}

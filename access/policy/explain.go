@@ -1,0 +1,142 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/view"
+)
+
+// Explanation says what a policy makes of a principal and a watch.
+type Explanation struct {
+	// Roles are all roles of the policy.
+	Roles []RoleExplanation
+	// Rules are all rules of the watch; none: it is for nobody.
+	Rules []RuleExplanation
+	// Visible is Policy.Visible.
+	Visible bool
+	// Sight is how much of the resource may be read.
+	Sight view.Sight
+	// Write is the decision about writing the resource again with the same value, and Delete
+	// that about deleting it. Without a resource both are empty.
+	Write, Delete Decision
+}
+
+// RoleExplanation says whether the principal holds a role.
+type RoleExplanation struct {
+	Name string
+	Held bool
+	// Why says why it is not held.
+	Why string
+	// With are the values that the role takes along, by name, if it is held.
+	With map[string]any
+}
+
+// RuleExplanation says what one rule allows the principal.
+type RuleExplanation struct {
+	Number int // from 1
+	Role   string
+	Held   bool // the principal holds the role
+	Read   ReadExplanation
+	// Write and Delete say whether the rule could allow that for some resource.
+	Write, Delete bool
+}
+
+// ReadExplanation says what a rule lets a principal read.
+type ReadExplanation struct {
+	// Filter is the condition of the rule for this principal; empty: it lets nothing be
+	// read, and Why says why.
+	Filter string
+	Why    string
+	Fields []string
+	// Holds reports whether the rule lets the resource be read.
+	Holds bool
+}
+
+// Explain says which roles a principal holds, and what each rule of a watch allows. r is a
+// resource to decide about; nil: none.
+func (p *Policy) Explain(who *principal.Principal, watch, key string, r *stream.Resource) Explanation {
+	s := p.subject(who)
+	out := Explanation{Visible: p.Visible(who, watch)}
+	for _, role := range p.roles {
+		out.Roles = append(out.Roles, role.explain(s))
+	}
+	w := p.rulesOf(watch)
+	if w == nil {
+		return out
+	}
+	for i, rule := range w.all {
+		_, held := s.held[rule.role]
+		out.Rules = append(out.Rules, RuleExplanation{
+			Number: i + 1, Role: rule.role.name, Held: held, Read: s.explainRead(w, rule, r),
+			Write: s.could(rule, rule.write), Delete: s.could(rule, rule.delete),
+		})
+	}
+	if r == nil {
+		return out
+	}
+	out.Sight = p.standing(who, watch).sight(r)
+	out.Write, out.Delete = p.Write(who, watch, key, r, r), p.Delete(who, watch, key, r)
+	return out
+}
+
+func (r *role) explain(s *subject) RoleExplanation {
+	given, why := r.holds(s.names)
+	out := RoleExplanation{Name: r.name, Held: why == whyHeld, Why: why}
+	for _, v := range r.with {
+		if !out.Held {
+			break
+		}
+		if out.With == nil {
+			out.With = map[string]any{}
+		}
+		out.With[strings.TrimPrefix(v.name, "role.")] = given[v.name]
+	}
+	return out
+}
+
+// explainRead says what one rule lets be read.
+func (s *subject) explainRead(w *rules, r rule, of *stream.Resource) (out ReadExplanation) {
+	given, held := s.held[r.role]
+	switch {
+	case !held:
+		out.Why = "the role is not held"
+		return out
+	case r.read == nil:
+		out.Why = "the rule lets nothing be read"
+		return out
+	}
+	b := r.read.Bind(given)
+	g, some, err := r.read.Grant(b, slices.Clone(r.fields), 0)
+	switch {
+	case err != nil:
+		out.Why = err.Error()
+		return out
+	case !some && b.Failed():
+		out.Why = "read has no result, for instance because a claim is missing"
+		return out
+	case !some:
+		out.Why = "read is false for this principal"
+		return out
+	}
+	out.Filter, out.Fields = g.Filter, g.Fields
+	if of == nil {
+		return out
+	}
+	if d, err := view.Parse(view.Params{Grants: []view.Grant{g}, LabelsAt: w.labelsAt}); err == nil {
+		sight, failed := d.Sight(*of)
+		out.Holds = sight != view.Hidden
+		if failed != nil {
+			out.Why = failed.Error()
+		}
+	}
+	return out
+}
+
+// Watches returns the names of all watches with rules, in order.
+func (p *Policy) Watches() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.watches)), func(name string) bool { return p.rulesOf(name) == nil })
+}

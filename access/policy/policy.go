@@ -1,0 +1,241 @@
+package policy
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync/atomic"
+
+	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/stream/view"
+)
+
+// Policy is a compiled policy.
+//
+// Static after Compile, apart from what it remembers. All methods may be called from any
+// goroutine. Principals are known by their addresses: they must not change.
+type Policy struct {
+	// Static after Compile.
+	roles   []*role
+	watches map[string]*rules
+
+	// Atomic.
+	failures atomic.Uint64
+
+	// These lock themselves.
+	subjects *recent[*principal.Principal, *subject]
+	reading  *recent[string, *reading]
+}
+
+// How much a policy remembers: what it made of this many principals, and this many
+// different sets of grants. Each takes some KiB.
+const (
+	subjectsKept = 4096
+	readingsKept = 4096
+)
+
+func newPolicy() *Policy {
+	return &Policy{
+		watches:  map[string]*rules{},
+		subjects: newRecent[*principal.Principal, *subject](subjectsKept),
+		reading:  newRecent[string, *reading](readingsKept),
+	}
+}
+
+// Nothing returns a policy that lets nobody do anything.
+func Nothing() *Policy { return newPolicy() }
+
+// Failures returns how many expressions have failed, each counted once for all principals
+// that have the same values for it while they are remembered.
+func (p *Policy) Failures() uint64 { return p.failures.Load() }
+
+// reading is what may be read of a watch. It is shared by all principals of whom the rules
+// make the same. Static after construction.
+type reading struct {
+	grants     []view.Grant // never nil
+	rules      []Allowing   // of the grants
+	definition *view.Definition
+}
+
+// Allowing is a rule that allows something.
+type Allowing struct {
+	Rule int    // its number, from 1
+	Role string // the name of its role
+}
+
+// standing is what one principal may do with a watch. Static after construction.
+type standing struct {
+	*reading
+	writes, deletes bool // some rule could allow it
+}
+
+// HasRole reports whether there is a role.
+func (p *Policy) HasRole(name string) bool {
+	return slices.ContainsFunc(p.roles, func(r *role) bool { return r.name == name })
+}
+
+// Holds reports whether a principal holds a role.
+func (p *Policy) Holds(who *principal.Principal, name string) bool {
+	s := p.subject(who)
+	for r := range s.held {
+		if r.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Grants returns the grants of what a principal may read of a watch: none is an empty list.
+// false: no rule applies.
+func (p *Policy) Grants(who *principal.Principal, watch string) ([]view.Grant, bool) {
+	s := p.standing(who, watch)
+	return s.grants, len(s.grants) > 0
+}
+
+// View returns the definition of what a principal may read of a watch, to be narrowed with
+// view.Definition.Narrow. All principals with the same grants share it. false: it is
+// nothing.
+func (p *Policy) View(who *principal.Principal, watch string) (*view.Definition, bool) {
+	s := p.standing(who, watch)
+	return s.definition, len(s.grants) > 0
+}
+
+// Readers returns the rules that let a principal read of a watch what View says. It must not
+// be modified.
+func (p *Policy) Readers(who *principal.Principal, watch string) []Allowing {
+	return p.standing(who, watch).rules
+}
+
+// Visible reports whether a principal may know that a watch exists: some rule could allow it
+// something.
+func (p *Policy) Visible(who *principal.Principal, watch string) bool {
+	s := p.standing(who, watch)
+	return len(s.grants) > 0 || s.writes || s.deletes
+}
+
+// Changes reports whether some rule could allow a principal to write or delete a resource of a
+// watch.
+func (p *Policy) Changes(who *principal.Principal, watch string) bool {
+	s := p.standing(who, watch)
+	return s.writes || s.deletes
+}
+
+// Same reports whether the rules of a watch, and the roles that they name, are the same in
+// two policies. A nil policy has no rules.
+func Same(one, other *Policy, watch string) bool {
+	a, b := one.rulesOf(watch), other.rulesOf(watch)
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.digest == b.digest
+}
+
+// rulesOf returns the rules of a watch; nil: there are none.
+func (p *Policy) rulesOf(watch string) *rules {
+	if p == nil || p.watches[watch] == nil || len(p.watches[watch].all) == 0 {
+		return nil
+	}
+	return p.watches[watch]
+}
+
+// nothing is what may be done without rules.
+var nothing = func() *standing {
+	definition, err := view.Parse(view.Params{Grants: []view.Grant{}})
+	if err != nil {
+		panic(err)
+	}
+	return &standing{reading: &reading{grants: []view.Grant{}, definition: definition}}
+}()
+
+// standing returns what a principal may do with a watch, which is remembered.
+func (p *Policy) standing(who *principal.Principal, watch string) *standing {
+	w := p.rulesOf(watch)
+	if w == nil {
+		return nothing
+	}
+	s := p.subject(who)
+	s.mu.Lock()
+	known := s.watches[watch]
+	s.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	made := &standing{reading: p.read(s, w)}
+	for _, r := range w.all {
+		made.writes = made.writes || s.could(r, r.write)
+		made.deletes = made.deletes || s.could(r, r.delete)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watches[watch] = made
+	return made
+}
+
+// could reports whether an expression of a rule could be true for a principal.
+func (s *subject) could(r rule, x *view.Expression) bool {
+	given, held := s.held[r.role]
+	return held && x != nil && !x.Never(x.Bind(given))
+}
+
+// bound is the expression of a rule that applies to a principal.
+type bound struct {
+	number  int // of the rule, from 1
+	rule    rule
+	binding view.Binding
+}
+
+// read returns what a principal may read, which is made once for all who have the same
+// values.
+func (p *Policy) read(s *subject, w *rules) *reading {
+	key := binary.AppendUvarint(nil, uint64(len(w.name)))
+	key = append(key, w.name...)
+	var all []bound
+	for i, r := range w.all {
+		given, held := s.held[r.role]
+		if !held || r.read == nil {
+			continue
+		}
+		b := bound{i + 1, r, r.read.Bind(given)}
+		all = append(all, b)
+		key = binary.AppendUvarint(key, uint64(i))
+		key = binary.AppendUvarint(key, uint64(len(b.binding.Key())))
+		key = append(key, b.binding.Key()...)
+	}
+	if known, ok := p.reading.get(string(key)); ok {
+		return known
+	}
+	return p.reading.put(string(key), p.newReading(w, all))
+}
+
+// newReading makes grants of the rules that apply. A rule of which no filter can be made, or
+// with which the grants would be too long, does not apply.
+func (p *Policy) newReading(w *rules, all []bound) *reading {
+	r := &reading{grants: []view.Grant{}}
+	size := 0
+	for _, b := range all {
+		g, some, err := b.rule.read.Grant(b.binding, slices.Clone(b.rule.fields), 0)
+		if err != nil || !some && b.binding.Failed() {
+			p.failures.Add(1)
+		}
+		if err != nil || !some {
+			continue
+		}
+		length := len(g.Filter)
+		for _, field := range g.Fields {
+			length += len(field)
+		}
+		if size+length > view.MaxGrantsText {
+			p.failures.Add(1)
+			continue
+		}
+		size += length
+		r.grants = append(r.grants, g)
+		r.rules = append(r.rules, Allowing{b.number, b.rule.role.name})
+	}
+	definition, err := view.Parse(view.Params{Grants: r.grants, LabelsAt: w.labelsAt})
+	if err != nil {
+		p.failures.Add(1)
+		return nothing.reading
+	}
+	r.definition = definition
+	return r
+}

@@ -1,0 +1,159 @@
+package policy
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/watchtide/watchtide/access/principal"
+)
+
+// subject is what the rules make of one principal.
+type subject struct {
+	names map[string]any           // of the principal; static after construction
+	held  map[*role]map[string]any // the names for the rules of each role that it holds; static after construction
+
+	mu      sync.Mutex
+	watches map[string]*standing // guarded by mu
+}
+
+// subject returns what the rules make of a principal, which is remembered.
+func (p *Policy) subject(who *principal.Principal) *subject {
+	if s, ok := p.subjects.get(who); ok {
+		return s
+	}
+	s := &subject{names: namesOf(who), held: map[*role]map[string]any{}, watches: map[string]*standing{}}
+	for _, r := range p.roles {
+		names, why := r.holds(s.names)
+		switch why {
+		case whyHeld:
+			s.held[r] = names
+		case whyFalse:
+		default:
+			p.failures.Add(1)
+		}
+	}
+	return p.subjects.put(who, s)
+}
+
+// Why a role is held or not.
+const (
+	whyHeld  = ""
+	whyFalse = "when is false"
+	whyFails = "when has no result, for instance because a claim is missing"
+)
+
+// holds returns the names for the rules of a role, if it is held; else why it is not.
+func (r *role) holds(names map[string]any) (given map[string]any, why string) {
+	v, err := r.when.Value(names)
+	switch {
+	case err != nil:
+		return nil, whyFails
+	case v == false:
+		return nil, whyFalse
+	case v != true:
+		return nil, "when is neither true nor false"
+	}
+	given = maps.Clone(names)
+	for _, v := range r.with {
+		if given[v.name], err = v.value.Value(names); err != nil {
+			return nil, "with." + strings.TrimPrefix(v.name, "role.") + " has no value, for instance because a claim is missing"
+		}
+	}
+	return given, whyHeld
+}
+
+// namesOf returns what rules use of a principal. Nobody has no name, and not an empty one,
+// which a resource might have too.
+func namesOf(who *principal.Principal) map[string]any {
+	groups := []any{}
+	for _, g := range slices.Compact(slices.Sorted(slices.Values(who.Groups))) {
+		groups = append(groups, g)
+	}
+	claims, _ := plain(who.Claims, 0).(map[string]any)
+	if claims == nil {
+		claims = map[string]any{}
+	}
+	names := map[string]any{"principal.mechanism": who.Mechanism, "principal.groups": groups, "principal.claims": claims}
+	if who.Name != "" {
+		names["principal.issuer"], names["principal.name"] = who.Issuer, who.Name
+	}
+	return names
+}
+
+// deepestClaim is how deep claims may be nested.
+const deepestClaim = 20
+
+// dropped stands for a claim that is nothing that JSON has, or is nested too deeply.
+type dropped struct{}
+
+// plain returns a claim as expressions have it.
+func plain(v any, depth int) any {
+	if depth > deepestClaim {
+		return dropped{}
+	}
+	switch v := v.(type) {
+	case nil, bool, string, int64, uint64, float64:
+		return v
+	case int:
+		return int64(v)
+	case json.Number:
+		return number(v)
+	case []string:
+		out := make([]any, len(v))
+		for i, text := range v {
+			out[i] = text
+		}
+		return out
+	case []any:
+		return plainList(v, depth)
+	case map[string]any:
+		return plainMap(v, depth)
+	}
+	return dropped{}
+}
+
+// plainList drops a list with an element that cannot be used: without it, it would be
+// another list.
+func plainList(v []any, depth int) any {
+	out := make([]any, len(v))
+	for i, e := range v {
+		if out[i] = plain(e, depth+1); out[i] == (dropped{}) {
+			return dropped{}
+		}
+	}
+	return out
+}
+
+// plainMap drops a map with a member that cannot be used, unless it is that of all claims,
+// which then lacks the claim.
+func plainMap(v map[string]any, depth int) any {
+	out := make(map[string]any, len(v))
+	for name, member := range v {
+		member = plain(member, depth+1)
+		switch {
+		case member != any(dropped{}):
+			out[name] = member
+		case depth > 0:
+			return dropped{}
+		}
+	}
+	return out
+}
+
+// number returns a number as values of resources have it.
+func number(n json.Number) any {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return i
+	}
+	if u, err := strconv.ParseUint(string(n), 10, 64); err == nil {
+		return u
+	}
+	if f, err := strconv.ParseFloat(string(n), 64); err == nil {
+		return f
+	}
+	return dropped{}
+}

@@ -1,0 +1,90 @@
+package principal
+
+import (
+	"encoding/binary"
+	"strings"
+	"time"
+)
+
+// The ways in which a principal can prove who it is.
+const (
+	Anonymous   = "anonymous"   // no credential at all
+	Token       = "token"       // a line of the tokens file
+	JWT         = "jwt"         // a token of an OpenID provider
+	Certificate = "certificate" // a client certificate
+)
+
+// Principal is whoever asks. Mechanism, issuer and name together say who it is; all
+// else is what is known about it, and may change while it stays the same principal.
+//
+// Static after construction.
+type Principal struct {
+	// Mechanism is how it has proved who it is.
+	Mechanism string
+	// Issuer is who vouches for the name: a provider's URL, or the authority of a
+	// certificate; empty: this gateway.
+	Issuer string
+	// Name is unique among the principals of an issuer; empty only if anonymous.
+	Name string
+	// Groups are those that the principal is a member of.
+	Groups []string
+	// Claims are what a JWT says: nil, bool, int64, float64, string, []any and
+	// map[string]any.
+	Claims map[string]any
+	// Expires is the end of the credential; zero: it has none.
+	Expires time.Time
+	// ID names the session; empty: the credential came without one.
+	ID string
+}
+
+// Nobody returns the principal of a request without a credential.
+func Nobody() *Principal { return &Principal{Mechanism: Anonymous} }
+
+// IsAnonymous reports whether nobody has proved anything.
+func (p *Principal) IsAnonymous() bool { return p.Mechanism == Anonymous }
+
+// Key returns a text that is the same for the same principal, and differs for any
+// other one, whatever characters are in its parts. It is not for people.
+func (p *Principal) Key() string {
+	var key []byte
+	for _, part := range []string{p.Mechanism, p.Issuer, p.Name} {
+		key = binary.AppendUvarint(key, uint64(len(part)))
+		key = append(key, part...)
+	}
+	return string(key)
+}
+
+// Is reports whether two credentials are of the same principal.
+func (p *Principal) Is(other *Principal) bool {
+	return p.Mechanism == other.Mechanism && p.Issuer == other.Issuer && p.Name == other.Name
+}
+
+// escapeSubject makes the last slash of a key of a subject the one before the subject:
+// otherwise a subject with a slash could be read as part of the issuer.
+var escapeSubject = strings.NewReplacer("%", "%25", "/", "%2F")
+
+// RevocationKeys returns the keys of the resources that revoke p: token/NAME,
+// subject/ISSUER/SUBJECT and session/ID. In a subject, "/" is written %2F and "%" is
+// written %25.
+func (p *Principal) RevocationKeys() []string {
+	var keys []string
+	switch p.Mechanism {
+	case Token:
+		keys = append(keys, "token/"+p.Name)
+	case JWT, Certificate:
+		keys = append(keys, "subject/"+p.Issuer+"/"+escapeSubject.Replace(p.subject()))
+	}
+	if p.ID != "" {
+		keys = append(keys, "session/"+p.ID)
+	}
+	return keys
+}
+
+// subject returns the name by which the issuer knows the principal. A configuration may
+// take the name from another claim than sub.
+func (p *Principal) subject() string {
+	if sub, ok := p.Claims["sub"].(string); ok && p.Mechanism == JWT && sub != "" {
+		return sub
+	}
+	return p.Name
+}

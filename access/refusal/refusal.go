@@ -1,0 +1,120 @@
+package refusal
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/watchtide/watchtide/access/principal"
+)
+
+// Reason is a short, stable word for why a credential is not accepted. It may be a
+// label of a metric.
+type Reason string
+
+// The reasons, and the status of each.
+const (
+	CredentialRequired  Reason = "credential_required"  // 401: there is none of which a session or a ticket could be made
+	CredentialMissing   Reason = "credential_missing"   // 401: there is none, and the watch is not for everybody, or does not exist
+	InvalidRequest      Reason = "invalid_request"      // 401: the credential is not written as it should be
+	InvalidToken        Reason = "invalid_token"        // 401: nobody issued it, or it is not for this gateway
+	TokenExpired        Reason = "token_expired"        // 401: it was valid
+	TokenNotYetValid    Reason = "token_not_yet_valid"  // 401: it will be valid
+	UnknownIssuer       Reason = "unknown_issuer"       // 401: its issuer is not in the configuration
+	UnknownKey          Reason = "unknown_key"          // 401: its issuer has no such key
+	Revoked             Reason = "revoked"              // 401: an operator or its owner has ended it
+	PlainText           Reason = "plain_text"           // 403: it came without TLS, from another machine
+	TooManyFailures     Reason = "too_many_failures"    // 429: its address has failed too often
+	KeySetUnavailable   Reason = "key_set_unavailable"  // 503: the keys of its issuer are not known now
+	RevocationsUnknown  Reason = "revocations_unknown"  // 503: whether it is revoked is not known yet
+	CredentialTooLarge  Reason = "credential_too_large" // 400: it does not fit into a cookie or a ticket
+	CredentialNotUsable Reason = "credential_unusable"  // 403: it is valid, but not for this
+)
+
+// Reasons are all of them, for metrics.
+var Reasons = [...]Reason{
+	CredentialRequired, CredentialMissing, InvalidRequest, InvalidToken, TokenExpired, TokenNotYetValid, UnknownIssuer, UnknownKey, Revoked, PlainText,
+	TooManyFailures, KeySetUnavailable, RevocationsUnknown, CredentialTooLarge, CredentialNotUsable,
+}
+
+// Status returns the status of the answer over HTTP.
+func (r Reason) Status() int {
+	switch r {
+	case PlainText, CredentialNotUsable:
+		return http.StatusForbidden
+	case TooManyFailures:
+		return http.StatusTooManyRequests
+	case KeySetUnavailable, RevocationsUnknown:
+		return http.StatusServiceUnavailable
+	case CredentialTooLarge:
+		return http.StatusBadRequest
+	}
+	return http.StatusUnauthorized
+}
+
+// Error is why a credential is not accepted. No text in it has any part of the
+// credential: the texts are fixed, or come from the configuration.
+//
+// Static after construction.
+type Error struct {
+	// Status is that of the answer over HTTP.
+	Status int
+	// Reason is a short word.
+	Reason Reason
+	// Text says what is wrong, and what would be right.
+	Text string
+	// Challenge is the value of WWW-Authenticate; empty unless the status is 401.
+	Challenge string
+	// RetryAfter is how long the client should wait; zero: the answer will not change.
+	RetryAfter time.Duration
+	// Expired is whom a genuine credential named that has expired within GracePeriod;
+	// nil: any other reason. A browser's EventSource never comes back after a 401, so
+	// that it should get an answer that it survives.
+	Expired *principal.Principal
+}
+
+// GracePeriod is how long an expired credential is told apart from an invalid one.
+const GracePeriod = time.Hour
+
+// New returns the error for a reason.
+func New(reason Reason, text string) *Error {
+	e := &Error{Status: reason.Status(), Reason: reason, Text: text}
+	if e.Status == http.StatusUnauthorized {
+		e.Challenge = challenge(reason, text)
+	}
+	return e
+}
+
+// Later returns the error for a reason that goes away after some time.
+func Later(reason Reason, text string, after time.Duration) *Error {
+	e := New(reason, text)
+	e.RetryAfter = max(after, time.Second)
+	return e
+}
+
+// Expiry returns the error for the genuine credential of p, which has expired.
+func Expiry(p *principal.Principal, at, now time.Time) *Error {
+	e := New(TokenExpired, "the credential has expired: get a new one")
+	if now.Before(at.Add(GracePeriod)) {
+		e.Expired = p
+	}
+	return e
+}
+
+// Error returns the text.
+func (e *Error) Error() string { return e.Text }
+
+// bearer is the challenge to a client without a credential (RFC 6750, section 3).
+const bearer = `Bearer realm="watchtide"`
+
+// challenge returns the challenge to a client with a wrong credential.
+func challenge(reason Reason, text string) string {
+	kind := "invalid_token"
+	switch reason {
+	case CredentialRequired, CredentialMissing:
+		return bearer
+	case InvalidRequest:
+		kind = "invalid_request"
+	}
+	return bearer + `, error="` + kind + `", error_description=` + strconv.QuoteToASCII(text)
+}

@@ -1,0 +1,57 @@
+package seal
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+)
+
+// keySize is the number of random bytes in a key.
+const keySize = 32
+
+// Key is a secret that all replicas share. It never shows when it is printed or logged.
+type Key [keySize]byte
+
+// WantKey says what the file of a key holds.
+const WantKey = "32 random bytes in hexadecimal or base64, as `gateway key new` prints"
+
+var errKey = errors.New("want " + WantKey)
+
+// ParseKey reads the content of a file with a key.
+func ParseKey(data []byte) (Key, error) {
+	text := string(bytes.TrimSpace(data))
+	for _, decode := range []func(string) ([]byte, error){
+		hex.DecodeString, base64.StdEncoding.DecodeString, base64.URLEncoding.DecodeString,
+		base64.RawStdEncoding.DecodeString, base64.RawURLEncoding.DecodeString,
+	} {
+		raw, err := decode(text)
+		if err != nil || len(raw) != keySize {
+			continue
+		}
+		if bytes.Count(raw, raw[:1]) == keySize {
+			return Key{}, fmt.Errorf("the key has %d equal bytes: want %s", keySize, WantKey)
+		}
+		return Key(raw), nil
+	}
+	return Key{}, errKey
+}
+
+// NewKey returns the content of a file with a new key.
+func NewKey() string {
+	var k Key
+	rand.Read(k[:]) // never fails
+	return hex.EncodeToString(k[:])
+}
+
+// Format writes a placeholder, for every verb.
+func (k Key) Format(f fmt.State, _ rune) { fmt.Fprint(f, "[hidden]") }
+
+// LogValue returns a placeholder.
+func (k Key) LogValue() slog.Value { return slog.StringValue("[hidden]") }
+
+// MarshalText returns a placeholder, for what encodes structures as JSON.
+func (k Key) MarshalText() ([]byte, error) { return []byte("[hidden]"), nil }

@@ -1,0 +1,151 @@
+package seal
+
+import (
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// Purpose is what a value is for. Each purpose has keys of its own, so that a value for
+// one means nothing for another.
+type Purpose string
+
+// The purposes.
+const (
+	Session  Purpose = "session"  // the cookie of a browser
+	Ticket   Purpose = "ticket"   // what is in a URL for a few seconds
+	Identity Purpose = "identity" // opaque tags of principals
+	Position Purpose = "position" // tags of positions in a stream
+)
+
+// version is the first byte of a sealed value. It says how the rest is to be read.
+const version = 1
+
+// overhead is how many bytes a sealed value has besides the value.
+const overhead = 1 + chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
+
+// ErrNotOurs says that a value was not sealed for this purpose with one of the keys.
+var ErrNotOurs = errors.New("the value was not issued by this gateway, or with a key that it no longer has")
+
+// Ring is the keys of a gateway. The first one seals, and all of them open, so that
+// keys can be replaced one after the other.
+//
+// Static after construction, except for derived, which may be used by several
+// goroutines at once.
+type Ring struct {
+	keys    []Key
+	derived sync.Map // Purpose → []derived
+}
+
+// derived is what one key becomes for one purpose.
+type derived struct {
+	aead cipher.AEAD
+	mac  []byte
+}
+
+// NewRing returns the ring of the keys. Without a key it makes a random one, which no
+// other replica has, and which ends with the process.
+func NewRing(keys []Key) *Ring {
+	if len(keys) == 0 {
+		var own Key
+		rand.Read(own[:]) // never fails
+		keys = []Key{own}
+	}
+	return &Ring{keys: keys}
+}
+
+func (r *Ring) of(p Purpose) []derived {
+	if known, ok := r.derived.Load(p); ok {
+		return known.([]derived)
+	}
+	all := make([]derived, len(r.keys))
+	for i, k := range r.keys {
+		all[i] = derive(k, p)
+	}
+	known, _ := r.derived.LoadOrStore(p, all)
+	return known.([]derived)
+}
+
+// derive makes independent keys for a purpose (RFC 5869). It cannot fail, since the
+// lengths are fixed.
+func derive(k Key, p Purpose) derived {
+	secret := func(label string) []byte {
+		out, err := hkdf.Key(sha256.New, k[:], nil, "watchtide "+label+" "+string(p), keySize)
+		if err != nil {
+			panic(err)
+		}
+		return out
+	}
+	aead, err := chacha20poly1305.NewX(secret("seal"))
+	if err != nil {
+		panic(err)
+	}
+	return derived{aead: aead, mac: secret("tag")}
+}
+
+// Seal returns a sealed value as text of letters, digits, '-' and '_'. Two of the same
+// value differ.
+func (r *Ring) Seal(p Purpose, value []byte) string {
+	out := make([]byte, 1+chacha20poly1305.NonceSizeX, overhead+len(value))
+	out[0] = version
+	nonce := out[1:]
+	rand.Read(nonce) // never fails
+	out = r.of(p)[0].aead.Seal(out, nonce, value, out[:1])
+	return base64.RawURLEncoding.EncodeToString(out)
+}
+
+// SealedLen returns the length of a sealed value of n bytes.
+func SealedLen(n int) int { return base64.RawURLEncoding.EncodedLen(overhead + n) }
+
+// strict and the check for line breaks, which it would skip, leave a value one spelling.
+var strict = base64.RawURLEncoding.Strict()
+
+// Open returns the value that Seal has sealed for the purpose. An error never quotes
+// the text.
+func (r *Ring) Open(p Purpose, text string, most int) ([]byte, error) {
+	if len(text) > most {
+		return nil, fmt.Errorf("the value has %d bytes, of %d at most", len(text), most)
+	}
+	raw, err := strict.DecodeString(text)
+	if err != nil || strings.ContainsAny(text, "\r\n") || len(raw) < overhead || raw[0] != version {
+		return nil, ErrNotOurs
+	}
+	nonce, sealed := raw[1:1+chacha20poly1305.NonceSizeX], raw[1+chacha20poly1305.NonceSizeX:]
+	for _, d := range r.of(p) {
+		if value, err := d.aead.Open(nil, nonce, sealed, raw[:1]); err == nil {
+			return value, nil
+		}
+	}
+	return nil, ErrNotOurs
+}
+
+// tagSize is how many bytes of a MAC make a tag: enough that none can be guessed.
+const tagSize = 16
+
+// Tag returns a tag of a value, which says nothing about the value to whoever lacks the
+// key, and which nobody else can make.
+func (r *Ring) Tag(p Purpose, value string) string { return r.of(p)[0].tag(value) }
+
+// HasTag reports whether one of the keys makes this tag of a value.
+func (r *Ring) HasTag(p Purpose, value, tag string) bool {
+	found := false
+	for _, d := range r.of(p) {
+		found = hmac.Equal([]byte(d.tag(value)), []byte(tag)) || found
+	}
+	return found
+}
+
+func (d derived) tag(value string) string {
+	mac := hmac.New(sha256.New, d.mac)
+	mac.Write([]byte(value))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:tagSize])
+}

@@ -1,0 +1,230 @@
+package token
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/watchtide/watchtide/access/principal"
+)
+
+// Limits of a file of tokens.
+const (
+	MaxFileBytes = 16 << 20
+	maxName      = 256
+	maxGroups    = 256
+)
+
+// Hash is the SHA-256 of a token.
+type Hash [sha256.Size]byte
+
+// HashOf returns the hash of a token.
+func HashOf(token string) Hash { return sha256.Sum256([]byte(token)) }
+
+// Table has all tokens of a file. A token is looked up by its hash: how long that takes
+// says something about the hashes in the table, but nothing about a token.
+//
+// Static after construction.
+type Table struct {
+	byHash map[Hash]*principal.Principal
+	byName map[string]Hash
+}
+
+// Lookup returns the principal with the token of this hash; nil: there is none.
+func (t *Table) Lookup(h Hash) *principal.Principal {
+	if t == nil {
+		return nil
+	}
+	return t.byHash[h]
+}
+
+// Named returns the principal of a name, and the hash of its token; nil: there is none.
+func (t *Table) Named(name string) (*principal.Principal, Hash) {
+	if t == nil {
+		return nil, Hash{}
+	}
+	h := t.byName[name]
+	return t.byHash[h], h
+}
+
+// Len returns the number of tokens.
+func (t *Table) Len() int {
+	if t == nil {
+		return 0
+	}
+	return len(t.byHash)
+}
+
+// MistakeError is an error in a file of tokens.
+type MistakeError struct {
+	Line, Column int // from 1; columns count characters
+	Text         string
+}
+
+// Error returns line:column: text.
+func (e *MistakeError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Text) }
+
+const (
+	wantLine   = "name sha256:HASH group,group, as `gateway token new NAME` prints"
+	hashPrefix = "sha256:"
+)
+
+// Parse reads the content of a file: a line for each token, with a name, the hash of the
+// token and the groups of the principal, separated by spaces or tabs. Groups are
+// separated by commas, and may be missing. Lines that begin with # do not count, nor do
+// empty ones. An error is a *MistakeError, and never shows a text that may be a token.
+func Parse(data []byte) (*Table, error) {
+	if len(data) > MaxFileBytes {
+		return nil, &MistakeError{1, 1, fmt.Sprintf("the file has %d bytes; at most %d are read", len(data), MaxFileBytes)}
+	}
+	p := parser{table: &Table{byHash: map[Hash]*principal.Principal{}, byName: map[string]Hash{}}, lines: map[Hash]int{}}
+	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
+		p.line++
+		if err := p.read(string(bytes.TrimRight(line, "\r\n"))); err != nil {
+			return nil, err
+		}
+	}
+	return p.table, nil
+}
+
+// parser reads one file. Owned by Parse.
+type parser struct {
+	table *Table
+	lines map[Hash]int
+	line  int
+}
+
+// field is a word of a line.
+type field struct {
+	text   string
+	column int
+}
+
+func (p *parser) read(line string) error {
+	if !utf8.ValidString(line) {
+		return p.mistake(1, "the line is not UTF-8")
+	}
+	fields := split(line)
+	if len(fields) == 0 || strings.HasPrefix(fields[0].text, "#") {
+		return nil
+	}
+	if len(fields) < 2 {
+		return p.mistake(utf8.RuneCountInString(line)+1, "the hash is missing; want "+wantLine)
+	}
+	if len(fields) > 3 {
+		return p.mistake(fields[3].column, "want nothing after the groups, which have commas and no spaces between them")
+	}
+	hash, err := p.hash(fields[1])
+	if err != nil {
+		return err
+	}
+	if err := p.name(fields[0]); err != nil {
+		return err
+	}
+	groups, err := p.groups(fields[2:])
+	if err != nil {
+		return err
+	}
+	p.table.byHash[hash] = &principal.Principal{Mechanism: principal.Token, Name: fields[0].text, Groups: groups}
+	p.table.byName[fields[0].text], p.lines[hash] = hash, p.line
+	return nil
+}
+
+func (p *parser) hash(f field) (Hash, error) {
+	digits, found := strings.CutPrefix(f.text, hashPrefix)
+	raw, err := hex.DecodeString(digits)
+	switch {
+	case !found:
+		return Hash{}, p.mistake(f.column, "want sha256: and the hash of the token, never the token itself")
+	case err != nil || len(raw) != sha256.Size:
+		return Hash{}, p.mistake(f.column+len(hashPrefix), fmt.Sprintf("want %d hexadecimal digits: `printf %%s TOKEN | sha256sum` prints them", 2*sha256.Size))
+	case Hash(raw) == HashOf(""):
+		return Hash{}, p.mistake(f.column, "this is the hash of an empty text, which is no token")
+	case p.lines[Hash(raw)] != 0:
+		return Hash{}, p.mistake(f.column, fmt.Sprintf("line %d has the same hash: want a token for each name", p.lines[Hash(raw)]))
+	}
+	return Hash(raw), nil
+}
+
+func (p *parser) name(f field) error {
+	if len(f.text) > maxName {
+		return p.mistake(f.column, fmt.Sprintf("the name has %d bytes; want at most %d", len(f.text), maxName))
+	}
+	if strings.HasPrefix(f.text, hashPrefix) {
+		return p.mistake(f.column, "the name is missing; want "+wantLine)
+	}
+	if hash, twice := p.table.byName[f.text]; twice {
+		return p.mistake(f.column, fmt.Sprintf("%q is also on line %d: want a name for each token", f.text, p.lines[hash]))
+	}
+	return nil
+}
+
+func (p *parser) groups(fields []field) ([]string, error) {
+	var groups []string
+	for _, f := range fields {
+		column := f.column
+		for group := range strings.SplitSeq(f.text, ",") {
+			switch {
+			case group == "":
+				return nil, p.mistake(column, "a group is missing here; want group,group")
+			case slices.Contains(groups, group):
+				return nil, p.mistake(column, fmt.Sprintf("group %q is given twice", group))
+			case len(groups) == maxGroups:
+				return nil, p.mistake(column, fmt.Sprintf("want at most %d groups", maxGroups))
+			}
+			groups = append(groups, group)
+			column += utf8.RuneCountInString(group) + 1
+		}
+	}
+	return groups, nil
+}
+
+func (p *parser) mistake(column int, text string) error {
+	return &MistakeError{Line: p.line, Column: column, Text: text}
+}
+
+func isSpace(r rune) bool { return r == ' ' || r == '\t' }
+
+// split returns the words of a line, with their columns.
+func split(line string) (out []field) {
+	column, start, begin := 1, -1, 0
+	for i, r := range line + " " {
+		switch at := isSpace(r); {
+		case at && start >= 0:
+			out = append(out, field{line[start:i], begin})
+			start = -1
+		case !at && start < 0:
+			start, begin = i, column
+		}
+		column++
+	}
+	return out
+}
+
+// prefix marks a token as one of this gateway, for tools that look for secrets in
+// repositories.
+const prefix = "watchtide_"
+
+// New returns a new token for a name, and its line in the file. A token has 256 random
+// bits, so that its hash needs no salt.
+func New(name string, groups []string) (token, line string, err error) {
+	var secret [32]byte
+	rand.Read(secret[:]) // never fails
+	token = prefix + base64.RawURLEncoding.EncodeToString(secret[:])
+	hash := HashOf(token)
+	line = strings.TrimSpace(name + " " + hashPrefix + hex.EncodeToString(hash[:]) + " " + strings.Join(groups, ","))
+	table, err := Parse([]byte(line))
+	if err != nil {
+		return "", "", err
+	}
+	if p := table.Lookup(hash); p == nil || p.Name != name || !slices.Equal(p.Groups, groups) {
+		return "", "", fmt.Errorf("name %q with groups %q: want words without spaces and commas, and no # at the beginning", name, groups)
+	}
+	return token, line, nil
+}

@@ -1,0 +1,134 @@
+package token
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/watchtide/watchtide/access/principal"
+)
+
+func hashText(token string) string {
+	h := HashOf(token)
+	return "sha256:" + hex.EncodeToString(h[:])
+}
+
+func TestParse(t *testing.T) {
+	file := "\ufeff# who may ask\r\n\n  \t\n  # indented\nci " + hashText("one") + "\r\nann\t" + hashText("two") + "   staff,on-call\nbö " + strings.ToUpper(hashText("three")[7:])
+	file = strings.Replace(file, "bö ", "bö sha256:", 1) + " a"
+	table, err := Parse([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for token, want := range map[string]principal.Principal{
+		"one": {Name: "ci"}, "two": {Name: "ann", Groups: []string{"staff", "on-call"}}, "three": {Name: "bö", Groups: []string{"a"}},
+	} {
+		got := table.Lookup(HashOf(token))
+		if got == nil || got.Mechanism != principal.Token || got.Name != want.Name || !slices.Equal(got.Groups, want.Groups) {
+			t.Errorf("%s: %+v, want %+v", token, got, want)
+		}
+		if named, hash := table.Named(want.Name); named != got || hash != HashOf(token) {
+			t.Errorf("%s: %+v, want %+v", want.Name, named, got)
+		}
+	}
+	if named, _ := table.Named("nobody"); named != nil {
+		t.Errorf("nobody is %+v", named)
+	}
+	if table.Len() != 3 || table.Lookup(HashOf("four")) != nil || table.Lookup(Hash{}) != nil {
+		t.Errorf("%d tokens", table.Len())
+	}
+}
+
+func TestNoTableHasNoTokens(t *testing.T) {
+	var none *Table
+	if named, _ := none.Named("a"); named != nil || none.Lookup(HashOf("a")) != nil || none.Len() != 0 {
+		t.Error("no table has a token")
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	one, two := hashText("one"), hashText("two")
+	for text, want := range map[string]string{
+		"ci":                                 "1:3: the hash is missing; want name sha256:",
+		"\n  ci  hunter2":                    "2:7: want sha256: and the hash of the token, never the token itself",
+		"ci sha256:hunter2":                  "1:11: want 64 hexadecimal digits",
+		"ci " + one[:len(one)-2]:             "1:11: want 64 hexadecimal digits",
+		"ci SHA256:" + one[7:]:               "1:4: want sha256:",
+		"ci " + hashText(""):                 "1:4: this is the hash of an empty text",
+		one + " ci":                          "1:73: want sha256:",
+		one + " " + two:                      "1:1: the name is missing",
+		"ci " + one + "\nann " + one:         "2:5: line 1 has the same hash",
+		"ci " + one + "\n# x\nci " + two:     `3:1: "ci" is also on line 1`,
+		"ci " + one + " a b":                 "1:78: want nothing after the groups",
+		"bö " + one + " ä,,b":                "1:78: a group is missing here",
+		"ci " + one + " a,":                  "1:78: a group is missing here",
+		"ci " + one + " a,b,a":               `1:80: group "a" is given twice`,
+		"c\xff " + one:                       "1:1: the line is not UTF-8",
+		strings.Repeat("a", 257) + " " + one: "1:1: the name has 257 bytes",
+		"ci " + one + " " + numbers(257):     "want at most 256 groups",
+		strings.Repeat("#", MaxFileBytes+1):  "at most 16777216 are read",
+	} {
+		_, err := Parse([]byte(text))
+		var mistake *MistakeError
+		if !errors.As(err, &mistake) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%.90q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func numbers(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprint(i)
+	}
+	return strings.Join(all, ",")
+}
+
+func TestNew(t *testing.T) {
+	seen := map[string]bool{}
+	for _, groups := range [][]string{nil, {"a"}, {"a", "b"}} {
+		token, line, err := New("ci", groups)
+		if err != nil || seen[token] || len(token) < 43 || strings.Contains(line, token) {
+			t.Fatalf("%q, %q, %v", token, line, err)
+		}
+		seen[token] = true
+		table, err := Parse([]byte(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := table.Lookup(HashOf(token)); p == nil || p.Name != "ci" || !slices.Equal(p.Groups, groups) {
+			t.Errorf("%q is of %+v", line, p)
+		}
+	}
+	for name, groups := range map[string][]string{"": nil, "a b": nil, "#a": nil, "a\nb": nil, "sha256:a": nil, "a": {"b,c"}, "b": {""}, "c": {"d e"}, "d": {"e", "e"}, "\xff": nil} {
+		if token, line, err := New(name, groups); err == nil {
+			t.Errorf("%q with groups %q: %q, %q", name, groups, token, line)
+		}
+	}
+}
+
+// FuzzParse looks for files that make the parser panic, errors without a place, and
+// tokens whose name or group cannot be written.
+func FuzzParse(f *testing.F) {
+	f.Add("ci " + hashText("one") + " a,b\n# x\n\nann " + hashText("two"))
+	f.Add("ci hunter2")
+	f.Add("\ufeff\r\n\t")
+	f.Fuzz(func(t *testing.T, text string) {
+		table, err := Parse([]byte(text))
+		if err != nil {
+			var mistake *MistakeError
+			if !errors.As(err, &mistake) || mistake.Line < 1 || mistake.Column < 1 || mistake.Line > strings.Count(text, "\n")+1 {
+				t.Errorf("no place in the file: %v", err)
+			}
+			return
+		}
+		for hash, p := range table.byHash {
+			if p.Name == "" || slices.Contains(p.Groups, "") || table.byName[p.Name] != hash {
+				t.Errorf("%+v", p)
+			}
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Patience is how long a measurement waits for anything that should happen at once.
+const Patience = 30 * time.Second
+
+// Gateway is a gateway process. For one goroutine, except for Get.
+type Gateway struct {
+	// Static after construction.
+	HTTP, Operations string // host:port
+	cmd              *exec.Cmd
+	read             chan struct{} // closed when all its messages were read
+	client           *http.Client
+}
+
+// Start starts a program with a configuration, and waits until it is ready. Stop it.
+func Start(ctx context.Context, program, file string) (*Gateway, error) {
+	g := &Gateway{cmd: exec.CommandContext(ctx, program, "serve", "--config", file), read: make(chan struct{})}
+	g.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}, Timeout: Patience}
+	if err := g.start(ctx); err != nil {
+		g.Stop()
+		return nil, err
+	}
+	return g, nil
+}
+
+func (g *Gateway) start(ctx context.Context) error {
+	messages, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	g.cmd.Stderr = theirs
+	err = g.cmd.Start()
+	theirs.Close()
+	if err != nil {
+		messages.Close()
+		return err
+	}
+	found := make(chan map[string]any, 1)
+	go func() {
+		defer close(g.read)
+		defer messages.Close()
+		defer close(found)
+		listen(messages, found)
+	}()
+	select {
+	case addresses, ok := <-found:
+		if !ok {
+			return errors.New("the gateway has ended before it listened")
+		}
+		g.HTTP, _ = addresses["http"].(string)
+		g.Operations, _ = addresses["operations"].(string)
+	case <-time.After(Patience):
+		return errors.New("the gateway does not listen")
+	}
+	return Await(ctx, "the gateway to be ready", func() (bool, error) {
+		_, err := g.Get(ctx, g.HTTP, "/readyz")
+		return err == nil, nil
+	})
+}
+
+// listen reads the messages of a gateway, and passes on the one with its addresses.
+// Warnings and errors are shown.
+func listen(messages io.Reader, found chan<- map[string]any) {
+	for lines := bufio.NewScanner(messages); lines.Scan(); {
+		var m map[string]any
+		if json.Unmarshal(lines.Bytes(), &m) != nil || m["level"] == "WARN" || m["level"] == "ERROR" {
+			fmt.Fprintln(os.Stderr, "gateway:", lines.Text())
+		}
+		if m["msg"] == "listening" && len(found) == 0 {
+			found <- m
+		}
+	}
+}
+
+// Await waits until something is so.
+func Await(ctx context.Context, what string, so func() (bool, error)) error {
+	for began := time.Now(); ; {
+		if ok, err := so(); ok || err != nil {
+			return err
+		}
+		if time.Since(began) > 4*Patience {
+			return fmt.Errorf("waited %v for %s", 4*Patience, what)
+		}
+		if err := Sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// Sleep waits, unless it is cancelled.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Get returns the body of an answer.
+func (g *Gateway) Get(ctx context.Context, address, path string) ([]byte, error) {
+	return g.GetAs(ctx, "", address, path)
+}
+
+// GetAs is Get with a token; empty: none.
+func (g *Gateway) GetAs(ctx context.Context, token, address, path string) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := g.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", path, answer.Status, body)
+	}
+	return body, err
+}
+
+// Stop ends the gateway. It is killed: it would wait for clients to read its goodbyes.
+func (g *Gateway) Stop() {
+	if g.cmd.Process != nil {
+		g.cmd.Process.Kill()
+		g.cmd.Wait() // it was killed
+		<-g.read
+	}
+	g.client.CloseIdleConnections()
+}
+
+// CPU is the processor time that the gateway has used so far.
+func (g *Gateway) CPU() (time.Duration, error) {
+	const tick = 10 * time.Millisecond // the unit on every Linux that Go runs on
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// The second word, in parentheses, may contain anything; proc(5) counts from 1.
+	words := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(words) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat: %q: want 52 words", g.cmd.Process.Pid, text)
+	}
+	user, err1 := strconv.Atoi(string(words[11]))
+	system, err2 := strconv.Atoi(string(words[12]))
+	return time.Duration(user+system) * tick, errors.Join(err1, err2)
+}
+
+// Metric is a figure of the gateway: the sum, if there is one for each label.
+func (g *Gateway) Metric(ctx context.Context, name string) (sum float64, err error) {
+	text, err := g.Get(ctx, g.Operations, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	found := false
+	for line := range strings.Lines(string(text)) {
+		rest, ok := strings.CutPrefix(line, name)
+		if !ok || rest[0] != ' ' && rest[0] != '{' {
+			continue
+		}
+		words := strings.Fields(rest)
+		n, err := strconv.ParseFloat(words[len(words)-1], 64)
+		if err != nil {
+			return 0, fmt.Errorf("/metrics: %q: %w", line, err)
+		}
+		sum, found = sum+n, true
+	}
+	if !found {
+		return 0, fmt.Errorf("/metrics has no %s", name)
+	}
+	return sum, nil
+}
+
+// Keep writes what the gateway answers into a file, in the background. The function that
+// it returns waits for that.
+func (g *Gateway) Keep(ctx context.Context, path, file string) (wait func() error) {
+	done := make(chan error, 1)
+	go func() {
+		body, err := g.Get(ctx, g.Operations, path)
+		if err == nil {
+			err = os.WriteFile(file, body, 0o644)
+		}
+		done <- err
+	}()
+	return func() error { return <-done }
+}
+
+// Reload makes the gateway read its configuration again.
+func (g *Gateway) Reload() error { return g.cmd.Process.Signal(syscall.SIGHUP) }

@@ -1,0 +1,92 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+var (
+	// ErrUnauthenticated is what a *Problem of status 401 is, for errors.Is: the server
+	// wants a token, or another one.
+	ErrUnauthenticated = errors.New("the server wants a valid token")
+	// ErrForbidden is what a *Problem of status 403 is, for errors.Is: the server knows
+	// who asks, and does not allow it.
+	ErrForbidden = errors.New("the server does not allow this")
+)
+
+// Is reports whether a refusal is ErrUnauthenticated or ErrForbidden.
+func (p *Problem) Is(target error) bool {
+	switch target {
+	case ErrUnauthenticated:
+		return p.Status == http.StatusUnauthorized
+	case ErrForbidden:
+		return p.Status == http.StatusForbidden
+	}
+	return false
+}
+
+// credential returns the token for a request, and what of it is sent: empty without one.
+func (s *Server) credential(ctx context.Context) (token, header string, err error) {
+	if s.options.Token == nil {
+		return "", "", nil
+	}
+	token, err = s.options.Token(ctx)
+	switch {
+	case err != nil:
+		return "", "", fmt.Errorf("no token: %w", err)
+	case token == "":
+		return "", "", nil
+	case !CanBeToken(token):
+		return "", "", errors.New("no token: it has characters that cannot be sent: want one line of printable ASCII without spaces")
+	}
+	return token, "Bearer " + token, nil
+}
+
+// CanBeToken reports whether a text can be sent as a token: printable ASCII without
+// spaces.
+func CanBeToken(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// client returns a client for one request. With a token it follows redirects only within
+// the origin of the server: a token is for nobody else.
+func (s *Server) client() *http.Client {
+	c := &http.Client{Transport: s.transport}
+	if s.options.Token != nil {
+		c.CheckRedirect = s.checkRedirect
+	}
+	return c
+}
+
+// maxRedirects is as in package net/http.
+const maxRedirects = 10
+
+func (s *Server) checkRedirect(to *http.Request, via []*http.Request) error {
+	if to.URL.Scheme != s.base.Scheme || to.URL.Host != s.base.Host {
+		return fmt.Errorf("the answer is a redirect to %s://%s, which must not get the token: want the URL of the gateway itself", to.URL.Scheme, to.URL.Host)
+	}
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("stopped after %d redirects", maxRedirects)
+	}
+	return nil
+}
+
+// withoutToken hides a token in an error, in case the server repeats what it was sent.
+func withoutToken(err error, token string) error {
+	var p *Problem
+	if token == "" || !errors.As(err, &p) {
+		return err
+	}
+	for _, text := range []*string{&p.Title, &p.Detail, &p.Watch, &p.Parameter} {
+		*text = strings.ReplaceAll(*text, token, "[hidden]")
+	}
+	return err
+}

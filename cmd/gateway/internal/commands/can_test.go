@@ -1,0 +1,97 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+)
+
+const withRules = `
+auth: {}
+sources: { local: { type: store } }
+roles:
+  anyone: { when: "true" }
+  staff:  { when: '"staff" in principal.groups' }
+  tenant: { when: has(principal.claims.tenant), with: { tenant: principal.claims.tenant } }
+watches:
+  orders:
+    source: local
+    allow:
+      - { role: staff, read: "true", write: "true" }
+      - { role: tenant, read: value.tenant == role.tenant, fields: [status, eta] }
+      - { role: anyone, read: value.owner == principal.name, write: new.owner == principal.name, delete: "true" }
+  closed: { source: local }
+  "of-{region}": { source: local, params: { region: "[a-z]+" }, allow: [{ role: staff, read: "true" }] }
+`
+
+// TestConfigCan: every line says what the rules make of who asks.
+func TestConfigCan(t *testing.T) {
+	configuration := file(t, "gateway.yaml", withRules)
+	bob := file(t, "bob.json", `{"name":"bob","claims":{"tenant":"acme","level":9007199254740993}}`)
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a watch": {[]string{"--as", bob, "orders"}, `roles:
+  anyone: held
+  staff: not held: when is false
+  tenant: held, with tenant = "acme"
+watch orders: visible
+  rule 1, for staff: does not apply, since the role is not held
+  rule 2, for tenant: reads value.tenant == "acme", of it only status, eta
+  rule 3, for anyone: reads value.owner == "bob"; can allow writes; can allow deletes
+`},
+		"a resource that is seen in part": {[]string{"--as", bob, "orders", "o-1", "--value", file(t, "value.json", `{"tenant":"acme","owner":"x"}`)}, `
+resource o-1:
+  read: some fields, by rule 2
+  write: refused with 403: only a part of the resource may be read
+  delete: refused with 403: only a part of the resource may be read
+`},
+		"one's own": {[]string{"--as", bob, "orders", "o-1", "--value", file(t, "value.json", `{"owner": "bob"}`)}, `
+resource o-1:
+  read: all of it, by rule 3
+  write: allowed by rule 3, for anyone
+  delete: allowed by rule 3, for anyone
+`},
+		"a hidden one": {[]string{"--as", bob, "orders", "o-1", "--value", file(t, "value.json", `{"owner": "eve"}`)}, `
+resource o-1:
+  read: nothing: no rule lets it be seen
+  write: refused with 403: no rule allows it
+  delete: refused with 404: the resource may not be read
+`},
+		"no rules":              {[]string{"--as", bob, "closed"}, "watch closed: for nobody, since it has no rules\n"},
+		"no rule applies":       {[]string{"--as", bob, "of-eu"}, "watch of-eu: hidden, since no rule applies\n  rule 1, for staff: does not apply"},
+		"a watch of a template": {[]string{"--as", file(t, "ann.json", `{"groups":["staff"]}`), "of-eu"}, "watch of-eu: visible\n  rule 1, for staff: reads true\n"},
+		"nobody in particular":  {[]string{"orders"}, `rule 3, for anyone: reads nothing: read has no result`},
+	} {
+		code, stdout, stderr := command(t, append([]string{"config", "can", "--config", configuration}, c.args...)...)
+		if code != 0 || !strings.Contains(stdout, c.want) {
+			t.Errorf("%s: exit code %d:\n%s%s\nwant\n%s", name, code, stdout, stderr, c.want)
+		}
+	}
+}
+
+func TestConfigCanRefuses(t *testing.T) {
+	configuration := file(t, "gateway.yaml", withRules)
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"no configuration":      {[]string{"orders"}, 2, "want --config FILE"},
+		"no watch":              {[]string{"--config", configuration}, 2, "arg(s)"},
+		"a key alone":           {[]string{"--config", configuration, "orders", "k"}, 2, "want KEY and --value FILE together"},
+		"a value alone":         {[]string{"--config", configuration, "orders", "--value", "x"}, 2, "want KEY and --value FILE together"},
+		"no such watch":         {[]string{"--config", configuration, "ordrs"}, 1, `there is no watch "ordrs"; did you mean "orders"?`},
+		"no such file":          {[]string{"--config", configuration, "orders", "--as", "/does/not/exist"}, 1, "no such file"},
+		"claims alone":          {[]string{"--config", configuration, "orders", "--as", file(t, "a.json", `{"sub":"ann"}`)}, 1, `unknown field "sub"; want an object with name,`},
+		"two objects":           {[]string{"--config", configuration, "orders", "--as", file(t, "a.json", `{} {}`)}, 1, "there is more after the object"},
+		"a value that is none":  {[]string{"--config", configuration, "orders", "k", "--value", file(t, "a.json", `{`)}, 1, "the value is no JSON"},
+		"no rules":              {[]string{"--config", file(t, "b.yaml", "sources: { s: { type: store } }\nwatches: { a: { source: s } }"), "a"}, 1, "there are no roles and no rules of access"},
+		"a mistake in the file": {[]string{"--config", file(t, "b.yaml", "roles: { a: { when: 'x' } }\nauth: {}"), "a"}, 1, `b.yaml:1:21: roles.a.when: column 1: there is no name "x" here`},
+	} {
+		code, stdout, stderr := command(t, append([]string{"config", "can"}, c.args...)...)
+		if code != c.code || !strings.Contains(stderr, c.want) || stdout != "" {
+			t.Errorf("%s: exit code %d, want %d:\n%s%s\nwant %s", name, code, c.code, stdout, stderr, c.want)
+		}
+	}
+}

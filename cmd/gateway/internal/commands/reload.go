@@ -1,0 +1,202 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
+	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// site is what a configuration is put into effect on.
+//
+// Owned by one goroutine at a time: first serve, then the reloader.
+type site struct {
+	// Static after construction.
+	logger   *slog.Logger
+	stderr   io.Writer // for the audit log
+	registry *watch.Registry
+	views    *views.Views
+	secured  secured
+	gateway  *gateway.Gateway
+	started  *config.Config // the configuration of the listeners
+
+	current   *config.Config // in effect; nil: none is yet
+	upstreams *upstreams     // of current
+}
+
+// apply puts a configuration into effect. On an error, the one before it stays.
+//
+// What decides about requests comes before the watches: no watch is served under the rules
+// of a configuration that did not have it.
+func (s *site) apply(c *config.Config) (counts, error) {
+	up := s.upstreams.next(c)
+	d, n, err := up.draft(s.registry, s.current)
+	if err != nil {
+		s.upstreams.settle()
+		return counts{}, err
+	}
+	if err := s.reload(c); err != nil {
+		d.Discard()
+		s.upstreams.settle()
+		return counts{}, err
+	}
+	s.secured.set(c)
+	s.views.Reconfigure(viewsConfig(c.Stream))
+	up.memory.SetBytes(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
+	d.Commit()
+	up.settle()
+	s.current, s.upstreams = c, up
+	return n, nil
+}
+
+// reload makes the gateway follow a configuration. On an error, it follows the one before.
+func (s *site) reload(c *config.Config) error {
+	out, err := c.Auth.Audit.Open(s.stderr)
+	if err != nil {
+		return err
+	}
+	gc := gatewayConfig(c)
+	if gc.Access != nil {
+		gc.Access.Audit = out
+	}
+	err = s.gateway.Reload(gc)
+	if f, ok := out.(io.Closer); ok && err != nil {
+		_ = f.Close() // nothing was written to it
+	}
+	return err
+}
+
+// warnOfRestart logs what the configuration says and a reload cannot change.
+func (s *site) warnOfRestart() {
+	was, is := s.started, s.current
+	for _, k := range []struct {
+		name    string
+		was, is any
+	}{
+		{"http.listen", was.HTTP.Listen, is.HTTP.Listen},
+		{"grpc.listen", was.GRPC.Listen, is.GRPC.Listen},
+		{"operations.listen", was.Operations.Listen, is.Operations.Listen},
+		{"http.tls", was.HTTP.TLS != nil, is.HTTP.TLS != nil},
+		{"grpc.tls", was.GRPC.TLS != nil, is.GRPC.TLS != nil},
+		{"operations.tls", was.Operations.TLS != nil, is.Operations.TLS != nil},
+		{"stream.pump", was.Stream.Pump, is.Stream.Pump},
+	} {
+		if k.was != k.is {
+			s.logger.Warn("a restart is needed for this to take effect", "key", k.name, "in_effect", k.was, "configured", k.is)
+		}
+	}
+}
+
+// hangups delivers SIGHUP, and keeps it from ending the process until stop is called.
+// Several that come while nothing receives them are one.
+func hangups() (signals <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
+}
+
+// reloader puts newer configurations into effect while the gateway serves: after a SIGHUP,
+// and when a file of the configuration has changed.
+//
+// Owned by its goroutine.
+type reloader struct {
+	site    *site
+	options serveOptions
+	hangups <-chan os.Signal
+	files   *filewatch.Watcher // nil: there is no configuration file
+}
+
+// startReloading returns when the goroutine of the reloader runs. read is what the files held
+// when the configuration in effect was read. stop ends it and waits for it.
+func startReloading(ctx context.Context, r *reloader, read filewatch.Contents) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	if r.options.config != "" {
+		r.files = filewatch.New()
+		r.files.Follow(read)
+	}
+	var running sync.WaitGroup
+	running.Go(func() { r.run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+		if r.files != nil {
+			r.files.Close()
+		}
+	}
+}
+
+// run reloads until ctx ends: a process that drains needs no newer configuration.
+func (r *reloader) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-r.hangups:
+			r.reload("SIGHUP")
+		case <-r.changed():
+			r.reload("a file has changed")
+		}
+	}
+}
+
+func (r *reloader) changed() <-chan struct{} {
+	if r.files == nil {
+		return nil
+	}
+	return r.files.Changed()
+}
+
+func (r *reloader) reload(why string) {
+	if r.files == nil {
+		r.site.logger.Warn("there is nothing to reload: serve was started without --config", "reason", why)
+		return
+	}
+	var n counts
+	read := filewatch.Contents{}
+	c, err := r.options.load(read.ReadAgain)
+	if err == nil {
+		n, err = r.site.apply(c)
+	}
+	r.files.Follow(read)
+	r.site.gateway.Reloaded(err)
+	if err != nil {
+		r.reopenAudit()
+		r.failed(why, err)
+		return
+	}
+	r.site.warnOfRestart()
+	r.site.logger.Info("configuration reloaded", "reason", why, "kept", n.kept, "replaced", n.replaced, "added", n.added, "removed", n.removed)
+}
+
+// reopenAudit opens the file of the audit log again although the configuration stays: it may
+// have been moved away.
+func (r *reloader) reopenAudit() {
+	if r.site.current.Auth.Audit.File == "" {
+		return
+	}
+	if err := r.site.reload(r.site.current); err != nil {
+		r.site.logger.Error("the audit log goes on as it is", "error", err.Error())
+	}
+}
+
+// failed logs why the old configuration stays, in a line for each mistake.
+func (r *reloader) failed(why string, err error) {
+	var mistakes config.Errors
+	if !errors.As(err, &mistakes) {
+		r.site.logger.Error("configuration not reloaded: the old one stays in effect", "reason", why, "error", err.Error())
+		return
+	}
+	for _, m := range mistakes {
+		r.site.logger.Error("configuration not reloaded: the old one stays in effect", "reason", why, "error", m.Error())
+	}
+}

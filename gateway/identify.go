@@ -1,0 +1,239 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// policy returns the policy; nil: there is none.
+func (c Config) policy() *policy.Policy {
+	if c.Access == nil {
+		return nil
+	}
+	return c.Access.Policy
+}
+
+// audit returns where decisions are written down; nil: nowhere.
+func (c Config) audit() io.Writer {
+	if c.Access == nil {
+		return nil
+	}
+	return c.Access.Audit
+}
+
+// authenticate makes the authenticator, if somebody is to be asked. It takes over what the
+// one before has learned.
+func (g *settings) authenticate(before *settings) (err error) {
+	if g.cfg.Access == nil {
+		return nil
+	}
+	c := g.cfg.Access.Credentials
+	c.Log = g.log
+	c.Client = func(r *http.Request) netip.Addr { return g.proxies.OfRequest(r).Addr() }
+	c.ClientOfCall = func(ctx context.Context) netip.Addr { return g.proxies.OfCall(ctx).Addr() }
+	if g.cfg.Access.Revoked != "" {
+		c.Revocations = revocations{g.registry, g.cfg.Access.Revoked}
+	}
+	if before != nil {
+		c.Previous = before.who
+	}
+	if g.who, err = credential.New(c); err != nil {
+		return fmt.Errorf("gateway.Config: Access.Credentials: %w", err)
+	}
+	return nil
+}
+
+// learn keeps the keys of issuers up to date until the function that it returns is called.
+func (g *Gateway) learn(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			g.now.Load().learn(ctx)
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// learn returns once the settings are replaced, or the context ends.
+func (g *settings) learn(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	if g.who != nil {
+		running.Go(func() { g.who.Run(ctx) })
+		running.Go(func() { g.followRevocations(ctx) })
+	}
+	select {
+	case <-g.replaced:
+	case <-ctx.Done():
+	}
+}
+
+// revocations is a watch whose resources are what has been revoked.
+type revocations struct {
+	registry *watch.Registry
+	watch    string
+}
+
+// Revoked implements credential.Revocations. While the watch is stale, its last state holds.
+func (r revocations) Revoked(p *principal.Principal) (bool, error) {
+	w, ok := r.registry.Watch(r.watch)
+	if !ok || !w.Snapshot().Primed() {
+		return false, fmt.Errorf("watch %q, which has what is revoked, is not primed", r.watch)
+	}
+	s := w.Snapshot()
+	return slices.ContainsFunc(p.RevocationKeys(), func(key string) bool {
+		_, revoked := s.Get(key)
+		return revoked
+	}), nil
+}
+
+// identify finds out who makes a request, or refuses it. Probes and the page with its
+// assets are for everybody. Answers are for one principal only, so no cache may keep them.
+func (g *settings) identify(next http.Handler) http.Handler {
+	if g.cfg.Access == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/v1/") && r.URL.Path != "/metrics" && !strings.HasPrefix(r.URL.Path, "/debug/") {
+			next.ServeHTTP(w, r)
+			return
+		}
+		wire.MarkPrivate(w.Header())
+		id, err := g.who.Identify(r)
+		r = credential.WithoutTicket(r)
+		if err != nil {
+			g.refuseCredential(w, r, err)
+			return
+		}
+		g.metrics.Identified(id.Mechanism)
+		if wait := g.quotas.Request(id); wait > 0 {
+			g.refuseRequest(w, r, g.deps.TooManyRequests(id.Mechanism, wait))
+			return
+		}
+		ctx := access.WithAction(access.WithIdentity(r.Context(), id), actionOf(r))
+		if g.isOperator(id) {
+			ctx = admission.WithOperator(ctx)
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// isOperator reports whether the public handler serves somebody as an operator. A ticket is
+// for watches only, whoever got it.
+func (g *settings) isOperator(id *credential.Identity) bool {
+	return g.servesOperators() && id.Via != credential.ViaTicket && g.cfg.Access.Policy.Holds(id.Principal, g.cfg.Access.OperationsRole)
+}
+
+// servesOperators reports whether the public handler serves some principals as operators.
+func (g *settings) servesOperators() bool {
+	return g.cfg.Access != nil && g.cfg.Access.OperationsRole != ""
+}
+
+// onlyOperators refuses requests of anybody else.
+func (g *settings) onlyOperators(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !admission.IsOperator(r.Context()) {
+			problem.Write(w, problem.New(http.StatusForbidden, "%s is for operators", r.URL.Path))
+			return
+		}
+		next(w, r)
+	}
+}
+
+// refuseCredential answers a request whose credential is not accepted.
+func (g *settings) refuseCredential(w http.ResponseWriter, r *http.Request, err error) {
+	p := access.Refused(err)
+	var why *refusal.Error
+	if errors.As(err, &why) {
+		g.metrics.CredentialRefused(why.Reason)
+		g.lookup.RecordRefusal(r.Context(), why, g.proxies.OfRequest(r).Addr())
+	}
+	if forgets(r, why) {
+		g.unary.EndSession(w, r)
+		return
+	}
+	if reason, survives := g.survives(r, why); survives {
+		g.turnAway(w, r, reason, p)
+		return
+	}
+	problem.Write(w, p)
+}
+
+// refuseRequest answers a request of somebody who has made too many.
+func (g *settings) refuseRequest(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
+	if asksForStream(r) && wire.NamesEventStream(r.Header.Values("Accept")) {
+		g.turnAway(w, r, stream.GoodbyeOverloaded, p)
+		return
+	}
+	problem.Write(w, p)
+}
+
+// forgets reports whether a request only wants to get rid of a cookie that is not accepted,
+// which its page cannot remove by itself.
+func forgets(r *http.Request, why *refusal.Error) bool {
+	return r.Method == http.MethodDelete && r.URL.Path == sessionPath && len(r.Header.Values("Authorization")) == 0 &&
+		why != nil && (why.Status == http.StatusUnauthorized || why.Status == http.StatusTooManyRequests)
+}
+
+// survives reports whether a request is of a browser's EventSource, which never reconnects
+// after a status other than 200, and whose credential may be accepted later: once its page
+// has renewed it, or once it can be checked.
+func (g *settings) survives(r *http.Request, why *refusal.Error) (stream.GoodbyeReason, bool) {
+	switch {
+	case why == nil || !asksForStream(r) || !wire.NamesEventStream(r.Header.Values("Accept")):
+		return "", false
+	case why.Expired != nil:
+		return stream.GoodbyeTokenExpired, true
+	case why.Status == http.StatusServiceUnavailable:
+		return stream.GoodbyeOverloaded, true
+	}
+	return "", false
+}
+
+// asksForStream reports whether a request is for a route that streams.
+func asksForStream(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	watch, ofOne := strings.CutPrefix(r.URL.EscapedPath(), "/v1/watches/")
+	_, rest, _ := strings.Cut(watch, "/")
+	return r.URL.Path == "/v1/events" || ofOne && rest == "events"
+}
+
+// renewWait is how long an EventSource with an expired credential should wait: its page
+// renews the credential meanwhile.
+const renewWait = 30 * time.Second
+
+// turnAway answers with a stream that has no data, and that its client survives.
+func (g *settings) turnAway(w http.ResponseWriter, r *http.Request, reason stream.GoodbyeReason, p *problem.Problem) {
+	wire.SetStreamHeaders(w.Header(), wire.SSE, false)
+	f := wire.SSE.Framing()
+	retry := max(p.RetryAfter, renewWait)
+	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
+	out.Write(wire.AppendComment(f.AppendRetry(nil, retry), p.Detail))
+	out.Write(wire.AppendGoodbye(nil, f, reason, retry))
+	out.End()
+}

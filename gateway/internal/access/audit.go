@@ -1,0 +1,123 @@
+package access
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+
+	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream"
+)
+
+type actionKey struct{}
+
+// WithAction returns a context for a request that is to do something.
+func WithAction(ctx context.Context, a audit.Action) context.Context {
+	return context.WithValue(ctx, actionKey{}, a)
+}
+
+// Record writes down a decision about the one who makes a request, if anybody is to be told.
+func (l *Lookup) Record(ctx context.Context, e audit.Entry) {
+	if !l.config.Audit.Enabled() {
+		return
+	}
+	if who := IdentityOf(ctx); who != nil {
+		e = e.By(who.Principal)
+		e.Via, e.Address = string(who.Via), who.Address
+	}
+	if e.Action == "" {
+		e.Action, _ = ctx.Value(actionKey{}).(audit.Action)
+	}
+	l.config.Audit.Record(e)
+}
+
+// RecordRefusal writes down that a credential from an address is not accepted.
+func (l *Lookup) RecordRefusal(ctx context.Context, why *refusal.Error, from netip.Addr) {
+	e := audit.Entry{Decision: audit.Denied, Action: audit.Credential, Address: from, Status: why.Status, Reason: string(why.Reason)}
+	l.Record(ctx, e.By(why.Expired))
+}
+
+// Why there is no watch for a request.
+const (
+	noSuchWatch = "there is no such watch"
+	noRule      = "no rule of the watch applies"
+)
+
+// denied is unknown for a request that is refused.
+func (l *Lookup) denied(ctx context.Context, name, reason string) *problem.Problem {
+	p := l.unknown(ctx, name)
+	l.Record(ctx, audit.Entry{Decision: audit.Denied, Watch: name, Status: p.Status, Reason: reason})
+	return p
+}
+
+// allowed records that a request gets a part of the watch.
+func (f Found) allowed(ctx context.Context, part Part) {
+	if f.rules.policy == nil || !f.lookup.config.Audit.Enabled() {
+		return
+	}
+	e := audit.Entry{Decision: audit.Allowed, Watch: f.Name()}
+	for _, r := range f.rules.policy.Readers(f.rules.who.Principal, f.rules.entry) {
+		e.Rules = append(e.Rules, audit.Rule{Role: r.Role, Number: r.Rule})
+	}
+	if part.definition != nil {
+		e.View = part.definition.ID()
+	}
+	f.lookup.Record(ctx, e)
+}
+
+// verdict is a decision about a write. The zero value says that there was none.
+//
+// Owned by the goroutine of its request, except while the source calls the judge.
+type verdict struct {
+	policy.Decision
+	given    bool
+	revision uint64 // of a resource that is to be deleted
+}
+
+// ofPut returns the entry of a write.
+func (v verdict) ofPut(r stream.PutRequest, stored stream.Resource, created bool) audit.Entry {
+	e := v.entry(audit.Write)
+	if !r.ValidateOnly {
+		e.Revision = stored.Revision
+	}
+	if created {
+		e.Status = http.StatusCreated
+	}
+	return e
+}
+
+// ofDelete returns the entry of a delete.
+func (v verdict) ofDelete(r stream.DeleteRequest, deleted bool) audit.Entry {
+	e := v.entry(audit.Delete)
+	if deleted && !r.ValidateOnly {
+		e.Revision = v.revision
+	}
+	return e
+}
+
+// entry returns what all entries of writes have; one without an action if there was no
+// decision.
+func (v verdict) entry(a audit.Action) audit.Entry {
+	switch {
+	case !v.given:
+		return audit.Entry{}
+	case !v.Allowed:
+		return audit.Entry{Decision: audit.Denied, Action: a, Status: http.StatusOK, Reason: v.Reason}
+	}
+	return audit.Entry{Decision: audit.Allowed, Action: a, Status: http.StatusOK, Rules: []audit.Rule{{Role: v.Role, Number: v.Rule}}}
+}
+
+// written records a write, once it has been answered with err.
+func (f Found) written(ctx context.Context, e audit.Entry, err error) {
+	if e.Decision == "" {
+		return
+	}
+	e.Watch = f.Name()
+	if err != nil {
+		e.Status, e.Revision = problem.Of(err).Status, 0
+	}
+	f.lookup.Record(ctx, e)
+}

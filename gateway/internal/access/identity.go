@@ -1,0 +1,34 @@
+package access
+
+import (
+	"context"
+	"errors"
+
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+)
+
+type identityKey struct{}
+
+// WithIdentity returns a context for a request of somebody.
+func WithIdentity(ctx context.Context, id *credential.Identity) context.Context {
+	return context.WithValue(ctx, identityKey{}, id)
+}
+
+// IdentityOf returns who makes a request; nil: nobody was asked.
+func IdentityOf(ctx context.Context) *credential.Identity {
+	id, _ := ctx.Value(identityKey{}).(*credential.Identity)
+	return id
+}
+
+// Refused returns the answer to a request whose credential is not accepted.
+func Refused(err error) *problem.Problem {
+	var why *refusal.Error
+	if !errors.As(err, &why) {
+		return problem.Of(err)
+	}
+	p := problem.New(why.Status, "%s", why.Text)
+	p.RetryAfter, p.Challenge = why.RetryAfter, why.Challenge
+	return p
+}

@@ -1,0 +1,210 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/internal/suggest"
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Views opens the views that clients ask for.
+type Views interface {
+	// Open returns the view of w that d selects, with the name of w. The error is a
+	// views.Refusal if a limit is reached.
+	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
+	// Shared returns the definition that all who ask for a view share; see views.Views.
+	Shared(of *watch.Watch, d *view.Definition) *view.Definition
+	// Differences are what leads streams from one view of a watch to another.
+	Differences() *log.Differences
+}
+
+// Lookup finds the watches that requests name, and the views of them that requests
+// narrow them to.
+//
+// Static after construction.
+type Lookup struct {
+	config      Config
+	definitions *definitions
+}
+
+// Config is what a Lookup is made of.
+type Config struct {
+	Watches *watch.Registry
+	Policy  *policy.Policy // nil: everybody may do everything
+	Audit   *audit.Log     // nil: nobody is told
+	Views   Views
+	// Uncompressed are the entries whose watches are not compressed.
+	Uncompressed []string
+
+	PrimeWait time.Duration // how long a request waits for a watch that is not primed
+	Retry     time.Duration // in answers with 503
+	// Refused counts a request that lacks a credential; nil: nothing counts them.
+	Refused func(refusal.Reason)
+}
+
+// New returns a Lookup.
+func New(c Config) *Lookup { return &Lookup{config: c, definitions: newDefinitions()} }
+
+// With returns a Lookup of another configuration, which remembers the same definitions.
+func (l *Lookup) With(c Config) *Lookup { return &Lookup{config: c, definitions: l.definitions} }
+
+// PrimeWait is how long a request waits for a watch that is not primed.
+func (l *Lookup) PrimeWait() time.Duration { return l.config.PrimeWait }
+
+// Find returns the watch of that name, which may be made for the request. Otherwise it
+// returns a 404 that names the nearest one, or a 503 if a template makes no more now. A
+// watch that the one who asks may not know is answered like one that does not exist.
+func (l *Lookup) Find(ctx context.Context, name string) (Found, *problem.Problem) {
+	entry, declared := l.config.Watches.Declared(name)
+	may, visible := l.rulesFor(ctx, entry, name)
+	if declared && !visible {
+		return Found{}, l.denied(ctx, name, noRule)
+	}
+	w, err := l.config.Watches.Open(name)
+	if err != nil {
+		return Found{}, l.unopened(ctx, name, err)
+	}
+	return Found{lookup: l, watch: w, rules: may, plain: slices.Contains(l.config.Uncompressed, entry)}, nil
+}
+
+// Check returns the 404 of Find for a watch that there is not, or that the one who asks may
+// not know. It makes no watch.
+func (l *Lookup) Check(ctx context.Context, name string) *problem.Problem {
+	entry, declared := l.config.Watches.Declared(name)
+	_, visible := l.rulesFor(ctx, entry, name)
+	switch {
+	case !declared:
+		return l.denied(ctx, name, noSuchWatch)
+	case !visible:
+		return l.denied(ctx, name, noRule)
+	}
+	return nil
+}
+
+// All returns the watches that are there now, and that the one who asks may know. A watch that
+// a template has made tells by its name what others look at, so it is for those who may read
+// all of it.
+func (l *Lookup) All(ctx context.Context) []Found {
+	var all []Found
+	for _, w := range l.config.Watches.Watches() {
+		entry, made := w.Name(), w.Template() != nil
+		if made {
+			entry = w.Template().Name()
+		}
+		may, visible := l.rulesFor(ctx, entry, w.Name())
+		if visible && (!made || may.readAll()) {
+			all = append(all, Found{lookup: l, watch: w, rules: may})
+		}
+	}
+	return all
+}
+
+// LargestValue returns the most bytes that any watch accepts as a value.
+func (l *Lookup) LargestValue() int64 {
+	most := int64(0)
+	for _, w := range l.config.Watches.Watches() {
+		if w.Writer() != nil {
+			most = max(most, valueLimit(w))
+		}
+	}
+	for _, t := range l.config.Watches.Templates() {
+		most = max(most, t.LargestValue())
+	}
+	return most
+}
+
+func (l *Lookup) unopened(ctx context.Context, name string, err error) *problem.Problem {
+	if errors.Is(err, watch.ErrNoWatch) {
+		return l.denied(ctx, name, noSuchWatch)
+	}
+	p := problem.New(http.StatusServiceUnavailable, "watch %q cannot be opened now", name).OnWatch(name)
+	if errors.As(err, &p.Full) {
+		p.Detail = p.Full.Error()
+	}
+	p.RetryAfter = max(2*l.config.Retry, time.Second)
+	return p
+}
+
+// Known returns the watch of that name, for operators, who may know every watch.
+func (l *Lookup) Known(name string) (*watch.Watch, *problem.Problem) {
+	if w, ok := l.config.Watches.Watch(name); ok {
+		return w, nil
+	}
+	return nil, noWatch(name, l.config.Watches.Watches())
+}
+
+// unknown returns a 404 that names no watch but those that the one who asks may know. Nobody
+// in particular gets a 401, whether there is such a watch or not.
+func (l *Lookup) unknown(ctx context.Context, name string) *problem.Problem {
+	if who := IdentityOf(ctx); l.config.Policy != nil && who != nil && who.IsAnonymous() {
+		if l.config.Refused != nil {
+			l.config.Refused(refusal.CredentialMissing)
+		}
+		return Refused(refusal.New(refusal.CredentialMissing, "there is no watch of that name for those without a credential: send Authorization: Bearer")).OnWatch(name)
+	}
+	var watches []*watch.Watch
+	for _, f := range l.All(ctx) {
+		watches = append(watches, f.watch)
+	}
+	return noWatch(name, watches)
+}
+
+// noWatch names no watch that a template has made: its name is that of somebody's request.
+func noWatch(name string, watches []*watch.Watch) *problem.Problem {
+	var names []string
+	for _, w := range watches {
+		if w.Template() == nil {
+			names = append(names, w.Name())
+		}
+	}
+	p := problem.New(http.StatusNotFound, "there is no watch %q; GET /v1/watches lists them", name).OnWatch(name)
+	if near := suggest.Nearest(name, names); near != "" {
+		p = problem.New(http.StatusNotFound, "there is no watch %q: did you mean %q?", name, near).OnWatch(name)
+	}
+	return p
+}
+
+// Prime waits until a watch that was opened is primed. An on-demand watch is started. A watch that is
+// not primed in time is answered with 503 and Retry-After.
+func (l *Lookup) Prime(ctx context.Context, w *watch.Watch) *problem.Problem {
+	if w.Snapshot().Primed() && w.Of() == nil {
+		return nil
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, l.config.PrimeWait, errNotPrimed)
+	defer cancel()
+	if err := w.Prime(wait); err != nil && ctx.Err() == nil {
+		return l.NotPrimed(w)
+	}
+	if err := ctx.Err(); err != nil {
+		return problem.Of(err)
+	}
+	return nil
+}
+
+var errNotPrimed = errors.New("the watch was not primed in time")
+
+// NotPrimed returns a 503 with the reason why there is nothing to serve yet.
+func (l *Lookup) NotPrimed(w *watch.Watch) *problem.Problem {
+	why := ""
+	if reason := w.Snapshot().Status().Reason; reason != "" {
+		why = ": " + reason
+	}
+	lacks := "has not received its first complete snapshot yet"
+	if whole := w.Of(); whole != nil && whole.Snapshot().Primed() {
+		lacks = "is primed, but the view of it is not"
+	}
+	p := problem.New(http.StatusServiceUnavailable, "watch %q %s%s", w.Name(), lacks, why).OnWatch(w.Name())
+	p.RetryAfter = max(l.config.Retry, time.Second)
+	return p
+}

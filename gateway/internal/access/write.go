@@ -1,0 +1,143 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Put creates or replaces a resource of a writable watch, and waits until reads show it;
+// see [stream.Writer]. The error is a *problem.Problem if the rules do not allow it. The
+// answer has as much of the resource as may be read.
+func (f Found) Put(ctx context.Context, r stream.PutRequest) (shown Shown, created bool, err error) {
+	var d verdict
+	if f.rules.policy != nil {
+		r.Judge = func(old *stream.Resource, value []byte) error { return f.judgePut(&d, r, old, value) }
+	}
+	stored, created, err := f.watch.Writer().Put(ctx, r)
+	f.written(ctx, d.ofPut(r, stored, created), err)
+	if err != nil {
+		return Shown{}, false, err
+	}
+	if !r.ValidateOnly {
+		readBack(ctx, f.watch, func(s log.Snapshot) bool { return s.Revision() >= stored.Revision })
+	}
+	return f.readable(stored), created, nil
+}
+
+// judgePut returns an error unless a resource may be written. One that is hidden looks as if
+// it did not exist.
+func (f Found) judgePut(v *verdict, r stream.PutRequest, old *stream.Resource, value []byte) error {
+	d := f.rules.policy.Write(f.rules.who.Principal, f.rules.entry, r.Key, old, &stream.Resource{Key: r.Key, Value: value})
+	*v = verdict{Decision: d, given: true}
+	switch {
+	case d.Allowed:
+		return nil
+	case d.Status == http.StatusNotFound && r.IfRevision != nil && *r.IfRevision != 0:
+		return &stream.ConflictError{Key: r.Key, Want: *r.IfRevision}
+	}
+	return f.refused(d, r.Key)
+}
+
+// readable returns as much of a resource as may be read: if nothing may, its key and its
+// revision.
+func (f Found) readable(r stream.Resource) Shown {
+	may, ok := f.rules.definition()
+	if ok && may == nil {
+		return whole(r)
+	}
+	if ok {
+		if part, seen, err := show(r, may); seen && err == nil {
+			return part
+		}
+	}
+	return Shown{Resource: stream.Resource{Key: r.Key, Revision: r.Revision, Value: []byte("null")}}
+}
+
+// Delete removes a resource of a writable watch, and waits until reads show it; see
+// [stream.Writer]. The error is a *problem.Problem if the rules do not allow it.
+func (f Found) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bool, err error) {
+	var d verdict
+	if f.rules.policy != nil {
+		r.Judge = func(old *stream.Resource) error { return f.judgeDelete(&d, r, old) }
+	}
+	before, _ := f.watch.Snapshot().Get(r.Key)
+	deleted, err = f.watch.Writer().Delete(ctx, r)
+	if errors.Is(err, errHidden) {
+		deleted, err = false, nil
+	}
+	f.written(ctx, d.ofDelete(r, deleted), err)
+	if deleted && !r.ValidateOnly {
+		readBack(ctx, f.watch, func(s log.Snapshot) bool {
+			now, there := s.Get(r.Key)
+			return !there || now.Revision != before.Revision
+		})
+	}
+	return deleted, err
+}
+
+// errHidden means that there is nothing to delete, for the one who asks.
+var errHidden = errors.New("there is no such resource")
+
+// judgeDelete is judgePut for deletes.
+func (f Found) judgeDelete(v *verdict, r stream.DeleteRequest, old *stream.Resource) error {
+	d := f.rules.policy.Delete(f.rules.who.Principal, f.rules.entry, r.Key, old)
+	*v = verdict{Decision: d, given: true}
+	if old != nil {
+		v.revision = old.Revision
+	}
+	switch {
+	case d.Allowed:
+		return nil
+	case d.Status != http.StatusNotFound:
+		return f.refused(d, r.Key)
+	case r.IfRevision != nil && *r.IfRevision != 0:
+		return &stream.ConflictError{Key: r.Key, Want: *r.IfRevision}
+	}
+	return errHidden
+}
+
+// refused returns the answer to a write that the rules do not allow.
+func (f Found) refused(d policy.Decision, key string) error {
+	if d.Status == http.StatusNotFound {
+		return problem.New(http.StatusNotFound, "watch %q has no resource with the key %q that you may write", f.Name(), key).OnWatch(f.Name()).OnKey(key)
+	}
+	return problem.New(http.StatusForbidden, "no rule of watch %q lets you do this with the key %q", f.Name(), key).OnWatch(f.Name()).OnKey(key)
+}
+
+// readBackWait is how long a write waits until reads show it. The write is answered
+// in any case, since it has succeeded.
+const readBackWait = time.Second
+
+// readBack waits until seen reports that the watch shows the write, so that a
+// client that reads here after the answer to its write sees it.
+func readBack(ctx context.Context, w *watch.Watch, seen func(log.Snapshot) bool) {
+	if seen(w.Snapshot()) {
+		return
+	}
+	sub := w.Subscribe(log.SubscribeOptions{})
+	defer sub.Close()
+	timer := time.NewTimer(readBackWait)
+	defer timer.Stop()
+	var batch log.Batch
+	for {
+		sub.Next(&batch) // Changed refers to the version that Next saw
+		if seen(w.Snapshot()) {
+			return
+		}
+		select {
+		case <-sub.Changed():
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package conversation
+
+import (
+	"slices"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Switch makes the stream follow other parts of its watches, if its holder may see something
+// else than before. It calls f, if not nil, for each watch that it follows instead of another.
+// It reports whether there was any. From then on nothing of the former parts is sent, except
+// deletes.
+func (c *Conversation) Switch(f func(from, to *watch.Watch)) (switched bool) {
+	for i, s := range c.Pass.Switches() {
+		from := c.Follows[i].Watch
+		to := s.Open()
+		if from == to {
+			continue // it may see the same again, and did not notice
+		}
+		if !switched {
+			c.watches = slices.Clone(c.watches) // streams of a group share them
+		}
+		switched = true
+		c.watches[i].View = subscribers.ViewOf(s.Part.Name(), s.Part.Shared(to))
+		c.Deps.switchTo(&c.Follows[i], to, s.Differences)
+		c.Deps.Passes.Follow(c.Pass, i, to)
+		if f != nil {
+			f(from, to)
+		}
+	}
+	return switched
+}
+
+// switchTo makes a follow one of another part of its watch.
+func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences) {
+	before := *f
+	if position, ok := f.Sub.Position(); ok {
+		f.came = &position
+	}
+	f.Watch = to
+	f.Sub = to.Subscribe(log.SubscribeOptions{
+		Resume:    f.came,
+		Invalid:   f.invalid,
+		Holds:     before.Sub.Holds(differences),
+		AheadWait: d.AheadWait,
+		MinRate:   d.MinRate,
+	})
+	f.quietSince = time.Now()
+	f.counts = counts{synced: before.synced, resumed: before.resumed}
+	before.Sub.Close()
+}
+
+// withdraw takes what the client has of the watches of which it may see nothing any more. Its
+// id says so before: should it see them again one day, it is sent everything.
+func (c *Conversation) withdraw(out wire.Outlet) {
+	for _, s := range c.Pass.Losses() {
+		f := &c.Follows[s.Index]
+		if holds := f.Sub.Holds(s.Differences); holds != nil {
+			f.withdrawn = true
+			holds.Withdraw(&c.Batch, func() { c.Say(f, out) })
+			holds.Release()
+		}
+	}
+}

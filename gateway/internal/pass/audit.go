@@ -1,0 +1,39 @@
+package pass
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// end ends a pass, unless it has ended before. losses are the watches of which nothing may be
+// seen any more.
+func (t *Table) end(p *Pass, reason stream.GoodbyeReason, losses ...access.Switch) {
+	if !p.end(reason, losses) {
+		return
+	}
+	if reason == stream.GoodbyeRevoked {
+		t.record(p, audit.Revoke)
+	} else {
+		t.record(p, audit.Move)
+	}
+}
+
+// expired records that the credential of a stream has ended, if it has.
+func (t *Table) expired(p *Pass) {
+	if p.ending.Load() == nil && p.ReasonToEnd(time.Now()) != "" {
+		t.record(p, audit.Expire)
+	}
+}
+
+// record tells of the end of a pass.
+func (t *Table) record(p *Pass, a audit.Action) {
+	if !t.Audit.Enabled() {
+		return
+	}
+	who := p.validity.Load().who
+	e := audit.Entry{Decision: audit.Ended, Action: a, Via: string(who.Via), Address: who.Address, Stream: p.id, Watches: p.watches}
+	t.Audit.Record(e.By(who.Principal))
+}

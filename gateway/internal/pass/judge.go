@@ -1,0 +1,127 @@
+package pass
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Judge decides whether streams may go on, and what they may show. The zero value lets all of
+// them.
+//
+// Static after construction.
+type Judge struct {
+	Lookup      *access.Lookup            // nil: what somebody may see is not looked at
+	Credentials *credential.Authenticator // nil: neither are credentials
+}
+
+// Rejudge replaces the judge, ends the passes that it does not let go on, and has the other
+// streams follow what may be seen now.
+func (t *Table) Rejudge(j Judge) {
+	t.judge.Store(&j) // before the list: Enter looks at the judge after it has entered
+	t.mu.Lock()
+	passes := make([]*Pass, 0, len(t.open))
+	for _, p := range t.open {
+		passes = append(passes, p)
+	}
+	t.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), switchWait)
+	defer cancel()
+	for _, p := range passes {
+		t.check(ctx, p)
+	}
+}
+
+// checkOne is check for a single pass.
+func (t *Table) checkOne(p *Pass) {
+	ctx, cancel := context.WithTimeout(context.Background(), switchWait)
+	defer cancel()
+	t.check(ctx, p)
+}
+
+// check ends a pass that may not go on, and makes its stream follow what may be seen now.
+func (t *Table) check(ctx context.Context, p *Pass) {
+	p.judging.Lock()
+	defer p.judging.Unlock()
+	j := t.judge.Load()
+	who, revoked := j.identify(p.validity.Load().who)
+	switch {
+	case p.ending.Load() != nil:
+	case revoked:
+		t.end(p, stream.GoodbyeRevoked)
+	case !who.Is(p.validity.Load().who.Principal):
+		t.end(p, stream.GoodbyeWatchReplaced) // it comes back as whom it is now
+	case j.Lookup != nil:
+		t.compare(ctx, j, p, who)
+	}
+}
+
+// identify returns who somebody is now, and whether their credential is not accepted any
+// more.
+func (j *Judge) identify(who *credential.Identity) (now *credential.Identity, revoked bool) {
+	if j.Credentials == nil {
+		return who, false
+	}
+	now, err := j.Credentials.Again(who)
+	return now, isFinal(err)
+}
+
+// compare compares what a stream follows with what may be seen. The pass is revoked if one of
+// its watches is lost, since a request for the same watches is refused from now on.
+func (t *Table) compare(ctx context.Context, j *Judge, p *Pass, who *credential.Identity) {
+	var losses []access.Switch
+	var others []int
+	for i, part := range p.parts {
+		switch now, ok := j.Lookup.RightTo(part.Name(), who); {
+		case !ok:
+			losses = append(losses, j.Lookup.Loss(i, part))
+		case now != part.Right():
+			others = append(others, i)
+		}
+	}
+	switch {
+	case len(losses) > 0:
+		t.end(p, stream.GoodbyeRevoked, losses...)
+	case len(others) > 0 && !p.switches:
+		t.end(p, stream.GoodbyeWatchReplaced)
+	case len(others) > 0:
+		t.change(ctx, j, p, who, others)
+	}
+}
+
+// switchWait is how long it may take to find out what streams follow from now on: of all of
+// them after a reload. Until then they show what they did before.
+const switchWait = 2 * time.Second
+
+// change makes a stream follow what may be seen of some of its watches. A stream that cannot
+// ends; its client is told why when it comes back.
+func (t *Table) change(ctx context.Context, j *Judge, p *Pass, who *credential.Identity, watches []int) {
+	var all []access.Switch
+	for _, i := range watches {
+		s, err := j.Lookup.Switch(ctx, i, p.parts[i], who)
+		if err != nil {
+			t.end(p, stream.GoodbyeWatchReplaced)
+			return
+		}
+		p.parts[i] = s.Part
+		if s.Watch != nil {
+			all = append(all, s)
+		}
+	}
+	if len(all) > 0 {
+		p.change(all)
+	}
+}
+
+// isFinal reports whether a credential is not accepted. Otherwise that cannot be told now,
+// and what was decided before holds.
+func isFinal(err error) bool {
+	var why *refusal.Error
+	return errors.As(err, &why) && why.Status == http.StatusUnauthorized
+}

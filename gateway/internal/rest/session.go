@@ -1,0 +1,101 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+)
+
+// sessionAnswer says who makes a request.
+type sessionAnswer struct {
+	Name      string    `json:"name"`
+	Issuer    string    `json:"issuer"`
+	Mechanism string    `json:"mechanism"`
+	Tag       string    `json:"tag,omitempty"`    // of the principal, opaque
+	Expires   time.Time `json:"expires,omitzero"` // of the credential
+}
+
+// Session answers who makes the request.
+func (a *API) Session(w http.ResponseWriter, r *http.Request) {
+	if _, p := problem.Query(r); p != nil {
+		problem.Write(w, p)
+		return
+	}
+	id := access.IdentityOf(r.Context())
+	answer := sessionAnswer{Name: id.Name, Issuer: id.Issuer, Mechanism: id.Mechanism}
+	if !id.IsAnonymous() {
+		answer.Tag = a.Authenticator.Tag(id.Principal)
+	}
+	if !id.Expires.IsZero() {
+		answer.Expires = id.Expires.UTC().Truncate(time.Millisecond)
+	}
+	writeJSON(w, answer)
+}
+
+// NewSession turns the token of a request into the cookie of a session.
+func (a *API) NewSession(w http.ResponseWriter, r *http.Request) {
+	_, p := problem.Query(r)
+	if p == nil {
+		p = anyBody(r)
+	}
+	if p != nil {
+		closeUnread(w, r)
+		problem.Write(w, p)
+		return
+	}
+	cookie, _, err := a.Authenticator.NewSession(r, access.IdentityOf(r.Context()))
+	if err != nil {
+		a.refuse(w, r, audit.Login, err)
+		return
+	}
+	a.Service.Lookup.Record(r.Context(), audit.Entry{Decision: audit.Allowed, Action: audit.Login, Status: http.StatusNoContent})
+	http.SetCookie(w, cookie)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// EndSession ends the session of a request, if it has one, with its streams on this replica,
+// and removes its cookie. Pages of
+// others cannot end the session of their visitor.
+func (a *API) EndSession(w http.ResponseWriter, r *http.Request) {
+	if _, p := problem.Query(r); p != nil {
+		problem.Write(w, p)
+		return
+	}
+	if !a.Authenticator.IsOfOurPage(r) {
+		problem.Write(w, problem.New(http.StatusForbidden, "the request comes from a page of another site: want one of this gateway, or of an origin in http.allowed_origins"))
+		return
+	}
+	who := access.IdentityOf(r.Context())
+	http.SetCookie(w, a.Authenticator.EndSession(r, who))
+	if who != nil && who.ID != "" {
+		a.Service.Lookup.Record(r.Context(), audit.Entry{Decision: audit.Allowed, Action: audit.Logout, Status: http.StatusNoContent})
+		a.Streams.Passes.Revoke("session/" + who.ID)
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// refuse answers a request whose credential cannot be used for what it asks.
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, to audit.Action, err error) {
+	p := access.Refused(err)
+	e := audit.Entry{Decision: audit.Denied, Action: to, Status: p.Status}
+	var why *refusal.Error
+	if errors.As(err, &why) {
+		a.Streams.Metrics.CredentialRefused(why.Reason)
+		e.Reason = string(why.Reason)
+	}
+	a.Service.Lookup.Record(r.Context(), e)
+	problem.Write(w, p)
+}
+
+// writeJSON answers with a value that has no part that JSON lacks.
+func writeJSON(w http.ResponseWriter, v any) {
+	body, _ := json.Marshal(v)
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(body, '\n')) // the client may have gone
+}

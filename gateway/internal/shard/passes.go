@@ -1,0 +1,65 @@
+package shard
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// carryPass keeps the pass of a stream, if it has one, while its connection has a slot.
+func (s *shard) carryPass(l *unsharedStream) {
+	if l.Pass == nil {
+		return
+	}
+	s.passes[l.slot] = l.Pass
+	key := s.table.key(l.slot)
+	l.Pass.Notify(func() { s.judged(key) })
+}
+
+// judged makes the shard look at a stream whose pass has ended before its time, or that has to
+// follow something else.
+func (s *shard) judged(key uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.poll != nil {
+		s.judgements = append(s.judgements, key)
+		s.poll.Ring()
+	}
+}
+
+// passChanged lets the stream of a connection go on as its pass says, if it is still there. A
+// stream that is blocked has some time left to write what it was sent and its goodbye.
+func (s *shard) passChanged(key uint64) {
+	at, there := s.table.find(key)
+	if !there {
+		return
+	}
+	l := s.unshared[at]
+	switch {
+	case l == nil && s.passes[at].ReasonToEnd(time.Now()) != "":
+		s.farewell(at, time.Now())
+	case l == nil:
+		s.detachMember(at)
+	case !l.blocked.IsZero():
+		s.schedule(at, l.due(l.Deps.WriteTimeout))
+	default:
+		s.enqueue(l)
+	}
+}
+
+// switchStream makes a stream follow what its pass says, instead of what it follows.
+func (s *shard) switchStream(l *unsharedStream) {
+	switched := l.Switch(func(from, to *watch.Watch) {
+		s.follow(to)
+		s.unfollow(from)
+	})
+	if switched {
+		l.key = l.GroupKey()
+	}
+}
+
+// memberDue returns when a member must end; zero: never.
+func (s *shard) memberDue(at int32) time.Time {
+	return conversation.Earlier(s.table.slots[at].due(), s.passes[at].EndsAt())
+}

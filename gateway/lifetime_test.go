@@ -1,0 +1,663 @@
+package gateway
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/access/accesstest"
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access/token"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"google.golang.org/grpc/metadata"
+)
+
+// guard makes the access of gateways, and credentials that they accept.
+type guard struct {
+	t        *testing.T
+	provider *accesstest.Provider
+	lines    map[string]string // of the tokens file, by name
+	tokens   map[string]string // static tokens, by name
+}
+
+func newGuard(t *testing.T) *guard {
+	t.Helper()
+	return &guard{t: t, provider: accesstest.NewProvider(t), lines: map[string]string{}, tokens: map[string]string{}}
+}
+
+// static makes a static token, or makes an existing one a member of other groups.
+func (g *guard) static(name string, groups ...string) {
+	g.t.Helper()
+	if line, there := g.lines[name]; there {
+		fields := strings.Fields(line)
+		g.lines[name] = strings.Join([]string{fields[0], fields[1], strings.Join(groups, ",")}, " ")
+		return
+	}
+	text, line, err := token.New(name, groups)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.tokens[name], g.lines[name] = text, line
+}
+
+// as returns the header with which a static token is sent.
+func (g *guard) as(name string) string { return "Authorization: Bearer " + g.tokens[name] }
+
+// asJWT returns the header with which a token of the provider is sent that lasts so long.
+func (g *guard) asJWT(name string, lasts time.Duration, groups ...string) string {
+	g.t.Helper()
+	return bearer(g.provider.Token(g.t, map[string]any{"sub": name, "groups": groups, "exp": time.Now().Add(lasts).Unix()}))
+}
+
+// access returns an access in which all members of the group staff may read all of a watch,
+// each with the rule that is given for the watch; "" means none.
+func (g *guard) access(reads map[string]string) *Access {
+	g.t.Helper()
+	rules := map[string]policy.Rule{}
+	for name, read := range reads {
+		rules[name] = policy.Rule{Read: read}
+	}
+	return g.accessBy(rules)
+}
+
+// accessBy is access with whole rules.
+func (g *guard) accessBy(of map[string]policy.Rule) *Access {
+	g.t.Helper()
+	c := policy.Config{Roles: []policy.Role{{Name: "staff", When: `"staff" in principal.groups`}}}
+	for name, rule := range of {
+		w := policy.Watch{Name: name}
+		if rule.Role = "staff"; rule.Read != "" {
+			w.Rules = []policy.Rule{rule}
+		}
+		c.Watches = append(c.Watches, w)
+	}
+	rules, err := policy.Compile(c)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	var lines []string
+	for _, line := range g.lines {
+		lines = append(lines, line)
+	}
+	table, err := token.Parse([]byte(strings.Join(lines, "\n")))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return &Access{Policy: rules, Credentials: credential.Config{
+		Tokens:         table,
+		Issuers:        []jwt.Issuer{g.provider.Issuer()},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")},
+	}}
+}
+
+// wholeWatches lets staff read all of the watches.
+func wholeWatches(names ...string) map[string]string {
+	reads := map[string]string{}
+	for _, name := range names {
+		reads[name] = "true"
+	}
+	return reads
+}
+
+var streamID = regexp.MustCompile(`"stream":"([A-Z0-9]+)"`)
+
+func idOf(t *testing.T, x *gatewaytest.Exchange) string {
+	t.Helper()
+	found := streamID.FindStringSubmatch(x.Text())
+	if found == nil {
+		t.Fatalf("hello names no stream: %q", x.Text())
+	}
+	return found[1]
+}
+
+// wantEnd checks that a stream has ended cleanly, with a goodbye of the reason as the last
+// event.
+func wantEnd(t *testing.T, x *gatewaytest.Exchange, reason string) {
+	t.Helper()
+	over, err := x.Over()
+	if text := x.Text(); !over || err != nil || strings.Count(text, "event: goodbye") != 1 || !strings.Contains(text, `"reason":"`+reason+`"`) {
+		t.Errorf("over %t, error %v, want a goodbye (%s): %q", over, err, reason, text)
+	}
+}
+
+func wantOpen(t *testing.T, x *gatewaytest.Exchange) {
+	t.Helper()
+	if over, err := x.Over(); over {
+		t.Errorf("the stream has ended, error %v: %q", err, x.Text())
+	}
+}
+
+// wantNoPasses checks that nothing is left of streams that have ended.
+func wantNoPasses(t *testing.T, g *Gateway) {
+	t.Helper()
+	synctest.Wait()
+	if n := g.passes.Count(); n != 0 {
+		t.Errorf("%d passes are left", n)
+	}
+}
+
+// A stream whose token ends says goodbye in the 30 s before, at a moment of its own, and has
+// no data after the end.
+func TestStreamEndsBeforeItsToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
+		r.Prime("a", 1)
+		const lasts = 10 * time.Minute
+		header := g.asJWT("ann", lasts, "staff")
+		var streams []*gatewaytest.Exchange
+		for range 20 {
+			streams = append(streams, r.get("/v1/events?watch=a", eventStream, header))
+		}
+		time.Sleep(lasts - 30*time.Second - time.Second)
+		if n := countOver(streams); n != 0 {
+			t.Errorf("%d streams ended more than 30 s before the token", n)
+		}
+		time.Sleep(16 * time.Second)
+		if n := countOver(streams); n == 0 || n == len(streams) {
+			t.Errorf("%d of %d streams ended in half of the time: want some", n, len(streams))
+		}
+		time.Sleep(14 * time.Second)
+		for _, x := range streams {
+			wantEnd(t, x, "token_expired")
+		}
+		wantNoPasses(t, r.gateway)
+	})
+}
+
+// A client that takes nothing is cut off before its token ends.
+func TestBlockedStreamIsCutOffBeforeItsTokenEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		r := newRig(t, Config{Access: g.access(wholeWatches("a")), WriteTimeout: time.Hour}, "a")
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
+		c := r.dial("GET /v1/events?watch=a HTTP/1.1\r\nHost: gateway\r\n" + g.asJWT("ann", time.Minute, "staff") + "\r\n\r\n")
+		if _, err := c.Reader.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := r.gateway.admission.Count(); n != 1 {
+			t.Fatalf("%d streams, want 1", n)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := r.gateway.admission.Count(); n != 0 {
+			t.Errorf("%d streams after the end of the token", n)
+		}
+		wantNoPasses(t, r.gateway)
+	})
+}
+
+// A client that takes nothing is cut off soon after it was revoked.
+func TestBlockedStreamIsCutOffOnceRevoked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		g.static("ci", "staff")
+		r := newRig(t, Config{Access: g.access(wholeWatches("a")), WriteTimeout: time.Minute}, "a")
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
+		c := r.dial("GET /v1/events?watch=a HTTP/1.1\r\nHost: gateway\r\n" + g.as("ci") + "\r\n\r\n")
+		if _, err := c.Reader.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		r.gateway.passes.Revoke("token/ci")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if n := r.gateway.admission.Count(); n != 0 {
+			t.Errorf("%d streams 5 s after the revocation", n)
+		}
+		wantNoPasses(t, r.gateway)
+	})
+}
+
+// Without an Access a stream has no pass, and hello names none.
+func TestStreamOfNobodyHasNoPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.Prime("a", 1)
+		if x := r.get("/v1/events?watch=a"); strings.Contains(x.Text(), `"stream"`) {
+			t.Errorf("hello names the stream: %q", x.Text())
+		}
+		wantNoPasses(t, r.gateway)
+		if x := r.request(http.MethodPut, "/v1/streams/X"); x.StatusCode != http.StatusNotFound {
+			t.Errorf("renewal: status %d, want 404", x.StatusCode)
+		}
+	})
+}
+
+// A revocation ends the streams of whom it names, and no others.
+func TestRevocationEndsStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		g.static("ci", "staff")
+		g.static("cd", "staff")
+		a := g.access(wholeWatches("a"))
+		a.Revoked = "revocations"
+		r := newRig(t, Config{Access: a}, "a", "revocations")
+		r.Prime("a", 1)
+		r.Prime("revocations", 1)
+		synctest.Wait()
+		var gone, kept []*gatewaytest.Exchange
+		for range 5 {
+			gone = append(gone, r.get("/v1/events?watch=a", eventStream, g.as("ci")))
+			kept = append(kept, r.get("/v1/events?watch=a", eventStream, g.as("cd")))
+		}
+		ann := r.get("/v1/events?watch=a", eventStream, g.asJWT("ann", time.Hour, "staff"))
+		time.Sleep(time.Second) // they are members of a group
+		r.Commit("revocations", 2, gatewaytest.Resource("token/ci", 2, "{}"))
+		time.Sleep(time.Second)
+		for _, x := range gone {
+			wantEnd(t, x, "revoked")
+		}
+		for _, x := range kept {
+			wantOpen(t, x)
+		}
+		r.Commit("revocations", 3, gatewaytest.Resource("subject/"+accesstest.URL+"/ann", 3, "{}"))
+		time.Sleep(time.Second)
+		wantEnd(t, ann, "revoked")
+		if x := r.get("/v1/events?watch=a", g.as("ci")); x.StatusCode != http.StatusUnauthorized {
+			t.Errorf("status %d after the revocation, want 401", x.StatusCode)
+		}
+		r.Commit("a", 2, gatewaytest.Resource("k", 2, "1"))
+		for _, x := range kept {
+			if got := x.Text(); !strings.Contains(got, `"key":"k"`) {
+				t.Errorf("got %q, want the change", got)
+			}
+		}
+		for _, x := range gone {
+			if got := x.Text(); strings.Contains(got, `"key":"k"`) {
+				t.Errorf("a revoked stream got the change: %q", got)
+			}
+		}
+	})
+}
+
+// A stream of more watches than an ordinary select has cases for ends too.
+func TestRevocationEndsStreamOfManyWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		names := []string{"a", "b", "c", "d", "e", "f"}
+		g := newGuard(t)
+		g.static("ci", "staff")
+		r := newRig(t, Config{Access: g.access(wholeWatches(names...))}, names...)
+		for _, name := range names {
+			r.Prime(name, 1)
+		}
+		x := r.get("/v1/events?watch="+strings.Join(names, "&watch="), eventStream, g.as("ci"))
+		x.Text()
+		r.gateway.passes.Revoke("token/ci")
+		time.Sleep(slack())
+		wantEnd(t, x, "revoked")
+		wantNoPasses(t, r.gateway)
+	})
+}
+
+// What was revoked between the check of a credential and the beginning of its stream ends
+// the stream.
+func TestRevocationDuringAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		g.static("ci", "staff")
+		a := g.access(wholeWatches("a"))
+		a.Revoked = "revocations"
+		r := newRig(t, Config{Access: a, PrimeWait: time.Minute}, "a", "revocations")
+		r.Prime("revocations", 1)
+		synctest.Wait()
+		got := make(chan *gatewaytest.Exchange)
+		go func() { got <- r.get("/v1/events?watch=a&until=end_of_snapshot", eventStream, g.as("ci")) }()
+		synctest.Wait() // it waits for the watch
+		r.Commit("revocations", 2, gatewaytest.Resource("token/ci", 2, "{}"))
+		synctest.Wait()
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
+		x := <-got
+		time.Sleep(slack())
+		wantEnd(t, x, "revoked")
+		if got := x.Text(); strings.Contains(got, `"key":"k"`) {
+			t.Errorf("a revoked stream got data: %q", got)
+		}
+	})
+}
+
+func TestRevocationEndsLongPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		g.static("ci", "staff")
+		a := g.access(wholeWatches("a"))
+		a.Revoked = "revocations"
+		r := newRig(t, Config{Access: a}, "a", "revocations")
+		r.Prime("a", 1)
+		r.Prime("revocations", 1)
+		synctest.Wait()
+		first := r.get("/v1/watches/a/changes", g.as("ci"))
+		var answer struct{ Position string }
+		if err := json.Unmarshal([]byte(first.Text()), &answer); err != nil || answer.Position == "" {
+			t.Fatal(err)
+		}
+		got := make(chan *gatewaytest.Exchange)
+		began := time.Now()
+		go func() { got <- r.get("/v1/watches/a/changes?wait=1m&after="+answer.Position, g.as("ci")) }()
+		synctest.Wait()
+		r.Commit("revocations", 2, gatewaytest.Resource("token/ci", 2, "{}"))
+		x := <-got
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("answered after %s", waited)
+		}
+		if text := x.Text(); x.StatusCode != http.StatusOK || !strings.HasPrefix(text, `{"events":[],"position":"`) {
+			t.Errorf("status %d: %q", x.StatusCode, text)
+		}
+		wantNoPasses(t, r.gateway)
+	})
+}
+
+// A long poll is answered before the token of its client ends.
+func TestLongPollEndsBeforeItsToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
+		r.Prime("a", 1)
+		header := g.asJWT("ann", time.Minute, "staff")
+		first := r.get("/v1/watches/a/changes", header)
+		var answer struct{ Position string }
+		if err := json.Unmarshal([]byte(first.Text()), &answer); err != nil || answer.Position == "" {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		r.get("/v1/watches/a/changes?wait=5m&after="+answer.Position, header)
+		if waited := time.Since(began); waited < 29*time.Second || waited >= time.Minute {
+			t.Errorf("answered after %s, want between 30 s and 1 min", waited)
+		}
+	})
+}
+
+// Calls of WatchList end like streams.
+func TestWatchListEndsWithItsPass(t *testing.T) {
+	for _, c := range []struct {
+		reason string
+		end    func(r *grpcRig, g *guard)
+	}{
+		{"revoked", func(r *grpcRig, _ *guard) { r.gateway.passes.Revoke("subject/" + accesstest.URL + "/ann") }},
+		{"token_expired", func(*grpcRig, *guard) { time.Sleep(10 * time.Minute) }},
+		{"watch_replaced", func(r *grpcRig, g *guard) {
+			reloadWith(r.t, r.gateway, Config{Access: g.access(map[string]string{"a": `key == "x"`})})
+		}},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGuard(t)
+				r := newGRPCRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
+				r.Prime("a", 1)
+				header := strings.TrimPrefix(g.asJWT("ann", 10*time.Minute, "staff"), "Authorization: ")
+				ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", header)
+				call, err := r.client.WatchList(ctx, &api.WatchListRequest{Watch: "a"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan error, 1)
+				last := ""
+				go func() {
+					for {
+						m, err := call.Recv()
+						if err != nil {
+							ended <- err
+							return
+						}
+						last = m.GetGoodbye().GetReason()
+					}
+				}()
+				synctest.Wait()
+				c.end(r, g)
+				if err := <-ended; err != io.EOF || last != c.reason {
+					t.Errorf("the last event is a goodbye (%s), then %v: want %s", last, err, c.reason)
+				}
+				wantNoPasses(t, r.gateway)
+			})
+		})
+	}
+}
+
+// A reload ends the streams that have nothing of a watch any more, and has those go on that
+// have another part of it.
+func TestReloadOfRulesEndsStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		g.static("ci", "staff")
+		r := newRig(t, Config{Access: g.access(wholeWatches("same", "other", "none"))}, "same", "other", "none")
+		streams := map[string][]*gatewaytest.Exchange{}
+		for _, name := range []string{"same", "other", "none"} {
+			r.Prime(name, 1)
+			for range 3 {
+				streams[name] = append(streams[name], r.get("/v1/events?watch="+name, eventStream, g.as("ci")))
+			}
+		}
+		both := r.get("/v1/events?watch=same&watch=other", eventStream, g.as("ci"))
+		time.Sleep(time.Second)
+		reads := map[string]string{"same": "true", "other": `key.startsWith("x")`, "none": ""}
+		reloadWith(t, r.gateway, Config{Access: g.access(reads)})
+		time.Sleep(slack())
+		for i := range 3 {
+			wantOpen(t, streams["same"][i])
+			wantOpen(t, streams["other"][i])
+			wantEnd(t, streams["none"][i], "revoked")
+		}
+		wantOpen(t, both)
+		back := r.get("/v1/events?watch=other&last_event_id=other@e1-1", eventStream, g.as("ci"))
+		if got := back.Text(); !strings.Contains(got, "reset") || !strings.Contains(got, "epoch_changed") {
+			t.Errorf("a stream that comes back from before its switch: %q, want a reset", got)
+		}
+		if x := r.get("/v1/events?watch=none", g.as("ci")); x.StatusCode != http.StatusNotFound {
+			t.Errorf("status %d of the watch that was lost, want 404", x.StatusCode)
+		}
+		reloadWith(t, r.gateway, Config{Access: g.access(reads)})
+		time.Sleep(slack())
+		wantOpen(t, back)
+		wantOpen(t, streams["same"][0])
+	})
+}
+
+// A static token that is gone, or is a member of other groups, has other rights at once.
+func TestReloadOfTokensEndsStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		for _, name := range []string{"stays", "gone", "moved", "joins"} {
+			g.static(name, "staff")
+		}
+		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
+		r.Prime("a", 1)
+		streams := map[string]*gatewaytest.Exchange{}
+		for name := range g.tokens {
+			streams[name] = r.get("/v1/events?watch=a", eventStream, g.as(name))
+		}
+		time.Sleep(time.Second)
+		delete(g.lines, "gone")
+		g.static("moved", "guests")
+		g.static("joins", "guests", "staff")
+		reloadWith(t, r.gateway, Config{Access: g.access(wholeWatches("a"))})
+		time.Sleep(slack())
+		wantEnd(t, streams["gone"], "revoked")
+		wantEnd(t, streams["moved"], "revoked")
+		wantOpen(t, streams["stays"])
+		wantOpen(t, streams["joins"])
+	})
+}
+
+// What the claims of a token mean is decided by the configuration of now: who is in another
+// group loses the watch, who has another name comes back with it, and all others stay.
+func TestReloadOfClaimsEndsStreams(t *testing.T) {
+	for _, c := range []struct {
+		change func(*jwt.Issuer)
+		want   string // the reason of the goodbye; empty: the stream goes on
+	}{
+		{func(i *jwt.Issuer) { i.Algorithms = append(i.Algorithms, "RS256") }, ""},
+		{func(i *jwt.Issuer) { i.Groups = "roles" }, "revoked"},
+		{func(i *jwt.Issuer) { i.Audience = "other" }, "revoked"},
+		{func(i *jwt.Issuer) { i.Name = "aud" }, "watch_replaced"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGuard(t)
+			r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
+			r.Prime("a", 1)
+			x := r.get("/v1/events?watch=a", eventStream, g.asJWT("ann", time.Hour, "staff"))
+			time.Sleep(time.Second)
+			next := g.access(wholeWatches("a"))
+			c.change(&next.Credentials.Issuers[0])
+			reloadWith(t, r.gateway, Config{Access: next})
+			time.Sleep(slack())
+			if c.want == "" {
+				wantOpen(t, x)
+				return
+			}
+			wantEnd(t, x, c.want)
+		})
+	}
+}
+
+// A call of WatchList cannot be renewed. Its client calls again with the next token, from the
+// last position, and gets what has changed since.
+func TestWatchListGoesOnWithTheNextToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		r := newGRPCRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
+		synctest.Wait() // until it is in sync
+		position := ""
+		for i, want := range []string{"reset upsert end_of_snapshot goodbye", "end_of_snapshot upsert goodbye"} {
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", strings.TrimPrefix(g.asJWT("ann", time.Minute, "staff"), "Authorization: "))
+			call, err := r.client.WatchList(ctx, &api.WatchListRequest{Watch: "a", Position: position})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 {
+				synctest.Wait()
+				r.Commit("a", 2, gatewaytest.Resource("k", 2, "2"))
+			}
+			got, end := "", error(nil)
+			for end == nil {
+				var m *api.WatchListResponse
+				if m, end = call.Recv(); end == nil {
+					got += " " + kindOf(m)
+					position = cmp.Or(m.GetPosition(), position)
+				}
+			}
+			if got = strings.TrimSpace(got); got != want || end != io.EOF {
+				t.Errorf("call %d: %q, then %v; want %q and a clean end", i+1, got, end, want)
+			}
+		}
+		wantNoPasses(t, r.gateway)
+	})
+}
+
+// kindOf returns the type of an event of a call.
+func kindOf(m *api.WatchListResponse) string {
+	switch m.GetEvent().(type) {
+	case *api.WatchListResponse_Reset_:
+		return "reset"
+	case *api.WatchListResponse_Upsert:
+		return "upsert"
+	case *api.WatchListResponse_EndOfSnapshot:
+		return "end_of_snapshot"
+	case *api.WatchListResponse_Goodbye:
+		return "goodbye"
+	}
+	return fmt.Sprintf("%T", m.GetEvent())
+}
+
+// A stream goes on until the end of the token with which it was renewed.
+func TestRenewedStreamGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
+		r.Prime("a", 1)
+		x := r.get("/v1/events?watch=a", eventStream, g.asJWT("ann", 10*time.Minute, "staff"))
+		id := idOf(t, x)
+		put := func(id, header string) int { return r.request(http.MethodPut, "/v1/streams/"+id, header).StatusCode }
+		time.Sleep(8 * time.Minute)
+		if got := put(id, g.asJWT("ann", 10*time.Minute, "staff")); got != http.StatusNoContent {
+			t.Fatalf("status %d, want 204", got)
+		}
+		if got := put(id, g.asJWT("ann", time.Minute, "staff")); got != http.StatusNoContent {
+			t.Errorf("status %d of a token that ends earlier, want 204", got)
+		}
+		if got := put(id, g.asJWT("bob", time.Hour, "staff")); got != http.StatusForbidden {
+			t.Errorf("status %d of another principal, want 403", got)
+		}
+		if got := put("UNKNOWN", g.asJWT("ann", time.Hour, "staff")); got != http.StatusNotFound {
+			t.Errorf("status %d of an unknown stream, want 404", got)
+		}
+		time.Sleep(9 * time.Minute)
+		wantOpen(t, x)
+		time.Sleep(time.Minute)
+		wantEnd(t, x, "token_expired")
+		if got := put(id, g.asJWT("ann", time.Hour, "staff")); got != http.StatusNotFound {
+			t.Errorf("status %d after the end, want 404", got)
+		}
+	})
+}
+
+// A renewal with a token that lets its holder see something else ends the stream.
+func TestRenewalWithOtherClaimsEndsTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
+		r.Prime("a", 1)
+		x := r.get("/v1/events?watch=a", eventStream, g.asJWT("ann", time.Hour, "staff"))
+		if got := r.request(http.MethodPut, "/v1/streams/"+idOf(t, x), g.asJWT("ann", time.Hour, "guests")); got.StatusCode != http.StatusNoContent {
+			t.Errorf("status %d, want 204", got.StatusCode)
+		}
+		time.Sleep(slack())
+		wantEnd(t, x, "revoked")
+	})
+}
+
+// Streams that begin, end, are renewed and are revoked at the same time leave nothing
+// behind.
+func TestPassesUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		names := []string{"n0", "n1", "n2", "n3"}
+		for _, name := range names {
+			g.static(name, "staff")
+		}
+		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
+		r.Prime("a", 1)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := range 40 {
+				r.gateway.passes.Revoke("token/" + names[i%len(names)])
+				reads := map[string]string{"a": fmt.Sprintf(`key != "%d"`, i%2)}
+				if err := r.gateway.Reload(Config{Access: g.access(reads)}); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		var streams []*gatewaytest.Exchange
+		for i := range 40 {
+			streams = append(streams, r.get("/v1/events?watch=a", eventStream, g.as(names[i%len(names)])))
+			time.Sleep(time.Millisecond)
+		}
+		<-done
+		for _, name := range names {
+			r.gateway.passes.Revoke("token/" + name)
+		}
+		time.Sleep(slack())
+		if n := countOver(streams); n != len(streams) {
+			t.Errorf("%d of %d streams have ended", n, len(streams))
+		}
+		if slices.ContainsFunc(streams, func(x *gatewaytest.Exchange) bool { return strings.Contains(x.Text(), `"reason":"aborted"`) }) {
+			t.Error("a stream was aborted")
+		}
+		wantNoPasses(t, r.gateway)
+	})
+}

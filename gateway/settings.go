@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/rest"
+	"github.com/watchtide/watchtide/gateway/internal/rpc"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
+	"github.com/watchtide/watchtide/internal/hosts"
+)
+
+// settings is the gateway as one configuration wants it. A request, a call or a stream uses
+// those that are current when it begins; Reload replaces them as a whole.
+//
+// Static after construction.
+type settings struct {
+	*Gateway // what all settings have in common
+	cfg      Config
+	lookup   *access.Lookup
+	proxies  admission.Proxies
+	hosts    hosts.List
+	deps     *conversation.Deps
+	unary    *rest.API
+	calls    rpc.Deps
+	who      *credential.Authenticator // nil: nobody is asked
+
+	public    http.Handler // for everybody
+	local     http.Handler // for a listener that only this machine can reach
+	operators http.Handler
+	guarded   http.Handler // for an operations listener that other machines can reach
+
+	replaced chan struct{} // closed when there are newer ones
+}
+
+// settings returns the gateway as a configuration, with every default filled in, wants it.
+// before is nil for the first one.
+func (g *Gateway) settings(c Config, deps *conversation.Deps, lookup *access.Lookup, before *settings) (*settings, error) {
+	s := &settings{
+		Gateway: g, cfg: c, deps: deps, lookup: lookup,
+		proxies: admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
+		hosts:   hosts.New(slices.Concat(c.Hosts, ownHosts)), replaced: make(chan struct{}),
+	}
+	if err := s.authenticate(before); err != nil {
+		return nil, err
+	}
+	service := &unary.Service{Instance: c.Instance, Lookup: s.lookup, Refused: s.refuseList}
+	s.unary = rest.New(rest.Deps{Streams: deps, Service: service, Proxies: s.proxies, Answers: g.answers, Bodies: g.bodies, Authenticator: s.who})
+	s.calls = rpc.Deps{Streams: deps, Service: service, Proxies: s.proxies, Answers: g.answers, Bodies: g.bodies, Hosts: s.hosts, Authenticator: s.who, Quotas: g.quotas}
+	s.public, s.local, s.operators = s.handler(false, nil), s.handler(true, nil), s.handler(true, c.Profiles)
+	s.guarded = s.operators
+	if c.Access != nil {
+		s.guarded = s.handler(false, c.Profiles)
+	}
+	return s, nil
+}
+
+// refuseList counts a list whose view was not opened, and returns the answer.
+func (g *settings) refuseList(why *admission.Refusal) *problem.Problem {
+	g.metrics.ListRefused(why.Reason)
+	return why.Problem(2 * g.deps.RetryHint())
+}
+
+// access returns what a configuration says about the way to watches.
+func (g *Gateway) access(c Config) access.Config {
+	return access.Config{
+		Watches: c.Registry, Policy: c.policy(), Audit: g.audit, Views: c.Views, Uncompressed: c.Uncompressed,
+		PrimeWait: c.PrimeWait, Retry: c.Retry, Refused: g.metrics.CredentialRefused,
+	}
+}
+
+// streams returns what the configuration says about streams.
+func (c Config) streams() conversation.Settings {
+	return conversation.Settings{
+		Heartbeat: c.Heartbeat, WriteTimeout: c.WriteTimeout, AheadWait: c.AheadWait,
+		Retry: c.Retry, MaxAge: c.MaxAge, MinRate: c.MinRate,
+	}
+}
+
+// calls returns what a gRPC call that begins now uses.
+func (g *Gateway) calls() rpc.Deps { return g.now.Load().calls }

@@ -1,0 +1,543 @@
+package gateway
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// switching is a gateway of which the member of staff "ci" follows watches, by rules that
+// change.
+type switching struct {
+	*rig
+	guard *guard
+}
+
+func newSwitching(t *testing.T, rules map[string]policy.Rule, watches ...string) *switching {
+	t.Helper()
+	g := newGuard(t)
+	g.static("ci", "staff")
+	return &switching{newRig(t, Config{Access: g.operators(rules), Metrics: true}, watches...), g}
+}
+
+// operators is accessBy for staff that are operators too.
+func (g *guard) operators(rules map[string]policy.Rule) *Access {
+	a := g.accessBy(rules)
+	a.OperationsRole = "staff"
+	return a
+}
+
+// reload puts other rules into effect.
+func (r *switching) reload(rules map[string]policy.Rule) {
+	r.t.Helper()
+	reloadWith(r.t, r.gateway, Config{Access: r.guard.operators(rules), Metrics: true})
+	time.Sleep(slack())
+}
+
+// follow opens a stream, and waits for its snapshot.
+func (r *switching) follow(query string, headers ...string) *gatewaytest.Exchange {
+	r.t.Helper()
+	x := r.get("/v1/events?"+query, append(headers, r.guard.as("ci"))...)
+	time.Sleep(slack())
+	if got := x.Take(); !strings.Contains(got, "end_of_snapshot") {
+		r.t.Fatalf("no snapshot: %q", got)
+	}
+	return x
+}
+
+// prime gives a watch resources of which rules select some.
+func (r *switching) prime(watch string) {
+	r.Prime(watch, 4,
+		gatewaytest.Resource("k1", 1, `{"owner":"ann","n":1}`), gatewaytest.Resource("k2", 2, `{"owner":"bob","n":2}`),
+		gatewaytest.Resource("k3", 3, `{"owner":"eve","n":3}`), gatewaytest.Resource("k4", 4, `{"owner":"ann","n":4}`))
+}
+
+func reads(read string, fields ...string) map[string]policy.Rule {
+	return map[string]policy.Rule{"a": {Read: read, Fields: fields}}
+}
+
+var volatile = regexp.MustCompile(`"since":"[^"]*"|@(e1|[a-z0-9]{21})-`)
+
+// script returns what a stream was sent, without times and names of epochs.
+func script(text string) string {
+	return volatile.ReplaceAllStringFunc(text, func(s string) string {
+		if s[0] == '@' {
+			return "@EPOCH-"
+		}
+		return `"since":"T"`
+	})
+}
+
+// Streams at rest are sent the difference, and nothing else, whatever becomes of what they
+// may see.
+func TestSwitchSendsTheDifference(t *testing.T) {
+	const (
+		begins = `event: status
+data: {"type":"status","watch":"a","state":"catching_up","since":"T","reason":"what may be seen of the watch has changed"}
+
+`
+		ends = `event: bookmark
+data: {"type":"bookmark","watch":"a","revision":"4"}
+id: a@EPOCH-4
+
+event: status
+data: {"type":"status","watch":"a","state":"in_sync","since":"T"}
+
+`
+	)
+	gone := func(key string) string {
+		return "event: delete\ndata: {\"type\":\"delete\",\"watch\":\"a\",\"key\":\"" + key + "\",\"revision\":\"4\"}\n\n"
+	}
+	comes := func(key, revision, value string) string {
+		return "event: upsert\ndata: {\"type\":\"upsert\",\"watch\":\"a\",\"key\":\"" + key + "\",\"revision\":\"" + revision + "\",\"value\":" + value + "}\n\n"
+	}
+	for name, c := range map[string]struct {
+		before, after map[string]policy.Rule
+		want          string
+	}{
+		"narrower": {reads(`value.owner in ["ann", "bob"]`), reads(`value.owner == "bob"`), gone("k1") + gone("k4")},
+		"wider":    {reads(`value.owner == "bob"`), reads(`value.owner in ["bob", "eve"]`), comes("k3", "3", `{"owner":"eve","n":3}`)},
+		"both": {
+			reads(`value.owner in ["ann", "bob"]`), reads(`value.owner in ["ann", "eve"]`),
+			gone("k2") + comes("k3", "3", `{"owner":"eve","n":3}`),
+		},
+		"fields only": {
+			reads(`value.owner == "ann"`, "owner"), reads(`value.owner == "ann"`, "n"),
+			comes("k1", "1", `{"n":1}`) + comes("k4", "4", `{"n":4}`),
+		},
+		"nothing else":        {reads(`value.n < 3`), reads(`value.n <= 2`), ""},
+		"from all of it":      {reads(`true`), reads(`value.n > 1`), gone("k1")},
+		"to all of it":        {reads(`value.n > 1`), reads(`true`), comes("k1", "1", `{"owner":"ann","n":1}`)},
+		"to nothing so far":   {reads(`value.n == 1`), reads(`value.n == 5`), gone("k1")},
+		"from nothing so far": {reads(`value.n == 5`), reads(`value.n == 1`), comes("k1", "1", `{"owner":"ann","n":1}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newSwitching(t, c.before, "a")
+				r.prime("a")
+				streams := []*gatewaytest.Exchange{r.follow("watch=a"), r.follow("watch=a"), r.follow("watch=a")}
+				r.reload(c.after)
+				for _, x := range streams {
+					if got := script(x.Take()); got != begins+c.want+ends {
+						t.Errorf("got %s\nwant %s", got, begins+c.want+ends)
+					}
+				}
+				streams = append(streams, r.follow("watch=a"))
+				r.Commit("a", 6, gatewaytest.Resource("k1", 6, `{"owner":"nobody"}`), gatewaytest.Resource("k9", 5, `{"owner":"eve","n":1}`))
+				synctest.Wait()
+				r.Commit("a", 7, gatewaytest.Resource("k9", 7, `{"owner":"bob","n":2}`), gatewaytest.Resource("k2", 7, `{"owner":"ann","n":1}`))
+				time.Sleep(time.Minute)
+				fresh := streams[len(streams)-1].Take()
+				for _, x := range streams[:len(streams)-1] {
+					if got := x.Take(); got != fresh {
+						t.Errorf("afterwards: got %s\na stream that has begun since: %s", got, fresh)
+					}
+				}
+			})
+		})
+	}
+}
+
+// kinds returns the types and keys of the events in a stream, and where its ids are.
+func kinds(text string) []string {
+	var out []string
+	for _, frame := range strings.Split(text, "\n\n") {
+		for _, line := range strings.Split(frame, "\n") {
+			data, is := strings.CutPrefix(line, "data: ")
+			var e struct{ Type, Watch, Key, State, Reason string }
+			if !is || json.Unmarshal([]byte(data), &e) != nil {
+				continue
+			}
+			one := strings.Join(strings.Fields(e.Type+" "+e.Watch+" "+e.Key), " ")
+			switch e.Type {
+			case "status":
+				one += " " + e.State
+			case "reset", "goodbye":
+				one += " " + e.Reason
+			}
+			out = append(out, one)
+		}
+		if _, id, has := strings.Cut(frame, "\nid: "); has {
+			out = append(out, "id "+script(id))
+		}
+	}
+	return out
+}
+
+func wantKinds(t *testing.T, x *gatewaytest.Exchange, want ...string) {
+	t.Helper()
+	if got := kinds(x.Take()); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// Who may see nothing of a watch any more is sent deletes of all that they have of it, and
+// then the goodbye.
+func TestLossTakesEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := reads(`value.owner == "ann"`)
+		rules["b"] = policy.Rule{Read: "true"}
+		r := newSwitching(t, rules, "a", "b")
+		r.prime("a")
+		r.prime("b")
+		streams := []*gatewaytest.Exchange{r.follow("watch=a"), r.follow("watch=a"), r.follow("watch=a&filter=value.n==4", "Accept-Encoding: gzip")}
+		both := r.follow("watch=b&watch=a")
+		delete(rules, "a")
+		rules["b"] = policy.Rule{Read: "value.n > 1"}
+		r.reload(rules)
+		for _, x := range streams[:2] {
+			wantKinds(t, x, "status a catching_up", "id a@EPOCH-0/4", "delete a k1", "delete a k4", "goodbye revoked")
+			if over, err := x.Over(); !over || err != nil {
+				t.Errorf("over %t, error %v", over, err)
+			}
+		}
+		wantKinds(t, streams[2], "status a catching_up", "id a@EPOCH-0/4", "delete a k4", "goodbye revoked")
+		wantKinds(t, both, "status a catching_up", "id b@EPOCH-4,a@EPOCH-0/4", "delete a k1", "delete a k4", "goodbye revoked")
+		if x := r.get("/v1/events?watch=a", r.guard.as("ci")); x.StatusCode != 404 {
+			t.Errorf("status %d of the next request, want 404", x.StatusCode)
+		}
+		wantNoPasses(t, r.gateway)
+	})
+}
+
+// Who may see a watch again, after everything of it was taken from them, is sent all of it: also
+// with the id with which they were left.
+func TestLossIsNotForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := reads(`value.owner == "ann"`)
+		r := newSwitching(t, rules, "a")
+		r.prime("a")
+		x := r.follow("watch=a")
+		r.reload(nil)
+		ids := idLines.FindAllStringSubmatch(x.Take(), -1)
+		r.reload(rules)
+		r.Commit("a", 6, gatewaytest.Resource("k4", 6, `{"owner":"eve"}`))
+		back := r.get("/v1/events?watch=a&last_event_id="+ids[len(ids)-1][1], r.guard.as("ci"))
+		time.Sleep(slack())
+		wantKinds(t, back, "hello", "delete a k4", "id a@EPOCH-0/6", "upsert a k1", "end_of_snapshot a", "id a@EPOCH-6")
+	})
+}
+
+// Of several watches of a stream, one switches, or two. The ids of others have the old
+// position until then.
+func TestSwitchOfOneOfSeveralWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := reads(`value.owner == "ann"`)
+		rules["b"] = policy.Rule{Read: "true"}
+		r := newSwitching(t, rules, "a", "b")
+		r.prime("a")
+		r.prime("b")
+		x := r.follow("watch=a&watch=b")
+		rules["a"] = policy.Rule{Read: `value.owner == "bob"`}
+		r.reload(rules)
+		wantKinds(t, x, "status a catching_up", "delete a k1", "delete a k4", "upsert a k2", "bookmark a", "id a@EPOCH-4,b@EPOCH-4", "status a in_sync")
+		rules["a"], rules["b"] = policy.Rule{Read: `true`}, policy.Rule{Read: `value.n < 4`}
+		r.reload(rules)
+		got := kinds(x.Take())
+		for _, want := range [][]string{
+			{"status a catching_up", "upsert a k1", "upsert a k3", "upsert a k4", "bookmark a", "status a in_sync"},
+			{"status b catching_up", "delete b k4", "bookmark b", "status b in_sync"},
+		} {
+			of := slices.DeleteFunc(slices.Clone(got), func(one string) bool { return !strings.Contains(one, want[0][6:8]) || strings.HasPrefix(one, "id") })
+			if !slices.Equal(of, want) {
+				t.Errorf("got %q, want %q", of, want)
+			}
+		}
+		r.Commit("a", 5, gatewaytest.Resource("k4", 5, `{"n":3}`))
+		r.Commit("b", 5, gatewaytest.Resource("k4", 5, `{"n":3}`))
+		synctest.Wait()
+		if got := x.Take(); strings.Count(got, `"key":"k4"`) != 2 {
+			t.Errorf("afterwards: %q", got)
+		}
+	})
+}
+
+// While a watch switches to a view that is not there yet, ids of other watches have its old
+// position. A switch back sends what has changed since, whatever was asked for meanwhile.
+func TestSwitchWhileOneIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := &heldViews{Views: gatewaytest.NewViews(t)}
+		g := newGuard(t)
+		g.static("ci", "staff")
+		rules := reads(`value.owner == "ann"`)
+		rules["b"] = policy.Rule{Read: "true"}
+		r := &switching{newRig(t, Config{Access: g.accessBy(rules), Views: held}, "a", "b"), g}
+		r.prime("a")
+		r.Prime("b", 1)
+		x := r.follow("watch=a&watch=b")
+		held.never = true
+		rules["a"] = policy.Rule{Read: `value.owner == "bob"`}
+		r.reload(rules)
+		wantKinds(t, x, "status a catching_up")
+		r.Commit("a", 5, gatewaytest.Resource("k1", 5, `{"owner":"ann","n":9}`), gatewaytest.Resource("k5", 5, `{"owner":"ann","n":9}`))
+		r.Commit("b", 2, gatewaytest.Resource("x", 2, `1`))
+		synctest.Wait()
+		if got := x.Take(); !strings.Contains(got, `"key":"x"`) || strings.Contains(got, "k1") || !strings.Contains(script(got), "a@EPOCH-4,b@e1-2") && !strings.Contains(script(got), "a@EPOCH-4,b@EPOCH-2") {
+			t.Errorf("meanwhile: %q", got)
+		}
+		held.never = false
+		rules["a"] = policy.Rule{Read: `value.owner == "ann"`}
+		r.reload(rules)
+		wantKinds(t, x, "status a catching_up", "upsert a k1", "upsert a k5", "bookmark a", "id a@EPOCH-5,b@EPOCH-2", "status a in_sync")
+	})
+}
+
+// heldViews open views, or one that never has a state.
+type heldViews struct {
+	*gatewaytest.Views
+	never bool
+}
+
+// Open implements Views.
+func (v *heldViews) Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error) {
+	if v.never {
+		return w.NewPart(watch.PartConfig{Held: func(bool) {}}).Watch, nil
+	}
+	return v.Views.Open(w, d, r)
+}
+
+// A stream in the middle of a snapshot, and one that the client has not read, begin again in
+// the new view, and are sent nothing more of the old one.
+func TestSwitchOfASlowClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newSwitching(t, reads(`true`), "a")
+		r.Prime("a", 300, gatewaytest.LargeOnes(300, 1)...)
+		c := r.dial("GET /v1/events?watch=a&format=ndjson HTTP/1.1\r\nHost: gateway\r\n" + r.guard.as("ci") + "\r\n\r\n")
+		read := func(until string) (text string) {
+			for !strings.Contains(text, until) {
+				line, err := c.ReadString('\n')
+				if err != nil {
+					t.Fatalf("%v after %.3000q", err, text)
+				}
+				text += line
+			}
+			return text
+		}
+		read(`"type":"upsert"`)
+		time.Sleep(time.Second) // the snapshot fills the connection
+		r.reload(reads(`key == "new"`))
+		r.Commit("a", 301, gatewaytest.Resource("secret", 301, `"hidden"`))
+		r.Commit("a", 302, gatewaytest.Resource("new", 302, `"shown"`))
+		text := read(`"value":"shown"`)
+		if strings.Contains(text, "secret") || strings.Contains(text, `"count":300`) || !strings.Contains(text, `"reason":"epoch_changed"`) {
+			t.Errorf("got %.2000q", text)
+		}
+	})
+}
+
+// A stream whose new view cannot be opened ends, and its client is told why when it comes
+// back.
+func TestSwitchToAViewThereIsNoRoomFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := gatewaytest.NewViews(t)
+		g := newGuard(t)
+		g.static("ci", "staff")
+		r := &switching{newRig(t, Config{Access: g.accessBy(reads("true")), Views: all}, "a"), g}
+		r.prime("a")
+		x := r.follow("watch=a", eventStream)
+		all.Refuse(&views.Refusal{Reason: views.TooMany, Limit: 1})
+		r.reload(reads("value.n == 1"))
+		wantEnd(t, x, "watch_replaced")
+		back := r.get("/v1/events?watch=a", g.as("ci"))
+		if back.StatusCode != 503 {
+			t.Errorf("status %d of the next request, want 503", back.StatusCode)
+		}
+		wantNoPasses(t, r.gateway)
+	})
+}
+
+// A renewed credential that lets its holder see something else changes what the stream shows.
+func TestRenewalSwitches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		rules, err := policy.Compile(policy.Config{
+			Roles: []policy.Role{{Name: "anyone", When: "true"}},
+			Watches: []policy.Watch{{Name: "a", Rules: []policy.Rule{
+				{Role: "anyone", Read: "value.owner in principal.groups", Fields: []string{"n"}},
+			}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := g.access(nil)
+		a.Policy = rules
+		r := &switching{newRig(t, Config{Access: a}, "a"), g}
+		r.prime("a")
+		x := r.get("/v1/events?watch=a", g.asJWT("ann", 10*time.Minute, "ann", "bob"))
+		time.Sleep(slack())
+		id := idOf(t, x)
+		x.Take()
+		if renewed := r.request("PUT", "/v1/streams/"+id, g.asJWT("ann", time.Hour, "bob", "eve")); renewed.StatusCode != 204 {
+			t.Fatalf("status %d", renewed.StatusCode)
+		}
+		time.Sleep(slack())
+		wantKinds(t, x, "status a catching_up", "delete a k1", "delete a k4", "upsert a k3", "bookmark a", "id a@EPOCH-4", "status a in_sync")
+		time.Sleep(20 * time.Minute)
+		wantOpen(t, x)
+	})
+}
+
+// After a switch, the list of subscribers has the new view, and nothing is left of the old one.
+func TestSwitchedStreamIsListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newSwitching(t, reads(`value.n == 1`), "a")
+		r.prime("a")
+		x := r.follow("watch=a&prefix=k")
+		r.reload(reads(`value.n == 2`, "n"))
+		x.Take()
+		listed := r.get("/v1/subscribers", r.guard.as("ci")).Text()
+		for _, want := range []string{`"position":"a@`, `"prefix":"k"`, `"catching_up":false`, `"lag":0`, `"count":1`} {
+			if !strings.Contains(listed, want) {
+				t.Errorf("no %s is listed: %s", want, listed)
+			}
+		}
+		time.Sleep(time.Minute)
+		if s := r.gateway.now.Load().cfg.Views.Stats(); s.Views != 1 {
+			t.Errorf("%d views are left, want 1", s.Views)
+		}
+	})
+}
+
+var idLines = regexp.MustCompile(`(?m)^id: (.*)$`)
+
+// A client that comes back with a position of the view that it had a moment ago is sent what
+// differs, and told nothing of what it never had. Anybody else gets a reset.
+func TestOldPositionResumesByDifference(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		g.static("ci", "staff")
+		g.static("other", "staff")
+		r := &switching{newRig(t, Config{Access: g.accessBy(reads(`value.owner == "ann"`))}, "a"), g}
+		r.prime("a")
+		x := r.get("/v1/events?watch=a", g.as("ci"))
+		time.Sleep(slack())
+		ids := idLines.FindAllStringSubmatch(x.Take(), -1)
+		id := "&last_event_id=" + ids[len(ids)-1][1]
+		partial := "&last_event_id=" + ids[0][1]
+		x.Cancel()
+		<-x.Ended
+		r.Commit("a", 6, gatewaytest.Resource("k1", 5, `{"owner":"bob","n":5}`), gatewaytest.Resource("k6", 6, `{"owner":"ann","n":6}`))
+		r.Commit("a", 7, gatewaytest.Resource("k6", 7, `{"owner":"eve","n":7}`))
+		r.reload(reads(`value.owner == "bob"`))
+		back := r.get("/v1/events?watch=a"+id, g.as("ci"))
+		time.Sleep(slack())
+		if got, want := kinds(back.Take()), []string{"hello", "delete a k4", "upsert a k2", "upsert a k1", "end_of_snapshot a", "id a@EPOCH-7"}; !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		r.Commit("a", 8, gatewaytest.Resource("k2", 8, `1`))
+		wantKinds(t, back, "delete a k2", "id a@EPOCH-8")
+		reset := []string{"hello", "reset a epoch_changed", "id a@EPOCH-0/8", "upsert a k1", "end_of_snapshot a", "id a@EPOCH-8"}
+		for name, x := range map[string]*gatewaytest.Exchange{
+			"another principal":  r.get("/v1/events?watch=a"+id, g.as("other")),
+			"a partial position": r.get("/v1/events?watch=a"+partial, g.as("ci")),
+		} {
+			time.Sleep(slack())
+			if got := kinds(x.Take()); !slices.Equal(got, reset) {
+				t.Errorf("%s: got %q, want %q", name, got, reset)
+			}
+		}
+		time.Sleep(time.Minute)
+		late := r.get("/v1/events?watch=a"+id, g.as("ci"))
+		time.Sleep(slack())
+		if got := kinds(late.Take()); !slices.Equal(got, reset) {
+			t.Errorf("after a minute: got %q, want %q", got, reset)
+		}
+	})
+}
+
+// A client whose stream has switched may have some of a difference, so it begins again also if
+// it comes back to where it was.
+func TestPositionFromBeforeASwitchAndBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := reads(`value.owner == "ann"`)
+		r := newSwitching(t, rules, "a")
+		r.prime("a")
+		x := r.get("/v1/events?watch=a", r.guard.as("ci"))
+		time.Sleep(slack())
+		ids := idLines.FindAllStringSubmatch(x.Take(), -1)
+		r.reload(reads(`value.owner == "bob"`))
+		x.Cancel()
+		<-x.Ended
+		r.reload(rules)
+		back := r.get("/v1/events?watch=a&last_event_id="+ids[len(ids)-1][1], r.guard.as("ci"))
+		time.Sleep(slack())
+		wantKinds(t, back, "hello", "reset a epoch_changed", "id a@EPOCH-0/4", "upsert a k1", "upsert a k4", "end_of_snapshot a", "id a@EPOCH-4")
+	})
+}
+
+// Streams of one view that go to different ones, while the watch changes, are each sent what
+// their client may see.
+func TestSwitchesOfOneGroupToSeveralViews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		teams := []string{"red", "blue", "green"}
+		for _, team := range teams {
+			g.static(team, "staff", team)
+		}
+		access := func(read string) *Access {
+			a := g.access(nil)
+			rules, err := policy.Compile(policy.Config{
+				Roles:   []policy.Role{{Name: "staff", When: `"staff" in principal.groups`}},
+				Watches: []policy.Watch{{Name: "a", Rules: []policy.Rule{{Role: "staff", Read: read}}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Policy = rules
+			return a
+		}
+		r := newRig(t, Config{Access: access("true")}, "a")
+		r.Prime("a", 3, gatewaytest.Resource("red", 1, `{"team":"red"}`), gatewaytest.Resource("blue", 2, `{"team":"blue"}`), gatewaytest.Resource("green", 3, `{"team":"green"}`))
+		streams := map[string][]*gatewaytest.Exchange{}
+		for range 20 {
+			for _, team := range teams {
+				streams[team] = append(streams[team], r.get("/v1/events?watch=a", g.as(team)))
+			}
+		}
+		time.Sleep(time.Second)
+		reloadWith(t, r.gateway, Config{Access: access("value.team in principal.groups")})
+		for i := range uint64(5) {
+			r.Commit("a", 4+i, gatewaytest.Resource(teams[i%3], 4+i, `{"team":"`+teams[i%3]+`"}`))
+		}
+		time.Sleep(time.Second)
+		for _, team := range teams {
+			for _, x := range streams[team] {
+				_, after, switched := strings.Cut(x.Take(), "catching_up")
+				if !switched || strings.Contains(after, "reset") || !strings.HasSuffix(strings.TrimSpace(after), "}") && !strings.Contains(after, "in_sync") {
+					t.Fatalf("%s: %q", team, after)
+				}
+				for _, other := range teams {
+					if got := strings.Contains(after, `"team":"`+other+`"`); got && other != team {
+						t.Errorf("%s was sent a resource of %s: %q", team, other, after)
+					}
+				}
+				if got := strings.Count(after, "event: delete"); got != 2 {
+					t.Errorf("%s: %d deletes, want 2: %q", team, got, after)
+				}
+			}
+		}
+		r.Commit("a", 9, gatewaytest.Resource("red", 9, `{"team":"red","n":9}`))
+		time.Sleep(slack())
+		for _, team := range teams {
+			for _, x := range streams[team] {
+				if got := strings.Contains(x.Take(), `"n":9`); got != (team == "red") {
+					t.Errorf("%s was sent the change of red: %t", team, got)
+				}
+			}
+		}
+		time.Sleep(time.Minute)
+		if s := r.gateway.now.Load().cfg.Views.Stats(); s.Views != 3 {
+			t.Errorf("%d views, want 3", s.Views)
+		}
+	})
+}

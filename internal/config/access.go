@@ -1,0 +1,148 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
+	"github.com/watchtide/watchtide/internal/config/internal/tree"
+)
+
+// Role is one entry of "roles": who holds it, and what it takes along.
+type Role struct {
+	// Name is the key under "roles".
+	Name string `yaml:"-"`
+	// When is a condition over the principal, in CEL; see package policy.
+	When string `yaml:"when,required,is=expression"`
+	// With are values that the rules of the role use, by name: expressions over the
+	// principal.
+	With RoleValues `yaml:"with"`
+}
+
+// RoleValues is the key "with" of a role.
+type RoleValues []policy.Value
+
+// Rule is one entry of "allow": what those who hold a role may do with a watch.
+type Rule struct {
+	// Role is the name of an entry of "roles".
+	Role string `yaml:"role,required"`
+	// Read, Write and Delete are conditions in CEL; see package policy. Empty: not
+	// allowed.
+	Read   string `yaml:"read,is=expression"`
+	Write  string `yaml:"write,is=expression"`
+	Delete string `yaml:"delete,is=expression"`
+	// Fields are what Read lets be seen of values (all).
+	Fields []string `yaml:"fields"`
+}
+
+// read reads the role, and remembers where its keys are.
+func (r *Role) read(d *decoder, v decode.Value, _ decode.Key) {
+	d.Section(v, r)
+	d.remember(v, r)
+}
+
+// read reads names and expressions.
+func (r *RoleValues) read(d *decoder, v decode.Value, _ decode.Key) {
+	entries, _ := d.Entries(v)
+	for _, e := range entries {
+		var text string
+		d.ReadText(e.Value, texts["expression"], &text)
+		d.places[e.Path] = e.Value
+		*r = append(*r, policy.Value{Name: e.Name, Expression: text})
+	}
+}
+
+// read reads the rule, and remembers where its keys are.
+func (r *Rule) read(d *decoder, v decode.Value, _ decode.Key) {
+	d.Section(v, r)
+	d.remember(v, r)
+}
+
+// remember keeps the places of a section and of its keys, by their paths.
+func (d *decoder) remember(v decode.Value, section any) {
+	d.places[v.Path] = v
+	for _, k := range d.KeysOf(section) {
+		if given, ok := d.Given[k.Into]; ok && given.Path == decode.Join(v.Path, k.Name) { // and not one that is misspelt
+			d.places[decode.Join(v.Path, k.Name)] = given
+		}
+	}
+}
+
+// policy compiles the rules of access; no roles and no rules make none.
+func (d *decoder) policy(c *Config) {
+	rules := policy.Config{}
+	paths := []string{} // of the watches
+	for _, r := range c.Roles {
+		rules.Roles = append(rules.Roles, policy.Role{Name: r.Name, When: r.When, With: r.With})
+	}
+	add := func(name, labelsAt string, allow []Rule) {
+		if len(allow) > 0 {
+			rules.Watches = append(rules.Watches, policy.Watch{Name: name, LabelsAt: labelsAt, Rules: policyRules(allow)})
+			paths = append(paths, "watches."+name+".allow")
+		}
+	}
+	for _, w := range c.Watches {
+		add(w.Name, w.LabelsAt, w.Allow)
+	}
+	for _, t := range c.Templates {
+		add(t.Name, t.LabelsAt(), t.sample.Allow)
+	}
+	if len(rules.Roles)+len(rules.Watches) == 0 {
+		return
+	}
+	compiled, err := policy.Compile(rules)
+	var mistakes policy.Errors
+	switch {
+	case errors.As(err, &mistakes):
+		for _, m := range mistakes {
+			d.wrongPolicy(c, paths, m)
+		}
+	case err != nil:
+		d.At(1, 1, "the rules of access: %v", err)
+	default:
+		c.Policy = compiled
+	}
+}
+
+func policyRules(allow []Rule) (out []policy.Rule) {
+	for _, r := range allow {
+		out = append(out, policy.Rule{Role: r.Role, Read: r.Read, Write: r.Write, Delete: r.Delete, Fields: r.Fields})
+	}
+	return out
+}
+
+// wrongPolicy reports a mistake in the rules of access, at the value that has it. One of a
+// key that is not in the file, or not read, was reported before.
+func (d *decoder) wrongPolicy(c *Config, paths []string, m *policy.Error) {
+	path := ""
+	switch {
+	case m.Role >= 0 && m.Role < len(c.Roles):
+		path = "roles." + c.Roles[m.Role].Name
+	case m.Watch >= 0 && m.Rule >= 0:
+		path = paths[m.Watch] + "[" + strconv.Itoa(m.Rule) + "]"
+	case m.Watch >= 0:
+		path = strings.TrimSuffix(paths[m.Watch], ".allow")
+	}
+	at, known := d.places[decode.Join(path, m.Key)]
+	if m.Key == "" {
+		at, known = d.places[path]
+	}
+	switch {
+	case m.Key == "" && !known: // too many of something
+		d.At(1, 1, "%s: %s", path, m.Problem)
+	case !known, d.reported(at):
+	case m.In != nil && d.hasVariables(at):
+		d.Errorf(at, "line %d, column %d of the text is wrong; what ${NAME} stands for is not shown", m.In.Line, m.In.Column)
+	default:
+		d.Errorf(at, "%s", m.Problem)
+	}
+}
+
+// reported reports whether there is an error at the place of a value.
+func (d *decoder) reported(v decode.Value) bool {
+	at := tree.Position(v.Node)
+	return slices.ContainsFunc(d.Errs, func(e *Error) bool { return e.Line == max(at.Line, 1) && e.Column == max(at.Column, 1) })
+}

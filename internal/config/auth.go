@@ -1,0 +1,51 @@
+package config
+
+import (
+	"crypto/tls"
+	"slices"
+
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/internal/config/auth"
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
+	"github.com/watchtide/watchtide/internal/config/internal/tree"
+	"github.com/watchtide/watchtide/internal/suggest"
+)
+
+// Credentials returns what the authenticator has to know of the configuration.
+func (c *Config) Credentials() credential.Config {
+	out := c.Auth.Credentials()
+	out.PublicURL, out.AllowedOrigins, out.TrustedProxies = c.HTTP.PublicURL, c.HTTP.AllowedOrigins, c.HTTP.TrustedProxies
+	for _, listener := range []*tls.Config{c.HTTP.TLS, c.GRPC.TLS, c.Operations.TLS} {
+		if listener != nil && listener.ClientCAs != nil {
+			out.ClientCAs = append(out.ClientCAs, listener.ClientCAs)
+		}
+	}
+	return out
+}
+
+// readAuth reads the section, or the word none.
+func (d *decoder) readAuth(v decode.Value, into *auth.Section) {
+	v, ok := d.Resolve(v)
+	if !ok {
+		return
+	}
+	if tree.Kind(v.Node) == "a mapping" {
+		into.Given = true
+		d.Section(v, into)
+		return
+	}
+	const want = "none, which lets everybody do everything, or a section with credentials"
+	_, into.None = d.TextOf(v, decode.Text{Want: want, Valid: func(s string) bool { return s == auth.None }})
+}
+
+// credentials reports conditions between "auth" and other sections.
+func (d *decoder) credentials(c *Config) {
+	asks := func(c *tls.Config) bool { return c != nil && c.ClientCAs != nil }
+	if c.Auth.Certificates.Subject != "" && !asks(c.HTTP.TLS) && !asks(c.GRPC.TLS) {
+		d.Errorf(d.Given[&c.Auth.Certificates].AtKey(), "no listener asks for certificates: want client_ca_file in http.tls or grpc.tls")
+	}
+	if watch := c.Auth.Revoked.Watch; watch != "" && !slices.Contains(d.named, watch) {
+		at, _ := d.Text(d.Given[&c.Auth.Revoked.Watch], wantWatch, nil)
+		d.Errorf(at.Value, "there is no watch %q; %s", at.Written, suggest.Sentence(watch, d.named))
+	}
+}

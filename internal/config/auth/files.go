@@ -1,0 +1,61 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+
+	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/access/seal"
+	"github.com/watchtide/watchtide/access/token"
+)
+
+// Key is a key, read from a file.
+type Key struct {
+	seal.Key `yaml:"-"`
+}
+
+// ReadFile reads a file, which no other user may read.
+func (k *Key) ReadFile(_ string, data []byte, mode fs.FileMode) (err error) {
+	if err := closed(mode, 0o007, "others can read the key"); err != nil {
+		return err
+	}
+	if k.Key, err = seal.ParseKey(data); err != nil {
+		return fmt.Errorf("the file holds no key: %w", err)
+	}
+	return nil
+}
+
+// Tokens is the content of a file of static tokens.
+type Tokens struct {
+	*token.Table `yaml:"-"`
+}
+
+// ReadFile reads a file, which no other user may write.
+func (t *Tokens) ReadFile(name string, data []byte, mode fs.FileMode) (err error) {
+	if err := closed(mode, 0o002, "others can add tokens to the file"); err != nil {
+		return err
+	}
+	if t.Table, err = token.Parse(data); err != nil {
+		return fmt.Errorf("%s:%w", name, err)
+	}
+	return nil
+}
+
+// KeySet is the content of a file with a key set (RFC 7517).
+type KeySet []byte
+
+// ReadFile reads a file.
+func (s *KeySet) ReadFile(_ string, data []byte, _ fs.FileMode) error {
+	*s = data
+	return jwt.CheckKeys(data)
+}
+
+// closed returns an error if a file has one of the permissions. Windows has others.
+func closed(mode, permissions fs.FileMode, problem string) error {
+	if runtime.GOOS == "windows" || mode&permissions == 0 {
+		return nil
+	}
+	return errors.New(problem + fmt.Sprintf(": the mode of the file is %#o; want no permissions for others, such as 0440", mode.Perm()))
+}

@@ -1,0 +1,212 @@
+package config
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	jose "github.com/go-jose/go-jose/v4"
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/access/token"
+	"github.com/watchtide/watchtide/internal/config/auth"
+)
+
+const everyKeyOfAuth = `
+http: { listen: ":8443", public_url: "https://events.example.com", tls: { cert_file: gw.pem, key_file: gw.key, client_ca_file: gw.pem }, trusted_proxies: [10.0.0.1], allowed_origins: ["https://app.example.com"] }
+auth:
+  key_files: [a.key, b.key]
+  tokens_file: tokens
+  jwt:
+    - { issuer: "https://idp.example.com", audience: watchtide, algorithms: [ES256, RS256], name: email, groups: realm_access.roles, tls: { ca_file: gw.pem } }
+    - { issuer: "https://other.example.com", audience: watchtide, algorithms: [ES256], jwks_file: keys.json }
+  certificates: { subject: uri }
+  tickets: { ttl: 20s }
+  revoked: { watch: revocations }
+  audit: { file: stderr }
+  limits: { streams: 50, requests_per_second: 20 }
+sources: { local: { type: store } }
+watches: { revocations: { source: local } }
+`
+
+const (
+	testTokenHash = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" // of "test"
+	testKeyA      = "a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf"
+	testKeyB      = "c0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedf"
+)
+
+// filesOfAuth are files that are not secret, since they are made for this test.
+var filesOfAuth = sync.OnceValue(func() map[string]string {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"},
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		panic(err)
+	}
+	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k"}}})
+	if err != nil {
+		panic(err)
+	}
+	return map[string]string{
+		"etc/gw.pem":      string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})),
+		"etc/gw.key":      string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
+		"etc/a.key":       testKeyA + "\n",
+		"etc/b.key":       testKeyB,
+		"etc/open.key":    testKeyA,
+		"etc/tokens":      "# who\nci " + testTokenHash + " robots\n",
+		"etc/open.tokens": "ci " + testTokenHash + "\n",
+		"etc/bad.tokens":  "# who\n  ci hunter2\n",
+		"etc/keys.json":   string(set),
+	}
+})
+
+// withModes has files that others can read, or write.
+func withModes(env Environment) Environment {
+	files := fstest.MapFS{"etc/open.key": {Mode: 0o644}, "etc/open.tokens": {Mode: 0o666}, "etc/a.key": {Mode: 0o440}}
+	env.Stat = files.Stat
+	return env
+}
+
+func TestAuthOfEveryKey(t *testing.T) {
+	c, err := Parse("etc/gateway.yaml", []byte(everyKeyOfAuth), withModes(fakeEnvironment()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := c.Auth
+	if a.None || !a.Given || len(a.Keys) != 2 || a.Keys[0].Key[0] != 0xa0 || a.Keys[1].Key[0] != 0xc0 {
+		t.Errorf("got %d keys of %+v", len(a.Keys), a)
+	}
+	if p := a.Tokens.Lookup(token.HashOf("test")); p == nil || p.Name != "ci" || fmt.Sprint(p.Groups) != "[robots]" {
+		t.Errorf("tokens: %+v", p)
+	}
+	if c.HTTP.TLS.ClientCAs == nil || c.HTTP.TLS.ClientAuth != tls.VerifyClientCertIfGiven {
+		t.Errorf("tls: %+v", c.HTTP.TLS)
+	}
+	got := c.Credentials()
+	if got.PublicURL != "https://events.example.com" || got.Certificates != credential.SubjectURI || got.TicketTTL != 20*time.Second ||
+		len(got.Keys) != 2 || got.Tokens != a.Tokens.Table || len(got.TrustedProxies) != 1 || len(got.AllowedOrigins) != 1 {
+		t.Errorf("credentials: %+v", got)
+	}
+	if one := got.Issuers[0]; one.URL != "https://idp.example.com" || one.Audience != "watchtide" || len(one.Algorithms) != 2 || one.Name != "email" || one.Groups != "realm_access.roles" || one.TLS.RootCAs == nil || one.Keys != nil {
+		t.Errorf("issuer: %+v", one)
+	}
+	if other := got.Issuers[1]; len(other.Keys) == 0 || other.TLS != nil {
+		t.Errorf("issuer: %+v", other)
+	}
+	if _, err := credential.New(got); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAuthPermitsListeners that other machines can reach, as none does.
+func TestAuthPermitsListeners(t *testing.T) {
+	c, err := Parse("f", []byte("http: { listen: \":8080\" }\nauth: {}"), fakeEnvironment())
+	if err != nil || !c.Auth.Given || c.Auth.None {
+		t.Errorf("%+v, %v", c, err)
+	}
+	env := fakeEnvironment()
+	env.Flags.Auth = auth.None
+	if c, err = Parse("f", []byte("auth: {}"), env); err != nil || c.Auth.Given || !c.Auth.None {
+		t.Errorf("the flag: %+v, %v", c, err)
+	}
+	env.Getenv = func(string) (string, bool) { return "none", true }
+	if c, err = Parse("f", []byte("auth: ${A}"), env); err != nil || !c.Auth.None {
+		t.Errorf("a variable: %+v, %v", c, err)
+	}
+}
+
+// TestKeysAreNeverShown, however the configuration is printed.
+func TestKeysAreNeverShown(t *testing.T) {
+	c := parse(t, everyKeyOfAuth)
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "%v %+v %#v %x %d", c.Auth.Keys, c.Auth, c.Auth.Keys, c.Auth.Keys, c.Auth.Keys)
+	if text, err := json.Marshal(c.Auth.Keys); err != nil {
+		t.Error(err)
+	} else {
+		out.Write(text)
+	}
+	for _, shown := range []string{testKeyA[:8], "160 161 162", "160,161", "0xa0, 0xa1"} {
+		if strings.Contains(out.String(), shown) {
+			t.Errorf("shown: %s", out.String())
+		}
+	}
+}
+
+// TestPermissionsAreThoseOfTheFile, if nothing replaces the file system.
+func TestPermissionsAreThoseOfTheFile(t *testing.T) {
+	dir := t.TempDir()
+	key := filepath.Join(dir, "a.key")
+	for mode, want := range map[fs.FileMode]bool{0o400: true, 0o640: true, 0o644: false, 0o602: false} {
+		if err := os.WriteFile(key, []byte(testKeyA), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(key, mode); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Parse(filepath.Join(dir, "f"), []byte("auth: { key_files: [a.key] }"), Environment{})
+		var all Errors
+		if (err == nil) != want || err != nil && (!errors.As(err, &all) || !strings.Contains(err.Error(), "others can read the key")) {
+			t.Errorf("mode %#o: %v", mode, err)
+		}
+	}
+}
+
+// TestAuditFile: a file in a directory that does not exist, or a directory, is reported where
+// it is named; the file itself need not exist.
+func TestAuditFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "old.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"new.jsonl": "", "old.jsonl": "", "stderr": "", "./stderr": "", filepath.Join(dir, "new.jsonl"): "",
+		"missing/new.jsonl":   ":1:24: auth.audit.file: \"missing/new.jsonl\": there is no such directory; want a file in one that exists, or stderr",
+		"old.jsonl/new.jsonl": "there is no such directory",
+		".":                   "\".\" is a directory; want the name of a file, or stderr",
+	} {
+		c, err := Parse(filepath.Join(dir, "f"), []byte("auth: { audit: { file: "+name+" } }"), Environment{})
+		switch {
+		case want != "":
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", name, err, want)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case name == "stderr":
+			if c.Auth.Audit.File != auth.Stderr {
+				t.Errorf("%s: %q", name, c.Auth.Audit.File)
+			}
+		case !filepath.IsAbs(c.Auth.Audit.File):
+			t.Errorf("%s: %q is not absolute", name, c.Auth.Audit.File)
+		}
+	}
+	if _, err := Parse("f", []byte("auth: { audit: {} }"), Environment{}); err == nil || !strings.Contains(err.Error(), "auth.audit: file is missing; want the name of a file, or stderr") {
+		t.Errorf("no file: %v", err)
+	}
+}

@@ -1,0 +1,49 @@
+package config
+
+import (
+	"crypto/tls"
+	"reflect"
+	"slices"
+
+	"github.com/watchtide/watchtide/stream/view"
+)
+
+// Equal reports whether two entries say the same, and the files that were read into them
+// have the same content.
+func (s Source) Equal(o Source) bool { return reflect.DeepEqual(s.plain(), o.plain()) }
+
+// plain returns s without what Contents stands for.
+func (s Source) plain() Source {
+	for _, c := range []**tls.Config{&s.GRPC.TLS, &s.Etcd.TLS, &s.Gateway.TLS, &s.NATS.TLS, &s.Consul.TLS} {
+		if *c != nil {
+			*c = &tls.Config{}
+		}
+	}
+	return s
+}
+
+// Equal reports whether two entries say the same of the watch, whoever may see it, and however
+// it is sent.
+func (w Watch) Equal(o Watch) bool {
+	same := idOf(w.Definition) == idOf(o.Definition)
+	w.Definition, w.Allow, o.Definition, o.Allow = nil, nil, nil, nil
+	w.Compression, o.Compression = "", ""
+	return same && reflect.DeepEqual(w, o)
+}
+
+func idOf(d *view.Definition) string {
+	if d == nil {
+		return ""
+	}
+	return d.ID()
+}
+
+// Equal reports whether two templates make the same watches.
+func (t *Template) Equal(o *Template) bool {
+	return t.Name == o.Name && t.Max == o.Max && t.sample.Equal(o.sample) &&
+		t.names.String() == o.names.String() && slices.Equal(t.params, o.params) &&
+		slices.EqualFunc(t.options, o.options, func(a, b option) bool {
+			return a.field == b.field && reflect.DeepEqual(a.text, b.text)
+		}) &&
+		t.named == o.named
+}

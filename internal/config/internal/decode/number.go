@@ -1,0 +1,93 @@
+package decode
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/config/internal/keytag"
+	"github.com/watchtide/watchtide/internal/config/internal/tree"
+	"github.com/watchtide/watchtide/internal/config/internal/word"
+)
+
+// longest is the longest duration. Times are counted in nanoseconds, which end in
+// 2262, and several durations are multiplied, for jitter for instance.
+const longest = 10 * 365 * 24 * time.Hour
+
+// Off stands for a duration of 0s.
+const Off time.Duration = -1
+
+// readDuration reads a number with a unit, such as 1h30m.
+func (d *Decoder) readDuration(v Value, t keytag.Tag, into *time.Duration) {
+	want := t.WantDuration()
+	s, ok := d.Text(v, want, tree.IsNumber)
+	if !ok {
+		return
+	}
+	parsed, err := time.ParseDuration(s.Expanded)
+	switch {
+	case err != nil, int64(parsed) < t.Smallest():
+		d.Wrong(s, want)
+	case parsed > longest:
+		d.Wrong(s, fmt.Sprintf("at most %.0fh, which is ten years", longest.Hours()))
+	case parsed == 0:
+		*into = Off
+	case int64(parsed) < t.Least:
+		d.Errorf(s.Value, "want %s", want)
+	default:
+		*into = parsed
+	}
+}
+
+// mostBytes is the most that a number of bytes can be.
+const mostBytes = 1 << 50
+
+// readSize reads a number of bytes.
+func (d *Decoder) readSize(v Value, t keytag.Tag, into *int64) {
+	n, ok := d.number(v, t.WantSize(), t.Smallest(), mostBytes, word.ParseSize)
+	if !ok {
+		return
+	}
+	if *into = n; n == 0 {
+		*into = -1
+	}
+}
+
+// readInt reads a whole number from 1.
+func (d *Decoder) readInt(v Value, t keytag.Tag, into *int) {
+	if t.Bytes {
+		d.readIntSize(v, t, into)
+		return
+	}
+	n, ok := d.number(v, "a whole number of at least 1", 1, math.MaxInt32, word.ParseWhole)
+	if ok {
+		*into = int(n)
+	}
+}
+
+// readIntSize reads a number of bytes that fits into an int.
+func (d *Decoder) readIntSize(v Value, t keytag.Tag, into *int) {
+	var size int64
+	if d.readSize(v, t, &size); size > math.MaxInt32 {
+		d.Errorf(v, "want less than 2GiB%s", t.Why)
+		return
+	}
+	*into = int(size)
+}
+
+func (d *Decoder) number(v Value, want string, least, most int64, parse func(string) (int64, bool)) (int64, bool) {
+	s, ok := d.Text(v, want, tree.IsNumber)
+	if !ok {
+		return 0, false
+	}
+	n, ok := parse(s.Expanded)
+	if !ok || n < least {
+		d.Wrong(s, want)
+		return 0, false
+	}
+	if n > most {
+		d.Wrong(s, fmt.Sprintf("at most %d", most))
+		return 0, false
+	}
+	return n, true
+}

@@ -1,0 +1,21 @@
+package decode
+
+import "github.com/watchtide/watchtide/internal/config/internal/parameter"
+
+// Text is a kind of text.
+type Text struct {
+	Want  string                        // in words that follow "want"
+	Valid func(string) bool             // nil: any text is valid
+	Use   func(*Decoder, Scalar) string // converts the text for the field; nil: the text itself
+
+	Parameter *parameter.Rule   // how a parameter of a template stands in the text; nil: not at all
+	Fits      func(string) bool // reports whether a text with parameters filled in is valid; nil: as Valid does
+}
+
+// Allows reports whether a text in which parameters have been filled in is valid.
+func (k Text) Allows(text string) bool {
+	if k.Fits != nil {
+		return k.Fits(text)
+	}
+	return k.Valid == nil || k.Valid(text)
+}

@@ -1,0 +1,48 @@
+package listing
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
+)
+
+// newest is the place of the newest resource of a state, which is remembered: it may come
+// before very many deletes. The zero value remembers nothing. Any number of goroutines may
+// use it.
+type newest struct {
+	of atomic.Pointer[newestOf]
+}
+
+// newestOf is the newest resource of the state at a seq. Static after construction.
+type newestOf struct {
+	generation, seq uint64
+	revision        uint64 // its place; 0: there is no resource
+}
+
+func (n *newest) get(v *version.Version) uint64 {
+	if known := n.of.Load(); known != nil && known.generation == v.Generation && known.seq == v.Seq {
+		return known.revision
+	}
+	found := &newestOf{v.Generation, v.Seq, findNewest(v)}
+	n.of.Store(found)
+	return found.revision
+}
+
+// findNewest looks for the newest resource, from the tail on.
+func findNewest(v *version.Version) uint64 {
+	looked := 0
+	for i := len(v.Segments) - 1; i >= 0; i-- {
+		entries := v.Entries(i)
+		for j := len(entries) - 1; j >= 0; j-- {
+			if e := &entries[j]; !e.Is(segment.IsDelete) && e.Visible(v.Seq) {
+				return e.Revision
+			}
+			if looked++; looked%version.TurnEntries == 0 {
+				runtime.Gosched() // let others run
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,231 @@
+package streamtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+var errBrokeConfidential = errors.New("broke Confidential: no byte of what is hidden from a subscriber is sent to it, and not the key of a resource that it may never have seen")
+
+// CheckConfidential checks that subscribers are sent only what may be seen: values as the
+// part of the upstream has them, the deletion of what the part had at the subscriber's place
+// or since, and no marker, in whatever bytes, of anything else. It checks histories of which
+// Hides is true.
+func CheckConfidential(h *History) error {
+	if !h.Hides {
+		return nil
+	}
+	s := newSights(h)
+	for _, a := range h.answers {
+		f := &Flush{Head: a.Revision, markers: markersIn(a.Sent)}
+		if err := s.check(f, unmoved(viewpoint{epoch: a.Epoch, swept: a.Revision})); err != nil {
+			return fmt.Errorf("%w\n\tan answer with the state at revision %d: %w", errBrokeConfidential, a.Revision, err)
+		}
+	}
+	return h.each(errBrokeConfidential, func(c *Connection) error {
+		w := newWalker(c)
+		from := viewpoint{} // nothing was sent yet
+		if c.From != nil {
+			from = viewpointOf(c.From)
+		}
+		for i := range c.Flushes {
+			f := &c.Flushes[i]
+			m := unmoved(from)
+			if m.reset = slices.IndexFunc(f.Events, isReset); m.reset >= 0 {
+				m.after = viewpoint{epoch: w.epochAt(i), swept: f.Head}
+			}
+			if f.Mark != nil && (m.reset >= 0 || from.epoch != f.Mark.Position.Epoch) {
+				m.after = viewpointOf(f.Mark)
+			}
+			if err := s.check(f, m); err != nil {
+				return fmt.Errorf("%v: flush %d: %w", c, f.Order, err)
+			}
+			if from = m.after; f.Mark != nil {
+				from = viewpointOf(f.Mark)
+			}
+		}
+		return nil
+	})
+}
+
+// Marker returns text that is recognised wherever it is in what is sent. Where a history
+// hides something, the keys and each member of the values hold markers of their own.
+func Marker(n int) string { return fmt.Sprintf("Q%dQ", n) }
+
+// markersIn returns the markers in some bytes, each once.
+func markersIn(texts ...[]byte) (out []string) {
+	for _, rest := range texts {
+		for at := bytes.IndexByte(rest, 'Q'); at >= 0; at = bytes.IndexByte(rest, 'Q') {
+			rest = rest[at:]
+			end := 1
+			for end < len(rest) && '0' <= rest[end] && rest[end] <= '9' {
+				end++
+			}
+			if end > 1 && end < len(rest) && rest[end] == 'Q' {
+				out = append(out, string(rest[:end+1]))
+			}
+			rest = rest[1:]
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// isReset reports whether an event tells the subscriber to forget everything.
+func isReset(e stream.Event) bool { return e.Type == stream.Reset }
+
+// viewpoint is where a subscriber is: it has every delete up to there.
+type viewpoint struct {
+	epoch string
+	swept uint64
+}
+
+func viewpointOf(m *Mark) viewpoint {
+	return viewpoint{epoch: m.Position.Epoch, swept: m.Position.Swept()}
+}
+
+// move is where a subscriber is during a flush: at one place before its first reset, and at
+// another one after that, or all the time if it holds none.
+type move struct {
+	before, after viewpoint
+	reset         int // the index of the first reset; -1: none
+}
+
+func unmoved(at viewpoint) move { return move{before: at, after: at, reset: -1} }
+
+// at is where the subscriber is when it receives the i-th event.
+func (m move) at(i int) viewpoint {
+	if i < m.reset {
+		return m.before
+	}
+	return m.after
+}
+
+// places are all where it is.
+func (m move) places() []viewpoint {
+	if m.reset > 0 {
+		return []viewpoint{m.before, m.after}
+	}
+	return []viewpoint{m.after}
+}
+
+// span is the states of a revision order in which something was: the first and the last.
+type span struct{ from, to int }
+
+// sights are what there was to see, and when.
+//
+// Static after newSights.
+type sights struct {
+	truth      *Truth
+	unnumbered bool // deletes have no revision of their own
+	markers    map[*epoch]map[string][]span
+	keys       map[*epoch]map[string][]seen
+}
+
+// seen is a version of a resource, when there was one, and until when a subscriber may be
+// told that there is none any more. Where deletes have no revision of their own, nobody knows
+// who lacks one, so that is not limited.
+type seen struct {
+	version     Version
+	shown, told span
+}
+
+func newSights(h *History) *sights {
+	s := &sights{truth: h.Truth.Now(), unnumbered: h.DeletesUnnumbered, markers: map[*epoch]map[string][]span{}, keys: map[*epoch]map[string][]seen{}}
+	for _, e := range s.truth.epochs {
+		s.markers[e], s.keys[e] = map[string][]span{}, map[string][]seen{}
+		s.add(e)
+	}
+	return s
+}
+
+// add adds one revision order.
+func (s *sights) add(e *epoch) {
+	open := map[string]int{} // since which state each resource is as it is
+	end := func(key string, before int) {
+		from, is := open[key]
+		if !is {
+			return
+		}
+		r, at := e.txns[from].resources[key], span{from, before - 1}
+		told := at // until when its end may be told
+		if s.unnumbered {
+			told.to = len(e.txns)
+		}
+		s.keys[e][key] = append(s.keys[e][key], seen{versionOf(r), at, told})
+		for _, m := range markersIn(r.Value) {
+			s.markers[e][m] = append(s.markers[e][m], at)
+		}
+		for _, m := range markersIn([]byte(key)) {
+			s.markers[e][m] = append(s.markers[e][m], told)
+		}
+		delete(open, key)
+	}
+	for key := range e.txns[0].resources {
+		open[key] = 0
+	}
+	for i, txn := range e.txns[1:] {
+		for _, c := range txn.Changes {
+			if end(c.Key, i+1); !c.Deleted {
+				open[c.Key] = i + 1
+			}
+		}
+	}
+	for _, key := range sortedKeys(e.last().After) {
+		end(key, len(e.txns))
+	}
+}
+
+// check checks one flush.
+func (s *sights) check(f *Flush, moved move) error {
+	for i, e := range f.Events {
+		at := moved.at(i)
+		switch {
+		case e.Type == stream.Upsert && !s.had(f, at, e.Resource.Key, f.version(i)):
+			return fmt.Errorf("event %d %s: the subscriber may not see this value", i, describe(e))
+		case e.Type == stream.Delete && !s.had(f, at, e.Resource.Key, Version{}):
+			return fmt.Errorf("event %d %s: the subscriber was at revision %d, and may not have seen the resource since", i, describe(e), at.swept)
+		}
+	}
+	for _, m := range f.markers {
+		if !slices.ContainsFunc(moved.places(), func(at viewpoint) bool { return s.shown(m, f, at) }) {
+			return fmt.Errorf("its bytes hold %s, which the subscriber may not see", m)
+		}
+	}
+	return nil
+}
+
+// shown reports whether there was a marker to see from a place on up to a flush.
+func (s *sights) shown(marker string, f *Flush, at viewpoint) bool {
+	return slices.ContainsFunc(s.truth.named(at.epoch), func(e *epoch) bool {
+		return s.within(e, s.markers[e][marker], f, at)
+	})
+}
+
+// had reports whether there was a version of a resource, or any one, from a place on up to a
+// flush.
+func (s *sights) had(f *Flush, at viewpoint, key string, v Version) bool {
+	return slices.ContainsFunc(s.truth.named(at.epoch), func(e *epoch) bool {
+		return slices.ContainsFunc(s.keys[e][key], func(k seen) bool {
+			if (v == Version{}) {
+				return s.within(e, []span{k.told}, f, at)
+			}
+			return v == k.version && s.within(e, []span{k.shown}, f, at)
+		})
+	})
+}
+
+// within reports whether any of some spans is, in part, from a viewpoint on up to a flush.
+// States of one revision cannot be told apart.
+func (s *sights) within(e *epoch, spans []span, f *Flush, at viewpoint) bool {
+	first := e.count(at.swept) - 1
+	for first > 0 && e.txns[first-1].Revision == e.txns[first].Revision {
+		first--
+	}
+	last := e.count(max(f.Head, f.after))
+	return slices.ContainsFunc(spans, func(at span) bool { return at.to >= first && at.from < last })
+}

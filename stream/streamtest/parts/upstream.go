@@ -1,0 +1,108 @@
+package parts
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// Keys are those of the resources: four that begin with a/, and another one.
+var Keys = []string{"a/1", "a/2", "a/3", "a/4", "b/1"}
+
+// Upstream is an upstream of a few resources, {"x":"…","team":"…","n":…}, that change at
+// random. It belongs to one test.
+//
+// Owned by the goroutine of the test.
+type Upstream struct {
+	*streamtest.Upstream
+	// Random decides. The test may use it too.
+	Random *rand.Rand
+	// Padding is a part of each value, to make it large.
+	Padding string
+	// Marked adds a marker of its own to each key and to each member of a value that no
+	// definition selects by; see [streamtest.Marker]. It is set before the first change.
+	Marked bool
+
+	epochs  int // made by Act
+	markers int // made by value
+}
+
+// NewUpstream returns an upstream that gives deletes revisions of a kind.
+func NewUpstream(random *rand.Rand, deletes streamtest.DeleteRevisions) *Upstream {
+	return &Upstream{Upstream: streamtest.NewUpstream("e0", deletes), Random: random}
+}
+
+// Act does something at random: a transaction, which a replica sees later, or something
+// that disturbs this replica. It returns how long the replica takes to recover.
+func (u *Upstream) Act(r *streamtest.Replica) time.Duration {
+	switch n := u.Random.IntN(16); {
+	case n < 8:
+		u.Commit(1, u.writes()...)
+	case n < 13:
+		r.Catch(1 + u.Random.IntN(4))
+	case n < 14:
+		r.Disconnect(errors.New("cut"))
+		return time.Second
+	case n < 15:
+		r.CutSnapshot(u.Random.IntN(3))
+		r.Disconnect(nil)
+		return time.Second
+	case u.Random.IntN(4) == 0:
+		u.epochs++
+		u.Restore(fmt.Sprint("e", u.epochs), u.Oldest())
+		r.Move()
+	default:
+		r.Move()
+	}
+	return 0
+}
+
+// writes are changes of a few resources.
+func (u *Upstream) writes() (out []streamtest.Write) {
+	for _, at := range u.Random.Perm(len(Keys))[:1+u.Random.IntN(3)] {
+		out = append(out, streamtest.Write{Key: u.Key(at), Value: u.value(), Delete: u.Random.IntN(5) == 0})
+	}
+	return out
+}
+
+// Key returns the n-th of the keys.
+func (u *Upstream) Key(n int) string {
+	if u.Marked {
+		return Keys[n] + streamtest.Marker(n)
+	}
+	return Keys[n]
+}
+
+func (u *Upstream) value() string {
+	team := []string{"red", "blue"}[u.Random.IntN(2)]
+	x, n, rest := u.Random.IntN(100), u.Random.IntN(5), ""
+	if u.Marked {
+		rest = fmt.Sprintf(`,"y":["%s",{"z":"%s"}]`, u.marker(), u.marker())
+	}
+	value := fmt.Sprintf(`{"x":"%d%s%s","team":"%s","n":%d%s}`, x, u.marker(), u.Padding, team, n, rest)
+	if u.Random.IntN(10) == 0 {
+		value = fmt.Sprintf(`"no object%s"`, u.marker())
+	}
+	return value
+}
+
+// marker returns one that is new; nothing if nothing is marked.
+func (u *Upstream) marker() string {
+	if !u.Marked {
+		return ""
+	}
+	u.markers++
+	return streamtest.Marker(len(Keys) + u.markers)
+}
+
+// Heal ends what disturbs a replica, and lets it see everything.
+func Heal(r *streamtest.Replica) {
+	r.Refuse(nil)
+	r.CutSnapshot(-1)
+	r.Move()
+	r.Catch(-1)
+	r.Poll()
+}

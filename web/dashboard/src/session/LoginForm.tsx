@@ -1,0 +1,39 @@
+import { useId, useState, type FormEvent } from 'react';
+import { beginSession } from '@watchtide/client/auth';
+import { base } from '../gateway/base';
+
+/** Asks for a token, which becomes a session. onLeave: the user may go on without. */
+export function LoginForm({ onLeave }: { onLeave?: () => void }) {
+  const id = useId();
+  const [token, setToken] = useState('');
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState('');
+
+  async function signIn(event: FormEvent): Promise<void> {
+    event.preventDefault();
+    setBusy(true);
+    setError('');
+    try {
+      await beginSession(base, bare(token));
+      location.reload(); // what was loaded before is not this user's
+    } catch (error) {
+      setError(error instanceof Error ? error.message : String(error));
+      setBusy(false);
+    }
+  }
+  return (
+    <form className="login-form" onSubmit={signIn}>
+      <label htmlFor={id}>Token</label>
+      <input id={id} type="password" autoComplete="off" spellCheck={false} autoFocus required value={token} onChange={({ target }) => setToken(target.value)} />
+      {error && <p role="alert" className="wrong">Not signed in: {error}</p>}
+      <p className="hint">The token becomes a session, in a cookie that no script can read. The page does not keep the token.</p>
+      <div className="bar">
+        <button type="submit" className="primary" disabled={busy || !bare(token)}>Sign in</button>
+        {onLeave && <button type="button" onClick={onLeave}>Cancel</button>}
+      </div>
+    </form>
+  );
+}
+
+// What is copied may have the name of the scheme, or line breaks.
+const bare = (token: string) => token.replace(/\s+/g, ' ').trim().replace(/^Bearer /i, '').replaceAll(' ', '');

@@ -1,0 +1,16 @@
+import { useState } from 'react';
+import { createPortal } from 'react-dom';
+import { Dialog } from '../editor/Dialog';
+import { LoginForm } from './LoginForm';
+
+/** Offers the login to somebody who sees the page without a credential. The dialog is no part of the header that the button may be in. */
+export function SignIn() {
+  const [open, setOpen] = useState(false);
+  const close = () => setOpen(false);
+  return (
+    <>
+      <button type="button" onClick={() => setOpen(true)}>Sign in</button>
+      {open && createPortal(<Dialog title="Sign in" small onLeave={close}><LoginForm onLeave={close} /></Dialog>, document.body)}
+    </>
+  );
+}

@@ -1,0 +1,16 @@
+import { useEffect, type ReactNode } from 'react';
+import { forgetWhenLeft, identify, useWho } from '../gateway/session';
+import { Login } from './Login';
+import './session.css';
+
+/** Shows the page once it is known as whom the gateway sees it, and the login if it has to ask for a credential. */
+export function SignedIn({ children }: { children: ReactNode }) {
+  const who = useWho();
+  useEffect(identify, [who.state === 'locked']);
+  useEffect(forgetWhenLeft, []);
+  switch (who.state) {
+    case 'known': return children;
+    case 'locked': return <Login reason={who.reason} />;
+    case 'asking': return who.reason ? <main className="login"><p role="alert">The gateway does not answer ({who.reason}). Trying again…</p></main> : null;
+  }
+}

@@ -1,0 +1,30 @@
+import { useState } from 'react';
+import { endSession } from '@watchtide/client/auth';
+import { base } from '../gateway/base';
+import { useWho } from '../gateway/session';
+import { SignIn } from './SignIn';
+
+/** Says as whom one sees the data, and lets one sign in or out. Shows nothing where the gateway asks nobody. */
+export function User() {
+  const who = useWho();
+  const [error, setError] = useState('');
+  if (who.state !== 'known' || !who.hasSessions) return null;
+  const { name, issuer, mechanism } = who.session;
+  if (mechanism === 'anonymous') return <div className="user"><span className="soft">Not signed in</span> <SignIn /></div>;
+
+  async function signOut(): Promise<void> {
+    try {
+      await endSession(base);
+      location.reload();
+    } catch (error) {
+      setError(error instanceof Error ? error.message : String(error));
+    }
+  }
+  return (
+    <p className="user">
+      <span className="who" title={issuer ? `${mechanism}, from ${issuer}` : mechanism}>Signed in as <strong>{name}</strong></span>
+      {mechanism !== 'certificate' && <button type="button" onClick={signOut}>Sign out</button>}
+      {error && <span role="alert" className="wrong">not signed out: {error}</span>}
+    </p>
+  );
+}
