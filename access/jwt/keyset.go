@@ -159,7 +159,9 @@ func (s *keySet) ask(id string) (*attempt, error) {
 		if err := s.tooSoon(id); err != nil {
 			return nil, err
 		}
-		s.asked = time.Now()
+		if !s.ended.IsZero() {
+			s.asked = time.Now() // else run is about to make an attempt anyway
+		}
 		s.next = &attempt{done: make(chan struct{})}
 		select {
 		case s.wanted <- struct{}{}:

@@ -146,6 +146,32 @@ func TestRotation(t *testing.T) {
 	})
 }
 
+// TestRotationAfterAnEarlyToken: a token that arrives before the first attempt does not
+// delay the key of the next one.
+func TestRotationAfterAnEarlyToken(t *testing.T) {
+	old, fresh := newKey(t, "k1"), newKey(t, "k2")
+	synctest.Test(t, func(t *testing.T) {
+		p := &idp{t: t, keys: keySetOf(t, old)}
+		v := p.remote(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		defer running.Wait()
+		defer cancel()
+		running.Go(func() {
+			if err := verify(t, v, old.token(t, claimsOf(nil))); err != nil {
+				t.Errorf("the early token: %v", err)
+			}
+		})
+		synctest.Wait()
+		running.Go(func() { v.Run(ctx) })
+		synctest.Wait()
+		p.set(func() { p.keys = keySetOf(t, old, fresh) })
+		if err := verify(t, v, fresh.token(t, claimsOf(nil))); err != nil {
+			t.Errorf("a new key: %v", err)
+		}
+	})
+}
+
 // TestKeyReplacedUnderItsName: what was verified with the key before is forgotten.
 func TestKeyReplacedUnderItsName(t *testing.T) {
 	inBubble(t, func(t *testing.T, p *idp, v *Verifier, old signingKey) {
