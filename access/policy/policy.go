@@ -45,8 +45,13 @@ func newPolicy() *Policy {
 func Nothing() *Policy { return newPolicy() }
 
 // Failures returns how many expressions have failed, each counted once for all principals
-// that have the same values for it while they are remembered.
-func (p *Policy) Failures() uint64 { return p.failures.Load() }
+// that have the same values for it while they are remembered. Those of a nil *Policy are none.
+func (p *Policy) Failures() uint64 {
+	if p == nil {
+		return 0
+	}
+	return p.failures.Load()
+}
 
 // reading is what may be read of a watch. It is shared by all principals of whom the rules
 // make the same. Static after construction.
