@@ -148,7 +148,7 @@ func (p *Part) write() {
 func (p *Part) lend(of *segment.Segment) {
 	w := p.w
 	s := segment.NewLent(w.next.Number, of, len(p.held))
-	w.next.Segments, w.next.First = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq)
+	w.next.Segments, w.next.First, w.next.Tail = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq), 0
 	w.allocated += s.Bytes()
 	w.added += s.Bytes()
 	for _, e := range p.held {
