@@ -123,7 +123,7 @@ func (d *Draft) Commit() {
 		}
 	}
 	for _, w := range gone {
-		<-w.done
+		<-w.Done()
 	}
 	for _, w := range d.added {
 		w.start()

@@ -35,10 +35,9 @@ type group struct {
 
 	splits bool // its members continue on their own, one after the other
 
-	queued  bool  // for a turn
-	beats   bool  // it was found in a round of heartbeats, perhaps early
-	looked  int64 // when the shard looks at it even without news, see monotime.Nanos
-	waiting int   // position among the groups it looks at, counted from 1; 0: not there
+	queued bool  // for a turn
+	beats  bool  // it was found in a round of heartbeats, perhaps early
+	looked int64 // when the shard looks at it even without news, see monotime.Nanos; 0: it does not
 }
 
 // room is where the groups of a shard render. A group takes a buffer from it for as long as
