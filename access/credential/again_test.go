@@ -74,7 +74,7 @@ func TestAgainAfterTheSessionHasEnded(t *testing.T) {
 	if _, err := r.Again(id); err != nil {
 		t.Errorf("before the end: %v", err)
 	}
-	r.EndSession(request, id)
+	r.EndSession(request)
 	if _, err := r.Again(id); err == nil || refused(t, err).Reason != refusal.Revoked {
 		t.Errorf("after the end: %v", err)
 	}

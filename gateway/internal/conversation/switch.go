@@ -28,6 +28,7 @@ func (c *Conversation) Switch(f func(from, to *watch.Watch)) (switched bool) {
 		c.watches[i].View = subscribers.ViewOf(s.Part.Name(), s.Part.Shared(to))
 		c.Deps.switchTo(&c.Follows[i], to, s.Differences)
 		c.Deps.Passes.Follow(c.Pass, i, to)
+		c.Deps.Metrics.Switched()
 		if f != nil {
 			f(from, to)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/refusal"
 	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
@@ -38,7 +39,9 @@ func (a *API) Session(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, answer)
 }
 
-// NewSession turns the token of a request into the cookie of a session.
+// NewSession turns the token of a request into the cookie of a session. It ends the session of
+// another principal of which the request has the cookie, as a logout would: no tab of a browser
+// goes on with the streams of somebody who has left.
 func (a *API) NewSession(w http.ResponseWriter, r *http.Request) {
 	_, p := problem.Query(r)
 	if p == nil {
@@ -49,19 +52,19 @@ func (a *API) NewSession(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	cookie, _, err := a.Authenticator.NewSession(r, access.IdentityOf(r.Context()))
+	login, err := a.Authenticator.NewSession(r, access.IdentityOf(r.Context()))
 	if err != nil {
 		a.refuse(w, r, audit.Login, err)
 		return
 	}
+	a.logout(r, login.Ended)
 	a.Service.Lookup.Record(r.Context(), audit.Entry{Decision: audit.Allowed, Action: audit.Login, Status: http.StatusNoContent})
-	http.SetCookie(w, cookie)
+	http.SetCookie(w, login.Cookie)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// EndSession ends the session of a request, if it has one, with its streams on this replica,
-// and removes its cookie. Pages of
-// others cannot end the session of their visitor.
+// EndSession ends the session of a request, if it has the cookie of one, with its streams on
+// this replica, and removes the cookie. Pages of others cannot end the session of their visitor.
 func (a *API) EndSession(w http.ResponseWriter, r *http.Request) {
 	if _, p := problem.Query(r); p != nil {
 		problem.Write(w, p)
@@ -71,13 +74,20 @@ func (a *API) EndSession(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, problem.New(http.StatusForbidden, "the request comes from a page of another site: want one of this gateway, or of an origin in http.allowed_origins"))
 		return
 	}
-	who := access.IdentityOf(r.Context())
-	http.SetCookie(w, a.Authenticator.EndSession(r, who))
-	if who != nil && who.ID != "" {
-		a.Service.Lookup.Record(r.Context(), audit.Entry{Decision: audit.Allowed, Action: audit.Logout, Status: http.StatusNoContent})
-		a.Streams.Passes.Revoke("session/" + who.ID)
-	}
+	forget, ended := a.Authenticator.EndSession(r)
+	a.logout(r, ended)
+	http.SetCookie(w, forget)
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// logout ends the streams of a session that has ended; nil: there was none.
+func (a *API) logout(r *http.Request, ended *credential.Identity) {
+	if ended == nil {
+		return
+	}
+	whose := access.WithIdentity(r.Context(), ended)
+	a.Service.Lookup.Record(whose, audit.Entry{Decision: audit.Allowed, Action: audit.Logout, Status: http.StatusNoContent})
+	a.Streams.Passes.Revoke("session/" + ended.ID)
 }
 
 // refuse answers a request whose credential cannot be used for what it asks.
