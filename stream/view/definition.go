@@ -355,6 +355,28 @@ func (d *Definition) Matches(r stream.Resource) (bool, error) {
 	return d.matches(&e)
 }
 
+// Matcher says of one resource after the other whether a view has it. It makes less garbage
+// than Matches.
+//
+// Owned by one goroutine.
+type Matcher struct {
+	of         *Definition
+	resource   stream.Resource
+	extraction extraction
+}
+
+// Matcher returns a matcher.
+func (d *Definition) Matcher() *Matcher {
+	return &Matcher{of: d, extraction: extraction{paths: &d.trees().reads}}
+}
+
+// Matches is Definition.Matches.
+func (m *Matcher) Matches(r stream.Resource) (bool, error) {
+	m.resource = r
+	m.extraction.set(&m.resource)
+	return m.of.matches(&m.extraction)
+}
+
 // matches is Matches with what was read of the resource for this definition and others.
 func (d *Definition) matches(e *extraction) (bool, error) {
 	if !strings.HasPrefix(e.resource.Key, d.texts.prefix) {
