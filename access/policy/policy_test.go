@@ -91,6 +91,19 @@ func TestGrants(t *testing.T) {
 	}
 }
 
+// TestDeletingNeedsReading: only what is read can be deleted, so a rule that allows deletes
+// shows nothing of a watch of which nothing can be read.
+func TestDeletingNeedsReading(t *testing.T) {
+	p := compile(t, example())
+	if p.Visible(principal.Nobody(), "orders") || p.Changes(principal.Nobody(), "orders") {
+		t.Error("who can neither read nor write a watch can see it")
+	}
+	e := p.Explain(principal.Nobody(), "orders", "", nil)
+	if last := e.Rules[2]; e.Visible || !last.Held || last.Delete {
+		t.Errorf("the explanation is %+v", e)
+	}
+}
+
 // TestViewsAreShared: principals of whom the rules make the same have the same view.
 func TestViewsAreShared(t *testing.T) {
 	c := Config{Watches: []Watch{{Name: "w"}}}

@@ -61,7 +61,7 @@ func (b *bench) inBuild(ctx context.Context) error {
 				return err
 			}
 			took := median(alone.took)
-			b.judge(fmt.Sprintf("a view of %d in %d resources by %s, request to `end_of_snapshot`", p.large/groups, p.large, kind.name),
+			b.Judge(fmt.Sprintf("a view of %d in %d resources by %s, request to `end_of_snapshot`", p.large/groups, p.large, kind.name),
 				fmt.Sprintf("≤ %.0f ms", kind.most), took <= kind.most, "%.0f ms (at most %.0f ms, of %d)", took, slices.Max(alone.took), len(alone.took))
 			quiet, err := r.under(ctx, nil)
 			if err != nil {
@@ -71,9 +71,9 @@ func (b *bench) inBuild(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			b.add("the same, under 200 commits a second", "%.0f ms (at most %.0f ms, of %d)", median(busy.took), slices.Max(busy.took), len(busy.took))
+			b.Add("the same, under 200 commits a second", "%.0f ms (at most %.0f ms, of %d)", median(busy.took), slices.Max(busy.took), len(busy.took))
 			ratio := float64(busy.latency.P99) / float64(quiet.latency.P99)
-			b.judge(fmt.Sprintf("p99 from commit to receipt of %d subscribers of the watch meanwhile, against without", p.followers), "≤ 1.2 ×", ratio <= 1.2,
+			b.Judge(fmt.Sprintf("p99 from commit to receipt of %d subscribers of the watch meanwhile, against without", p.followers), "≤ 1.2 ×", ratio <= 1.2,
 				"%.2f × (%.2f and %.2f ms)", ratio, micro(busy.latency.P99)/1e3, micro(quiet.latency.P99)/1e3)
 		}
 		return nil

@@ -29,7 +29,7 @@ func (b *bench) inMemory(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.add(fmt.Sprintf("CPU of the idle gateway with %d subscribers of one watch, without views", n), "%.2f %%", share(idle, b.plan.heartbeat))
+		b.Add(fmt.Sprintf("CPU of the idle gateway with %d subscribers of one watch, without views", n), "%.2f %%", share(idle, b.plan.heartbeat))
 		if err := r.leave(ctx); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (b *bench) inMemory(ctx context.Context) error {
 		}
 		each := func(with, without float64) float64 { return ((with-without)/float64(n) - frames) / 1024 }
 		heap := each(with.heap, without.heap)
-		b.judge(fmt.Sprintf("memory of a view of ten resources, beyond %.1f KiB of frames, with %d views", frames/1024, n), "≤ 4 KiB", heap <= 4,
+		b.Judge(fmt.Sprintf("memory of a view of ten resources, beyond %.1f KiB of frames, with %d views", frames/1024, n), "≤ 4 KiB", heap <= 4,
 			"%.2f KiB (%.2f KiB by resident memory, %.2f KiB as the gateway counts)", heap, each(with.rss, without.rss), each(with.views, 0))
 		if b.profiles == "" {
 			return nil

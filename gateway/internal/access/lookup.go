@@ -151,7 +151,7 @@ func (l *Lookup) unknown(ctx context.Context, name string) *problem.Problem {
 		if l.config.Refused != nil {
 			l.config.Refused(refusal.CredentialMissing)
 		}
-		return Refused(refusal.New(refusal.CredentialMissing, "there is no watch of that name for those without a credential: send Authorization: Bearer")).OnWatch(name)
+		return Refused(refusal.New(refusal.CredentialMissing, "no watch of this name can be seen without a credential: send Authorization: Bearer")).OnWatch(name)
 	}
 	var watches []*watch.Watch
 	for _, f := range l.All(ctx) {
