@@ -104,4 +104,4 @@ func (l *Log) Notify(f func()) (stop func()) { return l.notified.Add(f) }
 func (l *Log) Notified() { l.notified.Call() }
 
 // Status returns the freshness of the watch.
-func (l *Log) Status() stream.Status { return l.newest().Status }
+func (l *Log) Status() stream.Status { return *l.newest().Status }

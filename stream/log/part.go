@@ -148,7 +148,7 @@ func (p *Part) write() {
 func (p *Part) lend(of *segment.Segment) {
 	w := p.w
 	s := segment.NewLent(w.next.Number, of, len(p.held))
-	w.next.Segments, w.next.First = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq)
+	w.next.Segments, w.next.First, w.next.Tail = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq), 0
 	w.allocated += s.Bytes()
 	w.added += s.Bytes()
 	for _, e := range p.held {
@@ -246,7 +246,7 @@ func (p *Part) Publish(s Snapshot) {
 func (p *Part) reflect(s Snapshot) bool {
 	for {
 		v := p.w.head.Load()
-		if v.Status.State != s.v.Status.State || v.Status.Reason != s.v.Status.Reason || v.Origin != s.v.Origin {
+		if !version.SameStatus(v.Status, s.v.Status) || v.Origin != s.v.Origin {
 			return false
 		}
 		next := *v
@@ -269,12 +269,12 @@ func (p *Part) FedBy(f *Fed) {
 // nothing of what was added.
 func (p *Part) SetStatus(status stream.Status) {
 	if p.w.next != nil {
-		p.w.next.Status = status
+		p.w.next.Status = &status
 	}
 	for {
 		v := p.w.head.Load()
 		next := *v
-		next.Status, next.Changed = status, make(chan struct{})
+		next.Status, next.Changed = &status, make(chan struct{})
 		if p.w.head.CompareAndSwap(v, &next) {
 			close(v.Changed)
 			p.w.Notified()

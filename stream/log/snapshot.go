@@ -42,7 +42,7 @@ func (s Snapshot) Tombstones() int { return s.v.Tombstones }
 func (s Snapshot) Horizon() (revision uint64, at time.Time) { return s.v.Horizon, s.v.HorizonAge }
 
 // Status is the freshness of the watch.
-func (s Snapshot) Status() stream.Status { return s.v.Status }
+func (s Snapshot) Status() stream.Status { return *s.v.Status }
 
 // Position is the place of a reader that has seen this snapshot.
 func (s Snapshot) Position() stream.Position {

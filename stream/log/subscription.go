@@ -59,35 +59,35 @@ type Subscription struct {
 	options SubscribeOptions
 
 	// Owned by the pump.
-	closed       bool
-	readers      int // counted as subscribers; more than 1 for the cursor of a cohort
-	changed      <-chan struct{}
-	begun        bool
-	generation   uint64
-	epoch        string        // as written in positions
-	fromThisLog  bool          // everything that the reader has came from this log
-	aheadUntil   time.Time     // how long to wait for the log to reach the position; zero: not waiting
-	ownStatus    stream.Status // overrides the status of the watch if its State is not 0
-	held         bool          // Next must not read
-	sentStatus   stream.Status
-	origin       uint64 // the last one sent to the subscriber
-	walk         walk
-	pin          *pin.Pin        // of the walk, once it took more than one flush
-	cursor       uint64          // everything up to this seq was delivered
-	position     stream.Position // everything up to it was delivered
-	sentPosition stream.Position // the last one that a batch carried
-	synced       bool
-	outcome      ResumeOutcome
-	skipped      uint64
+	closed      bool
+	begun       bool
+	synced      bool
+	held        bool // Next must not read
+	fromThisLog bool // everything that the reader has came from this log
+	moved       bool // no batch has carried the position yet
+	readers     int  // counted as subscribers; more than 1 for the cursor of a cohort
+	changed     <-chan struct{}
+	generation  uint64
+	epoch       string         // as written in positions
+	aheadUntil  time.Time      // how long to wait for the log to reach the position; zero: not waiting
+	ownStatus   *stream.Status // overrides the status of the watch; nil: nothing does
+	sentStatus  *stream.Status
+	origin      uint64          // the last one sent to the subscriber
+	walk        *walk           // nil: it is at rest
+	pin         *pin.Pin        // of the walk, once it took more than one flush
+	cursor      uint64          // everything up to this seq was delivered
+	position    stream.Position // everything up to it was delivered
+	outcome     ResumeOutcome
+	skipped     uint64
 }
 
 // Subscribe returns a cursor. Close it.
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
-	s := &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.newest().Changed, readers: 1}
+	s := &Subscription{log: l, options: o, sentStatus: &stream.Status{State: stream.InSync}, changed: l.newest().Changed, readers: 1}
 	if h := o.Holds; h != nil && !h.resumes {
-		s.sentStatus, s.ownStatus = stream.Status{}, h.status() // which is sent in any case
+		s.sentStatus, s.ownStatus = &stream.Status{}, h.status() // which is sent in any case
 	}
 	return s
 }
@@ -104,11 +104,16 @@ func (s *Subscription) Close() {
 	s.readers = 0
 }
 
+// catchingUp reports whether values are being skipped.
+func (s *Subscription) catchingUp() bool {
+	return s.ownStatus != nil && s.ownStatus.State == stream.CatchingUp
+}
+
 // CaughtUp reports whether everything that existed at the last Next was delivered,
 // the first snapshot included, and nothing is held back: what comes next is the next
 // change.
 func (s *Subscription) CaughtUp() bool {
-	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus.State == 0 && !s.held
+	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus == nil && !s.held
 }
 
 // Changed is closed when Next may have more, after it returned false. Get it again
@@ -174,14 +179,14 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	}
 	s.pauseWalk(b)
 	if b.of.Boundary {
-		s.sentPosition = s.position
+		s.moved = false
 	}
 	return !b.Empty()
 }
 
 // advance takes one turn of the walk under way.
 func (s *Subscription) advance(b *Batch) {
-	w := &s.walk
+	w := s.walk
 	w.fill(b)
 	done := w.done()
 	w.midTransaction = w.midTransaction && !done
@@ -193,7 +198,7 @@ func (s *Subscription) advance(b *Batch) {
 	case w.replay:
 		// Deletes that were found since may be before the head.
 		s.cursor = w.seq
-		s.position = s.withRun(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept()))
+		s.moveTo(s.withRun(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept())))
 	case !w.deletes:
 		s.place(w.complete, w.v)
 	}
@@ -206,7 +211,12 @@ func (s *Subscription) advance(b *Batch) {
 // place sets the position of a reader that has seen v except for upserts beyond a
 // revision.
 func (s *Subscription) place(upserts uint64, v *version.Version) {
-	s.position = s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.Swept))
+	s.moveTo(s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.Swept)))
+}
+
+func (s *Subscription) moveTo(p stream.Position) {
+	s.moved = s.moved || p != s.position
+	s.position = p
 }
 
 // withRun returns a position with the name of the run, if the reader has nothing but
@@ -221,9 +231,9 @@ func (s *Subscription) withRun(v *version.Version, p stream.Position) stream.Pos
 
 // end adds what ends the walk under way.
 func (s *Subscription) end(b *Batch) {
-	w, restarted := s.walk, s.ownStatus.State == stream.CatchingUp
+	w, restarted := *s.walk, s.catchingUp()
 	s.endWalk()
-	s.ownStatus = stream.Status{}
+	s.ownStatus = nil
 	switch w.purpose {
 	case following:
 		b.of.Committed = w.v.Committed
@@ -324,7 +334,7 @@ func (s *Subscription) waitAhead(b *Batch, v *version.Version, reason string) {
 	if s.aheadUntil.IsZero() {
 		s.aheadUntil = time.Now().Add(s.options.AheadWait)
 	}
-	s.ownStatus = stream.Status{State: stream.Resyncing, Since: s.aheadUntil.Add(-s.options.AheadWait), Reason: reason}
+	s.ownStatus = &stream.Status{State: stream.Resyncing, Since: s.aheadUntil.Add(-s.options.AheadWait), Reason: reason}
 	s.addStatus(b, v, false)
 }
 
@@ -355,18 +365,18 @@ func (s *Subscription) join(v *version.Version) {
 func (s *Subscription) reset(b *Batch, v *version.Version, reason stream.ResetReason) {
 	s.join(v)
 	s.fromThisLog = true
-	s.ownStatus = stream.Status{}
+	s.ownStatus = nil
 	s.place(0, v)
 	b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
 	// The id is on the reset itself: if the flush had more events, some might arrive
 	// without the id.
 	b.of.Boundary, b.of.Final = true, true
 	s.endWalk()
-	s.walk = snapshotWalk(v)
+	s.startWalk(b, snapshotWalk(v))
 }
 
 func snapshotWalk(v *version.Version) walk {
-	return walk{active: true, v: v, purpose: snapshot, at: v.Normalize(version.Place{})}
+	return walk{v: v, purpose: snapshot, at: v.Normalize(version.Place{})}
 }
 
 // resume continues after a position, always by catching up. A client that was cut
@@ -375,7 +385,7 @@ func snapshotWalk(v *version.Version) walk {
 func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 	s.join(v)
 	s.fromThisLog = v.Issued(r)
-	s.position = r
+	s.moveTo(r)
 	switch {
 	case r.AsOf < v.Complete():
 		s.origin = 0 // the reader may have left before the outage, or its end
@@ -393,10 +403,10 @@ func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 	if r.Upserts == 0 {
 		upserts = v.Normalize(version.Place{})
 	}
-	s.walk = walk{
-		active: true, v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
+	s.startWalk(b, walk{
+		v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
 		began: s.cursor, revision: r.Upserts, complete: r.Upserts,
-	}
+	})
 }
 
 // follow continues from the cursor: change by change if it is near enough, else by
@@ -415,14 +425,14 @@ func (s *Subscription) follow(b *Batch, v *version.Version) {
 		if v.ConflatedSeq > s.cursor && v.Complete() < v.Conflated { // a gateway that follows this watch must know
 			b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: revision, Conflated: v.Conflated})
 		}
-		s.walk = walk{active: true, v: v, replay: true, at: from, seq: s.cursor, complete: revision}
+		s.startWalk(b, walk{v: v, replay: true, at: from, seq: s.cursor, complete: revision})
 		return
 	}
-	s.walk = walk{
-		active: true, v: v, purpose: catching, deletes: true, at: from, upserts: from,
+	s.startWalk(b, walk{
+		v: v, purpose: catching, deletes: true, at: from, upserts: from,
 		began: s.cursor, revision: revision, complete: revision,
-	}
-	s.ownStatus = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
+	})
+	s.ownStatus = &stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
 	s.addStatus(b, v, false)
 }
 

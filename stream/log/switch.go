@@ -91,8 +91,8 @@ func (h *Holding) purpose() purpose {
 }
 
 // status is that of a reader that has not been sent all of the difference yet.
-func (h *Holding) status() stream.Status {
-	return stream.Status{State: stream.CatchingUp, Since: h.since, Reason: "what may be seen of the watch has changed"}
+func (h *Holding) status() *stream.Status {
+	return &stream.Status{State: stream.CatchingUp, Since: h.since, Reason: "what may be seen of the watch has changed"}
 }
 
 // differenceKey names a difference in a cache.
@@ -150,7 +150,7 @@ func (s *Subscription) changeOver(b *Batch, v *version.Version) (begins bool) {
 		}
 	}
 	defer s.drop()
-	if !same || !s.differ(v, h) {
+	if !same || !s.differ(b, v, h) {
 		s.outcome = OutcomeEpochChanged
 		s.reset(b, v, stream.ResetEpochChanged)
 	}
@@ -158,7 +158,7 @@ func (s *Subscription) changeOver(b *Batch, v *version.Version) (begins bool) {
 }
 
 // differ begins to send the difference. It returns false if there is none.
-func (s *Subscription) differ(v *version.Version, h *Holding) bool {
+func (s *Subscription) differ(b *Batch, v *version.Version, h *Holding) bool {
 	kept, held := h.to(s.log, v), s.log.pins.Add(v, s.options.MinRate)
 	if kept == nil || held == nil {
 		kept.Release()
@@ -167,14 +167,15 @@ func (s *Subscription) differ(v *version.Version, h *Holding) bool {
 	}
 	s.join(v)
 	s.origin, s.fromThisLog, s.cursor, s.outcome = h.origin, h.fromThisLog, v.Seq, OutcomeExact
-	s.pin, s.walk = held, walk{active: true, v: v, purpose: h.purpose(), difference: kept, midTransaction: true}
+	s.startWalk(b, walk{v: v, purpose: h.purpose(), difference: kept, midTransaction: true})
+	s.pin = held
 	return true
 }
 
 // Differs reports whether the reader was sent some of a difference, and not all of it. No id
 // is sent then, whatever it is the id of: it would cover what the reader has to drop if it is
 // cut off.
-func (s *Subscription) Differs() bool { return s.walk.difference != nil }
+func (s *Subscription) Differs() bool { return s.walking() && s.walk.difference != nil }
 
 // drop gives up what the reader holds of another part.
 func (s *Subscription) drop() {

@@ -54,7 +54,7 @@ func NewWriter(c Config) *Writer {
 	}
 	c.Account.Join(l.pins)
 	w := &Writer{Log: l, history: c.History.withDefaults(), index: index.New(0), next: &version.Version{Number: 1}}
-	w.next.Status = stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
+	w.next.Status = &stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
 	w.publish()
 	return w
 }
@@ -128,14 +128,14 @@ func (w *Writer) lookup(k segment.Key) (slot int, s *segment.Segment, e *segment
 }
 
 // PrepareStatus sets the freshness that the next commit or snapshot publishes.
-func (w *Writer) PrepareStatus(s stream.Status) { w.next.Status = s }
+func (w *Writer) PrepareStatus(s stream.Status) { w.next.Status = &s }
 
 // PrepareConflated sets whether the next commit may lack values; see stream.Conflater.
 func (w *Writer) PrepareConflated(conflated bool) { w.conflated = conflated }
 
 // SetStatus publishes the freshness of the watch.
 func (w *Writer) SetStatus(s stream.Status) {
-	w.next.Status = s
+	w.next.Status = &s
 	w.publish()
 }
 
@@ -143,7 +143,7 @@ func (w *Writer) SetStatus(s stream.Status) {
 // subscribers wait for it.
 func (w *Writer) Discard(s stream.Status) {
 	w.restart("")
-	w.next.Status = s
+	w.next.Status = &s
 	w.publish()
 }
 

@@ -43,10 +43,10 @@ type Version struct {
 	ConflatedSeq  uint64 // seq of the newest entry before which values may be missing
 	Forgotten     uint64 // seq of the newest delete that was dropped: no cursor below it can continue
 
-	Count      int   // resources
-	Tombstones int   // deletes remembered
-	Bytes      int64 // memory held
-	Status     stream.Status
+	Count      int            // resources
+	Tombstones int            // deletes remembered
+	Bytes      int64          // memory held
+	Status     *stream.Status // static
 	Committed  time.Time
 
 	Changed chan struct{} // closed when there is a newer version; never written to
@@ -181,6 +181,9 @@ func (v *Version) reflect(of *Version) {
 		v.Horizon, v.HorizonAge = of.Horizon, of.HorizonAge
 	}
 }
+
+// SameStatus reports whether readers need not be told of one status after the other.
+func SameStatus(a, b *stream.Status) bool { return a.State == b.State && a.Reason == b.Reason }
 
 // Primed reports whether there has been a complete snapshot.
 func (v *Version) Primed() bool { return v.Epoch != "" }
@@ -424,22 +427,34 @@ func (v *Version) FindNear(seq uint64) (*segment.Segment, *segment.Entry) {
 	return v.Segments[i], &entries[v.guess(i, len(entries), seq)]
 }
 
-// Prefetched is the most keys that Prefetch takes.
-const Prefetched = 16
+// prefetched is how many keys are looked for at the same time.
+const prefetched = 16
 
-// Prefetch touches what is needed to look up some keys. The sum of the bytes that it reads
-// means nothing.
-func (v *Version) Prefetch(x *index.Table, keys []segment.Key) (sum byte) {
-	var seqs [Prefetched]uint64
-	var segments [Prefetched]*segment.Segment
-	var entries [Prefetched]*segment.Entry
-	for i := range keys {
-		seqs[i] = x.Guess(keys[i].Hash)
+// Prefetch touches what is needed to look up n keys. The sum of the bytes that it reads means
+// nothing.
+func (v *Version) Prefetch(x *index.Table, n int, key func(i int) string) (sum byte) {
+	var hashes [prefetched]uint32
+	for i := 0; i < n; i += len(hashes) {
+		some := hashes[:min(len(hashes), n-i)]
+		for j := range some {
+			some[j] = segment.NewKey(key(i + j)).Hash
+		}
+		sum += v.prefetch(x, some)
 	}
-	for i := range keys {
+	return sum
+}
+
+func (v *Version) prefetch(x *index.Table, hashes []uint32) (sum byte) {
+	var seqs [prefetched]uint64
+	var segments [prefetched]*segment.Segment
+	var entries [prefetched]*segment.Entry
+	for i, hash := range hashes {
+		seqs[i] = x.Guess(hash)
+	}
+	for i := range hashes {
 		segments[i], entries[i] = v.FindNear(seqs[i])
 	}
-	for i := range keys {
+	for i := range hashes {
 		if e := entries[i]; e != nil {
 			sum += segments[i].Slab[e.Off+e.Size/2]
 		}
