@@ -56,7 +56,7 @@ type Definition struct {
 	filter   predicate.Predicate
 	reads    []path.Path // the paths of the filter
 	selector selector
-	texts    texts
+	texts    parameters
 
 	id       string
 	labelsAt path.Path
@@ -67,8 +67,8 @@ type Definition struct {
 	planted atomic.Pointer[trees] // made when they are first needed
 }
 
-// texts are parameters in their canonical form. That of the filter is its own.
-type texts struct {
+// parameters are the parameters in canonical form, except the filter, which has one of its own.
+type parameters struct {
 	prefix, labels, labelsAt string
 	fields                   []string
 }
