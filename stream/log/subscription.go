@@ -77,6 +77,7 @@ type Subscription struct {
 	position     stream.Position // everything up to it was delivered
 	sentPosition stream.Position // the last one that a batch carried
 	synced       bool
+	partial      bool // the reader was sent some of a difference, and not all of it
 	outcome      ResumeOutcome
 	skipped      uint64
 }
@@ -86,7 +87,8 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
 	s := &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.newest().Changed, readers: 1}
-	if h := o.Holds; h != nil && !h.resumes {
+	if h := o.Holds; h != nil && h.purpose == switching {
+		s.partial = h.partial
 		s.sentStatus, s.ownStatus = stream.Status{}, h.status() // which is sent in any case
 	}
 	return s
@@ -223,7 +225,7 @@ func (s *Subscription) withRun(v *version.Version, p stream.Position) stream.Pos
 func (s *Subscription) end(b *Batch) {
 	w, restarted := s.walk, s.ownStatus.State == stream.CatchingUp
 	s.endWalk()
-	s.ownStatus = stream.Status{}
+	s.ownStatus, s.partial = stream.Status{}, false
 	switch w.purpose {
 	case following:
 		b.of.Committed = w.v.Committed
@@ -355,7 +357,7 @@ func (s *Subscription) join(v *version.Version) {
 func (s *Subscription) reset(b *Batch, v *version.Version, reason stream.ResetReason) {
 	s.join(v)
 	s.fromThisLog = true
-	s.ownStatus = stream.Status{}
+	s.ownStatus, s.partial = stream.Status{}, false
 	s.place(0, v)
 	b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
 	// The id is on the reset itself: if the flush had more events, some might arrive

@@ -33,7 +33,9 @@ type Holding struct {
 	differences *Differences
 	origin      uint64
 	fromThisLog bool
-	resumes     bool // the reader comes back with a position
+	purpose     purpose // of the walk through the difference; resuming: the reader comes back with a position
+	sent        uint64  // up to this seq, the reader may have been sent what came after seq
+	partial     bool    // the reader was sent some of a difference, and not all of it
 	since       time.Time
 }
 
@@ -48,7 +50,7 @@ func (s *Subscription) Holds(d *Differences) *Holding {
 	}
 	h := &Holding{
 		log: s.log, seq: s.cursor, differences: d,
-		origin: s.origin, fromThisLog: s.fromThisLog, since: time.Now(),
+		origin: s.origin, fromThisLog: s.fromThisLog, partial: s.partial, since: time.Now(), purpose: switching,
 	}
 	if v := s.log.newest(); s.CaughtUp() && v.Generation == s.generation && s.cursor >= v.Readable {
 		h.pin = s.log.pins.Add(v, 0)
@@ -57,15 +59,16 @@ func (s *Subscription) Holds(d *Differences) *Holding {
 }
 
 // HoldsAt returns what a reader has that comes back with a position of the log, and goes to
-// another part. It returns nil if that is not known any more. Where deletes have no revision,
-// it is not known at all.
-func (l *Log) HoldsAt(p stream.Position, d *Differences) *Holding {
+// another part. It may have any of what the log had after the position and up to a seq, since
+// it may have been cut off before the next id. HoldsAt returns nil if that is not known any
+// more. Where deletes have no revision, it is not known at all.
+func (l *Log) HoldsAt(p stream.Position, sent uint64, d *Differences) *Holding {
 	v := l.newest()
 	if p.Epoch != v.Epoch || p.Partial() || p.AsOf > v.Revision || !v.CanResume(p) || strings.HasPrefix(p.Epoch, stream.UnnumberedEpoch) {
 		return nil
 	}
-	h := &Holding{log: l, seq: v.SeqBefore(v.NewerThan(p.AsOf)), differences: d, origin: v.Complete(), resumes: true, since: time.Now()}
-	if h.seq < v.Readable {
+	h := &Holding{log: l, seq: v.SeqBefore(v.NewerThan(p.AsOf)), sent: sent, differences: d, origin: v.Complete(), purpose: resuming, since: time.Now()}
+	if h.seq < v.Readable || h.seq < min(sent, v.Intact) {
 		return nil
 	}
 	h.pin = l.pins.Add(v, 0)
@@ -74,20 +77,12 @@ func (l *Log) HoldsAt(p stream.Position, d *Differences) *Holding {
 
 // HoldsUnknown returns what a reader has of which nothing is known: it begins again from
 // nothing where it goes.
-func (l *Log) HoldsUnknown() *Holding { return &Holding{log: l, resumes: true, since: time.Now()} }
+func (l *Log) HoldsUnknown() *Holding { return &Holding{log: l, purpose: resuming, since: time.Now()} }
 
 // Release gives the state up. A subscription releases what it was given.
 func (h *Holding) Release() {
 	h.log.pins.Release(h.pin)
 	h.pin = nil
-}
-
-// purpose is that of the walk through the difference.
-func (h *Holding) purpose() purpose {
-	if h.resumes {
-		return resuming
-	}
-	return switching
 }
 
 // status is that of a reader that has not been sent all of the difference yet.
@@ -99,6 +94,7 @@ func (h *Holding) status() stream.Status {
 type differenceKey struct {
 	from, to         *Log
 	generation, seq  uint64
+	sent             uint64
 	toGeneration, at uint64
 }
 
@@ -108,25 +104,29 @@ func (h *Holding) to(l *Log, v *version.Version) *difference.Kept {
 	if old == nil {
 		return nil // the memory was needed
 	}
-	k := differenceKey{from: h.log, to: l, generation: old.Generation, seq: h.seq}
+	k := differenceKey{from: h.log, to: l, generation: old.Generation, seq: h.seq, sent: h.sent}
 	if v != nil {
 		k.toGeneration, k.at = v.Generation, v.Seq
 	}
 	return h.differences.Get(k, func() *difference.Difference {
-		return difference.Between(difference.State{Version: old, Seq: h.seq}, v, h.log.framing)
+		return difference.Between(difference.State{Version: old, Seq: h.seq, Sent: h.sent}, v, h.log.framing)
 	})
 }
 
 // Withdraw takes everything from the reader: it fills b with a status, and then with deletes,
 // and calls say each time. The status is where a reader may resume that has nothing: one that
-// has got some of the deletes can go on there. It does nothing if that is not possible.
+// has got some of the deletes can go on there. If it is not known what the reader has, a reset
+// takes the place of all that.
 func (h *Holding) Withdraw(b *Batch, say func()) {
+	b.reset(h.log)
 	kept := h.to(nil, nil)
 	if kept == nil {
+		b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(stream.ResetEpochChanged)})
+		b.of.Boundary = true
+		say()
 		return
 	}
 	defer kept.Release()
-	b.reset(h.log)
 	status := h.status()
 	b.of.AddEvent(stream.Event{Type: stream.StatusChange, State: status.State, Since: status.Since, Reason: status.Reason})
 	b.of.Boundary = true
@@ -166,15 +166,15 @@ func (s *Subscription) differ(v *version.Version, h *Holding) bool {
 		return false
 	}
 	s.join(v)
-	s.origin, s.fromThisLog, s.cursor, s.outcome = h.origin, h.fromThisLog, v.Seq, OutcomeExact
-	s.pin, s.walk = held, walk{active: true, v: v, purpose: h.purpose(), difference: kept, midTransaction: true}
+	s.origin, s.fromThisLog, s.cursor, s.outcome, s.partial = h.origin, h.fromThisLog, v.Seq, OutcomeExact, true
+	s.pin, s.walk = held, walk{active: true, v: v, purpose: h.purpose, difference: kept, midTransaction: true}
 	return true
 }
 
-// Differs reports whether the reader was sent some of a difference, and not all of it. No id
-// is sent then, whatever it is the id of: it would cover what the reader has to drop if it is
-// cut off.
-func (s *Subscription) Differs() bool { return s.walk.difference != nil }
+// Differs reports whether the reader was sent some of a difference, and not all of it, and no
+// reset since. No id is sent then, whatever it is the id of: it would cover what the reader has
+// to drop if it is cut off.
+func (s *Subscription) Differs() bool { return s.partial }
 
 // drop gives up what the reader holds of another part.
 func (s *Subscription) drop() {

@@ -55,14 +55,29 @@ func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences
 }
 
 // withdraw takes what the client has of the watches of which it may see nothing any more. Its
-// id says so before: should it see them again one day, it is sent everything.
+// id says so before: should it see them again one day, it is sent everything. So it is for
+// watches of which the client has some of a difference, since no id could be sent otherwise.
 func (c *Conversation) withdraw(out wire.Outlet) {
-	for _, s := range c.Pass.Losses() {
-		f := &c.Follows[s.Index]
-		if holds := f.Sub.Holds(s.Differences); holds != nil {
-			f.withdrawn = true
-			holds.Withdraw(&c.Batch, func() { c.Say(f, out) })
-			holds.Release()
+	for i := range c.Follows {
+		if f := &c.Follows[i]; f.Sub.Differs() {
+			c.take(f, f.Watch.HoldsUnknown(), out)
 		}
 	}
+	for _, s := range c.Pass.Losses() {
+		f := &c.Follows[s.Index]
+		switch holds := f.Sub.Holds(s.Differences); {
+		case f.withdrawn:
+		case holds != nil:
+			c.take(f, holds, out)
+		case f.came != nil:
+			c.take(f, f.Watch.HoldsUnknown(), out)
+		}
+	}
+}
+
+// take takes from the client what it holds of a watch.
+func (c *Conversation) take(f *Follow, holds *log.Holding, out wire.Outlet) {
+	f.withdrawn = true
+	holds.Withdraw(&c.Batch, func() { c.Say(f, out) })
+	holds.Release()
 }
