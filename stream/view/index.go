@@ -297,7 +297,7 @@ func (x *Index[ID]) crowd(places []place) (n int) {
 // places returns the sets of places of which each would do for a definition, those first
 // for which less is read.
 func (d *Definition) places() (sets [][]place) {
-	prefix := d.params.Prefix
+	prefix := d.texts.prefix
 	var values [][]place
 	if d.filtered {
 		var longer string

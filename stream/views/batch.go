@@ -163,11 +163,11 @@ func (b *batch) find(c log.Entry) {
 	}
 }
 
-// findLeaving is for views that hide resources. It adds a change, superseded or not, to those
-// that had the resource until then, and have it neither after it nor in the end. Those that
-// may have had it, for all that is known, resume no reader from before the change.
+// findLeaving is for views that hide resources. It adds a change, superseded or not, to the
+// views that had the resource until then, and have it neither after the change nor in the end.
+// Views that may have had it resume no reader from before the change.
 func (b *batch) findLeaving(c log.Entry, r stream.Resource) {
-	if !b.at.Counts(c) { // a newer one is sent to those that have it after all
+	if !b.at.Counts(c) { // the views that still have it get a newer one
 		now, ok := b.at.Get(r.Key)
 		b.have(c, now, ok)
 		b.have(c, r, !c.Deleted())
@@ -188,8 +188,7 @@ func (b *batch) findLeaving(c log.Entry, r stream.Resource) {
 	}
 }
 
-// have records that a change is of no more concern to the views that have a resource, if
-// there is one.
+// have records that a change does not concern the views that have a resource, if there is one.
 func (b *batch) have(c log.Entry, r stream.Resource, ok bool) {
 	if !ok {
 		return
@@ -201,7 +200,7 @@ func (b *batch) have(c log.Entry, r stream.Resource, ok bool) {
 	})
 }
 
-// leave adds a change with which a resource leaves a view, or may have left it.
+// leave adds a change with which a resource leaves a view, or may leave it.
 func (b *batch) leave(e *entry, c log.Entry, r stream.Resource, was former) {
 	if e.applied != c.Seq() && c.NewerThan(e.low.Load()) && e.remove(c, r.Key, was) {
 		b.touch(e)

@@ -213,8 +213,8 @@ func (e *entry) shallow(s log.Snapshot) bool {
 }
 
 // lowest returns the revision from which the view should know its deletes. A view that hides
-// resources must not guess: it knows those as of which nothing is in doubt. Nor is it made
-// again for a reader, since less may be known by then.
+// resources must not guess: it knows deletes from the revision on as of which nothing is in
+// doubt. It is not made again for a reader, since less may be known by then.
 func (e *entry) lowest(s log.Snapshot) uint64 {
 	if e.hides {
 		return e.parent.exactFrom(s)
@@ -276,7 +276,7 @@ func (e *entry) change(s log.Snapshot, c log.Entry) {
 	e.apply(c, r, matches, e.formerOf(s, c))
 }
 
-// former is whether a reader of a view may have a resource before a change, although the view
+// former says whether a reader of a view may have a resource before a change, although the view
 // has not.
 type former uint8
 
@@ -319,9 +319,9 @@ func (e *entry) apply(c log.Entry, r stream.Resource, matches bool, was former) 
 	return e.remove(c, r.Key, was)
 }
 
-// remove applies a change after which the view has not the resource. A delete that may be
-// superfluous would tell readers of a key that may be hidden from them: they do not resume
-// from before it.
+// remove applies a change after which the view does not have the resource. A needless delete
+// would reveal a key that may be hidden from readers, so none is sent: readers from before it
+// do not resume.
 func (e *entry) remove(c log.Entry, key string, was former) bool {
 	if !e.definition.Allows(key) {
 		was = absent
@@ -373,8 +373,8 @@ func (e *entry) found(s log.Snapshot, c log.Entry) {
 	}
 }
 
-// hasNow reports whether the view has a resource in the end: superseded changes of it do not
-// matter then.
+// hasNow reports whether the view has the resource in the end. If so, superseded changes of it
+// do not matter.
 func (e *entry) hasNow(s log.Snapshot, key string) bool {
 	r, ok := s.Get(key)
 	if !ok {
@@ -384,9 +384,10 @@ func (e *entry) hasNow(s log.Snapshot, key string) bool {
 	return matches
 }
 
-// hadSince says whether the view had the resource of c, before c, at low or later. A view
-// that hides resources deletes each at the very change with which it left: a reader from
-// after that change may never have had it. So only the last value before c counts there.
+// hadSince says whether the view had the resource of c, before c, at low or later. A view that
+// hides resources deletes each of them at the very change with which it leaves: a reader from
+// after that change may never have had it. So only the last value before c counts in such a
+// view.
 func (e *entry) hadSince(s log.Snapshot, c log.Entry) former {
 	for {
 		before, ok, known := s.Before(c)

@@ -306,7 +306,7 @@ func TestNothingHalfBuilt(t *testing.T) {
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
 		e.started = true // by this test
 
-		s := subscribe(t, e.part.Watch, nil)
+		s := subscribe(t, &e.part.Watch, nil)
 		_, _ = e.next()
 		time.Sleep(2 * buildPatience)
 		if e.feed(&turn{of: f.base}) {
