@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/signal"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -17,8 +18,8 @@ type SubscribeOptions struct {
 	// Invalid means that there was a position, but it could not be parsed. The reset
 	// says so.
 	Invalid bool
-	// Holds, if not nil, is what the reader has already, of another part of the same log: it
-	// is sent the difference, or if that is not possible everything. Resume does not count.
+	// Holds, if not nil, is what the reader has of another part of the same log. It is sent the
+	// difference or, if that is impossible, everything. Resume is ignored.
 	Holds *Holding
 	// AheadWait is how long a position that is ahead of this log is held for the log
 	// to catch up; 3 seconds by default.
@@ -65,16 +66,16 @@ type Subscription struct {
 	held        bool // Next must not read
 	fromThisLog bool // everything that the reader has came from this log
 	moved       bool // no batch has carried the position yet
-	readers     int  // counted as subscribers; more than 1 for the cursor of a cohort
-	changed     <-chan struct{}
+	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
+	changed     *signal.Signal
 	generation  uint64
 	epoch       string         // as written in positions
-	aheadUntil  time.Time      // how long to wait for the log to reach the position; zero: not waiting
+	aheadUntil  time.Time      // how long to wait until the log reaches the position; zero: not waiting
 	ownStatus   *stream.Status // overrides the status of the watch; nil: nothing does
 	sentStatus  *stream.Status
 	origin      uint64          // the last one sent to the subscriber
 	walk        *walk           // nil: it is at rest
-	pin         *pin.Pin        // of the walk, once it took more than one flush
+	pin         *pin.Pin        // of the walk, once it takes more than one flush
 	cursor      uint64          // everything up to this seq was delivered
 	position    stream.Position // everything up to it was delivered
 	outcome     ResumeOutcome
@@ -118,7 +119,7 @@ func (s *Subscription) CaughtUp() bool {
 
 // Changed is closed when Next may have more, after it returned false. Get it again
 // after each Next.
-func (s *Subscription) Changed() <-chan struct{} { return s.changed }
+func (s *Subscription) Changed() <-chan struct{} { return s.changed.Sent() }
 
 // Deadline is when Next must be called even if nothing changed; zero: never.
 func (s *Subscription) Deadline() time.Time {

@@ -10,16 +10,16 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Switch makes the stream follow other parts of its watches, if its holder may see something
-// else than before. It calls f, if not nil, for each watch that it follows instead of another.
-// It reports whether there was any. From then on nothing of the former parts is sent, except
+// Switch makes the stream follow other parts of its watches, if what its holder may see has
+// changed. It calls f, if not nil, for each watch that the stream follows instead of another.
+// It reports whether there was any. After that, nothing of the former parts is sent, except
 // deletes.
 func (c *Conversation) Switch(f func(from, to *watch.Watch)) (switched bool) {
 	for i, s := range c.Pass.Switches() {
 		from := c.Follows[i].Watch
 		to := s.Open()
 		if from == to {
-			continue // it may see the same again, and did not notice
+			continue // it may see the same again, after a change that it did not notice
 		}
 		if !switched {
 			c.watches = slices.Clone(c.watches) // streams of a group share them
@@ -55,8 +55,9 @@ func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences
 	before.Sub.Close()
 }
 
-// withdraw takes what the client has of the watches of which it may see nothing any more. Its
-// id says so before: should it see them again one day, it is sent everything.
+// withdraw sends deletes of all that the client has of the watches that it may not see any
+// more. The id that is sent before has no position of these watches, so that the client gets a
+// snapshot if it may see them again later.
 func (c *Conversation) withdraw(out wire.Outlet) {
 	for _, s := range c.Pass.Losses() {
 		f := &c.Follows[s.Index]

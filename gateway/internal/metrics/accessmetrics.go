@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/access/refusal"
 )
 
-// accessMetrics count who asks. No label has anything of a client in it.
+// accessMetrics count credentials and decisions. No label has a value that a client chooses.
 type accessMetrics struct {
 	identified map[string]prometheus.Counter // by mechanism
 	refused    map[refusal.Reason]prometheus.Counter
@@ -18,11 +18,12 @@ type accessMetrics struct {
 	failures   ruleFailures
 }
 
-// ruleFailures counts over all policies of a gateway, of which each counts from zero.
+// ruleFailures adds up the failures of all policies of a gateway, each of which counts from
+// zero.
 type ruleFailures struct {
 	mu     sync.Mutex    // guards the following fields
-	now    func() uint64 // of the policy of now; nil: there was none yet
-	before uint64        // of the policies before
+	now    func() uint64 // of the current policy; nil: there was none yet
+	before uint64        // of the former policies
 }
 
 func (m *Metrics) makeAccess() {
@@ -53,7 +54,8 @@ func (m *Metrics) WatchAudit(l *audit.Log) {
 	}, func() float64 { return float64(l.Dropped()) }))
 }
 
-// WatchRules adds the failures of another policy, which now returns, to those so far.
+// WatchRules counts the failures of another policy from now on, which now returns, in addition to
+// those so far.
 func (m *Metrics) WatchRules(now func() uint64) {
 	f := &m.access.failures
 	f.mu.Lock()
@@ -70,14 +72,15 @@ func (f *ruleFailures) total() float64 {
 	return float64(f.before + f.now())
 }
 
-// Switched counts a stream that goes on with another part of a watch.
+// Switched counts a switch of a stream to another part of a watch.
 func (m *Metrics) Switched() { m.access.switched.Inc() }
 
-// Identified counts a request of which it is known who makes it.
+// Identified counts a request by the mechanism of its principal.
 func (m *Metrics) Identified(mechanism string) { m.access.identified[mechanism].Inc() }
 
-// RequestRefused counts a request of somebody who has made too many.
+// RequestRefused counts a request that is refused because its principal, or its address, has
+// made too many.
 func (m *Metrics) RequestRefused(mechanism string) { m.access.limited[mechanism].Inc() }
 
-// CredentialRefused counts a credential that is not accepted.
+// CredentialRefused counts a credential that is not accepted, by reason.
 func (m *Metrics) CredentialRefused(reason refusal.Reason) { m.access.refused[reason].Inc() }

@@ -10,11 +10,12 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// formers remembers what principals followed until a moment ago. A client that comes back with
-// a position of a former part is sent what differs only if it is known to have followed that:
-// others would learn from the deletes what was in it. So it is only if no stream of its
-// principal has switched from that part: a client that was cut off within the difference may
-// have some of it, which nothing would take from it. Parts are not kept in memory by that.
+// formers remembers which parts principals followed a moment ago. A client that comes back with
+// a position of a former part gets the difference only if its principal is known to have
+// followed that part: the deletes would tell others what was in it. It gets no difference
+// either if a stream of its principal has switched from that part: a client that was cut off in
+// the middle of a switch may have more than the part, and the difference would not delete that.
+// Remembering a part does not keep it in memory.
 //
 // All methods may be called from any goroutine.
 type formers struct {
@@ -23,36 +24,39 @@ type formers struct {
 	order []former // oldest first
 }
 
-// follower is somebody who followed a watch, or parts of it.
+// follower is a principal that followed a watch, or parts of it.
 type follower struct{ who, watch string }
 
-// former is a part of a watch that somebody followed up to a moment.
+// former is a part of a watch that a principal has followed.
 type former struct {
 	follower
 	part weak.Pointer[watch.Watch]
 	at   time.Time
 }
 
-// followed is when a part was followed last, and whether a stream has switched from it.
+// followed says when a part was followed last, and whether a stream has switched from it.
 type followed struct {
 	at       time.Time
 	switched bool
 }
 
 const (
-	// formerFor is how long a part is remembered. It exists no longer without subscribers.
+	// formerFor is how long a part is remembered after its last stream. A view without
+	// subscribers exists no longer than that.
 	formerFor = 30 * time.Second
-	// formerAgain is how long a moment lasts: streams of one principal often end together.
+	// formerAgain is the time within which the ends of several streams of one principal count
+	// as one: they often end together.
 	formerAgain = time.Second
-	// formersMost is how many are remembered, and formersOfOne of one follower.
+	// formersMost is the number of parts that are remembered, and formersOfOne that for one
+	// follower.
 	formersMost  = 10_000
 	formersOfOne = 8
 )
 
-// add remembers a part from now on, which a stream has followed until its end.
+// add remembers a part that a stream has followed until its end.
 func (f *formers) add(who, name string, part *watch.Watch) { f.note(who, name, part, false) }
 
-// leave remembers that a stream has switched from a part.
+// leave remembers that a stream has switched from a part to another one.
 func (f *formers) leave(who, name string, part *watch.Watch) { f.note(who, name, part, true) }
 
 func (f *formers) note(who, name string, part *watch.Watch, switched bool) {
@@ -78,7 +82,7 @@ func (f *formers) note(who, name string, part *watch.Watch, switched bool) {
 	f.order = append(f.order, one)
 }
 
-// expire forgets what is too old or too much.
+// expire forgets the parts that are too old, and the oldest ones if there are too many.
 func (f *formers) expire(now time.Time) {
 	for len(f.order) > 0 && (len(f.order) >= formersMost || now.Sub(f.order[0].at) >= formerFor) {
 		oldest := f.order[0]
@@ -93,8 +97,8 @@ func (f *formers) expire(now time.Time) {
 	}
 }
 
-// find returns the part of a watch that somebody followed in an epoch, and whether one of
-// their streams has switched from it; nil: none is remembered.
+// find returns the part of a watch that a principal followed in an epoch, and whether one of
+// its streams has switched from it; nil: none is remembered.
 func (f *formers) find(who, name, epoch string) (part *watch.Watch, switched bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,7 +111,7 @@ func (f *formers) find(who, name, epoch string) (part *watch.Watch, switched boo
 	return nil, false
 }
 
-// Follow records what a stream follows from now on of a watch.
+// Follow records the part of a watch that a stream follows from now on.
 func (t *Table) Follow(p *Pass, index int, part *watch.Watch) {
 	if p == nil {
 		return
@@ -123,9 +127,10 @@ func (t *Table) Follow(p *Pass, index int, part *watch.Watch) {
 	p.follows[index] = part
 }
 
-// Holding returns what a client has that comes back with a position of what it followed before;
-// nil: it is not known, or is what the position says. A client that may have been cut off while
-// its stream switched may have anything, also if it follows the same again.
+// Holding returns what a client has that comes back with a position of a part that it followed
+// before; nil: that is unknown, or is what the position says. If the client may have been cut
+// off in the middle of a switch, what it has is unknown, even if it follows the same part
+// again.
 func (t *Table) Holding(p *Pass, index int, part *watch.Watch, at *stream.Position) *log.Holding {
 	if p == nil || at == nil {
 		return nil
@@ -142,7 +147,7 @@ func (t *Table) Holding(p *Pass, index int, part *watch.Watch, at *stream.Positi
 	}
 }
 
-// left remembers what a stream followed that has ended.
+// left remembers the parts that a stream followed until it ended.
 func (t *Table) left(p *Pass) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,7 +159,7 @@ func (t *Table) left(p *Pass) {
 	p.follows = nil
 }
 
-// holder is the key of the principal whose the pass is.
+// holder returns the key of the principal that holds the pass.
 func (p *Pass) holder() string { return p.validity.Load().who.Key() }
 
 func (p *Pass) differences(index int) *log.Differences {

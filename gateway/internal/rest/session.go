@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
-// sessionAnswer says who makes a request.
+// sessionAnswer is the answer to GET /v1/session: the principal of the request.
 type sessionAnswer struct {
 	Name      string    `json:"name"`
 	Issuer    string    `json:"issuer"`
@@ -22,7 +22,7 @@ type sessionAnswer struct {
 	Expires   time.Time `json:"expires,omitzero"` // of the credential
 }
 
-// Session answers who makes the request.
+// Session answers with the principal of the request.
 func (a *API) Session(w http.ResponseWriter, r *http.Request) {
 	if _, p := problem.Query(r); p != nil {
 		problem.Write(w, p)
@@ -39,9 +39,9 @@ func (a *API) Session(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, answer)
 }
 
-// NewSession turns the token of a request into the cookie of a session. It ends the session of
-// another principal of which the request has the cookie, as a logout would: no tab of a browser
-// goes on with the streams of somebody who has left.
+// NewSession answers a token with the cookie of a session. If the request has the cookie of
+// another principal's session, that session ends, as with a logout: no tab of the browser goes
+// on with the streams of a user who has left.
 func (a *API) NewSession(w http.ResponseWriter, r *http.Request) {
 	_, p := problem.Query(r)
 	if p == nil {
@@ -63,8 +63,9 @@ func (a *API) NewSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// EndSession ends the session of a request, if it has the cookie of one, with its streams on
-// this replica, and removes the cookie. Pages of others cannot end the session of their visitor.
+// EndSession ends the session whose cookie the request has, if any, with its streams on this
+// replica, and removes the cookie. Pages of other sites cannot end the session of their
+// visitor.
 func (a *API) EndSession(w http.ResponseWriter, r *http.Request) {
 	if _, p := problem.Query(r); p != nil {
 		problem.Write(w, p)
@@ -80,7 +81,7 @@ func (a *API) EndSession(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// logout ends the streams of a session that has ended; nil: there was none.
+// logout ends the streams of a session that has ended; nil: there was no session.
 func (a *API) logout(r *http.Request, ended *credential.Identity) {
 	if ended == nil {
 		return
@@ -90,7 +91,7 @@ func (a *API) logout(r *http.Request, ended *credential.Identity) {
 	a.Streams.Passes.Revoke("session/" + ended.ID)
 }
 
-// refuse answers a request whose credential cannot be used for what it asks.
+// refuse answers a request whose credential cannot be used for it.
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, to audit.Action, err error) {
 	p := access.Refused(err)
 	e := audit.Entry{Decision: audit.Denied, Action: to, Status: p.Status}
@@ -103,9 +104,9 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, to audit.Action, er
 	problem.Write(w, p)
 }
 
-// writeJSON answers with a value that has no part that JSON lacks.
+// writeJSON answers with a value that can always be encoded.
 func writeJSON(w http.ResponseWriter, v any) {
 	body, _ := json.Marshal(v)
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(body, '\n')) // the client may have gone
+	_, _ = w.Write(append(body, '\n')) // the client may be gone
 }

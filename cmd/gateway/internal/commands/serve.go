@@ -51,7 +51,7 @@ touched. If the configuration has a mistake, it is logged, and the old one stays
 	c.Flags().StringVar(&o.flags.HTTP, "http", "", "`address` for HTTP, instead of the configured one (default 127.0.0.1:8080); port 0: any")
 	c.Flags().StringVar(&o.flags.GRPC, "grpc", "", "`address` for gRPC, instead of the configured one (default 127.0.0.1:9090); port 0: any")
 	c.Flags().StringVar(&o.flags.Operations, "operations", "", "`address` for operators, instead of the configured one (default "+config.DefaultOperations+", or any port if that is taken); off: none")
-	c.Flags().StringVar(&o.flags.Auth, "auth", "", "`none`: other machines may reach the listeners, and nobody is asked for credentials")
+	c.Flags().StringVar(&o.flags.Auth, "auth", "", "with `none`, other machines may reach the listeners, and nobody is asked for credentials")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	return c
 }
