@@ -27,17 +27,23 @@ type Policy struct {
 }
 
 // How much a policy remembers: what it made of this many principals, and this many
-// different sets of grants. Each takes some KiB.
+// different sets of grants. They take some KiB each, and principals with many claims more.
 const (
 	subjectsKept = 4096
 	readingsKept = 4096
+	subjectBytes = 2 << 10 // besides the claims
+	readingBytes = 4 << 10 // besides what follows from the values of its principals
+	// readingBytesPerByte is what follows from a byte of these: the texts of grants, compiled.
+	readingBytesPerByte = 20
+	// mostBytes is about how much those of either kind take.
+	mostBytes = 64 << 20
 )
 
 func newPolicy() *Policy {
 	return &Policy{
 		watches:  map[string]*rules{},
-		subjects: newRecent[*principal.Principal, *subject](subjectsKept),
-		reading:  newRecent[string, *reading](readingsKept),
+		subjects: newRecent[*principal.Principal, *subject](subjectsKept, mostBytes),
+		reading:  newRecent[string, *reading](readingsKept, mostBytes),
 	}
 }
 
@@ -208,7 +214,7 @@ func (p *Policy) read(s *subject, w *rules) *reading {
 	if known, ok := p.reading.get(string(key)); ok {
 		return known
 	}
-	return p.reading.put(string(key), p.newReading(w, all))
+	return p.reading.put(string(key), p.newReading(w, all), readingBytes+readingBytesPerByte*len(key))
 }
 
 // newReading makes grants of the rules that apply. A rule of which no filter can be made, or
