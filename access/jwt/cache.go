@@ -12,11 +12,11 @@ import (
 const (
 	maxCached      = 20_000
 	maxCachedBytes = 64 << 20
-	// A remembered token takes a few times its length, since its claims are decoded.
+	// A cached token takes a few times its length, since its claims are decoded.
 	bytesPerByte, bytesPerToken = 6, 1 << 10
 )
 
-// tokenHash is the SHA-256 of a token: the cache has no tokens.
+// tokenHash is the SHA-256 of a token. The cache does not have the tokens themselves.
 type tokenHash [32]byte
 
 // verified is a token that is genuine. Static after construction.
@@ -27,7 +27,7 @@ type verified struct {
 	bytes     int
 }
 
-// cache remembers verified tokens, those that were used last.
+// cache has the verified tokens that were used last.
 type cache struct {
 	mu sync.Mutex
 	// Guarded by mu.
@@ -69,5 +69,5 @@ func (c *cache) remove(h tokenHash) {
 	c.entries.Remove(h)
 }
 
-// expired reports whether a remembered token has ended.
+// expired reports whether a cached token has expired.
 func (v *verified) expired(now time.Time) bool { return !now.Before(v.principal.Expires) }
