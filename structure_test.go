@@ -33,6 +33,7 @@ var imports = []struct {
 	may []string
 	why string
 }{
+	{"stream/internal/signal", nil, "something has happened, whatever it is; a leaf"},
 	{"stream/memory", nil, "memory counts bytes, and knows no log"},
 	{"stream/log/internal/segment", []string{"stream"}, "it stores entries, and knows no order among segments"},
 	{"stream/log/internal/index", nil, "it maps hashes to numbers; a leaf"},
@@ -40,15 +41,15 @@ var imports = []struct {
 	{"stream/log/internal/transaction", []string{"stream"}, "changes on their way into a log"},
 	{"stream/log/internal/superseded", nil, "it counts bytes; a leaf"},
 	{"stream/log/internal/tombstone", nil, "a queue of numbers; a leaf"},
-	{"stream/log/internal/version", []string{"stream", "stream/log/internal/segment", "stream/log/internal/index"}, "a version is read; it is made by the log"},
+	{"stream/log/internal/version", []string{"stream", "stream/internal/signal", "stream/log/internal/segment", "stream/log/internal/index"}, "a version is read; it is made by the log"},
 	{"stream/log/internal/pin", []string{"stream/memory", "stream/log/internal/version"}, "pins count the memory of versions, and read none"},
 	{"stream/log/internal/listing", []string{"stream", "stream/log/internal/segment", "stream/log/internal/version", "stream/log/internal/pin"}, "a listing is handed the version that it reads"},
 	{"stream/log/internal/extent", nil, "numbers of bytes and of entries; a leaf"},
 	{"stream/log/internal/flush", []string{"stream", "stream/frame", "stream/log/internal/extent", "stream/log/internal/segment"}, "a flush refers to entries, and knows no order among them"},
 	{"stream/log/internal/difference", []string{"stream", "stream/memory", "stream/log/internal/segment", "stream/log/internal/version"}, "it compares versions, and knows no readers"},
 	{"stream/frame", []string{"stream"}, "events as text, whoever has them"},
-	{"stream/log", []string{"stream", "stream/memory", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
-	{"stream/watch", []string{"stream", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
+	{"stream/log", []string{"stream", "stream/internal/signal", "stream/memory", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
+	{"stream/watch", []string{"stream", "stream/internal/signal", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
 	{"stream/view/internal/mistake", nil, "a problem and its place; a leaf"},
 	{"stream/view/internal/path", []string{"stream", "stream/view/internal/mistake"}, "names of members, and no values"},
 	{"stream/view/internal/document", []string{"stream/view/internal/path"}, "it reads values, and knows no filters"},
@@ -326,7 +327,7 @@ func TestTestKitStaysInTests(t *testing.T) {
 
 // core lists the vocabulary, the log, and what keeps it in step with a source.
 var core = []string{
-	"stream", "stream/memory", "stream/merge", "stream/frame", "stream/log", "stream/watch",
+	"stream", "stream/internal/signal", "stream/memory", "stream/merge", "stream/frame", "stream/log", "stream/watch",
 	"stream/log/internal/segment", "stream/log/internal/index", "stream/log/internal/version", "stream/log/internal/pin", "stream/log/internal/listing",
 	"stream/log/internal/transaction", "stream/log/internal/notify",
 	"stream/log/internal/superseded", "stream/log/internal/tombstone",

@@ -538,6 +538,8 @@ func TestReloadOfClaimsEndsStreams(t *testing.T) {
 		want   string // the reason of the goodbye; empty: the stream goes on
 	}{
 		{func(i *jwt.Issuer) { i.Algorithms = append(i.Algorithms, "RS256") }, ""},
+		{func(i *jwt.Issuer) { i.Algorithms = []string{"RS256"} }, "revoked"},
+		{func(i *jwt.Issuer) { i.Keys = accesstest.NewProvider(t).Issuer().Keys }, "revoked"},
 		{func(i *jwt.Issuer) { i.Groups = "roles" }, "revoked"},
 		{func(i *jwt.Issuer) { i.Audience = "other" }, "revoked"},
 		{func(i *jwt.Issuer) { i.Name = "aud" }, "watch_replaced"},

@@ -10,12 +10,15 @@ import (
 var errUnaccepted = refusal.New(refusal.InvalidToken, "the credential is not accepted any more")
 
 // Again identifies somebody again whom this authenticator, or one that it replaces, has
-// identified before: the groups of a static token, the relevant claims of a JWT, and the names
-// and authorities of certificates may have changed. It checks neither the end of the credential
-// nor the signature of a JWT. The error is a *refusal.Error. With the status 401, the
-// credential is no longer accepted. With any other status it may still be, and the identity is
-// returned as well.
+// identified before. These may have changed: the groups of a static token, the relevant claims
+// of a JWT and the accepted algorithms and keys, the names and authorities of certificates, and
+// the keys of sessions and tickets. It neither checks the end of the credential nor verifies a
+// signature again. The error is a *refusal.Error. With the status 401, the credential is no
+// longer accepted. With any other status it may still be, and the identity is returned as well.
 func (a *Authenticator) Again(id *Identity) (*Identity, error) {
+	if id.sealedBy != "" && !a.ring.Opens(id.purpose, id.sealedBy) {
+		return nil, errUnaccepted
+	}
 	now, accepted := id, true
 	switch id.Mechanism {
 	case principal.Token:

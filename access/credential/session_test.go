@@ -425,6 +425,10 @@ func TestReplicasShareKeys(t *testing.T) {
 // TestSealedKeepsEverything of any principal that it takes.
 func TestSealedKeepsEverything(t *testing.T) {
 	r := newRig(t, nil)
+	signed, err := r.Identify(withBearer(r.provider.Token(t, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	text := rapid.StringMatching(`[a-z<>&"\\é\x00-\x1f]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
 		groups := rapid.SliceOf(rapid.Map(text, func(text string) string { return "g" + text })).Draw(t, "groups")
@@ -434,7 +438,8 @@ func TestSealedKeepsEverything(t *testing.T) {
 				"x" + text.Draw(t, "claim"): rapid.OneOf(rapid.Map(rapid.Int64(), toAny), rapid.Map(text, toAny), rapid.Map(rapid.Bool(), toAny)).Draw(t, "value"),
 				"aud":                       "watchtide",
 			},
-			Expires: time.UnixMilli(time.Now().UnixMilli() + rapid.Int64Range(10_000, 1<<40).Draw(t, "expires")), ID: text.Draw(t, "id"),
+			Signature: signed.Signature,
+			Expires:   time.UnixMilli(time.Now().UnixMilli() + rapid.Int64Range(10_000, 1<<40).Draw(t, "expires")), ID: text.Draw(t, "id"),
 		}
 		p.Claims["sub"], p.Claims["groups"] = p.Name, listOf(groups)
 		id := &Identity{Principal: p, Via: ViaAuthorization}

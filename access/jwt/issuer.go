@@ -61,7 +61,8 @@ func (i *Issuer) check() error {
 	return nil
 }
 
-// same reports whether two issuers can share a key set.
+// same reports whether two issuers have the same settings, so that one can take over the keys of
+// the other.
 func (i *Issuer) same(other *Issuer) bool {
 	return i.URL == other.URL && i.Audience == other.Audience && slices.Equal(i.Algorithms, other.Algorithms) &&
 		i.Name == other.Name && i.Groups == other.Groups && string(i.Keys) == string(other.Keys) &&

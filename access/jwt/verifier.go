@@ -116,8 +116,9 @@ func (v *Verifier) Ready() error {
 }
 
 // Again applies the current configuration to the claims of a principal that was verified
-// before. It returns p itself if nothing changes. It checks neither the signature again nor the
-// end of the token. The error is a *refusal.Error.
+// before. It returns p itself if nothing changes. It does not verify the signature again, but
+// checks that its algorithm is accepted and, if the keys are in a file, its key. It does not
+// check the end of the token. The error is a *refusal.Error.
 func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
 	i := v.issuers[p.Issuer]
 	switch {
@@ -125,6 +126,10 @@ func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
 		return nil, errIssuer
 	case !isFor(p.Claims, i.Audience):
 		return nil, errAudience(i)
+	case !slices.Contains(i.Algorithms, p.Signature.Algorithm):
+		return nil, errAlgorithm
+	case i.Keys != nil && !i.keys.now().prints[p.Signature.Key]:
+		return nil, errUnknownKey
 	}
 	now, err := i.principal(p.Claims, p.Expires)
 	switch {
@@ -133,7 +138,7 @@ func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
 	case now.Name == p.Name && slices.Equal(now.Groups, p.Groups):
 		return p, nil
 	}
-	now.ID = p.ID
+	now.Signature, now.ID = p.Signature, p.ID
 	return now, nil
 }
 
@@ -207,10 +212,13 @@ func (v *Verifier) verify(ctx context.Context, token string, now time.Time) (*ve
 	if err != nil {
 		return nil, err
 	}
+	p.Signature = principal.Signature{Algorithm: u.header.Algorithm, Key: k.print()}
 	return &verified{principal: p, issuer: i, key: k}, nil
 }
 
 var errIssuer = refusal.New(refusal.UnknownIssuer, "the token is of an issuer that the configuration does not name")
+
+var errAlgorithm = invalid("the token is signed with an algorithm that is not allowed for its issuer")
 
 func errAudience(i *issuer) error {
 	return invalid("the token is not for this gateway: want the audience %s", i.Audience)
@@ -219,7 +227,7 @@ func errAudience(i *issuer) error {
 // read checks the content of a token before its signature, since that is cheap.
 func (i *issuer) read(u *unverified, now time.Time) (*principal.Principal, error) {
 	if !slices.Contains(i.Algorithms, u.header.Algorithm) {
-		return nil, invalid("the token is signed with an algorithm that is not allowed for its issuer")
+		return nil, errAlgorithm
 	}
 	if !isFor(u.claims, i.Audience) {
 		return nil, errAudience(i)

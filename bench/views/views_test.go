@@ -19,7 +19,7 @@ func small() plan {
 		subscribers: 10, shared: 2, rounds: 1,
 		views: 20, resources: 40, commits: 20, interval: 5 * time.Millisecond, settle: 10 * time.Millisecond, heartbeat: time.Second,
 		scans: []int{1, 3, 6}, held: 10,
-		large: 500, followers: 3, builds: 2, phase: 100 * time.Millisecond,
+		large: 500, followers: 3, builds: 2, turns: 1, phase: 100 * time.Millisecond,
 		lists: 2, polls: 5, streams: 5, events: 2, requests: 20,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/signal"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -66,7 +67,7 @@ type Subscription struct {
 	fromThisLog bool // everything that the reader has came from this log
 	moved       bool // no batch has carried the position yet
 	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
-	changed     <-chan struct{}
+	changed     *signal.Signal
 	generation  uint64
 	epoch       string         // as written in positions
 	aheadUntil  time.Time      // how long to wait until the log reaches the position; zero: not waiting
@@ -118,7 +119,7 @@ func (s *Subscription) CaughtUp() bool {
 
 // Changed is closed when Next may have more, after it returned false. Get it again
 // after each Next.
-func (s *Subscription) Changed() <-chan struct{} { return s.changed }
+func (s *Subscription) Changed() <-chan struct{} { return s.changed.Sent() }
 
 // Deadline is when Next must be called even if nothing changed; zero: never.
 func (s *Subscription) Deadline() time.Time {

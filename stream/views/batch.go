@@ -2,7 +2,6 @@ package views
 
 import (
 	"math"
-	"time"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -49,9 +48,9 @@ func newBatch(views []*entry) *batch {
 	return b
 }
 
-// work continues until a deadline. It returns true once all views have a state that is
+// work continues until a turn ends. It returns true once all views have a state that is
 // nearly the newest, or if there is none.
-func (b *batch) work(deadline time.Time) (done bool) {
+func (b *batch) work(t *turn) (done bool) {
 	newest := b.parent.of.Snapshot()
 	for e := range b.members {
 		e.seen = newest.Number()
@@ -78,7 +77,7 @@ func (b *batch) work(deadline time.Time) (done bool) {
 	case !b.begun || b.at.Generation() != newest.Generation() || newest.Forgotten() > b.at.Seq():
 		b.begin(newest) // for the first time, or what there is is of no use
 	}
-	if b.target != nil && !b.make(deadline) {
+	if b.target != nil && !b.make(t) {
 		return false
 	}
 	b.feed(b.parent.of.Snapshot())
@@ -97,14 +96,14 @@ func (b *batch) begin(s log.Snapshot) {
 	}
 }
 
-// make adds what there is, until a deadline.
-func (b *batch) make(deadline time.Time) (done bool) {
+// make adds what there is, until a turn ends.
+func (b *batch) make(t *turn) (done bool) {
 	if _, held := b.target.Snapshot(); !held {
 		b.begin(b.parent.of.Snapshot()) // the memory was needed
 	}
 	n := 0
 	for c := range b.at.Entries(b.cursor) {
-		if n++; n%deadlineEvery == 0 && ends(deadline) {
+		if n++; n%yieldEvery == 0 && t.yield() {
 			b.report()
 			return false
 		}

@@ -3,7 +3,6 @@ package views
 import (
 	"container/list"
 	"math"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -43,17 +42,18 @@ type entry struct {
 
 	// Owned by the lane or the builder that has it.
 	state    *log.Part
-	begun    bool         // it has a part of the watch, if not all of it
-	whole    bool         // and was published
-	building bool         // it is being made from all of the watch
-	began    time.Time    // when that began
-	target   *log.Hold    // the state up to which it is being fed; nil: none
-	base     uint64       // seq of the state of which it was begun
-	floor    uint64       // no reader of its generation is before this revision
-	since    uint64       // entries up to this seq were in it before the target was chosen
-	cursor   uint64       // entries up to this seq are in it
-	at       log.Snapshot // the state that it has, once it is whole
-	seen     uint64       // number of the version of the watch that its last turn was about
+	matcher  *view.Matcher // while it is being fed by a builder
+	begun    bool          // it has a part of the watch, if not all of it
+	whole    bool          // and was published
+	building bool          // it is being made from all of the watch
+	began    time.Time     // when that began
+	target   *log.Hold     // the state up to which it is being fed; nil: none
+	base     uint64        // seq of the state of which it was begun
+	floor    uint64        // no reader of its generation is before this revision
+	since    uint64        // entries up to this seq were in it before the target was chosen
+	cursor   uint64        // entries up to this seq are in it
+	at       log.Snapshot  // the state that it has, once it is whole
+	seen     uint64        // number of the version of the watch that its last turn was about
 
 	opened  bool   // it has some of the transaction that is being read
 	changed bool   // it has something that is not published
@@ -110,15 +110,18 @@ func (e *entry) asOf(s log.Snapshot, low uint64) uint64 {
 	return low
 }
 
-// feed brings the view closer to the newest state of its watch, until a deadline.
-func (e *entry) feed(deadline time.Time) (reached bool) {
+// feed brings the view closer to the newest state of its watch, until its turn ends.
+func (e *entry) feed(t *turn) (reached bool) {
 	s, ok := e.next()
 	if !ok {
 		return true // there is nothing to feed it with
 	}
+	if e.matcher == nil {
+		e.matcher = e.definition.Matcher()
+	}
 	n := 0
 	for c := range s.Entries(e.cursor) {
-		if n++; n%deadlineEvery == 0 && ends(deadline) {
+		if n++; n%yieldEvery == 0 && t.yield() {
 			e.state.Count()
 			e.complain()
 			return false
@@ -147,16 +150,6 @@ func (e *entry) complain() {
 // buildPatience is how long a view may take to be built before its subscribers are told.
 const buildPatience = time.Second
 
-// deadlineEvery is the number of entries after which a turn may end.
-const deadlineEvery = 32
-
-// ends yields the processor to goroutines that wait for it, since building a view is less
-// urgent than anything else. It reports whether the turn ends.
-func ends(deadline time.Time) bool {
-	runtime.Gosched()
-	return time.Now().After(deadline)
-}
-
 // publish makes the view reflect a state that it was fed up to.
 func (e *entry) publish(s log.Snapshot) {
 	e.state.Publish(s)
@@ -166,8 +159,17 @@ func (e *entry) publish(s log.Snapshot) {
 	e.seen = s.Number() // there may be a newer one already
 }
 
-// release gives up the state up to which the view was being fed.
+// matches reports whether the view has a resource.
+func (e *entry) matches(r stream.Resource) (bool, error) {
+	if e.matcher != nil {
+		return e.matcher.Matches(r)
+	}
+	return e.definition.Matches(r)
+}
+
+// release gives up the state up to which the view was being fed, and what reads it.
 func (e *entry) release() {
+	e.matcher = nil
 	if e.target != nil {
 		e.target.Release()
 		e.target = nil
@@ -268,7 +270,7 @@ func (e *entry) change(s log.Snapshot, c log.Entry) {
 	r := c.Resource()
 	matches, err := false, error(nil)
 	if !c.Deleted() {
-		matches, err = e.definition.Matches(r)
+		matches, err = e.matches(r)
 		e.views.count.evaluated(err)
 	}
 	e.apply(c, r, matches, e.formerOf(s, c))
@@ -357,7 +359,7 @@ func (e *entry) found(s log.Snapshot, c log.Entry) {
 		return
 	}
 	if !c.Deleted() {
-		matches, err := e.definition.Matches(r)
+		matches, err := e.matches(r)
 		e.views.count.evaluated(err)
 		if matches {
 			if s.Counts(c) {
@@ -378,7 +380,7 @@ func (e *entry) hasNow(s log.Snapshot, key string) bool {
 	if !ok {
 		return false
 	}
-	matches, _ := e.definition.Matches(r)
+	matches, _ := e.matches(r)
 	return matches
 }
 
@@ -396,7 +398,7 @@ func (e *entry) hadSince(s log.Snapshot, c log.Entry) former {
 			return absent
 		}
 		if !before.Deleted() {
-			if matches, _ := e.definition.Matches(before.Resource()); matches {
+			if matches, _ := e.matches(before.Resource()); matches {
 				return present
 			}
 		}

@@ -238,7 +238,7 @@ func TestAwaitedWhileHandedOver(t *testing.T) {
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
 		e.started = true // by this test
 		l, b := p.lane(e), newBatch([]*entry{e})
-		if !b.work(time.Now().Add(turn)) {
+		if !b.work(newTurn(f.base)) {
 			t.Fatal("it is not built")
 		}
 		f.commit(`b={"n":2}`)
@@ -277,7 +277,7 @@ func TestDeepenWhileBuilt(t *testing.T) {
 		}
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
 		e.started = true // by this test
-		if !e.feed(time.Now().Add(turn)) || !e.deepen(2) {
+		if !e.feed(newTurn(f.base)) || !e.deepen(2) {
 			t.Fatal("it cannot be built, or not again")
 		}
 		s, _ := e.next() // a builder begins
@@ -297,7 +297,7 @@ func TestDeepenWhileBuilt(t *testing.T) {
 func TestNothingHalfBuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Config{})
-		for range 2 * deadlineEvery {
+		for range 2 * yieldEvery {
 			f.commit(`a={"n":1}`)
 		}
 		v := New(Config{})
@@ -306,17 +306,17 @@ func TestNothingHalfBuilt(t *testing.T) {
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
 		e.started = true // by this test
 
-		s := subscribe(t, e.part.Watch, nil)
+		s := subscribe(t, &e.part.Watch, nil)
 		_, _ = e.next()
 		time.Sleep(2 * buildPatience)
-		if e.feed(time.Now().Add(-1)) {
+		if e.feed(&turn{of: f.base}) {
 			t.Fatal("it is built in one turn")
 		}
 		s.expect(t, "status priming")
 		if e.part.Snapshot().Primed() {
 			t.Error("half a view is visible")
 		}
-		for !e.feed(time.Now().Add(turn)) {
+		for !e.feed(newTurn(f.base)) {
 		}
 		got := s.read()
 		if len(got) < 2 || got[0] != "reset initial" {

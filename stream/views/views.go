@@ -136,7 +136,7 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 			return nil, &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
 		}
 		v.touch(e)
-		return e.part.Watch, nil
+		return &e.part.Watch, nil
 	}
 	if refused := v.refuses(r.Client); refused != nil {
 		return nil, refused
@@ -146,7 +146,7 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 	v.number++
 	v.clients[r.Client]++
 	v.touch(e)
-	return e.part.Watch, nil
+	return &e.part.Watch, nil
 }
 
 // Shared returns the definition of the view that Open has returned for d. It equals d, and all

@@ -122,7 +122,7 @@ func (d *Draft) Commit() {
 		}
 	}
 	for _, w := range gone {
-		<-w.done
+		<-w.Done()
 	}
 	for _, w := range d.added {
 		w.start()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/signal"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
 )
@@ -83,28 +84,37 @@ func (c Config) withDefaults() Config {
 // Watch is one named collection, kept in step with its upstream, that any number
 // of readers can follow. All its methods may be called from any goroutine.
 type Watch struct {
+	*root
+
 	// Static after construction.
-	config  *Config
 	of      *Watch     // the watch that this is a part of; nil: it is none
 	held    func(bool) // of a part; see PartConfig
 	log     *log.Log
 	account *memory.Account
-	ingest  *ingest // only its atomic fields
-	count   watchCounters
-	demand  chan struct{} // signals ingest: holders may have changed
-	cancel  context.CancelFunc
-	done    <-chan struct{} // closed when ingest has ended
+
+	// Atomic.
+	subscribers atomic.Int64
+	holders     atomic.Int64  // subscribers, and callers that wait for the first snapshot
+	done        signal.Signal // sent when ingest, or the part, has ended
+}
+
+// root is what a watch and its parts have in common.
+type root struct {
+	// Static after construction.
+	config *Config
+	ingest *ingest // only its atomic fields
+	count  watchCounters
+	demand chan struct{} // signals ingest: holders may have changed
+	cancel context.CancelFunc
 
 	template *Template // that made the watch; nil: it was declared
 	start    func()    // starts ingest; either this or discard is called, once
 	discard  func()    // ends a watch that was not started
 
 	// Atomic.
-	subscribers atomic.Int64
-	holders     atomic.Int64 // subscribers, and callers that wait for the first snapshot
-	released    atomic.Int64 // when there was last a holder, as the template counts time
-	removed     atomic.Bool  // it has been removed, or is about to be
-	replaced    atomic.Bool  // and its name is still served
+	released atomic.Int64 // when there was last a holder, as the template counts time
+	removed  atomic.Bool  // it has been removed, or is about to be
+	replaced atomic.Bool  // and its name is still served
 }
 
 // newWatch returns a watch that must be started or discarded. Its ingest runs until ctx ends,
@@ -120,12 +130,8 @@ func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 		return nil, fmt.Errorf("watch %q has no source", c.Name)
 	}
 	w := &Watch{
-		config:  &c,
+		root:    &root{config: &c, count: newWatchCounters(), demand: make(chan struct{}, 1), template: of},
 		account: memory.NewAccount(c.MaxBytes, c.Memory),
-		count:   newWatchCounters(),
-		demand:  make(chan struct{}, 1),
-
-		template: of,
 	}
 	writer := log.NewWriter(log.Config{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
 	w.log = writer.Log
@@ -138,20 +144,19 @@ func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 	if of != nil {
 		in.retire = func() (bool, time.Duration) { return of.retire(w) }
 	}
-	done := make(chan struct{})
-	w.ingest, w.done = in, done
-	w.start = func() { in.start(ctx, w.ended, done) }
+	w.ingest = in
+	w.start = func() { in.start(ctx, w.ended) }
 	w.discard = func() {
 		w.cancel()
 		w.account.Leave()
 		w.ended()
-		close(done)
 	}
 	return w, nil
 }
 
-// ended is called when ingest has ended, before Done is closed.
+// ended is called when ingest has ended.
 func (w *Watch) ended() {
+	defer w.done.Send()
 	w.config.Close()
 	if w.template != nil {
 		w.template.ended(w)
@@ -162,7 +167,7 @@ func (w *Watch) wanted() bool { return !w.config.OnDemand || w.holders.Load() > 
 
 func (w *Watch) close() {
 	w.cancel()
-	<-w.done
+	<-w.Done()
 }
 
 // Name is what clients subscribe to.
@@ -175,9 +180,6 @@ func (w *Watch) Template() *Template { return w.template }
 // name is served instead. Done is closed a moment later. If several watches are removed
 // together, Removed is true for all of them before any Done is closed.
 func (w *Watch) Removed() (removed, replaced bool) {
-	if w.of != nil {
-		w = w.of
-	}
 	return w.removed.Load(), w.replaced.Load()
 }
 
@@ -256,7 +258,10 @@ func (w *Watch) Incidents() []Incident { return w.ingest.recordedIncidents() }
 func (w *Watch) Changed() <-chan struct{} { return w.log.Changed() }
 
 // Done is closed when the watch has been removed, or its registry closed.
-func (w *Watch) Done() <-chan struct{} { return w.done }
+func (w *Watch) Done() <-chan struct{} { return w.done.Sent() }
+
+// Ended reports whether Done is closed.
+func (w *Watch) Ended() bool { return w.done.WasSent() }
 
 // Subscribe returns a cursor into the watch. It starts a watch that runs on
 // demand. Close it.
@@ -342,7 +347,7 @@ func (w *Watch) Prime(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
-		case <-w.done:
+		case <-w.Done():
 			return fmt.Errorf("watch %q: %w", w.Name(), errStopped)
 		case <-ctx.Done():
 			return fmt.Errorf("watch %q is not primed: %s", w.Name(), w.Status().Full())

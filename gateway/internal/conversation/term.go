@@ -53,7 +53,7 @@ func Removed(w *watch.Watch) stream.GoodbyeReason {
 	switch {
 	case replaced:
 		return stream.GoodbyeWatchReplaced
-	case removed, Closed(w.Done()):
+	case removed, w.Ended():
 		return stream.GoodbyeWatchRemoved
 	}
 	return ""

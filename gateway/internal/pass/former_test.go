@@ -23,7 +23,7 @@ func TestFormersAreForgotten(t *testing.T) {
 		}
 		parts := make([]*watch.Watch, 2*formersOfOne)
 		for i := range parts {
-			parts[i] = w.NewPart(watch.PartConfig{Held: func(bool) {}}).Watch
+			parts[i] = &w.NewPart(watch.PartConfig{Held: func(bool) {}}).Watch
 			f.add("one", "w", parts[i])
 		}
 		if len(f.order) > formersMost || len(f.known) > formersMost || len(f.known[follower{"one", "w"}]) != formersOfOne {

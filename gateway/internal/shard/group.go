@@ -35,10 +35,9 @@ type group struct {
 
 	splits bool // its members continue on their own, one after the other
 
-	queued  bool  // for a turn
-	beats   bool  // found in a round of heartbeats, perhaps early
-	looked  int64 // when the shard looks at it even without news, see monotime.Nanos
-	waiting int   // position among the groups that the shard looks at, from 1; 0: not among them
+	queued bool  // for a turn
+	beats  bool  // found in a round of heartbeats, perhaps early
+	looked int64 // when the shard looks at it even without news, see monotime.Nanos; 0: it does not
 }
 
 // room has the buffers in which the groups of a shard render. A group takes a buffer until

@@ -92,10 +92,9 @@ func (b *watchWaker) news(w *watch.Watch) {
 		b.shard.wokenBy = append(b.shard.wokenBy, b)
 		b.shard.mu.Unlock()
 	}
-	select {
-	case <-w.Done():
+	if w.Ended() {
 		b.shard.alarm()
-	default:
-		b.shard.ring()
+		return
 	}
+	b.shard.ring()
 }

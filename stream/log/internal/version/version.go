@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/signal"
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
@@ -49,7 +50,7 @@ type Version struct {
 	Status     *stream.Status // static
 	Committed  time.Time
 
-	Changed chan struct{} // closed when there is a newer version; never written to
+	Changed *signal.Signal // sent when there is a newer version
 
 	// In the log of a part of another log: the version of that log that it reflects, and the
 	// revision up to which it may lack entries that were superseded.
