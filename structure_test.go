@@ -33,6 +33,7 @@ var imports = []struct {
 	may []string
 	why string
 }{
+	{"stream/internal/signal", nil, "something has happened, whatever it is; a leaf"},
 	{"stream/memory", nil, "memory counts bytes, and knows no log"},
 	{"stream/log/internal/segment", []string{"stream"}, "it stores entries, and knows no order among segments"},
 	{"stream/log/internal/index", nil, "it maps hashes to numbers; a leaf"},
@@ -40,15 +41,15 @@ var imports = []struct {
 	{"stream/log/internal/transaction", []string{"stream"}, "changes on their way into a log"},
 	{"stream/log/internal/superseded", nil, "it counts bytes; a leaf"},
 	{"stream/log/internal/tombstone", nil, "a queue of numbers; a leaf"},
-	{"stream/log/internal/version", []string{"stream", "stream/log/internal/segment", "stream/log/internal/index"}, "a version is read; it is made by the log"},
+	{"stream/log/internal/version", []string{"stream", "stream/internal/signal", "stream/log/internal/segment", "stream/log/internal/index"}, "a version is read; it is made by the log"},
 	{"stream/log/internal/pin", []string{"stream/memory", "stream/log/internal/version"}, "pins count the memory of versions, and read none"},
 	{"stream/log/internal/listing", []string{"stream", "stream/log/internal/segment", "stream/log/internal/version", "stream/log/internal/pin"}, "a listing is handed the version that it reads"},
 	{"stream/log/internal/extent", nil, "numbers of bytes and of entries; a leaf"},
 	{"stream/log/internal/flush", []string{"stream", "stream/frame", "stream/log/internal/extent", "stream/log/internal/segment"}, "a flush refers to entries, and knows no order among them"},
 	{"stream/log/internal/difference", []string{"stream", "stream/memory", "stream/log/internal/segment", "stream/log/internal/version"}, "it compares versions, and knows no readers"},
 	{"stream/frame", []string{"stream"}, "events as text, whoever has them"},
-	{"stream/log", []string{"stream", "stream/memory", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
-	{"stream/watch", []string{"stream", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
+	{"stream/log", []string{"stream", "stream/internal/signal", "stream/memory", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
+	{"stream/watch", []string{"stream", "stream/internal/signal", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
 	{"stream/view/internal/mistake", nil, "a problem and its place; a leaf"},
 	{"stream/view/internal/path", []string{"stream", "stream/view/internal/mistake"}, "names of members, and no values"},
 	{"stream/view/internal/document", []string{"stream/view/internal/path"}, "it reads values, and knows no filters"},
@@ -137,9 +138,10 @@ var imports = []struct {
 	{"bench/load/*", []string{"bench/load", "bench/load/child"}, "the load generator as a process of its own"},
 	{"bench/hotpath", []string{"stream", "stream/watch", "gateway", "bench/load"}, "it profiles the gateway in its own process"},
 	{"bench/storm", []string{"bench/load", "gateway", "stream", "stream/watch"}, "it starts a gateway of its own, in a process of its own"},
+	{"bench/table", []string{"bench/machine"}, "it prints figures, and knows no measurement"},
 	{"bench/process", nil, "it runs programs, and knows no measurement"},
-	{"bench/access", []string{"bench/load", "bench/load/*", "bench/machine", "bench/process"}, "it measures a gateway in a process of its own"},
-	{"bench/views", []string{"bench/load", "bench/load/*", "bench/machine", "bench/process", "openapi/watchtidev1"}, "it is the upstream of a gateway in a process of its own"},
+	{"bench/access", []string{"bench/load", "bench/load/*", "bench/process", "bench/table"}, "it measures a gateway in a process of its own"},
+	{"bench/views", []string{"bench/load", "bench/load/*", "bench/process", "bench/table", "openapi/watchtidev1"}, "it is the upstream of a gateway in a process of its own"},
 	{"bench/*", []string{"bench/load", "bench/load/*", "bench/machine", "bench/peers"}, "it measures from outside, through sockets and /proc"},
 	{"client/thirdparty", nil, "all of it is tests, which run the built gateway and clients that others wrote"},
 	{"docs", nil, "documentation; only its test is Go"},
@@ -325,7 +327,7 @@ func TestTestKitStaysInTests(t *testing.T) {
 
 // core lists the vocabulary, the log, and what keeps it in step with a source.
 var core = []string{
-	"stream", "stream/memory", "stream/merge", "stream/frame", "stream/log", "stream/watch",
+	"stream", "stream/internal/signal", "stream/memory", "stream/merge", "stream/frame", "stream/log", "stream/watch",
 	"stream/log/internal/segment", "stream/log/internal/index", "stream/log/internal/version", "stream/log/internal/pin", "stream/log/internal/listing",
 	"stream/log/internal/transaction", "stream/log/internal/notify",
 	"stream/log/internal/superseded", "stream/log/internal/tombstone",

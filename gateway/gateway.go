@@ -102,6 +102,7 @@ func New(c Config) (*Gateway, error) {
 		return nil, err
 	}
 	g.audit.SetOutput(c.audit())
+	g.metrics.WatchRules(c.policy().Failures)
 	g.now.Store(first)
 	g.passes.Rejudge(first.judge())
 	if s := c.sockets(g.doors); s != nil {

@@ -32,6 +32,7 @@ func (g *Gateway) Reload(c Config) error {
 		return err
 	}
 	g.audit.SetOutput(c.audit())
+	g.metrics.WatchRules(c.policy().Failures)
 	g.now.Store(next)
 	close(before.replaced)
 	g.passes.Rejudge(next.judge())

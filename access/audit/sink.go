@@ -110,7 +110,7 @@ func (s *sink) run() {
 // write writes the first entries, and returns how many it took.
 func (s *sink) write(batch []Entry) (taken int) {
 	var text bytes.Buffer
-	lines := json.NewEncoder(&text)
+	lines := json.NewEncoder(visible{&text})
 	if s.cut {
 		text.WriteByte('\n')
 	}

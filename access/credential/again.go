@@ -11,11 +11,15 @@ var errUnaccepted = refusal.New(refusal.InvalidToken, "the credential is not acc
 
 // Again returns what is known now of somebody whom this authenticator, or one that it
 // replaces, has identified: a static token may have other groups by now, and other claims of
-// a JWT may count, and other names and authorities of certificates. It does not look at the
-// end of the credential, nor at the signature of a JWT. The
+// a JWT may count, other algorithms and keys of its signature, other names and authorities of
+// certificates, and other keys of sessions and tickets. It does not look at the end of the
+// credential, nor check a signature again. The
 // error is a *refusal.Error. With the status 401 the credential is not accepted any more; with
 // any other status it may be, and the identity is returned too.
 func (a *Authenticator) Again(id *Identity) (*Identity, error) {
+	if id.sealedBy != "" && !a.ring.Opens(id.purpose, id.sealedBy) {
+		return nil, errUnaccepted
+	}
 	now, accepted := id, true
 	switch id.Mechanism {
 	case principal.Token:

@@ -148,6 +148,8 @@ type Identity struct {
 
 	tokenHash token.Hash            // of a static token
 	chains    [][]*x509.Certificate // of a client certificate; nil: there is none, or a ticket was made of it
+	purpose   seal.Purpose          // of a session or a ticket
+	sealedBy  string                // the name of the key of a session or a ticket; empty: it was neither
 }
 
 // May reports whether the credential is for a watch: a ticket is for some only.

@@ -22,11 +22,16 @@ type sealed struct {
 	Name      string         `json:"n"`
 	Groups    []string       `json:"g,omitempty"`
 	Claims    map[string]any `json:"c,omitempty"`
+	Algorithm string         `json:"a,omitempty"` // of the signature of a JWT
+	Key       string         `json:"k,omitempty"` // that has signed it
 	Expires   int64          `json:"e,omitempty"` // of the credential, in milliseconds
 	ID        string         `json:"s,omitempty"`
 	Token     string         `json:"t,omitempty"` // the beginning of the hash of a static token
 	Watches   []string       `json:"w,omitempty"` // of a ticket
 	Until     int64          `json:"u,omitempty"` // the end of a ticket, not after that of the credential
+
+	purpose  seal.Purpose // for which it was sealed
+	sealedBy string       // the name of the key
 }
 
 // tokenPrint is enough of a hash to tell a token from the one that replaces it.
@@ -51,7 +56,7 @@ func timeOf(millis int64) time.Time {
 func (i *Identity) contents() sealed {
 	s := sealed{
 		Mechanism: i.Mechanism, Issuer: i.Issuer, Name: i.Name, Groups: i.Groups, Claims: i.Claims,
-		Expires: millis(i.Expires), ID: i.ID,
+		Algorithm: i.Signature.Algorithm, Key: i.Signature.Key, Expires: millis(i.Expires), ID: i.ID,
 	}
 	if i.Mechanism == principal.Token {
 		s.Groups, s.Token = nil, tokenPrint(i.tokenHash)
@@ -73,7 +78,7 @@ func (a *Authenticator) seal(p seal.Purpose, s sealed, most int) (string, error)
 
 // open returns what is sealed in a text.
 func (a *Authenticator) open(p seal.Purpose, text string, most int) (*sealed, error) {
-	data, err := a.ring.Open(p, text, most)
+	data, key, err := a.ring.Open(p, text, most)
 	if err != nil {
 		return nil, refusal.New(refusal.InvalidToken, fmt.Sprintf("the %s was not issued by this gateway, or with a key that it no longer has", p))
 	}
@@ -81,6 +86,7 @@ func (a *Authenticator) open(p seal.Purpose, text string, most int) (*sealed, er
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, s); err != nil {
 		return nil, refusal.New(refusal.InvalidToken, fmt.Sprintf("the %s is of another version of the gateway", p))
 	}
+	s.purpose, s.sealedBy = p, key
 	return s, nil
 }
 
@@ -89,8 +95,8 @@ func (a *Authenticator) open(p seal.Purpose, text string, most int) (*sealed, er
 func (a *Authenticator) identity(s *sealed) (*Identity, error) {
 	id := &Identity{Principal: &principal.Principal{
 		Mechanism: s.Mechanism, Issuer: s.Issuer, Name: s.Name, Groups: s.Groups, Claims: s.Claims,
-		Expires: timeOf(s.Expires), ID: s.ID,
-	}, Watches: s.Watches}
+		Signature: principal.Signature{Algorithm: s.Algorithm, Key: s.Key}, Expires: timeOf(s.Expires), ID: s.ID,
+	}, Watches: s.Watches, purpose: s.purpose, sealedBy: s.sealedBy}
 	accepted := false
 	switch s.Mechanism {
 	case principal.Token:

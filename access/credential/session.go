@@ -1,7 +1,6 @@
 package credential
 
 import (
-	"cmp"
 	"crypto/rand"
 	"net/http"
 	"time"
@@ -36,52 +35,76 @@ func (a *Authenticator) cookieName(r *request) string {
 // ticket is for less, and a session would never end.
 var errNeedsToken = refusal.New(refusal.CredentialNotUsable, "a session is made of a token: send Authorization: Bearer")
 
-// NewSession turns the token that a request came with into the cookie of a session, and
-// returns its principal, whose ID names the session. If the request has the cookie of a
-// session of the same principal, the session goes on. The error is a *refusal.Error.
-func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*http.Cookie, *principal.Principal, error) {
+// Login is a session that has begun.
+//
+// Static after construction.
+type Login struct {
+	Cookie *http.Cookie
+	// Principal is whose session it is; its ID names the session.
+	Principal *principal.Principal
+	// Ended is the session of another principal that the browser had until then; nil: it had
+	// none.
+	Ended *Identity
+}
+
+// NewSession turns the token that a request came with into a session. If the request has the
+// cookie of a session of the same principal, the session goes on; that of another principal
+// ends on this replica, since the browser forgets it. The error is a *refusal.Error.
+func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error) {
 	if id.IsAnonymous() {
-		return nil, nil, refusal.New(refusal.CredentialRequired, "a session is made of a token: send Authorization: Bearer")
+		return nil, refusal.New(refusal.CredentialRequired, "a session is made of a token: send Authorization: Bearer")
 	}
 	if id.Via != ViaAuthorization {
-		return nil, nil, errNeedsToken
+		return nil, errNeedsToken
 	}
-	p := *id.Principal
-	p.ID = cmp.Or(a.continued(a.ofRequest(r), &p), rand.Text())
+	p, out := *id.Principal, &Login{}
+	before := a.sessionOf(a.ofRequest(r))
+	switch {
+	case before == nil:
+		p.ID = rand.Text()
+	case before.Is(&p):
+		p.ID = before.ID // with another one, its end would not end the streams that were opened before
+	default:
+		p.ID, out.Ended = rand.Text(), before
+	}
 	if p.Expires.IsZero() {
 		p.Expires = time.Now().Add(sessionLife)
 	}
 	session := &Identity{Principal: &p, tokenHash: id.tokenHash}
 	text, err := a.seal(seal.Session, session.contents(), maxSession)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	if out.Ended != nil {
+		a.ended.add(out.Ended.ID)
 	}
 	// The cookie outlives its contents, so that an expired session can be told apart.
 	left := time.Until(p.Expires) + refusal.GracePeriod
-	return a.cookie(r, text, int(left.Seconds())), &p, nil
+	out.Cookie, out.Principal = a.cookie(r, text, int(left.Seconds())), &p
+	return out, nil
 }
 
-// continued returns the ID of the session that a request has besides the token of p; empty if
-// it has none, or one that p cannot continue. With another ID, the end of the session would
-// not end the streams that were opened before.
-func (a *Authenticator) continued(r *request, p *principal.Principal) string {
+// sessionOf returns the session of which a request has the cookie, whatever else it has; nil:
+// there is none, or it is not accepted.
+func (a *Authenticator) sessionOf(r *request) *Identity {
 	if len(r.cookies) != 1 || !a.isOfOurPage(r) {
-		return ""
+		return nil
 	}
 	id, err := a.openSession(r.cookies[0])
-	if err != nil || !id.Is(p) || a.revoked(id.Principal) != nil {
-		return ""
+	if err != nil || a.revoked(id.Principal) != nil {
+		return nil
 	}
-	return id.ID
+	id.Via, id.Address = ViaSession, r.client
+	return id
 }
 
-// EndSession ends the session of an identity on this replica, and returns the cookie
-// that makes the browser forget it. Without a session it only does the latter.
-func (a *Authenticator) EndSession(r *http.Request, id *Identity) *http.Cookie {
-	if id != nil && id.Principal != nil && id.ID != "" {
-		a.ended.add(id.ID)
+// EndSession ends the session of which a request has the cookie on this replica, and returns
+// the cookie that makes the browser forget it. ended is the session; nil: there was none.
+func (a *Authenticator) EndSession(r *http.Request) (forget *http.Cookie, ended *Identity) {
+	if ended = a.sessionOf(a.ofRequest(r)); ended != nil {
+		a.ended.add(ended.ID)
 	}
-	return a.cookie(r, "", -1)
+	return a.cookie(r, "", -1), ended
 }
 
 func (a *Authenticator) cookie(r *http.Request, value string, maxAge int) *http.Cookie {

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,9 @@ const (
 // digest identifies a key by its content (RFC 7638).
 type digest [32]byte
 
+// print returns enough of a digest to tell keys of one set apart, as text.
+func (d digest) print() string { return base64.RawURLEncoding.EncodeToString(d[:12]) }
+
 // key is a public key for signatures.
 type key struct {
 	jose.JSONWebKey
@@ -39,6 +43,7 @@ type keys struct {
 	all     []key
 	byID    map[string][]key
 	digests map[digest]bool
+	prints  map[string]bool // of the digests
 }
 
 // parseKeys reads a key set. Keys that a token cannot be signed with are left out.
@@ -55,7 +60,7 @@ func parseKeys(data []byte) (*keys, error) {
 	if len(set.Keys) > maxKeys {
 		return nil, fmt.Errorf("the key set has %d keys, of %d at most", len(set.Keys), maxKeys)
 	}
-	out := &keys{byID: map[string][]key{}, digests: map[digest]bool{}}
+	out := &keys{byID: map[string][]key{}, digests: map[digest]bool{}, prints: map[string]bool{}}
 	for _, raw := range set.Keys {
 		if k, ok := parseKey(raw); ok && len(out.byID[k.KeyID]) < maxSameID {
 			out.add(k)
@@ -70,7 +75,7 @@ func parseKeys(data []byte) (*keys, error) {
 func (s *keys) add(k key) {
 	s.all = append(s.all, k)
 	s.byID[k.KeyID] = append(s.byID[k.KeyID], k)
-	s.digests[k.digest] = true
+	s.digests[k.digest], s.prints[k.digest.print()] = true, true
 }
 
 func parseKey(raw []byte) (key, bool) {

@@ -116,8 +116,9 @@ func (v *Verifier) Ready() error {
 }
 
 // Again returns what the configuration of now makes of the claims of a principal that was
-// verified before: p itself if that is the same. It does not check the signature again, nor
-// the end of the token. The error is a *refusal.Error.
+// verified before: p itself if that is the same. It does not check the signature again, but
+// whether its algorithm and, if the keys are in a file, its key are accepted. It does not look
+// at the end of the token. The error is a *refusal.Error.
 func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
 	i := v.issuers[p.Issuer]
 	switch {
@@ -125,6 +126,10 @@ func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
 		return nil, errIssuer
 	case !isFor(p.Claims, i.Audience):
 		return nil, errAudience(i)
+	case !slices.Contains(i.Algorithms, p.Signature.Algorithm):
+		return nil, errAlgorithm
+	case i.Keys != nil && !i.keys.now().prints[p.Signature.Key]:
+		return nil, errUnknownKey
 	}
 	now, err := i.principal(p.Claims, p.Expires)
 	switch {
@@ -133,7 +138,7 @@ func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
 	case now.Name == p.Name && slices.Equal(now.Groups, p.Groups):
 		return p, nil
 	}
-	now.ID = p.ID
+	now.Signature, now.ID = p.Signature, p.ID
 	return now, nil
 }
 
@@ -208,10 +213,13 @@ func (v *Verifier) verify(ctx context.Context, token string, now time.Time) (*ve
 	if err != nil {
 		return nil, err
 	}
+	p.Signature = principal.Signature{Algorithm: u.header.Algorithm, Key: k.print()}
 	return &verified{principal: p, issuer: i, key: k}, nil
 }
 
 var errIssuer = refusal.New(refusal.UnknownIssuer, "the token is of an issuer that the configuration does not name")
+
+var errAlgorithm = invalid("the token is signed with an algorithm that is not allowed for its issuer")
 
 func errAudience(i *issuer) error {
 	return invalid("the token is not for this gateway: want the audience %s", i.Audience)
@@ -220,7 +228,7 @@ func errAudience(i *issuer) error {
 // read checks what a token says, before it is known to be genuine: that is cheap.
 func (i *issuer) read(u *unverified, now time.Time) (*principal.Principal, error) {
 	if !slices.Contains(i.Algorithms, u.header.Algorithm) {
-		return nil, invalid("the token is signed with an algorithm that is not allowed for its issuer")
+		return nil, errAlgorithm
 	}
 	if !isFor(u.claims, i.Audience) {
 		return nil, errAudience(i)

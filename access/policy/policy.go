@@ -45,8 +45,13 @@ func newPolicy() *Policy {
 func Nothing() *Policy { return newPolicy() }
 
 // Failures returns how many expressions have failed, each counted once for all principals
-// that have the same values for it while they are remembered.
-func (p *Policy) Failures() uint64 { return p.failures.Load() }
+// that have the same values for it while they are remembered. Those of a nil *Policy are none.
+func (p *Policy) Failures() uint64 {
+	if p == nil {
+		return 0
+	}
+	return p.failures.Load()
+}
 
 // reading is what may be read of a watch. It is shared by all principals of whom the rules
 // make the same. Static after construction.
@@ -65,7 +70,7 @@ type Allowing struct {
 // standing is what one principal may do with a watch. Static after construction.
 type standing struct {
 	*reading
-	writes, deletes bool // some rule could allow it
+	writes, deletes bool // some rule could allow it; only what is read can be deleted
 }
 
 // HasRole reports whether there is a role.
@@ -105,11 +110,11 @@ func (p *Policy) Readers(who *principal.Principal, watch string) []Allowing {
 	return p.standing(who, watch).rules
 }
 
-// Visible reports whether a principal may know that a watch exists: some rule could allow it
-// something.
+// Visible reports whether a principal may know that a watch exists: some rule could let it
+// read or write a resource.
 func (p *Policy) Visible(who *principal.Principal, watch string) bool {
 	s := p.standing(who, watch)
-	return len(s.grants) > 0 || s.writes || s.deletes
+	return len(s.grants) > 0 || s.writes
 }
 
 // Changes reports whether some rule could allow a principal to write or delete a resource of a
@@ -162,7 +167,7 @@ func (p *Policy) standing(who *principal.Principal, watch string) *standing {
 	made := &standing{reading: p.read(s, w)}
 	for _, r := range w.all {
 		made.writes = made.writes || s.could(r, r.write)
-		made.deletes = made.deletes || s.could(r, r.delete)
+		made.deletes = made.deletes || len(made.grants) > 0 && s.could(r, r.delete)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

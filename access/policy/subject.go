@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,7 +88,8 @@ func namesOf(who *principal.Principal) map[string]any {
 // deepestClaim is how deep claims may be nested.
 const deepestClaim = 20
 
-// dropped stands for a claim that is nothing that JSON has, or is nested too deeply.
+// dropped stands for a claim that is nothing that JSON has, is not known exactly, or is nested
+// too deeply.
 type dropped struct{}
 
 // plain returns a claim as expressions have it.
@@ -96,8 +98,10 @@ func plain(v any, depth int) any {
 		return dropped{}
 	}
 	switch v := v.(type) {
-	case nil, bool, string, int64, uint64, float64:
+	case nil, bool, string, int64, uint64:
 		return v
+	case float64:
+		return exact(v)
 	case int:
 		return int64(v)
 	case json.Number:
@@ -144,16 +148,22 @@ func plainMap(v map[string]any, depth int) any {
 	return out
 }
 
-// number returns a number as values of resources have it.
+// number returns a number as tokens have it.
 func number(n json.Number) any {
 	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return i
 	}
-	if u, err := strconv.ParseUint(string(n), 10, 64); err == nil {
-		return u
-	}
 	if f, err := strconv.ParseFloat(string(n), 64); err == nil {
-		return f
+		return exact(f)
 	}
 	return dropped{}
+}
+
+// exact drops a number that stands for several whole ones: an integer of a token that does not
+// fit into 64 bits is rounded when the token is read, and would be equal to its neighbours.
+func exact(f float64) any {
+	if math.Abs(f) >= 1<<53 {
+		return dropped{}
+	}
+	return f
 }

@@ -31,10 +31,18 @@ type Principal struct {
 	// Claims are what a JWT says: nil, bool, int64, float64, string, []any and
 	// map[string]any.
 	Claims map[string]any
+	// Signature says how a JWT is signed; zero: the credential is no JWT.
+	Signature Signature
 	// Expires is the end of the credential; zero: it has none.
 	Expires time.Time
 	// ID names the session; empty: the credential came without one.
 	ID string
+}
+
+// Signature says how a JWT is signed.
+type Signature struct {
+	Algorithm string
+	Key       string // a text that is the same for the same key
 }
 
 // Nobody returns the principal of a request without a credential.

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -50,6 +51,7 @@ type Ring struct {
 type derived struct {
 	aead cipher.AEAD
 	mac  []byte
+	name string // of the key, which says nothing about it
 }
 
 // NewRing returns the ring of the keys. Without a key it makes a random one, which no
@@ -89,7 +91,9 @@ func derive(k Key, p Purpose) derived {
 	if err != nil {
 		panic(err)
 	}
-	return derived{aead: aead, mac: secret("tag")}
+	d := derived{aead: aead, mac: secret("tag")}
+	d.name = d.tag(string(p))
+	return d
 }
 
 // Seal returns a sealed value as text of letters, digits, '-' and '_'. Two of the same
@@ -109,23 +113,29 @@ func SealedLen(n int) int { return base64.RawURLEncoding.EncodedLen(overhead + n
 // strict and the check for line breaks, which it would skip, leave a value one spelling.
 var strict = base64.RawURLEncoding.Strict()
 
-// Open returns the value that Seal has sealed for the purpose. An error never quotes
-// the text.
-func (r *Ring) Open(p Purpose, text string, most int) ([]byte, error) {
+// Open returns the value that Seal has sealed for the purpose, and the name of the key that it
+// did so with. An error never quotes the text.
+func (r *Ring) Open(p Purpose, text string, most int) (value []byte, key string, err error) {
 	if len(text) > most {
-		return nil, fmt.Errorf("the value has %d bytes, of %d at most", len(text), most)
+		return nil, "", fmt.Errorf("the value has %d bytes, of %d at most", len(text), most)
 	}
 	raw, err := strict.DecodeString(text)
 	if err != nil || strings.ContainsAny(text, "\r\n") || len(raw) < overhead || raw[0] != version {
-		return nil, ErrNotOurs
+		return nil, "", ErrNotOurs
 	}
 	nonce, sealed := raw[1:1+chacha20poly1305.NonceSizeX], raw[1+chacha20poly1305.NonceSizeX:]
 	for _, d := range r.of(p) {
 		if value, err := d.aead.Open(nil, nonce, sealed, raw[:1]); err == nil {
-			return value, nil
+			return value, d.name, nil
 		}
 	}
-	return nil, ErrNotOurs
+	return nil, "", ErrNotOurs
+}
+
+// Opens reports whether a value that a key of this name has sealed for the purpose can be
+// opened.
+func (r *Ring) Opens(p Purpose, key string) bool {
+	return slices.ContainsFunc(r.of(p), func(d derived) bool { return d.name == key })
 }
 
 // tagSize is how many bytes of a MAC make a tag: enough that none can be guessed.

@@ -12,21 +12,18 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/machine"
 	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/table"
 )
 
 // bench is one invocation.
 type bench struct {
 	plan
+	table.Table
 	dir       string // for the programs and their files; removed by close
 	gateway   string // the program
 	generator string // of load
-	rows      []row
 }
-
-// row is a line of the table.
-type row struct{ what, target, measured, verdict string }
 
 func newBench(ctx context.Context, p plan) (b *bench, err error) {
 	b = &bench{plan: p}
@@ -113,26 +110,4 @@ func (b *bench) requests() (all []load.Request) {
 		all = append(all, load.Request{Bytes: []byte(head)})
 	}
 	return all
-}
-
-// judge adds a line with a target.
-func (b *bench) judge(what, target string, reached bool, format string, figures ...any) {
-	verdict := "**missed**"
-	if reached {
-		verdict = "reached"
-	}
-	b.rows = append(b.rows, row{what, target, fmt.Sprintf(format, figures...), verdict})
-}
-
-// add adds a line without a target.
-func (b *bench) add(what, format string, figures ...any) {
-	b.rows = append(b.rows, row{what, "–", fmt.Sprintf(format, figures...), ""})
-}
-
-// print prints the table.
-func (b *bench) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n| measurement | target | measured | |\n|---|---|---:|---|\n", machine.Describe())
-	for _, r := range b.rows {
-		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.what, r.target, r.measured, r.verdict)
-	}
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/watchtide/watchtide/bench/process"
 )
@@ -76,20 +78,26 @@ type memory struct {
 }
 
 func (g *gateway) memory(ctx context.Context) (m memory, err error) {
+	var text []byte
 	for range 2 { // finalizers run between two collections
-		if _, err := g.Get(ctx, g.Operations, "/debug/pprof/heap?gc=1"); err != nil {
+		if text, err = g.Get(ctx, g.Operations, "/debug/pprof/heap?gc=1&debug=1"); err != nil {
 			return m, err
 		}
 	}
-	stacks := 0.0
-	for name, to := range map[string]*float64{
-		"go_memstats_heap_alloc_bytes": &m.heap, "go_memstats_stack_inuse_bytes": &stacks,
-		"process_resident_memory_bytes": &m.rss, "watchtide_views_bytes": &m.views,
-	} {
+	// The figures in the text are of right after the collection: the text itself is garbage.
+	var heap, stacks float64
+	for line := range strings.Lines(string(text)) {
+		fmt.Sscanf(line, "# HeapAlloc = %g", &heap)
+		fmt.Sscanf(line, "# Stack = %g /", &stacks)
+	}
+	if heap == 0 || stacks == 0 {
+		return m, errors.New("the heap profile says nothing of the heap, or of the stacks")
+	}
+	m.heap = heap + stacks
+	for name, to := range map[string]*float64{"process_resident_memory_bytes": &m.rss, "watchtide_views_bytes": &m.views} {
 		if *to, err = g.Metric(ctx, name); err != nil {
 			return m, err
 		}
 	}
-	m.heap += stacks
 	return m, nil
 }

@@ -10,50 +10,70 @@ import (
 	"github.com/watchtide/watchtide/bench/load"
 )
 
-// inMemory measures what views of ten resources hold, each with a subscriber. What as
-// many subscribers of a watch with ten resources hold is subtracted, and so are the
-// frames: the events with these resources, as they are sent.
+// inMemory measures what views of ten resources hold, each with a subscriber, and then
+// without. What a gateway holds that had as many subscribers of a watch with ten resources is
+// subtracted, and so are the frames: the events with these resources, as they are sent.
 func (b *bench) inMemory(ctx context.Context) error {
 	const groups = 100
 	filter := func(i int) string { return fmt.Sprintf(`value.team == "t%d" && value.m != %d`, i%groups, 10_000+i) }
-	return b.with(ctx, data{resources: 10 * groups, groups: groups}, func(r *rig) error {
-		n := b.plan.held
+	d, n := data{resources: 10 * groups, groups: groups}, b.plan.held
+	var without, with held
+	err := b.with(ctx, d, func(r *rig) error {
 		if err := r.subscribe(ctx, n, events(few)); err != nil {
-			return err
-		}
-		without, err := r.memory(ctx)
-		if err != nil {
 			return err
 		}
 		idle, err := r.idle(ctx, "memory-idle")
 		if err != nil {
 			return err
 		}
-		b.add(fmt.Sprintf("CPU of the idle gateway with %d subscribers of one watch, without views", n), "%.2f %%", share(idle, b.plan.heartbeat))
-		if err := r.leave(ctx); err != nil {
-			return err
-		}
-		views := from(0, n, func(i int) load.Request { return events(many, "filter", filter(i)) })
-		if err := r.subscribeEach(ctx, views); err != nil {
-			return err
-		}
-		with, err := r.memory(ctx)
-		if err != nil {
-			return err
-		}
-		frames, err := r.frames(ctx, filter(0))
-		if err != nil {
-			return err
-		}
-		each := func(with, without float64) float64 { return ((with-without)/float64(n) - frames) / 1024 }
-		heap := each(with.heap, without.heap)
-		b.judge(fmt.Sprintf("memory of a view of ten resources, beyond %.1f KiB of frames, with %d views", frames/1024, n), "≤ 4 KiB", heap <= 4,
-			"%.2f KiB (%.2f KiB by resident memory, %.2f KiB as the gateway counts)", heap, each(with.rss, without.rss), each(with.views, 0))
-		if b.profiles == "" {
-			return nil
-		}
-		return r.Keep(ctx, "/debug/pprof/heap", filepath.Join(b.profiles, "views.heap.pprof"))()
+		b.Add(fmt.Sprintf("CPU of the idle gateway with %d subscribers of one watch, without views", n), "%.2f %%", share(idle, b.plan.heartbeat))
+		without, err = r.held(ctx, "memory-without")
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	frames := 0.0
+	err = b.with(ctx, d, func(r *rig) error {
+		err := r.subscribeEach(ctx, from(0, n, func(i int) load.Request { return events(many, "filter", filter(i)) }))
+		if err != nil {
+			return err
+		}
+		if frames, err = r.frames(ctx, filter(0)); err != nil {
+			return err
+		}
+		with, err = r.held(ctx, "memory")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	each := func(with, without float64) float64 { return ((with-without)/float64(n) - frames) / 1024 }
+	heap := each(with.followed.heap, without.followed.heap)
+	b.Judge(fmt.Sprintf("memory of a view of ten resources, beyond %.1f KiB of frames, with %d views that have a subscriber each", frames/1024, n), "≤ 4 KiB", heap <= 4,
+		"%.2f KiB (%.2f KiB by resident memory, %.2f KiB as the gateway counts)", heap, each(with.followed.rss, without.followed.rss), each(with.followed.views, 0))
+	b.Add("the same once the subscribers have left", "%.2f KiB", each(with.left.heap, without.left.heap))
+	return nil
+}
+
+// held is what a gateway holds with its subscribers, and right after they have left: the views
+// linger.
+type held struct{ followed, left memory }
+
+func (r *rig) held(ctx context.Context, name string) (h held, err error) {
+	if h.followed, err = r.memory(ctx); err != nil {
+		return h, err
+	}
+	if r.profiles != "" {
+		if err := r.Keep(ctx, "/debug/pprof/heap", filepath.Join(r.profiles, name+".heap.pprof"))(); err != nil {
+			return h, err
+		}
+	}
+	if err := r.leave(ctx); err != nil {
+		return h, err
+	}
+	h.left, err = r.memory(ctx)
+	return h, err
 }
 
 // frames is the size of the events of a view's resources.

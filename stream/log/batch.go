@@ -19,7 +19,10 @@ type Extent = extent.Extent
 // A Batch belongs to the goroutine that fills it with Subscription.Next, and may be
 // reused. What it returns aliases the log and the batch: it is valid until the next
 // fill and must not be modified.
-type Batch struct{ of flush.Flush }
+type Batch struct {
+	of   flush.Flush
+	walk walk // the walk of the subscription that fills it, unless it began in an earlier flush
+}
 
 func (b *Batch) reset(l *Log) { b.of.Reset(l.framing, l.watch) }
 

@@ -9,10 +9,10 @@ import (
 // is sent only once the subscriber has everything: before that, it would not be true.
 func (s *Subscription) addStatus(b *Batch, v *version.Version, atHead bool) {
 	now := v.Status
-	if s.ownStatus.State != 0 {
+	if s.ownStatus != nil {
 		now = s.ownStatus
 	}
-	if now.State == s.sentStatus.State && now.Reason == s.sentStatus.Reason || now.State == stream.InSync && !atHead {
+	if version.SameStatus(now, s.sentStatus) || now.State == stream.InSync && !atHead {
 		return
 	}
 	s.sentStatus = now
@@ -43,13 +43,13 @@ func (s *Subscription) Bookmark(b *Batch) bool {
 	}
 	s.place(v.Revision, v)
 	s.addHorizon(b, v)
-	if s.position == s.sentPosition && b.Empty() {
+	if !s.moved && b.Empty() {
 		return false
 	}
 	if b.Empty() {
 		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: v.Revision})
 	}
 	b.of.Boundary = true
-	s.sentPosition = s.position
+	s.moved = false
 	return true
 }

@@ -1,5 +1,7 @@
 package log
 
+import "github.com/watchtide/watchtide/stream/log/internal/version"
+
 // Cohort is a group of readers of one watch that have caught up and have all been sent
 // the same. From there on they are sent the same too, so that one cursor reads for all of
 // them, and each flush is rendered only once. Each member counts as a subscriber of its
@@ -35,7 +37,7 @@ func (c *Cohort) Admits(s *Subscription) bool {
 	o.settle()
 	return s.log == o.log && s.generation == o.generation &&
 		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.CaughtUp() && o.CaughtUp() &&
-		s.sentStatus.State == o.sentStatus.State && s.sentStatus.Reason == o.sentStatus.Reason
+		version.SameStatus(s.sentStatus, o.sentStatus)
 }
 
 // settle takes a reader that has everything to the newest revision: in a part of another

@@ -93,7 +93,7 @@ type Log struct {
 
 // Changed is closed when there is something new: a change, or another status. Get it
 // before looking, and nothing is missed.
-func (l *Log) Changed() <-chan struct{} { return l.newest().Changed }
+func (l *Log) Changed() <-chan struct{} { return l.newest().Changed.Sent() }
 
 // Notify has f called whenever the channel of Changed is closed, until stop is called. It is
 // for readers of very many logs, which cannot wait for each. f is called by the log's
@@ -104,4 +104,4 @@ func (l *Log) Notify(f func()) (stop func()) { return l.notified.Add(f) }
 func (l *Log) Notified() { l.notified.Call() }
 
 // Status returns the freshness of the watch.
-func (l *Log) Status() stream.Status { return l.newest().Status }
+func (l *Log) Status() stream.Status { return *l.newest().Status }

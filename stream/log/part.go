@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/signal"
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
@@ -54,28 +55,25 @@ func (p *Part) begin(s Snapshot, low uint64) {
 	w.next.OfGeneration, w.next.Conflated, w.next.ConflatedSeq = s.v.Generation, s.v.Conflated, s.v.ConflatedSeq
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
 	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
-	w.next.Since = s.v.Revision
-	w.next.Run = version.Run{Name: s.v.Run.Name, Horizon: low}
+	w.next.Since, w.next.Run = s.v.Revision, version.Run{Name: s.v.Run.Name, Horizon: low}
 }
 
 // BeginAgain is Begin for a generation that has readers, who notice nothing: what is added
 // takes the place of what is there. The changes up to where they are must be the same.
 func (p *Part) BeginAgain(s Snapshot, low uint64) {
 	old := p.w.open()
+	was := old.next
 	w := &Writer{Log: old.Log, history: old.history, index: index.New(0), retired: old.retired, added: old.added}
-	w.next = &version.Version{
-		Number: old.next.Number, Generation: old.next.Generation, Epoch: old.next.Epoch, Status: old.next.Status,
-		Seq: old.next.Seq,
-	}
-	for _, s := range old.next.Segments {
+	w.next = &version.Version{Number: was.Number, Generation: was.Generation, Epoch: was.Epoch, Status: was.Status, Seq: was.Seq}
+	for _, s := range was.Segments {
 		w.retire(s.Born, s.Bytes())
 	}
 	w.retire(old.indexed, old.index.Bytes())
 	w.indexed = w.next.Number
 	p.w = w
 	p.begin(s, low)
-	w.next.Forgotten = min(s.v.Forgotten, old.next.Seq)
-	p.base = max(s.v.Seq, old.next.Seq)
+	w.next.Forgotten = min(s.v.Forgotten, was.Seq)
+	p.base = max(s.v.Seq, was.Seq)
 }
 
 // Count counts what was added so far, before it is published.
@@ -184,8 +182,8 @@ func (p *Part) append(e Entry, k segment.Key, size int) (*segment.Entry, []byte)
 	return to, frame
 }
 
-// Lacks records that a reader from elsewhere may have the resource of an entry, and that
-// the part does not delete it there: no reader that lacks the entry resumes.
+// Lacks records that a reader from elsewhere may have the resource of an entry, which the part
+// does not delete at that entry. So no reader from before the entry resumes.
 func (p *Part) Lacks(e Entry) {
 	p.w.open().next.Lack(e.e, p.fresh)
 	p.lacks = true
@@ -246,7 +244,7 @@ func (p *Part) Publish(s Snapshot) {
 func (p *Part) reflect(s Snapshot) bool {
 	for {
 		v := p.w.head.Load()
-		if v.Status.State != s.v.Status.State || v.Status.Reason != s.v.Status.Reason || v.Origin != s.v.Origin {
+		if !version.SameStatus(v.Status, s.v.Status) || v.Origin != s.v.Origin {
 			return false
 		}
 		next := *v
@@ -269,14 +267,14 @@ func (p *Part) FedBy(f *Fed) {
 // nothing of what was added.
 func (p *Part) SetStatus(status stream.Status) {
 	if p.w.next != nil {
-		p.w.next.Status = status
+		p.w.next.Status = &status
 	}
 	for {
 		v := p.w.head.Load()
 		next := *v
-		next.Status, next.Changed = status, make(chan struct{})
+		next.Status, next.Changed = &status, new(signal.Signal)
 		if p.w.head.CompareAndSwap(v, &next) {
-			close(v.Changed)
+			v.Changed.Send()
 			p.w.Notified()
 			return
 		}
@@ -329,7 +327,7 @@ func (l *Log) Reached(s Snapshot) (reached bool, changed <-chan struct{}) {
 	if !v.HasReached(s.v) {
 		v = l.awaited(v)
 	}
-	return v.HasReached(s.v), v.Changed
+	return v.HasReached(s.v), v.Changed.Sent()
 }
 
 // changesAfter is how many changes a version has after a seq. Of a part of another log,

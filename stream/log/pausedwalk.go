@@ -18,16 +18,26 @@ type pausedWalk struct {
 }
 
 // walking reports whether a walk is under way.
-func (s *Subscription) walking() bool { return s.walk.active }
+func (s *Subscription) walking() bool { return s.walk != nil }
+
+// startWalk begins a walk, in the batch that is being filled: most walks end in the flush in
+// which they begin, and a reader at rest holds nothing for the next.
+func (s *Subscription) startWalk(b *Batch, w walk) {
+	b.walk = w
+	s.walk = &b.walk
+}
 
 // pauseWalk is called after a flush that did not end the walk under way. From now on
-// its pin holds the version, not the walk itself. Most walks end in the flush in
-// which they begin, and never have a pin.
+// its pin holds the version, not the walk itself, and the subscription the walk.
 func (s *Subscription) pauseWalk(b *Batch) {
-	w := &s.walk
-	if !w.active || w.v == nil {
+	if !s.walking() || s.walk.v == nil {
 		return
 	}
+	if s.walk == &b.walk {
+		kept := b.walk
+		s.walk, b.walk = &kept, walk{}
+	}
+	w := s.walk
 	if s.pin == nil {
 		s.pin = s.log.pins.Add(w.v, s.options.MinRate)
 	}
@@ -46,7 +56,7 @@ func (s *Subscription) pauseWalk(b *Batch) {
 // its version was taken away, it continues in the newest one.
 func (s *Subscription) resumeWalk(b *Batch, newest *version.Version) {
 	switch {
-	case !s.walk.active:
+	case !s.walking():
 	case s.generation != newest.Generation:
 		s.endWalk()
 	case s.held:
@@ -60,16 +70,20 @@ func (s *Subscription) resumeWalk(b *Batch, newest *version.Version) {
 
 // endWalk ends the walk under way, if there is one.
 func (s *Subscription) endWalk() {
+	if !s.walking() {
+		return
+	}
 	s.log.pins.Release(s.pin)
 	s.walk.difference.Release()
-	s.walk, s.pin = walk{}, nil
+	*s.walk = walk{} // the batch that it may be in is used again
+	s.walk, s.pin = nil, nil
 }
 
 // restartWalk continues a walk whose version was taken away in the newest version,
 // with what is newer than what was passed. What was passed may have changed since,
 // so a key may come twice, the second time newer.
 func (s *Subscription) restartWalk(b *Batch, v *version.Version) {
-	w := s.walk
+	w := *s.walk
 	outage := v.Complete() != s.origin && w.purpose != snapshot
 	s.endWalk()
 	switch {
@@ -79,7 +93,7 @@ func (s *Subscription) restartWalk(b *Batch, v *version.Version) {
 	case w.replay && !w.midTransaction:
 		return // the cursor says where to continue
 	case w.purpose == snapshot && w.revision == 0:
-		s.walk = snapshotWalk(v) // nothing was passed
+		s.startWalk(b, snapshotWalk(v)) // nothing was passed
 		return
 	case w.replay:
 		w.purpose, w.replay, w.began = catching, false, s.cursor
@@ -98,11 +112,11 @@ func (s *Subscription) restartWalk(b *Batch, v *version.Version) {
 		s.reset(b, v, stream.ResetExpired)
 		return
 	}
-	w.active, w.midTransaction = true, false
+	w.midTransaction = false
 	s.cursor = min(deletes, upserts)
 	w.v, w.deletes, w.at, w.upserts = v, true, v.After(deletes), v.After(upserts)
-	s.walk = w
-	s.ownStatus = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with the newest"}
-	s.sentStatus = stream.Status{}
+	s.startWalk(b, w)
+	s.ownStatus = &stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with the newest"}
+	s.sentStatus = &stream.Status{}
 	s.addStatus(b, v, false)
 }

@@ -26,7 +26,7 @@ func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 }
 
 func (s *Subscription) pendingOfWalk(newest *version.Version, limit int) int {
-	w, v := &s.walk, s.pin.Version()
+	w, v := s.walk, s.pin.Version()
 	if w.difference != nil {
 		return w.difference.Difference().Left(w.at.Segment, limit)
 	}
@@ -89,7 +89,7 @@ func (s *Subscription) Hold(reason string) {
 	if s.walking() {
 		return // its status already says that it has not caught up
 	}
-	s.ownStatus = stream.Status{State: stream.Resyncing, Since: time.Now(), Reason: reason}
+	s.ownStatus = &stream.Status{State: stream.Resyncing, Since: time.Now(), Reason: reason}
 	if !s.begun && s.options.Resume == nil {
 		s.ownStatus.State = stream.Priming
 	}
@@ -105,7 +105,7 @@ func (s *Subscription) Release() {
 	}
 	s.held = false
 	if !s.walking() {
-		s.ownStatus = stream.Status{}
+		s.ownStatus = nil
 	}
 }
 

@@ -1,10 +1,5 @@
 package log
 
-import (
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
-)
-
 // prefetchFrom is the size of a transaction, and prefetchIndex the size of an index, from
 // which it pays to prefetch.
 const (
@@ -18,16 +13,7 @@ const (
 // transaction overlap: one of 64 upserts takes 91 instead of 109 µs among a million
 // keys. Among 100,000 there is no difference (BenchmarkTransaction).
 func (w *Writer) prefetch(changes []Change) {
-	if len(changes) < prefetchFrom || w.index.Size() < prefetchIndex {
-		return
-	}
-	var keys [version.Prefetched]segment.Key
-	for len(changes) > 0 {
-		n := min(len(keys), len(changes))
-		for i := range changes[:n] {
-			keys[i] = segment.NewKey(changes[i].Key)
-		}
-		w.prefetched += w.next.Prefetch(w.index, keys[:n])
-		changes = changes[n:]
+	if len(changes) >= prefetchFrom && w.index.Size() >= prefetchIndex {
+		w.prefetched += w.next.Prefetch(w.index, len(changes), func(i int) string { return changes[i].Key })
 	}
 }

@@ -21,10 +21,10 @@ type Progress struct {
 // Progress returns how far the subscription has come.
 func (s *Subscription) Progress() Progress {
 	p := Progress{
-		Position: s.position, CatchingUp: s.ownStatus.State == stream.CatchingUp,
+		Position: s.position, CatchingUp: s.catchingUp(),
 		log: s.log, begun: s.begun, generation: s.generation, cursor: s.cursor,
 	}
-	if w := &s.walk; w.active && w.purpose == snapshot {
+	if w := s.walk; w != nil && w.purpose == snapshot {
 		p.cursor, p.left = w.paused.asOf, max(w.paused.count-w.delivered, 0)
 	}
 	return p

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/signal"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -17,8 +18,8 @@ type SubscribeOptions struct {
 	// Invalid means that there was a position, but it could not be parsed. The reset
 	// says so.
 	Invalid bool
-	// Holds, if not nil, is what the reader has already, of another part of the same log: it
-	// is sent the difference, or if that is not possible everything. Resume does not count.
+	// Holds, if not nil, is what the reader has of another part of the same log. It is sent the
+	// difference or, if that is impossible, everything. Resume is ignored.
 	Holds *Holding
 	// AheadWait is how long a position that is ahead of this log is held for the log
 	// to catch up; 3 seconds by default.
@@ -59,37 +60,37 @@ type Subscription struct {
 	options SubscribeOptions
 
 	// Owned by the pump.
-	closed       bool
-	readers      int // counted as subscribers; more than 1 for the cursor of a cohort
-	changed      <-chan struct{}
-	begun        bool
-	generation   uint64
-	epoch        string        // as written in positions
-	fromThisLog  bool          // everything that the reader has came from this log
-	aheadUntil   time.Time     // how long to wait for the log to reach the position; zero: not waiting
-	ownStatus    stream.Status // overrides the status of the watch if its State is not 0
-	held         bool          // Next must not read
-	sentStatus   stream.Status
-	origin       uint64 // the last one sent to the subscriber
-	walk         walk
-	pin          *pin.Pin        // of the walk, once it took more than one flush
-	cursor       uint64          // everything up to this seq was delivered
-	position     stream.Position // everything up to it was delivered
-	sentPosition stream.Position // the last one that a batch carried
-	synced       bool
-	partial      bool // the reader was sent some of a difference, and not all of it
-	outcome      ResumeOutcome
-	skipped      uint64
+	closed      bool
+	begun       bool
+	synced      bool
+	partial     bool // the reader was sent a part of a difference, but not all of it
+	held        bool // Next must not read
+	fromThisLog bool // everything that the reader has came from this log
+	moved       bool // no batch has carried the position yet
+	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
+	changed     *signal.Signal
+	generation  uint64
+	epoch       string         // as written in positions
+	aheadUntil  time.Time      // how long to wait until the log reaches the position; zero: not waiting
+	ownStatus   *stream.Status // overrides the status of the watch; nil: nothing does
+	sentStatus  *stream.Status
+	origin      uint64          // the last one sent to the subscriber
+	walk        *walk           // nil: it is at rest
+	pin         *pin.Pin        // of the walk, once it takes more than one flush
+	cursor      uint64          // everything up to this seq was delivered
+	position    stream.Position // everything up to it was delivered
+	outcome     ResumeOutcome
+	skipped     uint64
 }
 
 // Subscribe returns a cursor. Close it.
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
-	s := &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.newest().Changed, readers: 1}
+	s := &Subscription{log: l, options: o, sentStatus: &stream.Status{State: stream.InSync}, changed: l.newest().Changed, readers: 1}
 	if h := o.Holds; h != nil && h.purpose == switching {
 		s.partial = h.partial
-		s.sentStatus, s.ownStatus = stream.Status{}, h.status() // which is sent in any case
+		s.sentStatus, s.ownStatus = &stream.Status{}, h.status() // which is sent in any case
 	}
 	return s
 }
@@ -106,16 +107,21 @@ func (s *Subscription) Close() {
 	s.readers = 0
 }
 
+// catchingUp reports whether values are being skipped.
+func (s *Subscription) catchingUp() bool {
+	return s.ownStatus != nil && s.ownStatus.State == stream.CatchingUp
+}
+
 // CaughtUp reports whether everything that existed at the last Next was delivered,
 // the first snapshot included, and nothing is held back: what comes next is the next
 // change.
 func (s *Subscription) CaughtUp() bool {
-	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus.State == 0 && !s.held
+	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus == nil && !s.held
 }
 
 // Changed is closed when Next may have more, after it returned false. Get it again
 // after each Next.
-func (s *Subscription) Changed() <-chan struct{} { return s.changed }
+func (s *Subscription) Changed() <-chan struct{} { return s.changed.Sent() }
 
 // Deadline is when Next must be called even if nothing changed; zero: never.
 func (s *Subscription) Deadline() time.Time {
@@ -176,14 +182,14 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	}
 	s.pauseWalk(b)
 	if b.of.Boundary {
-		s.sentPosition = s.position
+		s.moved = false
 	}
 	return !b.Empty()
 }
 
 // advance takes one turn of the walk under way.
 func (s *Subscription) advance(b *Batch) {
-	w := &s.walk
+	w := s.walk
 	w.fill(b)
 	done := w.done()
 	w.midTransaction = w.midTransaction && !done
@@ -195,7 +201,7 @@ func (s *Subscription) advance(b *Batch) {
 	case w.replay:
 		// Deletes that were found since may be before the head.
 		s.cursor = w.seq
-		s.position = s.withRun(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept()))
+		s.moveTo(s.withRun(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept())))
 	case !w.deletes:
 		s.place(w.complete, w.v)
 	}
@@ -208,7 +214,12 @@ func (s *Subscription) advance(b *Batch) {
 // place sets the position of a reader that has seen v except for upserts beyond a
 // revision.
 func (s *Subscription) place(upserts uint64, v *version.Version) {
-	s.position = s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.Swept))
+	s.moveTo(s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.Swept)))
+}
+
+func (s *Subscription) moveTo(p stream.Position) {
+	s.moved = s.moved || p != s.position
+	s.position = p
 }
 
 // withRun returns a position with the name of the run, if the reader has nothing but
@@ -223,9 +234,9 @@ func (s *Subscription) withRun(v *version.Version, p stream.Position) stream.Pos
 
 // end adds what ends the walk under way.
 func (s *Subscription) end(b *Batch) {
-	w, restarted := s.walk, s.ownStatus.State == stream.CatchingUp
+	w, restarted := *s.walk, s.catchingUp()
 	s.endWalk()
-	s.ownStatus, s.partial = stream.Status{}, false
+	s.ownStatus, s.partial = nil, false
 	switch w.purpose {
 	case following:
 		b.of.Committed = w.v.Committed
@@ -326,7 +337,7 @@ func (s *Subscription) waitAhead(b *Batch, v *version.Version, reason string) {
 	if s.aheadUntil.IsZero() {
 		s.aheadUntil = time.Now().Add(s.options.AheadWait)
 	}
-	s.ownStatus = stream.Status{State: stream.Resyncing, Since: s.aheadUntil.Add(-s.options.AheadWait), Reason: reason}
+	s.ownStatus = &stream.Status{State: stream.Resyncing, Since: s.aheadUntil.Add(-s.options.AheadWait), Reason: reason}
 	s.addStatus(b, v, false)
 }
 
@@ -357,18 +368,18 @@ func (s *Subscription) join(v *version.Version) {
 func (s *Subscription) reset(b *Batch, v *version.Version, reason stream.ResetReason) {
 	s.join(v)
 	s.fromThisLog = true
-	s.ownStatus, s.partial = stream.Status{}, false
+	s.ownStatus, s.partial = nil, false
 	s.place(0, v)
 	b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
 	// The id is on the reset itself: if the flush had more events, some might arrive
 	// without the id.
 	b.of.Boundary, b.of.Final = true, true
 	s.endWalk()
-	s.walk = snapshotWalk(v)
+	s.startWalk(b, snapshotWalk(v))
 }
 
 func snapshotWalk(v *version.Version) walk {
-	return walk{active: true, v: v, purpose: snapshot, at: v.Normalize(version.Place{})}
+	return walk{v: v, purpose: snapshot, at: v.Normalize(version.Place{})}
 }
 
 // resume continues after a position, always by catching up. A client that was cut
@@ -377,7 +388,7 @@ func snapshotWalk(v *version.Version) walk {
 func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 	s.join(v)
 	s.fromThisLog = v.Issued(r)
-	s.position = r
+	s.moveTo(r)
 	switch {
 	case r.AsOf < v.Complete():
 		s.origin = 0 // the reader may have left before the outage, or its end
@@ -395,10 +406,10 @@ func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 	if r.Upserts == 0 {
 		upserts = v.Normalize(version.Place{})
 	}
-	s.walk = walk{
-		active: true, v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
+	s.startWalk(b, walk{
+		v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
 		began: s.cursor, revision: r.Upserts, complete: r.Upserts,
-	}
+	})
 }
 
 // follow continues from the cursor: change by change if it is near enough, else by
@@ -417,14 +428,14 @@ func (s *Subscription) follow(b *Batch, v *version.Version) {
 		if v.ConflatedSeq > s.cursor && v.Complete() < v.Conflated { // a gateway that follows this watch must know
 			b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: revision, Conflated: v.Conflated})
 		}
-		s.walk = walk{active: true, v: v, replay: true, at: from, seq: s.cursor, complete: revision}
+		s.startWalk(b, walk{v: v, replay: true, at: from, seq: s.cursor, complete: revision})
 		return
 	}
-	s.walk = walk{
-		active: true, v: v, purpose: catching, deletes: true, at: from, upserts: from,
+	s.startWalk(b, walk{
+		v: v, purpose: catching, deletes: true, at: from, upserts: from,
 		began: s.cursor, revision: revision, complete: revision,
-	}
-	s.ownStatus = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
+	})
+	s.ownStatus = &stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
 	s.addStatus(b, v, false)
 }
 

@@ -15,8 +15,7 @@ import (
 // Why a position in a catch-up needs two numbers: an upsert that was superseded
 // before T is not given, so "everything up to R" is true only as seen at T.
 type walk struct {
-	active         bool             // a walk is under way
-	v              *version.Version // nil between two flushes, and if no walk is under way
+	v              *version.Version // nil between two flushes
 	purpose        purpose
 	replay         bool
 	midTransaction bool // a replay that is inside a transaction
@@ -25,7 +24,7 @@ type walk struct {
 
 	examined int // entries examined in this turn
 
-	difference *difference.Kept // from another part of the log; nil: none. at.Segment is then the next run of it
+	difference *difference.Kept // the difference that it walks through; nil: none. at.Segment is then the next run of it
 
 	deletes bool          // a catch-up that is still at the deletes
 	at      version.Place // next entry to examine

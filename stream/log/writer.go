@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/signal"
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
@@ -53,8 +54,8 @@ func NewWriter(c Config) *Writer {
 		l.counted = func(int, int) {}
 	}
 	c.Account.Join(l.pins)
-	w := &Writer{Log: l, history: c.History.withDefaults(), index: index.New(0), next: &version.Version{Number: 1}}
-	w.next.Status = stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
+	status := &stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
+	w := &Writer{Log: l, history: c.History.withDefaults(), index: index.New(0), next: &version.Version{Number: 1, Status: status}}
 	w.publish()
 	return w
 }
@@ -128,14 +129,14 @@ func (w *Writer) lookup(k segment.Key) (slot int, s *segment.Segment, e *segment
 }
 
 // PrepareStatus sets the freshness that the next commit or snapshot publishes.
-func (w *Writer) PrepareStatus(s stream.Status) { w.next.Status = s }
+func (w *Writer) PrepareStatus(s stream.Status) { w.next.Status = &s }
 
 // PrepareConflated sets whether the next commit may lack values; see stream.Conflater.
 func (w *Writer) PrepareConflated(conflated bool) { w.conflated = conflated }
 
 // SetStatus publishes the freshness of the watch.
 func (w *Writer) SetStatus(s stream.Status) {
-	w.next.Status = s
+	w.next.Status = &s
 	w.publish()
 }
 
@@ -143,7 +144,7 @@ func (w *Writer) SetStatus(s stream.Status) {
 // subscribers wait for it.
 func (w *Writer) Discard(s stream.Status) {
 	w.restart("")
-	w.next.Status = s
+	w.next.Status = &s
 	w.publish()
 }
 
@@ -175,7 +176,7 @@ func (w *Writer) restart(epoch string) {
 func (w *Writer) publish() {
 	v := w.next
 	v.Index = w.index
-	v.Changed = make(chan struct{})
+	v.Changed = new(signal.Signal)
 	holds, sorted := w.allocated+w.index.Bytes()+w.deletes.Memory(), w.listings.SortedBytes()
 	v.Bytes = holds + sorted
 	w.recordRetired(v)
@@ -191,7 +192,7 @@ func (w *Writer) publish() {
 		w.open()
 	}
 	if old != nil {
-		close(old.Changed)
+		old.Changed.Send()
 	}
 	w.Notified()
 	w.account.Relieve(w.pins, v.Bytes)

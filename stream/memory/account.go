@@ -6,11 +6,12 @@ package memory
 // Its methods for logs belong to the log's writer. Those for staged data belong to
 // the source's reader, and to ingest once the reader has ended.
 type Account struct {
-	// Static after construction.
-	own, shared *Ceiling
+	own    Ceiling  // of the watch alone; its methods may be called from any goroutine
+	shared *Ceiling // static after construction
+	place  int      // among the accounts that share it, counted from 1; 0: it is not there
 
 	pins     Pins          // of the log; static once the log exists
-	squeezed chan struct{} // tells the watch to give up memory: others have no room; nil: nobody listens
+	squeezed chan struct{} // tells the watch to give up memory, which others need; nil: nobody listens
 
 	// Owned by the log's writer.
 	log  int64 // bytes that the log holds or has reserved
@@ -35,17 +36,19 @@ func NewAccount(ceiling int64, shared *Ceiling) *Account {
 	if shared == nil {
 		shared = NewCeiling(0)
 	}
-	return &Account{own: NewCeiling(ceiling), shared: shared, squeezed: make(chan struct{}, 1)}
+	a := &Account{shared: shared, squeezed: make(chan struct{}, 1)}
+	a.own.SetBytes(ceiling)
+	return a
 }
 
-// NewUnsqueezedAccount returns an account without a ceiling of its own, which counts in
-// shared. Whoever limits that takes memory away from it: it never asks for that itself.
+// NewUnsqueezedAccount returns an account without a ceiling of its own, whose memory counts in
+// shared. The owner of shared limits it: the account never makes others give up memory.
 func NewUnsqueezedAccount(shared *Ceiling) *Account {
-	return &Account{own: NewCeiling(0), shared: shared}
+	return &Account{shared: shared}
 }
 
 // Own returns the ceiling of the watch alone.
-func (a *Account) Own() *Ceiling { return a.own }
+func (a *Account) Own() *Ceiling { return &a.own }
 
 // Join makes the pins of a log known to the shared ceiling.
 func (a *Account) Join(p Pins) {
@@ -70,12 +73,12 @@ func (a *Account) TakeVersions() { a.pins.TakeAll() }
 
 // reserve takes n more bytes of a pool, against both ceilings.
 func (a *Account) reserve(p *pool, n int64, what string) error {
-	if !p.take(a.own, n) {
-		return a.refusal(p, a.own, n, what)
+	if !p.take(&a.own, n) {
+		return a.refusal(p, &a.own, n, what)
 	}
 	if !p.take(a.shared, n) && !a.borrow(p, n) {
 		err := a.refusal(p, a.shared, n, what)
-		p.of(a.own).Add(-n)
+		p.of(&a.own).Add(-n)
 		return err
 	}
 	return nil
@@ -87,14 +90,14 @@ func (a *Account) reserve(p *pool, n int64, what string) error {
 // watch that holds the most gives up memory.
 func (a *Account) borrow(p *pool, n int64) bool {
 	most := a.shared.most(p)
-	if most == nil || p.of(most.own).Load() <= p.of(a.own).Load() {
+	if most == nil || p.of(&most.own).Load() <= p.of(&a.own).Load() {
 		return false
 	}
 	total, allowed := p.of(a.shared).Add(n), p.allowed(a.shared)
 	if total <= allowed+slack(allowed) {
 		return true
 	}
-	if p.of(a.own).Load() > allowed/int64(len(a.shared.all())) {
+	if p.of(&a.own).Load() > allowed/a.shared.number() {
 		p.of(a.shared).Add(-n)
 		return false
 	}
@@ -146,7 +149,7 @@ func (a *Account) exceeds(p *pool, what string) *Error {
 
 // give returns n bytes to a pool.
 func (a *Account) give(p *pool, n int64) {
-	p.of(a.own).Add(-n)
+	p.of(&a.own).Add(-n)
 	p.of(a.shared).Add(-n)
 }
 
@@ -199,7 +202,7 @@ func (a *Account) Crowded(n int64) bool {
 	}
 	// Others may be short of room, but not because of a watch within its share.
 	return a.shared.Bytes() > 0 && a.shared.together()+n > a.shared.Bytes() &&
-		a.own.together()+n > a.shared.Bytes()/int64(max(1, len(a.shared.all())))
+		a.own.together()+n > a.shared.Bytes()/max(1, a.shared.number())
 }
 
 // SetLog counts what the log holds, regardless of what was reserved for it: what is

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,6 +105,36 @@ type noPins struct{}
 func (noPins) Held() int64      { return 0 }
 func (noPins) TakeOldest() bool { return false }
 func (noPins) TakeAll()         {}
+
+// TestManyAccounts: what it takes to join a ceiling and to leave it does not depend on how
+// many share it, and whoever is left is found.
+func TestManyAccounts(t *testing.T) {
+	const n = 4096
+	shared, accounts := NewCeiling(0), make([]*Account, n)
+	for i := range accounts {
+		accounts[i] = NewUnsqueezedAccount(shared)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i, a := range accounts {
+		a.Join(noPins{})
+		a.SetLog(int64(i), 0)
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / n; each > 256 {
+		t.Errorf("%d bytes were allocated for each of %d accounts", each, n)
+	}
+	for i := range n - 1 {
+		accounts[(i*7+1)%n].Leave()
+		if left := shared.number(); left != int64(n-1-i) {
+			t.Fatalf("%d accounts are left, want %d", left, n-1-i)
+		}
+	}
+	accounts[1].Leave() // again
+	if shared.most(logsPool) != accounts[((n-1)*7+1)%n] {
+		t.Error("another account is left")
+	}
+}
 
 // TestSetBytes: another ceiling holds from the next request on.
 func TestSetBytes(t *testing.T) {

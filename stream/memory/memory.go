@@ -5,7 +5,7 @@ package memory
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -30,18 +30,17 @@ var ErrExceeded = errors.New("the watch does not fit into its memory")
 //
 // All methods may be called from any goroutine.
 type Ceiling struct {
+	accounts *accounts // that share it; nil: it is that of one account
+
 	// Atomic.
 	ceiling                  atomic.Int64 // 0: none
 	logs, staged, superseded atomic.Int64
-
-	// Never modified, only replaced.
-	accounts atomic.Pointer[[]*Account]
 }
 
 // NewCeiling returns a ceiling of so many bytes, which several watches may share.
 // With 0 there is no ceiling, and it only counts.
 func NewCeiling(ceiling int64) *Ceiling {
-	m := &Ceiling{}
+	m := &Ceiling{accounts: &accounts{}}
 	m.ceiling.Store(ceiling)
 	return m
 }
@@ -49,8 +48,8 @@ func NewCeiling(ceiling int64) *Ceiling {
 // Bytes is the most bytes that may be held; 0: any number.
 func (m *Ceiling) Bytes() int64 { return m.ceiling.Load() }
 
-// SetBytes changes the most bytes that may be held; 0: any number. Of what is held beyond
-// it, the watch that holds the most has to give up as soon as something more is needed.
+// SetBytes changes the maximum number of bytes; 0: any number. If more are held, the watch that
+// holds the most has to give some up as soon as more memory is needed.
 func (m *Ceiling) SetBytes(ceiling int64) { m.ceiling.Store(ceiling) }
 
 // Logs is how many bytes the logs hold of what is not superseded.
@@ -69,42 +68,45 @@ func (m *Ceiling) Swollen() bool {
 	return m.Bytes() > 0 && m.logs.Load()+m.superseded.Load() > m.Bytes()/5*3
 }
 
+// accounts are those that share a ceiling. Its methods may be called from any goroutine.
+type accounts struct {
+	mu  sync.Mutex // guards the following field, and where in it each account is
+	all []*Account
+}
+
 func (m *Ceiling) join(a *Account) {
-	m.replace(func(all []*Account) []*Account { return append(all, a) })
+	m.accounts.mu.Lock()
+	defer m.accounts.mu.Unlock()
+	m.accounts.all = append(m.accounts.all, a)
+	a.place = len(m.accounts.all)
 }
 
 func (m *Ceiling) leave(a *Account) {
-	m.replace(func(all []*Account) []*Account {
-		return slices.DeleteFunc(all, func(one *Account) bool { return one == a })
-	})
+	m.accounts.mu.Lock()
+	defer m.accounts.mu.Unlock()
+	if a.place == 0 {
+		return
+	}
+	all := m.accounts.all
+	last := all[len(all)-1]
+	all[a.place-1], all[len(all)-1] = last, nil
+	last.place, a.place = a.place, 0
+	m.accounts.all = all[:len(all)-1]
 }
 
-func (m *Ceiling) replace(change func([]*Account) []*Account) {
-	for {
-		old := m.accounts.Load()
-		var all []*Account
-		if old != nil {
-			all = slices.Clone(*old)
-		}
-		changed := change(all)
-		if m.accounts.CompareAndSwap(old, &changed) {
-			return
-		}
-	}
-}
-
-// all returns the accounts that share the ceiling.
-func (m *Ceiling) all() []*Account {
-	if all := m.accounts.Load(); all != nil {
-		return *all
-	}
-	return nil
+// number is how many accounts share the ceiling.
+func (m *Ceiling) number() int64 {
+	m.accounts.mu.Lock()
+	defer m.accounts.mu.Unlock()
+	return int64(len(m.accounts.all))
 }
 
 // mostPinned returns the pins that hold the most; nil if none holds anything.
 func (m *Ceiling) mostPinned() (most Pins) {
 	held := int64(0)
-	for _, a := range m.all() {
+	m.accounts.mu.Lock()
+	defer m.accounts.mu.Unlock()
+	for _, a := range m.accounts.all {
 		if n := a.pins.Held(); n > held {
 			most, held = a.pins, n
 		}
@@ -144,8 +146,10 @@ func (p *pool) take(m *Ceiling, n int64) bool {
 
 // most returns the account that holds the most of a pool; nil if there is none.
 func (m *Ceiling) most(p *pool) (most *Account) {
-	for _, a := range m.all() {
-		if most == nil || p.of(a.own).Load() > p.of(most.own).Load() {
+	m.accounts.mu.Lock()
+	defer m.accounts.mu.Unlock()
+	for _, a := range m.accounts.all {
+		if most == nil || p.of(&a.own).Load() > p.of(&most.own).Load() {
 			most = a
 		}
 	}

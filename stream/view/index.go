@@ -25,6 +25,7 @@ type Index[ID comparable] struct {
 	ordered  []int       // lengths, rising
 	values   map[*document.Node]map[document.Scalar][]*entry[ID]
 	rest     []*entry[ID]
+	texts    texts // of values
 
 	paths    document.Paths // of all definitions
 	old, new extraction     // of the change at hand
@@ -144,13 +145,28 @@ func (x *Index[ID]) byKey(key string, yield func(Candidate[ID])) {
 }
 
 func (x *Index[ID]) byValue(e *extraction, yield func(Candidate[ID])) {
-	if len(x.values) == 0 || e.resource == nil {
+	if len(x.values) == 0 || e.resource == nil || x.wanted().absent(e.resource.Value) {
 		return
 	}
 	e.read()
 	for _, v := range e.document.Visits {
 		x.meet(x.values[v.At][v.Scalar], yield)
 	}
+}
+
+// wanted returns the texts of which a value has one if an entry is found by it.
+func (x *Index[ID]) wanted() *texts {
+	if !x.texts.known {
+		x.texts = texts{known: true}
+		for _, table := range x.values {
+			for scalar := range table {
+				if x.texts.add(scalar); x.texts.more {
+					return &x.texts
+				}
+			}
+		}
+	}
+	return &x.texts
 }
 
 // meet yields those entries that were not met at this change.
@@ -187,6 +203,7 @@ func (x *Index[ID]) put(p place, e *entry[ID]) {
 		}
 		x.prefixes[*p.prefix] = append(x.prefixes[*p.prefix], e)
 	case p.scalar != nil:
+		x.texts = texts{}
 		table := x.table(x.paths.Watch(p.at))
 		table[*p.scalar] = append(table[*p.scalar], e)
 	default:
@@ -212,6 +229,7 @@ func (x *Index[ID]) take(p place, e *entry[ID]) {
 			x.measure(len(*p.prefix), -1)
 		}
 	case p.scalar != nil:
+		x.texts = texts{}
 		n := x.paths.Find(p.at)
 		if without(x.values[n], *p.scalar, e); len(x.values[n]) == 0 {
 			delete(x.values, n)
@@ -279,7 +297,7 @@ func (x *Index[ID]) crowd(places []place) (n int) {
 // places returns the sets of places of which each would do for a definition, those first
 // for which less is read.
 func (d *Definition) places() (sets [][]place) {
-	prefix := d.params.Prefix
+	prefix := d.texts.prefix
 	var values [][]place
 	if d.filtered {
 		var longer string

@@ -236,6 +236,9 @@ func (l *lane) take(e *entry) {
 		return
 	}
 	e.state.FedBy(&l.fed)
+	if e.state.Awaited() {
+		e.state.Publish(l.at) // by a reader that has seen only what the builder published
+	}
 	l.add(e)
 }
 

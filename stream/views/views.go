@@ -74,8 +74,9 @@ type parent struct {
 	exact   uint64
 }
 
-// exactFrom returns the revision as of which nothing is in doubt in a state. Thousands of
-// views are made from one state, and to find it takes a look at much of the log.
+// exactFrom returns the revision as of which nothing is in doubt in a state. It is cached,
+// since finding it takes a look at much of the log, and thousands of views are made from one
+// state.
 func (p *parent) exactFrom(s log.Snapshot) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,11 +100,11 @@ func New(c Config) *Views {
 	return v
 }
 
-// limits returns the limits that hold now.
+// limits returns the current limits.
 func (v *Views) limits() *Config { return v.config.Load() }
 
-// Reconfigure changes the limits. Views that are in use stay, even if there are more than
-// allowed now; if they hold too much memory, they lose some of it as at any time.
+// Reconfigure changes the limits. Views that are in use stay, even if there are too many now.
+// If they hold too much memory, the usual rules apply.
 func (v *Views) Reconfigure(c Config) {
 	c = c.withDefaults()
 	v.config.Store(&c)
@@ -135,7 +136,7 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 			return nil, &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
 		}
 		v.touch(e)
-		return e.part.Watch, nil
+		return &e.part.Watch, nil
 	}
 	if refused := v.refuses(r.Client); refused != nil {
 		return nil, refused
@@ -145,11 +146,11 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 	v.number++
 	v.clients[r.Client]++
 	v.touch(e)
-	return e.part.Watch, nil
+	return &e.part.Watch, nil
 }
 
-// Shared returns the definition of a view that Open has returned for d. It equals d, and all
-// who ask for the view can share it.
+// Shared returns the definition of the view that Open has returned for d. It equals d, and all
+// requests for the view can share it.
 func (v *Views) Shared(of *watch.Watch, d *view.Definition) *view.Definition {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -329,8 +330,8 @@ func (v *Views) Close() {
 	v.forgets.Stop()
 }
 
-// Differences are what leads readers from one view of a watch to another one, or to and from
-// the watch. What they hold counts as that of the views.
+// Differences returns the cache of differences between the views of a watch, and between them
+// and the watch. Its memory counts as that of views.
 func (v *Views) Differences() *log.Differences { return v.differences }
 
 // relieve frees memory if views hold too much: idle ones go first, then the state of the

@@ -80,11 +80,9 @@ const healthyAfter = 10 * time.Second
 
 var errStopped = errors.New("the watch was stopped")
 
-// start runs ingest until ctx ends or the watch is retired, then calls ended, and closes
-// done after that.
-func (in *ingest) start(ctx context.Context, ended func(), done chan<- struct{}) {
+// start runs ingest until ctx ends or the watch is retired, then calls ended.
+func (in *ingest) start(ctx context.Context, ended func()) {
 	go func() {
-		defer close(done)
 		defer ended()
 		in.run(ctx)
 	}()

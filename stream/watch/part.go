@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/watchtide/watchtide/stream/log"
@@ -24,18 +23,14 @@ type PartConfig struct {
 // upstream of the watch that it is a part of, and its own state. Subscribers of the part
 // count as subscribers of both.
 type Part struct {
-	*Watch
+	Watch
 	// State is the writing side of its state, which belongs to one goroutine at a time.
 	State *log.Part
-
-	closed chan struct{}
-	once   sync.Once
 }
 
 // NewPart returns a part of w that is not primed. Close it.
 func (w *Watch) NewPart(c PartConfig) *Part {
-	p := &Part{closed: make(chan struct{})}
-	p.Watch = &Watch{of: w, config: w.config, account: c.Account, ingest: w.ingest, count: w.count, done: p.closed, held: c.Held}
+	p := &Part{Watch: Watch{root: w.root, of: w, account: c.Account, held: c.Held}}
 	p.State = log.NewPart(w.log, log.Config{Watch: w.Name(), History: w.config.History, Account: c.Account, Counted: p.counted, Deepen: c.Deepen})
 	p.log = p.State.Log()
 	return p
@@ -43,10 +38,9 @@ func (w *Watch) NewPart(c PartConfig) *Part {
 
 // Close ends the part: its subscribers see Done.
 func (p *Part) Close() {
-	p.once.Do(func() {
-		close(p.closed)
+	if p.done.Send() {
 		p.log.Notified()
-	})
+	}
 }
 
 // Notify has f called when there is something new in the part, and when it ends, until
@@ -80,7 +74,7 @@ func (w *Watch) catchUp(ctx context.Context) {
 		case <-changed:
 		case <-enough.C:
 			return
-		case <-w.done:
+		case <-w.Done():
 			return
 		case <-ctx.Done():
 			return

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/signal"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
 )
@@ -30,7 +31,7 @@ type Config struct {
 	// Required means that a process without this watch, or with an old state of it,
 	// should not get requests: readiness counts it.
 	Required bool
-	// Late means that the process has served others before it got this watch: for
+	// Late means that a reload has added the watch to a process that serves others. For
 	// readiness, it counts as if it had been in sync until then.
 	Late bool
 	// Linger is how long an on-demand watch goes on without subscribers; 30 s
@@ -83,32 +84,41 @@ func (c Config) withDefaults() Config {
 // Watch is one named collection, kept in step with its upstream, that any number
 // of readers can follow. All its methods may be called from any goroutine.
 type Watch struct {
+	*root
+
 	// Static after construction.
-	config  *Config
 	of      *Watch     // the watch that this is a part of; nil: it is none
 	held    func(bool) // of a part; see PartConfig
 	log     *log.Log
 	account *memory.Account
-	ingest  *ingest // only its atomic fields
-	count   watchCounters
-	demand  chan struct{} // signals ingest: holders may have changed
-	cancel  context.CancelFunc
-	done    <-chan struct{} // closed when ingest has ended
+
+	// Atomic.
+	subscribers atomic.Int64
+	holders     atomic.Int64  // subscribers, and callers that wait for the first snapshot
+	done        signal.Signal // sent when ingest, or the part, has ended
+}
+
+// root is what a watch and its parts have in common.
+type root struct {
+	// Static after construction.
+	config *Config
+	ingest *ingest // only its atomic fields
+	count  watchCounters
+	demand chan struct{} // signals ingest: holders may have changed
+	cancel context.CancelFunc
 
 	template *Template // that made the watch; nil: it was declared
 	start    func()    // starts ingest; either this or discard is called, once
 	discard  func()    // ends a watch that was not started
 
 	// Atomic.
-	subscribers atomic.Int64
-	holders     atomic.Int64 // subscribers, and callers that wait for the first snapshot
-	released    atomic.Int64 // when there was last a holder, as the template counts time
-	removed     atomic.Bool  // it has been removed, or is about to be
-	replaced    atomic.Bool  // and its name is still served
+	released atomic.Int64 // when there was last a holder, as the template counts time
+	removed  atomic.Bool  // it has been removed, or is about to be
+	replaced atomic.Bool  // and its name is still served
 }
 
-// newWatch returns a watch that has to be started or discarded. Its ingest runs until ctx
-// ends, or until its template, if any, removes it.
+// newWatch returns a watch that must be started or discarded. Its ingest runs until ctx ends,
+// or until its template, if any, removes it.
 func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 	c = c.withDefaults()
 	if err := stream.CheckWatchName(c.Name); err != nil {
@@ -120,12 +130,8 @@ func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 		return nil, fmt.Errorf("watch %q has no source", c.Name)
 	}
 	w := &Watch{
-		config:  &c,
+		root:    &root{config: &c, count: newWatchCounters(), demand: make(chan struct{}, 1), template: of},
 		account: memory.NewAccount(c.MaxBytes, c.Memory),
-		count:   newWatchCounters(),
-		demand:  make(chan struct{}, 1),
-
-		template: of,
 	}
 	writer := log.NewWriter(log.Config{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
 	w.log = writer.Log
@@ -138,20 +144,19 @@ func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 	if of != nil {
 		in.retire = func() (bool, time.Duration) { return of.retire(w) }
 	}
-	done := make(chan struct{})
-	w.ingest, w.done = in, done
-	w.start = func() { in.start(ctx, w.ended, done) }
+	w.ingest = in
+	w.start = func() { in.start(ctx, w.ended) }
 	w.discard = func() {
 		w.cancel()
 		w.account.Leave()
 		w.ended()
-		close(done)
 	}
 	return w, nil
 }
 
-// ended is called when ingest has ended, before Done is closed.
+// ended is called when ingest has ended.
 func (w *Watch) ended() {
+	defer w.done.Send()
 	w.config.Close()
 	if w.template != nil {
 		w.template.ended(w)
@@ -162,7 +167,7 @@ func (w *Watch) wanted() bool { return !w.config.OnDemand || w.holders.Load() > 
 
 func (w *Watch) close() {
 	w.cancel()
-	<-w.done
+	<-w.Done()
 }
 
 // Name is what clients subscribe to.
@@ -171,17 +176,14 @@ func (w *Watch) Name() string { return w.config.Name }
 // Template is what made the watch; nil: it was declared by its name.
 func (w *Watch) Template() *Template { return w.template }
 
-// Removed reports whether the registry does not have the watch any more, and whether a
-// watch of the same name is served instead. Done is closed a moment later. Of watches that
-// are removed together, Removed is true before the Done of any.
+// Removed reports whether the registry no longer has the watch, and whether a watch of the same
+// name is served instead. Done is closed a moment later. If several watches are removed
+// together, Removed is true for all of them before any Done is closed.
 func (w *Watch) Removed() (removed, replaced bool) {
-	if w.of != nil {
-		w = w.of
-	}
 	return w.removed.Load(), w.replaced.Load()
 }
 
-// markRemoved records that the registry holds next now, without the watch.
+// markRemoved records that the registry has the content next now, without the watch.
 func (w *Watch) markRemoved(next *registered) {
 	w.replaced.Store(next.serves(w.Name()))
 	w.removed.Store(true)
@@ -196,7 +198,7 @@ func (w *Watch) OnDemand() bool { return w.config.OnDemand }
 // Required reports whether a process without the watch is not ready.
 func (w *Watch) Required() bool { return w.config.Required }
 
-// Late reports whether the process served others before it got the watch.
+// Late reports whether a reload has added the watch to a process that served others already.
 func (w *Watch) Late() bool { return w.config.Late }
 
 // LabelsAt is where the labels of resources are; see Config.LabelsAt.
@@ -256,7 +258,10 @@ func (w *Watch) Incidents() []Incident { return w.ingest.recordedIncidents() }
 func (w *Watch) Changed() <-chan struct{} { return w.log.Changed() }
 
 // Done is closed when the watch has been removed, or its registry closed.
-func (w *Watch) Done() <-chan struct{} { return w.done }
+func (w *Watch) Done() <-chan struct{} { return w.done.Sent() }
+
+// Ended reports whether Done is closed.
+func (w *Watch) Ended() bool { return w.done.WasSent() }
 
 // Subscribe returns a cursor into the watch. It starts a watch that runs on
 // demand. Close it.
@@ -264,13 +269,13 @@ func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 	return w.log.Subscribe(o)
 }
 
-// HoldsAt returns what a reader has that comes back with a position of the watch and goes to
-// another part of it; see log.Log.
+// HoldsAt returns what a reader has that comes back with a position of the watch and switches
+// to another part of it; see log.Log.
 func (w *Watch) HoldsAt(p stream.Position, sent uint64, d *log.Differences) *log.Holding {
 	return w.log.HoldsAt(p, sent, d)
 }
 
-// HoldsUnknown returns what a reader has of which nothing is known; see log.Log.
+// HoldsUnknown returns the Holding of a reader about which nothing is known; see log.Log.
 func (w *Watch) HoldsUnknown() *log.Holding { return w.log.HoldsUnknown() }
 
 // counted is called when subscriptions are opened or closed, and when the number of
@@ -342,7 +347,7 @@ func (w *Watch) Prime(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
-		case <-w.done:
+		case <-w.Done():
 			return fmt.Errorf("watch %q: %w", w.Name(), errStopped)
 		case <-ctx.Done():
 			return fmt.Errorf("watch %q is not primed: %s", w.Name(), w.Status().Full())

@@ -263,7 +263,7 @@ func TestNotPrimedView(t *testing.T) {
 	if err := w.Prime(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if p := l.NotPrimed(part.Watch); p.Status != 503 || p.Watch != "orders" || !strings.HasPrefix(p.Detail, `watch "orders" is primed, but the view of it is not`) {
+	if p := l.NotPrimed(&part.Watch); p.Status != 503 || p.Watch != "orders" || !strings.HasPrefix(p.Detail, `watch "orders" is primed, but the view of it is not`) {
 		t.Errorf("%+v", p)
 	}
 }

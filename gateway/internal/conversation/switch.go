@@ -10,16 +10,16 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Switch makes the stream follow other parts of its watches, if its holder may see something
-// else than before. It calls f, if not nil, for each watch that it follows instead of another.
-// It reports whether there was any. From then on nothing of the former parts is sent, except
+// Switch makes the stream follow other parts of its watches, if what its holder may see has
+// changed. It calls f, if not nil, for each watch that the stream follows instead of another.
+// It reports whether there was any. After that, nothing of the former parts is sent, except
 // deletes.
 func (c *Conversation) Switch(f func(from, to *watch.Watch)) (switched bool) {
 	for i, s := range c.Pass.Switches() {
 		from := c.Follows[i].Watch
 		to := s.Open()
 		if from == to {
-			continue // it may see the same again, and did not notice
+			continue // it may see the same again, after a change that it did not notice
 		}
 		if !switched {
 			c.watches = slices.Clone(c.watches) // streams of a group share them
@@ -28,6 +28,7 @@ func (c *Conversation) Switch(f func(from, to *watch.Watch)) (switched bool) {
 		c.watches[i].View = subscribers.ViewOf(s.Part.Name(), s.Part.Shared(to))
 		c.Deps.switchTo(&c.Follows[i], to, s.Differences)
 		c.Deps.Passes.Follow(c.Pass, i, to)
+		c.Deps.Metrics.Switched()
 		if f != nil {
 			f(from, to)
 		}
@@ -54,9 +55,10 @@ func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences
 	before.Sub.Close()
 }
 
-// withdraw takes what the client has of the watches of which it may see nothing any more. Its
-// id says so before: should it see them again one day, it is sent everything. So it is for
-// watches of which the client has some of a difference, since no id could be sent otherwise.
+// withdraw sends deletes of all that the client has of the watches that it may not see any
+// more. The id that is sent before is that of a client that has nothing of these watches, so
+// that the client gets all of them if it may see them again later. Watches of which it was sent
+// a part of a difference are withdrawn too, since no id can be sent before.
 func (c *Conversation) withdraw(out wire.Outlet) {
 	for i := range c.Follows {
 		if f := &c.Follows[i]; f.Sub.Differs() {
@@ -75,7 +77,7 @@ func (c *Conversation) withdraw(out wire.Outlet) {
 	}
 }
 
-// take takes from the client what it holds of a watch.
+// take deletes what the client holds of a watch.
 func (c *Conversation) take(f *Follow, holds *log.Holding, out wire.Outlet) {
 	f.withdrawn = true
 	holds.Withdraw(&c.Batch, func() { c.Say(f, out) })

@@ -10,11 +10,12 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// formers remembers what principals followed until a moment ago. A client that comes back with
-// a position of a former part is sent what differs only if it is known to have followed that:
-// others would learn from the deletes what was in it. So it is only if no stream of its
-// principal has switched from that part: a client that was cut off within the difference may
-// have some of it, which nothing would take from it. Parts are not kept in memory by that.
+// formers remembers which parts principals followed a moment ago. A client that comes back with
+// a position of a former part gets the difference only if its principal is known to have
+// followed that part: the deletes would tell others what was in it. It gets no difference
+// either if a stream of its principal has switched from that part: a client that was cut off in
+// the middle of a switch may have more than the part, and the difference would not delete that.
+// Remembering a part does not keep it in memory.
 //
 // All methods may be called from any goroutine.
 type formers struct {
@@ -24,17 +25,17 @@ type formers struct {
 	lost  time.Time                        // when a switch was last forgotten early, for lack of room
 }
 
-// follower is somebody who followed a watch, or parts of it.
+// follower is a principal that followed a watch, or parts of it.
 type follower struct{ who, watch string }
 
-// former is an epoch of a part of a watch that somebody followed up to a moment.
+// former is an epoch of a part of a watch that a principal has followed.
 type former struct {
 	follower
 	epoch string
 	at    time.Time
 }
 
-// followed is when a part was followed last, and what its clients have of it.
+// followed says when a part was followed last, and what its clients may have of it.
 type followed struct {
 	at       time.Time
 	part     weak.Pointer[watch.Watch] // nil: they are not told what was in it
@@ -42,20 +43,23 @@ type followed struct {
 	switched bool                      // a stream has switched from it
 }
 
-// anyEpoch stands for the parts that one follower has too many of.
+// anyEpoch is the epoch of all parts of one follower beyond the limit.
 const anyEpoch = ""
 
 const (
-	// formerFor is how long a part is remembered. It exists no longer without subscribers.
+	// formerFor is how long a part is remembered after its last stream. A view without
+	// subscribers exists no longer than that.
 	formerFor = 30 * time.Second
-	// formerAgain is how long a moment lasts: streams of one principal often end together.
+	// formerAgain is the time within which the ends of several streams of one principal count
+	// as one: they often end together.
 	formerAgain = time.Second
-	// formersMost is how many are remembered, and formersOfOne of one follower.
+	// formersMost is the number of parts that are remembered, and formersOfOne that for one
+	// follower.
 	formersMost  = 10_000
 	formersOfOne = 8
 )
 
-// note remembers that a stream does not follow a part of an epoch any more.
+// note remembers a part, in an epoch, that a stream has stopped following.
 func (f *formers) note(of follower, epoch string, now followed) {
 	now.at = time.Now()
 	f.mu.Lock()
@@ -91,7 +95,7 @@ func (f *formers) note(of follower, epoch string, now followed) {
 	f.order = append(f.order, former{of, epoch, now.at})
 }
 
-// expire forgets what is too old or too much.
+// expire forgets the parts that are too old, and the oldest ones if there are too many.
 func (f *formers) expire(now time.Time) {
 	for len(f.order) > 0 && (len(f.order) >= formersMost || now.Sub(f.order[0].at) >= formerFor) {
 		oldest := f.order[0]
@@ -110,8 +114,8 @@ func (f *formers) expire(now time.Time) {
 	}
 }
 
-// find returns what is known of somebody who followed a part of a watch in an epoch; false:
-// nothing. As long as a switch may be missing, everybody is taken to have switched.
+// find returns what is known of a principal that followed a part of a watch in an epoch; false:
+// nothing. While a switch may have been forgotten, every client may have switched.
 func (f *formers) find(of follower, epoch string) (last followed, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,7 +130,7 @@ func (f *formers) find(of follower, epoch string) (last followed, known bool) {
 	return last, known
 }
 
-// Follow records what a stream follows from now on of a watch.
+// Follow records the part of a watch that a stream follows from now on.
 func (t *Table) Follow(p *Pass, index int, part *watch.Watch) {
 	if p == nil {
 		return
@@ -142,9 +146,10 @@ func (t *Table) Follow(p *Pass, index int, part *watch.Watch) {
 	p.follows[index] = part
 }
 
-// Holding returns what a client has that comes back with a position of what it followed before;
-// nil: it is not known, or is what the position says. A client that may have been cut off while
-// its stream switched may have anything, also if it follows the same again.
+// Holding returns what a client has that comes back with a position of a part that it followed
+// before; nil: that is unknown, or is what the position says. If the client may have been cut
+// off in the middle of a switch, what it has is unknown, even if it follows the same part
+// again.
 func (t *Table) Holding(p *Pass, index int, part *watch.Watch, at *stream.Position) *log.Holding {
 	if p == nil || at == nil {
 		return nil
@@ -162,8 +167,8 @@ func (t *Table) Holding(p *Pass, index int, part *watch.Watch, at *stream.Positi
 	}
 }
 
-// left remembers what a stream followed that has ended. If its holder might see something else
-// before the end, the rest is not for them.
+// left remembers the parts that a stream followed until it ended. If its holder lost the right to
+// a part before that, no client is told what was in it.
 func (t *Table) left(p *Pass) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,15 +185,15 @@ func (t *Table) left(p *Pass) {
 	p.follows = nil
 }
 
-// gone remembers that a stream does not follow a part any more. Of one that is not primed it was
-// sent nothing.
+// gone remembers a part that a stream has stopped following. Nothing was sent of a part that is
+// not primed.
 func (t *Table) gone(p *Pass, part *watch.Watch, now followed) {
 	if epoch := part.Snapshot().Epoch(); epoch != "" {
 		t.formers.note(follower{p.holder(), part.Name()}, epoch, now)
 	}
 }
 
-// holder is the key of the principal whose the pass is.
+// holder returns the key of the principal that holds the pass.
 func (p *Pass) holder() string { return p.validity.Load().who.Key() }
 
 func (p *Pass) differences(index int) *log.Differences {

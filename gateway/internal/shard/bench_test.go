@@ -131,16 +131,17 @@ func BenchmarkManyPrefixes(b *testing.B) {
 		})
 	})
 	b.Run("commit", func(b *testing.B) {
-		for b.Loop() {
-			c.revision++
-			c.Commit("watch-0", c.revision)
-			for seen := false; !seen; {
-				s.ask(func() {
+		b.ReportAllocs()
+		s.ask(func() {
+			for b.Loop() {
+				c.revision++
+				c.Commit("watch-0", c.revision)
+				for seen := false; !seen; runtime.Gosched() {
 					s.serve(time.Now())
 					position, _ := s.groups[0].Follows[0].Sub.Position()
 					seen = position.Upserts == c.revision
-				})
+				}
 			}
-		}
+		})
 	})
 }

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	priority "container/heap"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
@@ -11,9 +10,9 @@ import (
 // since a heartbeat may be due. Only that check finds out whether news has
 // already made it unnecessary, so that news costs nothing here.
 //
-// There may be a group for each of thousands of views. Once the heartbeat of one is due,
-// others that are due soon are sent in the same round: the kernel takes half of the time for
-// a write that follows another one. From then on they are due together.
+// There may be a group for each of thousands of views. When the heartbeat of one is due, those
+// that are due soon are sent in the same round: a write that directly follows another one costs
+// the kernel half as much. From then on they are due together.
 //
 // Owned by one shard.
 type quietGroups struct {
@@ -23,45 +22,45 @@ type quietGroups struct {
 
 // put adds a group, or records that it was served.
 func (q *quietGroups) put(g *group) {
-	switch at := monotime.Nanos(g.HeartbeatAt()); {
-	case g.waiting == 0:
+	if at := monotime.Nanos(g.HeartbeatAt()); g.looked == 0 || at < g.looked {
 		g.looked = at
-		priority.Push(&q.heap, g)
-	case at < g.looked:
-		g.looked = at
-		priority.Fix(&q.heap, g.waiting-1)
+		q.heap.push(quietGroup{at, g})
 	}
 }
 
-// due calls f for the groups that must be checked now. It ends in the middle of a round
-// after passMembers groups, so that others have their turn.
+// due calls f for the groups that must be checked now. After passMembers groups it stops in the
+// middle of the round, so that other work gets its turn.
 func (q *quietGroups) due(now time.Time, f func(*group)) {
 	for range passMembers {
 		if len(q.heap) == 0 {
 			break
 		}
-		g, until := q.heap[0], monotime.Nanos(now)
+		first, until := q.heap[0], monotime.Nanos(now)
+		g := first.of
 		if q.round {
 			until += int64(g.early())
 		}
-		if g.looked > until {
+		if first.at > until {
 			break
 		}
-		if at := monotime.Nanos(g.HeartbeatAt()); at > until {
-			g.looked = at
-			priority.Fix(&q.heap, 0)
+		q.heap.pop()
+		if g.looked != first.at {
+			continue // it was removed, or put again
+		}
+		g.looked = 0
+		if monotime.Nanos(g.HeartbeatAt()) > until {
+			q.put(g)
 			continue
 		}
 		q.round, g.beats = true, true
-		priority.Pop(&q.heap)
 		f(g)
 	}
 	q.round = q.round && q.goesOn(now)
 }
 
-// goesOn reports whether a round that is under way has more groups.
+// goesOn reports whether a round has been interrupted, and has more groups.
 func (q *quietGroups) goesOn(now time.Time) bool {
-	return len(q.heap) > 0 && q.heap[0].looked <= monotime.Nanos(now)+int64(q.heap[0].early())
+	return len(q.heap) > 0 && q.heap[0].at <= monotime.Nanos(now)+int64(q.heap[0].of.early())
 }
 
 // quietTick is how late a group may be checked, so that many are checked at one time: there
@@ -73,44 +72,50 @@ func (q *quietGroups) next() time.Time {
 	if len(q.heap) == 0 {
 		return time.Time{}
 	}
-	return monotime.Time((q.heap[0].looked + int64(quietTick) - 1) / int64(quietTick) * int64(quietTick))
+	return monotime.Time((q.heap[0].at + int64(quietTick) - 1) / int64(quietTick) * int64(quietTick))
 }
 
 // remove removes a group.
-func (q *quietGroups) remove(g *group) {
-	if g.waiting > 0 {
-		priority.Remove(&q.heap, g.waiting-1)
+func (q *quietGroups) remove(g *group) { g.looked = 0 }
+
+// quietGroup is a group that must be checked, unless it was removed or put again since.
+type quietGroup struct {
+	at int64 // see group.looked
+	of *group
+}
+
+// groupHeap has the group that must be checked first in front. It reads nothing of the
+// groups: of very many, none is in the processor's cache.
+type groupHeap []quietGroup
+
+func (h *groupHeap) push(last quietGroup) {
+	all := append(*h, last)
+	i := len(all) - 1
+	for ; i > 0 && all[(i-1)/2].at > last.at; i = (i - 1) / 2 {
+		all[i] = all[(i-1)/2]
 	}
+	all[i] = last
+	*h = all
 }
 
-// groupHeap has the group that must be checked first in front.
-type groupHeap []*group
-
-// Len implements heap.Interface.
-func (h groupHeap) Len() int { return len(h) }
-
-// Less implements heap.Interface.
-func (h groupHeap) Less(i, j int) bool { return h[i].looked < h[j].looked }
-
-// Swap implements heap.Interface.
-func (h groupHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].waiting, h[j].waiting = i+1, j+1
-}
-
-// Push implements heap.Interface.
-func (h *groupHeap) Push(x any) {
-	g := x.(*group)
-	*h = append(*h, g)
-	g.waiting = len(*h)
-}
-
-// Pop implements heap.Interface.
-func (h *groupHeap) Pop() any {
-	last := len(*h) - 1
-	g := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	g.waiting = 0
-	return g
+// pop removes the group in front.
+func (h *groupHeap) pop() {
+	n := len(*h) - 1
+	all, last := (*h)[:n], (*h)[n]
+	(*h)[n] = quietGroup{}
+	*h = all
+	if n == 0 {
+		return
+	}
+	i := 0
+	for next := 1; next < n; next = 2*i + 1 {
+		if next+1 < n && all[next+1].at < all[next].at {
+			next++
+		}
+		if all[next].at >= last.at {
+			break
+		}
+		all[i], i = all[next], next
+	}
+	all[i] = last
 }

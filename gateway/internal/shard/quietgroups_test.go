@@ -111,7 +111,7 @@ func TestQuietGroups(t *testing.T) {
 		t.Errorf("%d found, %d left, want 50 and 25", len(found), len(q.heap))
 	}
 	for _, one := range groups[50:] {
-		if one.waiting != 0 {
+		if one.looked != 0 {
 			t.Errorf("group %d is still there", one.index)
 		}
 	}

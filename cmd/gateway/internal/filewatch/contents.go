@@ -33,6 +33,7 @@ func (c Contents) ReadFile(name string) ([]byte, error) {
 // not a regular file: to read a pipe again would wait for a writer.
 func (c Contents) ReadAgain(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		c[name] = Digest{}
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("it is no regular file, and can only be read at start")}
 	}
 	return c.ReadFile(name)

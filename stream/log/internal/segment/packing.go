@@ -8,6 +8,16 @@ type Packing struct {
 	Bytes   int64 // added
 }
 
+// PackingAfter begins with the segments of a log, which have so many bytes of frames.
+func PackingAfter(segments []*Segment, used int64) Packing {
+	p := Packing{Used: used}
+	if n := len(segments); n > 0 {
+		last := segments[n-1]
+		p.Room, p.Entries = len(last.Slab)-last.Used, len(last.Entries)-last.N
+	}
+	return p
+}
+
 // inIndex is the most bytes that a key takes in the index.
 const inIndex = 24
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/signal"
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
@@ -43,13 +44,13 @@ type Version struct {
 	ConflatedSeq  uint64 // seq of the newest entry before which values may be missing
 	Forgotten     uint64 // seq of the newest delete that was dropped: no cursor below it can continue
 
-	Count      int   // resources
-	Tombstones int   // deletes remembered
-	Bytes      int64 // memory held
-	Status     stream.Status
+	Count      int            // resources
+	Tombstones int            // deletes remembered
+	Bytes      int64          // memory held
+	Status     *stream.Status // static
 	Committed  time.Time
 
-	Changed chan struct{} // closed when there is a newer version; never written to
+	Changed *signal.Signal // sent when there is a newer version
 
 	// In the log of a part of another log: the version of that log that it reflects, and the
 	// revision up to which it may lack entries that were superseded.
@@ -181,6 +182,9 @@ func (v *Version) reflect(of *Version) {
 		v.Horizon, v.HorizonAge = of.Horizon, of.HorizonAge
 	}
 }
+
+// SameStatus reports whether a status tells readers nothing new after the other one.
+func SameStatus(a, b *stream.Status) bool { return a.State == b.State && a.Reason == b.Reason }
 
 // Primed reports whether there has been a complete snapshot.
 func (v *Version) Primed() bool { return v.Epoch != "" }
@@ -424,22 +428,34 @@ func (v *Version) FindNear(seq uint64) (*segment.Segment, *segment.Entry) {
 	return v.Segments[i], &entries[v.guess(i, len(entries), seq)]
 }
 
-// Prefetched is the most keys that Prefetch takes.
-const Prefetched = 16
+// prefetched is how many keys are looked up at the same time.
+const prefetched = 16
 
-// Prefetch touches what is needed to look up some keys. The sum of the bytes that it reads
-// means nothing.
-func (v *Version) Prefetch(x *index.Table, keys []segment.Key) (sum byte) {
-	var seqs [Prefetched]uint64
-	var segments [Prefetched]*segment.Segment
-	var entries [Prefetched]*segment.Entry
-	for i := range keys {
-		seqs[i] = x.Guess(keys[i].Hash)
+// Prefetch reads the memory that looking up n keys needs. The sum of the bytes that it returns
+// has no meaning.
+func (v *Version) Prefetch(x *index.Table, n int, key func(i int) string) (sum byte) {
+	var hashes [prefetched]uint32
+	for i := 0; i < n; i += len(hashes) {
+		some := hashes[:min(len(hashes), n-i)]
+		for j := range some {
+			some[j] = segment.NewKey(key(i + j)).Hash
+		}
+		sum += v.prefetch(x, some)
 	}
-	for i := range keys {
+	return sum
+}
+
+func (v *Version) prefetch(x *index.Table, hashes []uint32) (sum byte) {
+	var seqs [prefetched]uint64
+	var segments [prefetched]*segment.Segment
+	var entries [prefetched]*segment.Entry
+	for i, hash := range hashes {
+		seqs[i] = x.Guess(hash)
+	}
+	for i := range hashes {
 		segments[i], entries[i] = v.FindNear(seqs[i])
 	}
-	for i := range keys {
+	for i := range hashes {
 		if e := entries[i]; e != nil {
 			sum += segments[i].Slab[e.Off+e.Size/2]
 		}
@@ -494,14 +510,14 @@ func (v *Version) SameOrder(o *Version) bool {
 	return a == b
 }
 
-// NotAfter reports whether a version, of the same log or of a part of it, has whatever v has.
+// NotAfter reports whether v is not newer than a version of the same log, or of a part of it.
 func (v *Version) NotAfter(o *Version) bool {
 	_, a := v.root()
 	_, b := o.root()
 	return a <= b
 }
 
-// root returns the generation and the number of what the version is a state of.
+// root returns the generation and the number of the version that v reflects.
 func (v *Version) root() (generation, number uint64) {
 	if v.OfGeneration == 0 {
 		return v.Generation, v.Number

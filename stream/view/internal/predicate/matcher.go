@@ -96,7 +96,7 @@ func matcherOf(e ast.Expr) matcher {
 	if !b.add(e) {
 		return nil
 	}
-	return slices.Clip(b.made)
+	return slices.Clone(b.made) // without the room to grow
 }
 
 // add adds the conditions of an expression. It returns false if there is none for some part.

@@ -221,14 +221,14 @@ func TestStepsOfMatcher(t *testing.T) {
 	for _, c := range []struct {
 		a, b int
 		want error
-	}{{p.steps - 2, 1, nil}, {p.steps - 1, 1, ErrCost}, {1, p.steps, ErrCost}, {p.steps * 2, 1, ErrCost}} {
+	}{{int(p.steps) - 2, 1, nil}, {int(p.steps) - 1, 1, ErrCost}, {1, int(p.steps), ErrCost}, {int(p.steps) * 2, 1, ErrCost}} {
 		var in Input
 		in.SetValue(read(t, fmt.Sprintf(`{"a":%s,"b":%s}`, list(c.a), list(c.b))))
 		if _, decided := p.match(&in); decided != (c.want == nil) {
-			t.Errorf("%d and %d of %d steps: the matcher decides: %t", c.a, c.b, p.steps, decided)
+			t.Errorf("%d and %d of %d steps: the matcher decides: %t", c.a, c.b, int(p.steps), decided)
 		}
 		if got, err := p.Holds(&in); err != c.want || got != (c.want == nil) {
-			t.Errorf("%d and %d of %d steps: got %t, %v, want %v", c.a, c.b, p.steps, got, err, c.want)
+			t.Errorf("%d and %d of %d steps: got %t, %v, want %v", c.a, c.b, int(p.steps), got, err, c.want)
 		}
 	}
 }

@@ -92,7 +92,7 @@ type Predicate struct {
 	matcher matcher     // nil: the program decides
 	program cel.Program // nil: the matcher decides, and takes no steps
 	macros  bool        // steps are taken, and the program ends after some
-	steps   int         // how many these are
+	steps   int32       // how many these are
 	text    string
 	usage   Usage
 	terms   []Term
@@ -147,7 +147,7 @@ func (p *Predicate) plan(env *cel.Env, tree *cel.Ast, maxValue int) error {
 	if p.matcher != nil && !p.macros {
 		return nil
 	}
-	p.steps = int(CostLimit / max(1, steps/uint64(maxValue)))
+	p.steps = int32(CostLimit / max(1, steps/uint64(maxValue)))
 	p.program, err = env.Program(tree, patterns, cel.InterruptCheckFrequency(uint(p.steps)))
 	return err
 }
@@ -283,7 +283,7 @@ func (p *Predicate) match(in *Input) (t truth, ok bool) {
 	if p.matcher == nil {
 		return isNeither, false
 	}
-	in.steps = p.steps
+	in.steps = int(p.steps)
 	t = p.matcher.eval(in)
 	return t, !p.macros || in.steps > 0
 }

@@ -1,0 +1,38 @@
+// Package signal tells any number of goroutines that something has happened.
+package signal
+
+import "sync/atomic"
+
+// Signal is sent once. Its channel is made when somebody waits for it: there may be very
+// many signals for which nobody does. The zero value was not sent. All methods may be
+// called from any goroutine.
+type Signal struct {
+	channel atomic.Value // of type chan struct{}
+}
+
+// sent is the channel of all signals that were sent.
+var sent = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// Send closes the channel. It returns false if that was done before.
+func (s *Signal) Send() (first bool) {
+	c, _ := s.channel.Swap(sent).(chan struct{})
+	if c != nil && c != sent {
+		close(c)
+	}
+	return c != sent
+}
+
+// Sent returns a channel that is closed once the signal is sent.
+func (s *Signal) Sent() <-chan struct{} {
+	if s.channel.Load() == nil {
+		s.channel.CompareAndSwap(nil, make(chan struct{}))
+	}
+	return s.channel.Load().(chan struct{})
+}
+
+// WasSent reports whether the signal was sent.
+func (s *Signal) WasSent() bool { return s.channel.Load() == any(sent) }
