@@ -49,6 +49,7 @@ type switchStream struct {
 	id      string
 	follows []*switchFollow
 	goodbye string
+	lost    []string // the watches of which it may see nothing any more
 	ended   bool
 	moved   time.Time // when it was last told to follow something else, or would have been
 }
@@ -525,9 +526,11 @@ func (f *switchFollow) stays(position stream.Position) {
 	case position == f.mark.Position:
 	case f.changing || position.Epoch != f.mark.Position.Epoch:
 		f.stream.broke("the id of another watch has %v, want the old position %v", position, f.mark.Position)
-	case f.conn != nil && f.flush == nil && !position.Partial():
-		f.flush = f.newFlush()
-		f.flush.Events = []stream.Event{{Type: stream.Bookmark, Watch: f.watch, Revision: position.AsOf}}
+	case f.conn != nil && !position.Partial():
+		if f.flush == nil {
+			f.flush = f.newFlush()
+			f.flush.Events = []stream.Event{{Type: stream.Bookmark, Watch: f.watch, Revision: position.AsOf}}
+		}
 		f.mark = &streamtest.Mark{Position: position, State: f.state.Clone()}
 		f.flush.Mark, f.from = f.mark, nil
 		f.put()

@@ -376,6 +376,10 @@ func (g *switchGateway) reload(sets map[string]int) {
 // leaves notes which parts a stream is about to switch from.
 func (w *switchWorld) leaves(s *switchStream, sets map[string]int, groups []string) {
 	s.moved = time.Now()
+	loses := slices.DeleteFunc([]string{"a", "b"}, func(name string) bool { return w.part(name, sets[name], groups) != nil })
+	if len(s.lost) == 0 { // otherwise it ends already
+		s.lost = loses
+	}
 	for _, f := range s.follows {
 		now, next := s.at.grants(f.watch, s.groups), w.part(f.watch, sets[f.watch], groups)
 		if now != nil && now != next {
@@ -505,7 +509,7 @@ func (w *switchWorld) ended(s *switchStream) {
 		return
 	}
 	for _, f := range s.follows {
-		if s.at.grants(f.watch, s.groups) == nil && len(f.state) > 0 && time.Since(s.moved) < time.Second {
+		if slices.Contains(s.lost, f.watch) && len(f.state) > 0 {
 			s.broke("it keeps %d resources of %s, of which it may see nothing", len(f.state), f.watch)
 		}
 	}
