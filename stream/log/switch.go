@@ -58,15 +58,15 @@ func (s *Subscription) Holds(d *Differences) *Holding {
 }
 
 // HoldsAt returns what a reader has that comes back with a position of the log, and switches to
-// another part. The reader may have any of the changes after the position and up to sent, a seq,
-// since it may have been cut off before the next id. HoldsAt returns nil if that is no longer
-// known. Where deletes have no revision, it is never known.
+// another part. The reader may have any change after the position up to the seq sent, since it
+// may have been cut off before the next id. HoldsAt returns nil if that is no longer known.
+// Where deletes have no revision, it is never known.
 func (l *Log) HoldsAt(p stream.Position, sent uint64, d *Differences) *Holding {
 	v := l.newest()
 	if p.Epoch != v.Epoch || p.Partial() || p.AsOf > v.Revision || !v.CanResume(p) || strings.HasPrefix(p.Epoch, stream.UnnumberedEpoch) {
 		return nil
 	}
-	h := &Holding{log: l, seq: v.SeqBefore(v.NewerThan(p.AsOf)), sent: sent, differences: d, origin: v.Complete(), purpose: resuming, since: time.Now()}
+	h := &Holding{log: l, seq: v.SeqBefore(v.NewerThan(p.AsOf)), differences: d, sent: sent, origin: v.Complete(), purpose: resuming, since: time.Now()}
 	if h.seq < v.Readable || h.seq < min(sent, v.Intact) {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (h *Holding) to(l *Log, v *version.Version) *difference.Kept {
 
 // Withdraw deletes everything that the reader has. It fills b with a status, and then with
 // deletes, and calls say after each. A reader that is cut off can resume from the id of the
-// status as one that has nothing. If what the reader has is not known, it fills b with a reset
+// status as one that has nothing. If it is unknown what the reader has, Withdraw sends a reset
 // instead.
 func (h *Holding) Withdraw(b *Batch, say func()) {
 	b.reset(h.log)

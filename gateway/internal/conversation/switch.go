@@ -56,9 +56,9 @@ func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences
 }
 
 // withdraw sends deletes of all that the client has of the watches that it may not see any
-// more. The id that is sent before has no position of these watches, so that the client gets a
-// snapshot if it may see them again later. Watches of which the client has a part of a
-// difference are reset, since no id can be sent otherwise.
+// more. The id that is sent before is that of a client that has nothing of these watches, so
+// that the client gets all of them if it may see them again later. Watches of which it was sent
+// a part of a difference are withdrawn too, since no id can be sent before.
 func (c *Conversation) withdraw(out wire.Outlet) {
 	for i := range c.Follows {
 		if f := &c.Follows[i]; f.Sub.Differs() {
@@ -77,7 +77,7 @@ func (c *Conversation) withdraw(out wire.Outlet) {
 	}
 }
 
-// take takes from the client what it holds of a watch.
+// take deletes what the client holds of a watch.
 func (c *Conversation) take(f *Follow, holds *log.Holding, out wire.Outlet) {
 	f.withdrawn = true
 	holds.Withdraw(&c.Batch, func() { c.Say(f, out) })

@@ -35,7 +35,7 @@ type former struct {
 	at    time.Time
 }
 
-// followed says when a part was followed last, and what the clients of its follower have of it.
+// followed says when a part was followed last, and what its clients may have of it.
 type followed struct {
 	at       time.Time
 	part     weak.Pointer[watch.Watch] // nil: they are not told what was in it
@@ -43,7 +43,7 @@ type followed struct {
 	switched bool                      // a stream has switched from it
 }
 
-// anyEpoch stands for the parts that one follower has too many of.
+// anyEpoch is the epoch of all parts of one follower beyond the limit.
 const anyEpoch = ""
 
 const (
@@ -59,7 +59,7 @@ const (
 	formersOfOne = 8
 )
 
-// note remembers that a stream does not follow a part of an epoch any more.
+// note remembers a part, in an epoch, that a stream has stopped following.
 func (f *formers) note(of follower, epoch string, now followed) {
 	now.at = time.Now()
 	f.mu.Lock()
@@ -114,8 +114,8 @@ func (f *formers) expire(now time.Time) {
 	}
 }
 
-// find returns what is known of a follower of a part in an epoch; false: nothing. As long as a
-// switch may be missing, every follower counts as one that has switched.
+// find returns what is known of a principal that followed a part of a watch in an epoch; false:
+// nothing. While a switch may have been forgotten, every client may have switched.
 func (f *formers) find(of follower, epoch string) (last followed, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -167,8 +167,8 @@ func (t *Table) Holding(p *Pass, index int, part *watch.Watch, at *stream.Positi
 	}
 }
 
-// left remembers the parts that a stream followed until it ended. If its holder might see
-// something else before the end, it is not told what was in the parts.
+// left remembers the parts that a stream followed until it ended. If its holder lost the right to
+// a part before that, no client is told what was in it.
 func (t *Table) left(p *Pass) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,8 +185,8 @@ func (t *Table) left(p *Pass) {
 	p.follows = nil
 }
 
-// gone remembers that a stream does not follow a part any more. A stream of a part that is not
-// primed was sent nothing.
+// gone remembers a part that a stream has stopped following. Nothing was sent of a part that is
+// not primed.
 func (t *Table) gone(p *Pass, part *watch.Watch, now followed) {
 	if epoch := part.Snapshot().Epoch(); epoch != "" {
 		t.formers.note(follower{p.holder(), part.Name()}, epoch, now)

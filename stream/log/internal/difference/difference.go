@@ -10,7 +10,7 @@ import (
 )
 
 // State is what a reader has: the state of a log at a seq, in a version that still has it, and
-// perhaps any of the changes after that, up to another seq.
+// perhaps any of the changes after that up to another seq.
 type State struct {
 	Version   *version.Version
 	Seq, Sent uint64
@@ -136,12 +136,12 @@ func (m *maker) takeBack(old State) bool {
 	}
 	noted := map[string]bool{}
 	for _, k := range m.removed {
-		noted[string(k.Text)] = true
+		noted[k.Text] = true
 	}
 	for ; at.Segment < len(v.Segments) && v.Entry(at).Seq <= old.Sent; at = v.Next(at) {
 		k := m.format.KeyOf(v.Segments[at.Segment], v.Entry(at))
-		if !noted[string(k.Text)] {
-			noted[string(k.Text)] = true
+		if !noted[k.Text] {
+			noted[k.Text] = true
 			m.gone(k)
 		}
 		if m.deleted > m.most {
