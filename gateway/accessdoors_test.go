@@ -229,12 +229,12 @@ func TestForeignPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cookie, _, err := who.NewSession(ask, id)
+	login, err := who.NewSession(ask, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	send := func(method string, headers ...string) reply {
-		return r.send(method, "/v1/watches/vault/resources/k", bodyFor(method, "1"), append(headers, "Cookie: "+cookie.Name+"="+cookie.Value)...)
+		return r.send(method, "/v1/watches/vault/resources/k", bodyFor(method, "1"), append(headers, "Cookie: "+login.Cookie.Name+"="+login.Cookie.Value)...)
 	}
 	send("PUT", "Sec-Fetch-Site: same-origin").want(t, 201, "")
 	send("GET").want(t, 200, "") // a script
@@ -249,7 +249,7 @@ func TestForeignPages(t *testing.T) {
 			}
 		}
 	}
-	twice := cookie.Name + "=" + cookie.Value
+	twice := login.Cookie.Name + "=" + login.Cookie.Value
 	r.get("/v1/watches/vault", "Cookie: "+twice+"; "+twice).want(t, 401, "")
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -491,6 +492,68 @@ func TestReloadOfTokensEndsStreams(t *testing.T) {
 	})
 }
 
+// A key that revokes nobody is in the log: somebody believes that it does.
+func TestRevocationsOfNobodyAreLogged(t *testing.T) {
+	for key, wrong := range map[string]bool{
+		"token/ci": false, "session/X": false, "subject/" + accesstest.URL + "/ann": false, "subject/" + accesstest.URL + "/a%2Fb%25": false,
+		"ci": true, "token/": true, "subject/ann": true, "subject/" + accesstest.URL + "/auth0%7C1": true, "subject/" + accesstest.URL + "/a%2fb": true,
+		"subject/" + accesstest.URL + "/a/b": true, "subject/" + accesstest.URL + "/": true, "subject/https://other.example.com/ann": true,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			logged := &lockedText{}
+			a := newGuard(t).access(wholeWatches("a"))
+			a.Revoked = "revocations"
+			r := newRig(t, Config{Access: a, Logger: slog.New(slog.NewTextHandler(logged, nil))}, "a", "revocations")
+			r.Prime("revocations", 1, gatewaytest.Resource("token/gone", 1, "{}"))
+			synctest.Wait()
+			r.Commit("revocations", 2, gatewaytest.Resource(key, 2, "{}"))
+			time.Sleep(time.Second)
+			if text := logged.String(); strings.Contains(text, "revoke nobody") != wrong || wrong && !strings.Contains(text, key) {
+				t.Errorf("%s: %s", key, text)
+			}
+		})
+	}
+}
+
+// A login as somebody else ends the streams of the session that the browser had until then, and
+// a logout those of the session of its cookie, whoever asks for it.
+func TestNextLoginEndsTheStreamsBefore(t *testing.T) {
+	for name, next := range map[string]func(r *rig, g *guard, cookie string) *gatewaytest.Exchange{
+		"login": func(r *rig, g *guard, cookie string) *gatewaytest.Exchange {
+			return r.request(http.MethodPost, "/v1/session", cookie, g.as("bob"))
+		},
+		"logout with a token too": func(r *rig, g *guard, cookie string) *gatewaytest.Exchange {
+			return r.request(http.MethodDelete, "/v1/session", cookie, g.as("bob"))
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGuard(t)
+			g.static("ann", "staff")
+			g.static("bob", "staff")
+			r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
+			r.Prime("a", 1)
+			session := func(name string) string {
+				cookie, _, _ := strings.Cut(r.request(http.MethodPost, "/v1/session", g.as(name)).Header.Get("Set-Cookie"), ";")
+				return "Cookie: " + cookie
+			}
+			here, elsewhere := session("ann"), session("ann")
+			gone := r.get("/v1/events?watch=a", eventStream, here)
+			stays := []*gatewaytest.Exchange{r.get("/v1/events?watch=a", eventStream, elsewhere), r.get("/v1/events?watch=a", eventStream, g.as("ann"))}
+			if x := next(r, g, here); x.StatusCode != http.StatusNoContent {
+				t.Fatalf("%s: status %d", name, x.StatusCode)
+			}
+			time.Sleep(slack())
+			wantEnd(t, gone, "revoked")
+			for _, x := range stays {
+				wantOpen(t, x)
+			}
+			if x := r.get("/v1/watches", here); x.StatusCode != http.StatusUnauthorized {
+				t.Errorf("%s: with the cookie of before: status %d", name, x.StatusCode)
+			}
+		})
+	}
+}
+
 // What the claims of a token mean is decided by the configuration of now: who is in another
 // group loses the watch, who has another name comes back with it, and all others stay.
 func TestReloadOfClaimsEndsStreams(t *testing.T) {
@@ -499,6 +562,8 @@ func TestReloadOfClaimsEndsStreams(t *testing.T) {
 		want   string // the reason of the goodbye; empty: the stream goes on
 	}{
 		{func(i *jwt.Issuer) { i.Algorithms = append(i.Algorithms, "RS256") }, ""},
+		{func(i *jwt.Issuer) { i.Algorithms = []string{"RS256"} }, "revoked"},
+		{func(i *jwt.Issuer) { i.Keys = accesstest.NewProvider(t).Issuer().Keys }, "revoked"},
 		{func(i *jwt.Issuer) { i.Groups = "roles" }, "revoked"},
 		{func(i *jwt.Issuer) { i.Audience = "other" }, "revoked"},
 		{func(i *jwt.Issuer) { i.Name = "aud" }, "watch_replaced"},

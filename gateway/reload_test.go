@@ -252,3 +252,26 @@ func TestReloadNeitherAddsNorRemovesAccess(t *testing.T) {
 		}
 	}
 }
+
+// Rules without a result are counted, also over reloads.
+func TestFailuresOfRulesAreCounted(t *testing.T) {
+	g := newGuard(t)
+	g.static("ci", "staff")
+	const fails = `principal.claims.tenant == "x"`
+	r := newRig(t, Config{Access: g.access(map[string]string{"a": fails})}, "a")
+	r.Prime("a", 1)
+	if n := counter(t, r.gateway, "watchtide_rule_failures_total"); n != 0 {
+		t.Errorf("%v failures at the start", n)
+	}
+	for want := 1.0; want < 4; want++ {
+		for range 3 {
+			if x := r.get("/v1/watches/a", g.as("ci")); x.StatusCode != http.StatusNotFound {
+				t.Errorf("status %d", x.StatusCode)
+			}
+		}
+		if n := counter(t, r.gateway, "watchtide_rule_failures_total"); n != want {
+			t.Errorf("%v failures, want %v", n, want)
+		}
+		reloadWith(t, r.gateway, Config{Access: g.access(map[string]string{"a": fails})})
+	}
+}

@@ -132,6 +132,9 @@ data: {"type":"status","watch":"a","state":"in_sync","since":"T"}
 						t.Errorf("got %s\nwant %s", got, begins+c.want+ends)
 					}
 				}
+				if n := counter(t, r.gateway, "watchtide_view_switches_total"); n != float64(len(streams)) {
+					t.Errorf("%v switches are counted, want %d", n, len(streams))
+				}
 				streams = append(streams, r.follow("watch=a"))
 				r.Commit("a", 6, gatewaytest.Resource("k1", 6, `{"owner":"nobody"}`), gatewaytest.Resource("k9", 5, `{"owner":"eve","n":1}`))
 				synctest.Wait()

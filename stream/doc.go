@@ -40,7 +40,7 @@
 //     really changed, deletes included, and never a half-loaded state.
 //   - Fresh: a subscriber can tell in_sync from stale.
 //   - Monotonic: a watch does not go back in time, except by an explicit reset.
-//   - Confidential: of what is hidden from a subscriber no byte is sent to it: no
+//   - Confidential: no byte of what is hidden from a subscriber is sent to it: no
 //     resource, field or key. If it is not known whether it holds a resource that
 //     is hidden now, it gets a reset, and no delete.
 //

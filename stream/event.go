@@ -67,8 +67,8 @@ type Event struct {
 	// aliases the log and must not be modified.
 	Resource Resource
 
-	// Unseen is set for a Delete of a resource that this log did not have. Readers that
-	// come from another replica may have it.
+	// Unseen is set for a Delete of a resource that this log did not have. Readers from another
+	// replica may have it.
 	Unseen bool
 
 	// Reason is set for Reset and StatusChange.

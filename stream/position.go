@@ -55,8 +55,8 @@ func (p Position) At(revision uint64) Position {
 	return p
 }
 
-// OfNothing returns the position of a reader that has nothing, or only some of what there is at
-// p, and knows of no delete after p.
+// OfNothing returns the position of a reader that has nothing, or only some of the resources at
+// p, and has seen no delete after p.
 func (p Position) OfNothing() Position {
 	p.Upserts, p.Run = 0, 0
 	return p

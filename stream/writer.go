@@ -22,9 +22,8 @@ type ValueLimiter interface {
 	MaxValueBytes() int64
 }
 
-// Judging is also implemented by a Writer that calls the Judge of a request, with what
-// is there, while nothing else can change it. One without it must not be given a request
-// with a Judge.
+// Judging is implemented by a Writer that can call the Judge of a request while nothing else
+// can change the resource. Any other Writer must not be given a request with a Judge.
 type Judging interface {
 	// Judges does nothing.
 	Judges()
@@ -40,9 +39,9 @@ type PutRequest struct {
 	IfRevision *uint64
 	// ValidateOnly: respond as if written, without writing.
 	ValidateOnly bool
-	// Judge, if not nil, decides on the write before anything else, also before
-	// IfRevision: old is what is there, nil if there is nothing, and value is the new one.
-	// Its error is that of the write. See Judging.
+	// Judge, if not nil, decides on the write before anything else, even before IfRevision. old
+	// is the resource that exists, nil if there is none, and value is the new value. The write
+	// fails with its error. See Judging.
 	Judge func(old *Resource, value []byte) error
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/access/principal"
@@ -318,4 +319,24 @@ func BenchmarkRecord(b *testing.B) {
 		l.Record(e)
 	}
 	l.Close(time.Minute)
+}
+
+// TestLinesAreVisible: names that others choose can neither add a line nor change how a
+// terminal shows one.
+func TestLinesAreVisible(t *testing.T) {
+	const name = "a\n\"}\x1b[31m\u009b31m\x7f\u202e\U000e0001é世😀"
+	o := &output{room: -1}
+	l := New()
+	l.SetOutput(o)
+	l.Record(Entry{Decision: Denied, Action: Open, Mechanism: principal.JWT, Name: name, Watch: name})
+	l.Close(time.Minute)
+	for i, r := range o.text.String() {
+		if r != '\n' && !unicode.IsGraphic(r) {
+			t.Errorf("%U at %d of %q", r, i, o.text.String())
+		}
+	}
+	all, cut := o.entries(t)
+	if len(all) != 1 || cut != 0 || all[0].Name != name || all[0].Watch != name || !strings.Contains(o.text.String(), "é世😀") {
+		t.Errorf("%d lines are cut, the others are %+v", cut, all)
+	}
 }

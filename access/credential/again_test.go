@@ -7,12 +7,16 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"math/big"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/access/accesstest"
 	"github.com/watchtide/watchtide/access/jwt"
 	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access/seal"
 	"github.com/watchtide/watchtide/access/token"
 )
 
@@ -74,7 +78,7 @@ func TestAgainAfterTheSessionHasEnded(t *testing.T) {
 	if _, err := r.Again(id); err != nil {
 		t.Errorf("before the end: %v", err)
 	}
-	r.EndSession(request, id)
+	r.EndSession(request)
 	if _, err := r.Again(id); err == nil || refused(t, err).Reason != refusal.Revoked {
 		t.Errorf("after the end: %v", err)
 	}
@@ -95,13 +99,17 @@ func TestAgainWithOtherClaims(t *testing.T) {
 		change func(*jwt.Issuer)
 		want   []string // the name and the groups; nil: it is refused
 	}{
-		"nothing":          {func(*jwt.Issuer) {}, []string{"ann", "staff"}},
-		"other groups":     {func(i *jwt.Issuer) { i.Groups = "roles" }, []string{"ann", "admins"}},
-		"no groups":        {func(i *jwt.Issuer) { i.Groups = "" }, []string{"ann"}},
-		"another name":     {func(i *jwt.Issuer) { i.Name = "email" }, []string{"ann@example.com", "staff"}},
-		"no such name":     {func(i *jwt.Issuer) { i.Name = "login" }, nil},
-		"another audience": {func(i *jwt.Issuer) { i.Audience = "other" }, nil},
-		"another issuer":   {func(i *jwt.Issuer) { i.URL += "/2" }, nil},
+		"nothing":                                {func(*jwt.Issuer) {}, []string{"ann", "staff"}},
+		"other groups":                           {func(i *jwt.Issuer) { i.Groups = "roles" }, []string{"ann", "admins"}},
+		"no groups":                              {func(i *jwt.Issuer) { i.Groups = "" }, []string{"ann"}},
+		"another name":                           {func(i *jwt.Issuer) { i.Name = "email" }, []string{"ann@example.com", "staff"}},
+		"no such name":                           {func(i *jwt.Issuer) { i.Name = "login" }, nil},
+		"another audience":                       {func(i *jwt.Issuer) { i.Audience = "other" }, nil},
+		"another issuer":                         {func(i *jwt.Issuer) { i.URL += "/2" }, nil},
+		"more algorithms":                        {func(i *jwt.Issuer) { i.Algorithms = append(i.Algorithms, "RS256") }, []string{"ann", "staff"}},
+		"its algorithm is not accepted any more": {func(i *jwt.Issuer) { i.Algorithms = []string{"RS256"} }, nil},
+		"its key is not in the file any more":    {func(i *jwt.Issuer) { i.Keys = accesstest.NewProvider(t).Issuer().Keys }, nil},
+		"no file, the provider is asked":         {func(i *jwt.Issuer) { i.Keys = nil }, []string{"ann", "staff"}},
 	} {
 		issuer := r.provider.Issuer()
 		c.change(&issuer)
@@ -119,8 +127,36 @@ func TestAgainWithOtherClaims(t *testing.T) {
 				t.Errorf("%s: %+v, %v, %v, want %q", name, now, err, sessionErr, c.want)
 			}
 		}
-		if same := again != nil && again == id; same != (name == "nothing") {
+		if same := again != nil && again == id; same != (name == "nothing" || name == "more algorithms" || strings.HasPrefix(name, "no file")) {
 			t.Errorf("%s: the identity is the same: %t", name, same)
+		}
+	}
+}
+
+// Sessions and tickets count as long as the key does that has sealed them, also for whoever was
+// identified by one. Nothing is sealed in a token.
+func TestAgainWithOtherKeys(t *testing.T) {
+	r := newRig(t, nil)
+	token := withBearer(r.provider.Token(t, nil))
+	for name, c := range map[string]struct {
+		request *http.Request
+		sealed  bool
+	}{
+		"a session": {withCookie(r.session(t, token)), true},
+		"a ticket":  {newRequest("/?ticket=" + r.ticket(t, token, "a")), true},
+		"a token":   {token, false},
+	} {
+		id, err := r.Identify(c.request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for with, keys := range map[string][]seal.Key{"the same key": {testKey}, "a newer key too": {{7}, testKey}, "another key": {{7}}} {
+			cfg := r.cfg
+			cfg.Keys, cfg.Previous = keys, r.Authenticator
+			again, err := newAuthenticator(t, cfg).Again(id)
+			if accepted := !c.sealed || with != "another key"; (err == nil) != accepted || accepted && again != id {
+				t.Errorf("%s, with %s: %+v, %v", name, with, again, err)
+			}
 		}
 	}
 }

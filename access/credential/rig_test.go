@@ -130,11 +130,11 @@ func (r rig) session(t testing.TB, request *http.Request) *http.Cookie {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cookie, _, err := r.NewSession(request, id)
+	login, err := r.NewSession(request, id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cookie
+	return login.Cookie
 }
 
 func (r rig) ticket(t testing.TB, request *http.Request, watches ...string) string {

@@ -14,22 +14,27 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// sealed is what a session and a ticket have in them. The names are short, since a
-// cookie has little room.
+// sealed is the content of a session or a ticket. The names are short, since a cookie has
+// little room.
 type sealed struct {
 	Mechanism string         `json:"m"`
 	Issuer    string         `json:"i,omitempty"`
 	Name      string         `json:"n"`
 	Groups    []string       `json:"g,omitempty"`
 	Claims    map[string]any `json:"c,omitempty"`
+	Algorithm string         `json:"a,omitempty"` // of the signature of a JWT
+	Key       string         `json:"k,omitempty"` // that has signed it
 	Expires   int64          `json:"e,omitempty"` // of the credential, in milliseconds
 	ID        string         `json:"s,omitempty"`
 	Token     string         `json:"t,omitempty"` // the beginning of the hash of a static token
 	Watches   []string       `json:"w,omitempty"` // of a ticket
 	Until     int64          `json:"u,omitempty"` // the end of a ticket, not after that of the credential
+
+	purpose  seal.Purpose // for which it was sealed
+	sealedBy string       // the name of the key
 }
 
-// tokenPrint is enough of a hash to tell a token from the one that replaces it.
+// tokenPrint is the number of bytes of a hash that tell a token from its replacement.
 func tokenPrint(h token.Hash) string { return base64.RawURLEncoding.EncodeToString(h[:12]) }
 
 func millis(t time.Time) int64 {
@@ -46,12 +51,13 @@ func timeOf(millis int64) time.Time {
 	return time.UnixMilli(millis)
 }
 
-// contents returns what is to be sealed of an identity. The groups of a static token are
-// not: they are looked up, so that a change of the file takes effect at once.
+// contents returns the content of a session or a ticket of an identity. It leaves out the
+// groups of a static token: they are looked up, so that a change of the file takes effect at
+// once.
 func (i *Identity) contents() sealed {
 	s := sealed{
 		Mechanism: i.Mechanism, Issuer: i.Issuer, Name: i.Name, Groups: i.Groups, Claims: i.Claims,
-		Expires: millis(i.Expires), ID: i.ID,
+		Algorithm: i.Signature.Algorithm, Key: i.Signature.Key, Expires: millis(i.Expires), ID: i.ID,
 	}
 	if i.Mechanism == principal.Token {
 		s.Groups, s.Token = nil, tokenPrint(i.tokenHash)
@@ -59,7 +65,7 @@ func (i *Identity) contents() sealed {
 	return s
 }
 
-// seal returns contents as text of at most so many bytes.
+// seal encrypts contents as text of at most the given number of bytes.
 func (a *Authenticator) seal(p seal.Purpose, s sealed, most int) (string, error) {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -71,9 +77,9 @@ func (a *Authenticator) seal(p seal.Purpose, s sealed, most int) (string, error)
 	return a.ring.Seal(p, data), nil
 }
 
-// open returns what is sealed in a text.
+// open returns the content of a session or a ticket.
 func (a *Authenticator) open(p seal.Purpose, text string, most int) (*sealed, error) {
-	data, err := a.ring.Open(p, text, most)
+	data, key, err := a.ring.Open(p, text, most)
 	if err != nil {
 		return nil, refusal.New(refusal.InvalidToken, fmt.Sprintf("the %s was not issued by this gateway, or with a key that it no longer has", p))
 	}
@@ -81,16 +87,17 @@ func (a *Authenticator) open(p seal.Purpose, text string, most int) (*sealed, er
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, s); err != nil {
 		return nil, refusal.New(refusal.InvalidToken, fmt.Sprintf("the %s is of another version of the gateway", p))
 	}
+	s.purpose, s.sealedBy = p, key
 	return s, nil
 }
 
-// identity returns who is sealed in a value, if the credential behind it is still
+// identity returns the identity in a session or a ticket, if the credential behind it is still
 // accepted.
 func (a *Authenticator) identity(s *sealed) (*Identity, error) {
 	id := &Identity{Principal: &principal.Principal{
 		Mechanism: s.Mechanism, Issuer: s.Issuer, Name: s.Name, Groups: s.Groups, Claims: s.Claims,
-		Expires: timeOf(s.Expires), ID: s.ID,
-	}, Watches: s.Watches}
+		Signature: principal.Signature{Algorithm: s.Algorithm, Key: s.Key}, Expires: timeOf(s.Expires), ID: s.ID,
+	}, Watches: s.Watches, purpose: s.purpose, sealedBy: s.sealedBy}
 	accepted := false
 	switch s.Mechanism {
 	case principal.Token:
@@ -109,7 +116,7 @@ func (a *Authenticator) identity(s *sealed) (*Identity, error) {
 	return id, nil
 }
 
-// fillToken completes the principal of a static token, if the token is still the same.
+// fillToken completes the principal of a static token, if the token has not been replaced.
 func (a *Authenticator) fillToken(id *Identity, print string) bool {
 	p, h := a.cfg.Tokens.Named(id.Name)
 	if p == nil || tokenPrint(h) != print {

@@ -1,7 +1,6 @@
 package credential
 
 import (
-	"cmp"
 	"crypto/rand"
 	"net/http"
 	"time"
@@ -16,11 +15,11 @@ const (
 	// another name of the same domain has set (RFC 6265bis, section 4.1.3.2).
 	cookieBase   = "watchtide-session"
 	cookiePrefix = "__Host-"
-	// maxCookie is the most bytes of name and value that browsers keep.
+	// maxCookie is the maximum length of name and value that browsers accept, in bytes.
 	maxCookie = 4096
-	// maxSession is the most bytes of the value.
+	// maxSession is the maximum length of the value, in bytes.
 	maxSession = maxCookie - len(cookiePrefix) - len(cookieBase) - 1
-	// sessionLife is how long a session lasts whose token has no end.
+	// sessionLife is how long a session lasts if its token never expires.
 	sessionLife = 12 * time.Hour
 )
 
@@ -32,56 +31,80 @@ func (a *Authenticator) cookieName(r *request) string {
 	return cookieBase
 }
 
-// errNeedsToken answers an attempt to turn anything else than a token into a session: a
-// ticket is for less, and a session would never end.
+// errNeedsToken refuses to make a session with anything but a token: a ticket allows less, and
+// sessions that are made with sessions would never end.
 var errNeedsToken = refusal.New(refusal.CredentialNotUsable, "a session is made of a token: send Authorization: Bearer")
 
-// NewSession turns the token that a request came with into the cookie of a session, and
-// returns its principal, whose ID names the session. If the request has the cookie of a
-// session of the same principal, the session goes on. The error is a *refusal.Error.
-func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*http.Cookie, *principal.Principal, error) {
+// Login is a session that has begun.
+//
+// Static after construction.
+type Login struct {
+	Cookie *http.Cookie
+	// Principal is the principal of the session; its ID names the session.
+	Principal *principal.Principal
+	// Ended is the session of another principal that the browser had until then; nil: it had
+	// none.
+	Ended *Identity
+}
+
+// NewSession turns the token that a request came with into a session. If the request has the
+// cookie of a session of the same principal, the session goes on; that of another principal
+// ends on this replica, since the browser forgets it. The error is a *refusal.Error.
+func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error) {
 	if id.IsAnonymous() {
-		return nil, nil, refusal.New(refusal.CredentialRequired, "a session is made of a token: send Authorization: Bearer")
+		return nil, refusal.New(refusal.CredentialRequired, "a session is made of a token: send Authorization: Bearer")
 	}
 	if id.Via != ViaAuthorization {
-		return nil, nil, errNeedsToken
+		return nil, errNeedsToken
 	}
-	p := *id.Principal
-	p.ID = cmp.Or(a.continued(a.ofRequest(r), &p), rand.Text())
+	p, out := *id.Principal, &Login{}
+	before := a.sessionOf(a.ofRequest(r))
+	switch {
+	case before == nil:
+		p.ID = rand.Text()
+	case before.Is(&p):
+		p.ID = before.ID // with another one, its end would not end the streams that were opened before
+	default:
+		p.ID, out.Ended = rand.Text(), before
+	}
 	if p.Expires.IsZero() {
 		p.Expires = time.Now().Add(sessionLife)
 	}
 	session := &Identity{Principal: &p, tokenHash: id.tokenHash}
 	text, err := a.seal(seal.Session, session.contents(), maxSession)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	// The cookie outlives its contents, so that an expired session can be told apart.
+	if out.Ended != nil {
+		a.ended.add(out.Ended.ID)
+	}
+	// The cookie outlives its content, so that an expired session can be told from none.
 	left := time.Until(p.Expires) + refusal.GracePeriod
-	return a.cookie(r, text, int(left.Seconds())), &p, nil
+	out.Cookie, out.Principal = a.cookie(r, text, int(left.Seconds())), &p
+	return out, nil
 }
 
-// continued returns the ID of the session that a request has besides the token of p; empty if
-// it has none, or one that p cannot continue. With another ID, the end of the session would
-// not end the streams that were opened before.
-func (a *Authenticator) continued(r *request, p *principal.Principal) string {
+// sessionOf returns the session whose cookie a request has, whatever other credentials it has;
+// nil: there is none, or it is not accepted.
+func (a *Authenticator) sessionOf(r *request) *Identity {
 	if len(r.cookies) != 1 || !a.isOfOurPage(r) {
-		return ""
+		return nil
 	}
 	id, err := a.openSession(r.cookies[0])
-	if err != nil || !id.Is(p) || a.revoked(id.Principal) != nil {
-		return ""
+	if err != nil || a.revoked(id.Principal) != nil {
+		return nil
 	}
-	return id.ID
+	id.Via, id.Address = ViaSession, r.client
+	return id
 }
 
-// EndSession ends the session of an identity on this replica, and returns the cookie
-// that makes the browser forget it. Without a session it only does the latter.
-func (a *Authenticator) EndSession(r *http.Request, id *Identity) *http.Cookie {
-	if id != nil && id.Principal != nil && id.ID != "" {
-		a.ended.add(id.ID)
+// EndSession ends the session whose cookie a request has, on this replica, and returns the
+// cookie that removes it from the browser. ended is the session; nil: there was none.
+func (a *Authenticator) EndSession(r *http.Request) (forget *http.Cookie, ended *Identity) {
+	if ended = a.sessionOf(a.ofRequest(r)); ended != nil {
+		a.ended.add(ended.ID)
 	}
-	return a.cookie(r, "", -1)
+	return a.cookie(r, "", -1), ended
 }
 
 func (a *Authenticator) cookie(r *http.Request, value string, maxAge int) *http.Cookie {

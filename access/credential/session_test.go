@@ -54,7 +54,10 @@ func TestCookie(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		gone := r.EndSession(q, id)
+		gone, ended := r.EndSession(from(withCookie(cookie), c.from))
+		if ended == nil || ended.ID != id.ID || ended.Via != ViaSession || ended.Address != id.Address {
+			t.Errorf("ended %+v, want %+v", ended, id)
+		}
 		if gone.Name != name || gone.MaxAge >= 0 || gone.Value != "" || gone.Secure != c.secure {
 			t.Errorf("the end: %s", gone)
 		}
@@ -66,9 +69,15 @@ func TestCookie(t *testing.T) {
 
 func TestEndWithoutASession(t *testing.T) {
 	r := newRig(t, nil)
-	for _, id := range []*Identity{nil, {Principal: principal.Nobody()}} {
-		if c := r.EndSession(newRequest("/"), id); c.MaxAge >= 0 {
-			t.Errorf("%s", c)
+	of := r.session(t, withBearer(r.ci))
+	for name, q := range map[string]*http.Request{
+		"nothing":                 newRequest("/"),
+		"a cookie of another key": newRequest("/", "Cookie", of.Name+"=x"),
+		"two cookies":             newRequest("/", "Cookie", of.Name+"="+of.Value+"; "+of.Name+"="+of.Value),
+		"another's page":          newRequest("/", "Cookie", of.Name+"="+of.Value, "Sec-Fetch-Site", "cross-site"),
+	} {
+		if c, ended := r.EndSession(q); c.MaxAge >= 0 || ended != nil {
+			t.Errorf("%s: %s, ended %+v", name, c, ended)
 		}
 	}
 	if len(r.ended.ids.Keys()) != 0 {
@@ -115,9 +124,44 @@ func TestRenewedSessionIsTheSameOne(t *testing.T) {
 		t.Error("a revoked session continues")
 	}
 	revoked.keys = nil
-	r.EndSession(withCookie(before), first)
+	r.EndSession(withCookie(before))
 	if got := renew(again); got == first.ID {
 		t.Error("an ended session continues")
+	}
+}
+
+// TestLoginAsAnotherEndsTheSession that the browser had until then, and nobody else's.
+func TestLoginAsAnotherEndsTheSession(t *testing.T) {
+	for name, c := range map[string]struct {
+		sub   string
+		large bool
+		site  string
+		want  string // who the cookie of before is taken for
+	}{
+		"another":                      {"bob", false, "same-origin", "revoked"},
+		"the same one":                 {"ann", false, "same-origin", "jwt ann"},
+		"another, on a page elsewhere": {"bob", false, "cross-site", "jwt ann"},
+		"another, who is refused":      {"bob", true, "same-origin", "jwt ann"},
+	} {
+		r := newRig(t, nil)
+		before := r.session(t, withBearer(r.provider.Token(t, nil)))
+		claims := map[string]any{"sub": c.sub}
+		if c.large {
+			claims["x"] = strings.Repeat("x", maxCookie)
+		}
+		q := newRequest("/v1/session", "Sec-Fetch-Site", c.site, "Authorization", "Bearer "+r.provider.Token(t, claims))
+		q.AddCookie(before)
+		id, err := r.Identify(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		login, err := r.NewSession(q, id)
+		if (err != nil) != c.large {
+			t.Fatal(err)
+		}
+		if got := r.who(t, withCookie(before)); got != c.want || (c.want == "revoked") != (login != nil && login.Ended != nil) {
+			t.Errorf("%s: the cookie of before is of %s: %+v", name, got, login)
+		}
 	}
 }
 
@@ -130,10 +174,11 @@ func TestSessionIsItsToken(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cookie, p, err := r.NewSession(q, direct)
+		login, err := r.NewSession(q, direct)
 		if err != nil {
 			t.Fatal(err)
 		}
+		cookie, p := login.Cookie, login.Principal
 		session, err := r.Identify(withCookie(cookie))
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +215,7 @@ func TestWhatMakesASession(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := r.NewSession(c.request, id); err == nil || refused(t, err).Reason != c.want {
+		if _, err := r.NewSession(c.request, id); err == nil || refused(t, err).Reason != c.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -186,9 +231,10 @@ func TestClaimsThatDoNotFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cookie, _, err := r.NewSession(q, id)
+		login, err := r.NewSession(q, id)
 		if err == nil {
 			fits = true
+			cookie := login.Cookie
 			if size := len("__Host-") + len(cookie.Name) + 1 + len(cookie.Value); size > maxCookie {
 				t.Errorf("a cookie of %d bytes", size)
 			}
@@ -310,7 +356,7 @@ func TestTicketEndsWithItsCredential(t *testing.T) {
 		if err != nil || opened.ID != id.ID || opened.ID == "" {
 			t.Errorf("%+v, %v", opened, err)
 		}
-		r.EndSession(newRequest("/"), id)
+		r.EndSession(withCookie(cookie))
 		if got := r.who(t, newRequest("/?ticket="+text)); got != "revoked" {
 			t.Errorf("after the end of the session: %s", got)
 		}
@@ -379,6 +425,10 @@ func TestReplicasShareKeys(t *testing.T) {
 // TestSealedKeepsEverything of any principal that it takes.
 func TestSealedKeepsEverything(t *testing.T) {
 	r := newRig(t, nil)
+	signed, err := r.Identify(withBearer(r.provider.Token(t, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	text := rapid.StringMatching(`[a-z<>&"\\é\x00-\x1f]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
 		groups := rapid.SliceOf(rapid.Map(text, func(text string) string { return "g" + text })).Draw(t, "groups")
@@ -388,7 +438,8 @@ func TestSealedKeepsEverything(t *testing.T) {
 				"x" + text.Draw(t, "claim"): rapid.OneOf(rapid.Map(rapid.Int64(), toAny), rapid.Map(text, toAny), rapid.Map(rapid.Bool(), toAny)).Draw(t, "value"),
 				"aud":                       "watchtide",
 			},
-			Expires: time.UnixMilli(time.Now().UnixMilli() + rapid.Int64Range(10_000, 1<<40).Draw(t, "expires")), ID: text.Draw(t, "id"),
+			Signature: signed.Signature,
+			Expires:   time.UnixMilli(time.Now().UnixMilli() + rapid.Int64Range(10_000, 1<<40).Draw(t, "expires")), ID: text.Draw(t, "id"),
 		}
 		p.Claims["sub"], p.Claims["groups"] = p.Name, listOf(groups)
 		id := &Identity{Principal: p, Via: ViaAuthorization}

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,11 +21,14 @@ const (
 	maxKeys     = 100
 	maxSameID   = 4 // keys with the same name
 	leastRSA    = 2048
-	mostRSA     = 8192 // larger ones take too long to verify with
+	mostRSA     = 8192 // verifying with larger ones takes too long
 )
 
 // digest identifies a key by its content (RFC 7638).
 type digest [32]byte
+
+// print returns enough of a digest to tell keys of one set apart, as text.
+func (d digest) print() string { return base64.RawURLEncoding.EncodeToString(d[:12]) }
 
 // key is a public key for signatures.
 type key struct {
@@ -39,6 +43,7 @@ type keys struct {
 	all     []key
 	byID    map[string][]key
 	digests map[digest]bool
+	prints  map[string]bool // of the digests
 }
 
 // parseKeys reads a key set. Keys that a token cannot be signed with are left out.
@@ -55,7 +60,7 @@ func parseKeys(data []byte) (*keys, error) {
 	if len(set.Keys) > maxKeys {
 		return nil, fmt.Errorf("the key set has %d keys, of %d at most", len(set.Keys), maxKeys)
 	}
-	out := &keys{byID: map[string][]key{}, digests: map[digest]bool{}}
+	out := &keys{byID: map[string][]key{}, digests: map[digest]bool{}, prints: map[string]bool{}}
 	for _, raw := range set.Keys {
 		if k, ok := parseKey(raw); ok && len(out.byID[k.KeyID]) < maxSameID {
 			out.add(k)
@@ -70,7 +75,7 @@ func parseKeys(data []byte) (*keys, error) {
 func (s *keys) add(k key) {
 	s.all = append(s.all, k)
 	s.byID[k.KeyID] = append(s.byID[k.KeyID], k)
-	s.digests[k.digest] = true
+	s.digests[k.digest], s.prints[k.digest.print()] = true, true
 }
 
 func parseKey(raw []byte) (key, bool) {
@@ -81,15 +86,15 @@ func parseKey(raw []byte) (key, bool) {
 	if k.Algorithm != "" && !slices.Contains(Algorithms, k.Algorithm) {
 		return key{}, false
 	}
-	// What go-jose knows besides the key itself must not matter.
+	// Only the key itself may make a difference, not what go-jose has besides it.
 	k.Certificates, k.CertificatesURL = nil, nil
 	sum, err := k.Thumbprint(crypto.SHA256)
 	return key{JSONWebKey: k, digest: digest(sum)}, err == nil
 }
 
-// isUsable reports whether a key is public, and neither too weak nor too large. A
-// private key in a public document is not a secret any more, and whoever publishes it
-// should notice; a symmetric one would let everybody sign.
+// isUsable reports whether a key is public, and neither too weak nor too large. A published
+// private key is no longer secret, and its owner should notice. With a symmetric key everybody
+// could sign.
 func isUsable(k any) bool {
 	switch k := k.(type) {
 	case *ecdsa.PublicKey, ed25519.PublicKey:
@@ -100,9 +105,9 @@ func isUsable(k any) bool {
 	return false
 }
 
-// candidates returns the keys that may have signed a token with this key ID and
-// algorithm. A token without an ID needs a set with one suitable key: to try them all
-// would cost too much.
+// candidates returns the keys that may have signed a token with this key ID and algorithm. A
+// token without an ID is accepted only if the set has one suitable key: trying them all would
+// cost too much.
 func (s *keys) candidates(id, algorithm string) []key {
 	among := s.byID[id]
 	if id == "" {
@@ -120,8 +125,8 @@ func (s *keys) candidates(id, algorithm string) []key {
 	return out
 }
 
-// fits reports whether a key may be used with an algorithm: a key is for one kind of
-// them, so that nobody can choose another kind for it.
+// fits reports whether a key may be used with an algorithm. A key is for one kind of algorithm,
+// so that a token cannot choose another.
 func fits(k key, algorithm string) bool {
 	if k.Algorithm != "" && k.Algorithm != algorithm {
 		return false

@@ -68,11 +68,12 @@ func (p *Policy) Explain(who *principal.Principal, watch, key string, r *stream.
 	if w == nil {
 		return out
 	}
+	deletes := p.standing(who, watch).deletes
 	for i, rule := range w.all {
 		_, held := s.held[rule.role]
 		out.Rules = append(out.Rules, RuleExplanation{
 			Number: i + 1, Role: rule.role.name, Held: held, Read: s.explainRead(w, rule, r),
-			Write: s.could(rule, rule.write), Delete: s.could(rule, rule.delete),
+			Write: s.could(rule, rule.write), Delete: deletes && s.could(rule, rule.delete),
 		})
 	}
 	if r == nil {

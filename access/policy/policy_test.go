@@ -91,6 +91,19 @@ func TestGrants(t *testing.T) {
 	}
 }
 
+// TestDeletingNeedsReading: only what is read can be deleted, so a rule that allows deletes
+// shows nothing of a watch of which nothing can be read.
+func TestDeletingNeedsReading(t *testing.T) {
+	p := compile(t, example())
+	if p.Visible(principal.Nobody(), "orders") || p.Changes(principal.Nobody(), "orders") {
+		t.Error("who can neither read nor write a watch can see it")
+	}
+	e := p.Explain(principal.Nobody(), "orders", "", nil)
+	if last := e.Rules[2]; e.Visible || !last.Held || last.Delete {
+		t.Errorf("the explanation is %+v", e)
+	}
+}
+
 // TestViewsAreShared: principals of whom the rules make the same have the same view.
 func TestViewsAreShared(t *testing.T) {
 	c := Config{Watches: []Watch{{Name: "w"}}}
@@ -135,16 +148,38 @@ func TestViewsOfNamesAreIndexed(t *testing.T) {
 
 // TestMemoryIsBounded, whoever comes.
 func TestMemoryIsBounded(t *testing.T) {
-	r := newRecent[int, int](3)
+	r := newRecent[int, int](3, 100)
 	for i := range 10 {
-		r.put(i, i)
+		r.put(i, i, 10)
 		r.get(0)
 	}
 	if _, ok := r.get(0); !ok || r.len() != 3 || len(r.known) != 3 {
 		t.Errorf("%d are remembered", r.len())
 	}
-	if r.put(0, 5) != 0 {
+	if r.put(0, 5, 10) != 0 {
 		t.Error("a value was replaced")
+	}
+	if r.put(11, 11, 85); r.len() != 2 || r.bytes != 95 {
+		t.Errorf("%d are remembered, of %d bytes", r.len(), r.bytes)
+	}
+	if r.put(12, 12, 101); r.len() != 0 || r.bytes != 0 {
+		t.Errorf("one that is too large makes %d of %d bytes", r.len(), r.bytes)
+	}
+}
+
+// TestLargeClaimsAreForgotten before they fill the memory.
+func TestLargeClaimsAreForgotten(t *testing.T) {
+	p := compile(t, example())
+	for i := range subjectsKept {
+		who := user(fmt.Sprint("user", i))
+		who.Claims = map[string]any{"x": make([]any, 2000)}
+		p.Visible(who, "orders")
+	}
+	if n := p.subjects.len(); n == 0 || p.subjects.bytes > mostBytes {
+		t.Errorf("%d principals of %d bytes are remembered", n, p.subjects.bytes)
+	}
+	if n := p.reading.len(); n < subjectsKept/2 {
+		t.Errorf("%d sets of grants are remembered, which have no claims", n)
 	}
 }
 
@@ -230,7 +265,8 @@ func TestClaimsOfEveryKind(t *testing.T) {
 		want  string
 	}{
 		{"a", `value.x == "a"`}, {5.0, "value.x == 5.0"}, {json.Number("12345678901234567"), "value.x == 12345678901234567"}, {json.Number("1e3"), "value.x == 1000.0"},
-		{json.Number("18446744073709551615"), "value.x == 18446744073709551615u"}, {json.Number("1e999"), ""}, {nil, "value.x == null"}, {true, "value.x == true"}, {3, "value.x == 3"},
+		{json.Number("9223372036854775807"), "value.x == 9223372036854775807"}, {json.Number("9223372036854775808"), ""}, {json.Number("1e999"), ""}, {1 << 53, "value.x == 9007199254740992"},
+		{9007199254740991.0, "value.x == 9.007199254740991e+15"}, {9007199254740992.0, ""}, {-1e20, ""}, {[]any{1e20}, ""}, {nil, "value.x == null"}, {true, "value.x == true"}, {3, "value.x == 3"},
 		{[]string{"a"}, `value.x == ["a"]`}, {[]any{"a", 1.5}, `value.x == ["a", 1.5]`}, {map[string]any{"b": 1.0, "a": nil}, `value.x == {"a": null, "b": 1.0}`},
 		{struct{}{}, ""}, {"\xff", ""}, {deep, ""}, {strings.Repeat("a", view.MaxGrantsText), ""},
 	} {

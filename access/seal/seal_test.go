@@ -22,18 +22,22 @@ func TestSealedValueIsOpenedForItsPurpose(t *testing.T) {
 	old, both, other := NewRing([]Key{key(1)}), NewRing([]Key{key(2), key(1)}), NewRing([]Key{key(3)})
 	sealed := old.Seal(Session, []byte("value"))
 	for name, r := range map[string]*Ring{"the same": old, "a newer": both} {
-		if got, err := r.Open(Session, sealed, enough); err != nil || string(got) != "value" {
+		got, key, err := r.Open(Session, sealed, enough)
+		if err != nil || string(got) != "value" {
 			t.Errorf("%s ring opens %q, %v", name, got, err)
 		}
+		if !old.Opens(Session, key) || !both.Opens(Session, key) || other.Opens(Session, key) || old.Opens(Ticket, key) {
+			t.Errorf("%s ring names the key %q, which does not tell who opens what", name, key)
+		}
 	}
-	if _, err := old.Open(Session, both.Seal(Session, nil), enough); !errors.Is(err, ErrNotOurs) {
+	if _, _, err := old.Open(Session, both.Seal(Session, nil), enough); !errors.Is(err, ErrNotOurs) {
 		t.Errorf("an older ring opens what the first key of a newer one sealed: %v", err)
 	}
-	if _, err := other.Open(Session, sealed, enough); !errors.Is(err, ErrNotOurs) {
+	if _, _, err := other.Open(Session, sealed, enough); !errors.Is(err, ErrNotOurs) {
 		t.Errorf("a foreign ring: %v", err)
 	}
 	for _, p := range []Purpose{Ticket, Identity, Position, "session "} {
-		if _, err := old.Open(p, sealed, enough); !errors.Is(err, ErrNotOurs) {
+		if _, _, err := old.Open(p, sealed, enough); !errors.Is(err, ErrNotOurs) {
 			t.Errorf("opened for %q: %v", p, err)
 		}
 	}
@@ -42,10 +46,10 @@ func TestSealedValueIsOpenedForItsPurpose(t *testing.T) {
 func TestRingWithoutKeysIsItsOwn(t *testing.T) {
 	a, b := NewRing(nil), NewRing(nil)
 	sealed := a.Seal(Session, []byte("value"))
-	if _, err := a.Open(Session, sealed, enough); err != nil {
+	if _, _, err := a.Open(Session, sealed, enough); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Open(Session, sealed, enough); err == nil {
+	if _, _, err := b.Open(Session, sealed, enough); err == nil {
 		t.Error("two processes have the same random key")
 	}
 }
@@ -61,14 +65,14 @@ func TestSealedValueCannotBeChanged(t *testing.T) {
 	for i := range raw {
 		for bit := range 8 {
 			raw[i] ^= 1 << bit
-			if _, err := r.Open(Ticket, base64.RawURLEncoding.EncodeToString(raw), enough); err == nil {
+			if _, _, err := r.Open(Ticket, base64.RawURLEncoding.EncodeToString(raw), enough); err == nil {
 				t.Errorf("opened with bit %d of byte %d changed", bit, i)
 			}
 			raw[i] ^= 1 << bit
 		}
 	}
 	for _, other := range []string{"", sealed[1:], sealed[:len(sealed)-1], sealed + "A", sealed + "=", "\n" + sealed, sealed + "\n", sealed[:9] + "\r\n" + sealed[9:]} {
-		if _, err := r.Open(Ticket, other, enough); err == nil {
+		if _, _, err := r.Open(Ticket, other, enough); err == nil {
 			t.Errorf("opened %q", other)
 		}
 	}
@@ -81,10 +85,10 @@ func TestSealedLengthIsKnownAndLimited(t *testing.T) {
 		if len(sealed) != SealedLen(n) {
 			t.Errorf("%d bytes are sealed in %d, want %d", n, len(sealed), SealedLen(n))
 		}
-		if _, err := r.Open(Ticket, sealed, len(sealed)); err != nil {
+		if _, _, err := r.Open(Ticket, sealed, len(sealed)); err != nil {
 			t.Error(err)
 		}
-		if _, err := r.Open(Ticket, sealed, len(sealed)-1); err == nil || !strings.Contains(err.Error(), "at most") {
+		if _, _, err := r.Open(Ticket, sealed, len(sealed)-1); err == nil || !strings.Contains(err.Error(), "at most") {
 			t.Errorf("longer than allowed: %v", err)
 		}
 	}
@@ -151,7 +155,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(r.Seal(Session, []byte("value")))
 	f.Add(strings.Repeat("A", SealedLen(0)))
 	f.Fuzz(func(t *testing.T, text string) {
-		if value, err := r.Open(Ticket, text, enough); err == nil {
+		if value, _, err := r.Open(Ticket, text, enough); err == nil {
 			t.Errorf("%q opens as %q", text, value)
 		}
 	})
@@ -162,7 +166,7 @@ func BenchmarkOpen(b *testing.B) {
 	sealed := r.Seal(Session, make([]byte, 400))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := r.Open(Session, sealed, enough); err != nil {
+		if _, _, err := r.Open(Session, sealed, enough); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -27,7 +27,7 @@ func TestEveryPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	b.print(&out)
+	b.Print(&out)
 	t.Log(out.String())
 	for _, want := range []string{
 		`moves 20 streams to another view.*\| \d\.\d\d s \|`, `2 of 38 resources leave.*\| reached \|`, `CPU of the gateway for each stream`,

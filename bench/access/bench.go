@@ -12,21 +12,18 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/machine"
 	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/table"
 )
 
 // bench is one invocation.
 type bench struct {
 	plan
+	table.Table
 	dir       string // for the programs and their files; removed by close
 	gateway   string // the program
 	generator string // of load
-	rows      []row
 }
-
-// row is a line of the table.
-type row struct{ what, target, measured, verdict string }
 
 func newBench(ctx context.Context, p plan) (b *bench, err error) {
 	b = &bench{plan: p}
@@ -42,7 +39,7 @@ func newBench(ctx context.Context, p plan) (b *bench, err error) {
 
 func (b *bench) close() { os.RemoveAll(b.dir) }
 
-// configuration has a watch of which readers see those resources that a rule selects.
+// configuration has a watch whose readers see the resources that a rule selects.
 const configuration = `
 http: { listen: "127.0.0.1:0" }
 grpc: { listen: "127.0.0.1:0" }
@@ -60,10 +57,11 @@ watches:
       - { role: writer, write: "true" }
 `
 
-// token is that of the i-th principal; the writer is another one.
+// token returns the token of the i-th principal. The writer is not one of them.
 func token(of any) string { return fmt.Sprintf("token-of-%v-%032d", of, 0) }
 
-// prepare writes the tokens, and the rules by which readers see what begins at a resource.
+// prepare writes the tokens, and the rules with which readers see the resources from a given
+// one on.
 func (b *bench) prepare(from int) (file string, err error) {
 	var tokens strings.Builder
 	line := func(name any, group string) {
@@ -106,33 +104,11 @@ func (b *bench) write(ctx context.Context, g *process.Gateway) error {
 	return nil
 }
 
-// requests are those of all streams.
+// requests are the requests of all streams.
 func (b *bench) requests() (all []load.Request) {
 	for i := range b.streams {
 		head := fmt.Sprintf("GET /v1/watches/many/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n", token(i%b.principals))
 		all = append(all, load.Request{Bytes: []byte(head)})
 	}
 	return all
-}
-
-// judge adds a line with a target.
-func (b *bench) judge(what, target string, reached bool, format string, figures ...any) {
-	verdict := "**missed**"
-	if reached {
-		verdict = "reached"
-	}
-	b.rows = append(b.rows, row{what, target, fmt.Sprintf(format, figures...), verdict})
-}
-
-// add adds a line without a target.
-func (b *bench) add(what, format string, figures ...any) {
-	b.rows = append(b.rows, row{what, "–", fmt.Sprintf(format, figures...), ""})
-}
-
-// print prints the table.
-func (b *bench) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n| measurement | target | measured | |\n|---|---|---:|---|\n", machine.Describe())
-	for _, r := range b.rows {
-		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", r.what, r.target, r.measured, r.verdict)
-	}
 }

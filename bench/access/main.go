@@ -6,10 +6,9 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/watchtide/watchtide/bench/process"
 )
 
 func main() {
@@ -19,12 +18,7 @@ func main() {
 	if *quick {
 		p = p.quick()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, p); err != nil {
-		fmt.Fprintln(os.Stderr, "access:", err)
-		os.Exit(1)
-	}
+	process.Main("access", func(ctx context.Context) error { return run(ctx, p) })
 }
 
 func run(ctx context.Context, p plan) error {
@@ -36,6 +30,6 @@ func run(ctx context.Context, p plan) error {
 	if err := b.switches(ctx); err != nil {
 		return err
 	}
-	b.print(os.Stdout)
+	b.Print(os.Stdout)
 	return nil
 }

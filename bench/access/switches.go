@@ -115,10 +115,10 @@ func (b *bench) report(rounds []round, snapshot float64) {
 	took := by(func(r round) float64 { return r.took.Seconds() })
 	each := by(func(r round) float64 { return r.bytes })
 	most := 2 * float64(2*b.differ) / float64(b.resources) * snapshot
-	b.judge(fmt.Sprintf("reload that moves %d streams to another view, until all are in sync", b.streams), "≤ 1 s", took <= 1, "%.2f s", took)
-	b.judge(fmt.Sprintf("bytes to each of them: %d of %d resources leave, as many enter", b.differ, b.resources-b.differ), "in proportion to the difference",
+	b.Judge(fmt.Sprintf("reload that moves %d streams to another view, until all are in sync", b.streams), "≤ 1 s", took <= 1, "%.2f s", took)
+	b.Judge(fmt.Sprintf("bytes to each of them: %d of %d resources leave, as many enter", b.differ, b.resources-b.differ), "in proportion to the difference",
 		each <= most, "%.1f KiB; a snapshot has %.1f", each/1024, snapshot/1024)
-	b.add("CPU of the gateway for each stream that moves", "%.0f µs", by(func(r round) float64 { return r.cpu.Seconds() })*1e6/float64(b.streams))
+	b.Add("CPU of the gateway for each stream that moves", "%.0f µs", by(func(r round) float64 { return r.cpu.Seconds() })*1e6/float64(b.streams))
 }
 
 // stats fails if a connection was lost or refused.

@@ -53,7 +53,7 @@ func (b *bench) inRoles(ctx context.Context) error {
 		}
 	}
 	p, v := median(plain), median(ruled)
-	b.judge(fmt.Sprintf("CPU per event, %d subscribers with tokens and %d roles, against the watch without access rules", b.plan.subscribers, roles),
+	b.Judge(fmt.Sprintf("CPU per event, %d subscribers with tokens and %d roles, against the watch without access rules", b.plan.subscribers, roles),
 		"≤ 1.1 ×, 5 views", v/p <= 1.1 && views == roles, "%.2f × (%.2f and %.2f µs), %.0f views", v/p, v, p, views)
 	return nil
 }
@@ -100,10 +100,10 @@ func (b *bench) inCredentials(ctx context.Context) error {
 		return err
 	}
 	none, static, seen, first := median(kinds[0].costs), median(kinds[1].costs), median(kinds[2].costs), median(kinds[3].costs)
-	b.add("CPU of a list of ten resources without a credential", "%.1f µs", none)
-	b.judge("the same with a static token, more than without", "≤ 10 µs", static-none <= 10, "%.1f µs", static-none)
-	b.judge("the same with a JWT that was seen before", "≤ 10 µs", seen-none <= 10, "%.1f µs", seen-none)
-	b.judge("the same with a new ES256 token, against its bare verification with go-jose", "≤ 1.3 ×", (first-none)/bare <= 1.3,
+	b.Add("CPU of a list of ten resources without a credential", "%.1f µs", none)
+	b.Judge("the same with a static token, more than without", "≤ 10 µs", static-none <= 10, "%.1f µs", static-none)
+	b.Judge("the same with a JWT that was seen before", "≤ 10 µs", seen-none <= 10, "%.1f µs", seen-none)
+	b.Judge("the same with a new ES256 token, against its bare verification with go-jose", "≤ 1.3 ×", (first-none)/bare <= 1.3,
 		"%.2f × (%.1f and %.1f µs)", (first-none)/bare, first-none, bare)
 	return nil
 }

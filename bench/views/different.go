@@ -36,7 +36,7 @@ func (b *bench) indexed(ctx context.Context, name, kind string, view func(i int)
 		if err != nil {
 			return err
 		}
-		b.add(fmt.Sprintf("opening %d views by %s, until all have their snapshots", p.views, kind), "%.1f s, %.0f µs of CPU each",
+		b.Add(fmt.Sprintf("opening %d views by %s, until all have their snapshots", p.views, kind), "%.1f s, %.0f µs of CPU each",
 			time.Since(began).Seconds(), micro(used)/float64(p.views))
 		idle, err := r.idle(ctx, name+"-idle")
 		if err != nil {
@@ -47,10 +47,10 @@ func (b *bench) indexed(ctx context.Context, name, kind string, view func(i int)
 		if err != nil {
 			return err
 		}
-		b.judge(fmt.Sprintf("CPU per commit that concerns one of %d views by %s, against one view", p.views, kind), "≤ 3 ×", all/one <= 3,
+		b.Judge(fmt.Sprintf("CPU per commit that concerns one of %d views by %s, against one view", p.views, kind), "≤ 3 ×", all/one <= 3,
 			"%.2f × (%.0f and %.0f µs)", all/one, all, one)
 		load := share(idle, p.heartbeat)
-		b.judge(fmt.Sprintf("CPU of the idle gateway meanwhile, a heartbeat each in %v", p.heartbeat), "≤ 1 % of a core", load <= 1, "%.2f %%", load)
+		b.Judge(fmt.Sprintf("CPU of the idle gateway meanwhile, a heartbeat each in %v", p.heartbeat), "≤ 1 % of a core", load <= 1, "%.2f %%", load)
 		return nil
 	})
 }
@@ -110,10 +110,10 @@ func (b *bench) inScan(ctx context.Context) error {
 		what := fmt.Sprintf("CPU of a change for each of %d views by `value.m != … && value.n > 17`, which no index helps", p.scans[i])
 		each := (commit[i] - commit[0]) / float64(p.scans[i]-p.scans[0])
 		if i < last {
-			b.add(what, "%.2f µs", each)
+			b.Add(what, "%.2f µs", each)
 			continue
 		}
-		b.judge(what, "linear, ≤ 1 µs", each <= 1, "%.2f µs", each)
+		b.Judge(what, "linear, ≤ 1 µs", each <= 1, "%.2f µs", each)
 	}
 	return nil
 }

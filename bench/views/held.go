@@ -32,7 +32,7 @@ func (b *bench) inMemory(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.add(fmt.Sprintf("CPU of the idle gateway with %d subscribers of one watch, without views", n), "%.2f %%", share(idle, b.plan.heartbeat))
+		b.Add(fmt.Sprintf("CPU of the idle gateway with %d subscribers of one watch, without views", n), "%.2f %%", share(idle, b.plan.heartbeat))
 		without, err = r.held(ctx, "memory-without")
 		return err
 	})
@@ -52,9 +52,9 @@ func (b *bench) inMemory(ctx context.Context) error {
 	}
 	each := func(with, without float64) float64 { return ((with-without)/float64(n) - frames) / 1024 }
 	heap := each(with.left.heap, without.left.heap)
-	b.judge(fmt.Sprintf("memory of a view of ten resources, beyond %.1f KiB of frames, with %d views whose subscribers have just left", frames/1024, n), "≤ 4 KiB", heap <= 4,
+	b.Judge(fmt.Sprintf("memory of a view of ten resources, beyond %.1f KiB of frames, with %d views whose subscribers have just left", frames/1024, n), "≤ 4 KiB", heap <= 4,
 		"%.2f KiB (%.2f KiB as the gateway counts)", heap, each(with.left.views, 0))
-	b.add("the same with a subscriber each, and so with a group each in the shards", "%.2f KiB (%.2f KiB by resident memory)",
+	b.Add("the same with a subscriber each, and so with a group each in the shards", "%.2f KiB (%.2f KiB by resident memory)",
 		each(with.followed.heap, without.followed.heap), each(with.followed.rss, without.followed.rss))
 	return nil
 }

@@ -7,10 +7,9 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
+
+	"github.com/watchtide/watchtide/bench/process"
 )
 
 func main() {
@@ -23,12 +22,7 @@ func main() {
 	if *quick {
 		o.plan = o.plan.quick()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "views:", err)
-		os.Exit(1)
-	}
+	process.Main("views", func(ctx context.Context) error { return run(ctx, o) })
 }
 
 func run(ctx context.Context, o options) error {
@@ -40,6 +34,6 @@ func run(ctx context.Context, o options) error {
 	if err := b.runAll(ctx); err != nil {
 		return err
 	}
-	b.print(os.Stdout)
+	b.Print(os.Stdout)
 	return nil
 }

@@ -35,11 +35,11 @@ func (b *bench) inPlain(ctx context.Context) error {
 		{fmt.Sprintf("CPU per event of a stream, %d subscribers", b.plan.streams), "%.2f µs", now.stream, before.stream},
 	} {
 		if b.before == "" {
-			b.add(line.what, line.format, median(line.now))
+			b.Add(line.what, line.format, median(line.now))
 			continue
 		}
 		n, o := median(line.now), median(line.before)
-		b.judge(line.what, "unchanged (≤ 1.1 ×)", n/o <= 1.1, "%.2f × ("+line.format+", before "+line.format+")", n/o, n, o)
+		b.Judge(line.what, "unchanged (≤ 1.1 ×)", n/o <= 1.1, "%.2f × ("+line.format+", before "+line.format+")", n/o, n, o)
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ type plan struct {
 	large       int           // resources of the watch of which a view is built
 	followers   int           // subscribers of that watch
 	builds      int           // of its views, with nothing else going on
-	phase       time.Duration // for which views of it are built, one after the other
+	turns       int           // with such views and without
+	phase       time.Duration // of a turn
 	lists       int           // in a round, and so on
 	polls       int
 	streams     int // subscribers
@@ -40,7 +41,7 @@ func full() plan {
 		subscribers: 10_000, shared: 40, rounds: 3,
 		views: 10_000, resources: 10_000, commits: 2000, interval: 7500 * time.Microsecond, settle: 3 * time.Second, heartbeat: 15 * time.Second,
 		scans: []int{1, 100, 1000}, held: 10_000,
-		large: 100_000, followers: 100, builds: 5, phase: 6 * time.Second,
+		large: 100_000, followers: 100, builds: 5, turns: 5, phase: 2 * time.Second,
 		lists: 200, polls: 500, streams: 2000, events: 60,
 		requests: 10_000,
 	}
@@ -51,7 +52,7 @@ func (p plan) quick() plan {
 	p.subscribers, p.shared, p.rounds = 1000, 20, 1
 	p.views, p.resources, p.commits, p.settle, p.heartbeat = 1000, 1000, 400, time.Second, 3*time.Second
 	p.scans, p.held = []int{1, 20, 200}, 1000
-	p.large, p.phase = 10_000, time.Second
+	p.large, p.turns, p.phase = 10_000, 1, time.Second
 	p.lists, p.polls, p.streams, p.events, p.requests = 50, 100, 200, 20, 1000
 	return p
 }

@@ -36,7 +36,7 @@ func (b *bench) inShared(ctx context.Context) error {
 		return err
 	}
 	w, v := median(watch), median(view)
-	b.judge(fmt.Sprintf("CPU per event, a view with %d subscribers against the watch itself", b.plan.subscribers), "≤ 1.1 ×", v/w <= 1.1,
+	b.Judge(fmt.Sprintf("CPU per event, a view with %d subscribers against the watch itself", b.plan.subscribers), "≤ 1.1 ×", v/w <= 1.1,
 		"%.2f × (%.2f and %.2f µs)", v/w, v, w)
 	return nil
 }

@@ -21,7 +21,7 @@ type Extent = extent.Extent
 // fill and must not be modified.
 type Batch struct {
 	of   flush.Flush
-	walk walk // of the subscription that fills it, unless that walk began in an earlier flush
+	walk walk // the walk of the subscription that fills it, unless it began in an earlier flush
 }
 
 func (b *Batch) reset(l *Log) { b.of.Reset(l.framing, l.watch) }

@@ -100,7 +100,7 @@ func (s Snapshot) Number() uint64 { return s.v.Number }
 // Seq is the seq of the newest entry.
 func (s Snapshot) Seq() uint64 { return s.v.Seq }
 
-// Exact is the least revision from which on it is known of each change what it changed.
+// Exact is the least revision after which it is known for every change what it changed.
 func (s Snapshot) Exact() uint64 { return s.v.Exact() }
 
 // Intact is the seq after which all entries are still there, superseded or not.

@@ -81,3 +81,38 @@ func textOf(t *testing.T, l *Log, from int) string {
 	}
 	return out.String()[from:]
 }
+
+// TestPartSharesAtAnySize: whatever a part has already when it begins to share a slab of few
+// entries.
+func TestPartSharesAtAnySize(t *testing.T) {
+	w := NewWriter(Config{Watch: "w"})
+	var all []Change
+	for i := range uint64(400) {
+		all = append(all, upsert(fmt.Sprintf("small-%d", i), i+1))
+	}
+	for i := range uint64(40) {
+		large := upsert(fmt.Sprintf("large-%d", i), 401+i)
+		large.Value = fmt.Appendf(nil, `"%030000d"`, i)
+		all = append(all, large)
+	}
+	mustReplace(t, w, "e", 440, all...)
+	s := w.Snapshot()
+	for copied := range uint64(200) {
+		p := NewPart(w.Log, Config{Watch: "w"})
+		p.Begin(s, "part", s.Revision())
+		for e := range s.Entries(0) {
+			if r := e.Resource(); r.Revision <= copied || r.Revision > 401 {
+				p.Add(e, nil)
+			}
+		}
+		p.Publish(s)
+		if got, want := p.Log().Snapshot().Count(), int(copied)+39; got != want {
+			t.Errorf("the part has %d resources, want %d", got, want)
+		}
+		for r := range p.Log().Snapshot().Resources() {
+			if _, there := p.Log().Snapshot().Get(r.Key); !there {
+				t.Fatalf("%d: %s is not found", copied, r.Key)
+			}
+		}
+	}
+}

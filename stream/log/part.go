@@ -146,7 +146,7 @@ func (p *Part) write() {
 func (p *Part) lend(of *segment.Segment) {
 	w := p.w
 	s := segment.NewLent(w.next.Number, of, len(p.held))
-	w.next.Segments, w.next.First = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq)
+	w.next.Segments, w.next.First, w.next.Tail = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq), 0
 	w.allocated += s.Bytes()
 	w.added += s.Bytes()
 	for _, e := range p.held {
@@ -182,8 +182,8 @@ func (p *Part) append(e Entry, k segment.Key, size int) (*segment.Entry, []byte)
 	return to, frame
 }
 
-// Lacks records that a reader from elsewhere may have the resource of an entry, and that
-// the part does not delete it there: no reader that lacks the entry resumes.
+// Lacks records that a reader from elsewhere may have the resource of an entry, which the part
+// does not delete at that entry. So no reader from before the entry resumes.
 func (p *Part) Lacks(e Entry) {
 	p.w.open().next.Lack(e.e, p.fresh)
 	p.lacks = true

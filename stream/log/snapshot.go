@@ -50,10 +50,9 @@ func (s Snapshot) Position() stream.Position {
 	return s.v.WithRun(p)
 }
 
-// Tag names the state: of two snapshots of a watch with the same tag, the resources are the
-// same, whichever replicas took them, and snapshots of the same resources have the same tag.
-// So it says nothing about changes that a part of a log does not have. Where deletes have no
-// revision, replicas may delete in different orders, and a tag is that of one replica.
+// Tag names the state: two snapshots of a watch have the same tag exactly if they have the same
+// resources, whichever replicas took them. So it reveals no changes that a part of a log does
+// not have. Where deletes have no revision, a tag is valid at one replica only.
 func (s Snapshot) Tag() string { return s.log.listings.Tag(s.v) }
 
 // Get returns one resource.

@@ -18,8 +18,8 @@ type SubscribeOptions struct {
 	// Invalid means that there was a position, but it could not be parsed. The reset
 	// says so.
 	Invalid bool
-	// Holds, if not nil, is what the reader has already, of another part of the same log: it
-	// is sent the difference, or if that is not possible everything. Resume does not count.
+	// Holds, if not nil, is what the reader has of another part of the same log. It is sent the
+	// difference or, if that is impossible, everything. Resume is ignored.
 	Holds *Holding
 	// AheadWait is how long a position that is ahead of this log is held for the log
 	// to catch up; 3 seconds by default.
@@ -66,16 +66,17 @@ type Subscription struct {
 	held        bool // Next must not read
 	fromThisLog bool // everything that the reader has came from this log
 	moved       bool // no batch has carried the position yet
-	readers     int  // counted as subscribers; more than 1 for the cursor of a cohort
+	partial     bool // the reader was sent a part of a difference, but not all of it
+	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
 	changed     *signal.Signal
 	generation  uint64
 	epoch       string         // as written in positions
-	aheadUntil  time.Time      // how long to wait for the log to reach the position; zero: not waiting
+	aheadUntil  time.Time      // how long to wait until the log reaches the position; zero: not waiting
 	ownStatus   *stream.Status // overrides the status of the watch; nil: nothing does
 	sentStatus  *stream.Status
 	origin      uint64          // the last one sent to the subscriber
 	walk        *walk           // nil: it is at rest
-	pin         *pin.Pin        // of the walk, once it took more than one flush
+	pin         *pin.Pin        // of the walk, once it takes more than one flush
 	cursor      uint64          // everything up to this seq was delivered
 	position    stream.Position // everything up to it was delivered
 	outcome     ResumeOutcome
@@ -87,7 +88,8 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
 	s := &Subscription{log: l, options: o, sentStatus: version.InSync, changed: l.newest().Changed, readers: 1}
-	if h := o.Holds; h != nil && !h.resumes {
+	if h := o.Holds; h != nil && h.purpose == switching {
+		s.partial = h.partial
 		s.sentStatus, s.ownStatus = &stream.Status{}, h.status() // which is sent in any case
 	}
 	return s
@@ -234,7 +236,7 @@ func (s *Subscription) withRun(v *version.Version, p stream.Position) stream.Pos
 func (s *Subscription) end(b *Batch) {
 	w, restarted := *s.walk, s.catchingUp()
 	s.endWalk()
-	s.ownStatus = nil
+	s.ownStatus, s.partial = nil, false
 	switch w.purpose {
 	case following:
 		b.of.Committed = w.v.Committed
@@ -366,7 +368,7 @@ func (s *Subscription) join(v *version.Version) {
 func (s *Subscription) reset(b *Batch, v *version.Version, reason stream.ResetReason) {
 	s.join(v)
 	s.fromThisLog = true
-	s.ownStatus = nil
+	s.ownStatus, s.partial = nil, false
 	s.place(0, v)
 	b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
 	// The id is on the reset itself: if the flush had more events, some might arrive

@@ -24,7 +24,7 @@ type walk struct {
 
 	examined int // entries examined in this turn
 
-	difference *difference.Kept // from another part of the log; nil: none. at.Segment is then the next run of it
+	difference *difference.Kept // the difference that it walks through; nil: none. at.Segment is then the next run of it
 
 	deletes bool          // a catch-up that is still at the deletes
 	at      version.Place // next entry to examine

@@ -11,7 +11,7 @@ type Account struct {
 	place  int      // among the accounts that share it, counted from 1; 0: it is not there
 
 	pins     Pins          // of the log; static once the log exists
-	squeezed chan struct{} // tells the watch to give up memory: others have no room; nil: nobody listens
+	squeezed chan struct{} // tells the watch to give up memory, which others need; nil: nobody listens
 
 	// Owned by the log's writer.
 	log  int64 // bytes that the log holds or has reserved
@@ -41,8 +41,8 @@ func NewAccount(ceiling int64, shared *Ceiling) *Account {
 	return a
 }
 
-// NewUnsqueezedAccount returns an account without a ceiling of its own, which counts in
-// shared. Whoever limits that takes memory away from it: it never asks for that itself.
+// NewUnsqueezedAccount returns an account without a ceiling of its own, whose memory counts in
+// shared. The owner of shared limits it: the account never makes others give up memory.
 func NewUnsqueezedAccount(shared *Ceiling) *Account {
 	return &Account{shared: shared}
 }

@@ -48,8 +48,8 @@ func NewCeiling(ceiling int64) *Ceiling {
 // Bytes is the most bytes that may be held; 0: any number.
 func (m *Ceiling) Bytes() int64 { return m.ceiling.Load() }
 
-// SetBytes changes the most bytes that may be held; 0: any number. Of what is held beyond
-// it, the watch that holds the most has to give up as soon as something more is needed.
+// SetBytes changes the maximum number of bytes; 0: any number. If more are held, the watch that
+// holds the most has to give some up as soon as more memory is needed.
 func (m *Ceiling) SetBytes(ceiling int64) { m.ceiling.Store(ceiling) }
 
 // Logs is how many bytes the logs hold of what is not superseded.

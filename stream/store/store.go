@@ -71,7 +71,7 @@ func New(c Config) *Store {
 	return s
 }
 
-// Reconfigure changes the limits, for writes from now on.
+// Reconfigure changes the limits for writes from now on.
 func (s *Store) Reconfigure(c Config) {
 	c.MaxValueBytes = cmp.Or(c.MaxValueBytes, DefaultMaxValueBytes)
 	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)

@@ -142,7 +142,7 @@ func (s *Store) delete(w *watch, r stream.DeleteRequest) (deleted bool, err erro
 	return err == nil, err
 }
 
-// present returns a resource; nil if it does not exist.
+// present returns a resource; nil: it does not exist.
 func present(r *stream.Resource, exists bool) *stream.Resource {
 	if !exists {
 		return nil

@@ -25,6 +25,7 @@ type Index[ID comparable] struct {
 	ordered  []int       // lengths, rising
 	values   map[*document.Node]map[document.Scalar][]*entry[ID]
 	rest     []*entry[ID]
+	texts    texts // of values
 
 	paths    document.Paths // of all definitions
 	old, new extraction     // of the change at hand
@@ -65,8 +66,8 @@ func (c Candidate[ID]) Before() (bool, error) { return c.index.matches(c.of, &c.
 // After reports whether the view has the resource after the change; see Matches.
 func (c Candidate[ID]) After() (bool, error) { return c.index.matches(c.of, &c.index.new) }
 
-// Quick reports whether Before and After take no more time than some comparisons: the filter,
-// if there is one, needs no program.
+// Quick reports whether Before and After take only the time of a few comparisons: the filter,
+// if any, needs no program.
 func (c Candidate[ID]) Quick() bool { return !c.of.filtered || c.of.filter.Quick() }
 
 func (x *Index[ID]) matches(d *Definition, e *extraction) (bool, error) {
@@ -144,13 +145,28 @@ func (x *Index[ID]) byKey(key string, yield func(Candidate[ID])) {
 }
 
 func (x *Index[ID]) byValue(e *extraction, yield func(Candidate[ID])) {
-	if len(x.values) == 0 || e.resource == nil {
+	if len(x.values) == 0 || e.resource == nil || x.wanted().absent(e.resource.Value) {
 		return
 	}
 	e.read()
 	for _, v := range e.document.Visits {
 		x.meet(x.values[v.At][v.Scalar], yield)
 	}
+}
+
+// wanted returns the texts of which a value has one if an entry is found by it.
+func (x *Index[ID]) wanted() *texts {
+	if !x.texts.known {
+		x.texts = texts{known: true}
+		for _, table := range x.values {
+			for scalar := range table {
+				if x.texts.add(scalar); x.texts.more {
+					return &x.texts
+				}
+			}
+		}
+	}
+	return &x.texts
 }
 
 // meet yields those entries that were not met at this change.
@@ -187,6 +203,7 @@ func (x *Index[ID]) put(p place, e *entry[ID]) {
 		}
 		x.prefixes[*p.prefix] = append(x.prefixes[*p.prefix], e)
 	case p.scalar != nil:
+		x.texts = texts{}
 		table := x.table(x.paths.Watch(p.at))
 		table[*p.scalar] = append(table[*p.scalar], e)
 	default:
@@ -212,6 +229,7 @@ func (x *Index[ID]) take(p place, e *entry[ID]) {
 			x.measure(len(*p.prefix), -1)
 		}
 	case p.scalar != nil:
+		x.texts = texts{}
 		n := x.paths.Find(p.at)
 		if without(x.values[n], *p.scalar, e); len(x.values[n]) == 0 {
 			delete(x.values, n)
@@ -287,7 +305,7 @@ func (d *Definition) places() (sets [][]place) {
 			prefix = longer
 		}
 	}
-	if d.grants != nil && d.grants.narrow { // what is no object and no array becomes null
+	if d.grants != nil && d.grants.narrow { // anything but an object or an array becomes null
 		values = slices.DeleteFunc(values, func(set []place) bool { return len(set) > 0 && len(set[0].at) == 0 })
 	}
 	for _, r := range d.selector {
@@ -301,8 +319,8 @@ func (d *Definition) places() (sets [][]place) {
 	return append(sets, values...)
 }
 
-// filterPlaces returns the sets of places of which each would do for a filter, apart from
-// those of a prefix: by keys, and by values.
+// filterPlaces returns the sets of places any of which is enough to find the resources of a
+// filter, by keys and by values, without those of a prefix.
 func filterPlaces(filter *predicate.Predicate, labelsAt path.Path) (keys [][]place, prefix string, values [][]place) {
 	terms, prefix := filter.Terms()
 	for _, t := range terms {

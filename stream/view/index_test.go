@@ -106,6 +106,10 @@ func TestIndexLooksUp(t *testing.T) {
 	}{
 		{Params{Filter: `value.team == "a"`}, to(`{"team":"a"}`), to(`{"team":"b"}`)},
 		{Params{Filter: `"a" == value.team && value.n > 5`}, to(`{"team":"a"}`), to(`{"n":6}`)},
+		{Params{Filter: `value.team == "a"`}, to(`{"team":"\u0061"}`), to(`{"team":"\u0062"}`)},
+		{Params{Filter: `value.team == "a\"b\\c"`}, to(`{"team":"a\"b\u005cc"}`), to(`{"team":"a"}`)},
+		{Params{Filter: `value.team in ["a", "b", 1]`}, to(`{"team":1.0}`), to(`{"team":"c"}`)},
+		{Params{Filter: `value.team in ["a", "b", "c", "d", "e"]`}, to(`{"team":"e"}`), to(`{"team":"f"}`)},
 		{Params{Filter: `value.n == 100`}, to(`{"n":1e2}`), to(`{"n":"100"}`)},
 		{Params{Filter: `value.n == 100u`}, to(`{"n":100}`), to(`{"n":101}`)},
 		{Params{Filter: `value.n == 1e2`}, to(`{"n":100}`), to(`{"n":true}`)},

@@ -2,7 +2,6 @@ package views
 
 import (
 	"math"
-	"time"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -49,9 +48,9 @@ func newBatch(views []*entry) *batch {
 	return b
 }
 
-// work continues until a deadline. It returns true once all views have a state that is
+// work continues until a turn ends. It returns true once all views have a state that is
 // nearly the newest, or if there is none.
-func (b *batch) work(deadline time.Time) (done bool) {
+func (b *batch) work(t *turn) (done bool) {
 	newest := b.parent.of.Snapshot()
 	for e := range b.members {
 		e.seen = newest.Number()
@@ -78,7 +77,7 @@ func (b *batch) work(deadline time.Time) (done bool) {
 	case !b.begun || b.at.Generation() != newest.Generation() || newest.Forgotten() > b.at.Seq():
 		b.begin(newest) // for the first time, or what there is is of no use
 	}
-	if b.target != nil && !b.make(deadline) {
+	if b.target != nil && !b.make(t) {
 		return false
 	}
 	b.feed(b.parent.of.Snapshot())
@@ -97,14 +96,14 @@ func (b *batch) begin(s log.Snapshot) {
 	}
 }
 
-// make adds what there is, until a deadline.
-func (b *batch) make(deadline time.Time) (done bool) {
+// make adds what there is, until a turn ends.
+func (b *batch) make(t *turn) (done bool) {
 	if _, held := b.target.Snapshot(); !held {
 		b.begin(b.parent.of.Snapshot()) // the memory was needed
 	}
 	n := 0
 	for c := range b.at.Entries(b.cursor) {
-		if n++; n%deadlineEvery == 0 && ends(deadline) {
+		if n++; n%yieldEvery == 0 && t.yield() {
 			b.report()
 			return false
 		}
@@ -164,11 +163,11 @@ func (b *batch) find(c log.Entry) {
 	}
 }
 
-// findLeaving is for views that hide resources. It adds a change, superseded or not, to those
-// that had the resource until then, and have it neither after it nor in the end. Those that
-// may have had it, for all that is known, resume no reader from before the change.
+// findLeaving is for views that hide resources. It adds a change, superseded or not, to the
+// views that had the resource until then, and have it neither after the change nor in the end.
+// Views that may have had it resume no reader from before the change.
 func (b *batch) findLeaving(c log.Entry, r stream.Resource) {
-	if !b.at.Counts(c) { // a newer one is sent to those that have it after all
+	if !b.at.Counts(c) { // the views that still have it get a newer one
 		now, ok := b.at.Get(r.Key)
 		b.have(c, now, ok)
 		b.have(c, r, !c.Deleted())
@@ -189,8 +188,7 @@ func (b *batch) findLeaving(c log.Entry, r stream.Resource) {
 	}
 }
 
-// have records that a change is of no more concern to the views that have a resource, if
-// there is one.
+// have records that a change does not concern the views that have a resource, if there is one.
 func (b *batch) have(c log.Entry, r stream.Resource, ok bool) {
 	if !ok {
 		return
@@ -202,7 +200,7 @@ func (b *batch) have(c log.Entry, r stream.Resource, ok bool) {
 	})
 }
 
-// leave adds a change with which a resource leaves a view, or may have left it.
+// leave adds a change with which a resource leaves a view, or may leave it.
 func (b *batch) leave(e *entry, c log.Entry, r stream.Resource, was former) {
 	if e.applied != c.Seq() && c.NewerThan(e.low.Load()) && e.remove(c, r.Key, was) {
 		b.touch(e)

@@ -3,7 +3,6 @@ package views
 import (
 	"slices"
 	"sync"
-	"time"
 )
 
 // builders build views, and feed the costly ones: a few goroutines for all watches. Clients
@@ -29,8 +28,13 @@ type job struct {
 	batch  *batch
 }
 
-// turn is how long a job is worked on before others have their turn.
-const turn = 10 * time.Millisecond
+// parent returns the watch whose views it makes.
+func (j job) parent() *parent {
+	if j.view != nil {
+		return j.view.parent
+	}
+	return j.batch.parent
+}
 
 // add queues a view.
 func (b *builders) add(e *entry) { b.start(job{client: e.client, view: e}) }
@@ -114,16 +118,16 @@ func (b *builders) run() {
 
 // work gives a job a turn. It hands on what is up to date then.
 func (b *builders) work(j job) (done bool) {
-	deadline := time.Now().Add(turn)
+	t := newTurn(j.parent())
 	if j.view != nil {
-		return b.feed(j.view, deadline)
+		return b.feed(j.view, t)
 	}
 	for e := range j.batch.members {
 		if !j.batch.begun && !e.whole && !b.views.wants(e) {
 			j.batch.drop(e)
 		}
 	}
-	if !j.batch.work(deadline) {
+	if !j.batch.work(t) {
 		return false
 	}
 	var lane *lane
@@ -141,7 +145,7 @@ func (b *builders) work(j job) (done bool) {
 }
 
 // feed gives a costly view a turn.
-func (b *builders) feed(e *entry, deadline time.Time) (done bool) {
+func (b *builders) feed(e *entry, t *turn) (done bool) {
 	switch {
 	case e.removed.Load():
 		e.end()
@@ -150,7 +154,7 @@ func (b *builders) feed(e *entry, deadline time.Time) (done bool) {
 		e.tooLarge()
 	case !e.begun && !e.views.wants(e):
 		return true
-	case !e.feed(deadline):
+	case !e.feed(t):
 		return false
 	}
 	e.parent.lane(e).post(parks, e)

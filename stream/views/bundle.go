@@ -116,8 +116,8 @@ func (b *bundle) candidates(c view.Change, f func(k candidate, matches bool)) {
 	})
 }
 
-// hadNone reports whether a view certainly had no resource before the change at hand. It
-// leaves open what is found more quickly by looking into the view.
+// hadNone reports whether the view certainly did not have the resource before the change. It
+// returns false where a look into the view is quicker.
 func hadNone(k candidate) bool {
 	if !k.Quick() {
 		return false
@@ -161,8 +161,8 @@ func (b *bundle) change(s log.Snapshot, c log.Entry) {
 	})
 }
 
-// changeOfUnknown is for a change of a resource whose former value is not known. was says
-// whether readers may have it although the views have not.
+// changeOfUnknown handles a change of a resource whose former value is unknown. was says
+// whether readers may have the resource although the views do not.
 func (b *bundle) changeOfUnknown(c log.Entry, r stream.Resource, was former) {
 	for e := range b.members {
 		if !e.definition.Allows(r.Key) {

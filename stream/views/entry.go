@@ -3,7 +3,6 @@ package views
 import (
 	"container/list"
 	"math"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -43,20 +42,21 @@ type entry struct {
 
 	// Owned by the lane or the builder that has it.
 	state    *log.Part
-	begun    bool         // it has a part of the watch, if not all of it
-	whole    bool         // and was published
-	building bool         // it is being made from all of the watch
-	opened   bool         // it has some of the transaction that is being read
-	changed  bool         // it has something that is not published
-	applied  uint64       // seq of the last entry that was added to it in a batch
-	began    time.Time    // when that began
-	target   *log.Hold    // the state up to which it is being fed; nil: none
-	base     uint64       // seq of the state of which it was begun
-	floor    uint64       // no reader of its generation is before this revision
-	since    uint64       // entries up to this seq were in it before the target was chosen
-	cursor   uint64       // entries up to this seq are in it
-	at       log.Snapshot // the state that it has, once it is whole
-	seen     uint64       // number of the version of the watch that its last turn was about
+	matcher  *view.Matcher // while it is being fed by a builder
+	begun    bool          // it has a part of the watch, if not all of it
+	whole    bool          // and was published
+	building bool          // it is being made from all of the watch
+	opened   bool          // it has some of the transaction that is being read
+	changed  bool          // it has something that is not published
+	applied  uint64        // seq of the last entry that was added to it in a batch
+	began    time.Time     // when that began
+	target   *log.Hold     // the state up to which it is being fed; nil: none
+	base     uint64        // seq of the state of which it was begun
+	floor    uint64        // no reader of its generation is before this revision
+	since    uint64        // entries up to this seq were in it before the target was chosen
+	cursor   uint64        // entries up to this seq are in it
+	at       log.Snapshot  // the state that it has, once it is whole
+	seen     uint64        // number of the version of the watch that its last turn was about
 }
 
 func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
@@ -109,15 +109,18 @@ func (e *entry) asOf(s log.Snapshot, low uint64) uint64 {
 	return low
 }
 
-// feed brings the view closer to the newest state of its watch, until a deadline.
-func (e *entry) feed(deadline time.Time) (reached bool) {
+// feed brings the view closer to the newest state of its watch, until its turn ends.
+func (e *entry) feed(t *turn) (reached bool) {
 	s, ok := e.next()
 	if !ok {
 		return true // there is nothing to feed it with
 	}
+	if e.matcher == nil {
+		e.matcher = e.definition.Matcher()
+	}
 	n := 0
 	for c := range s.Entries(e.cursor) {
-		if n++; n%deadlineEvery == 0 && ends(deadline) {
+		if n++; n%yieldEvery == 0 && t.yield() {
 			e.state.Count()
 			e.complain()
 			return false
@@ -146,16 +149,6 @@ func (e *entry) complain() {
 // buildPatience is how long a view may take to be built before its subscribers are told.
 const buildPatience = time.Second
 
-// deadlineEvery is after how many entries a turn may end.
-const deadlineEvery = 32
-
-// ends lets others go first who wait for a processor: what a builder does is never as urgent
-// as what they do. It reports whether a turn ends.
-func ends(deadline time.Time) bool {
-	runtime.Gosched()
-	return time.Now().After(deadline)
-}
-
 // publish makes the view reflect a state that it was fed up to.
 func (e *entry) publish(s log.Snapshot) {
 	e.state.Publish(s)
@@ -165,8 +158,17 @@ func (e *entry) publish(s log.Snapshot) {
 	e.seen = s.Number() // there may be a newer one already
 }
 
-// release gives up the state up to which the view was being fed.
+// matches reports whether the view has a resource.
+func (e *entry) matches(r stream.Resource) (bool, error) {
+	if e.matcher != nil {
+		return e.matcher.Matches(r)
+	}
+	return e.definition.Matches(r)
+}
+
+// release gives up the state up to which the view was being fed, and what reads it.
 func (e *entry) release() {
+	e.matcher = nil
 	if e.target != nil {
 		e.target.Release()
 		e.target = nil
@@ -210,8 +212,8 @@ func (e *entry) shallow(s log.Snapshot) bool {
 }
 
 // lowest returns the revision from which the view should know its deletes. A view that hides
-// resources must not guess: it knows those as of which nothing is in doubt. Nor is it made
-// again for a reader, since less may be known by then.
+// resources must not guess: it knows deletes from the revision on as of which nothing is in
+// doubt. It is not made again for a reader, since less may be known by then.
 func (e *entry) lowest(s log.Snapshot) uint64 {
 	if e.hides {
 		return e.parent.exactFrom(s)
@@ -267,13 +269,13 @@ func (e *entry) change(s log.Snapshot, c log.Entry) {
 	r := c.Resource()
 	matches, err := false, error(nil)
 	if !c.Deleted() {
-		matches, err = e.definition.Matches(r)
+		matches, err = e.matches(r)
 		e.views.count.evaluated(err)
 	}
 	e.apply(c, r, matches, e.formerOf(s, c))
 }
 
-// former is whether a reader of a view may have a resource before a change, although the view
+// former says whether a reader of a view may have a resource before a change, although the view
 // has not.
 type former uint8
 
@@ -316,9 +318,9 @@ func (e *entry) apply(c log.Entry, r stream.Resource, matches bool, was former) 
 	return e.remove(c, r.Key, was)
 }
 
-// remove applies a change after which the view has not the resource. A delete that may be
-// superfluous would tell readers of a key that may be hidden from them: they do not resume
-// from before it.
+// remove applies a change after which the view does not have the resource. A needless delete
+// would reveal a key that may be hidden from readers, so none is sent: readers from before it
+// do not resume.
 func (e *entry) remove(c log.Entry, key string, was former) bool {
 	if !e.definition.Allows(key) {
 		was = absent
@@ -356,7 +358,7 @@ func (e *entry) found(s log.Snapshot, c log.Entry) {
 		return
 	}
 	if !c.Deleted() {
-		matches, err := e.definition.Matches(r)
+		matches, err := e.matches(r)
 		e.views.count.evaluated(err)
 		if matches {
 			if s.Counts(c) {
@@ -370,20 +372,21 @@ func (e *entry) found(s log.Snapshot, c log.Entry) {
 	}
 }
 
-// hasNow reports whether the view has a resource in the end: superseded changes of it do not
-// matter then.
+// hasNow reports whether the view has the resource in the end. If so, superseded changes of it
+// do not matter.
 func (e *entry) hasNow(s log.Snapshot, key string) bool {
 	r, ok := s.Get(key)
 	if !ok {
 		return false
 	}
-	matches, _ := e.definition.Matches(r)
+	matches, _ := e.matches(r)
 	return matches
 }
 
-// hadSince says whether the view had the resource of c, before c, at low or later. A view
-// that hides resources deletes each at the very change with which it left: a reader from
-// after that change may never have had it. So only the last value before c counts there.
+// hadSince says whether the view had the resource of c, before c, at low or later. A view that
+// hides resources deletes each of them at the very change with which it leaves: a reader from
+// after that change may never have had it. So only the last value before c counts in such a
+// view.
 func (e *entry) hadSince(s log.Snapshot, c log.Entry) former {
 	for {
 		before, ok, known := s.Before(c)
@@ -394,7 +397,7 @@ func (e *entry) hadSince(s log.Snapshot, c log.Entry) former {
 			return absent
 		}
 		if !before.Deleted() {
-			if matches, _ := e.definition.Matches(before.Resource()); matches {
+			if matches, _ := e.matches(before.Resource()); matches {
 				return present
 			}
 		}

@@ -236,6 +236,9 @@ func (l *lane) take(e *entry) {
 		return
 	}
 	e.state.FedBy(&l.fed)
+	if e.state.Awaited() {
+		e.state.Publish(l.at) // by a reader that has seen only what the builder published
+	}
 	l.add(e)
 }
 
@@ -244,6 +247,9 @@ func (l *lane) advance() {
 	s := l.parent.of.Snapshot()
 	if l.begun && s.Number() == l.at.Number() {
 		return
+	}
+	if l.begun {
+		l.parent.changes()
 	}
 	l.unpark()
 	switch {

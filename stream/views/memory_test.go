@@ -142,7 +142,7 @@ func TestFullWhileHandedOver(t *testing.T) {
 			l := p.lane(e)
 			l.advance()
 			b := newBatch([]*entry{e})
-			if deadline := time.Now().Add(turn); name == "fed" && !b.work(deadline) || name == "costly" && !e.feed(deadline) {
+			if turn := newTurn(p); name == "fed" && !b.work(turn) || name == "costly" && !e.feed(turn) {
 				t.Fatal("it is not built")
 			}
 			e.full.Store(true)
@@ -180,7 +180,7 @@ func TestDeepenedWhileHandedOver(t *testing.T) {
 		e.started = true // by this test
 		l := p.lane(e)
 		l.advance()
-		if !e.feed(time.Now().Add(turn)) || !e.deepen(2) {
+		if !e.feed(newTurn(p)) || !e.deepen(2) {
 			t.Fatal("it cannot be built, or not again")
 		}
 		l.read() // the letter comes before the view
@@ -235,7 +235,7 @@ func TestBuiltWhileItsWatchGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Config{})
 		var resources []string
-		for i := range 2 * deadlineEvery {
+		for i := range 2 * yieldEvery {
 			resources = append(resources, fmt.Sprintf(`a/%d={"n":1}`, i))
 		}
 		f.commit(resources...)
@@ -249,12 +249,12 @@ func TestBuiltWhileItsWatchGoesOn(t *testing.T) {
 		e.started = true // by this test
 		l := p.lane(e)
 		l.advance()
-		if e.feed(time.Now().Add(-time.Second)) {
+		if e.feed(&turn{of: p}) {
 			t.Fatal("it is built in a turn that is over")
 		}
 		f.commit(`b={"n":1}`)
 		l.advance()
-		if !e.feed(time.Now().Add(turn)) {
+		if !e.feed(newTurn(p)) {
 			t.Fatal("it is not built")
 		}
 		l.handle(parks, e)

@@ -223,6 +223,44 @@ func TestAheadWhileHandedOver(t *testing.T) {
 	})
 }
 
+// TestAwaitedWhileHandedOver: a reader that waits for a state that its view is given when the
+// lane takes it is woken, even if nothing is committed later.
+func TestAwaitedWhileHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`)
+		v := New(Config{})
+		defer v.Close()
+		p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
+		for i := range p.lanes {
+			p.lanes[i] = newLane(v, p, i == 0)
+		}
+		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
+		e.started = true // by this test
+		l, b := p.lane(e), newBatch([]*entry{e})
+		if !b.work(newTurn(p)) {
+			t.Fatal("it is not built")
+		}
+		f.commit(`b={"n":2}`)
+		newest := f.base.Snapshot()
+		reached, changed := e.state.Log().Reached(newest)
+		if reached {
+			t.Fatal("it has what it was not given")
+		}
+		l.advance()
+		l.join(b)
+		select {
+		case <-changed:
+		default:
+			t.Error("the reader is not woken")
+		}
+		if reached, _ := e.state.Log().Reached(newest); !reached {
+			t.Error("it has not what its lane has")
+		}
+		e.end()
+	})
+}
+
 // TestDeepenWhileBuilt: until a view that is built again is complete, those who need that
 // wait.
 func TestDeepenWhileBuilt(t *testing.T) {
@@ -239,7 +277,7 @@ func TestDeepenWhileBuilt(t *testing.T) {
 		}
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
 		e.started = true // by this test
-		if !e.feed(time.Now().Add(turn)) || !e.deepen(2) {
+		if !e.feed(newTurn(p)) || !e.deepen(2) {
 			t.Fatal("it cannot be built, or not again")
 		}
 		s, _ := e.next() // a builder begins
@@ -259,7 +297,7 @@ func TestDeepenWhileBuilt(t *testing.T) {
 func TestNothingHalfBuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Config{})
-		for range 2 * deadlineEvery {
+		for range 2 * yieldEvery {
 			f.commit(`a={"n":1}`)
 		}
 		v := New(Config{})
@@ -271,14 +309,14 @@ func TestNothingHalfBuilt(t *testing.T) {
 		s := subscribe(t, &e.part.Watch, nil)
 		_, _ = e.next()
 		time.Sleep(2 * buildPatience)
-		if e.feed(time.Now().Add(-1)) {
+		if e.feed(&turn{of: p}) {
 			t.Fatal("it is built in one turn")
 		}
 		s.expect(t, "status priming")
 		if e.part.Snapshot().Primed() {
 			t.Error("half a view is visible")
 		}
-		for !e.feed(time.Now().Add(turn)) {
+		for !e.feed(newTurn(p)) {
 		}
 		got := s.read()
 		if len(got) < 2 || got[0] != "reset initial" {

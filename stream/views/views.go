@@ -67,6 +67,8 @@ type parent struct {
 	lanes [2]*lane      // for views that an index finds, and for the others
 	ended chan struct{} // closed when there are no more views
 
+	changed atomic.Int64 // when the watch had a new state last, in nanoseconds
+
 	views map[string]*entry // by the ID of their definition; guarded by the mutex of Views
 
 	mu      sync.Mutex // guards the following fields
@@ -74,8 +76,9 @@ type parent struct {
 	exact   uint64
 }
 
-// exactFrom returns the revision as of which nothing is in doubt in a state. Thousands of
-// views are made from one state, and to find it takes a look at much of the log.
+// exactFrom returns the revision as of which nothing is in doubt in a state. It is cached,
+// since finding it takes a look at much of the log, and thousands of views are made from one
+// state.
 func (p *parent) exactFrom(s log.Snapshot) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,11 +102,11 @@ func New(c Config) *Views {
 	return v
 }
 
-// limits returns the limits that hold now.
+// limits returns the current limits.
 func (v *Views) limits() *Config { return v.config.Load() }
 
-// Reconfigure changes the limits. Views that are in use stay, even if there are more than
-// allowed now; if they hold too much memory, they lose some of it as at any time.
+// Reconfigure changes the limits. Views that are in use stay, even if there are too many now.
+// If they hold too much memory, the usual rules apply.
 func (v *Views) Reconfigure(c Config) {
 	c = c.withDefaults()
 	v.config.Store(&c)
@@ -148,8 +151,8 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 	return &e.part.Watch, nil
 }
 
-// Shared returns the definition of a view that Open has returned for d. It equals d, and all
-// who ask for the view can share it.
+// Shared returns the definition of the view that Open has returned for d. It equals d, and all
+// requests for the view can share it.
 func (v *Views) Shared(of *watch.Watch, d *view.Definition) *view.Definition {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -329,8 +332,8 @@ func (v *Views) Close() {
 	v.forgets.Stop()
 }
 
-// Differences are what leads readers from one view of a watch to another one, or to and from
-// the watch. What they hold counts as that of the views.
+// Differences returns the cache of differences between the views of a watch, and between them
+// and the watch. Its memory counts as that of views.
 func (v *Views) Differences() *log.Differences { return v.differences }
 
 // relieve frees memory if views hold too much: idle ones go first, then the state of the

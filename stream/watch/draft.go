@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// Draft is what a registry is to hold next: of its watches and templates those that are
-// kept, and those that are added. Commit puts it into effect as a whole, so that a request
-// sees all of it or nothing.
+// Draft is the next content of a registry: the watches and templates that it keeps, and those
+// that are added. Commit puts it into effect as a whole: a request sees all of it or nothing.
 //
-// Owned by one goroutine. A registry has at most one draft at a time, and meanwhile no other
-// method than Open and those that only read is called.
+// Owned by one goroutine. A registry has at most one draft at a time. Meanwhile only Open and
+// methods that read may be called.
 type Draft struct {
 	// Static after construction.
 	registry *Registry
@@ -20,8 +19,8 @@ type Draft struct {
 	templates []*Template
 }
 
-// Draft returns a draft that is empty: with it the registry would lose everything. Commit or
-// discard it.
+// Draft returns an empty draft, which keeps nothing of the registry. It must be committed or
+// discarded.
 func (r *Registry) Draft() *Draft { return &Draft{registry: r, watches: map[string]*Watch{}} }
 
 // Watch returns the watch with a name, if it is in the draft.
@@ -30,8 +29,8 @@ func (d *Draft) Watch(name string) (*Watch, bool) {
 	return w, ok
 }
 
-// Keep keeps a declared watch as it is, with its subscribers. It returns false if there is
-// none with that name.
+// Keep keeps a declared watch as it is, with its subscribers. It returns false if there is no
+// watch with that name.
 func (d *Draft) Keep(name string) bool {
 	w, ok := d.registry.Watch(name)
 	if !ok || w.template != nil || d.watches[name] != nil {
@@ -41,8 +40,8 @@ func (d *Draft) Keep(name string) bool {
 	return true
 }
 
-// Add declares a watch. It takes the place of the one with that name that the registry has,
-// if any. It fails as Registry.Add does, and reaches for its upstream after Commit.
+// Add declares a watch, which replaces the one with that name in the registry, if any. It fails
+// as Registry.Add does. The watch connects to its upstream after Commit.
 func (d *Draft) Add(c Config) (*Watch, error) {
 	if d.watches[c.Name] != nil {
 		c.withDefaults().Close()
@@ -69,8 +68,8 @@ func (d *Draft) KeepTemplate(name string) bool {
 	return true
 }
 
-// AddTemplate declares a template. It takes the place of the one with that name that the
-// registry has, if any.
+// AddTemplate declares a template, which replaces the one with that name in the registry, if
+// any.
 func (d *Draft) AddTemplate(c TemplateConfig) error {
 	if err := taken(d.templates, c.Name); err != nil {
 		return err
@@ -90,9 +89,9 @@ func (d *Draft) Discard() {
 	}
 }
 
-// Commit puts the draft into effect. It returns when the watches that are not in it have
-// ended; their subscribers see Done. Those that were added start after that, so that the
-// memory of the others is free.
+// Commit puts the draft into effect. It returns when the watches that are not in it have ended;
+// their subscribers see Done. The added watches start after that, so that they can use the
+// memory of the others.
 func (d *Draft) Commit() {
 	var next *registered
 	var gone []*Watch
@@ -140,7 +139,7 @@ func (d *Draft) has(w *Watch, next *registered) bool {
 	return next.maker(w.Name()) == w.template
 }
 
-// leave ends a watch that the registry does not have any more.
+// leave ends a watch that the registry no longer has.
 func (w *Watch) leave() {
 	if w.template != nil {
 		w.template.remove(w)

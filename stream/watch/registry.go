@@ -20,13 +20,13 @@ type Registry struct {
 	state atomic.Pointer[registered]
 }
 
-// registered is what a registry holds at one time. It is never modified, only replaced.
+// registered is the content of a registry at one time. It is never modified, only replaced.
 type registered struct {
 	watches   map[string]*Watch
 	templates []*Template // in the order in which they make watches
 }
 
-// maker returns the template that makes the watch with a name; nil if none does.
+// maker returns the template that makes the watch with a name; nil: there is none.
 func (s *registered) maker(name string) *Template {
 	for _, t := range s.templates {
 		if t.config.Match(name) {
@@ -102,7 +102,7 @@ func (r *Registry) Remove(name string) {
 	w.close()
 }
 
-// replace changes what the registry holds. change is called again if somebody else was
+// replace changes the content of the registry. change is called again if another goroutine was
 // faster.
 func (r *Registry) replace(change func(*registered)) {
 	for {
@@ -141,7 +141,7 @@ func (r *Registry) Open(name string) (*Watch, error) {
 		if !errors.Is(err, errStopped) || s == r.state.Load() {
 			return w, err
 		}
-		// The template has gone since: another one, or a watch, may have the name.
+		// The template is gone: another one, or a watch, may have the name.
 	}
 }
 

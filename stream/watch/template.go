@@ -115,7 +115,7 @@ func newTemplate(r *Registry, c TemplateConfig) (*Template, error) {
 	}, nil
 }
 
-// taken returns an error if one of the templates has a name.
+// taken returns an error if one of the templates has the name.
 func taken(templates []*Template, name string) error {
 	if slices.ContainsFunc(templates, func(o *Template) bool { return o.config.Name == name }) {
 		return fmt.Errorf("there is a template named %q already", name)
@@ -318,8 +318,8 @@ func (t *Template) close() []*Watch {
 	return slices.Collect(maps.Keys(t.leaving))
 }
 
-// end makes no more watches, and removes those that are open: the registry holds next now,
-// without the template. It returns the watches that have not ended yet.
+// end removes the open watches of the template, and makes no more: the registry has the content
+// next now, without the template. It returns the watches that have not ended yet.
 func (t *Template) end(next *registered) []*Watch {
 	leaving := t.close()
 	t.mu.Lock()

@@ -31,7 +31,7 @@ type Config struct {
 	// Required means that a process without this watch, or with an old state of it,
 	// should not get requests: readiness counts it.
 	Required bool
-	// Late means that the process has served others before it got this watch: for
+	// Late means that a reload has added the watch to a process that serves others. For
 	// readiness, it counts as if it had been in sync until then.
 	Late bool
 	// Linger is how long an on-demand watch goes on without subscribers; 30 s
@@ -117,8 +117,8 @@ type root struct {
 	replaced atomic.Bool  // and its name is still served
 }
 
-// newWatch returns a watch that has to be started or discarded. Its ingest runs until ctx
-// ends, or until its template, if any, removes it.
+// newWatch returns a watch that must be started or discarded. Its ingest runs until ctx ends,
+// or until its template, if any, removes it.
 func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 	c = c.withDefaults()
 	if err := stream.CheckWatchName(c.Name); err != nil {
@@ -176,14 +176,14 @@ func (w *Watch) Name() string { return w.config.Name }
 // Template is what made the watch; nil: it was declared by its name.
 func (w *Watch) Template() *Template { return w.template }
 
-// Removed reports whether the registry does not have the watch any more, and whether a
-// watch of the same name is served instead. Done is closed a moment later. Of watches that
-// are removed together, Removed is true before the Done of any.
+// Removed reports whether the registry no longer has the watch, and whether a watch of the same
+// name is served instead. Done is closed a moment later. If several watches are removed
+// together, Removed is true for all of them before any Done is closed.
 func (w *Watch) Removed() (removed, replaced bool) {
 	return w.removed.Load(), w.replaced.Load()
 }
 
-// markRemoved records that the registry holds next now, without the watch.
+// markRemoved records that the registry has the content next now, without the watch.
 func (w *Watch) markRemoved(next *registered) {
 	w.replaced.Store(next.serves(w.Name()))
 	w.removed.Store(true)
@@ -198,7 +198,7 @@ func (w *Watch) OnDemand() bool { return w.config.OnDemand }
 // Required reports whether a process without the watch is not ready.
 func (w *Watch) Required() bool { return w.config.Required }
 
-// Late reports whether the process served others before it got the watch.
+// Late reports whether a reload has added the watch to a process that served others already.
 func (w *Watch) Late() bool { return w.config.Late }
 
 // LabelsAt is where the labels of resources are; see Config.LabelsAt.
@@ -269,13 +269,13 @@ func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 	return w.log.Subscribe(o)
 }
 
-// HoldsAt returns what a reader has that comes back with a position of the watch and goes to
-// another part of it; see log.Log.
-func (w *Watch) HoldsAt(p stream.Position, d *log.Differences) *log.Holding {
-	return w.log.HoldsAt(p, d)
+// HoldsAt returns what a reader has that comes back with a position of the watch and switches
+// to another part of it; see log.Log.
+func (w *Watch) HoldsAt(p stream.Position, sent uint64, d *log.Differences) *log.Holding {
+	return w.log.HoldsAt(p, sent, d)
 }
 
-// HoldsUnknown returns what a reader has of which nothing is known; see log.Log.
+// HoldsUnknown returns the Holding of a reader about which nothing is known; see log.Log.
 func (w *Watch) HoldsUnknown() *log.Holding { return w.log.HoldsUnknown() }
 
 // counted is called when subscriptions are opened or closed, and when the number of

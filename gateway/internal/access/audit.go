@@ -14,12 +14,12 @@ import (
 
 type actionKey struct{}
 
-// WithAction returns a context for a request that is to do something.
+// WithAction returns the context of a request that performs an action.
 func WithAction(ctx context.Context, a audit.Action) context.Context {
 	return context.WithValue(ctx, actionKey{}, a)
 }
 
-// Record writes down a decision about the one who makes a request, if anybody is to be told.
+// Record adds a decision about the principal of a request to the audit log, if there is one.
 func (l *Lookup) Record(ctx context.Context, e audit.Entry) {
 	if !l.config.Audit.Enabled() {
 		return
@@ -34,13 +34,13 @@ func (l *Lookup) Record(ctx context.Context, e audit.Entry) {
 	l.config.Audit.Record(e)
 }
 
-// RecordRefusal writes down that a credential from an address is not accepted.
+// RecordRefusal records that a credential from an address was not accepted.
 func (l *Lookup) RecordRefusal(ctx context.Context, why *refusal.Error, from netip.Addr) {
 	e := audit.Entry{Decision: audit.Denied, Action: audit.Credential, Address: from, Status: why.Status, Reason: string(why.Reason)}
 	l.Record(ctx, e.By(why.Expired))
 }
 
-// Why there is no watch for a request.
+// Reasons why a request gets no watch.
 const (
 	noSuchWatch = "there is no such watch"
 	noRule      = "no rule of the watch applies"
@@ -70,7 +70,7 @@ func (f Found) allowed(ctx context.Context, part Part) {
 
 // verdict is a decision about a write. The zero value says that there was none.
 //
-// Owned by the goroutine of its request, except while the source calls the judge.
+// Owned by the goroutine of the request, or by the source while it calls the judge.
 type verdict struct {
 	policy.Decision
 	given    bool
@@ -98,8 +98,8 @@ func (v verdict) ofDelete(r stream.DeleteRequest, deleted bool) audit.Entry {
 	return e
 }
 
-// entry returns what all entries of writes have; one without an action if there was no
-// decision.
+// entry returns the fields that all entries of writes have. Without a decision, the entry has
+// no action.
 func (v verdict) entry(a audit.Action) audit.Entry {
 	switch {
 	case !v.given:
@@ -110,7 +110,7 @@ func (v verdict) entry(a audit.Action) audit.Entry {
 	return audit.Entry{Decision: audit.Allowed, Action: a, Status: http.StatusOK, Rules: []audit.Rule{{Role: v.Role, Number: v.Rule}}}
 }
 
-// written records a write, once it has been answered with err.
+// written records a write that has ended with err.
 func (f Found) written(ctx context.Context, e audit.Entry, err error) {
 	if e.Decision == "" {
 		return

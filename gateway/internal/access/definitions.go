@@ -10,40 +10,40 @@ import (
 	"github.com/watchtide/watchtide/stream/view"
 )
 
-// definitions makes the definitions that requests ask for, and remembers the last ones
-// with a filter: to compile it takes up to some milliseconds, and after an outage many
-// clients come back with the same one.
+// definitions makes the definitions of requests, and caches the latest ones that have a filter:
+// compiling a filter takes up to some milliseconds, and after an outage many clients come back
+// with the same one.
 //
-// Half of the processors make definitions; the others are for streams. Each client has one
-// made at a time, so that it keeps no others waiting.
+// At most half of the processors make definitions, so that the others serve streams. One
+// definition is made at a time for each client, so that no client delays the others.
 //
 // All methods may be called from any goroutine.
 type definitions struct {
-	processors chan struct{} // static after construction; holds an element for each that is busy
+	processors chan struct{} // static after construction; has an element for each busy processor
 
 	mu      sync.Mutex // guards the following fields
 	known   map[string]*list.Element
 	newest  *list.List         // of *definition
-	clients map[string]*client // that have a definition made, or wait for it
+	clients map[string]*client // whose definition is being made, or waits
 }
 
-// client is a client that has a definition made.
+// client is a client whose definition is being made, or waits.
 type client struct {
-	turn  chan struct{} // static after construction; holds an element while it is its turn
-	calls int           // that need it; guarded by the mutex of definitions
+	turn  chan struct{} // static after construction; has an element while a definition is being made
+	calls int           // calls that use this client; guarded by the mutex of definitions
 }
 
-// definition is a definition that is remembered.
+// definition is a cached definition.
 type definition struct {
 	key string
 	*view.Definition
 }
 
-// definitionsKept is how many definitions are remembered. Each takes a few KiB, and at
-// most some hundred.
+// definitionsKept is the number of cached definitions. Each takes a few KiB, and at most a few
+// hundred.
 const definitionsKept = 256
 
-// newDefinitions returns a table that remembers nothing yet.
+// newDefinitions returns an empty cache.
 func newDefinitions() *definitions {
 	return &definitions{
 		processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
@@ -51,11 +51,11 @@ func newDefinitions() *definitions {
 	}
 }
 
-// parse returns the definition of what a client selects of what it may read; may is nil if
-// that is all. It waits for its turn if it has to make the definition.
+// parse returns the definition of what a client selects of may, the part that it may read; nil:
+// the whole watch. It waits for its turn if the definition has to be made.
 func (d *definitions) parse(ctx context.Context, may *view.Definition, p view.Params, client string) (*view.Definition, error) {
 	if p.Filter == "" && len(p.Fields) <= view.MaxFields {
-		return narrow(may, p) // costs no more than to look for it
+		return narrow(may, p) // costs no more than a look-up
 	}
 	key := keyOf(p)
 	if may != nil {
@@ -85,7 +85,7 @@ func (d *definitions) parse(ctx context.Context, may *view.Definition, p view.Pa
 	return made, nil
 }
 
-// narrow returns the definition of what p selects of may; nil: of the watch.
+// narrow returns the definition of what p selects of may; nil: of the whole watch.
 func narrow(may *view.Definition, p view.Params) (*view.Definition, error) {
 	if may == nil {
 		return view.Parse(p)
@@ -136,8 +136,7 @@ func (d *definitions) remember(key string, made *view.Definition) {
 	}
 }
 
-// keyOf returns the same text for equal parameters only: each part with its length
-// before it.
+// keyOf returns a text that only equal parameters share. Each part is preceded by its length.
 func keyOf(p view.Params) string {
 	out := binary.AppendUvarint(nil, uint64(max(0, p.ValueSize)))
 	for _, part := range append([]string{p.Prefix, p.Labels, p.Filter, p.LabelsAt}, p.Fields...) {

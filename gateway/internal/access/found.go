@@ -12,21 +12,22 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Found is a watch that a request may know of. What the request may have of it is a Part.
+// Found is a watch whose existence the principal of a request may know. What the request may
+// read of it is a Part.
 //
 // Static after construction.
 type Found struct {
 	lookup *Lookup
 	watch  *watch.Watch
-	rules  rules // for the one who makes the request
+	rules  rules // of the principal of the request
 	plain  bool  // it is not to be compressed
 }
 
 // Name returns the name of the watch.
 func (f Found) Name() string { return f.watch.Name() }
 
-// Full returns the error of a watch that was given up because it did not fit into memory;
-// nil: it was not.
+// Full returns the error of a watch that was given up because it did not fit into memory; nil:
+// it fits.
 func (f Found) Full() error { return f.watch.Full() }
 
 // Compressible reports whether answers about the watch may be compressed.
@@ -43,7 +44,7 @@ func (f Found) Writable() bool {
 	return judges
 }
 
-// MayWrite reports whether some write to the watch could be allowed.
+// MayWrite reports whether some rule could allow a write to the watch.
 func (f Found) MayWrite() bool {
 	return f.Writable() && (f.rules.policy == nil || f.rules.policy.Changes(f.rules.who.Principal, f.rules.entry))
 }
@@ -62,10 +63,10 @@ func valueLimit(w *watch.Watch) int64 {
 	return MaxValue
 }
 
-// definitionWait is how long a request waits for its definition.
+// definitionWait is the longest time for which a request waits for its definition.
 const definitionWait = 10 * time.Second
 
-// Narrow returns the part to which a request of a client narrows the watch.
+// Narrow returns the part of the watch that a request of a client asks for.
 func (f Found) Narrow(ctx context.Context, n Narrowing, client string) (Part, *problem.Problem) {
 	may, ok := f.rules.definition()
 	if !ok {
@@ -83,12 +84,13 @@ func (f Found) Narrow(ctx context.Context, n Narrowing, client string) (Part, *p
 	return part, nil
 }
 
-// define returns what a client selects of what it may read; nil if that is the whole watch.
+// define returns the definition of what a client selects of what it may read; nil: the whole
+// watch.
 func (f Found) define(ctx context.Context, may *view.Definition, n Narrowing, client string) (*view.Definition, *problem.Problem) {
 	wait, cancel := context.WithTimeout(ctx, definitionWait)
 	defer cancel()
 	if f.rules.policy != nil && !f.rules.who.IsAnonymous() {
-		client = f.rules.who.Key() // the principal waits for its turn, wherever it comes from
+		client = f.rules.who.Key() // turns are by principal, not by address
 	}
 	d, err := f.lookup.definitions.parse(wait, may, n.paramsFor(f.watch), client)
 	switch {
@@ -106,7 +108,7 @@ func (f Found) define(ctx context.Context, may *view.Definition, n Narrowing, cl
 	return d, nil
 }
 
-// Description is what a request may know of a watch, besides its resources.
+// Description has the properties of a watch that a request may know, without its resources.
 type Description struct {
 	Source      string // name of its source
 	Status      stream.Status
@@ -120,8 +122,8 @@ type Description struct {
 	Partial     bool // the request may see only a part of the watch
 }
 
-// Describe returns what the request may know of the watch. Figures that would tell of what
-// is hidden are zero.
+// Describe returns the properties of the watch that the request may know. Figures that would
+// reveal something hidden are zero.
 func (f Found) Describe() Description {
 	w, s := f.watch, f.watch.Snapshot()
 	if may, ok := f.rules.definition(); !ok || may != nil {

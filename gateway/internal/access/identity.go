@@ -11,12 +11,12 @@ import (
 
 type identityKey struct{}
 
-// WithIdentity returns a context for a request of somebody.
+// WithIdentity returns the context of a request of the identity.
 func WithIdentity(ctx context.Context, id *credential.Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }
 
-// IdentityOf returns who makes a request; nil: nobody was asked.
+// IdentityOf returns the identity of a request; nil: the gateway does not ask for credentials.
 func IdentityOf(ctx context.Context) *credential.Identity {
 	id, _ := ctx.Value(identityKey{}).(*credential.Identity)
 	return id

@@ -20,17 +20,16 @@ import (
 
 // Views opens the views that clients ask for.
 type Views interface {
-	// Open returns the view of w that d selects, with the name of w. The error is a
+	// Open returns the view of w that d selects. It has the name of w. The error is a
 	// views.Refusal if a limit is reached.
 	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
-	// Shared returns the definition that all who ask for a view share; see views.Views.
+	// Shared returns the definition that all requests for a view share; see views.Views.
 	Shared(of *watch.Watch, d *view.Definition) *view.Definition
-	// Differences are what leads streams from one view of a watch to another.
+	// Differences returns the cache of differences between the views of a watch.
 	Differences() *log.Differences
 }
 
-// Lookup finds the watches that requests name, and the views of them that requests
-// narrow them to.
+// Lookup finds the watches that requests name, and the views that requests narrow them to.
 //
 // Static after construction.
 type Lookup struct {
@@ -38,13 +37,13 @@ type Lookup struct {
 	definitions *definitions
 }
 
-// Config is what a Lookup is made of.
+// Config has the dependencies and the settings of a Lookup.
 type Config struct {
 	Watches *watch.Registry
 	Policy  *policy.Policy // nil: everybody may do everything
 	Audit   *audit.Log     // nil: nobody is told
 	Views   Views
-	// Uncompressed are the entries whose watches are not compressed.
+	// Uncompressed are the entries of the configuration whose watches are not compressed.
 	Uncompressed []string
 
 	PrimeWait time.Duration // how long a request waits for a watch that is not primed
@@ -56,15 +55,15 @@ type Config struct {
 // New returns a Lookup.
 func New(c Config) *Lookup { return &Lookup{config: c, definitions: newDefinitions()} }
 
-// With returns a Lookup of another configuration, which remembers the same definitions.
+// With returns a Lookup with another configuration. Both share one cache of definitions.
 func (l *Lookup) With(c Config) *Lookup { return &Lookup{config: c, definitions: l.definitions} }
 
-// PrimeWait is how long a request waits for a watch that is not primed.
+// PrimeWait returns how long a request waits for a watch that is not primed.
 func (l *Lookup) PrimeWait() time.Duration { return l.config.PrimeWait }
 
-// Find returns the watch of that name, which may be made for the request. Otherwise it
-// returns a 404 that names the nearest one, or a 503 if a template makes no more now. A
-// watch that the one who asks may not know is answered like one that does not exist.
+// Find returns the watch of that name. A template may make it. Otherwise it returns a 404 that
+// suggests the nearest name, or a 503 if the template can make no more watches now. A watch
+// that the principal may not see is answered like one that does not exist.
 func (l *Lookup) Find(ctx context.Context, name string) (Found, *problem.Problem) {
 	entry, declared := l.config.Watches.Declared(name)
 	may, visible := l.rulesFor(ctx, entry, name)
@@ -78,8 +77,8 @@ func (l *Lookup) Find(ctx context.Context, name string) (Found, *problem.Problem
 	return Found{lookup: l, watch: w, rules: may, plain: slices.Contains(l.config.Uncompressed, entry)}, nil
 }
 
-// Check returns the 404 of Find for a watch that there is not, or that the one who asks may
-// not know. It makes no watch.
+// Check returns the same 404 as Find for a watch that does not exist, or that the principal may
+// not see. It makes no watch.
 func (l *Lookup) Check(ctx context.Context, name string) *problem.Problem {
 	entry, declared := l.config.Watches.Declared(name)
 	_, visible := l.rulesFor(ctx, entry, name)
@@ -92,9 +91,8 @@ func (l *Lookup) Check(ctx context.Context, name string) *problem.Problem {
 	return nil
 }
 
-// All returns the watches that are there now, and that the one who asks may know. A watch that
-// a template has made tells by its name what others look at, so it is for those who may read
-// all of it.
+// All returns the open watches that the principal may see. The name of a watch of a template
+// reveals what others look at, so only those who may read all of it see it.
 func (l *Lookup) All(ctx context.Context) []Found {
 	var all []Found
 	for _, w := range l.config.Watches.Watches() {
@@ -110,7 +108,7 @@ func (l *Lookup) All(ctx context.Context) []Found {
 	return all
 }
 
-// LargestValue returns the most bytes that any watch accepts as a value.
+// LargestValue returns the size of the largest value that any watch accepts, in bytes.
 func (l *Lookup) LargestValue() int64 {
 	most := int64(0)
 	for _, w := range l.config.Watches.Watches() {
@@ -136,7 +134,7 @@ func (l *Lookup) unopened(ctx context.Context, name string, err error) *problem.
 	return p
 }
 
-// Known returns the watch of that name, for operators, who may know every watch.
+// Known returns the watch of that name, for operators, who may see every watch.
 func (l *Lookup) Known(name string) (*watch.Watch, *problem.Problem) {
 	if w, ok := l.config.Watches.Watch(name); ok {
 		return w, nil
@@ -144,14 +142,14 @@ func (l *Lookup) Known(name string) (*watch.Watch, *problem.Problem) {
 	return nil, noWatch(name, l.config.Watches.Watches())
 }
 
-// unknown returns a 404 that names no watch but those that the one who asks may know. Nobody
-// in particular gets a 401, whether there is such a watch or not.
+// unknown returns a 404 that names only watches that the principal may see. Without a
+// credential it is a 401, whether there is such a watch or not.
 func (l *Lookup) unknown(ctx context.Context, name string) *problem.Problem {
 	if who := IdentityOf(ctx); l.config.Policy != nil && who != nil && who.IsAnonymous() {
 		if l.config.Refused != nil {
 			l.config.Refused(refusal.CredentialMissing)
 		}
-		return Refused(refusal.New(refusal.CredentialMissing, "there is no watch of that name for those without a credential: send Authorization: Bearer")).OnWatch(name)
+		return Refused(refusal.New(refusal.CredentialMissing, "no watch of this name can be seen without a credential: send Authorization: Bearer")).OnWatch(name)
 	}
 	var watches []*watch.Watch
 	for _, f := range l.All(ctx) {
@@ -160,7 +158,7 @@ func (l *Lookup) unknown(ctx context.Context, name string) *problem.Problem {
 	return noWatch(name, watches)
 }
 
-// noWatch names no watch that a template has made: its name is that of somebody's request.
+// noWatch suggests no watch of a template: its name comes from somebody's request.
 func noWatch(name string, watches []*watch.Watch) *problem.Problem {
 	var names []string
 	for _, w := range watches {
@@ -175,8 +173,8 @@ func noWatch(name string, watches []*watch.Watch) *problem.Problem {
 	return p
 }
 
-// Prime waits until a watch that was opened is primed. An on-demand watch is started. A watch that is
-// not primed in time is answered with 503 and Retry-After.
+// Prime waits until an open watch is primed. It starts an on-demand watch. If the watch is not
+// primed in time, it returns a 503 with Retry-After.
 func (l *Lookup) Prime(ctx context.Context, w *watch.Watch) *problem.Problem {
 	if w.Snapshot().Primed() && w.Of() == nil {
 		return nil

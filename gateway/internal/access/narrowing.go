@@ -26,8 +26,8 @@ const (
 
 var narrowing = []string{prefixParameter, labelsParameter, filterParameter, fieldsParameter}
 
-// Narrowing says to which part of one watch a client narrows a request, as the client
-// wrote it. The zero value does not narrow.
+// Narrowing has the parameters with which a client narrows a request for one watch, as the
+// client wrote them. The zero value does not narrow.
 //
 // It must not be modified once handed over.
 type Narrowing struct {
@@ -35,14 +35,14 @@ type Narrowing struct {
 	of     map[string]string // by parameter: the name of the watch, if the client wrote it
 }
 
-// Narrowable returns the parameters of a request for one watch: once, any number of
-// times, and those that narrow the watch.
+// Narrowable returns the parameters that a request for one watch may have: those in once, those
+// that may be repeated, and those that narrow the watch.
 func Narrowable(once ...string) problem.Parameters {
 	return problem.Parameters{Once: append(once, narrowing[:3]...), Repeated: []string{fieldsParameter}}
 }
 
-// NarrowingOf reads the parameters that narrow the only watch of a request. One that is
-// empty means nothing.
+// NarrowingOf reads the parameters that narrow the only watch of a request. Empty ones are
+// ignored.
 func NarrowingOf(query url.Values) Narrowing {
 	var n Narrowing
 	for _, parameter := range narrowing {
@@ -73,7 +73,7 @@ func NarrowingIn(m NarrowingMessage) Narrowing {
 // request of one watch, filter.NAME for any. The result has one element for each watch.
 func Narrowings(query url.Values, watches []string) ([]Narrowing, *problem.Problem) {
 	out := make([]Narrowing, len(watches))
-	for _, parameter := range slices.Sorted(maps.Keys(query)) { // so that several mistakes always get the same answer
+	for _, parameter := range slices.Sorted(maps.Keys(query)) { // so that the same mistakes get the same answer
 		base, name, dotted := strings.Cut(parameter, ".")
 		if dotted && slices.Contains(narrowing, base) && !slices.Contains(watches, name) {
 			return nil, problem.BadParameter(parameter, "watch %q is not part of this stream", name).OnWatch(name)
@@ -143,7 +143,7 @@ func (n *Narrowing) set(parameter string, values []string) {
 // isEmpty reports whether nothing narrows.
 func (n Narrowing) isEmpty() bool { return n.params.Prefix == "" && n.beyondPrefix() == "" }
 
-// beyondPrefix returns a parameter, other than prefix, that narrows; "" if there is none.
+// beyondPrefix returns a parameter other than prefix that narrows; "": there is none.
 func (n Narrowing) beyondPrefix() string {
 	switch p := n.params; {
 	case p.Labels != "":
@@ -156,7 +156,7 @@ func (n Narrowing) beyondPrefix() string {
 	return ""
 }
 
-// Parameter returns one that narrows, as the client wrote it; "" if there is none.
+// Parameter returns a parameter that narrows, as the client wrote it; "": there is none.
 func (n Narrowing) Parameter() string {
 	switch beyond := n.beyondPrefix(); {
 	case beyond != "":
@@ -185,8 +185,8 @@ func (n Narrowing) paramsFor(w *watch.Watch) view.Params {
 	return p
 }
 
-// refused returns the answer to parameters that do not make a definition: a 400 with the
-// parameter and the place in it.
+// refused returns the answer to invalid parameters: a 400 with the parameter and the place in
+// it.
 func (n Narrowing) refused(w *watch.Watch, err error) *problem.Problem {
 	var e *view.Error
 	if !errors.As(err, &e) || !slices.Contains(narrowing, e.Parameter) {
@@ -203,8 +203,8 @@ func (n Narrowing) refused(w *watch.Watch, err error) *problem.Problem {
 	return p
 }
 
-// whichField returns which value of fields is wrong, if there are several and it is one
-// of them alone.
+// whichField returns the index of the wrong value of fields, if there are several and only one
+// is wrong.
 func (n Narrowing) whichField() string {
 	all := n.params.Fields
 	if len(all) < 2 {

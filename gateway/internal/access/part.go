@@ -12,20 +12,20 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Part is what a request has of a watch.
+// Part is the part of a watch that a request reads.
 //
 // Static after construction.
 type Part struct {
 	Found
 	definition *view.Definition // nil: all of it
-	narrowing  Narrowing        // of what may be read
+	narrowing  Narrowing        // of what its principal may read
 	client     string           // that asks for it
 }
 
-// Definition returns what selects the part; nil: it is all of the watch.
+// Definition returns the definition that selects the part; nil: it is the whole watch.
 func (p Part) Definition() *view.Definition { return p.definition }
 
-// Shared returns the same definition for all parts that Open has opened as one view.
+// Shared returns the definition that all parts which Open has opened as the same view share.
 func (p Part) Shared(opened *watch.Watch) *view.Definition {
 	if p.definition == nil {
 		return nil
@@ -33,10 +33,10 @@ func (p Part) Shared(opened *watch.Watch) *view.Definition {
 	return p.lookup.config.Views.Shared(opened, p.definition)
 }
 
-// Differences are what leads streams from the part to another one.
+// Differences returns the cache of differences between this part and other ones.
 func (p Part) Differences() *log.Differences { return p.lookup.config.Views.Differences() }
 
-// Is reports whether two parts of the same watch have the same.
+// Is reports whether two parts of the same watch are equal.
 func (p Part) Is(o Part) bool {
 	if p.definition == nil || o.definition == nil {
 		return p.definition == o.definition
@@ -44,12 +44,11 @@ func (p Part) Is(o Part) bool {
 	return p.definition.ID() == o.definition.ID()
 }
 
-// Who returns who has the part; nil: nobody was asked.
+// Who returns the identity that reads the part; nil: the gateway does not ask for credentials.
 func (p Part) Who() *credential.Identity { return p.rules.who }
 
-// Open returns the part as a watch: the watch itself, or a view of it. A watch that its
-// template has removed since it was found, while the request waited for its definition, is
-// made again.
+// Open returns the part as a watch: the watch itself, or a view of it. If its template has
+// removed the watch while the request waited for its definition, the watch is made again.
 func (p Part) Open(r views.Request) (*watch.Watch, error) {
 	w := p.watch
 	if w.Template() != nil {
@@ -63,7 +62,7 @@ func (p Part) Open(r views.Request) (*watch.Watch, error) {
 		return w, nil
 	}
 	if p.rules.policy != nil && !p.rules.who.IsAnonymous() {
-		r.Client = p.rules.who.Key() // views count for whoever asks, and not for their address
+		r.Client = p.rules.who.Key() // views count for the principal, not for its address
 	}
 	return p.lookup.config.Views.Open(w, p.definition, r)
 }
@@ -71,8 +70,8 @@ func (p Part) Open(r views.Request) (*watch.Watch, error) {
 // Prime waits until the watch is primed; see [Lookup.Prime].
 func (p Part) Prime(ctx context.Context) *problem.Problem { return p.lookup.Prime(ctx, p.watch) }
 
-// Get returns a resource as the part has it, and false if it has not. It needs no view of
-// the watch. What takes as long as the value is large is done within evaluate.
+// Get returns a resource as the part has it, or false if the part does not have it. It needs no
+// view of the watch. Work whose time depends on the size of the value is done within evaluate.
 func (p Part) Get(key string, evaluate func(work func()) error) (Shown, bool, error) {
 	s := p.watch.Snapshot()
 	r, ok := s.Get(key)

@@ -2,20 +2,20 @@ package access
 
 import "github.com/watchtide/watchtide/access/credential"
 
-// Right is what somebody may read of a watch, for comparison. Two rights to the same watch
-// are equal if the same may be read.
+// Right says what a principal may read of a watch. Two rights to the same watch are equal if
+// they allow reading the same.
 type Right struct {
 	Watch string
 	reads string // ID of the definition of what may be read; empty: all of it
 }
 
-// Right returns the right with which a request has its part.
+// Right returns the right of the principal of the part.
 func (p Part) Right() Right {
 	right, _ := p.rules.right(p.Name())
 	return right
 }
 
-// RightTo returns what somebody may read of a watch. It returns false if that is nothing.
+// RightTo returns what an identity may read of a watch, or false if that is nothing.
 func (l *Lookup) RightTo(name string, who *credential.Identity) (Right, bool) {
 	if l.config.Policy == nil {
 		return Right{Watch: name}, true

@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream/view"
 )
 
-// rules are what somebody may do with a watch. The zero value allows everything.
+// rules say what a principal may do with a watch. The zero value allows everything.
 //
 // Static after construction.
 type rules struct {
@@ -17,9 +17,9 @@ type rules struct {
 	entry  string               // under which the watch is declared
 }
 
-// rulesFor returns what the one who makes a request may do with the watch of an entry, and
-// whether they may know that there is a watch of that name. A request of which nobody knows
-// who makes it may do nothing.
+// rulesFor returns what the principal of a request may do with the watch of an entry, and
+// whether it may see that there is a watch of that name. A request without an identity may do
+// nothing.
 func (l *Lookup) rulesFor(ctx context.Context, entry, name string) (rules, bool) {
 	if l.config.Policy == nil {
 		return rules{}, true

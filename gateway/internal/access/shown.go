@@ -7,22 +7,23 @@ import (
 	"github.com/watchtide/watchtide/stream/view"
 )
 
-// Shown is as much of a resource as somebody is shown.
+// Shown is a resource with as much of its value as a client may see.
 //
 // Static after construction.
 type Shown struct {
 	stream.Resource
-	// Tag is the same for the same bytes only: the revision and, if only a part of the value
-	// is shown, a dot and the ID of the definition that selects it. Empty: nothing is shown.
+	// Tag identifies these bytes: it is the revision and, if only a part of the value is shown,
+	// a dot and the ID of the definition that selects the part. It is empty if nothing is
+	// shown.
 	Tag string
 }
 
-// whole shows all of a resource.
+// whole returns a resource with its whole value.
 func whole(r stream.Resource) Shown {
 	return Shown{Resource: r, Tag: strconv.FormatUint(r.Revision, 10)}
 }
 
-// show returns a resource as a view has it, and false if the view has not. A filter that
+// show returns a resource as a view has it, or false if it is not in the view. A filter that
 // fails does not match.
 func show(r stream.Resource, d *view.Definition) (Shown, bool, error) {
 	if matches, _ := d.Matches(r); !matches {

@@ -10,18 +10,19 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Switch is what a stream follows from now on of one of its watches.
+// Switch is a change of the part that a stream follows of one of its watches.
 //
 // Static after construction.
 type Switch struct {
 	Index       int          // of the watch in the stream
-	Part        Part         // as it is from now on
-	Watch       *watch.Watch // the part as a watch; nil: it is the same as before, or nothing
+	Part        Part         // the new part
+	Watch       *watch.Watch // the new part as a watch; nil: it is unchanged, or nothing
 	Differences *log.Differences
 }
 
-// Switch returns how the stream of somebody goes on that follows p, the watch of that index:
-// narrowed as before, by the rules of l. The error says why it cannot.
+// Switch returns the switch of a stream of an identity that follows p, the watch of that index.
+// The new part is narrowed as before, under the rules of l. The error says why the stream
+// cannot go on.
 func (l *Lookup) Switch(ctx context.Context, index int, p Part, who *credential.Identity) (Switch, error) {
 	entry, _ := l.config.Watches.Declared(p.Name())
 	found := Found{lookup: l, watch: p.watch, rules: rules{l.config.Policy, who, entry}}
@@ -39,9 +40,8 @@ func (l *Lookup) Switch(ctx context.Context, index int, p Part, who *credential.
 	return Switch{Index: index, Part: part, Watch: w, Differences: l.config.Views.Differences()}, nil
 }
 
-// Open returns the part as a watch, once its stream comes to follow it. A view that nobody has
-// followed until then is opened again; if that is not possible, the one that was removed is
-// returned.
+// Open returns the new part as a watch, when the stream begins to follow it. A view that was
+// removed in the meantime is opened again. If that is impossible, Open returns the removed one.
 func (s Switch) Open() *watch.Watch {
 	select {
 	case <-s.Watch.Done():
@@ -54,8 +54,8 @@ func (s Switch) Open() *watch.Watch {
 	return s.Watch
 }
 
-// Loss returns how a stream goes on that may see nothing any more of p, the watch of that
-// index.
+// Loss returns the switch of a stream that may not see anything of p any more, the watch of
+// that index.
 func (l *Lookup) Loss(index int, p Part) Switch {
 	return Switch{Index: index, Part: p, Differences: l.config.Views.Differences()}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Put creates or replaces a resource of a writable watch, and waits until reads show it;
-// see [stream.Writer]. The error is a *problem.Problem if the rules do not allow it. The
-// answer has as much of the resource as may be read.
+// Put creates or replaces a resource of a writable watch, and waits until reads show it; see
+// [stream.Writer]. The error is a *problem.Problem if the rules do not allow it. The result has
+// as much of the resource as its principal may read.
 func (f Found) Put(ctx context.Context, r stream.PutRequest) (shown Shown, created bool, err error) {
 	var d verdict
 	if f.rules.policy != nil {
@@ -32,8 +32,8 @@ func (f Found) Put(ctx context.Context, r stream.PutRequest) (shown Shown, creat
 	return f.readable(stored), created, nil
 }
 
-// judgePut returns an error unless a resource may be written. One that is hidden looks as if
-// it did not exist.
+// judgePut returns an error unless the rules allow the write. A hidden resource looks as if it
+// did not exist.
 func (f Found) judgePut(v *verdict, r stream.PutRequest, old *stream.Resource, value []byte) error {
 	d := f.rules.policy.Write(f.rules.who.Principal, f.rules.entry, r.Key, old, &stream.Resource{Key: r.Key, Value: value})
 	*v = verdict{Decision: d, given: true}
@@ -46,8 +46,8 @@ func (f Found) judgePut(v *verdict, r stream.PutRequest, old *stream.Resource, v
 	return f.refused(d, r.Key)
 }
 
-// readable returns as much of a resource as may be read: if nothing may, its key and its
-// revision.
+// readable returns as much of a resource as its principal may read. That is at least its key
+// and its revision.
 func (f Found) readable(r stream.Resource) Shown {
 	may, ok := f.rules.definition()
 	if ok && may == nil {
@@ -83,7 +83,7 @@ func (f Found) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bool
 	return deleted, err
 }
 
-// errHidden means that there is nothing to delete, for the one who asks.
+// errHidden means that, for this principal, there is nothing to delete.
 var errHidden = errors.New("there is no such resource")
 
 // judgeDelete is judgePut for deletes.
@@ -112,8 +112,8 @@ func (f Found) refused(d policy.Decision, key string) error {
 	return problem.New(http.StatusForbidden, "no rule of watch %q lets you do this with the key %q", f.Name(), key).OnWatch(f.Name()).OnKey(key)
 }
 
-// readBackWait is how long a write waits until reads show it. The write is answered
-// in any case, since it has succeeded.
+// readBackWait is the longest time for which a write waits until reads show it. After that it
+// is answered anyway, since it has succeeded.
 const readBackWait = time.Second
 
 // readBack waits until seen reports that the watch shows the write, so that a

@@ -28,8 +28,8 @@ func ClientOf(a netip.Addr) Client {
 	return c
 }
 
-// ClientOfPrincipal returns a client that stands for a principal, whatever its address is, by
-// a key of it. No address has this client: it is a multicast address.
+// ClientOfPrincipal returns the client that stands for the principal with this key, over all
+// its addresses. It is a multicast address, so that it is not the client of any address.
 func ClientOfPrincipal(key string) Client {
 	sum := sha256.Sum256([]byte(key))
 	c := Client{0: 0xff, 1: 0x01}
@@ -49,7 +49,7 @@ func (c Client) String() string {
 	return netip.PrefixFrom(a, 64).String()
 }
 
-// has begins a sentence to the client about what it has.
+// has returns the beginning of a sentence to the client about what it uses.
 func (c Client) has() string {
 	if c[0] == 0xff && c != nameless {
 		return "you have" // a principal, which has no name here

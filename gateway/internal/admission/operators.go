@@ -20,13 +20,13 @@ func ForOperators(next http.Handler) http.Handler {
 	})
 }
 
-// WithOperator returns a context for a request of an operator.
+// WithOperator returns the context of a request of an operator.
 func WithOperator(ctx context.Context) context.Context {
 	return context.WithValue(ctx, operatorKey{}, true)
 }
 
-// IsOperator reports whether a request is of an operator: it came to the operators'
-// handler, or a rule says so. Calls over gRPC never are.
+// IsOperator reports whether a request comes from an operator: through the operators' handler,
+// or from a principal with the operators' role. Calls over gRPC never do.
 func IsOperator(ctx context.Context) bool {
 	return ctx.Value(operatorKey{}) != nil
 }

@@ -72,7 +72,8 @@ func (a *Answer) Client() admission.Client {
 	return a.client
 }
 
-// Charge makes another client pay for the answer. There must be no room for it yet.
+// Charge charges the answer to another client. It must be called before memory is taken for the
+// answer.
 func (a *Answer) Charge(to admission.Client) {
 	if a != nil {
 		a.client = to

@@ -60,8 +60,8 @@ func NewShared(size, share int64) *Budget {
 	return &Budget{size: size, share: share, accounts: map[admission.Client]*account{}}
 }
 
-// Resize changes the size of a budget of which each client may have its ClientShare. What
-// is taken stays taken.
+// Resize changes the size of the budget, and so the share of each client; see ClientShare. What
+// is in use stays in use.
 func (b *Budget) Resize(size int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

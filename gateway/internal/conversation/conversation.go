@@ -44,7 +44,7 @@ type Conversation struct {
 	Delivered  subscribers.Delivered // to one stream
 }
 
-// Own is what a conversation has that is for one stream only.
+// Own is the state of a conversation that belongs to one stream only.
 //
 // Owned by the pump of the stream.
 type Own struct {
@@ -56,9 +56,9 @@ type Own struct {
 	GoodbyeSaid stream.GoodbyeReason // "": none was sent
 }
 
-// Scratch is what a conversation needs while it makes a flush, and holds nothing between two
-// of them. All conversations of one goroutine may share it: there may be a group for each of
-// thousands of views.
+// Scratch is the working memory of a flush. It has no state between two flushes, so all
+// conversations of a goroutine can share it: there may be a group for each of thousands of
+// views.
 //
 // Owned by one goroutine.
 type Scratch struct {
@@ -223,10 +223,10 @@ func (c *Conversation) Say(f *Follow, out wire.Outlet) {
 	c.countBatch(f)
 }
 
-// differs reports whether the client was sent some of a difference, and not all of it.
+// differs reports whether the client has received a part of a difference, but not all of it.
 func (c *Conversation) differs() bool {
 	for i := range c.Follows {
-		if c.Follows[i].Sub.Differs() {
+		if f := &c.Follows[i]; f.Sub.Differs() && !f.withdrawn {
 			return true
 		}
 	}
@@ -267,8 +267,8 @@ func (c *Conversation) synced() bool {
 	return true
 }
 
-// Removed returns why the stream must end if one of its watches was removed from the
-// registry, else "". One that is gone counts more than one that was replaced.
+// Removed returns why the stream must end if one of its watches was removed from the registry,
+// else "". A watch that is gone takes precedence over one that was replaced.
 func (c *Conversation) Removed() (why stream.GoodbyeReason) {
 	for i := range c.Follows {
 		if one := Removed(c.Follows[i].Watch); one != "" && why != stream.GoodbyeWatchRemoved {

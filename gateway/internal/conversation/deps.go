@@ -23,8 +23,8 @@ type Settings struct {
 	MinRate      int64         // bytes per second; ≤ 0: none
 }
 
-// Deps are the parts of the gateway that a stream uses. A stream keeps those with which it
-// began; they differ only in their settings.
+// Deps are the parts of the gateway that a stream uses. A stream keeps the Deps with which it
+// began. All Deps of a gateway differ only in their settings.
 //
 // Static after construction.
 type Deps struct {
@@ -38,18 +38,18 @@ type Deps struct {
 	Snapshots   *snapshots.Budget
 	Subscribers *subscribers.List
 	Pieces      *deflate.Cache
-	Passes      *pass.Table  // nil: nobody is asked who they are
+	Passes      *pass.Table  // nil: the gateway does not ask for credentials
 	Quotas      *quota.Table // nil: principals have no limits
 }
 
-// Leave counts a stream out, and removes its pass, which may be nil.
+// Leave ends the count of a stream, and removes its pass, which may be nil.
 func (d *Deps) Leave(as admission.Ref, p *pass.Pass) {
 	d.Quotas.Leave(p.Holder())
 	d.Passes.Leave(p)
 	d.Admission.Leave(as)
 }
 
-// With returns Deps with other settings, for the streams that begin from now on.
+// With returns the Deps with other settings, for streams that begin from now on.
 func (d *Deps) With(s Settings) *Deps {
 	if s == d.Settings {
 		return d // streams of both can share a group

@@ -19,7 +19,8 @@ type Follow struct {
 	// subscription has a position of its own.
 	came    *stream.Position
 	invalid bool // the client sent one that could not be parsed
-	// withdrawn means that what the client has is taken from it.
+	// withdrawn means that the client may not see the watch any more, and is sent deletes of
+	// all that it has.
 	withdrawn bool
 
 	granted <-chan struct{} // ends a wait for the turn; nil: a shard is called
@@ -30,8 +31,9 @@ type Follow struct {
 	counts
 }
 
-// Follow subscribes to a watch. The subscription must be closed. holds is what the client has
-// of another part of the watch, if its position is of that; nil: it is not known.
+// Follow subscribes to a watch. The subscription must be closed. If the position of the client
+// is of another part of the watch, holds is what the client has of that part; nil: it is not
+// known.
 func (d *Deps) Follow(w *watch.Watch, choice Choice, holds *log.Holding) Follow {
 	return Follow{
 		Watch: w,

@@ -49,8 +49,8 @@ func (d *Deps) Admit(ctx context.Context, c admission.Client, watches ...access.
 	return as, refused
 }
 
-// TooManyRequests counts a request that is refused since its principal, or its address without
-// one, has made too many, and returns the answer.
+// TooManyRequests counts a request that is refused because its principal, or its address if it
+// has none, has made too many. It returns the answer.
 func (d *Deps) TooManyRequests(mechanism string, wait time.Duration) *problem.Problem {
 	d.Metrics.RequestRefused(mechanism)
 	p := problem.New(http.StatusTooManyRequests, "too many requests came with this credential, or from this address without one: come back later")

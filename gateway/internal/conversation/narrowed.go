@@ -14,7 +14,7 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Parts returns what the stream has of each of its watches.
+// Parts returns the part of each watch that the stream follows.
 func (r *Request) Parts(ctx context.Context, watches []access.Found, c admission.Client) ([]access.Part, *problem.Problem) {
 	out := make([]access.Part, len(watches))
 	for i, w := range watches {

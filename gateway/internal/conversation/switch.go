@@ -10,16 +10,16 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Switch makes the stream follow other parts of its watches, if its holder may see something
-// else than before. It calls f, if not nil, for each watch that it follows instead of another.
-// It reports whether there was any. From then on nothing of the former parts is sent, except
+// Switch makes the stream follow other parts of its watches, if what its holder may see has
+// changed. It calls f, if not nil, for each watch that the stream follows instead of another.
+// It reports whether there was any. After that, nothing of the former parts is sent, except
 // deletes.
 func (c *Conversation) Switch(f func(from, to *watch.Watch)) (switched bool) {
 	for i, s := range c.Pass.Switches() {
 		from := c.Follows[i].Watch
 		to := s.Open()
 		if from == to {
-			continue // it may see the same again, and did not notice
+			continue // it may see the same again, after a change that it did not notice
 		}
 		if !switched {
 			c.watches = slices.Clone(c.watches) // streams of a group share them
@@ -28,6 +28,7 @@ func (c *Conversation) Switch(f func(from, to *watch.Watch)) (switched bool) {
 		c.watches[i].View = subscribers.ViewOf(s.Part.Name(), s.Part.Shared(to))
 		c.Deps.switchTo(&c.Follows[i], to, s.Differences)
 		c.Deps.Passes.Follow(c.Pass, i, to)
+		c.Deps.Metrics.Switched()
 		if f != nil {
 			f(from, to)
 		}
@@ -54,15 +55,31 @@ func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences
 	before.Sub.Close()
 }
 
-// withdraw takes what the client has of the watches of which it may see nothing any more. Its
-// id says so before: should it see them again one day, it is sent everything.
+// withdraw sends deletes of all that the client has of the watches that it may not see any
+// more. The id that is sent before has no position of these watches, so that the client gets a
+// snapshot if it may see them again later. Watches of which the client has a part of a
+// difference are reset, since no id can be sent otherwise.
 func (c *Conversation) withdraw(out wire.Outlet) {
-	for _, s := range c.Pass.Losses() {
-		f := &c.Follows[s.Index]
-		if holds := f.Sub.Holds(s.Differences); holds != nil {
-			f.withdrawn = true
-			holds.Withdraw(&c.Batch, func() { c.Say(f, out) })
-			holds.Release()
+	for i := range c.Follows {
+		if f := &c.Follows[i]; f.Sub.Differs() {
+			c.take(f, f.Watch.HoldsUnknown(), out)
 		}
 	}
+	for _, s := range c.Pass.Losses() {
+		f := &c.Follows[s.Index]
+		switch holds := f.Sub.Holds(s.Differences); {
+		case f.withdrawn:
+		case holds != nil:
+			c.take(f, holds, out)
+		case f.came != nil:
+			c.take(f, f.Watch.HoldsUnknown(), out)
+		}
+	}
+}
+
+// take takes from the client what it holds of a watch.
+func (c *Conversation) take(f *Follow, holds *log.Holding, out wire.Outlet) {
+	f.withdrawn = true
+	holds.Withdraw(&c.Batch, func() { c.Say(f, out) })
+	holds.Release()
 }

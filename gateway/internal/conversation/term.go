@@ -14,8 +14,8 @@ type Term struct {
 	TooOld  time.Time // zero: never
 	Drains  bool      // the drain was noticed
 	LeaveAt time.Time // zero: the gateway does not drain
-	// Pass lets the stream go on; nil: nobody was asked whose it is. Static after
-	// construction.
+	// Pass says how long the stream may go on; nil: the gateway does not ask for credentials.
+	// Static after construction.
 	Pass *pass.Pass
 }
 

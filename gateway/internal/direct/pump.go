@@ -146,7 +146,7 @@ func (p *pump) drain() {
 	}
 }
 
-// change makes the stream follow what its pass says, instead of what it follows.
+// change makes the stream follow the parts that its pass says now.
 func (p *pump) change() {
 	if p.Switch(nil) {
 		p.published.Follow(p.Followed()...)

@@ -18,7 +18,7 @@ type waiter struct {
 	// Static after construction.
 	gone    <-chan struct{}
 	ended   <-chan struct{} // closed when the pass of the stream ends before its time; nil: it has none
-	changed <-chan struct{} // signals that the stream has to follow something else; nil: never
+	changed <-chan struct{} // signals that the stream must switch; nil: never
 	until   bool            // watches that are in sync need no further waiting
 	follows []conversation.Follow
 	cases   []reflect.SelectCase // nil for few watches

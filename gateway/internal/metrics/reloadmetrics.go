@@ -6,14 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// reloadMetrics are those of attempts to put a newer configuration into effect.
+// reloadMetrics are the metrics of attempts to put a newer configuration into effect.
 type reloadMetrics struct {
 	succeeded, failed prometheus.Counter
 	successful, at    prometheus.Gauge
 }
 
-// makeReloads makes the metrics of reloads. The configuration of the start counts as one
-// that succeeded now.
+// makeReloads makes the metrics of reloads. The start counts as a reload that succeeded now.
 func (m *Metrics) makeReloads() {
 	attempts := counterVec("config_reloads_total", "Attempts to put a newer configuration into effect while the process runs, by result: success, or failure, after which the old one is kept.", "result")
 	m.reloads = reloadMetrics{

@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// end ends a pass, unless it has ended before. losses are the watches of which nothing may be
-// seen any more.
+// end ends a pass, unless it has ended before. losses are the watches that its holder may not
+// see any more.
 func (t *Table) end(p *Pass, reason stream.GoodbyeReason, losses ...access.Switch) {
 	if !p.end(reason, losses) {
 		return
@@ -21,14 +21,14 @@ func (t *Table) end(p *Pass, reason stream.GoodbyeReason, losses ...access.Switc
 	}
 }
 
-// expired records that the credential of a stream has ended, if it has.
+// expired records that the credential of a stream has expired, if it has.
 func (t *Table) expired(p *Pass) {
 	if p.ending.Load() == nil && p.ReasonToEnd(time.Now()) != "" {
 		t.record(p, audit.Expire)
 	}
 }
 
-// record tells of the end of a pass.
+// record adds the end of a pass to the audit log.
 func (t *Table) record(p *Pass, a audit.Action) {
 	if !t.Audit.Enabled() {
 		return

@@ -1,3 +1,3 @@
-// Package pass says until when the streams of somebody may go on: until their credential
-// ends or is revoked, or until they may see something else than what they follow.
+// Package pass says how long a stream may go on, and what it may show: its credential expires
+// or is revoked, and what its principal may see changes.
 package pass

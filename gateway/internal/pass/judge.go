@@ -12,17 +12,17 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Judge decides whether streams may go on, and what they may show. The zero value lets all of
+// Judge decides whether streams may go on, and what they may show. The zero value allows all of
 // them.
 //
 // Static after construction.
 type Judge struct {
-	Lookup      *access.Lookup            // nil: what somebody may see is not looked at
-	Credentials *credential.Authenticator // nil: neither are credentials
+	Lookup      *access.Lookup            // nil: what a principal may see is not checked
+	Credentials *credential.Authenticator // nil: credentials are not checked
 }
 
-// Rejudge replaces the judge, ends the passes that it does not let go on, and has the other
-// streams follow what may be seen now.
+// Rejudge replaces the judge, ends the passes that the new one does not accept, and makes all
+// other streams follow what their principals may see now.
 func (t *Table) Rejudge(j Judge) {
 	t.judge.Store(&j) // before the list: Enter looks at the judge after it has entered
 	t.mu.Lock()
@@ -45,7 +45,8 @@ func (t *Table) checkOne(p *Pass) {
 	t.check(ctx, p)
 }
 
-// check ends a pass that may not go on, and makes its stream follow what may be seen now.
+// check ends a pass that may not go on. Otherwise it makes the stream follow what its principal
+// may see now.
 func (t *Table) check(ctx context.Context, p *Pass) {
 	p.judging.Lock()
 	defer p.judging.Unlock()
@@ -56,14 +57,13 @@ func (t *Table) check(ctx context.Context, p *Pass) {
 	case revoked:
 		t.end(p, stream.GoodbyeRevoked)
 	case !who.Is(p.validity.Load().who.Principal):
-		t.end(p, stream.GoodbyeWatchReplaced) // it comes back as whom it is now
+		t.end(p, stream.GoodbyeWatchReplaced) // the client comes back under its new name
 	case j.Lookup != nil:
 		t.compare(ctx, j, p, who)
 	}
 }
 
-// identify returns who somebody is now, and whether their credential is not accepted any
-// more.
+// identify returns the identity as it is now, and whether its credential is no longer accepted.
 func (j *Judge) identify(who *credential.Identity) (now *credential.Identity, revoked bool) {
 	if j.Credentials == nil {
 		return who, false
@@ -72,8 +72,9 @@ func (j *Judge) identify(who *credential.Identity) (now *credential.Identity, re
 	return now, isFinal(err)
 }
 
-// compare compares what a stream follows with what may be seen. The pass is revoked if one of
-// its watches is lost, since a request for the same watches is refused from now on.
+// compare compares what a stream follows with what its principal may see. If one of the watches
+// may not be seen any more, the pass is revoked, since a new request for the same watches would
+// be refused.
 func (t *Table) compare(ctx context.Context, j *Judge, p *Pass, who *credential.Identity) {
 	var losses []access.Switch
 	var others []int
@@ -95,12 +96,12 @@ func (t *Table) compare(ctx context.Context, j *Judge, p *Pass, who *credential.
 	}
 }
 
-// switchWait is how long it may take to find out what streams follow from now on: of all of
-// them after a reload. Until then they show what they did before.
+// switchWait limits how long it may take to find what streams follow from now on, after a
+// reload for all of them together. Until then they show what they did before.
 const switchWait = 2 * time.Second
 
-// change makes a stream follow what may be seen of some of its watches. A stream that cannot
-// ends; its client is told why when it comes back.
+// change makes a stream follow what its principal may see now of some of its watches. If that
+// is impossible, the stream ends; its client learns why when it comes back.
 func (t *Table) change(ctx context.Context, j *Judge, p *Pass, who *credential.Identity, watches []int) {
 	var all []access.Switch
 	for _, i := range watches {
@@ -119,8 +120,8 @@ func (t *Table) change(ctx context.Context, j *Judge, p *Pass, who *credential.I
 	}
 }
 
-// isFinal reports whether a credential is not accepted. Otherwise that cannot be told now,
-// and what was decided before holds.
+// isFinal reports whether the error means that a credential is not accepted. Otherwise it
+// cannot be checked now, and the former decision stays in force.
 func isFinal(err error) bool {
 	var why *refusal.Error
 	return errors.As(err, &why) && why.Status == http.StatusUnauthorized

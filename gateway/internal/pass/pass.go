@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Pass is what lets a stream of somebody go on. A nil *Pass is that of a stream for which
-// nobody was asked who they are, and lasts for ever.
+// Pass is the permission of a stream to go on. A nil *Pass never ends: it is that of a stream
+// in a gateway that does not ask for credentials.
 //
 // All methods may be called from any goroutine.
 type Pass struct {
@@ -24,7 +24,7 @@ type Pass struct {
 
 	// Atomic.
 	validity atomic.Pointer[validity]
-	ending   atomic.Pointer[ending] // nil: only its time ends it
+	ending   atomic.Pointer[ending] // nil: it lasts until its time
 	waiting  atomic.Bool            // there are switches
 
 	// Guarded by the mutex of its table.
@@ -42,27 +42,27 @@ type Pass struct {
 	follows []*watch.Watch        // as far as the stream has begun; nil: it has not
 }
 
-// validity is whose the pass is, and until when. Static after construction.
+// validity says who holds the pass, and until when. Static after construction.
 type validity struct {
 	who    *credential.Identity
 	ends   time.Time // when the credential ends; zero: never
-	leaves time.Time // when the stream gets its goodbye, somewhat before
+	leaves time.Time // when the stream gets its goodbye, a little earlier
 }
 
-// ending is the end of a pass before its time. Static after construction.
+// ending says why a pass has ended before its time. Static after construction.
 type ending struct {
 	reason stream.GoodbyeReason
 	at     time.Time
-	losses []access.Switch // the watches of which nothing may be seen any more
+	losses []access.Switch // the watches that its holder may not see any more
 }
 
-// farewell is the time before the end of a credential within which its streams end, each
-// at a random moment of the first nine tenths, so that they do not all come back at once.
-// It is at most half of what is left when a stream begins, so that a client with a short
+// farewell is the period before the end of a credential in which its streams end, each at a
+// random moment of the first nine tenths, so that they do not all come back at once. It is at
+// most half of the time that is left when a stream begins, so that a client with a short
 // credential has time to renew it.
 const farewell = 30 * time.Second
 
-// validityOf returns the validity of a pass of somebody from now on.
+// validityOf returns the validity of a pass that an identity gets now.
 func validityOf(who *credential.Identity, now time.Time) *validity {
 	v := &validity{who: who}
 	if who.Expires.IsZero() {
@@ -83,7 +83,7 @@ func (v *validity) until(other *validity) *validity {
 	return &validity{who: v.who, ends: other.ends, leaves: other.leaves}
 }
 
-// ID names the stream for its client, who can renew the pass with it; empty: there is no
+// ID returns the id of the stream, with which its client can renew the pass; empty: there is no
 // pass.
 func (p *Pass) ID() string {
 	if p == nil {
@@ -92,7 +92,7 @@ func (p *Pass) ID() string {
 	return p.id
 }
 
-// Holder returns whose the pass is; nil: there is no pass.
+// Holder returns the identity that holds the pass; nil: there is no pass.
 func (p *Pass) Holder() *credential.Identity {
 	if p == nil {
 		return nil
@@ -125,9 +125,8 @@ func (p *Pass) EndsAt() time.Time {
 	return p.validity.Load().leaves
 }
 
-// CutAt returns when the stream must be cut off if its goodbye could not be written by
-// then: it has the given time for that, but no longer than its credential lasts. Zero:
-// never.
+// CutAt returns when the stream must be cut off if its goodbye could not be written by then:
+// after the given time, but no later than its credential expires. Zero: never.
 func (p *Pass) CutAt(patience time.Duration) time.Time {
 	if p == nil {
 		return time.Time{}
@@ -146,8 +145,8 @@ func (p *Pass) CutAt(patience time.Duration) time.Time {
 	return at
 }
 
-// Ended returns a channel that is closed when the pass ends before its time. That of a nil
-// *Pass is nil.
+// Ended returns a channel that is closed when the pass ends before its time; nil for a nil
+// *Pass.
 func (p *Pass) Ended() <-chan struct{} {
 	if p == nil {
 		return nil
@@ -163,8 +162,7 @@ func (p *Pass) Ended() <-chan struct{} {
 	return p.ended
 }
 
-// Changed returns a channel that signals that there may be switches. That of a nil *Pass is
-// nil.
+// Changed returns a channel that signals that there may be switches; nil for a nil *Pass.
 func (p *Pass) Changed() <-chan struct{} {
 	if p == nil {
 		return nil
@@ -180,8 +178,8 @@ func (p *Pass) Changed() <-chan struct{} {
 	return p.changed
 }
 
-// Notify makes the pass call f when there are switches, and when it ends before its time: at
-// once if so already. f must not wait.
+// Notify makes the pass call f when there are switches, and when it ends before its time. If
+// that has happened already, f is called at once. f must not block.
 func (p *Pass) Notify(f func()) {
 	p.mu.Lock()
 	p.notify = f
@@ -192,8 +190,7 @@ func (p *Pass) Notify(f func()) {
 	}
 }
 
-// Switches returns what the stream has to follow instead of what it follows, since the last
-// call.
+// Switches returns the switches that were added since the last call.
 func (p *Pass) Switches() map[int]access.Switch {
 	if p == nil || !p.waiting.Load() {
 		return nil
@@ -206,7 +203,7 @@ func (p *Pass) Switches() map[int]access.Switch {
 	return next
 }
 
-// Losses returns the watches of which nothing may be seen any more, once the pass has ended.
+// Losses returns the watches that the holder may not see any more, once the pass has ended.
 func (p *Pass) Losses() []access.Switch {
 	if p == nil {
 		return nil
@@ -217,8 +214,7 @@ func (p *Pass) Losses() []access.Switch {
 	return nil
 }
 
-// change makes the stream follow something else. Of several switches of a watch, the last one
-// counts.
+// change adds switches for the stream. Of several switches of a watch, the last one counts.
 func (p *Pass) change(all []access.Switch) {
 	p.mu.Lock()
 	if p.next == nil {

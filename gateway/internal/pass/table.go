@@ -19,7 +19,7 @@ import (
 //
 // All methods may be called from any goroutine.
 type Table struct {
-	// Audit is told when passes end; nil: nobody is. Static once there are passes.
+	// Audit records the ends of passes; nil: nothing does. Static once there are passes.
 	Audit *audit.Log
 
 	judge   atomic.Pointer[Judge] // atomic
@@ -30,21 +30,22 @@ type Table struct {
 	keyed map[string]map[*Pass]struct{} // by the key that revokes them
 }
 
-// NewTable returns a table without passes. Nobody is refused anything until Rejudge.
+// NewTable returns an empty table. Until Rejudge, it accepts all passes.
 func NewTable() *Table {
 	t := &Table{open: map[string]*Pass{}, keyed: map[string]map[*Pass]struct{}{}}
 	t.judge.Store(&Judge{})
 	return t
 }
 
-// Enter makes the pass of a stream that ends when its holder may see something else. It is
-// nil if nobody was asked who they are. What has changed since the request was identified
-// ends it at once. Leave must follow.
+// Enter makes the pass of a stream. The pass ends when what its holder may see changes, at once
+// if that has changed since the request was identified. It is nil if the gateway does not ask
+// for credentials. The caller must call Leave.
 func (t *Table) Enter(who *credential.Identity, parts ...access.Part) *Pass {
 	return t.enter(&Pass{parts: parts}, who)
 }
 
-// EnterSwitching is Enter for a stream that follows something else then.
+// EnterSwitching is like Enter, for a stream that switches when what its holder may see
+// changes.
 func (t *Table) EnterSwitching(who *credential.Identity, parts ...access.Part) *Pass {
 	return t.enter(&Pass{parts: slices.Clone(parts), switches: true}, who)
 }
@@ -67,7 +68,7 @@ func (t *Table) enter(p *Pass, who *credential.Identity) *Pass {
 	return p
 }
 
-// key makes the keys of somebody revoke a pass. The mutex must be held.
+// key enters a pass under the revocation keys of an identity. The mutex must be held.
 func (t *Table) key(p *Pass, who *credential.Identity) {
 	for _, key := range who.RevocationKeys() {
 		if slices.Contains(p.keys, key) {
@@ -81,7 +82,7 @@ func (t *Table) key(p *Pass, who *credential.Identity) {
 	}
 }
 
-// unkey removes all keys of a pass but the first n. The mutex must be held.
+// unkey removes all revocation keys of a pass but the first n. The mutex must be held.
 func (t *Table) unkey(p *Pass, n int) {
 	for _, key := range p.keys[n:] {
 		delete(t.keyed[key], p)
@@ -92,7 +93,8 @@ func (t *Table) unkey(p *Pass, n int) {
 	p.keys = p.keys[:n]
 }
 
-// Leave removes the pass of a stream that has ended. If it is nil, so may the table be.
+// Leave removes the pass of a stream that has ended. The pass may be nil, and the table too in
+// that case.
 func (t *Table) Leave(p *Pass) {
 	if p == nil {
 		return
@@ -112,7 +114,8 @@ func (t *Table) Count() int {
 	return len(t.open)
 }
 
-// Revoke ends the passes of whoever has one of the keys of principal.RevocationKeys.
+// Revoke ends the passes of all principals that have one of these revocation keys; see
+// principal.RevocationKeys.
 func (t *Table) Revoke(key string) {
 	t.mu.Lock()
 	passes := make([]*Pass, 0, len(t.keyed[key]))
@@ -125,16 +128,16 @@ func (t *Table) Revoke(key string) {
 	}
 }
 
-// Why a pass is not renewed.
+// Errors of Renew.
 var (
 	ErrUnknown  = errors.New("there is no such stream here")
 	ErrNotYours = errors.New("the stream is of somebody else")
 	ErrTicket   = errors.New("a ticket cannot renew a stream")
 )
 
-// Renew lets a stream go on until the end of another credential of the same principal. It
-// never shortens it. If the other credential lets the principal see something else, the
-// stream shows that, or ends.
+// Renew extends a pass to the end of another credential of the same principal. It never
+// shortens it. If the principal may see something else with that credential, the stream
+// switches, or ends.
 func (t *Table) Renew(id string, who *credential.Identity) error {
 	t.mu.Lock()
 	p := t.open[id]
@@ -152,8 +155,8 @@ func (t *Table) Renew(id string, who *credential.Identity) error {
 	return nil
 }
 
-// extend makes a pass that of another credential. What revokes the first credential, such
-// as the end of its session, still revokes it.
+// extend extends a pass to another credential. Whatever revokes the first credential, such as
+// the end of its session, still revokes the pass.
 func (t *Table) extend(p *Pass, who *credential.Identity) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -120,7 +120,7 @@ func (p *Problem) GRPCStatus() *status.Status {
 	return status.New(code, p.Detail)
 }
 
-// NoStore makes every cache keep an answer for nobody. Headers that do so already stay.
+// NoStore forbids caches to store an answer. It leaves a Cache-Control that does so already.
 func NoStore(h http.Header) {
 	if !strings.Contains(h.Get("Cache-Control"), "no-store") {
 		h.Set("Cache-Control", "no-store")

@@ -1,3 +1,3 @@
-// Package quota limits how much one principal may take, wherever it comes from: streams,
-// requests, and the room and the processors that its requests use.
+// Package quota limits what one principal may use, over all its addresses: streams, requests,
+// and the memory and processors that its requests take.
 package quota

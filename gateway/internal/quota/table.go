@@ -18,16 +18,16 @@ type Limits struct {
 	RequestsPerSecond int // on average over Burst
 }
 
-// Burst is the time over which requests are averaged: so many seconds' worth of them can come
-// at once.
+// Burst is the time over which requests are averaged. As many requests as the limit allows
+// within that time can come at once.
 const Burst = 10 * time.Second
 
-// mostRates is the number of principals, and of addresses, whose rate is kept: the most recent
-// ones. The rate of any other starts from zero.
+// mostRates is how many principals and addresses have their rates kept: the most recent ones.
+// Any other one starts from zero.
 const mostRates = 20_000
 
-// Table counts what principals have. Those without a credential are not counted as one: they
-// have requests by their address, and streams as admission says.
+// Table counts the streams and the requests of principals. Clients without a credential are not
+// one principal: their requests are counted by address, and their streams by admission.
 //
 // All methods may be called from any goroutine. Those of a nil *Table limit nothing.
 type Table struct {
@@ -39,7 +39,7 @@ type Table struct {
 	addresses  *simplelru.LRU[netip.Addr, *rate.Limiter]
 }
 
-// New returns a table in which nobody has anything.
+// New returns an empty table.
 func New(l Limits) *Table {
 	t := &Table{streams: map[string]int{}, principals: newRates[string](), addresses: newRates[netip.Addr]()}
 	t.limits.Store(&l)
@@ -54,10 +54,11 @@ func newRates[K comparable]() *simplelru.LRU[K, *rate.Limiter] {
 	return rates
 }
 
-// Reconfigure changes the limits from now on. Streams beyond them stay.
+// Reconfigure changes the limits. Open streams beyond them stay open.
 func (t *Table) Reconfigure(l Limits) { t.limits.Store(&l) }
 
-// Enter counts a stream in, unless its principal has too many. Leave must follow.
+// Enter counts a stream. It returns a refusal if the principal has too many. Otherwise the
+// caller must call Leave.
 func (t *Table) Enter(who *credential.Identity) *admission.Refusal {
 	if !counts(t, who) {
 		return nil
@@ -72,7 +73,7 @@ func (t *Table) Enter(who *credential.Identity) *admission.Refusal {
 	return nil
 }
 
-// Leave counts a stream out.
+// Leave ends the count of a stream.
 func (t *Table) Leave(who *credential.Identity) {
 	if !counts(t, who) {
 		return
@@ -90,8 +91,8 @@ func counts(t *Table, who *credential.Identity) bool {
 	return t != nil && who != nil && !who.IsAnonymous()
 }
 
-// Request counts a request. It returns how long its principal, or its address without one,
-// has to wait before it is served; zero: not at all.
+// Request counts a request. It returns how long its principal, or its address if it has none,
+// must wait before it is served; zero: it is served now.
 func (t *Table) Request(who *credential.Identity) time.Duration {
 	limit := t.limits.Load().RequestsPerSecond
 	if limit == 0 {
@@ -106,7 +107,7 @@ func (t *Table) Request(who *credential.Identity) time.Duration {
 	return wait
 }
 
-// rateOf returns the rate of whoever makes a request, with the limit of now.
+// rateOf returns the rate of the principal of a request, with the current limit.
 func (t *Table) rateOf(who *credential.Identity, limit int) *rate.Limiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,8 +145,8 @@ func network(a netip.Addr) netip.Addr {
 	return a
 }
 
-// Payer returns the client for which the room and the processors that a request uses are
-// counted: its principal, or its address without one.
+// Payer returns the client to which the memory and the processors that a request uses are
+// charged: its principal, or its address if it has none.
 func Payer(who *credential.Identity, address admission.Client) admission.Client {
 	if who == nil || who.IsAnonymous() {
 		return address

@@ -33,8 +33,8 @@ type Deps struct {
 	Proxies admission.Proxies
 	Answers *budget.Answers
 	Bodies  *budget.Bodies
-	// Authenticator makes sessions and tickets; nil: nobody is asked who they are, and
-	// there are neither.
+	// Authenticator makes sessions and tickets; nil: the gateway does not ask for credentials,
+	// and there are neither.
 	Authenticator *credential.Authenticator
 }
 
@@ -130,7 +130,7 @@ func responseHeaders(ctx context.Context, w http.ResponseWriter, m proto.Message
 	return nil
 }
 
-// setTag sets the tag of the answer, if it has one.
+// setTag sets the ETag of the answer, if it has one.
 func setTag(ctx context.Context, h http.Header, m proto.Message) {
 	tag := unary.TagOf(ctx)
 	if tag == "" {
@@ -143,12 +143,12 @@ func setTag(ctx context.Context, h http.Header, m proto.Message) {
 	h.Set("ETag", quote(tag))
 }
 
-// listTag makes an entity tag of that of a state. It is weak: the position in a list may be
-// a later one while the resources are the same.
+// listTag returns the ETag of a list from the tag of its state. It is weak: a later position is
+// sent with the same resources.
 func listTag(state string) string { return "W/" + quote(state) }
 
-// setCacheControl lets an answer be kept for its client only, and revalidated before it is
-// used. One for somebody is not kept at all.
+// setCacheControl allows only the cache of the client to store an answer, and only if it
+// revalidates it before use. An answer for a principal must not be stored at all.
 func setCacheControl(ctx context.Context, h http.Header) {
 	if access.IdentityOf(ctx) != nil {
 		h.Set("Cache-Control", "private, no-store")
@@ -178,7 +178,8 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, path string, query ur
 	a.mux.ServeHTTP(out, call)
 }
 
-// payer returns the client that pays for what a request takes.
+// payer returns the client to which the memory and the processors that a request uses are
+// charged.
 func (a *API) payer(r *http.Request) admission.Client {
 	return quota.Payer(access.IdentityOf(r.Context()), a.Proxies.ClientOfRequest(r))
 }
@@ -220,7 +221,8 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
 	a.pass(w, r, "/v1/watches/"+watch.Name()+"/resources", only(query, "page_size", "page_token"), nil)
 }
 
-// part returns what the parameters narrow a watch to, unless there is already a problem.
+// part returns the part of a watch that the parameters select, unless there is already a
+// problem.
 func (a *API) part(r *http.Request, w access.Found, query url.Values, before *problem.Problem) (access.Part, *problem.Problem) {
 	if before != nil {
 		return access.Part{}, before
@@ -239,11 +241,11 @@ func only(query url.Values, names ...string) url.Values {
 	return out
 }
 
-// unchanged answers a request with If-None-Match if there is no list to answer with: 304 if
-// the caller has the newest state already, or a refusal. Pages after the first belong to a
-// revision of their own and are always answered. So is a watch whose deletes have no
-// revision, since its page tokens are those of one position. A view that cannot be opened is
-// refused by the answer to the list.
+// unchanged answers a request with If-None-Match if there is no list to answer with: 304 if the
+// caller has the newest state already, or a refusal. Pages after the first belong to a revision
+// of their own and are always answered. So is a watch whose deletes have no revision, since its
+// page tokens are those of one position. If the view cannot be opened, the list itself is
+// refused.
 func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of access.Part) bool {
 	known := r.Header.Values("If-None-Match")
 	if len(known) == 0 {

@@ -61,7 +61,7 @@ func unwantedBody(r *http.Request) *problem.Problem {
 	return nil
 }
 
-// anyBody refuses the body of a request that has none.
+// anyBody refuses a body of a request that must have none.
 func anyBody(r *http.Request) *problem.Problem {
 	if r.ContentLength == 0 {
 		return nil

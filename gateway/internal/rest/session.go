@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/refusal"
 	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
-// sessionAnswer says who makes a request.
+// sessionAnswer is the answer to GET /v1/session: the principal of the request.
 type sessionAnswer struct {
 	Name      string    `json:"name"`
 	Issuer    string    `json:"issuer"`
@@ -21,7 +22,7 @@ type sessionAnswer struct {
 	Expires   time.Time `json:"expires,omitzero"` // of the credential
 }
 
-// Session answers who makes the request.
+// Session answers with the principal of the request.
 func (a *API) Session(w http.ResponseWriter, r *http.Request) {
 	if _, p := problem.Query(r); p != nil {
 		problem.Write(w, p)
@@ -38,7 +39,9 @@ func (a *API) Session(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, answer)
 }
 
-// NewSession turns the token of a request into the cookie of a session.
+// NewSession answers a token with the cookie of a session. If the request has the cookie of
+// another principal's session, that session ends, as with a logout: no tab of the browser goes
+// on with the streams of a user who has left.
 func (a *API) NewSession(w http.ResponseWriter, r *http.Request) {
 	_, p := problem.Query(r)
 	if p == nil {
@@ -49,19 +52,20 @@ func (a *API) NewSession(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	cookie, _, err := a.Authenticator.NewSession(r, access.IdentityOf(r.Context()))
+	login, err := a.Authenticator.NewSession(r, access.IdentityOf(r.Context()))
 	if err != nil {
 		a.refuse(w, r, audit.Login, err)
 		return
 	}
+	a.logout(r, login.Ended)
 	a.Service.Lookup.Record(r.Context(), audit.Entry{Decision: audit.Allowed, Action: audit.Login, Status: http.StatusNoContent})
-	http.SetCookie(w, cookie)
+	http.SetCookie(w, login.Cookie)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// EndSession ends the session of a request, if it has one, with its streams on this replica,
-// and removes its cookie. Pages of
-// others cannot end the session of their visitor.
+// EndSession ends the session whose cookie the request has, if any, with its streams on this
+// replica, and removes the cookie. Pages of other sites cannot end the session of their
+// visitor.
 func (a *API) EndSession(w http.ResponseWriter, r *http.Request) {
 	if _, p := problem.Query(r); p != nil {
 		problem.Write(w, p)
@@ -71,16 +75,23 @@ func (a *API) EndSession(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, problem.New(http.StatusForbidden, "the request comes from a page of another site: want one of this gateway, or of an origin in http.allowed_origins"))
 		return
 	}
-	who := access.IdentityOf(r.Context())
-	http.SetCookie(w, a.Authenticator.EndSession(r, who))
-	if who != nil && who.ID != "" {
-		a.Service.Lookup.Record(r.Context(), audit.Entry{Decision: audit.Allowed, Action: audit.Logout, Status: http.StatusNoContent})
-		a.Streams.Passes.Revoke("session/" + who.ID)
-	}
+	forget, ended := a.Authenticator.EndSession(r)
+	a.logout(r, ended)
+	http.SetCookie(w, forget)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// refuse answers a request whose credential cannot be used for what it asks.
+// logout ends the streams of a session that has ended; nil: there was no session.
+func (a *API) logout(r *http.Request, ended *credential.Identity) {
+	if ended == nil {
+		return
+	}
+	whose := access.WithIdentity(r.Context(), ended)
+	a.Service.Lookup.Record(whose, audit.Entry{Decision: audit.Allowed, Action: audit.Logout, Status: http.StatusNoContent})
+	a.Streams.Passes.Revoke("session/" + ended.ID)
+}
+
+// refuse answers a request whose credential cannot be used for it.
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, to audit.Action, err error) {
 	p := access.Refused(err)
 	e := audit.Entry{Decision: audit.Denied, Action: to, Status: p.Status}
@@ -93,9 +104,9 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, to audit.Action, er
 	problem.Write(w, p)
 }
 
-// writeJSON answers with a value that has no part that JSON lacks.
+// writeJSON answers with a value that can always be encoded.
 func writeJSON(w http.ResponseWriter, v any) {
 	body, _ := json.Marshal(v)
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(body, '\n')) // the client may have gone
+	_, _ = w.Write(append(body, '\n')) // the client may be gone
 }

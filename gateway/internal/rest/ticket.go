@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// maxTicketWatches is how many watches a ticket can be for.
+	// maxTicketWatches is the maximum number of watches of a ticket.
 	maxTicketWatches = 64
-	// maxTicketBody is the most bytes of a request for a ticket.
+	// maxTicketBody is the maximum size of the body of a request for a ticket, in bytes.
 	maxTicketBody = 8 << 10
 )
 
-// ticketAnswer is a ticket, and until when it can be used.
+// ticketAnswer is a ticket, and when it expires.
 type ticketAnswer struct {
 	Ticket  string    `json:"ticket"`
 	Expires time.Time `json:"expires"`
 }
 
-// NewTicket answers with a ticket for the watches that the body names. A watch that the one
-// who asks may not know is answered like one that does not exist.
+// NewTicket answers with a ticket for the watches that the body names. A watch that the
+// principal may not see is answered like one that does not exist.
 func (a *API) NewTicket(w http.ResponseWriter, r *http.Request) {
 	id := access.IdentityOf(r.Context())
 	if id.IsAnonymous() || id.Via == credential.ViaTicket {
@@ -53,7 +53,7 @@ func (a *API) NewTicket(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, ticketAnswer{text, expires.UTC()})
 }
 
-// ticketWatches returns the watches that a request wants a ticket for, each once, unless
+// ticketWatches returns the watches for which a ticket is requested, without duplicates, unless
 // there is already a problem.
 func (a *API) ticketWatches(r *http.Request, before *problem.Problem) ([]string, *problem.Problem) {
 	if before != nil {
@@ -76,8 +76,8 @@ func (a *API) ticketWatches(r *http.Request, before *problem.Problem) ([]string,
 	return watches, nil
 }
 
-// parseTicketRequest returns the watches in the body of a request for a ticket, each once.
-// The body is known to be one JSON value.
+// parseTicketRequest returns the watches in the body of a request for a ticket, without
+// duplicates. The body must be one JSON value.
 func parseTicketRequest(raw []byte) ([]string, *problem.Problem) {
 	d := &ticketDecoder{raw: raw, tokens: json.NewDecoder(bytes.NewReader(raw))}
 	d.want(json.Delim('{'), `an object such as {"watches":["orders"]}`)
@@ -103,7 +103,7 @@ func parseTicketRequest(raw []byte) ([]string, *problem.Problem) {
 	return d.watches, nil
 }
 
-// ticketDecoder reads the body of a request for a ticket. After a mistake it reads nothing.
+// ticketDecoder reads the body of a request for a ticket. It stops at the first mistake.
 //
 // Owned by the goroutine of its request.
 type ticketDecoder struct {
@@ -136,7 +136,7 @@ func (d *ticketDecoder) want(token json.Delim, what string) {
 	}
 }
 
-// list reads the names.
+// list reads the names of the watches.
 func (d *ticketDecoder) list() {
 	d.want('[', "a list of names of watches")
 	for d.problem == nil && d.tokens.More() {
@@ -154,7 +154,7 @@ func (d *ticketDecoder) list() {
 	d.next()
 }
 
-// mistake records what is wrong with the last token, unless something was wrong before.
+// mistake records what is wrong with the last token, unless there was a mistake before.
 func (d *ticketDecoder) mistake(format string, args ...any) {
 	if d.problem == nil {
 		line, column := place(d.raw, d.begin)

@@ -32,7 +32,7 @@ func (a *API) readValue(r *http.Request, watch access.Found) (*valueBody, *probl
 	return a.readJSON(r, watch.ValueLimit())
 }
 
-// readJSON is readValue for a body of at most limit bytes.
+// readJSON is like readValue, for a body of at most limit bytes.
 func (a *API) readJSON(r *http.Request, limit int64) (*valueBody, *problem.Problem) {
 	if r.ContentLength > limit {
 		return nil, problem.Of(&stream.TooLargeError{What: "body", Size: r.ContentLength, Limit: limit})

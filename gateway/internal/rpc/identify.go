@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// identify returns a context that says who makes a call.
+// identify returns the context of a call, with the identity of its caller.
 func (s *server) identify(ctx context.Context, method string) (context.Context, error) {
 	if s.Authenticator == nil {
 		return ctx, nil
@@ -36,7 +36,7 @@ func (s *server) identify(ctx context.Context, method string) (context.Context, 
 	return access.WithAction(access.WithIdentity(ctx, id), actions[method]), nil
 }
 
-// actions are what calls are to do, by their method.
+// actions are the actions of calls, by method.
 var actions = map[string]audit.Action{
 	api.WatchService_WatchList_FullMethodName:      audit.Open,
 	api.WatchService_ListResources_FullMethodName:  audit.List,
@@ -62,11 +62,11 @@ func (s current) identifyStream(srv any, call grpc.ServerStream, info *grpc.Stre
 	return handler(srv, identifiedStream{call, ctx})
 }
 
-// identifiedStream is a call of somebody.
+// identifiedStream is a streaming call with the identity of its caller.
 type identifiedStream struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-// Context returns a context that says who makes the call.
+// Context returns a context with the identity of the caller.
 func (s identifiedStream) Context() context.Context { return s.ctx }

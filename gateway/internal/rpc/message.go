@@ -161,7 +161,7 @@ func (s current) description() *grpc.ServiceDesc {
 		m.Handler = func(_ any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
 			one := s()
 			connOf(ctx).called()
-			ctx, answer := one.Answers.Attach(ctx, one.Proxies.ClientOfCall(ctx)) // identify may charge it to a principal
+			ctx, answer := one.Answers.Attach(ctx, one.Proxies.ClientOfCall(ctx)) // identify may charge the message to a principal
 			defer answer.Release()
 			in := &incoming{server: one, ctx: ctx, writes: writes}
 			out, err := handler(one, ctx, func(m any) error { return in.receive(m, decode) }, i)

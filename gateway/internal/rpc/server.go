@@ -37,7 +37,7 @@ type Deps struct {
 	Answers *budget.Answers
 	Bodies  *budget.Bodies
 	Hosts   hosts.List
-	// Authenticator finds out who makes a call; nil: nobody is asked.
+	// Authenticator identifies the callers; nil: the gateway does not ask for credentials.
 	Authenticator *credential.Authenticator
 	// Quotas limit the calls of each principal.
 	Quotas *quota.Table
@@ -54,8 +54,9 @@ type server struct {
 // current returns the server for a call that begins now.
 type current func() *server
 
-// of returns the server of a call, whose interceptors pass it on: all of a call is judged by
-// one. That of another service is the one for a call that begins now.
+// of returns the server of a call. The interceptors pass it on, so that one configuration
+// applies to the whole call. A call of another service gets the server for a call that begins
+// now.
 func (s current) of(srv any) *server {
 	if one, ours := srv.(*server); ours {
 		return one

@@ -40,8 +40,8 @@ type group struct {
 	looked int64 // when the shard looks at it even without news, the same; 0: it does not
 }
 
-// room is where the groups of a shard render. A group takes a buffer from it for as long as
-// not everything is written, and holds none while there is no news.
+// room has the buffers in which the groups of a shard render. A group takes a buffer until
+// everything is written, and has none while there is no news.
 //
 // Owned by one shard.
 type room struct {
@@ -155,7 +155,7 @@ func (g *group) publish(now time.Time) {
 	g.Flushed(now, g.said, nil)
 }
 
-// early is how much earlier than it is due a heartbeat may be sent, with those of other
+// early is how long before it is due a heartbeat may be sent, together with those of other
 // groups.
 func (g *group) early() time.Duration { return g.Deps.Heartbeat / 10 }
 

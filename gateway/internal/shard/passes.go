@@ -17,8 +17,8 @@ func (s *shard) carryPass(l *unsharedStream) {
 	l.Pass.Notify(func() { s.judged(key) })
 }
 
-// judged makes the shard look at a stream whose pass has ended before its time, or that has to
-// follow something else.
+// judged makes the shard look at a stream whose pass has ended before its time, or has a
+// switch.
 func (s *shard) judged(key uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,8 +28,8 @@ func (s *shard) judged(key uint64) {
 	}
 }
 
-// passChanged lets the stream of a connection go on as its pass says, if it is still there. A
-// stream that is blocked has some time left to write what it was sent and its goodbye.
+// passChanged applies what has changed in the pass of a stream, if the stream still exists. A
+// stream that is blocked has some time left to write what is pending, and its goodbye.
 func (s *shard) passChanged(key uint64) {
 	at, there := s.table.find(key)
 	if !there {
@@ -48,7 +48,7 @@ func (s *shard) passChanged(key uint64) {
 	}
 }
 
-// switchStream makes a stream follow what its pass says, instead of what it follows.
+// switchStream makes a stream follow the parts that its pass says now.
 func (s *shard) switchStream(l *unsharedStream) {
 	switched := l.Switch(func(from, to *watch.Watch) {
 		s.follow(to)

@@ -10,9 +10,9 @@ import (
 // since a heartbeat may be due. Only that check finds out whether news has
 // already made it unnecessary, so that news costs nothing here.
 //
-// There may be a group for each of thousands of views. Once the heartbeat of one is due,
-// others that are due soon are sent in the same round: the kernel takes half of the time for
-// a write that follows another one. From then on they are due together.
+// There may be a group for each of thousands of views. When the heartbeat of one is due, those
+// that are due soon are sent in the same round: a write that directly follows another one costs
+// the kernel half as much. From then on they are due together.
 //
 // Owned by one shard.
 type quietGroups struct {
@@ -28,8 +28,8 @@ func (q *quietGroups) put(g *group) {
 	}
 }
 
-// due calls f for the groups that must be checked now. It ends in the middle of a round
-// after passMembers groups, so that others have their turn.
+// due calls f for the groups that must be checked now. After passMembers groups it stops in the
+// middle of the round, so that other work gets its turn.
 func (q *quietGroups) due(now time.Time, f func(*group)) {
 	for range passMembers {
 		if len(q.heap) == 0 {
@@ -58,7 +58,7 @@ func (q *quietGroups) due(now time.Time, f func(*group)) {
 	q.round = q.round && q.goesOn(now)
 }
 
-// goesOn reports whether a round that is under way has more groups.
+// goesOn reports whether a round has been interrupted, and has more groups.
 func (q *quietGroups) goesOn(now time.Time) bool {
 	return len(q.heap) > 0 && q.heap[0].at <= monotime.Nanos(now)+int64(q.heap[0].of.early())
 }

@@ -18,7 +18,7 @@ type watchWaker struct {
 	groups  groupSet
 }
 
-// groupSet is a set of groups. Most of very many sets have one.
+// groupSet is a set of groups. There are very many sets, and most have one group.
 //
 // Owned by one shard.
 type groupSet struct {
@@ -45,7 +45,7 @@ func (s *groupSet) remove(g *group) {
 	delete(s.more, g)
 }
 
-// each calls f for all of them.
+// each calls f for all groups.
 func (s *groupSet) each(f func(*group)) {
 	if s.one != nil {
 		f(s.one)

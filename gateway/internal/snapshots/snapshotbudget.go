@@ -55,7 +55,7 @@ func New(size int64, m *metrics.Metrics) *Budget {
 	return &Budget{Size: size, metrics: m}
 }
 
-// Resize changes how many bytes may be on their way. Leases that were given stay.
+// Resize changes how many bytes may be in flight. Leases that were granted stay.
 func (b *Budget) Resize(size int64) {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()

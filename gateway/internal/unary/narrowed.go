@@ -10,21 +10,21 @@ import (
 
 type partKey struct{}
 
-// WithPart returns a context for a request whose parameters were checked: p is what they
-// narrow its watch to.
+// WithPart returns the context of a request whose parameters were checked. p is the part that
+// they select.
 func WithPart(ctx context.Context, p access.Part) context.Context {
 	return context.WithValue(ctx, partKey{}, p)
 }
 
 type tagKey struct{}
 
-// WithTag returns a context for a request whose answer may have a tag; see TagOf.
+// WithTag returns the context of a request whose answer may have a tag; see TagOf.
 func WithTag(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tagKey{}, new(string))
 }
 
-// TagOf returns what names the state that the answer to a request shows: of a resource
-// access.Shown.Tag, of the first page of a list log.Page.Tag. Empty: nothing does.
+// TagOf returns the tag of the state that the answer to a request shows: access.Shown.Tag for a
+// resource, log.Page.Tag for the first page of a list. Empty: it has none.
 func TagOf(ctx context.Context) string {
 	if tag, wanted := ctx.Value(tagKey{}).(*string); wanted {
 		return *tag
@@ -32,7 +32,7 @@ func TagOf(ctx context.Context) string {
 	return ""
 }
 
-// setTag gives the answer to a request a tag, if anybody wants to know.
+// setTag sets the tag of the answer to a request, if the context has a place for it.
 func setTag(ctx context.Context, tag string) {
 	if to, wanted := ctx.Value(tagKey{}).(*string); wanted {
 		*to = tag
@@ -45,7 +45,7 @@ type narrowed interface {
 	GetWatch() string
 }
 
-// part returns what a request has of its watch.
+// part returns the part of its watch that a request reads.
 func (s *Service) part(ctx context.Context, m narrowed) (access.Part, *problem.Problem) {
 	if p, checked := ctx.Value(partKey{}).(access.Part); checked {
 		return p, nil

@@ -184,7 +184,7 @@ func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	ok := false
 	answer := budget.AnswerOf(ctx)
 	err = answer.Hold(ctx, resourceBytes, func() (n int64, err error) {
-		// To evaluate a filter may take as long as to look at a whole watch.
+		// Evaluating a filter can take as long as reading a whole watch.
 		found, ok, err = part.Get(key, func(work func()) error { return answer.Scan(ctx, work) })
 		return bytesOfResource(found.Resource), err
 	})

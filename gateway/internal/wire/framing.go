@@ -89,11 +89,11 @@ func AppendGoodbye(dst []byte, f Framing, reason stream.GoodbyeReason, retry tim
 	return f.AppendData(dst, stream.Goodbye, frame.AppendGoodbye(nil, reason, retry))
 }
 
-// private begins Cache-Control in an answer that is for one principal only.
+// private is the beginning of Cache-Control in an answer for one principal only.
 const private = "private, no-store"
 
-// MarkPrivate sets headers that make every cache and proxy on the way keep an answer, also
-// one with the headers of a stream, for nobody.
+// MarkPrivate sets headers that forbid caches and proxies to store an answer. They also apply
+// to an answer with the headers of a stream.
 func MarkPrivate(h http.Header) {
 	h.Set("Cache-Control", private)
 	h.Add("Vary", "Authorization, Cookie")

@@ -37,11 +37,12 @@ func TestMadeSecretsFitTheConfiguration(t *testing.T) {
 
 func TestSecretsThatCannotBeMade(t *testing.T) {
 	for want, args := range map[string][]string{
-		"want a command: token new NAME": {"token"},
-		"want a command: key new":        {"key"},
-		"accepts 1 arg(s)":               {"token", "new"},
-		"words without spaces":           {"token", "new", "#a"},
-		"a group is missing":             {"token", "new", "a", "--groups", "b,,c"},
+		"want a command: token new NAME":                                   {"token"},
+		"want a command: key new":                                          {"key"},
+		"want the name of a principal":                                     {"token", "new"},
+		`want one name, and got ["a" "b"]: each token is of one principal`: {"token", "new", "a", "b"},
+		"words without spaces":                                             {"token", "new", "#a"},
+		"a group is missing":                                               {"token", "new", "a", "--groups", "b,,c"},
 	} {
 		if code, out, stderr := command(t, args...); code == 0 || !strings.Contains(stderr, want) || out != "" {
 			t.Errorf("%q: exit code %d: %s%s", args, code, out, stderr)

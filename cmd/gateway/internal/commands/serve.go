@@ -32,8 +32,8 @@ func (a *app) serveCommand() *cobra.Command {
 Without --config it serves one watch, notes, that can be written to and is kept
 in memory. It listens on loopback unless it is told otherwise, and logs one line
 "listening" with the addresses, as http, grpc and operations, when it accepts
-connections. Other addresses than those of loopback need --auth none, or auth: none
-in the configuration: the gateway asks nobody for credentials.
+connections. To listen on other addresses than those of loopback, it needs a section
+auth in the configuration, or --auth none: it then asks nobody for credentials.
 
 SIGTERM drains: /readyz fails at once, the listeners are closed after
 stream.drain_delay, open streams say goodbye over stream.drain, and the exit code
@@ -51,7 +51,7 @@ touched. If the configuration has a mistake, it is logged, and the old one stays
 	c.Flags().StringVar(&o.flags.HTTP, "http", "", "`address` for HTTP, instead of the configured one (default 127.0.0.1:8080); port 0: any")
 	c.Flags().StringVar(&o.flags.GRPC, "grpc", "", "`address` for gRPC, instead of the configured one (default 127.0.0.1:9090); port 0: any")
 	c.Flags().StringVar(&o.flags.Operations, "operations", "", "`address` for operators, instead of the configured one (default "+config.DefaultOperations+", or any port if that is taken); off: none")
-	c.Flags().StringVar(&o.flags.Auth, "auth", "", "none: listeners may be reached from other machines, without credentials")
+	c.Flags().StringVar(&o.flags.Auth, "auth", "", "with `none`, other machines may reach the listeners, and nobody is asked for credentials")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	return c
 }
@@ -85,6 +85,9 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		closeListeners(listeners)
 		return err
 	}
+	if c.Auth.None {
+		logger.Warn("nobody is asked for credentials: whoever reaches a listener may do everything that it offers", "auth", auth.None)
+	}
 	// At any level: a caller that chose port 0 waits for it.
 	a.logger(min(a.level, slog.LevelInfo)).Info("listening",
 		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String(), "operations", operationsAddress(listeners))
@@ -108,7 +111,7 @@ func (s *site) begin(c *config.Config) (err error) {
 	return err
 }
 
-// accessConfig says who may do what; nil: everybody may do everything.
+// accessConfig returns the access settings of the gateway; nil: everybody may do everything.
 func accessConfig(c *config.Config) *gateway.Access {
 	if !c.Auth.Given {
 		return nil

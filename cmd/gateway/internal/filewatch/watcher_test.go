@@ -249,7 +249,8 @@ func TestFollowNoticesWhatChangedBefore(t *testing.T) {
 	await(t, w)
 }
 
-// TestReadAgain: a device would be read forever, or wait for its writer.
+// TestReadAgain: a device would be read forever, or wait for its writer. It is followed, so that
+// a file in its place is noticed.
 func TestReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/f", "1")
@@ -257,8 +258,16 @@ func TestReadAgain(t *testing.T) {
 	if data, err := c.ReadAgain(dir + "/f"); err != nil || string(data) != "1" || len(c) != 1 {
 		t.Errorf("%q, %v, %d recorded", data, err, len(c))
 	}
-	if _, err := c.ReadAgain(os.DevNull); err == nil || len(c) != 1 {
-		t.Errorf("a device: %v, %d recorded", err, len(c))
+	remove(t, dir+"/f")
+	link(t, os.DevNull, dir+"/f")
+	c = Contents{}
+	if _, err := c.ReadAgain(dir + "/f"); err == nil || !c.equal(c.now()) {
+		t.Errorf("a device: %v, recorded %v", err, c)
+	}
+	remove(t, dir+"/f")
+	write(t, dir+"/f", "1")
+	if c.equal(c.now()) {
+		t.Errorf("a file in place of the device is no change of %v", c)
 	}
 }
 

@@ -27,7 +27,15 @@ func Token(stdout io.Writer, usage func(format string, args ...any) error) *cobr
 		Long: `Make a token for the principal NAME. The first line of the output is the token,
 which nothing else keeps: whoever has it can ask as NAME. The second line is for
 the file that auth.tokens_file names, and is not secret: it has a hash of the token.`,
-		Args: cobra.ExactArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			switch len(args) {
+			case 0:
+				return usage("want the name of a principal: token new NAME")
+			case 1:
+				return nil
+			}
+			return usage("want one name, and got %q: each token is of one principal; groups are given as --groups GROUP,GROUP", args)
+		},
 		RunE: func(_ *cobra.Command, args []string) error { return newToken(stdout, args[0], groups) },
 	}
 	made.Flags().StringSliceVar(&groups, "groups", nil, "the `groups` of the principal, separated by commas")

@@ -7,12 +7,11 @@ import (
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
-// Cache keeps differences while readers go the way that they lead, and a moment longer, and
-// counts what they hold.
+// Cache keeps each difference while readers use it, and keepFor longer, and counts its memory.
 //
 // All methods may be called from any goroutine.
 type Cache struct {
-	later func(time.Duration) // static after construction; has Expire called after a time
+	later func(time.Duration) // static after construction; arranges a call of Expire
 
 	mu      sync.Mutex // guards the following fields
 	account *memory.Account
@@ -20,16 +19,16 @@ type Cache struct {
 	closed  bool
 }
 
-// NewCache returns an empty cache. What it keeps is counted in a ceiling. Expire has to be
-// called some time after each call of later, which must not wait. Close it.
+// NewCache returns an empty cache, whose memory is counted in a ceiling. Expire must be called
+// some time after each call of later, which must not block. Close the cache after use.
 func NewCache(c *memory.Ceiling, later func(time.Duration)) *Cache {
 	return &Cache{later: later, account: memory.NewAccount(0, c), known: map[any]*Kept{}}
 }
 
-// Kept is a difference of a cache, or the fact that there is none.
+// Kept is an entry of a cache: a difference, or the fact that there is none.
 type Kept struct {
 	once sync.Once
-	made *Difference // nil: there is none, or it cannot be held; static once made
+	made *Difference // nil: there is none, or no memory for it; static once made
 
 	// Guarded by the mutex of the cache.
 	cache *Cache
@@ -42,8 +41,9 @@ type Kept struct {
 // keepFor is how long a difference is kept after it was last asked for.
 const keepFor = 2 * time.Second
 
-// Get returns the difference with a key, which it makes if it does not know it; nil: there is
-// none, or there is no memory for it. Otherwise it must be released.
+// Get returns the difference with a key. If the cache does not have it, Get makes it. It
+// returns nil if there is no difference, or no memory for it. Otherwise the caller must release
+// it.
 func (c *Cache) Get(key any, make func() *Difference) *Kept {
 	k := c.find(key)
 	k.once.Do(func() { k.keep(make()) })
@@ -72,7 +72,7 @@ func (c *Cache) find(key any) *Kept {
 	return k
 }
 
-// Expire forgets what nobody has asked for in a while.
+// Expire removes the differences that nobody has asked for within keepFor.
 func (c *Cache) Expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *Cache) Expire() {
 	}
 }
 
-// Close forgets everything that nobody uses.
+// Close removes all differences that are not in use.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *Cache) Close() {
 // Difference returns the difference.
 func (k *Kept) Difference() *Difference { return k.made }
 
-// keep keeps a difference that was made, if there is memory for it.
+// keep keeps a new difference, if there is memory for it.
 func (k *Kept) keep(d *Difference) {
 	if d == nil {
 		return
@@ -113,7 +113,7 @@ func (k *Kept) keep(d *Difference) {
 	}
 }
 
-// Release is called once by each that Get gave it to. That may be nobody.
+// Release must be called once for each call of Get that returned k.
 func (k *Kept) Release() {
 	if k == nil {
 		return
@@ -129,11 +129,11 @@ func (k *Kept) forget() {
 	k.free()
 }
 
-// free counts what it holds out, once nobody uses it and it is not known any more.
+// free gives back the memory of an entry that is neither in use nor in the cache.
 func (k *Kept) free() {
 	if k.users > 0 || k.known {
 		return
 	}
-	_ = k.cache.account.Grow(-k.holds) // to hold less is never refused
+	_ = k.cache.account.Grow(-k.holds) // giving back is never refused
 	k.holds = 0
 }

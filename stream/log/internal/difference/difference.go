@@ -9,21 +9,21 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// State is what a reader has: the state of a log as of a seq, in a version in which it can
-// still be read.
+// State is what a reader has: the state of a log at a seq, in a version that still has it, and
+// perhaps any of the changes after that, up to another seq.
 type State struct {
-	Version *version.Version
-	Seq     uint64
+	Version   *version.Version
+	Seq, Sent uint64
 }
 
-// Difference is what leads from one state to another: deletes, then upserts by rising
+// Difference is the events that lead from one state to another: deletes, then upserts by rising
 // revision.
 //
 // Static after construction.
 type Difference struct {
 	Runs  []Run
-	Bytes int64 // of frames: what is sent
-	Holds int64 // bytes that nothing else holds: those of the deletes
+	Bytes int64 // of the frames that are sent
+	Holds int64 // bytes of the deletes, which nothing else holds
 }
 
 // Run is the entries of a segment from From up to, but not including, To: all deletes or all
@@ -37,7 +37,7 @@ type Run struct {
 // Deletes reports whether a run has deletes.
 func (r Run) Deletes() bool { return r.Segment.Entries[r.From].Is(segment.IsDelete) }
 
-// Left is how many bytes there are from a run on, at most limit.
+// Left returns the number of bytes from a run on, at most limit.
 func (d *Difference) Left(run, limit int) (n int) {
 	for ; run < len(d.Runs) && n < limit; run++ {
 		n += d.Runs[run].Bytes
@@ -45,19 +45,19 @@ func (d *Difference) Left(run, limit int) (n int) {
 	return min(n, limit)
 }
 
-// Small is how many bytes a difference may have, however little the new state has.
+// Small is the size in bytes up to which a difference is made, however small the new state is.
 const Small = segment.FullSize
 
-// Between returns the difference from a state to the newest one of another part of the same
-// log, which must not be older; nil: to nothing at all. It returns nil if to send all of the
+// Between returns the difference from a state to the newest state of another part of the same
+// log, which must not be older; nil: to the empty state. It returns nil if sending the whole
 // new state takes fewer bytes.
 func Between(old State, now *version.Version, f *segment.Format) *Difference {
 	m := maker{old: cursorAt(old), format: f, to: now, revision: old.Version.Revision, most: int64(1) << 62}
 	if now != nil {
-		m.new = cursorAt(State{now, now.Seq})
+		m.new = cursorAt(State{Version: now, Seq: now.Seq})
 		m.revision, m.most = now.Revision, max(Small, used(now))
 	}
-	if !m.make() || now != nil && m.deleted+m.added > max(Small, m.live) {
+	if !m.make() || !m.takeBack(old) || now != nil && m.deleted+m.added > max(Small, m.live) {
 		return nil
 	}
 	runs, holds := m.deletes()
@@ -66,7 +66,7 @@ func Between(old State, now *version.Version, f *segment.Format) *Difference {
 	return d
 }
 
-// used is how many bytes of frames the segments of a version have.
+// used returns the number of bytes of frames in the segments of a version.
 func used(v *version.Version) (n int64) {
 	for i := range v.Segments {
 		n += int64(v.UsedBytes(i))
@@ -74,14 +74,13 @@ func used(v *version.Version) (n int64) {
 	return n
 }
 
-// maker goes through two states side by side. The same change has the same seq in all parts
-// of a log.
+// maker walks through two states side by side. A change has the same seq in all parts of a log.
 type maker struct {
 	old, new cursor
 	format   *segment.Format
 	to       *version.Version // nil: nothing remains
 	revision uint64           // of the deletes
-	most     int64            // bytes of deletes or of upserts, after which it gives up
+	most     int64            // bytes of deletes or of upserts at which it gives up
 
 	removed []segment.Key
 	upserts []Run
@@ -95,7 +94,7 @@ func (m *maker) make() bool {
 	for m.old.entry != nil || m.new.entry != nil {
 		switch {
 		case m.new.entry == nil || m.old.entry != nil && m.old.entry.Seq < m.new.entry.Seq:
-			m.gone()
+			m.gone(m.format.KeyOf(m.old.segment(), m.old.entry))
 			m.old.next()
 		case m.old.entry == nil || m.new.entry.Seq < m.old.entry.Seq:
 			m.add()
@@ -116,9 +115,9 @@ func (m *maker) make() bool {
 	return true
 }
 
-// gone notes a resource of the old state, unless the new one has a newer value of it.
-func (m *maker) gone() {
-	k := m.format.KeyOf(m.old.segment(), m.old.entry)
+// gone adds a delete for a resource of the old state, unless the new state has a newer value of
+// it.
+func (m *maker) gone(k segment.Key) {
 	if m.to != nil {
 		if _, e := m.to.Get(m.format, k); e != nil && !e.Is(segment.IsDelete) {
 			return
@@ -128,12 +127,36 @@ func (m *maker) gone() {
 	m.deleted += int64(m.size(k))
 }
 
-// size is that of the frame of a delete.
+// takeBack adds deletes for the resources that the reader may have been sent after its state,
+// unless the new state has them. It returns false if there are too many.
+func (m *maker) takeBack(old State) bool {
+	v, at := old.Version, old.Version.After(old.Seq)
+	if old.Sent <= old.Seq || at.Segment >= len(v.Segments) {
+		return true
+	}
+	noted := map[string]bool{}
+	for _, k := range m.removed {
+		noted[string(k.Text)] = true
+	}
+	for ; at.Segment < len(v.Segments) && v.Entry(at).Seq <= old.Sent; at = v.Next(at) {
+		k := m.format.KeyOf(v.Segments[at.Segment], v.Entry(at))
+		if !noted[string(k.Text)] {
+			noted[string(k.Text)] = true
+			m.gone(k)
+		}
+		if m.deleted > m.most {
+			return false
+		}
+	}
+	return true
+}
+
+// size returns the size of the frame of a delete, in bytes.
 func (m *maker) size(k segment.Key) int {
 	return m.format.FrameSize(&stream.Resource{Revision: m.revision}, true, k)
 }
 
-// deletes writes the frames of the deletes, into segments that have no room to spare.
+// deletes writes the frames of the deletes into segments of the exact size.
 func (m *maker) deletes() (runs []Run, holds int64) {
 	for left := m.removed; len(left) > 0; {
 		n, size := 0, 0
@@ -156,7 +179,7 @@ func (m *maker) write(s *segment.Segment, k segment.Key) {
 	e.Revision, e.Hash, e.KeyLen, e.Flags = m.revision, k.Hash, uint32(len(k.Text)), k.Flags|segment.IsDelete
 }
 
-// add adds a resource of the new state.
+// add adds an upsert for a resource of the new state.
 func (m *maker) add() {
 	size := int64(m.new.entry.Size)
 	m.added += size
@@ -164,7 +187,8 @@ func (m *maker) add() {
 	m.upserts = addTo(m.upserts, m.new.segment(), m.new.at.Entry)
 }
 
-// addTo adds an entry to the last run if it follows that, and the run does not fill a flush.
+// addTo extends the last run by an entry that follows it, unless the run fills a flush.
+// Otherwise it begins a run.
 func addTo(runs []Run, s *segment.Segment, i int) []Run {
 	size := int(s.Entries[i].Size)
 	if n := len(runs); n > 0 && runs[n-1].Segment == s && runs[n-1].To == i && runs[n-1].Bytes < segment.FullSize {
@@ -175,7 +199,7 @@ func addTo(runs []Run, s *segment.Segment, i int) []Run {
 	return append(runs, Run{Segment: s, From: i, To: i + 1, Bytes: size})
 }
 
-// cursor goes through the resources of a state.
+// cursor walks through the resources of a state.
 type cursor struct {
 	State
 	at    version.Place
@@ -193,7 +217,7 @@ func (c *cursor) next() {
 	c.find()
 }
 
-// find goes on to the next entry that counts.
+// find advances to the next entry that is part of the state.
 func (c *cursor) find() {
 	for ; c.at.Segment < len(c.Version.Segments); c.at = c.Version.Next(c.at) {
 		e := c.Version.Entry(c.at)

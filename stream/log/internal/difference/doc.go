@@ -1,3 +1,4 @@
-// Package difference finds what a reader who has the state of one part of a log must be sent
-// to have that of another part: made once, and shared by all who go the same way.
+// Package difference computes the events that lead a reader from the state of one part of a log
+// to that of another part. They are computed once, and shared by all readers that switch in the
+// same way.
 package difference

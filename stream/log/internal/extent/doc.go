@@ -1,3 +1,3 @@
-// Package extent says which bytes of an appended batch come from which segment, so that what
-// is made of them once can serve all who are sent the same.
+// Package extent says which bytes of an appended batch come from which segment, so that they
+// can be compressed once for all subscribers that are sent the same.
 package extent

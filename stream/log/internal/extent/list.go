@@ -5,17 +5,17 @@ import (
 	"iter"
 )
 
-// Extent is a part of an appended batch: what is in one segment of the log, or one
-// text of the subscriber's own.
+// Extent is a part of an appended batch: bytes of one segment of the log, or a text of the
+// subscriber's own.
 type Extent struct {
-	// Slices are its part of the appended slices.
+	// Slices are the appended slices of the extent.
 	Slices [][]byte
-	// Segment is its name; 0: the text is the subscriber's own. No other segment
-	// has, or had, the same name.
+	// Segment is the name of the segment; 0: a text of the subscriber's own. Names are never
+	// used again.
 	Segment uint64
-	// Parts says which entries of the segment, and how they are written. Extents
-	// with the same Segment and Parts have the same bytes, for every subscriber and at
-	// any time. It is valid until the batch is appended again.
+	// Parts says which entries of the segment are written, and how. Extents with the same
+	// Segment and Parts always have the same bytes, for every subscriber. Parts is valid until
+	// the batch is appended again.
 	Parts []byte
 }
 
@@ -37,7 +37,7 @@ type List struct {
 	runs []byte
 }
 
-// extent is an Extent of a batch: its number of slices, and of bytes of runs.
+// extent is an Extent of a batch: its numbers of slices and of bytes of runs.
 type extent struct {
 	slices, runs int
 	segment      uint64

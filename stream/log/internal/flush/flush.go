@@ -19,22 +19,23 @@ import (
 type Flush struct {
 	// Parts are the events, in order.
 	Parts []Part
-	// Bytes is roughly how many bytes the flush takes on the wire.
+	// Bytes is about how many bytes the flush takes on the wire.
 	Bytes int
-	// HeldBytes are those of the segments that it refers to.
+	// HeldBytes is the size of all segments that the flush refers to.
 	HeldBytes int
-	// Boundary reports whether it ends where a client may resume.
+	// Boundary reports whether the flush ends at a place where a client may resume.
 	Boundary bool
-	// Final reports whether nothing may follow in it.
+	// Final reports whether the flush is complete: nothing may be added.
 	Final bool
-	// Committed is when its newest change became visible; zero if it is not live.
+	// Committed is when the newest change of the flush became visible; zero: the flush is not
+	// live.
 	Committed time.Time
 
 	format  *segment.Format
 	watch   string
 	counts  [stream.Goodbye + 1]int
 	scratch []byte      // frames of the subscriber's own events, and ids
-	extents extent.List // of the slices appended last
+	extents extent.List // of the slices that were appended last
 }
 
 // Part is a run of adjacent entries of a segment, or one of the subscriber's own events.
@@ -48,12 +49,12 @@ type Part struct {
 // least as often.
 const Size = segment.FullSize
 
-// maxHeldBytes is how many bytes of segments a flush holds before it ends at the next place
-// where it may. It may need little of each segment.
+// maxHeldBytes is the size of the segments that a flush refers to, from which it ends at the
+// next place where it may. It may use little of each segment.
 const maxHeldBytes = 4 * segment.FullSize
 
-// scratchKept is how large scratch may be to be reused: a longer text of the
-// subscriber's own belongs to its holder, like one of the log.
+// scratchKept is the size up to which scratch is reused. A longer text belongs to the flush
+// that has it, like one of the log.
 const scratchKept = 4 << 10
 
 // Reset empties the flush for events of a watch, whose frames have a format.
@@ -72,14 +73,14 @@ func (b *Flush) Empty() bool { return len(b.Parts) == 0 }
 // Full reports whether the flush should end at the next place where it may.
 func (b *Flush) Full() bool { return b.Bytes >= Size || b.HeldBytes >= maxHeldBytes }
 
-// Release releases the log. Call it once what was appended from the flush is no
-// longer needed, or was copied. The batch is empty then, except for its counters.
+// Release releases the segments of the log, and leaves only the counters. Call it once the
+// appended slices are no longer needed, or were copied.
 func (b *Flush) Release() {
 	clear(b.Parts)
 	b.Parts = b.Parts[:0]
 }
 
-// Count is how many events of a type the flush holds.
+// Count returns how many events of a type the flush has.
 func (b *Flush) Count(t stream.EventType) int { return b.counts[t] }
 
 // AddEvent appends one of the subscriber's own events.

@@ -8,9 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// newest is the place of the newest resource of a state, which is remembered: it may come
-// before very many deletes. The zero value remembers nothing. Any number of goroutines may
-// use it.
+// newest caches the place of the newest resource of a state: very many deletes may follow it.
+// The zero value is empty. Any number of goroutines may use it.
 type newest struct {
 	of atomic.Pointer[newestOf]
 }

@@ -65,8 +65,8 @@ type Retired struct {
 	Bytes int64
 }
 
-// NewSet returns an empty set. What its pins hold is counted by the account. There may be
-// very many sets without a pin, which are small.
+// NewSet returns an empty set. The account counts the memory of its pins. A set without pins is
+// small, since there may be very many.
 func NewSet(a *memory.Account) *Set { return &Set{account: a, began: time.Now()} }
 
 // ended reports whether the era had ended before a version.
@@ -102,7 +102,7 @@ func (s *Set) Add(v *version.Version, rate int64) *Pin {
 	return one
 }
 
-// signal asks for TakeSlow, if anybody waits for that.
+// signal asks for a call of TakeSlow, if anybody waits for it.
 func (s *Set) signal() {
 	select {
 	case s.paced <- struct{}{}:

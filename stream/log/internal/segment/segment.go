@@ -30,7 +30,7 @@ const (
 	keyBase64  // the key in the frame is base64, since it is not UTF-8
 	// Conflated marks an entry before which values of its key may have been left out.
 	Conflated
-	// Unseen marks an entry before which the log did not have the resource.
+	// Unseen marks an entry for a resource that the log did not have before it.
 	Unseen
 )
 
@@ -118,9 +118,9 @@ func New(born uint64, bytes, entries int) *Segment {
 	return s
 }
 
-// allocate returns a table and a slab. Small ones share an allocation, since each is rounded
-// up by as much as a sixth, and there may be very many small logs. A slab that may be lent
-// has one of its own.
+// allocate returns a table and a slab. Small ones share an allocation: there may be very many
+// small logs, and each allocation is rounded up, by as much as a sixth. A slab that may be lent
+// is allocated separately.
 func allocate(bytes, entries int) ([]Entry, []byte) {
 	if bytes == 0 || bytes >= FullSize {
 		return make([]Entry, entries), make([]byte, bytes)

@@ -187,7 +187,7 @@ func (v *Version) reflect(of *Version) {
 // writes to it.
 var InSync = &stream.Status{State: stream.InSync}
 
-// SameStatus reports whether readers need not be told of one status after the other.
+// SameStatus reports whether a status tells readers nothing new after the other one.
 func SameStatus(a, b *stream.Status) bool { return a.State == b.State && a.Reason == b.Reason }
 
 // Primed reports whether there has been a complete snapshot.
@@ -432,11 +432,11 @@ func (v *Version) FindNear(seq uint64) (*segment.Segment, *segment.Entry) {
 	return v.Segments[i], &entries[v.guess(i, len(entries), seq)]
 }
 
-// prefetched is how many keys are looked for at the same time.
+// prefetched is how many keys are looked up at the same time.
 const prefetched = 16
 
-// Prefetch touches what is needed to look up n keys. The sum of the bytes that it reads means
-// nothing.
+// Prefetch reads the memory that looking up n keys needs. The sum of the bytes that it returns
+// has no meaning.
 func (v *Version) Prefetch(x *index.Table, n int, key func(i int) string) (sum byte) {
 	var hashes [prefetched]uint32
 	for i := 0; i < n; i += len(hashes) {
@@ -514,14 +514,14 @@ func (v *Version) SameOrder(o *Version) bool {
 	return a == b
 }
 
-// NotAfter reports whether a version, of the same log or of a part of it, has whatever v has.
+// NotAfter reports whether v is not newer than a version of the same log, or of a part of it.
 func (v *Version) NotAfter(o *Version) bool {
 	_, a := v.root()
 	_, b := o.root()
 	return a <= b
 }
 
-// root returns the generation and the number of what the version is a state of.
+// root returns the generation and the number of the version that v reflects.
 func (v *Version) root() (generation, number uint64) {
 	if v.OfGeneration == 0 {
 		return v.Generation, v.Number

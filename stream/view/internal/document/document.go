@@ -8,7 +8,7 @@ import (
 //
 // Owned by one goroutine.
 type Document struct {
-	// Root is the value, as nil, bool, int64, uint64, float64, string, []any and
+	// Root is the value until another one is read, as nil, bool, int64, uint64, float64, string, []any and
 	// map[string]any, without what no path leads to: members beside the paths, and the
 	// elements of arrays on the way.
 	Root any
@@ -17,7 +17,11 @@ type Document struct {
 
 	paths   *Paths
 	repeats map[*Node]repeat
+	members map[string]any // of a Root that is an object; used again
 }
+
+// mostMembers is how many members a map may have had that is used again.
+const mostMembers = 64
 
 // Visit is a scalar that was found at a watched path.
 type Visit struct {
@@ -51,6 +55,10 @@ func (d *Document) Read(value []byte, paths *Paths) error {
 // Reset forgets what was read.
 func (d *Document) Reset() {
 	clear(d.Visits)
+	if len(d.members) > mostMembers {
+		d.members = nil
+	}
+	clear(d.members)
 	d.Root, d.Visits, d.paths, d.repeats = nil, d.Visits[:0], nil, nil
 }
 
@@ -163,10 +171,22 @@ func (r *reader) object(n *Node, whole bool, depth int) (_ any, repeats bool, er
 		}
 		repeats = repeats || inside || twice
 		if len(object) == 0 {
-			object = map[string]any{}
+			object = r.newObject(depth)
 		}
 		object[name] = v
 	}
+}
+
+// newObject returns an empty object. There is one at depth 0 at most.
+func (r *reader) newObject(depth int) map[string]any {
+	d := r.document
+	if depth > 0 {
+		return map[string]any{}
+	}
+	if d.members == nil {
+		d.members = map[string]any{}
+	}
+	return d.members
 }
 
 // array reads an array, or skips it if nothing in it is wanted.

@@ -56,6 +56,43 @@ func TestReadTakesOnlyWhatIsWanted(t *testing.T) {
 	}
 }
 
+// TestReadAgain: a document has nothing of the value that was read before, and keeps no room
+// for a large one.
+func TestReadAgain(t *testing.T) {
+	_, set := paths(t, "")
+	large := map[string]any{}
+	for i := range mostMembers + 1 {
+		large[fmt.Sprint("m", i)] = map[string]any{"a": int64(i)}
+	}
+	text, err := json.Marshal(large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d Document
+	for range 2 {
+		for _, c := range []struct {
+			value string
+			want  any
+		}{
+			{`{"a":1,"b":{"a":2}}`, map[string]any{"a": int64(1), "b": map[string]any{"a": int64(2)}}},
+			{`{"b":1}`, map[string]any{"b": int64(1)}},
+			{`[{"a":1}]`, []any{map[string]any{"a": int64(1)}}},
+			{`{}`, map[string]any{}},
+			{string(text), large},
+		} {
+			if err := d.Read([]byte(c.value), set); err != nil || !reflect.DeepEqual(d.Root, c.want) {
+				t.Errorf("%.50s: got %.50v, %v", c.value, d.Root, err)
+			}
+			if d.HasRepeats() {
+				t.Errorf("%.50s: a member of another value is found again", c.value)
+			}
+		}
+		if d.Reset(); d.members != nil {
+			t.Errorf("there is room for %d members", len(large))
+		}
+	}
+}
+
 func TestReadRefusesWhatIsNoJSON(t *testing.T) {
 	for _, bad := range []string{
 		``, `{`, `}`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `{"a":1,}`, `{"a":1]`, `[1`, `[1,]`, `1 2`, `"`, `"\`, `nul`, `--1`, `:`, `,`, `{"a":{"b":}}`, `{1:2}`, `NaN`,

@@ -31,3 +31,6 @@ func ScalarOf(v any) (Scalar, bool) {
 	}
 	return Scalar{}, false
 }
+
+// Text returns the string that s is; false if it is none.
+func (s Scalar) Text() (text string, ok bool) { return s.text, s.kind == 's' }
