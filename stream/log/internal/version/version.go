@@ -183,6 +183,10 @@ func (v *Version) reflect(of *Version) {
 	}
 }
 
+// InSync is the status that a reader need not be told of: it is what it expects. Nobody
+// writes to it.
+var InSync = &stream.Status{State: stream.InSync}
+
 // SameStatus reports whether a status tells readers nothing new after the other one.
 func SameStatus(a, b *stream.Status) bool { return a.State == b.State && a.Reason == b.Reason }
 
