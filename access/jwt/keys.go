@@ -108,14 +108,14 @@ func isUsable(k any) bool {
 // candidates returns the keys that may have signed a token with this key ID and algorithm. A
 // token without an ID is accepted only if the set has one suitable key: trying them all would
 // cost too much.
-func (s *keys) candidates(id, algorithm string) []key {
+func (s *keys) candidates(id, algorithm string) []*key {
 	among := s.byID[id]
 	if id == "" {
 		among = s.all
 	}
-	out := make([]key, 0, maxSameID)
-	for _, k := range among {
-		if fits(k, algorithm) {
+	out := make([]*key, 0, maxSameID)
+	for i := range among {
+		if k := &among[i]; fits(k, algorithm) {
 			out = append(out, k)
 		}
 	}
@@ -127,7 +127,7 @@ func (s *keys) candidates(id, algorithm string) []key {
 
 // fits reports whether a key may be used with an algorithm. A key is for one kind of algorithm,
 // so that a token cannot choose another.
-func fits(k key, algorithm string) bool {
+func fits(k *key, algorithm string) bool {
 	if k.Algorithm != "" && k.Algorithm != algorithm {
 		return false
 	}

@@ -107,7 +107,7 @@ var (
 
 // find returns the keys that may have signed a token. For an unknown key it fetches the key
 // set, within limits. The error is a *refusal.Error.
-func (s *keySet) find(ctx context.Context, id, algorithm string) ([]key, error) {
+func (s *keySet) find(ctx context.Context, id, algorithm string) ([]*key, error) {
 	if found, err := s.known(id, algorithm); found != nil || err != nil {
 		return found, err
 	}
@@ -137,7 +137,7 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]key, error) 
 
 // known returns the keys that may have signed a token; none if it could be signed with a
 // key that is not known yet.
-func (s *keySet) known(id, algorithm string) ([]key, error) {
+func (s *keySet) known(id, algorithm string) ([]*key, error) {
 	k := s.now()
 	if k == nil {
 		return nil, nil

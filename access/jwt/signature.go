@@ -15,7 +15,7 @@ import (
 type signature struct {
 	issuer     *issuer
 	token      *unverified
-	candidates []key
+	candidates []*key
 	payload    []byte
 	by         digest
 }
@@ -33,7 +33,7 @@ func (s *signature) VerifySignature(_ context.Context, token string) ([]byte, er
 	return nil, errSignature
 }
 
-func (s *signature) verify(token string, k key) ([]byte, error) {
+func (s *signature) verify(token string, k *key) ([]byte, error) {
 	if public, ok := k.Key.(*ecdsa.PublicKey); ok {
 		return s.token.verifyECDSA(public)
 	}

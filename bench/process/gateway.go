@@ -2,7 +2,6 @@ package process
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,23 +147,6 @@ func (g *Gateway) Stop() {
 		<-g.read
 	}
 	g.client.CloseIdleConnections()
-}
-
-// CPU is the processor time that the gateway has used so far.
-func (g *Gateway) CPU() (time.Duration, error) {
-	const tick = 10 * time.Millisecond // the unit on every Linux that Go runs on
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	// The second word, in parentheses, may contain anything; proc(5) counts from 1.
-	words := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(words) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat: %q: want 52 words", g.cmd.Process.Pid, text)
-	}
-	user, err1 := strconv.Atoi(string(words[11]))
-	system, err2 := strconv.Atoi(string(words[12]))
-	return time.Duration(user+system) * tick, errors.Join(err1, err2)
 }
 
 // Metric is a figure of the gateway: the sum, if there is one for each label.
