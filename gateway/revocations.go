@@ -14,15 +14,15 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// judge returns what decides whether streams may go on.
+// judge returns the judge of open streams.
 func (g *settings) judge() pass.Judge { return pass.Judge{Lookup: g.lookup, Credentials: g.who} }
 
-// revocationsPause is how long the gateway waits before it looks for the watch of
-// revocations again, once it was removed.
+// revocationsPause is the time after which the gateway looks again for a watch of revocations
+// that was removed.
 const revocationsPause = 100 * time.Millisecond
 
-// followRevocations ends the streams of whoever is revoked, until the context ends. It is
-// the one subscriber for all of them.
+// followRevocations ends the streams of revoked principals, until the context ends. It is one
+// subscriber for all streams.
 func (g *settings) followRevocations(ctx context.Context) {
 	if g.cfg.Access.Revoked == "" {
 		return

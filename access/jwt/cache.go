@@ -15,7 +15,7 @@ const (
 	bytesPerToken  = 512 // besides its principal
 )
 
-// tokenHash is the SHA-256 of a token: the cache has no tokens.
+// tokenHash is the SHA-256 of a token. The cache does not have the tokens themselves.
 type tokenHash [32]byte
 
 // verified is a token that is genuine. Static after construction.
@@ -26,7 +26,7 @@ type verified struct {
 	bytes     int
 }
 
-// cache remembers verified tokens, those that were used last.
+// cache has the verified tokens that were used last.
 type cache struct {
 	mu sync.Mutex
 	// Guarded by mu.
@@ -68,5 +68,5 @@ func (c *cache) remove(h tokenHash) {
 	c.entries.Remove(h)
 }
 
-// expired reports whether a remembered token has ended.
+// expired reports whether a cached token has expired.
 func (v *verified) expired(now time.Time) bool { return !now.Before(v.principal.Expires) }

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Patience is how long a measurement waits for anything that should happen at once.
+// Patience is how long a measurement waits for something that should happen at once.
 const Patience = 30 * time.Second
 
 // Gateway is a gateway process. For one goroutine, except for Get.
@@ -89,7 +89,7 @@ func listen(messages io.Reader, found chan<- map[string]any) {
 	}
 }
 
-// Await waits until something is so.
+// Await waits until a condition is true.
 func Await(ctx context.Context, what string, so func() (bool, error)) error {
 	for began := time.Now(); ; {
 		if ok, err := so(); ok || err != nil {
@@ -192,8 +192,8 @@ func (g *Gateway) Metric(ctx context.Context, name string) (sum float64, err err
 	return sum, nil
 }
 
-// Keep writes what the gateway answers into a file, in the background. The function that
-// it returns waits for that.
+// Keep writes an answer of the gateway to a file, in the background. The function that it
+// returns waits for that.
 func (g *Gateway) Keep(ctx context.Context, path, file string) (wait func() error) {
 	done := make(chan error, 1)
 	go func() {

@@ -16,19 +16,19 @@ import (
 
 // Limits of the grants of a definition.
 const (
-	// MaxGrants is the number of grants.
+	// MaxGrants is the maximum number of grants.
 	MaxGrants = 64
-	// MaxGrantsText is the length of all grants together, in bytes.
+	// MaxGrantsText is the maximum length of all grants together, in bytes.
 	MaxGrantsText = 64 << 10
 )
 
-// Grant lets a part of a watch be seen.
+// Grant allows a part of a watch to be seen.
 type Grant struct {
-	// Filter is an expression in CEL, as in Params. It says which resources may be seen.
-	// "true" stands for all of them.
+	// Filter is an expression in CEL, as in Params. It says which resources may be seen: with
+	// "true" all of them.
 	Filter string
-	// Fields are the paths that may be seen of the values of these resources, as in
-	// Params. None: all of the value.
+	// Fields are the paths of the values of these resources that may be seen, as in Params.
+	// None: the whole value.
 	Fields []string
 
 	compiled *predicate.Predicate // what Filter means; nil: Parse compiles it
@@ -44,7 +44,7 @@ const (
 	Whole               // all of it
 )
 
-// grants are the compiled grants of a definition. A nil *grants lets everything be seen.
+// grants are the compiled grants of a definition. A nil *grants allows everything.
 //
 // Static after newGrants, except for what mu guards. Any goroutine may use it.
 type grants struct {
@@ -70,7 +70,7 @@ const mostJoined = 256
 
 var errHidden = errors.New("the resource may not be seen")
 
-// parseGrants reads the grants. One that lets everything be seen makes them vanish.
+// parseGrants reads the grants. It returns nil if one of them allows everything.
 func (d *Definition) parseGrants(p Params) error {
 	if p.Grants == nil {
 		return nil
@@ -83,7 +83,7 @@ func (d *Definition) parseGrants(p Params) error {
 	return nil
 }
 
-// newGrants compiles grants; nil: they let everything be seen.
+// newGrants compiles grants; nil: they allow everything.
 func newGrants(all []Grant, valueSize int) (*grants, error) {
 	if len(all) > MaxGrants {
 		return nil, refuse("grants", "", fmt.Errorf("there are %d grants, and at most %d are allowed", len(all), MaxGrants))
@@ -166,8 +166,8 @@ func parseGrantFields(texts []string) (fields []path.Path, err error) {
 	return fields, nil
 }
 
-// or returns the union of two grants with the same filter. The other one may be the zero
-// grant, which lets nothing be seen.
+// or returns the union of two grants with the same filter. The other one may be the zero grant,
+// which allows nothing.
 func (g grant) or(other grant) grant {
 	switch {
 	case other.text == "" || len(g.fields) == 0:
@@ -207,7 +207,7 @@ func (g *grants) params() []Grant {
 	return out
 }
 
-// granted is which grants hold for a resource, one bit for each in their order.
+// granted says which grants hold for a resource: one bit for each, in their order.
 type granted struct {
 	bits  uint64
 	whole bool // one of them has no fields
@@ -223,8 +223,8 @@ func (g granted) sight() Sight {
 	return Hidden
 }
 
-// of returns which grants hold for a resource: as soon as one lets all of it be seen, the
-// others are not asked. An error is a Failure of one that does not hold.
+// of returns which grants hold for a resource. It stops at the first one that allows all of the
+// resource. An error is the Failure of a grant, which does not hold.
 func (g *grants) of(e *extraction, labelsAt path.Path) (held granted, failed error) {
 	for i := range g.all {
 		one := &g.all[i]
@@ -345,16 +345,16 @@ func readsAll(reads []path.Path) bool {
 	return slices.ContainsFunc(reads, func(at path.Path) bool { return len(at) == 0 })
 }
 
-// Restricts reports whether the definition has grants: what it leaves out may be what a
-// client must not know of.
+// Restricts reports whether the definition has grants, so that a client may not know what it
+// leaves out.
 func (d *Definition) Restricts() bool { return d.grants != nil }
 
-// Hides reports whether the grants can hide resources: of a key that they hide, nobody may
-// learn that it exists.
+// Hides reports whether the grants can hide resources. Nobody may learn that a hidden key
+// exists.
 func (d *Definition) Hides() bool { return d.grants.hide() }
 
-// Sight returns how much of a resource the grants let be seen, whatever else the definition
-// selects. An error is a Failure of a grant that then lets nothing be seen.
+// Sight returns how much of a resource the grants allow to be seen, whatever else the
+// definition selects. An error is the Failure of a grant, which then allows nothing.
 func (d *Definition) Sight(r stream.Resource) (Sight, error) {
 	if d.grants == nil {
 		return Whole, nil
@@ -365,8 +365,8 @@ func (d *Definition) Sight(r stream.Resource) (Sight, error) {
 	return held.sight(), err
 }
 
-// Keeps reports whether the view has all of the value of a resource that it has. It does not
-// depend on what is in the parts that the definition leaves out.
+// Keeps reports whether the view keeps the whole value of a resource that it has. The result
+// does not depend on the content of the parts that the definition leaves out.
 func (d *Definition) Keeps(r stream.Resource) bool {
 	if len(d.fields) > 0 || !d.Projects() {
 		return len(d.fields) == 0
@@ -375,17 +375,16 @@ func (d *Definition) Keeps(r stream.Resource) bool {
 	return sight == Whole
 }
 
-// Narrow returns the definition of what p selects of what the grants of d let be seen. The
-// grants and the place of labels are those of d. The grants are not compiled again. An
-// error is an *Error.
+// Narrow returns the definition of what p selects of what the grants of d allow. It has the
+// grants of d, which are not compiled again, and its place of labels. An error is an *Error.
 func (d *Definition) Narrow(p Params) (*Definition, error) {
 	p.Grants, p.LabelsAt = nil, d.labelsAt.String()
 	return define(p, d.grants)
 }
 
-// matchesGranted is matches for a definition with grants: what narrows the watch sees only
-// what the grants have left of the resource. An error may be that of a grant although
-// another one lets the resource be seen.
+// matchesGranted is matches for a definition with grants: the other parameters see only what
+// the grants leave of the resource. An error may be that of a grant although another one allows
+// the resource.
 func (d *Definition) matchesGranted(e *extraction) (bool, error) {
 	held, failed := d.grants.of(e, d.labelsAt)
 	if held.sight() == Hidden {
@@ -405,7 +404,7 @@ func (d *Definition) matchesGranted(e *extraction) (bool, error) {
 	return selected, cmp.Or(err, failed)
 }
 
-// projectGranted returns what the grants let be seen of a resource.
+// projectGranted returns what the grants allow to be seen of a resource.
 func (d *Definition) projectGranted(r stream.Resource) (stream.Resource, error) {
 	if d.grants == nil {
 		return r, nil
@@ -416,8 +415,8 @@ func (d *Definition) projectGranted(r stream.Resource) (stream.Resource, error) 
 	return d.grants.project(r, held)
 }
 
-// grantPlaces returns, for each grant, the sets of places of which each would do for it;
-// false: there are none for one of them.
+// grantPlaces returns, for each grant, the sets of places any of which is enough to find its
+// resources; false: one of the grants has none.
 func (d *Definition) grantPlaces() (of [][][]place, ok bool) {
 	if d.grants == nil {
 		return nil, false
@@ -438,8 +437,8 @@ func (d *Definition) grantPlaces() (of [][][]place, ok bool) {
 	return of, true
 }
 
-// appendGrants appends the grants to the encoding of a definition, which ends before them
-// if there are none.
+// appendGrants appends the grants to the encoding of a definition. It appends nothing if there
+// are none.
 func (d *Definition) appendGrants(part func(string), count func(int)) {
 	if d.grants == nil {
 		return
@@ -459,7 +458,7 @@ func (s Sight) String() string {
 	return strings.Fields("hidden part whole")[s]
 }
 
-// hide reports whether the grants can leave resources out.
+// hide reports whether the grants can leave out resources.
 func (g *grants) hide() bool {
 	return g != nil && !slices.ContainsFunc(g.all, func(one grant) bool { return one.filter == nil })
 }

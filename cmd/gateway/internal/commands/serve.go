@@ -111,7 +111,7 @@ func (s *site) begin(c *config.Config) (err error) {
 	return err
 }
 
-// accessConfig says who may do what; nil: everybody may do everything.
+// accessConfig returns the access settings of the gateway; nil: everybody may do everything.
 func accessConfig(c *config.Config) *gateway.Access {
 	if !c.Auth.Given {
 		return nil
