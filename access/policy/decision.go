@@ -51,7 +51,7 @@ func (p *Policy) Write(who *principal.Principal, watch, key string, old, updated
 		return forbidden(reasonNoRule)
 	}
 	names := changed{key: key, old: old, updated: updated}
-	switch sight := s.sight(old); {
+	switch sight := p.sight(s.reading, old); {
 	case old != nil && sight == view.Part:
 		return forbidden(reasonPart)
 	case old != nil && sight == view.Hidden:
@@ -76,7 +76,7 @@ func (p *Policy) Delete(who *principal.Principal, watch, key string, old *stream
 	case old == nil:
 		return unseen(reasonAbsent)
 	}
-	switch s.sight(old) {
+	switch p.sight(s.reading, old) {
 	case view.Hidden:
 		return unseen(reasonHidden)
 	case view.Part:
@@ -86,11 +86,14 @@ func (p *Policy) Delete(who *principal.Principal, watch, key string, old *stream
 }
 
 // sight returns how much of a resource may be seen.
-func (r *reading) sight(old *stream.Resource) view.Sight {
+func (p *Policy) sight(r *reading, old *stream.Resource) view.Sight {
 	if old == nil {
 		return view.Hidden
 	}
-	sight, _ := r.definition.Sight(*old)
+	sight, err := r.definition.Sight(*old)
+	if err != nil {
+		p.failures.Add(1)
+	}
 	return sight
 }
 

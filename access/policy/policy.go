@@ -50,8 +50,9 @@ func newPolicy() *Policy {
 // Nothing returns a policy that allows nothing.
 func Nothing() *Policy { return newPolicy() }
 
-// Failures returns how many expressions have failed, each counted once for all principals
-// that have the same values for it while they are remembered. Those of a nil *Policy are none.
+// Failures returns how many expressions have failed. One is counted once for all principals that
+// have the same values for it while they are remembered, and once for each write or delete that
+// it is to decide. Those of a nil *Policy are none.
 func (p *Policy) Failures() uint64 {
 	if p == nil {
 		return 0

@@ -36,7 +36,7 @@ func (m *Metrics) makeAccess() {
 	})
 	m.access.failures.now = func() uint64 { return 0 }
 	failures := prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: Namespace + "rule_failures_total", Help: "Expressions of roles and rules without a result, so that they allow nothing. Each counts once for all principals with the same values, until they are forgotten. Rules of views are in view_failures_total.",
+		Name: Namespace + "rule_failures_total", Help: "Expressions of roles and rules without a result, so that they allow nothing. Each counts once for all principals with the same values, until they are forgotten, and once for each write or delete. Rules of views are in view_failures_total.",
 	}, m.access.failures.total)
 	for _, mechanism := range []string{principal.Anonymous, principal.Token, principal.JWT, principal.Certificate} {
 		m.access.identified[mechanism] = identified.WithLabelValues(mechanism)
