@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -489,6 +490,29 @@ func TestReloadOfTokensEndsStreams(t *testing.T) {
 		wantOpen(t, streams["stays"])
 		wantOpen(t, streams["joins"])
 	})
+}
+
+// A key that revokes nobody is in the log: somebody believes that it does.
+func TestRevocationsOfNobodyAreLogged(t *testing.T) {
+	for key, wrong := range map[string]bool{
+		"token/ci": false, "session/X": false, "subject/" + accesstest.URL + "/ann": false, "subject/" + accesstest.URL + "/a%2Fb%25": false,
+		"ci": true, "token/": true, "subject/ann": true, "subject/" + accesstest.URL + "/auth0%7C1": true, "subject/" + accesstest.URL + "/a%2fb": true,
+		"subject/" + accesstest.URL + "/a/b": true, "subject/" + accesstest.URL + "/": true, "subject/https://other.example.com/ann": true,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			logged := &lockedText{}
+			a := newGuard(t).access(wholeWatches("a"))
+			a.Revoked = "revocations"
+			r := newRig(t, Config{Access: a, Logger: slog.New(slog.NewTextHandler(logged, nil))}, "a", "revocations")
+			r.Prime("revocations", 1, gatewaytest.Resource("token/gone", 1, "{}"))
+			synctest.Wait()
+			r.Commit("revocations", 2, gatewaytest.Resource(key, 2, "{}"))
+			time.Sleep(time.Second)
+			if text := logged.String(); strings.Contains(text, "revoke nobody") != wrong || wrong && !strings.Contains(text, key) {
+				t.Errorf("%s: %s", key, text)
+			}
+		})
+	}
 }
 
 // A login as somebody else ends the streams of the session that the browser had until then, and

@@ -12,8 +12,7 @@ import (
 const (
 	maxCached      = 20_000
 	maxCachedBytes = 64 << 20
-	// A cached token takes a few times its length, since its claims are decoded.
-	bytesPerByte, bytesPerToken = 6, 1 << 10
+	bytesPerToken  = 512 // besides its principal
 )
 
 // tokenHash is the SHA-256 of a token. The cache does not have the tokens themselves.
@@ -52,8 +51,8 @@ func (c *cache) get(h tokenHash) *verified {
 	return v
 }
 
-func (c *cache) add(h tokenHash, v *verified, length int) {
-	v.bytes = bytesPerToken + bytesPerByte*length
+func (c *cache) add(h tokenHash, v *verified) {
+	v.bytes = bytesPerToken + v.principal.Size()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.entries.Remove(h)

@@ -189,7 +189,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*principal.Princip
 	if known.expired(time.Now()) {
 		return nil, refusal.Expiry(known.principal, known.principal.Expires, now)
 	}
-	v.cache.add(h, known, len(token))
+	v.cache.add(h, known)
 	return known.principal, nil
 }
 

@@ -27,17 +27,23 @@ type Policy struct {
 }
 
 // Sizes of the caches of a policy: the number of principals, and that of different sets of
-// grants. Each entry takes some KiB.
+// grants. Each entry takes some KiB, and more for a principal with many claims.
 const (
 	subjectsKept = 4096
 	readingsKept = 4096
+	subjectBytes = 2 << 10 // besides the claims
+	readingBytes = 4 << 10 // besides what follows from the values of its principals
+	// readingBytesPerByte is what follows from a byte of these: the texts of grants, compiled.
+	readingBytesPerByte = 20
+	// mostBytes is about how much those of either kind take.
+	mostBytes = 64 << 20
 )
 
 func newPolicy() *Policy {
 	return &Policy{
 		watches:  map[string]*rules{},
-		subjects: newRecent[*principal.Principal, *subject](subjectsKept),
-		reading:  newRecent[string, *reading](readingsKept),
+		subjects: newRecent[*principal.Principal, *subject](subjectsKept, mostBytes),
+		reading:  newRecent[string, *reading](readingsKept, mostBytes),
 	}
 }
 
@@ -208,7 +214,7 @@ func (p *Policy) read(s *subject, w *rules) *reading {
 	if known, ok := p.reading.get(string(key)); ok {
 		return known
 	}
-	return p.reading.put(string(key), p.newReading(w, all))
+	return p.reading.put(string(key), p.newReading(w, all), readingBytes+readingBytesPerByte*len(key))
 }
 
 // newReading turns the rules that apply into grants. A rule that cannot become a filter, or

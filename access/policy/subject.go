@@ -37,7 +37,7 @@ func (p *Policy) subject(who *principal.Principal) *subject {
 			p.failures.Add(1)
 		}
 	}
-	return p.subjects.put(who, s)
+	return p.subjects.put(who, s, subjectBytes+2*who.Size()) // which it keeps, and a copy of its claims
 }
 
 // Reasons why a role is held or not.

@@ -2,6 +2,7 @@ package principal
 
 import (
 	"encoding/binary"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -86,6 +87,21 @@ func (p *Principal) RevocationKeys() []string {
 		keys = append(keys, "session/"+p.ID)
 	}
 	return keys
+}
+
+// ParseRevocation reports whether a key has the form of those of RevocationKeys, and returns
+// the issuer that it names; empty: it names none.
+func ParseRevocation(key string) (issuer string, ok bool) {
+	kind, name, _ := strings.Cut(key, "/")
+	if kind == "token" || kind == "session" {
+		return "", name != ""
+	}
+	at := strings.LastIndexByte(name, '/')
+	if kind != "subject" || at <= 0 {
+		return "", false
+	}
+	subject, err := url.PathUnescape(name[at+1:])
+	return name[:at], err == nil && subject != "" && escapeSubject.Replace(subject) == name[at+1:]
 }
 
 // subject returns the name by which the issuer knows the principal. A configuration may

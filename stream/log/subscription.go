@@ -66,6 +66,7 @@ type Subscription struct {
 	held        bool // Next must not read
 	fromThisLog bool // everything that the reader has came from this log
 	moved       bool // no batch has carried the position yet
+	partial     bool // the reader was sent a part of a difference, but not all of it
 	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
 	changed     *signal.Signal
 	generation  uint64
@@ -87,7 +88,8 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
 	s := &Subscription{log: l, options: o, sentStatus: &stream.Status{State: stream.InSync}, changed: l.newest().Changed, readers: 1}
-	if h := o.Holds; h != nil && !h.resumes {
+	if h := o.Holds; h != nil && h.purpose == switching {
+		s.partial = h.partial
 		s.sentStatus, s.ownStatus = &stream.Status{}, h.status() // which is sent in any case
 	}
 	return s
@@ -234,7 +236,7 @@ func (s *Subscription) withRun(v *version.Version, p stream.Position) stream.Pos
 func (s *Subscription) end(b *Batch) {
 	w, restarted := *s.walk, s.catchingUp()
 	s.endWalk()
-	s.ownStatus = nil
+	s.ownStatus, s.partial = nil, false
 	switch w.purpose {
 	case following:
 		b.of.Committed = w.v.Committed
@@ -366,7 +368,7 @@ func (s *Subscription) join(v *version.Version) {
 func (s *Subscription) reset(b *Batch, v *version.Version, reason stream.ResetReason) {
 	s.join(v)
 	s.fromThisLog = true
-	s.ownStatus = nil
+	s.ownStatus, s.partial = nil, false
 	s.place(0, v)
 	b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
 	// The id is on the reset itself: if the flush had more events, some might arrive

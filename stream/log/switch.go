@@ -33,7 +33,9 @@ type Holding struct {
 	differences *Differences
 	origin      uint64
 	fromThisLog bool
-	resumes     bool // the reader has come back with a position
+	purpose     purpose // of the walk through the difference; resuming: the reader has come back with a position
+	sent        uint64  // up to this seq, the reader may have been sent what came after seq
+	partial     bool    // the reader was sent a part of a difference, but not all of it
 	since       time.Time
 }
 
@@ -47,7 +49,7 @@ func (s *Subscription) Holds(d *Differences) *Holding {
 	}
 	h := &Holding{
 		log: s.log, seq: s.cursor, differences: d,
-		origin: s.origin, fromThisLog: s.fromThisLog, since: time.Now(),
+		origin: s.origin, fromThisLog: s.fromThisLog, partial: s.partial, since: time.Now(), purpose: switching,
 	}
 	if v := s.log.newest(); s.CaughtUp() && v.Generation == s.generation && s.cursor >= v.Readable {
 		h.pin = s.log.pins.Add(v, 0)
@@ -56,15 +58,16 @@ func (s *Subscription) Holds(d *Differences) *Holding {
 }
 
 // HoldsAt returns what a reader has that comes back with a position of the log, and switches to
-// another part. It returns nil if that is no longer known. Where deletes have no revision, it
-// is never known.
-func (l *Log) HoldsAt(p stream.Position, d *Differences) *Holding {
+// another part. The reader may have any of the changes after the position and up to sent, a seq,
+// since it may have been cut off before the next id. HoldsAt returns nil if that is no longer
+// known. Where deletes have no revision, it is never known.
+func (l *Log) HoldsAt(p stream.Position, sent uint64, d *Differences) *Holding {
 	v := l.newest()
 	if p.Epoch != v.Epoch || p.Partial() || p.AsOf > v.Revision || !v.CanResume(p) || strings.HasPrefix(p.Epoch, stream.UnnumberedEpoch) {
 		return nil
 	}
-	h := &Holding{log: l, seq: v.SeqBefore(v.NewerThan(p.AsOf)), differences: d, origin: v.Complete(), resumes: true, since: time.Now()}
-	if h.seq < v.Readable {
+	h := &Holding{log: l, seq: v.SeqBefore(v.NewerThan(p.AsOf)), sent: sent, differences: d, origin: v.Complete(), purpose: resuming, since: time.Now()}
+	if h.seq < v.Readable || h.seq < min(sent, v.Intact) {
 		return nil
 	}
 	h.pin = l.pins.Add(v, 0)
@@ -73,20 +76,12 @@ func (l *Log) HoldsAt(p stream.Position, d *Differences) *Holding {
 
 // HoldsUnknown returns the Holding of a reader about which nothing is known. It begins again
 // from nothing.
-func (l *Log) HoldsUnknown() *Holding { return &Holding{log: l, resumes: true, since: time.Now()} }
+func (l *Log) HoldsUnknown() *Holding { return &Holding{log: l, purpose: resuming, since: time.Now()} }
 
 // Release gives up the state. A subscription releases the Holding that it was given.
 func (h *Holding) Release() {
 	h.log.pins.Release(h.pin)
 	h.pin = nil
-}
-
-// purpose returns the purpose of the walk through the difference.
-func (h *Holding) purpose() purpose {
-	if h.resumes {
-		return resuming
-	}
-	return switching
 }
 
 // status returns the status of a reader that has not been sent the whole difference yet.
@@ -98,6 +93,7 @@ func (h *Holding) status() *stream.Status {
 type differenceKey struct {
 	from, to         *Log
 	generation, seq  uint64
+	sent             uint64
 	toGeneration, at uint64
 }
 
@@ -107,25 +103,29 @@ func (h *Holding) to(l *Log, v *version.Version) *difference.Kept {
 	if old == nil {
 		return nil // the memory was needed
 	}
-	k := differenceKey{from: h.log, to: l, generation: old.Generation, seq: h.seq}
+	k := differenceKey{from: h.log, to: l, generation: old.Generation, seq: h.seq, sent: h.sent}
 	if v != nil {
 		k.toGeneration, k.at = v.Generation, v.Seq
 	}
 	return h.differences.Get(k, func() *difference.Difference {
-		return difference.Between(difference.State{Version: old, Seq: h.seq}, v, h.log.framing)
+		return difference.Between(difference.State{Version: old, Seq: h.seq, Sent: h.sent}, v, h.log.framing)
 	})
 }
 
 // Withdraw deletes everything that the reader has. It fills b with a status, and then with
 // deletes, and calls say after each. A reader that is cut off can resume from the id of the
-// status as one that has nothing. It does nothing if that is impossible.
+// status as one that has nothing. If what the reader has is not known, it fills b with a reset
+// instead.
 func (h *Holding) Withdraw(b *Batch, say func()) {
+	b.reset(h.log)
 	kept := h.to(nil, nil)
 	if kept == nil {
+		b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(stream.ResetEpochChanged)})
+		b.of.Boundary = true
+		say()
 		return
 	}
 	defer kept.Release()
-	b.reset(h.log)
 	status := h.status()
 	b.of.AddEvent(stream.Event{Type: stream.StatusChange, State: status.State, Since: status.Since, Reason: status.Reason})
 	b.of.Boundary = true
@@ -165,16 +165,16 @@ func (s *Subscription) differ(b *Batch, v *version.Version, h *Holding) bool {
 		return false
 	}
 	s.join(v)
-	s.origin, s.fromThisLog, s.cursor, s.outcome = h.origin, h.fromThisLog, v.Seq, OutcomeExact
-	s.startWalk(b, walk{v: v, purpose: h.purpose(), difference: kept, midTransaction: true})
+	s.origin, s.fromThisLog, s.cursor, s.outcome, s.partial = h.origin, h.fromThisLog, v.Seq, OutcomeExact, true
+	s.startWalk(b, walk{v: v, purpose: h.purpose, difference: kept, midTransaction: true})
 	s.pin = held
 	return true
 }
 
-// Differs reports whether the reader was sent a part of a difference, but not all of it. Then
-// no id of any kind is sent: a reader that is cut off after it would keep what the rest
-// deletes.
-func (s *Subscription) Differs() bool { return s.walking() && s.walk.difference != nil }
+// Differs reports whether the reader was sent a part of a difference, but not all of it, and no
+// reset since. Then no id of any kind is sent: a reader that is cut off after it would keep what
+// the rest deletes.
+func (s *Subscription) Differs() bool { return s.partial }
 
 // drop releases what the reader holds of another part.
 func (s *Subscription) drop() {

@@ -306,3 +306,80 @@ func TestDifferenceIsShared(t *testing.T) {
 		t.Errorf("%d bytes are counted", held)
 	}
 }
+
+// Who was sent some of a difference has it until a reset, wherever they go meanwhile, and whatever
+// becomes of that part.
+func TestDiffersUntilReset(t *testing.T) {
+	w := newSwitchLog(t)
+	var all []Change
+	for i := range 100 {
+		all = append(all, large(fmt.Sprintf("c%d", i), 5, 4000))
+	}
+	mustCommit(t, w, 5, all...)
+	a, c := newKeyed(w, keysIn("a")), newKeyed(w, keysIn("ac"))
+	unmade := NewPart(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
+	m := newMover(t, a.Log())
+	var part Batch
+	differs := func(want bool) {
+		t.Helper()
+		m.sub.NextTurn(&part)
+		if got := m.sub.Differs(); got != want {
+			t.Errorf("differs: %t, want %t", got, want)
+		}
+	}
+	m.goTo(c.Log())
+	differs(true)
+	m.goTo(unmade.Log())
+	differs(true)
+	m.goTo(a.Log())
+	differs(false)
+	m.drain(m.sub)
+	m.goTo(c.Log())
+	differs(true)
+	c.Discard(stream.Status{State: stream.Stale})
+	differs(true)
+	c.begin(w)
+	differs(false)
+}
+
+// Of whom it is not known what they have, everything is taken.
+func TestWithdrawUnknown(t *testing.T) {
+	w := newSwitchLog(t)
+	mustCommit(t, w, 5, large("d", 5, 100_000), large("e", 5, 100_000))
+	m := newMover(t, w.Log)
+	m.sub.Close()
+	m.sub = w.Subscribe(SubscribeOptions{})
+	var b Batch
+	for range 2 { // the reset, and some of the snapshot
+		m.sub.Next(&b)
+		m.apply(&b)
+	}
+	m.take()
+	for _, holds := range []*Holding{m.sub.Holds(m.differences), w.HoldsUnknown()} {
+		holds.Withdraw(&b, func() { m.apply(&b) })
+		if got, want := m.take(), []string{"reset epoch_changed"}; !slices.Equal(got, want) || !b.Boundary() || len(m.state) > 0 {
+			t.Errorf("read %q, at a boundary %t", got, b.Boundary())
+		}
+		holds.Release()
+	}
+}
+
+// Who comes back with a position may have what was sent after it, but nothing that the former
+// part had later.
+func TestSwitchOfWhoMayHaveMore(t *testing.T) {
+	w := newSwitchLog(t)
+	a, b := newKeyed(w, keysIn("a")), newKeyed(w, keysIn("b"))
+	m := newMover(t, a.Log())
+	at, _ := m.sub.Position()
+	mustCommit(t, w, 5, upsert("aa", 5), upsert("ax", 5), upsert("ab", 5), upsert("abc", 5))
+	mustCommit(t, w, 6, remove("ax", 6))
+	a.feed(w)
+	sent := a.Log().Snapshot().Seq()
+	mustCommit(t, w, 7, upsert("later", 7), upsert("a", 7))
+	a.feed(w)
+	b.feed(w)
+	m.sub.Close()
+	m.sub = b.Log().Subscribe(SubscribeOptions{Holds: a.Log().HoldsAt(at, sent, m.differences)})
+	m.state["aa"] = "of a flush of which no more arrived"
+	m.expect(b.Log(), "delete a@7", "delete aa@7", "delete ax@7", "upsert b@2", "upsert ab@5", "upsert abc@5", "end_of_snapshot 7 count=3 resumed=true")
+}

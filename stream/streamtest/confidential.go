@@ -55,6 +55,9 @@ func CheckConfidential(h *History) error {
 // hides something, each key and each member of a value has a marker of its own.
 func Marker(n int) string { return fmt.Sprintf("Q%dQ", n) }
 
+// Search notes the markers in bytes that were received as a part of the flush.
+func (f *Flush) Search(received []byte) { f.markers = append(f.markers, markersIn(received)...) }
+
 // markersIn returns the markers in some bytes, each once.
 func markersIn(texts ...[]byte) (out []string) {
 	for _, rest := range texts {

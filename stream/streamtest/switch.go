@@ -42,7 +42,7 @@ func (c *Connection) Switch(h *History, to Subscriber, d *log.Differences) *Conn
 // Return connects a subscriber that comes back to another part of a watch, with an id of the
 // former one. It returns nil if the difference is no longer known.
 func (h *History) Return(to Subscriber, former *watch.Watch, from *Mark, client, replica string, d *log.Differences) *Connection {
-	holds := former.HoldsAt(from.Position, d)
+	holds := former.HoldsAt(from.Position, 0, d)
 	if holds == nil {
 		return nil
 	}

@@ -271,8 +271,8 @@ func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 
 // HoldsAt returns what a reader has that comes back with a position of the watch and switches
 // to another part of it; see log.Log.
-func (w *Watch) HoldsAt(p stream.Position, d *log.Differences) *log.Holding {
-	return w.log.HoldsAt(p, d)
+func (w *Watch) HoldsAt(p stream.Position, sent uint64, d *log.Differences) *log.Holding {
+	return w.log.HoldsAt(p, sent, d)
 }
 
 // HoldsUnknown returns the Holding of a reader about which nothing is known; see log.Log.

@@ -226,7 +226,7 @@ func (c *Conversation) Say(f *Follow, out wire.Outlet) {
 // differs reports whether the client has received a part of a difference, but not all of it.
 func (c *Conversation) differs() bool {
 	for i := range c.Follows {
-		if c.Follows[i].Sub.Differs() {
+		if f := &c.Follows[i]; f.Sub.Differs() && !f.withdrawn {
 			return true
 		}
 	}

@@ -57,14 +57,29 @@ func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences
 
 // withdraw sends deletes of all that the client has of the watches that it may not see any
 // more. The id that is sent before has no position of these watches, so that the client gets a
-// snapshot if it may see them again later.
+// snapshot if it may see them again later. Watches of which the client has a part of a
+// difference are reset, since no id can be sent otherwise.
 func (c *Conversation) withdraw(out wire.Outlet) {
-	for _, s := range c.Pass.Losses() {
-		f := &c.Follows[s.Index]
-		if holds := f.Sub.Holds(s.Differences); holds != nil {
-			f.withdrawn = true
-			holds.Withdraw(&c.Batch, func() { c.Say(f, out) })
-			holds.Release()
+	for i := range c.Follows {
+		if f := &c.Follows[i]; f.Sub.Differs() {
+			c.take(f, f.Watch.HoldsUnknown(), out)
 		}
 	}
+	for _, s := range c.Pass.Losses() {
+		f := &c.Follows[s.Index]
+		switch holds := f.Sub.Holds(s.Differences); {
+		case f.withdrawn:
+		case holds != nil:
+			c.take(f, holds, out)
+		case f.came != nil:
+			c.take(f, f.Watch.HoldsUnknown(), out)
+		}
+	}
+}
+
+// take takes from the client what it holds of a watch.
+func (c *Conversation) take(f *Follow, holds *log.Holding, out wire.Outlet) {
+	f.withdrawn = true
+	holds.Withdraw(&c.Batch, func() { c.Say(f, out) })
+	holds.Release()
 }

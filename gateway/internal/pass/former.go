@@ -19,26 +19,32 @@ import (
 //
 // All methods may be called from any goroutine.
 type formers struct {
-	mu    sync.Mutex // guards the following fields
-	known map[follower]map[weak.Pointer[watch.Watch]]followed
-	order []former // oldest first
+	mu    sync.Mutex                       // guards the following fields
+	known map[follower]map[string]followed // by the epoch of the part
+	order []former                         // oldest first
+	lost  time.Time                        // when a switch was last forgotten early, for lack of room
 }
 
 // follower is a principal that followed a watch, or parts of it.
 type follower struct{ who, watch string }
 
-// former is a part of a watch that a principal has followed.
+// former is an epoch of a part of a watch that a principal has followed.
 type former struct {
 	follower
-	part weak.Pointer[watch.Watch]
-	at   time.Time
+	epoch string
+	at    time.Time
 }
 
-// followed says when a part was followed last, and whether a stream has switched from it.
+// followed says when a part was followed last, and what the clients of its follower have of it.
 type followed struct {
 	at       time.Time
-	switched bool
+	part     weak.Pointer[watch.Watch] // nil: they are not told what was in it
+	sent     uint64                    // up to which seq they may have been sent what it had
+	switched bool                      // a stream has switched from it
 }
+
+// anyEpoch stands for the parts that one follower has too many of.
+const anyEpoch = ""
 
 const (
 	// formerFor is how long a part is remembered after its last stream. A view without
@@ -53,33 +59,40 @@ const (
 	formersOfOne = 8
 )
 
-// add remembers a part that a stream has followed until its end.
-func (f *formers) add(who, name string, part *watch.Watch) { f.note(who, name, part, false) }
-
-// leave remembers that a stream has switched from a part to another one.
-func (f *formers) leave(who, name string, part *watch.Watch) { f.note(who, name, part, true) }
-
-func (f *formers) note(who, name string, part *watch.Watch, switched bool) {
-	one := former{follower{who, name}, weak.Make(part), time.Now()}
+// note remembers that a stream does not follow a part of an epoch any more.
+func (f *formers) note(of follower, epoch string, now followed) {
+	now.at = time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.expire(one.at)
-	parts := f.known[one.follower]
-	last, known := parts[one.part]
+	f.expire(now.at)
+	parts := f.known[of]
+	last, known := parts[epoch]
 	switch {
-	case switched && !last.switched:
-	case !known && len(parts) >= formersOfOne, known && one.at.Sub(last.at) < formerAgain:
+	case !known && len(parts) >= formersOfOne && !now.switched:
+		return
+	case !known && len(parts) >= formersOfOne:
+		epoch = anyEpoch
+		last, known = parts[epoch]
+	}
+	now.switched = now.switched || last.switched
+	now.sent = max(now.sent, last.sent)
+	if known && last.part != now.part {
+		now.part = weak.Pointer[watch.Watch]{}
+	}
+	if known && now.at.Sub(last.at) < formerAgain {
+		now.at = last.at
+		parts[epoch] = now
 		return
 	}
 	if parts == nil {
-		parts = map[weak.Pointer[watch.Watch]]followed{}
+		parts = map[string]followed{}
 		if f.known == nil {
-			f.known = map[follower]map[weak.Pointer[watch.Watch]]followed{}
+			f.known = map[follower]map[string]followed{}
 		}
-		f.known[one.follower] = parts
+		f.known[of] = parts
 	}
-	parts[one.part] = followed{one.at, switched || last.switched}
-	f.order = append(f.order, one)
+	parts[epoch] = now
+	f.order = append(f.order, former{of, epoch, now.at})
 }
 
 // expire forgets the parts that are too old, and the oldest ones if there are too many.
@@ -88,27 +101,33 @@ func (f *formers) expire(now time.Time) {
 		oldest := f.order[0]
 		f.order[0], f.order = former{}, f.order[1:]
 		parts := f.known[oldest.follower]
-		if parts[oldest.part].at != oldest.at {
+		last := parts[oldest.epoch]
+		if last.at != oldest.at {
 			continue // it was followed again
 		}
-		if delete(parts, oldest.part); len(parts) == 0 {
+		if last.switched && now.Sub(last.at) < formerFor {
+			f.lost = now
+		}
+		if delete(parts, oldest.epoch); len(parts) == 0 {
 			delete(f.known, oldest.follower)
 		}
 	}
 }
 
-// find returns the part of a watch that a principal followed in an epoch, and whether one of
-// its streams has switched from it; nil: none is remembered.
-func (f *formers) find(who, name, epoch string) (part *watch.Watch, switched bool) {
+// find returns what is known of a follower of a part in an epoch; false: nothing. As long as a
+// switch may be missing, every follower counts as one that has switched.
+func (f *formers) find(of follower, epoch string) (last followed, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.expire(time.Now())
-	for p, last := range f.known[follower{who, name}] {
-		if part := p.Value(); part != nil && part.Snapshot().Epoch() == epoch {
-			return part, last.switched
-		}
+	now := time.Now()
+	f.expire(now)
+	if last, known = f.known[of][epoch]; !known {
+		last, known = f.known[of][anyEpoch]
 	}
-	return nil, false
+	if !known && !f.lost.IsZero() && now.Sub(f.lost) < formerFor {
+		return followed{switched: true}, true
+	}
+	return last, known
 }
 
 // Follow records the part of a watch that a stream follows from now on.
@@ -122,7 +141,7 @@ func (t *Table) Follow(p *Pass, index int, part *watch.Watch) {
 		p.follows = make([]*watch.Watch, len(p.watches))
 	}
 	if before := p.follows[index]; before != nil {
-		t.formers.leave(p.holder(), before.Name(), before)
+		t.gone(p, before, followed{switched: true})
 	}
 	p.follows[index] = part
 }
@@ -135,28 +154,43 @@ func (t *Table) Holding(p *Pass, index int, part *watch.Watch, at *stream.Positi
 	if p == nil || at == nil {
 		return nil
 	}
-	switch former, switched := t.formers.find(p.holder(), part.Name(), at.Epoch); {
-	case former == nil:
+	last, known := t.formers.find(follower{p.holder(), part.Name()}, at.Epoch)
+	switch former := last.part.Value(); {
+	case !known:
 		return nil
-	case switched:
+	case last.switched:
 		return part.HoldsUnknown()
-	case former == part || part.Snapshot().Epoch() == at.Epoch:
+	case former == nil || part.Snapshot().Epoch() == at.Epoch:
 		return nil
 	default:
-		return former.HoldsAt(*at, p.differences(index))
+		return former.HoldsAt(*at, last.sent, p.differences(index))
 	}
 }
 
-// left remembers the parts that a stream followed until it ended.
+// left remembers the parts that a stream followed until it ended. If its holder might see
+// something else before the end, it is not told what was in the parts.
 func (t *Table) left(p *Pass) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, part := range p.follows {
-		if part != nil {
-			t.formers.add(p.holder(), part.Name(), part)
+	for i, part := range p.follows {
+		if part == nil {
+			continue
 		}
+		now := followed{part: weak.Make(part), sent: part.Snapshot().Seq()}
+		if _, waits := p.next[i]; waits || p.ending.Load() != nil {
+			now.part = weak.Pointer[watch.Watch]{}
+		}
+		t.gone(p, part, now)
 	}
 	p.follows = nil
+}
+
+// gone remembers that a stream does not follow a part any more. A stream of a part that is not
+// primed was sent nothing.
+func (t *Table) gone(p *Pass, part *watch.Watch, now followed) {
+	if epoch := part.Snapshot().Epoch(); epoch != "" {
+		t.formers.note(follower{p.holder(), part.Name()}, epoch, now)
+	}
 }
 
 // holder returns the key of the principal that holds the pass.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -19,46 +20,77 @@ func TestFormersAreForgotten(t *testing.T) {
 		w := idleWatch(t)
 		var f formers
 		for i := range formersMost + 100 {
-			f.add(fmt.Sprint("principal ", i), "w", w)
+			f.add(fmt.Sprint("principal ", i), "e", w)
 		}
-		parts := make([]*watch.Watch, 2*formersOfOne)
-		for i := range parts {
-			parts[i] = &w.NewPart(watch.PartConfig{Held: func(bool) {}}).Watch
-			f.add("one", "w", parts[i])
+		for i := range 2 * formersOfOne {
+			f.add("one", fmt.Sprint("e", i), w)
 		}
 		if len(f.order) > formersMost || len(f.known) > formersMost || len(f.known[follower{"one", "w"}]) != formersOfOne {
 			t.Errorf("%d are remembered of %d, %d of one", len(f.order), len(f.known), len(f.known[follower{"one", "w"}]))
 		}
-		if found(&f, "principal 500", "w", "") != w || found(&f, "principal 0", "w", "") != nil {
+		if f.found("principal 500") != w || f.found("principal 0") != nil {
 			t.Error("the oldest are not those that are forgotten")
 		}
 		time.Sleep(formerFor / 2)
-		f.add("principal 500", "w", w)
+		f.add("principal 500", "e", w)
 		time.Sleep(formerFor / 2)
-		if found(&f, "principal 500", "w", "") != w || found(&f, "principal 501", "w", "") != nil || found(&f, "principal 500", "v", "") != nil {
+		if _, other := f.find(follower{"principal 500", "v"}, "e"); other || f.found("principal 500") != w || f.found("principal 501") != nil {
 			t.Error("who followed again is forgotten, or who did not is not")
 		}
 		time.Sleep(formerFor)
-		if found(&f, "principal 500", "w", "") != nil || len(f.order)+len(f.known) != 0 {
+		if f.found("principal 500") != nil || len(f.order)+len(f.known) != 0 {
 			t.Errorf("%d are left of %d", len(f.order), len(f.known))
 		}
 	})
 }
 
-// A part that nothing else needs is not kept in memory, however recently it was followed.
+// A switch that is forgotten early, or one too many of somebody, is one that may have been from
+// any part.
+func TestSwitchesBeyondTheLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f formers
+		for i := range 3 * formersOfOne {
+			f.leave("one", fmt.Sprint("e", i))
+		}
+		if n := len(f.known[follower{"one", "w"}]); n > formersOfOne+1 {
+			t.Errorf("%d parts of one are remembered", n)
+		}
+		if last, known := f.find(follower{"one", "w"}, "e20"); !known || !last.switched {
+			t.Error("a switch of somebody who has too many is forgotten")
+		}
+		for i := range formersMost {
+			f.leave(fmt.Sprint("principal ", i), "e")
+		}
+		if last, known := f.find(follower{"one", "w"}, "e0"); !known || !last.switched {
+			t.Error("a switch is forgotten for lack of room")
+		}
+		time.Sleep(formerFor)
+		if _, known := f.find(follower{"one", "w"}, "e0"); known {
+			t.Error("it is remembered for ever")
+		}
+	})
+}
+
+// A part that nothing else needs is not kept in memory, however recently it was followed. That a
+// stream has switched from it is remembered nevertheless.
 func TestFormerPartsAreNotKept(t *testing.T) {
 	var f formers
 	gone := make(chan struct{})
 	part := &watch.Watch{}
 	runtime.AddCleanup(part, func(done chan struct{}) { close(done) }, gone)
-	f.add("ann", "w", part)
+	f.add("ann", "e", part)
+	f.leave("ann", "e")
+	f.add("bob", "e", part)
 	runtime.KeepAlive(part)
 	for {
 		runtime.GC()
 		select {
 		case <-gone:
-			if found(&f, "ann", "w", "e") != nil {
+			if f.found("bob") != nil {
 				t.Error("a part was found that is not there any more")
+			}
+			if last, known := f.find(follower{"ann", "w"}, "e"); !known || !last.switched {
+				t.Error("a switch was forgotten with the part")
 			}
 			return
 		default:
@@ -74,8 +106,8 @@ func TestFormerPartFollowedAgain(t *testing.T) {
 		var f formers
 		part := &watch.Watch{}
 		for range 10 * int(formerFor/formerAgain) {
-			f.add("ann", "w", part)
-			f.add("ann", "w", part)
+			f.add("ann", "e", part)
+			f.add("ann", "e", part)
 			time.Sleep(formerAgain)
 		}
 		if n, most := len(f.order), int(formerFor/formerAgain); n > most {
@@ -90,36 +122,62 @@ func TestFormerPartFollowedAgain(t *testing.T) {
 	})
 }
 
-// A part from which a stream has switched stays one, whatever streams end after that.
+// A part from which a stream has switched stays one, whatever streams end after that. What was
+// in it is told of one watch only.
 func TestFormerPartThatWasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := idleWatch(t)
-		for name, steps := range map[string][]func(*formers, string, string, *watch.Watch){
-			"at once":           {(*formers).leave},
-			"one stream of two": {(*formers).add, (*formers).leave},
-			"and another ends":  {(*formers).leave, (*formers).add},
-			"and others go too": {(*formers).leave, (*formers).leave, (*formers).add},
-			"before and after":  {(*formers).add, (*formers).leave, (*formers).add},
+		add := func(f *formers) { f.add("ann", "e", nil) }
+		leave := func(f *formers) { f.leave("ann", "e") }
+		for name, steps := range map[string][]func(*formers){
+			"at once":           {leave},
+			"one stream of two": {add, leave},
+			"and another ends":  {leave, add},
+			"and others go too": {leave, leave, add},
+			"before and after":  {add, leave, add},
 		} {
-			var f formers
-			for i, step := range steps {
-				step(&f, "ann", "w", w)
-				time.Sleep(formerAgain)
-				if part, switched := f.find("ann", "w", ""); i == len(steps)-1 && (part != w || !switched) {
-					t.Errorf("%s: found %t, switched %t", name, part == w, switched)
+			for _, pause := range []time.Duration{0, formerAgain} {
+				var f formers
+				for _, step := range steps {
+					step(&f)
+					time.Sleep(pause)
+				}
+				if last, known := f.find(follower{"ann", "w"}, "e"); !known || !last.switched {
+					t.Errorf("%s: known %t, switched %t", name, known, last.switched)
+				}
+				f.add("bob", "e", nil)
+				if last, known := f.find(follower{"bob", "w"}, "e"); !known || last.switched {
+					t.Errorf("%s: of somebody else: known %t, switched %t", name, known, last.switched)
 				}
 			}
-			f.add("bob", "w", w)
-			if part, switched := f.find("bob", "w", ""); part != w || switched {
-				t.Errorf("%s: of somebody else: found %t, switched %t", name, part == w, switched)
-			}
+		}
+		var f formers
+		w, replaced := idleWatch(t), idleWatch(t)
+		f.add("ann", "e", w)
+		f.note(follower{"ann", "w"}, "e", followed{part: weak.Make(w), sent: 7})
+		if last, _ := f.find(follower{"ann", "w"}, "e"); last.part.Value() != w || last.sent != 7 {
+			t.Errorf("sent up to %d", last.sent)
+		}
+		f.add("ann", "e", replaced)
+		if f.found("ann") != nil {
+			t.Error("one of two watches is taken for both")
 		}
 	})
 }
 
-func found(f *formers, who, name, epoch string) *watch.Watch {
-	part, _ := f.find(who, name, epoch)
-	return part
+// add notes that somebody followed a part of the watch w until the end of a stream.
+func (f *formers) add(who, epoch string, part *watch.Watch) {
+	f.note(follower{who, "w"}, epoch, followed{part: weak.Make(part)})
+}
+
+// leave notes that a stream of somebody has switched.
+func (f *formers) leave(who, epoch string) {
+	f.note(follower{who, "w"}, epoch, followed{switched: true})
+}
+
+// found returns the part that somebody followed in the epoch e.
+func (f *formers) found(who string) *watch.Watch {
+	last, _ := f.find(follower{who, "w"}, "e")
+	return last.part.Value()
 }
 
 func idleWatch(t *testing.T) *watch.Watch {

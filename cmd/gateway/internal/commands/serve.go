@@ -85,6 +85,9 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		closeListeners(listeners)
 		return err
 	}
+	if c.Auth.None {
+		logger.Warn("nobody is asked for credentials: whoever reaches a listener may do everything that it offers", "auth", auth.None)
+	}
 	// At any level: a caller that chose port 0 waits for it.
 	a.logger(min(a.level, slog.LevelInfo)).Info("listening",
 		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String(), "operations", operationsAddress(listeners))

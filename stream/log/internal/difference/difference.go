@@ -9,10 +9,11 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// State is what a reader has: the state of a log at a seq, in a version that still has it.
+// State is what a reader has: the state of a log at a seq, in a version that still has it, and
+// perhaps any of the changes after that, up to another seq.
 type State struct {
-	Version *version.Version
-	Seq     uint64
+	Version   *version.Version
+	Seq, Sent uint64
 }
 
 // Difference is the events that lead from one state to another: deletes, then upserts by rising
@@ -53,10 +54,10 @@ const Small = segment.FullSize
 func Between(old State, now *version.Version, f *segment.Format) *Difference {
 	m := maker{old: cursorAt(old), format: f, to: now, revision: old.Version.Revision, most: int64(1) << 62}
 	if now != nil {
-		m.new = cursorAt(State{now, now.Seq})
+		m.new = cursorAt(State{Version: now, Seq: now.Seq})
 		m.revision, m.most = now.Revision, max(Small, used(now))
 	}
-	if !m.make() || now != nil && m.deleted+m.added > max(Small, m.live) {
+	if !m.make() || !m.takeBack(old) || now != nil && m.deleted+m.added > max(Small, m.live) {
 		return nil
 	}
 	runs, holds := m.deletes()
@@ -93,7 +94,7 @@ func (m *maker) make() bool {
 	for m.old.entry != nil || m.new.entry != nil {
 		switch {
 		case m.new.entry == nil || m.old.entry != nil && m.old.entry.Seq < m.new.entry.Seq:
-			m.gone()
+			m.gone(m.format.KeyOf(m.old.segment(), m.old.entry))
 			m.old.next()
 		case m.old.entry == nil || m.new.entry.Seq < m.old.entry.Seq:
 			m.add()
@@ -116,8 +117,7 @@ func (m *maker) make() bool {
 
 // gone adds a delete for a resource of the old state, unless the new state has a newer value of
 // it.
-func (m *maker) gone() {
-	k := m.format.KeyOf(m.old.segment(), m.old.entry)
+func (m *maker) gone(k segment.Key) {
 	if m.to != nil {
 		if _, e := m.to.Get(m.format, k); e != nil && !e.Is(segment.IsDelete) {
 			return
@@ -125,6 +125,30 @@ func (m *maker) gone() {
 	}
 	m.removed = append(m.removed, k)
 	m.deleted += int64(m.size(k))
+}
+
+// takeBack adds deletes for the resources that the reader may have been sent after its state,
+// unless the new state has them. It returns false if there are too many.
+func (m *maker) takeBack(old State) bool {
+	v, at := old.Version, old.Version.After(old.Seq)
+	if old.Sent <= old.Seq || at.Segment >= len(v.Segments) {
+		return true
+	}
+	noted := map[string]bool{}
+	for _, k := range m.removed {
+		noted[string(k.Text)] = true
+	}
+	for ; at.Segment < len(v.Segments) && v.Entry(at).Seq <= old.Sent; at = v.Next(at) {
+		k := m.format.KeyOf(v.Segments[at.Segment], v.Entry(at))
+		if !noted[string(k.Text)] {
+			noted[string(k.Text)] = true
+			m.gone(k)
+		}
+		if m.deleted > m.most {
+			return false
+		}
+	}
+	return true
 }
 
 // size returns the size of the frame of a delete, in bytes.
