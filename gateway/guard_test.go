@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -101,6 +102,51 @@ func wholeWatches(names ...string) map[string]string {
 		reads[name] = "true"
 	}
 	return reads
+}
+
+// newStaffRig returns a rig of primed watches, all of which staff may read.
+func newStaffRig(t *testing.T, g *guard, names ...string) *rig {
+	t.Helper()
+	r := newRig(t, Config{Access: g.access(wholeWatches(names...))}, names...)
+	for _, name := range names {
+		r.Prime(name, 1)
+	}
+	return r
+}
+
+// newRevocableRig is newStaffRig for the watch a, and with a watch of revocations, which the
+// gateway follows when it returns.
+func newRevocableRig(t *testing.T, g *guard) *rig {
+	t.Helper()
+	a := g.access(wholeWatches("a"))
+	a.Revoked = "revocations"
+	r := newRig(t, Config{Access: a}, "a", "revocations")
+	r.Prime("a", 1)
+	r.Prime("revocations", 1)
+	synctest.Wait()
+	return r
+}
+
+// openBlocked primes the watch a with a large resource, and opens a stream of it whose client
+// reads nothing but the first line.
+func (r *rig) openBlocked(header string) {
+	r.t.Helper()
+	r.Prime("a", 1, gatewaytest.Resource("k", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
+	c := r.dial("GET /v1/events?watch=a HTTP/1.1\r\nHost: gateway\r\n" + header + "\r\n\r\n")
+	if _, err := c.Reader.ReadString('\n'); err != nil {
+		r.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// positionOf returns the position in the answer to a long poll.
+func positionOf(t *testing.T, x *gatewaytest.Exchange) string {
+	t.Helper()
+	var answer struct{ Position string }
+	if err := json.Unmarshal([]byte(x.Text()), &answer); err != nil || answer.Position == "" {
+		t.Fatalf("no position in %q: %v", x.Text(), err)
+	}
+	return answer.Position
 }
 
 var streamID = regexp.MustCompile(`"stream":"([A-Z0-9]+)"`)

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -25,8 +24,7 @@ import (
 func TestStreamEndsBeforeItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		const lasts = 10 * time.Minute
 		header := g.asJWT("ann", lasts, "staff")
 		var streams []*gatewaytest.Exchange
@@ -54,12 +52,7 @@ func TestBlockedStreamIsCutOffBeforeItsTokenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
 		r := newRig(t, Config{Access: g.access(wholeWatches("a")), WriteTimeout: time.Hour}, "a")
-		r.Prime("a", 1, gatewaytest.Resource("k", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
-		c := r.dial("GET /v1/events?watch=a HTTP/1.1\r\nHost: gateway\r\n" + g.asJWT("ann", time.Minute, "staff") + "\r\n\r\n")
-		if _, err := c.Reader.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
+		r.openBlocked(g.asJWT("ann", time.Minute, "staff"))
 		if n := r.gateway.admission.Count(); n != 1 {
 			t.Fatalf("%d streams, want 1", n)
 		}
@@ -78,12 +71,7 @@ func TestBlockedStreamIsCutOffOnceRevoked(t *testing.T) {
 		g := newGuard(t)
 		g.static("ci", "staff")
 		r := newRig(t, Config{Access: g.access(wholeWatches("a")), WriteTimeout: time.Minute}, "a")
-		r.Prime("a", 1, gatewaytest.Resource("k", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
-		c := r.dial("GET /v1/events?watch=a HTTP/1.1\r\nHost: gateway\r\n" + g.as("ci") + "\r\n\r\n")
-		if _, err := c.Reader.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
+		r.openBlocked(g.as("ci"))
 		r.gateway.passes.Revoke("token/ci")
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -115,12 +103,7 @@ func TestRevocationEndsStreams(t *testing.T) {
 		g := newGuard(t)
 		g.static("ci", "staff")
 		g.static("cd", "staff")
-		a := g.access(wholeWatches("a"))
-		a.Revoked = "revocations"
-		r := newRig(t, Config{Access: a}, "a", "revocations")
-		r.Prime("a", 1)
-		r.Prime("revocations", 1)
-		synctest.Wait()
+		r := newRevocableRig(t, g)
 		var gone, kept []*gatewaytest.Exchange
 		for range 5 {
 			gone = append(gone, r.get("/v1/events?watch=a", eventStream, g.as("ci")))
@@ -162,10 +145,7 @@ func TestRevocationEndsStreamOfManyWatches(t *testing.T) {
 		names := []string{"a", "b", "c", "d", "e", "f"}
 		g := newGuard(t)
 		g.static("ci", "staff")
-		r := newRig(t, Config{Access: g.access(wholeWatches(names...))}, names...)
-		for _, name := range names {
-			r.Prime(name, 1)
-		}
+		r := newStaffRig(t, g, names...)
 		x := r.get("/v1/events?watch="+strings.Join(names, "&watch="), eventStream, g.as("ci"))
 		x.Text()
 		r.gateway.passes.Revoke("token/ci")
@@ -205,20 +185,11 @@ func TestRevocationEndsLongPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
 		g.static("ci", "staff")
-		a := g.access(wholeWatches("a"))
-		a.Revoked = "revocations"
-		r := newRig(t, Config{Access: a}, "a", "revocations")
-		r.Prime("a", 1)
-		r.Prime("revocations", 1)
-		synctest.Wait()
-		first := r.get("/v1/watches/a/changes", g.as("ci"))
-		var answer struct{ Position string }
-		if err := json.Unmarshal([]byte(first.Text()), &answer); err != nil || answer.Position == "" {
-			t.Fatal(err)
-		}
+		r := newRevocableRig(t, g)
+		position := positionOf(t, r.get("/v1/watches/a/changes", g.as("ci")))
 		got := make(chan *gatewaytest.Exchange)
 		began := time.Now()
-		go func() { got <- r.get("/v1/watches/a/changes?wait=1m&after="+answer.Position, g.as("ci")) }()
+		go func() { got <- r.get("/v1/watches/a/changes?wait=1m&after="+position, g.as("ci")) }()
 		synctest.Wait()
 		r.Commit("revocations", 2, gatewaytest.Resource("token/ci", 2, "{}"))
 		x := <-got
@@ -236,16 +207,11 @@ func TestRevocationEndsLongPoll(t *testing.T) {
 func TestLongPollEndsBeforeItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		header := g.asJWT("ann", time.Minute, "staff")
-		first := r.get("/v1/watches/a/changes", header)
-		var answer struct{ Position string }
-		if err := json.Unmarshal([]byte(first.Text()), &answer); err != nil || answer.Position == "" {
-			t.Fatal(err)
-		}
+		position := positionOf(t, r.get("/v1/watches/a/changes", header))
 		began := time.Now()
-		r.get("/v1/watches/a/changes?wait=5m&after="+answer.Position, header)
+		r.get("/v1/watches/a/changes?wait=5m&after="+position, header)
 		if waited := time.Since(began); waited < 29*time.Second || waited >= time.Minute {
 			t.Errorf("answered after %s, want between 30 s and 1 min", waited)
 		}
@@ -344,8 +310,7 @@ func TestReloadOfTokensEndsStreams(t *testing.T) {
 		for _, name := range []string{"stays", "gone", "moved", "joins"} {
 			g.static(name, "staff")
 		}
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		streams := map[string]*gatewaytest.Exchange{}
 		for name := range g.tokens {
 			streams[name] = r.get("/v1/events?watch=a", eventStream, g.as(name))
@@ -401,8 +366,7 @@ func TestNextLoginEndsTheStreamsBefore(t *testing.T) {
 			g := newGuard(t)
 			g.static("ann", "staff")
 			g.static("bob", "staff")
-			r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-			r.Prime("a", 1)
+			r := newStaffRig(t, g, "a")
 			session := func(name string) string {
 				cookie, _, _ := strings.Cut(r.request(http.MethodPost, "/v1/session", g.as(name)).Header.Get("Set-Cookie"), ";")
 				return "Cookie: " + cookie
@@ -441,8 +405,7 @@ func TestReloadOfClaimsEndsStreams(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGuard(t)
-			r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-			r.Prime("a", 1)
+			r := newStaffRig(t, g, "a")
 			x := r.get("/v1/events?watch=a", eventStream, g.asJWT("ann", time.Hour, "staff"))
 			time.Sleep(time.Second)
 			next := g.access(wholeWatches("a"))
@@ -512,8 +475,7 @@ func kindOf(m *api.WatchListResponse) string {
 func TestRenewedStreamGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		x := r.get("/v1/events?watch=a", eventStream, g.asJWT("ann", 10*time.Minute, "staff"))
 		id := idOf(t, x)
 		put := func(id, header string) int { return r.request(http.MethodPut, "/v1/streams/"+id, header).StatusCode }
@@ -544,8 +506,7 @@ func TestRenewedStreamGoesOn(t *testing.T) {
 func TestRenewalWithOtherClaimsEndsTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		x := r.get("/v1/events?watch=a", eventStream, g.asJWT("ann", time.Hour, "staff"))
 		if got := r.request(http.MethodPut, "/v1/streams/"+idOf(t, x), g.asJWT("ann", time.Hour, "guests")); got.StatusCode != http.StatusNoContent {
 			t.Errorf("status %d, want 204", got.StatusCode)
@@ -564,8 +525,7 @@ func TestPassesUnderLoad(t *testing.T) {
 		for _, name := range names {
 			g.static(name, "staff")
 		}
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
