@@ -27,7 +27,7 @@ type Policy struct {
 }
 
 // Sizes of the caches of a policy: the number of principals, and that of different sets of
-// grants. Each entry takes some KiB, and more for a principal with many claims.
+// grants. Each entry takes some KiB, and that of a principal with many claims more.
 const (
 	subjectsKept = 4096
 	readingsKept = 4096
