@@ -2,13 +2,11 @@ package view
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view/internal/document"
 	"github.com/watchtide/watchtide/stream/view/internal/path"
 	"github.com/watchtide/watchtide/stream/view/internal/predicate"
@@ -67,8 +65,6 @@ type grant struct {
 
 // mostJoined is how many unions of fields are remembered.
 const mostJoined = 256
-
-var errHidden = errors.New("the resource may not be seen")
 
 // parseGrants reads the grants. It returns nil if one of them allows everything.
 func (d *Definition) parseGrants(p Params) error {
@@ -207,250 +203,9 @@ func (g *grants) params() []Grant {
 	return out
 }
 
-// granted says which grants hold for a resource: one bit for each, in their order.
-type granted struct {
-	bits  uint64
-	whole bool // one of them has no fields
-}
-
-func (g granted) sight() Sight {
-	switch {
-	case g.whole:
-		return Whole
-	case g.bits != 0:
-		return Part
-	}
-	return Hidden
-}
-
-// of returns which grants hold for a resource. It stops at the first one that allows all of the
-// resource. An error is the Failure of a grant, which does not hold.
-func (g *grants) of(e *extraction, labelsAt path.Path) (held granted, failed error) {
-	for i := range g.all {
-		one := &g.all[i]
-		holds, err := one.holds(e, labelsAt)
-		if err != nil {
-			failed = err
-		}
-		if !holds {
-			continue
-		}
-		held.bits |= 1 << i
-		if len(one.fields) == 0 {
-			held.whole = true
-			return held, failed
-		}
-	}
-	return held, failed
-}
-
-// holds reports whether the filter of a grant is true of a resource.
-func (g *grant) holds(e *extraction, labelsAt path.Path) (bool, error) {
-	if g.filter == nil {
-		return true, nil
-	}
-	usage := g.filter.Usage()
-	if usage.Labels || len(usage.Values) > 0 {
-		e.read()
-	}
-	repeats := func(at path.Path) bool { return e.document.Repeats(at) }
-	if slices.ContainsFunc(usage.Values, repeats) || usage.Labels && repeats(labelsAt) {
-		return false, Repeated
-	}
-	if usage.Labels {
-		e.readLabels(labelsAt)
-	}
-	holds, err := g.filter.Holds(&e.input)
-	switch {
-	case err == nil:
-		return holds, nil
-	case !e.isJSON && len(usage.Values) > 0:
-		return false, NotJSON
-	}
-	return false, failure(err)
-}
-
-// keeps returns the union of the fields of the grants that hold.
-func (g *grants) keeps(held granted) *document.Paths {
-	if held.bits&(held.bits-1) == 0 {
-		for i := range g.all {
-			if held.bits == 1<<i {
-				return &g.all[i].keeps
-			}
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if known := g.joined[held.bits]; known != nil {
-		return known
-	}
-	union := g.union(held)
-	if g.joined == nil {
-		g.joined = map[uint64]*document.Paths{}
-	}
-	if len(g.joined) < mostJoined {
-		g.joined[held.bits] = union
-	}
-	return union
-}
-
-func (g *grants) union(held granted) *document.Paths {
-	var all []path.Path
-	for i := range g.all {
-		if held.bits&(1<<i) != 0 {
-			all = append(all, g.all[i].fields...)
-		}
-	}
-	union := &document.Paths{}
-	for _, at := range path.Minimal(all) {
-		union.Add(at)
-	}
-	return union
-}
-
-// project returns what may be seen of a resource under the grants that hold for it.
-func (g *grants) project(r stream.Resource, held granted) (stream.Resource, error) {
-	switch held.sight() {
-	case Whole:
-		return r, nil
-	case Hidden:
-		return stream.Resource{}, errHidden
-	}
-	return keep(r, g.keeps(held))
-}
-
-// keep returns a resource with only some paths of its value.
-func keep(r stream.Resource, paths *document.Paths) (stream.Resource, error) {
-	if r.Encoding != "" {
-		r.Value, r.Encoding = []byte("null"), ""
-		return r, nil
-	}
-	value, err := document.Project(r.Value, paths)
-	if err != nil {
-		return stream.Resource{}, fmt.Errorf("%q: %w", r.Key, err)
-	}
-	r.Value = value
-	return r, nil
-}
-
-// costly reports whether evaluating some filter can take far longer than reading the value.
-func (g *grants) costly() bool {
-	return g != nil && slices.ContainsFunc(g.all, func(one grant) bool {
-		return one.filter != nil && (one.filter.Steps() || readsAll(one.filter.Usage().Values))
-	})
-}
-
 // readsAll reports whether paths lead to all of a value.
 func readsAll(reads []path.Path) bool {
 	return slices.ContainsFunc(reads, func(at path.Path) bool { return len(at) == 0 })
-}
-
-// Restricts reports whether the definition has grants, so that a client may not know what it
-// leaves out.
-func (d *Definition) Restricts() bool { return d.grants != nil }
-
-// Hides reports whether the grants can hide resources. Nobody may learn that a hidden key
-// exists.
-func (d *Definition) Hides() bool { return d.grants.hide() }
-
-// Sight returns how much of a resource the grants allow to be seen, whatever else the
-// definition selects. An error is the Failure of a grant, which then allows nothing.
-func (d *Definition) Sight(r stream.Resource) (Sight, error) {
-	if d.grants == nil {
-		return Whole, nil
-	}
-	e := extraction{paths: &d.trees().reads}
-	e.set(&r)
-	held, err := d.grants.of(&e, d.labelsAt)
-	return held.sight(), err
-}
-
-// Keeps reports whether the view keeps the whole value of a resource that it has. The result
-// does not depend on the content of the parts that the definition leaves out.
-func (d *Definition) Keeps(r stream.Resource) bool {
-	if len(d.fields) > 0 || !d.Projects() {
-		return len(d.fields) == 0
-	}
-	sight, _ := d.Sight(r)
-	return sight == Whole
-}
-
-// Narrow returns the definition of what p selects of what the grants of d allow. It has the
-// grants of d, which are not compiled again, and its place of labels. An error is an *Error.
-func (d *Definition) Narrow(p Params) (*Definition, error) {
-	p.Grants, p.LabelsAt = nil, d.labelsAt.String()
-	return define(p, d.grants)
-}
-
-// matchesGranted is matches for a definition with grants: the other parameters see only what
-// the grants leave of the resource. An error may be that of a grant although another one allows
-// the resource.
-func (d *Definition) matchesGranted(e *extraction) (bool, error) {
-	held, failed := d.grants.of(e, d.labelsAt)
-	if held.sight() == Hidden {
-		return false, failed
-	}
-	if held.whole || !d.labeled && len(d.reads) == 0 {
-		selected, err := d.selects(e)
-		return selected, cmp.Or(err, failed)
-	}
-	r, err := d.grants.project(*e.resource, held)
-	if err != nil {
-		return false, NotJSON
-	}
-	left := extraction{paths: &d.trees().reads}
-	left.set(&r)
-	selected, err := d.selects(&left)
-	return selected, cmp.Or(err, failed)
-}
-
-// projectGranted returns what the grants allow to be seen of a resource.
-func (d *Definition) projectGranted(r stream.Resource) (stream.Resource, error) {
-	if d.grants == nil {
-		return r, nil
-	}
-	e := extraction{paths: &d.trees().reads}
-	e.set(&r)
-	held, _ := d.grants.of(&e, d.labelsAt)
-	return d.grants.project(r, held)
-}
-
-// grantPlaces returns, for each grant, the sets of places any of which is enough to find its
-// resources; false: one of the grants has none.
-func (d *Definition) grantPlaces() (of [][][]place, ok bool) {
-	if d.grants == nil {
-		return nil, false
-	}
-	for _, g := range d.grants.all {
-		if g.filter == nil {
-			return nil, false
-		}
-		sets, prefix, values := filterPlaces(g.filter, d.labelsAt)
-		if prefix != "" {
-			sets = append(sets, []place{{prefix: &prefix}})
-		}
-		if sets = append(sets, values...); len(sets) == 0 {
-			return nil, false
-		}
-		of = append(of, sets)
-	}
-	return of, true
-}
-
-// appendGrants appends the grants to the encoding of a definition. It appends nothing if there
-// are none.
-func (d *Definition) appendGrants(part func(string), count func(int)) {
-	if d.grants == nil {
-		return
-	}
-	count(len(d.grants.all))
-	for _, g := range d.grants.params() {
-		part(g.Filter)
-		count(len(g.Fields))
-		for _, field := range g.Fields {
-			part(field)
-		}
-	}
 }
 
 // String returns the word for a sight.
