@@ -24,8 +24,8 @@ type Event struct {
 	Resumed bool `json:"resumed"`
 	// Horizon is set for a bookmark that reports an outage; empty: it does not.
 	Horizon string `json:"horizon"`
-	// Conflated is set for a bookmark before changes that may lack values: those up to
-	// this revision. Empty: they do not.
+	// Conflated is set for a bookmark before changes, up to this revision, of which values may
+	// be missing. Empty: none is.
 	Conflated string `json:"conflated"`
 	// RetryMS is set for goodbye.
 	RetryMS int64 `json:"retry_ms"`

@@ -22,10 +22,10 @@ type FollowOptions struct {
 	// Event is called for each event, hello and goodbye included. An error ends
 	// Follow, which returns it.
 	Event func(Event) error
-	// Refused is called when the server refuses one of several watches for good, which then
-	// is not followed any more: it does not exist, or not any more, or the access to it was
-	// revoked, or the View cannot be meant of it. The others go on. An error ends Follow, which returns it. nil: such a
-	// refusal ends Follow.
+	// Refused is called when the server refuses one of several watches for good: it does not
+	// exist, or no longer exists, access to it was revoked, or the View is invalid for it. The
+	// watch is no longer followed; the others are. If Refused returns an error, Follow ends and
+	// returns it. nil: such a refusal ends Follow.
 	Refused func(watch string, reason *Problem) error
 	// Lost is called when a connection has ended or could not be made, with the
 	// reason and the time until the next attempt. nil: it is not reported.
@@ -35,8 +35,7 @@ type FollowOptions struct {
 var (
 	// ErrRemoved means that a watch no longer exists.
 	ErrRemoved = errors.New("the watch was removed")
-	// ErrRevoked means that the server does not allow any more what it allowed before: the
-	// token was revoked, or the access to a watch.
+	// ErrRevoked means that the server has revoked the token, or the access to a watch.
 	ErrRevoked = errors.New("the access was revoked")
 )
 
@@ -72,7 +71,7 @@ func (s *Server) Follow(ctx context.Context, o FollowOptions) error {
 }
 
 const (
-	// stop is the wait that means no further attempt.
+	// stop is a wait that means that there is no further attempt.
 	stop time.Duration = -1
 	// atOnce is the wait before a request for fewer watches. Nothing was lost.
 	atOnce time.Duration = -2
@@ -85,7 +84,7 @@ type follower struct {
 	watches []string // those that were not refused
 	backoff backoff
 	id      string // the newest
-	revoked bool   // the last goodbye was that access was revoked, to one watch or all
+	revoked bool   // the last goodbye said that access to one watch, or to all, was revoked
 	broken  error  // from options.Event
 }
 
@@ -129,7 +128,7 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	return f.backoff.next(), end.Err
 }
 
-// unaccepted goes on if there is another token by now than the one that was refused.
+// unaccepted continues if there is another token by now than the one that was refused.
 func (f *follower) unaccepted(ctx context.Context, token string, reason error) (time.Duration, error) {
 	another, _, err := f.server.credential(ctx)
 	switch {
@@ -142,7 +141,7 @@ func (f *follower) unaccepted(ctx context.Context, token string, reason error) (
 	return f.backoff.next(), reason
 }
 
-// without goes on without the watch that a final refusal is about, if it is about one.
+// without continues without the watch that a final refusal is about, if it is about one watch.
 func (f *follower) without(p *Problem) (time.Duration, error) {
 	at := slices.Index(f.watches, p.Watch)
 	aboutOne := p.Status == http.StatusBadRequest || p.Status == http.StatusNotFound || p.Status == http.StatusRequestURITooLong
@@ -156,7 +155,7 @@ func (f *follower) without(p *Problem) (time.Duration, error) {
 	return atOnce, nil
 }
 
-// othersGoOn reports whether the end of one watch leaves others to be followed.
+// othersGoOn reports whether other watches are left after the end of one.
 func (f *follower) othersGoOn() bool { return f.options.Refused != nil && len(f.watches) > 1 }
 
 // event passes an event on, and then stores its id.
@@ -177,7 +176,7 @@ func (f *follower) afterGoodbye(e *Event) (time.Duration, error) {
 	switch {
 	case e.Reason == "complete":
 		return stop, nil
-	case e.Reason == "watch_removed" && !f.othersGoOn(): // else the next refusal says which
+	case e.Reason == "watch_removed" && !f.othersGoOn(): // otherwise the next refusal says which
 		return stop, ErrRemoved
 	case e.Reason == "revoked" && !f.othersGoOn(): // likewise
 		return stop, ErrRevoked

@@ -24,9 +24,9 @@ type Server struct {
 
 // ServerOptions specify how requests are made.
 type ServerOptions struct {
-	// Token returns what is sent as Authorization: Bearer. It is called for each request,
-	// from any goroutine, so the caller keeps a token for as long as it is valid. "": none
-	// is sent. nil: there is never one.
+	// Token returns the token to send as Authorization: Bearer; "": none. It is called for each
+	// request, from any goroutine, so it should cache a token as long as that is valid. nil: no
+	// token is ever sent.
 	Token func(ctx context.Context) (string, error)
 }
 

@@ -9,15 +9,15 @@ import (
 )
 
 var (
-	// ErrUnauthenticated is what a *Problem of status 401 is, for errors.Is: the server
+	// ErrUnauthenticated matches, with errors.Is, a *Problem with the status 401: the server
 	// wants a token, or another one.
 	ErrUnauthenticated = errors.New("the server wants a valid token")
-	// ErrForbidden is what a *Problem of status 403 is, for errors.Is: the server knows
-	// who asks, and does not allow it.
+	// ErrForbidden matches, with errors.Is, a *Problem with the status 403: the server accepts
+	// the token, but does not allow the request.
 	ErrForbidden = errors.New("the server does not allow this")
 )
 
-// Is reports whether a refusal is ErrUnauthenticated or ErrForbidden.
+// Is reports whether the problem is ErrUnauthenticated or ErrForbidden.
 func (p *Problem) Is(target error) bool {
 	switch target {
 	case ErrUnauthenticated:
@@ -28,7 +28,8 @@ func (p *Problem) Is(target error) bool {
 	return false
 }
 
-// credential returns the token for a request, and what of it is sent: empty without one.
+// credential returns the token for a request, and the header that carries it; both are empty if
+// there is none.
 func (s *Server) credential(ctx context.Context) (token, header string, err error) {
 	if s.options.Token == nil {
 		return "", "", nil
@@ -56,8 +57,8 @@ func CanBeToken(text string) bool {
 	return text != ""
 }
 
-// client returns a client for one request. With a token it follows redirects only within
-// the origin of the server: a token is for nobody else.
+// client returns a client for one request. With a token, it follows redirects only within the
+// origin of the server, so that nobody else gets the token.
 func (s *Server) client() *http.Client {
 	c := &http.Client{Transport: s.transport}
 	if s.options.Token != nil {
@@ -66,7 +67,7 @@ func (s *Server) client() *http.Client {
 	return c
 }
 
-// maxRedirects is as in package net/http.
+// maxRedirects is the limit of package net/http.
 const maxRedirects = 10
 
 func (s *Server) checkRedirect(to *http.Request, via []*http.Request) error {
@@ -79,7 +80,7 @@ func (s *Server) checkRedirect(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// withoutToken hides a token in an error, in case the server repeats what it was sent.
+// withoutToken hides the token in an error, in case the server repeats it.
 func withoutToken(err error, token string) error {
 	var p *Problem
 	if token == "" || !errors.As(err, &p) {

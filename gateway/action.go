@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/access/audit"
 )
 
-// actionOf returns what a request is to do; empty: nothing with a watch.
+// actionOf returns the action of a request, for the audit log; empty: it concerns no watch.
 func actionOf(r *http.Request) audit.Action {
 	watch, ofOne := strings.CutPrefix(r.URL.EscapedPath(), "/v1/watches/")
 	_, rest, _ := strings.Cut(watch, "/")

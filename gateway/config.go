@@ -34,7 +34,7 @@ type Config struct {
 	// Views opens the views that clients ask for. Default: views with the default limits,
 	// which end with Serve.
 	Views Views
-	// Access decides who may do what. Default: everybody may do everything.
+	// Access says who may do what. Default: everybody may do everything.
 	Access *Access
 	// Logger receives messages for an operator. Default: slog.Default().
 	Logger *slog.Logger
@@ -87,8 +87,8 @@ type Config struct {
 	// Compression selects how streams are sent to clients that ask for it in
 	// Accept-Encoding. Default: CompressionGzip.
 	Compression Compression
-	// Uncompressed are the names of watches, and of templates for all of their watches, whose
-	// streams are not compressed. A stream of several watches is not if one of them is here.
+	// Uncompressed are the names of the watches and templates whose streams are not compressed.
+	// A stream of several watches is not compressed if one of them is listed.
 	Uncompressed []string
 	// CompressionCache is how many bytes of compressed events are kept, so that
 	// events for several clients are compressed once. Default: 32 MiB.
@@ -155,40 +155,41 @@ type Config struct {
 	Version string
 }
 
-// Access decides who may do what.
+// Access says who may do what.
 //
 // Static after construction.
 type Access struct {
 	// Credentials says which credentials are accepted. The gateway sets Client,
 	// ClientOfCall, Revocations and Log.
 	Credentials credential.Config
-	// Revoked is the name of a watch whose resources are what has been revoked; see
-	// principal.Principal.RevocationKeys. Empty: nothing can be.
+	// Revoked is the name of a watch whose resources are revocations; see
+	// principal.Principal.RevocationKeys. Empty: nothing can be revoked.
 	Revoked string
-	// Policy says what principals may see and change. A watch without rules is for nobody.
+	// Policy says what principals may see and change. Nobody can see a watch without rules.
 	// Required.
 	Policy *policy.Policy
-	// OperationsRole is the role of the policy whose principals are served as operators by
-	// the public handler; empty: it serves nobody as an operator.
+	// OperationsRole is the role whose holders are operators for the public handler; empty:
+	// nobody is.
 	OperationsRole string
-	// Audit is written a line of JSON for each decision, by one goroutine at a time; see
-	// audit.Entry. Nobody waits for it: what it does not take in time is counted, and lost. If
-	// it is an io.Closer, it is closed once it is replaced by another one, or Serve ends. Nil:
-	// nothing is written.
+	// Audit gets a line of JSON for each decision, from one goroutine at a time; see
+	// audit.Entry. Requests do not wait for it: lines that it does not take in time are lost,
+	// and counted. If it is an io.Closer, it is closed when another one replaces it, or when
+	// Serve ends. Nil: nothing is written.
 	Audit io.Writer
-	// Limits are what one principal may have at a time.
+	// Limits are the limits of one principal.
 	Limits PrincipalLimits
 }
 
-// PrincipalLimits are what one principal may have, wherever it comes from: a mechanism, an
-// issuer and a name. The zero value of each field is its default.
+// PrincipalLimits are the limits of one principal, over all its addresses. A principal is a
+// mechanism, an issuer and a name. The zero value of each field is its default.
 type PrincipalLimits struct {
-	// Streams is the most open streams, long polls and calls of WatchList. Without a
-	// credential, only those of an address count: see MaxSubscribersPerClient. Default:
+	// Streams is the maximum number of open streams, long polls and calls of WatchList. Clients
+	// without a credential are limited by address only: see MaxSubscribersPerClient. Default:
 	// 10,000.
 	Streams int
-	// RequestsPerSecond is the most requests and calls, on average over 10 s. Requests without
-	// a credential count for their address, an IPv6 network of /64. Default: 1,000.
+	// RequestsPerSecond is the maximum number of requests and calls per second, on average over
+	// 10 s. Requests without a credential count for their address, or its IPv6 network of /64.
+	// Default: 1,000.
 	RequestsPerSecond int
 }
 
@@ -207,10 +208,10 @@ type Views interface {
 	// of the watch, and lives as long as somebody follows it. The error is a views.Refusal
 	// if a limit is reached.
 	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
-	// Shared returns the definition that all who ask for a view share, given the view and
-	// what Open was given.
+	// Shared returns the definition that all requests for a view share, given the view and the
+	// definition that Open was given.
 	Shared(of *watch.Watch, d *view.Definition) *view.Definition
-	// Differences are what leads streams from one view of a watch to another.
+	// Differences returns the cache of differences between the views of a watch.
 	Differences() *log.Differences
 	// Stats returns figures for the metrics.
 	Stats() views.Stats

@@ -8,7 +8,7 @@ import (
 
 const (
 	corsMethods = "GET, HEAD, PUT, DELETE"
-	// corsAccessMethods are those where there are sessions and tickets.
+	// corsAccessMethods are the allowed methods if there are sessions and tickets.
 	corsAccessMethods = "GET, HEAD, POST, PUT, DELETE"
 	corsHeaders       = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID"
 	corsExposed       = "ETag, Retry-After"

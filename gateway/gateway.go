@@ -111,7 +111,7 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// watch exports the figures of the parts of the gateway.
+// watch exports the metrics of the parts of the gateway.
 func (g *Gateway) watch(v Views) {
 	g.metrics.WatchAdmission(g.admission)
 	g.metrics.WatchConnections(g.doors)
@@ -142,7 +142,7 @@ func (g *Gateway) Handler() http.Handler {
 	return g.serving(func(s *settings) http.Handler { return s.public })
 }
 
-// serving serves each request with a handler of the settings that are current when it
+// serving serves each request with a handler of the settings that are current when the request
 // begins.
 func (g *Gateway) serving(by func(*settings) http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { by(g.now.Load()).ServeHTTP(w, r) })
@@ -171,7 +171,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/v1/events", g.handleEvents)
 	get("/v1/watches/{watch}/events", g.handleWatchEvents)
 
-	// Streams of somebody go on with another credential.
+	// Renewals of streams with another credential.
 	r.Put("/v1/streams/{stream}", g.handleRenew)
 
 	// Long poll, for clients and proxies that cannot stream.
@@ -181,7 +181,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	r.Handle("/v1/watches", api)
 	r.Handle("/v1/watches/*", api)
 
-	// Credentials, where somebody asks for them.
+	// Sessions and tickets, if the gateway asks for credentials.
 	if g.who != nil {
 		get(sessionPath, g.unary.Session)
 		r.Post(sessionPath, g.unary.NewSession)

@@ -46,18 +46,19 @@ func writeText(w http.ResponseWriter, text string) {
 	fmt.Fprint(w, text)
 }
 
-// readiness is why traffic should not be sent here, if there is a reason. Its members are those of the problem (RFC 9457, section 3.2).
+// readiness has the reasons why no traffic should be sent here, if there are any. Its members
+// are those of the problem (RFC 9457, section 3.2).
 type readiness struct {
 	Draining bool           `json:"draining"`
 	Watches  []unreadyWatch `json:"watches"`
-	// Configuration is why the newest one is not in effect; that alone is no reason to send
-	// traffic elsewhere.
+	// Configuration says why the newest configuration is not in effect. That alone is no reason
+	// to send traffic elsewhere.
 	Configuration string `json:"configuration,omitempty"`
-	// Credentials is which credentials cannot be checked, and why; others still can.
+	// Credentials says which credentials cannot be checked, and why; all others can.
 	Credentials string `json:"-"`
 }
 
-// remarks returns what is wrong, and is no reason to send traffic elsewhere.
+// remarks returns the problems that are no reason to send traffic elsewhere.
 func (r readiness) remarks() (out []string) {
 	for _, text := range []string{r.Configuration, r.Credentials} {
 		if text != "" {

@@ -32,7 +32,7 @@ func (c Config) policy() *policy.Policy {
 	return c.Access.Policy
 }
 
-// audit returns where decisions are written down; nil: nowhere.
+// audit returns the output of the audit log; nil: there is none.
 func (c Config) audit() io.Writer {
 	if c.Access == nil {
 		return nil
@@ -40,8 +40,8 @@ func (c Config) audit() io.Writer {
 	return c.Access.Audit
 }
 
-// authenticate makes the authenticator, if somebody is to be asked. It takes over what the
-// one before has learned.
+// authenticate makes the authenticator, if the gateway asks for credentials. It takes over what
+// the former one has learned.
 func (g *settings) authenticate(before *settings) (err error) {
 	if g.cfg.Access == nil {
 		return nil
@@ -62,7 +62,7 @@ func (g *settings) authenticate(before *settings) (err error) {
 	return nil
 }
 
-// learn keeps the keys of issuers up to date until the function that it returns is called.
+// learn refreshes the keys of issuers until the function that it returns is called.
 func (g *Gateway) learn(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -91,13 +91,13 @@ func (g *settings) learn(ctx context.Context) {
 	}
 }
 
-// revocations is a watch whose resources are what has been revoked.
+// revocations is the watch whose resources are revocations.
 type revocations struct {
 	registry *watch.Registry
 	watch    string
 }
 
-// Revoked implements credential.Revocations. While the watch is stale, its last state holds.
+// Revoked implements credential.Revocations. While the watch is stale, its last state counts.
 func (r revocations) Revoked(p *principal.Principal) (bool, error) {
 	w, ok := r.registry.Watch(r.watch)
 	if !ok || !w.Snapshot().Primed() {
@@ -110,8 +110,8 @@ func (r revocations) Revoked(p *principal.Principal) (bool, error) {
 	}), nil
 }
 
-// identify finds out who makes a request, or refuses it. Probes and the page with its
-// assets are for everybody. Answers are for one principal only, so no cache may keep them.
+// identify identifies the client of a request, or refuses the request. Probes and the page with
+// its assets are for everybody. Answers are for one principal only, so no cache may store them.
 func (g *settings) identify(next http.Handler) http.Handler {
 	if g.cfg.Access == nil {
 		return next
@@ -141,18 +141,18 @@ func (g *settings) identify(next http.Handler) http.Handler {
 	})
 }
 
-// isOperator reports whether the public handler serves somebody as an operator. A ticket is
-// for watches only, whoever got it.
+// isOperator reports whether the public handler treats an identity as an operator. A ticket is
+// for watches only, even if it is an operator's.
 func (g *settings) isOperator(id *credential.Identity) bool {
 	return g.servesOperators() && id.Via != credential.ViaTicket && g.cfg.Access.Policy.Holds(id.Principal, g.cfg.Access.OperationsRole)
 }
 
-// servesOperators reports whether the public handler serves some principals as operators.
+// servesOperators reports whether some principals are operators for the public handler.
 func (g *settings) servesOperators() bool {
 	return g.cfg.Access != nil && g.cfg.Access.OperationsRole != ""
 }
 
-// onlyOperators refuses requests of anybody else.
+// onlyOperators refuses the requests of everybody else.
 func (g *settings) onlyOperators(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !admission.IsOperator(r.Context()) {
@@ -182,7 +182,7 @@ func (g *settings) refuseCredential(w http.ResponseWriter, r *http.Request, err 
 	problem.Write(w, p)
 }
 
-// refuseRequest answers a request of somebody who has made too many.
+// refuseRequest answers a request whose principal, or address, has made too many.
 func (g *settings) refuseRequest(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	if asksForStream(r) && wire.NamesEventStream(r.Header.Values("Accept")) {
 		g.turnAway(w, r, stream.GoodbyeOverloaded, p)
@@ -191,16 +191,16 @@ func (g *settings) refuseRequest(w http.ResponseWriter, r *http.Request, p *prob
 	problem.Write(w, p)
 }
 
-// forgets reports whether a request only wants to get rid of a cookie that is not accepted,
-// which its page cannot remove by itself.
+// forgets reports whether a request only removes a cookie that is not accepted, which its page
+// cannot do by itself.
 func forgets(r *http.Request, why *refusal.Error) bool {
 	return r.Method == http.MethodDelete && r.URL.Path == sessionPath && len(r.Header.Values("Authorization")) == 0 &&
 		why != nil && (why.Status == http.StatusUnauthorized || why.Status == http.StatusTooManyRequests)
 }
 
-// survives reports whether a request is of a browser's EventSource, which never reconnects
-// after a status other than 200, and whose credential may be accepted later: once its page
-// has renewed it, or once it can be checked.
+// survives reports whether a request comes from an EventSource whose credential may be accepted
+// later: once its page has renewed it, or once it can be checked. An EventSource never
+// reconnects after a status other than 200.
 func (g *settings) survives(r *http.Request, why *refusal.Error) (stream.GoodbyeReason, bool) {
 	switch {
 	case why == nil || !asksForStream(r) || !wire.NamesEventStream(r.Header.Values("Accept")):
@@ -223,11 +223,11 @@ func asksForStream(r *http.Request) bool {
 	return r.URL.Path == "/v1/events" || ofOne && rest == "events"
 }
 
-// renewWait is how long an EventSource with an expired credential should wait: its page
-// renews the credential meanwhile.
+// renewWait is how long an EventSource with an expired credential should wait, while its page
+// renews the credential.
 const renewWait = 30 * time.Second
 
-// turnAway answers with a stream that has no data, and that its client survives.
+// turnAway answers with a stream without data, after which the client reconnects.
 func (g *settings) turnAway(w http.ResponseWriter, r *http.Request, reason stream.GoodbyeReason, p *problem.Problem) {
 	wire.SetStreamHeaders(w.Header(), wire.SSE, false)
 	f := wire.SSE.Framing()

@@ -2,12 +2,10 @@ package gateway
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
-	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,146 +13,18 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access/accesstest"
-	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/jwt"
-	"github.com/watchtide/watchtide/access/policy"
-	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc/metadata"
 )
-
-// guard makes the access of gateways, and credentials that they accept.
-type guard struct {
-	t        *testing.T
-	provider *accesstest.Provider
-	lines    map[string]string // of the tokens file, by name
-	tokens   map[string]string // static tokens, by name
-}
-
-func newGuard(t *testing.T) *guard {
-	t.Helper()
-	return &guard{t: t, provider: accesstest.NewProvider(t), lines: map[string]string{}, tokens: map[string]string{}}
-}
-
-// static makes a static token, or makes an existing one a member of other groups.
-func (g *guard) static(name string, groups ...string) {
-	g.t.Helper()
-	if line, there := g.lines[name]; there {
-		fields := strings.Fields(line)
-		g.lines[name] = strings.Join([]string{fields[0], fields[1], strings.Join(groups, ",")}, " ")
-		return
-	}
-	text, line, err := token.New(name, groups)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	g.tokens[name], g.lines[name] = text, line
-}
-
-// as returns the header with which a static token is sent.
-func (g *guard) as(name string) string { return "Authorization: Bearer " + g.tokens[name] }
-
-// asJWT returns the header with which a token of the provider is sent that lasts so long.
-func (g *guard) asJWT(name string, lasts time.Duration, groups ...string) string {
-	g.t.Helper()
-	return bearer(g.provider.Token(g.t, map[string]any{"sub": name, "groups": groups, "exp": time.Now().Add(lasts).Unix()}))
-}
-
-// access returns an access in which all members of the group staff may read all of a watch,
-// each with the rule that is given for the watch; "" means none.
-func (g *guard) access(reads map[string]string) *Access {
-	g.t.Helper()
-	rules := map[string]policy.Rule{}
-	for name, read := range reads {
-		rules[name] = policy.Rule{Read: read}
-	}
-	return g.accessBy(rules)
-}
-
-// accessBy is access with whole rules.
-func (g *guard) accessBy(of map[string]policy.Rule) *Access {
-	g.t.Helper()
-	c := policy.Config{Roles: []policy.Role{{Name: "staff", When: `"staff" in principal.groups`}}}
-	for name, rule := range of {
-		w := policy.Watch{Name: name}
-		if rule.Role = "staff"; rule.Read != "" {
-			w.Rules = []policy.Rule{rule}
-		}
-		c.Watches = append(c.Watches, w)
-	}
-	rules, err := policy.Compile(c)
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	var lines []string
-	for _, line := range g.lines {
-		lines = append(lines, line)
-	}
-	table, err := token.Parse([]byte(strings.Join(lines, "\n")))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	return &Access{Policy: rules, Credentials: credential.Config{
-		Tokens:         table,
-		Issuers:        []jwt.Issuer{g.provider.Issuer()},
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")},
-	}}
-}
-
-// wholeWatches lets staff read all of the watches.
-func wholeWatches(names ...string) map[string]string {
-	reads := map[string]string{}
-	for _, name := range names {
-		reads[name] = "true"
-	}
-	return reads
-}
-
-var streamID = regexp.MustCompile(`"stream":"([A-Z0-9]+)"`)
-
-func idOf(t *testing.T, x *gatewaytest.Exchange) string {
-	t.Helper()
-	found := streamID.FindStringSubmatch(x.Text())
-	if found == nil {
-		t.Fatalf("hello names no stream: %q", x.Text())
-	}
-	return found[1]
-}
-
-// wantEnd checks that a stream has ended cleanly, with a goodbye of the reason as the last
-// event.
-func wantEnd(t *testing.T, x *gatewaytest.Exchange, reason string) {
-	t.Helper()
-	over, err := x.Over()
-	if text := x.Text(); !over || err != nil || strings.Count(text, "event: goodbye") != 1 || !strings.Contains(text, `"reason":"`+reason+`"`) {
-		t.Errorf("over %t, error %v, want a goodbye (%s): %q", over, err, reason, text)
-	}
-}
-
-func wantOpen(t *testing.T, x *gatewaytest.Exchange) {
-	t.Helper()
-	if over, err := x.Over(); over {
-		t.Errorf("the stream has ended, error %v: %q", err, x.Text())
-	}
-}
-
-// wantNoPasses checks that nothing is left of streams that have ended.
-func wantNoPasses(t *testing.T, g *Gateway) {
-	t.Helper()
-	synctest.Wait()
-	if n := g.passes.Count(); n != 0 {
-		t.Errorf("%d passes are left", n)
-	}
-}
 
 // A stream whose token ends says goodbye in the 30 s before, at a moment of its own, and has
 // no data after the end.
 func TestStreamEndsBeforeItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		const lasts = 10 * time.Minute
 		header := g.asJWT("ann", lasts, "staff")
 		var streams []*gatewaytest.Exchange
@@ -182,12 +52,7 @@ func TestBlockedStreamIsCutOffBeforeItsTokenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
 		r := newRig(t, Config{Access: g.access(wholeWatches("a")), WriteTimeout: time.Hour}, "a")
-		r.Prime("a", 1, gatewaytest.Resource("k", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
-		c := r.dial("GET /v1/events?watch=a HTTP/1.1\r\nHost: gateway\r\n" + g.asJWT("ann", time.Minute, "staff") + "\r\n\r\n")
-		if _, err := c.Reader.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
+		r.openBlocked(g.asJWT("ann", time.Minute, "staff"))
 		if n := r.gateway.admission.Count(); n != 1 {
 			t.Fatalf("%d streams, want 1", n)
 		}
@@ -206,12 +71,7 @@ func TestBlockedStreamIsCutOffOnceRevoked(t *testing.T) {
 		g := newGuard(t)
 		g.static("ci", "staff")
 		r := newRig(t, Config{Access: g.access(wholeWatches("a")), WriteTimeout: time.Minute}, "a")
-		r.Prime("a", 1, gatewaytest.Resource("k", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
-		c := r.dial("GET /v1/events?watch=a HTTP/1.1\r\nHost: gateway\r\n" + g.as("ci") + "\r\n\r\n")
-		if _, err := c.Reader.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
+		r.openBlocked(g.as("ci"))
 		r.gateway.passes.Revoke("token/ci")
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -243,12 +103,7 @@ func TestRevocationEndsStreams(t *testing.T) {
 		g := newGuard(t)
 		g.static("ci", "staff")
 		g.static("cd", "staff")
-		a := g.access(wholeWatches("a"))
-		a.Revoked = "revocations"
-		r := newRig(t, Config{Access: a}, "a", "revocations")
-		r.Prime("a", 1)
-		r.Prime("revocations", 1)
-		synctest.Wait()
+		r := newRevocableRig(t, g)
 		var gone, kept []*gatewaytest.Exchange
 		for range 5 {
 			gone = append(gone, r.get("/v1/events?watch=a", eventStream, g.as("ci")))
@@ -290,10 +145,7 @@ func TestRevocationEndsStreamOfManyWatches(t *testing.T) {
 		names := []string{"a", "b", "c", "d", "e", "f"}
 		g := newGuard(t)
 		g.static("ci", "staff")
-		r := newRig(t, Config{Access: g.access(wholeWatches(names...))}, names...)
-		for _, name := range names {
-			r.Prime(name, 1)
-		}
+		r := newStaffRig(t, g, names...)
 		x := r.get("/v1/events?watch="+strings.Join(names, "&watch="), eventStream, g.as("ci"))
 		x.Text()
 		r.gateway.passes.Revoke("token/ci")
@@ -333,20 +185,11 @@ func TestRevocationEndsLongPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
 		g.static("ci", "staff")
-		a := g.access(wholeWatches("a"))
-		a.Revoked = "revocations"
-		r := newRig(t, Config{Access: a}, "a", "revocations")
-		r.Prime("a", 1)
-		r.Prime("revocations", 1)
-		synctest.Wait()
-		first := r.get("/v1/watches/a/changes", g.as("ci"))
-		var answer struct{ Position string }
-		if err := json.Unmarshal([]byte(first.Text()), &answer); err != nil || answer.Position == "" {
-			t.Fatal(err)
-		}
+		r := newRevocableRig(t, g)
+		position := positionOf(t, r.get("/v1/watches/a/changes", g.as("ci")))
 		got := make(chan *gatewaytest.Exchange)
 		began := time.Now()
-		go func() { got <- r.get("/v1/watches/a/changes?wait=1m&after="+answer.Position, g.as("ci")) }()
+		go func() { got <- r.get("/v1/watches/a/changes?wait=1m&after="+position, g.as("ci")) }()
 		synctest.Wait()
 		r.Commit("revocations", 2, gatewaytest.Resource("token/ci", 2, "{}"))
 		x := <-got
@@ -364,16 +207,11 @@ func TestRevocationEndsLongPoll(t *testing.T) {
 func TestLongPollEndsBeforeItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		header := g.asJWT("ann", time.Minute, "staff")
-		first := r.get("/v1/watches/a/changes", header)
-		var answer struct{ Position string }
-		if err := json.Unmarshal([]byte(first.Text()), &answer); err != nil || answer.Position == "" {
-			t.Fatal(err)
-		}
+		position := positionOf(t, r.get("/v1/watches/a/changes", header))
 		began := time.Now()
-		r.get("/v1/watches/a/changes?wait=5m&after="+answer.Position, header)
+		r.get("/v1/watches/a/changes?wait=5m&after="+position, header)
 		if waited := time.Since(began); waited < 29*time.Second || waited >= time.Minute {
 			t.Errorf("answered after %s, want between 30 s and 1 min", waited)
 		}
@@ -472,8 +310,7 @@ func TestReloadOfTokensEndsStreams(t *testing.T) {
 		for _, name := range []string{"stays", "gone", "moved", "joins"} {
 			g.static(name, "staff")
 		}
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		streams := map[string]*gatewaytest.Exchange{}
 		for name := range g.tokens {
 			streams[name] = r.get("/v1/events?watch=a", eventStream, g.as(name))
@@ -491,6 +328,29 @@ func TestReloadOfTokensEndsStreams(t *testing.T) {
 	})
 }
 
+// A key that revokes nobody is in the log: somebody believes that it does.
+func TestRevocationsOfNobodyAreLogged(t *testing.T) {
+	for key, wrong := range map[string]bool{
+		"token/ci": false, "session/X": false, "subject/" + accesstest.URL + "/ann": false, "subject/" + accesstest.URL + "/a%2Fb%25": false,
+		"ci": true, "token/": true, "subject/ann": true, "subject/" + accesstest.URL + "/auth0%7C1": true, "subject/" + accesstest.URL + "/a%2fb": true,
+		"subject/" + accesstest.URL + "/a/b": true, "subject/" + accesstest.URL + "/": true, "subject/https://other.example.com/ann": true,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			logged := &lockedText{}
+			a := newGuard(t).access(wholeWatches("a"))
+			a.Revoked = "revocations"
+			r := newRig(t, Config{Access: a, Logger: slog.New(slog.NewTextHandler(logged, nil))}, "a", "revocations")
+			r.Prime("revocations", 1, gatewaytest.Resource("token/gone", 1, "{}"))
+			synctest.Wait()
+			r.Commit("revocations", 2, gatewaytest.Resource(key, 2, "{}"))
+			time.Sleep(time.Second)
+			if text := logged.String(); strings.Contains(text, "revoke nobody") != wrong || wrong && !strings.Contains(text, key) {
+				t.Errorf("%s: %s", key, text)
+			}
+		})
+	}
+}
+
 // A login as somebody else ends the streams of the session that the browser had until then, and
 // a logout those of the session of its cookie, whoever asks for it.
 func TestNextLoginEndsTheStreamsBefore(t *testing.T) {
@@ -506,8 +366,7 @@ func TestNextLoginEndsTheStreamsBefore(t *testing.T) {
 			g := newGuard(t)
 			g.static("ann", "staff")
 			g.static("bob", "staff")
-			r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-			r.Prime("a", 1)
+			r := newStaffRig(t, g, "a")
 			session := func(name string) string {
 				cookie, _, _ := strings.Cut(r.request(http.MethodPost, "/v1/session", g.as(name)).Header.Get("Set-Cookie"), ";")
 				return "Cookie: " + cookie
@@ -546,8 +405,7 @@ func TestReloadOfClaimsEndsStreams(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGuard(t)
-			r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-			r.Prime("a", 1)
+			r := newStaffRig(t, g, "a")
 			x := r.get("/v1/events?watch=a", eventStream, g.asJWT("ann", time.Hour, "staff"))
 			time.Sleep(time.Second)
 			next := g.access(wholeWatches("a"))
@@ -617,8 +475,7 @@ func kindOf(m *api.WatchListResponse) string {
 func TestRenewedStreamGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		x := r.get("/v1/events?watch=a", eventStream, g.asJWT("ann", 10*time.Minute, "staff"))
 		id := idOf(t, x)
 		put := func(id, header string) int { return r.request(http.MethodPut, "/v1/streams/"+id, header).StatusCode }
@@ -649,8 +506,7 @@ func TestRenewedStreamGoesOn(t *testing.T) {
 func TestRenewalWithOtherClaimsEndsTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		x := r.get("/v1/events?watch=a", eventStream, g.asJWT("ann", time.Hour, "staff"))
 		if got := r.request(http.MethodPut, "/v1/streams/"+idOf(t, x), g.asJWT("ann", time.Hour, "guests")); got.StatusCode != http.StatusNoContent {
 			t.Errorf("status %d, want 204", got.StatusCode)
@@ -669,8 +525,7 @@ func TestPassesUnderLoad(t *testing.T) {
 		for _, name := range names {
 			g.static(name, "staff")
 		}
-		r := newRig(t, Config{Access: g.access(wholeWatches("a"))}, "a")
-		r.Prime("a", 1)
+		r := newStaffRig(t, g, "a")
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Reload puts another configuration into effect. It does not touch the open streams, which
-// go on as they began, except those of principals who may now see something else of a watch
-// that they follow, or whose credential is not accepted any more: these end. Requests and
-// streams that begin from now on, and a drain, follow the new one. Registry, Views, Logger,
-// AfterRush, Pump, Profiles, Instance and Version stay as they are, and so do the timeouts of
-// connections and of HTTP/2, which Serve derives from WriteTimeout. If c has an invalid value,
-// or Access where there was none or the reverse, Reload returns an error and changes nothing.
+// Reload puts another configuration into effect. It does not touch the open streams, which go
+// on as they began, except those of principals who may now see something else of a watch that
+// they follow, or whose credential is not accepted any more: these end. Requests and streams
+// that begin from now on, and a drain, use the new one. Registry, Views, Logger, AfterRush,
+// Pump, Profiles, Instance and Version stay as they are, and so do the timeouts of connections
+// and of HTTP/2, which Serve derives from WriteTimeout. If c has an invalid value, or Access
+// where there was none or the reverse, Reload returns an error and changes nothing.
 //
 // The watches are not part of it; see watch.Draft.
 func (g *Gateway) Reload(c Config) error {
@@ -40,7 +40,8 @@ func (g *Gateway) Reload(c Config) error {
 	return nil
 }
 
-// errAccessChanges refuses rules for streams of which nobody knows whose they are.
+// errAccessChanges refuses to turn access rules on or off: nobody knows whose the open streams
+// are.
 var errAccessChanges = errors.New("gateway.Config: Access cannot be added or removed while the gateway runs: restart it")
 
 // resize changes the limits that all requests share.
@@ -60,8 +61,8 @@ type reload struct {
 	failed string // why it was not; empty: it was
 }
 
-// Reloaded records the outcome of an attempt to put a newer configuration into effect, for
-// the metrics and for operators who ask /readyz; err is why the old one is kept, if it is.
+// Reloaded records the outcome of an attempt to put a newer configuration into effect, for the
+// metrics and for operators who ask /readyz. err says why the old one is kept; nil: it is not.
 func (g *Gateway) Reloaded(err error) {
 	r := &reload{at: time.Now()}
 	if err != nil {
@@ -71,7 +72,7 @@ func (g *Gateway) Reloaded(err error) {
 	g.reload.Store(r)
 }
 
-// outdated returns why the configuration is not the newest one; empty: it is, as far as is
+// outdated returns why the newest configuration is not in effect; empty: it is, as far as is
 // known.
 func (g *Gateway) outdated() string {
 	r := g.reload.Load()

@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
-// handleRenew lets a stream go on until the end of the credential of the request, which must
-// be of the same principal.
+// handleRenew extends a stream to the end of the credential of the request, which must be of
+// the same principal.
 func (g *settings) handleRenew(w http.ResponseWriter, r *http.Request) {
 	id := problem.PathParameter(r, "stream")
 	err := pass.ErrUnknown

@@ -1,24 +1,28 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
+	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/access/principal"
 	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// judge returns what decides whether streams may go on.
+// judge returns the judge of open streams.
 func (g *settings) judge() pass.Judge { return pass.Judge{Lookup: g.lookup, Credentials: g.who} }
 
-// revocationsPause is how long the gateway waits before it looks for the watch of
-// revocations again, once it was removed.
+// revocationsPause is the time after which the gateway looks again for a watch of revocations
+// that was removed.
 const revocationsPause = 100 * time.Millisecond
 
-// followRevocations ends the streams of whoever is revoked, until the context ends. It is
-// the one subscriber for all of them.
+// followRevocations ends the streams of revoked principals, until the context ends. It is one
+// subscriber for all streams.
 func (g *settings) followRevocations(ctx context.Context) {
 	if g.cfg.Access.Revoked == "" {
 		return
@@ -42,11 +46,7 @@ func (g *settings) revokeAll(ctx context.Context, w *watch.Watch) {
 	var batch log.Batch
 	for {
 		for sub.Next(&batch) {
-			for e := range batch.Events() {
-				if e.Type == stream.Upsert {
-					g.passes.Revoke(e.Resource.Key)
-				}
-			}
+			g.revokeThose(w, &batch)
 			batch.Release()
 		}
 		select {
@@ -57,4 +57,32 @@ func (g *settings) revokeAll(ctx context.Context, w *watch.Watch) {
 			return
 		}
 	}
+}
+
+// revokeThose ends the streams that a batch revokes. Somebody who revokes in a hurry, and gets the
+// key wrong, must not believe that it is done.
+func (g *settings) revokeThose(w *watch.Watch, batch *log.Batch) {
+	wrong, first := 0, ""
+	for e := range batch.Events() {
+		if e.Type != stream.Upsert {
+			continue
+		}
+		if !g.couldRevoke(e.Resource.Key) {
+			wrong++
+			first = cmp.Or(first, e.Resource.Key)
+		}
+		g.passes.Revoke(e.Resource.Key)
+	}
+	if wrong > 0 {
+		g.log.Warn("resources revoke nobody: want keys such as token/NAME, session/ID and subject/ISSUER/SUBJECT with an issuer of the configuration, and in SUBJECT / written %2F, % written %25, and nothing else",
+			"watch", w.Name(), "resources", wrong, "first", first)
+	}
+}
+
+// couldRevoke reports whether a key could be that of somebody whose credential is accepted. The
+// issuers of certificates are known only from these.
+func (g *settings) couldRevoke(key string) bool {
+	issuer, ok := principal.ParseRevocation(key)
+	c := g.cfg.Access.Credentials
+	return ok && (issuer == "" || c.Certificates != "" || slices.ContainsFunc(c.Issuers, func(i jwt.Issuer) bool { return i.URL == issuer }))
 }

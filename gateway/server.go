@@ -91,7 +91,7 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	return err
 }
 
-// auditPatience is how long Serve waits at its end for lines of the audit log.
+// auditPatience is how long Serve waits at its end until the audit log is written.
 const auditPatience = 2 * time.Second
 
 func (g *Gateway) httpServer(h http.Handler) *http.Server {

@@ -15,12 +15,12 @@ import (
 	"github.com/watchtide/watchtide/internal/hosts"
 )
 
-// settings is the gateway as one configuration wants it. A request, a call or a stream uses
-// those that are current when it begins; Reload replaces them as a whole.
+// settings are the parts of the gateway that depend on the configuration. A request, a call or
+// a stream uses those that are current when it begins; Reload replaces them as a whole.
 //
 // Static after construction.
 type settings struct {
-	*Gateway // what all settings have in common
+	*Gateway // the parts that all settings share
 	cfg      Config
 	lookup   *access.Lookup
 	proxies  admission.Proxies
@@ -28,7 +28,7 @@ type settings struct {
 	deps     *conversation.Deps
 	unary    *rest.API
 	calls    rpc.Deps
-	who      *credential.Authenticator // nil: nobody is asked
+	who      *credential.Authenticator // nil: the gateway does not ask for credentials
 
 	public    http.Handler // for everybody
 	local     http.Handler // for a listener that only this machine can reach
@@ -38,8 +38,8 @@ type settings struct {
 	replaced chan struct{} // closed when there are newer ones
 }
 
-// settings returns the gateway as a configuration, with every default filled in, wants it.
-// before is nil for the first one.
+// settings returns the settings of a configuration with all defaults filled in. before are the
+// former ones; nil: there are none.
 func (g *Gateway) settings(c Config, deps *conversation.Deps, lookup *access.Lookup, before *settings) (*settings, error) {
 	s := &settings{
 		Gateway: g, cfg: c, deps: deps, lookup: lookup,
@@ -66,7 +66,7 @@ func (g *settings) refuseList(why *admission.Refusal) *problem.Problem {
 	return why.Problem(2 * g.deps.RetryHint())
 }
 
-// access returns what a configuration says about the way to watches.
+// access returns the settings of the way from requests to watches.
 func (g *Gateway) access(c Config) access.Config {
 	return access.Config{
 		Watches: c.Registry, Policy: c.policy(), Audit: g.audit, Views: c.Views, Uncompressed: c.Uncompressed,
@@ -74,7 +74,7 @@ func (g *Gateway) access(c Config) access.Config {
 	}
 }
 
-// streams returns what the configuration says about streams.
+// streams returns the settings of streams.
 func (c Config) streams() conversation.Settings {
 	return conversation.Settings{
 		Heartbeat: c.Heartbeat, WriteTimeout: c.WriteTimeout, AheadWait: c.AheadWait,

@@ -14,7 +14,7 @@ import (
 	"github.com/watchtide/watchtide/access/jwt"
 )
 
-// URL is the issuer of the tokens of a Provider, and Audience whom they are for.
+// URL is the issuer of the tokens of a Provider, and Audience their audience.
 const (
 	URL      = "https://idp.example.com"
 	Audience = "watchtide"
@@ -28,7 +28,7 @@ type Provider struct {
 	keys   []byte // the key set
 }
 
-// NewProvider returns a provider with a key of its own.
+// NewProvider returns a provider with a new key.
 func NewProvider(t testing.TB) *Provider {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -46,13 +46,13 @@ func NewProvider(t testing.TB) *Provider {
 	return &Provider{signer, keys}
 }
 
-// Issuer returns what the gateway has to know of the provider.
+// Issuer returns the gateway's configuration of the provider.
 func (p *Provider) Issuer() jwt.Issuer {
 	return jwt.Issuer{URL: URL, Audience: Audience, Algorithms: []string{string(jose.ES256)}, Groups: "groups", Keys: p.keys}
 }
 
-// Token returns a token of ann of the staff that is valid for an hour, with other claims
-// where they are given.
+// Token returns a token that is valid for an hour: for ann, of the group staff, with claims
+// changed as given.
 func (p *Provider) Token(t testing.TB, changes map[string]any) string {
 	t.Helper()
 	claims := map[string]any{"iss": URL, "aud": Audience, "sub": "ann", "groups": []string{"staff"}, "exp": time.Now().Add(time.Hour).Unix()}

@@ -1,3 +1,3 @@
-// Package audit writes down who was let in, to what, and who was not: one line of JSON for
-// each decision. It never has values, queries, keys or credentials.
+// Package audit records who was allowed what, and who was denied it: one line of JSON for each
+// decision. A line never has values, queries, keys or credentials.
 package audit

@@ -11,14 +11,14 @@ import (
 // Decision is what was decided.
 type Decision string
 
-// The decisions. Ended is about a stream that had been let in.
+// The decisions. Ended is about a stream that had been allowed.
 const (
 	Allowed Decision = "allowed"
 	Denied  Decision = "denied"
 	Ended   Decision = "ended"
 )
 
-// Action is what somebody wanted to do, or what has ended a stream.
+// Action is what a client wanted to do, or what has ended a stream.
 type Action string
 
 // The actions.
@@ -35,14 +35,14 @@ const (
 	Ticket     Action = "ticket"     // a ticket for some watches
 	Renew      Action = "renew"      // another credential for a stream
 	Credential Action = "credential" // a credential that is not accepted
-	Expire     Action = "expire"     // the credential of a stream has ended
+	Expire     Action = "expire"     // the credential of a stream has expired
 	Revoke     Action = "revoke"     // the credential of a stream, or its access, was withdrawn
-	Move       Action = "move"       // a stream shows something else from now on, or ends since it cannot
-	Repeated   Action = "repeated"   // further denials, which were only counted
+	Move       Action = "move"       // what the principal of a stream may see has changed, and the stream shows that or ends
+	Repeated   Action = "repeated"   // denials that were only counted
 	Lost       Action = "lost"       // entries that could not be written
 )
 
-// Entry is one decision. What is empty is left out.
+// Entry is one decision. Empty fields are left out.
 type Entry struct {
 	Time     time.Time `json:"time"`
 	Decision Decision  `json:"decision,omitempty"`
@@ -51,36 +51,35 @@ type Entry struct {
 	Mechanism string `json:"mechanism,omitempty"`
 	Issuer    string `json:"issuer,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Via is where the credential was: in a ticket, a session and so on.
+	// Via says where the credential was: in a ticket, a session and so on.
 	Via     string     `json:"via,omitempty"`
 	Address netip.Addr `json:"address,omitzero"`
 	// Stream is the id of a stream, as in its hello.
 	Stream  string   `json:"stream,omitempty"`
 	Watch   string   `json:"watch,omitempty"`
 	Watches []string `json:"watches,omitempty"`
-	// Rules are those that let it in. Of a read they unite, and of a write the first one
-	// counts.
+	// Rules are the rules that allow it: for a read all of them, for a write the first one.
 	Rules []Rule `json:"rules,omitempty"`
-	// View is the hash of what may be read.
+	// View is a hash of the part that is read.
 	View string `json:"view,omitempty"`
-	// Revision is that of a resource that was written.
+	// Revision is the revision of the resource that was written or deleted.
 	Revision uint64 `json:"revision,omitempty"`
-	// Status is that of the answer, as over HTTP, where the decision determines it.
+	// Status is the status of the answer, as over HTTP, if the decision determines it.
 	Status int `json:"status,omitempty"`
-	// Reason is a word or a sentence of the gateway's own.
+	// Reason is a word or a sentence of the gateway. It quotes nothing from clients.
 	Reason string `json:"reason,omitempty"`
-	// Count is how many decisions, or lines, an entry stands for, if it is no single one.
+	// Count is the number of decisions, or lines, that the entry stands for; 0: one.
 	Count uint64 `json:"count,omitempty"`
 }
 
 // Rule is an entry of "allow".
 type Rule struct {
 	Role string `json:"role"`
-	// Number is its place in the list, from 1.
+	// Number is the place of the rule in the list, from 1.
 	Number int `json:"number"`
 }
 
-// By returns an entry about a principal; nil: it is not known who it is.
+// By returns the entry with its principal; nil: the principal is unknown.
 func (e Entry) By(p *principal.Principal) Entry {
 	if p != nil {
 		e.Mechanism, e.Issuer, e.Name = p.Mechanism, p.Issuer, p.Name
@@ -88,16 +87,16 @@ func (e Entry) By(p *principal.Principal) Entry {
 	return e
 }
 
-// cheap reports whether nobody has proved who they are: whoever has an address can make as
-// many such entries as they like.
+// cheap reports whether the entry has no proven principal. Anybody can cause any number of such
+// entries.
 func (e Entry) cheap() bool {
 	return e.Action == Credential || e.Mechanism == "" || e.Mechanism == principal.Anonymous
 }
 
-// longestText is the most bytes of a text that somebody else has chosen.
+// longestText is the maximum length in bytes of a text from outside the gateway.
 const longestText = 512
 
-// bounded returns the entry with no text longer than longestText.
+// bounded returns the entry with its texts cut to longestText.
 func (e Entry) bounded() Entry {
 	for _, text := range []*string{&e.Issuer, &e.Name, &e.Stream, &e.Watch, &e.Reason} {
 		if len(*text) > longestText {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Within a window, so many entries are written of one network, and so many of all of them;
-// so many networks are told apart.
+// Limits within a window: how many entries are written for one network and for all of them, and
+// how many networks are told apart.
 const (
 	floodWindow   = time.Minute
 	mostOfNetwork = 10
@@ -17,7 +17,8 @@ const (
 	mostNetworks  = 100
 )
 
-// flood counts what is denied to nobody in particular. It knows few networks at a time.
+// flood limits the entries about denials without a principal. It tells apart a limited number
+// of networks.
 type flood struct {
 	mu sync.Mutex // guards the following fields
 	// ends is the timer of the window; nil: there is none.
@@ -27,14 +28,14 @@ type flood struct {
 	others   uint64 // entries of networks that are not told apart
 }
 
-// denials are those of one network.
+// denials are the denials of one network.
 type denials struct {
 	written int
 	counted uint64
 }
 
-// admits reports whether an entry is written by itself. Otherwise it is counted, and over is
-// called at the end of the window.
+// admits reports whether an entry is to be written. Otherwise it is counted, and over is called
+// at the end of the window.
 func (f *flood) admits(e Entry, over func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,7 +62,7 @@ func (f *flood) admits(e Entry, over func()) bool {
 	return true
 }
 
-// sums ends the window, and returns an entry for each network of which entries were counted.
+// sums ends the window, and returns an entry for each network whose entries were counted.
 func (f *flood) sums() (out []Entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Log writes down decisions. It never makes anybody wait: entries wait in a buffer of fixed
-// size until they are written. One that does not fit, or cannot be written, is counted as
-// lost, and a later line says how many were.
+// Log records decisions. It never blocks: entries wait in a buffer of limited size until they
+// are written. An entry that does not fit, or cannot be written, is lost. Lost entries are
+// counted, and a later line has their number.
 //
 // All methods may be called from any goroutine. Record and Enabled of a nil *Log do nothing.
 type Log struct {
@@ -20,17 +20,17 @@ type Log struct {
 	flood flood // locks itself
 }
 
-// New returns a log that writes to nothing yet.
+// New returns a log without an output.
 func New() *Log { return &Log{} }
 
-// Enabled reports whether entries are written: otherwise nobody needs to make them.
+// Enabled reports whether the log has an output. Otherwise no entries need to be made.
 func (l *Log) Enabled() bool { return l != nil && l.sink.Load() != nil }
 
 // Dropped returns how many entries were lost.
 func (l *Log) Dropped() uint64 { return l.dropped.Load() }
 
-// Record adds an entry, with the time. What is denied to nobody in particular is written some
-// times for each address, and then counted: whoever sends such requests must not fill a disk.
+// Record adds an entry, with the time. Denials without a principal are written a few times for
+// each address, and then only counted, so that nobody can fill the disk with them.
 func (l *Log) Record(e Entry) {
 	if !l.Enabled() {
 		return
@@ -48,16 +48,16 @@ func (l *Log) write(e Entry) {
 	}
 }
 
-// sum writes what was only counted.
+// sum writes the entries for what was only counted.
 func (l *Log) sum() {
 	for _, e := range l.flood.sums() {
 		l.write(e)
 	}
 }
 
-// SetOutput makes the log write to w from now on, one or several whole lines at a time; nil:
-// to nothing. What has been recorded so far still goes to the output before it, which is then
-// closed if it can be.
+// SetOutput makes the log write to w from now on, one or several whole lines at a time; nil: to
+// nothing. Earlier entries still go to the former output, which is closed after that if it is
+// an io.Closer.
 func (l *Log) SetOutput(w io.Writer) {
 	if before := l.sink.Load(); before != nil && same(before.out, w) {
 		return
@@ -72,14 +72,14 @@ func (l *Log) SetOutput(w io.Writer) {
 	}
 }
 
-// same reports whether two outputs are the same one.
+// same reports whether two outputs are the same.
 func same(a, b io.Writer) bool {
 	one, other := reflect.ValueOf(a), reflect.ValueOf(b)
 	return one.IsValid() && other.IsValid() && one.Comparable() && other.Comparable() && a == b
 }
 
-// Close writes what has been recorded, and closes the output if it can be. It waits for that
-// no longer than patience.
+// Close writes all entries, and closes the output if it is an io.Closer. It waits no longer
+// than patience.
 func (l *Log) Close(patience time.Duration) {
 	l.sum()
 	before := l.sink.Swap(nil)

@@ -10,25 +10,26 @@ import (
 )
 
 const (
-	// mostWaiting is how many entries can wait to be written: a reload may end, or move, tens
-	// of thousands of streams at once. They take about 400 bytes each, and what is in them.
+	// mostWaiting is the maximum number of entries that wait to be written: a reload may end,
+	// or switch, tens of thousands of streams at once. Each takes about 400 bytes, and its
+	// texts.
 	mostWaiting = 32_768
-	// mostKept is how many entries there is room for while nothing waits.
+	// mostKept is the capacity that is kept while no entry waits.
 	mostKept = 256
 	// batchBytes is about how many bytes are written at once.
 	batchBytes = 64 << 10
 )
 
-// sink has the entries that wait for one output. A goroutine writes them, which lasts as
-// long as there are any.
+// sink has the entries that wait for one output. A goroutine writes them. It runs only while
+// there are any.
 type sink struct {
 	// Static after construction.
 	out     io.Writer
 	dropped *atomic.Uint64
 
 	mu sync.Mutex // guards the following fields
-	// waiting are the entries that are not written yet, and lost is how many came when there
-	// was no room for them.
+	// waiting are the entries that are not written yet, and lost is the number of entries for
+	// which there was no room.
 	waiting []Entry
 	lost    uint64
 	running bool          // there is a goroutine
@@ -37,7 +38,7 @@ type sink struct {
 	// Owned by the goroutine.
 	spare []Entry
 	cut   bool   // the last line has no end
-	tells uint64 // lost entries that no line has told of
+	tells uint64 // lost entries that no line has reported
 }
 
 // add adds an entry. It returns false if the sink is retired.
@@ -60,7 +61,7 @@ func (s *sink) add(e Entry) bool {
 	return true
 }
 
-// retire closes the output once everything is written, and then the channel. It is called
+// retire closes the output once everything is written, and then the channel. It must be called
 // once.
 func (s *sink) retire() <-chan struct{} {
 	s.mu.Lock()
@@ -75,7 +76,7 @@ func (s *sink) retire() <-chan struct{} {
 // close closes the output if it can be. The mutex must be held.
 func (s *sink) close() {
 	if c, ok := s.out.(io.Closer); ok {
-		_ = c.Close() // what it has not written is lost on its way to the disk
+		_ = c.Close() // what it could not write is lost
 	}
 	close(s.done)
 }
@@ -116,7 +117,7 @@ func (s *sink) write(batch []Entry) (taken int) {
 	}
 	tells := s.tells
 	if tells > 0 {
-		_ = lines.Encode(Entry{Time: time.Now(), Action: Lost, Count: tells}) // a buffer takes everything
+		_ = lines.Encode(Entry{Time: time.Now(), Action: Lost, Count: tells}) // a buffer never fails
 	}
 	told := text.Len()
 	ends := make([]int, 0, len(batch))
@@ -129,7 +130,7 @@ func (s *sink) write(batch []Entry) (taken int) {
 	if n > 0 {
 		s.cut = text.Bytes()[n-1] != '\n'
 	}
-	if n >= told-1 { // a line is whole without its end, which the next write begins with
+	if n >= told-1 { // a line without its end is whole: the next write begins with the end
 		s.tells -= tells
 	}
 	if err == nil {

@@ -9,13 +9,12 @@ import (
 
 var errUnaccepted = refusal.New(refusal.InvalidToken, "the credential is not accepted any more")
 
-// Again returns what is known now of somebody whom this authenticator, or one that it
-// replaces, has identified: a static token may have other groups by now, and other claims of
-// a JWT may count, other algorithms and keys of its signature, other names and authorities of
-// certificates, and other keys of sessions and tickets. It does not look at the end of the
-// credential, nor check a signature again. The
-// error is a *refusal.Error. With the status 401 the credential is not accepted any more; with
-// any other status it may be, and the identity is returned too.
+// Again identifies somebody again whom this authenticator, or one that it replaces, has
+// identified before. These may have changed: the groups of a static token, the relevant claims
+// of a JWT and the accepted algorithms and keys, the names and authorities of certificates, and
+// the keys of sessions and tickets. It neither checks the end of the credential nor verifies a
+// signature again. The error is a *refusal.Error. With the status 401, the credential is no
+// longer accepted. With any other status it may still be, and the identity is returned as well.
 func (a *Authenticator) Again(id *Identity) (*Identity, error) {
 	if id.sealedBy != "" && !a.ring.Opens(id.purpose, id.sealedBy) {
 		return nil, errUnaccepted

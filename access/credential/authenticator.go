@@ -22,41 +22,41 @@ import (
 //
 // Static after construction.
 type Config struct {
-	// Keys seal sessions and tickets, and make tags; the first one seals. Empty: a
-	// random key, which ends with the process.
+	// Keys encrypt sessions and tickets, and make tags. The first one encrypts; all of them
+	// decrypt. Empty: a random key, which ends with the process.
 	Keys []seal.Key
 	// Tokens are the static tokens; nil: there are none.
 	Tokens *token.Table
 	// Issuers are the OpenID providers whose tokens are accepted.
 	Issuers []jwt.Issuer
-	// Certificates is which name of a client certificate counts; empty: certificates are
-	// not read.
+	// Certificates is the kind of name that is read from client certificates; empty:
+	// certificates are ignored.
 	Certificates Subject
-	// ClientCAs are the authorities that client certificates must come from now: those of
-	// all listeners. A connection may have begun with others. Empty: whatever the
-	// connection began with.
+	// ClientCAs are the current authorities for client certificates, of all listeners. A
+	// connection may have begun with others. Empty: the authorities with which the connection
+	// began.
 	ClientCAs []*x509.CertPool
 	// TicketTTL is how long a ticket can be used (DefaultTicketTTL).
 	TicketTTL time.Duration
 	// PublicURL is the origin under which browsers reach the gateway. If it is empty,
 	// it is http for a request without TLS from this machine, and https for any other.
 	PublicURL string
-	// AllowedOrigins are those of other pages that may use cookies and certificates.
+	// AllowedOrigins are the origins of other pages whose cookies and certificates count.
 	AllowedOrigins []string
-	// TrustedProxies are networks from which credentials are taken without TLS, and
-	// certificates are not taken.
+	// TrustedProxies are networks from which credentials are accepted without TLS, and
+	// certificates are ignored.
 	TrustedProxies []netip.Prefix
-	// Client returns the address that a request comes from, for counting failures; nil:
-	// that of the connection.
+	// Client returns the address to which the failures of a request count; nil: that of the
+	// connection.
 	Client func(*http.Request) netip.Addr
-	// ClientOfCall is Client for gRPC.
+	// ClientOfCall is like Client, for gRPC.
 	ClientOfCall func(context.Context) netip.Addr
 	// Revocations says who has been revoked; nil: nobody.
 	Revocations Revocations
-	// Previous is an authenticator that this one replaces; nil: none. Its key sets, and
-	// what it has learned, are taken over.
+	// Previous is the authenticator that this one replaces; nil: none. Its key sets, and what
+	// it has learned, are taken over.
 	Previous *Authenticator
-	// Log is told when an issuer does not answer; nil: nobody is.
+	// Log gets a warning when an issuer does not answer; nil: nothing does.
 	Log *slog.Logger
 }
 
@@ -70,7 +70,7 @@ type Revocations interface {
 	Revoked(p *principal.Principal) (bool, error)
 }
 
-// Authenticator finds out who asks.
+// Authenticator identifies clients by their credentials.
 //
 // Static after construction, except for what it learns (key sets, verified tokens,
 // failures, ended sessions), which may be used by several goroutines at once.
@@ -82,7 +82,7 @@ type Authenticator struct {
 	ended    *ended
 }
 
-// New returns an authenticator. It connects to nobody: Run does.
+// New returns an authenticator. It makes no connections: Run does.
 func New(cfg Config) (*Authenticator, error) {
 	if cfg.TicketTTL == 0 {
 		cfg.TicketTTL = DefaultTicketTTL
@@ -102,7 +102,7 @@ func New(cfg Config) (*Authenticator, error) {
 	return a, err
 }
 
-// newRing keeps a random key, so that sessions survive a reload.
+// newRing returns the keys. It keeps a random key, so that sessions survive a reload.
 func (a *Authenticator) newRing(cfg Config) *seal.Ring {
 	if old := cfg.Previous; old != nil && len(cfg.Keys) == 0 && len(old.cfg.Keys) == 0 {
 		return old.ring
@@ -119,14 +119,13 @@ func (a *Authenticator) Ready() error { return a.tokens.Ready() }
 // Ring returns the keys, for the tags of positions.
 func (a *Authenticator) Ring() *seal.Ring { return a.ring }
 
-// Tag returns an opaque tag of a principal: the same for the same one, as long as the
-// first key is.
+// Tag returns an opaque tag of a principal. It stays the same as long as the first key does.
 func (a *Authenticator) Tag(p *principal.Principal) string { return a.ring.Tag(seal.Identity, p.Key()) }
 
-// Via is what a principal was found out from.
+// Via says where a credential was.
 type Via string
 
-// What there is, in the order in which it is looked for.
+// The places of credentials, in the order in which they are looked for.
 const (
 	ViaNothing       Via = ""
 	ViaAuthorization Via = "authorization"
@@ -135,36 +134,36 @@ const (
 	ViaCertificate   Via = "certificate"
 )
 
-// Identity is who asks, and from what that is known.
+// Identity is a principal, and the credential that it was identified by.
 //
 // Static after construction.
 type Identity struct {
 	*principal.Principal
 	Via Via
-	// Address is the one that failures are counted for; not valid: it is not known.
+	// Address is the address to which failures count; not valid: it is unknown.
 	Address netip.Addr
-	// Watches are those that a ticket is for; empty: all.
+	// Watches are the watches that a ticket is for; empty: all.
 	Watches []string
 
 	tokenHash token.Hash            // of a static token
-	chains    [][]*x509.Certificate // of a client certificate; nil: there is none, or a ticket was made of it
+	chains    [][]*x509.Certificate // of a client certificate; nil: there is none, or the credential is a ticket that was made with it
 	purpose   seal.Purpose          // of a session or a ticket
 	sealedBy  string                // the name of the key of a session or a ticket; empty: it was neither
 }
 
-// May reports whether the credential is for a watch: a ticket is for some only.
+// May reports whether the credential is for a watch: a ticket is for some watches only.
 func (i *Identity) May(watch string) bool {
 	return i.Via != ViaTicket || slices.Contains(i.Watches, watch)
 }
 
-// Identify returns who makes a request. The first credential that is present decides; an
-// invalid one is a *refusal.Error, even if there is another one that is valid. Without a
-// credential it returns the anonymous principal.
+// Identify returns the identity of a request. Only the first credential that is present counts:
+// if it is invalid, the error is a *refusal.Error, even if there is another, valid one. Without
+// a credential, Identify returns the anonymous principal.
 func (a *Authenticator) Identify(r *http.Request) (*Identity, error) {
 	return a.identify(a.ofRequest(r))
 }
 
-// IdentifyCall is Identify for gRPC, which carries Authorization in its metadata, and
+// IdentifyCall is like Identify, for gRPC, which carries Authorization in its metadata, and
 // certificates.
 func (a *Authenticator) IdentifyCall(ctx context.Context) (*Identity, error) {
 	return a.identify(a.ofCall(ctx))
@@ -194,7 +193,7 @@ func (a *Authenticator) identify(r *request) (*Identity, error) {
 
 var errPlainText = refusal.New(refusal.PlainText, "credentials are not taken from another machine without TLS: use https, or list the proxy that ends TLS in http.trusted_proxies")
 
-// isPrivate reports whether nobody on the way can have read what a request carries.
+// isPrivate reports whether nobody on the way can have read the request.
 func (a *Authenticator) isPrivate(r *request) bool {
 	return r.tls != nil || !r.peer.IsValid() || r.peer.IsLoopback() || a.trusts(r.peer)
 }
@@ -203,8 +202,8 @@ func (a *Authenticator) trusts(peer netip.Addr) bool {
 	return slices.ContainsFunc(a.cfg.TrustedProxies, func(n netip.Prefix) bool { return n.Contains(peer) })
 }
 
-// present returns the first credential of a request. Cookies and certificates are sent
-// by browsers whoever wrote the page, so they count only for pages that may use them.
+// present returns the first credential of a request. Browsers send cookies and certificates for
+// any page, so they count only for pages that may use them.
 func (a *Authenticator) present(r *request) (via Via, text string, err error) {
 	if lines := r.header("Authorization"); len(lines) > 0 {
 		text, err = bearer(lines)
@@ -260,10 +259,10 @@ func (a *Authenticator) check(r *request, via Via, text string) (*Identity, erro
 }
 
 const (
-	// maxToken is the most bytes of a token.
+	// maxToken is the maximum length of a token, in bytes.
 	maxToken = 16 << 10
-	// unguessable is how many bytes a static token has at least that nobody can guess,
-	// however often they try.
+	// unguessable is the length in bytes from which on a static token cannot be guessed,
+	// however often somebody tries.
 	unguessable = 32
 )
 

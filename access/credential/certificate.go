@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/access/refusal"
 )
 
-// Subject is the kind of name of a certificate that counts. It is always a subject
-// alternative name: the common name has no kind, so it could be anything.
+// Subject is the kind of name that is read from certificates. It is always a subject
+// alternative name: a common name has no kind, so it could be anything.
 type Subject string
 
 // The kinds of names.
@@ -38,7 +38,7 @@ func (s Subject) names(c *x509.Certificate) (names []string) {
 	return names
 }
 
-// checkCertificate returns whom a certificate names that the TLS stack has verified.
+// checkCertificate returns the principal of a certificate that the TLS stack has verified.
 func (a *Authenticator) checkCertificate(chains [][]*x509.Certificate) (*Identity, error) {
 	leaf := chains[0][0]
 	if !a.vouches(chains) {
@@ -56,7 +56,7 @@ func (a *Authenticator) checkCertificate(chains [][]*x509.Certificate) (*Identit
 	return &Identity{Principal: p, chains: chains}, nil
 }
 
-// vouches reports whether an authority of now vouches for a certificate. Its signatures were
+// vouches reports whether a certificate comes from a current authority. Its signatures were
 // checked when the connection began.
 func (a *Authenticator) vouches(chains [][]*x509.Certificate) bool {
 	if len(a.cfg.ClientCAs) == 0 {
@@ -71,8 +71,9 @@ func (a *Authenticator) vouches(chains [][]*x509.Certificate) bool {
 	})
 }
 
-// certificateAgain returns whom a certificate names now. It returns false if such a
-// certificate is not accepted. Of a ticket nothing is known but that it was made of one.
+// certificateAgain returns the principal of a certificate under the current configuration. It
+// returns false if the certificate is no longer accepted. If the credential is a ticket,
+// nothing is known about the certificate.
 func (a *Authenticator) certificateAgain(id *Identity) (*Identity, bool) {
 	if id.chains == nil || a.cfg.Certificates == "" {
 		return id, a.cfg.Certificates != ""
@@ -81,7 +82,7 @@ func (a *Authenticator) certificateAgain(id *Identity) (*Identity, bool) {
 	var why *refusal.Error
 	switch {
 	case errors.As(err, &why) && why.Reason == refusal.TokenExpired:
-		return id, true // whoever asks looks at the end by itself
+		return id, true // the caller checks the end
 	case err != nil:
 		return nil, false
 	case now.Is(id.Principal):
@@ -91,8 +92,8 @@ func (a *Authenticator) certificateAgain(id *Identity) (*Identity, bool) {
 	return now, true
 }
 
-// root returns the name of the authority that vouches for a certificate. Of several, it
-// is the same one each time.
+// root returns the name of the authority that a certificate comes from. If there are several,
+// it is always the same one.
 func root(chains [][]*x509.Certificate) string {
 	names := make([]string, len(chains))
 	for i, chain := range chains {

@@ -1,4 +1,4 @@
-// Package credential finds out who asks, from what a request or a call carries: a static
-// token or a JWT in Authorization, a ticket, the cookie of a session, or a client
-// certificate. It says who somebody is, and nothing about what they may do.
+// Package credential identifies clients by their credentials: a static token or a JWT in
+// Authorization, a ticket, the cookie of a session, or a client certificate. It does not decide
+// what they may do.
 package credential

@@ -7,14 +7,14 @@ import (
 	"github.com/watchtide/watchtide/access/refusal"
 )
 
-// maxEnded is how many ended sessions are remembered.
+// maxEnded is the number of ended sessions that are remembered.
 const maxEnded = 50_000
 
 var errEnded = refusal.New(refusal.Revoked, "the session has ended")
 
-// ended remembers sessions that their users have ended on this replica, so that a copy
-// of the cookie is of no use there. It is a table of fixed size. Whoever has to end a
-// session everywhere and for certain revokes it.
+// ended remembers sessions that their users have ended on this replica, so that copies of the
+// cookie are useless there. It is a table of fixed size. Only a revocation ends a session on
+// all replicas and for certain.
 type ended struct {
 	mu sync.Mutex
 	// Guarded by mu.

@@ -19,12 +19,12 @@ const (
 	maxFailing     = 20_000 // addresses that are remembered
 )
 
-// failures counts what addresses did wrong. It is a table of fixed size: those that
-// failed last are remembered.
+// failures counts the failures of addresses. It is a table of fixed size, which has the
+// addresses that failed last.
 type failures struct {
 	mu sync.Mutex
 	// Guarded by mu.
-	until *simplelru.LRU[netip.Addr, time.Time] // when all that an address did is forgiven
+	until *simplelru.LRU[netip.Addr, time.Time] // when all failures of an address are forgiven
 }
 
 func newFailures() *failures {
@@ -54,8 +54,8 @@ func (f *failures) blocked(a netip.Addr) time.Duration {
 	return max(0, time.Until(until.Add(-(failuresAtOnce-1)*failureEvery)))
 }
 
-// add counts a failure. What an address does while it is blocked does not count, so it
-// never waits longer than it was told.
+// add counts a failure. Failures of a blocked address do not count, so that it never waits
+// longer than it was told.
 func (f *failures) add(a netip.Addr) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +67,7 @@ func (f *failures) add(a netip.Addr) {
 	f.until.Add(a, until.Add(failureEvery))
 }
 
-// count counts an error that is the client's own, and returns the error to answer with.
+// count counts an error if the client has caused it, and returns the error to answer with.
 func (a *Authenticator) count(r *request, err error) error {
 	var e *refusal.Error
 	if !errors.As(err, &e) || e.Status != http.StatusUnauthorized || e.Expired != nil || e.Reason == refusal.Revoked {

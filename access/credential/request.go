@@ -14,7 +14,8 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// request is what matters of a request over HTTP, or of a call. Owned by its handler.
+// request has the parts of a request over HTTP, or of a call, that identify its client. Owned
+// by its handler.
 type request struct {
 	ctx     context.Context
 	header  func(name string) []string
@@ -41,8 +42,8 @@ func (a *Authenticator) ofRequest(r *http.Request) *request {
 	return out
 }
 
-// cutTickets returns the tickets in a query, and the query without them. A ticket that is
-// not encoded as it should be is returned as it is: it is invalid, and not absent.
+// cutTickets returns the tickets in a query, and the query without them. A ticket that is not
+// encoded correctly is returned as it is, so that it counts as invalid and not as absent.
 func cutTickets(query string) (tickets []string, rest string) {
 	if !strings.Contains(query, ticketParameter) && !strings.Contains(query, "%") {
 		return nil, query
@@ -62,8 +63,7 @@ func cutTickets(query string) (tickets []string, rest string) {
 	return tickets, strings.Join(others, "&")
 }
 
-// WithoutTicket returns a request of which nobody can learn its ticket; r itself if it has
-// none.
+// WithoutTicket returns the request without its ticket; r itself if it has none.
 func WithoutTicket(r *http.Request) *http.Request {
 	tickets, rest := cutTickets(r.URL.RawQuery)
 	if len(tickets) == 0 {
@@ -101,8 +101,7 @@ func (a *Authenticator) ofCall(ctx context.Context) *request {
 	return out
 }
 
-// address parses a network's description of the peer. The result is not valid if it has
-// no IP address.
+// address parses the address of a peer. The result is not valid if it is not an IP address.
 func address(remote string) netip.Addr {
 	if p, err := netip.ParseAddrPort(remote); err == nil {
 		return p.Addr().Unmap().WithZone("")

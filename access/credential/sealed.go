@@ -14,8 +14,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// sealed is what a session and a ticket have in them. The names are short, since a
-// cookie has little room.
+// sealed is the content of a session or a ticket. The names are short, since a cookie has
+// little room.
 type sealed struct {
 	Mechanism string         `json:"m"`
 	Issuer    string         `json:"i,omitempty"`
@@ -34,7 +34,7 @@ type sealed struct {
 	sealedBy string       // the name of the key
 }
 
-// tokenPrint is enough of a hash to tell a token from the one that replaces it.
+// tokenPrint is the number of bytes of a hash that tell a token from its replacement.
 func tokenPrint(h token.Hash) string { return base64.RawURLEncoding.EncodeToString(h[:12]) }
 
 func millis(t time.Time) int64 {
@@ -51,8 +51,9 @@ func timeOf(millis int64) time.Time {
 	return time.UnixMilli(millis)
 }
 
-// contents returns what is to be sealed of an identity. The groups of a static token are
-// not: they are looked up, so that a change of the file takes effect at once.
+// contents returns the content of a session or a ticket of an identity. It leaves out the
+// groups of a static token: they are looked up, so that a change of the file takes effect at
+// once.
 func (i *Identity) contents() sealed {
 	s := sealed{
 		Mechanism: i.Mechanism, Issuer: i.Issuer, Name: i.Name, Groups: i.Groups, Claims: i.Claims,
@@ -64,7 +65,7 @@ func (i *Identity) contents() sealed {
 	return s
 }
 
-// seal returns contents as text of at most so many bytes.
+// seal encrypts contents as text of at most the given number of bytes.
 func (a *Authenticator) seal(p seal.Purpose, s sealed, most int) (string, error) {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -76,7 +77,7 @@ func (a *Authenticator) seal(p seal.Purpose, s sealed, most int) (string, error)
 	return a.ring.Seal(p, data), nil
 }
 
-// open returns what is sealed in a text.
+// open returns the content of a session or a ticket.
 func (a *Authenticator) open(p seal.Purpose, text string, most int) (*sealed, error) {
 	data, key, err := a.ring.Open(p, text, most)
 	if err != nil {
@@ -90,7 +91,7 @@ func (a *Authenticator) open(p seal.Purpose, text string, most int) (*sealed, er
 	return s, nil
 }
 
-// identity returns who is sealed in a value, if the credential behind it is still
+// identity returns the identity in a session or a ticket, if the credential behind it is still
 // accepted.
 func (a *Authenticator) identity(s *sealed) (*Identity, error) {
 	id := &Identity{Principal: &principal.Principal{
@@ -115,7 +116,7 @@ func (a *Authenticator) identity(s *sealed) (*Identity, error) {
 	return id, nil
 }
 
-// fillToken completes the principal of a static token, if the token is still the same.
+// fillToken completes the principal of a static token, if the token has not been replaced.
 func (a *Authenticator) fillToken(id *Identity, print string) bool {
 	p, h := a.cfg.Tokens.Named(id.Name)
 	if p == nil || tokenPrint(h) != print {

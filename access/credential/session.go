@@ -15,11 +15,11 @@ const (
 	// another name of the same domain has set (RFC 6265bis, section 4.1.3.2).
 	cookieBase   = "watchtide-session"
 	cookiePrefix = "__Host-"
-	// maxCookie is the most bytes of name and value that browsers keep.
+	// maxCookie is the maximum length of name and value that browsers accept, in bytes.
 	maxCookie = 4096
-	// maxSession is the most bytes of the value.
+	// maxSession is the maximum length of the value, in bytes.
 	maxSession = maxCookie - len(cookiePrefix) - len(cookieBase) - 1
-	// sessionLife is how long a session lasts whose token has no end.
+	// sessionLife is how long a session lasts if its token never expires.
 	sessionLife = 12 * time.Hour
 )
 
@@ -31,8 +31,8 @@ func (a *Authenticator) cookieName(r *request) string {
 	return cookieBase
 }
 
-// errNeedsToken answers an attempt to turn anything else than a token into a session: a
-// ticket is for less, and a session would never end.
+// errNeedsToken refuses to make a session with anything but a token: a ticket allows less, and
+// sessions that are made with sessions would never end.
 var errNeedsToken = refusal.New(refusal.CredentialNotUsable, "a session is made of a token: send Authorization: Bearer")
 
 // Login is a session that has begun.
@@ -40,7 +40,7 @@ var errNeedsToken = refusal.New(refusal.CredentialNotUsable, "a session is made 
 // Static after construction.
 type Login struct {
 	Cookie *http.Cookie
-	// Principal is whose session it is; its ID names the session.
+	// Principal is the principal of the session; its ID names the session.
 	Principal *principal.Principal
 	// Ended is the session of another principal that the browser had until then; nil: it had
 	// none.
@@ -78,14 +78,14 @@ func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error
 	if out.Ended != nil {
 		a.ended.add(out.Ended.ID)
 	}
-	// The cookie outlives its contents, so that an expired session can be told apart.
+	// The cookie outlives its content, so that an expired session can be told from none.
 	left := time.Until(p.Expires) + refusal.GracePeriod
 	out.Cookie, out.Principal = a.cookie(r, text, int(left.Seconds())), &p
 	return out, nil
 }
 
-// sessionOf returns the session of which a request has the cookie, whatever else it has; nil:
-// there is none, or it is not accepted.
+// sessionOf returns the session whose cookie a request has, whatever other credentials it has;
+// nil: there is none, or it is not accepted.
 func (a *Authenticator) sessionOf(r *request) *Identity {
 	if len(r.cookies) != 1 || !a.isOfOurPage(r) {
 		return nil
@@ -98,8 +98,8 @@ func (a *Authenticator) sessionOf(r *request) *Identity {
 	return id
 }
 
-// EndSession ends the session of which a request has the cookie on this replica, and returns
-// the cookie that makes the browser forget it. ended is the session; nil: there was none.
+// EndSession ends the session whose cookie a request has, on this replica, and returns the
+// cookie that removes it from the browser. ended is the session; nil: there was none.
 func (a *Authenticator) EndSession(r *http.Request) (forget *http.Cookie, ended *Identity) {
 	if ended = a.sessionOf(a.ofRequest(r)); ended != nil {
 		a.ended.add(ended.ID)

@@ -10,14 +10,15 @@ import (
 const (
 	// ticketParameter is the query parameter that carries a ticket.
 	ticketParameter = "ticket"
-	// maxTicket is the most bytes of a ticket: servers and proxies accept lines of 8 KiB.
+	// maxTicket is the maximum length of a ticket, in bytes: servers and proxies accept lines
+	// of 8 KiB.
 	maxTicket = 6 << 10
 )
 
-// NewTicket returns a ticket for some watches, and until when it can be used. It is for
-// whoever can send neither headers nor cookies, and anybody who reads it can use it
-// until then. A stream that it opens ends with the credential behind it, not with the
-// ticket. The error is a *refusal.Error.
+// NewTicket returns a ticket for some watches, and when it expires. It is for clients that can
+// send neither headers nor cookies. Anybody who sees it can use it until it expires. A stream
+// that it opens ends with the credential behind it, not with the ticket. The error is a
+// *refusal.Error.
 func (a *Authenticator) NewTicket(id *Identity, watches []string) (text string, expires time.Time, err error) {
 	switch {
 	case id.IsAnonymous():

@@ -12,11 +12,10 @@ import (
 const (
 	maxCached      = 20_000
 	maxCachedBytes = 64 << 20
-	// A remembered token takes a few times its length, since its claims are decoded.
-	bytesPerByte, bytesPerToken = 6, 1 << 10
+	bytesPerToken  = 512 // besides its principal
 )
 
-// tokenHash is the SHA-256 of a token: the cache has no tokens.
+// tokenHash is the SHA-256 of a token. The cache does not have the tokens themselves.
 type tokenHash [32]byte
 
 // verified is a token that is genuine. Static after construction.
@@ -27,7 +26,7 @@ type verified struct {
 	bytes     int
 }
 
-// cache remembers verified tokens, those that were used last.
+// cache has the verified tokens that were used last.
 type cache struct {
 	mu sync.Mutex
 	// Guarded by mu.
@@ -52,8 +51,8 @@ func (c *cache) get(h tokenHash) *verified {
 	return v
 }
 
-func (c *cache) add(h tokenHash, v *verified, length int) {
-	v.bytes = bytesPerToken + bytesPerByte*length
+func (c *cache) add(h tokenHash, v *verified) {
+	v.bytes = bytesPerToken + v.principal.Size()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.entries.Remove(h)
@@ -69,5 +68,5 @@ func (c *cache) remove(h tokenHash) {
 	c.entries.Remove(h)
 }
 
-// expired reports whether a remembered token has ended.
+// expired reports whether a cached token has expired.
 func (v *verified) expired(now time.Time) bool { return !now.Before(v.principal.Expires) }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// leeway is by how much the clocks of an issuer may be ahead.
+	// leeway is how far the clock of an issuer may be ahead.
 	leeway = 30 * time.Second
 	// lastSecond is the last one of the year 9999.
 	lastSecond = 253402300799
@@ -22,7 +22,7 @@ func invalid(format string, args ...any) error {
 	return refusal.New(refusal.InvalidToken, fmt.Sprintf(format, args...))
 }
 
-// times checks when a token is valid, but not whether it has expired.
+// times checks the times of a token, but not whether it has expired.
 func times(claims map[string]any, now time.Time) (expires time.Time, err error) {
 	for name, required := range map[string]bool{"exp": true, "nbf": false, "iat": false} {
 		value, given := claims[name]
@@ -70,7 +70,7 @@ func isFor(claims map[string]any, audience string) bool {
 	return false
 }
 
-// principal returns who the claims are about.
+// principal returns the principal of the claims.
 func (i *Issuer) principal(claims map[string]any, expires time.Time) (*principal.Principal, error) {
 	name, ok := at(claims, i.Name).(string)
 	if !ok || !isName(name) {
@@ -85,14 +85,14 @@ func (i *Issuer) principal(claims map[string]any, expires time.Time) (*principal
 	}, nil
 }
 
-// isName reports whether a text names one thing. Halves of a character that JSON can
-// write but UTF-8 cannot are all read as the same replacement.
+// isName reports whether a text is a unique name. Unpaired surrogates, which JSON can write,
+// are all decoded to the same replacement character.
 func isName(text string) bool {
 	return text != "" && !strings.ContainsRune(text, utf8.RuneError)
 }
 
-// at returns the claim at a path: the member of that name, or else what the names
-// between the dots lead to; nil: there is none.
+// at returns the claim at a path: the member with the whole name, or else the one that the
+// names between the dots lead to; nil: there is none.
 func at(claims map[string]any, path string) any {
 	if value, found := claims[path]; found {
 		return value

@@ -13,8 +13,8 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 )
 
-// Algorithms are those that a configuration may allow: all are asymmetric, so that who
-// can verify a token cannot make one.
+// Algorithms are the algorithms that a configuration may allow. All are asymmetric, so that a
+// verifier of tokens cannot make one.
 var Algorithms = []string{
 	string(jose.ES256), string(jose.ES384), string(jose.ES512), string(jose.EdDSA),
 	string(jose.PS256), string(jose.PS384), string(jose.PS512), string(jose.RS256), string(jose.RS384), string(jose.RS512),
@@ -24,17 +24,17 @@ var Algorithms = []string{
 //
 // Static after construction.
 type Issuer struct {
-	// URL is the issuer as its tokens name it, to the letter.
+	// URL is the issuer, exactly as in its tokens.
 	URL string
-	// Audience must be among those that a token is for.
+	// Audience must be among the audiences of a token.
 	Audience string
-	// Algorithms are those that a token may be signed with, out of the package's.
+	// Algorithms are the algorithms with which a token may be signed: some of the package's.
 	Algorithms []string
 	// Name is the path of the claim with the name of the principal (sub).
 	Name string
 	// Groups is the path of the claim with its groups; empty: it has none.
 	Groups string
-	// Keys is a key set (RFC 7517) that never changes; nil: it is asked for.
+	// Keys is a key set (RFC 7517) that never changes; nil: it is fetched.
 	Keys []byte
 	// TLS is for connections to the provider; nil: the system's authorities.
 	TLS *tls.Config
@@ -42,7 +42,7 @@ type Issuer struct {
 	Transport http.RoundTripper
 }
 
-// check returns an error if a token could never be valid, or not be checked.
+// check returns an error if no token could be valid, or none could be verified.
 func (i *Issuer) check() error {
 	if err := CheckURL(i.URL); err != nil {
 		return err
@@ -61,18 +61,19 @@ func (i *Issuer) check() error {
 	return nil
 }
 
-// same reports whether what is known of one issuer is true of the other.
+// same reports whether two issuers have the same settings, so that one can take over the keys of
+// the other.
 func (i *Issuer) same(other *Issuer) bool {
 	return i.URL == other.URL && i.Audience == other.Audience && slices.Equal(i.Algorithms, other.Algorithms) &&
 		i.Name == other.Name && i.Groups == other.Groups && string(i.Keys) == string(other.Keys) &&
 		(i.TLS == other.TLS || i.TLS != nil && other.TLS != nil && i.TLS.RootCAs.Equal(other.TLS.RootCAs))
 }
 
-// WantURL says what the URL of an issuer is.
+// WantURL describes a valid URL of an issuer.
 const WantURL = "the URL of an issuer as its tokens name it, such as https://idp.example.com, without query and fragment; http only on loopback"
 
-// CheckURL returns an error unless the URL can be that of an issuer. Keys that come
-// over plain HTTP could be anybody's, so it must be this machine's then.
+// CheckURL returns an error unless the URL can be that of an issuer. Keys that come over plain
+// HTTP could be forged, so it is allowed only for this machine.
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#") {
@@ -81,7 +82,7 @@ func CheckURL(text string) error {
 	return secure(u)
 }
 
-// secure returns an error if the answers from a URL could be anybody's.
+// secure returns an error if answers from a URL could be forged.
 func secure(u *url.URL) error {
 	if u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()) {
 		return nil

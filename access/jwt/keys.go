@@ -21,7 +21,7 @@ const (
 	maxKeys     = 100
 	maxSameID   = 4 // keys with the same name
 	leastRSA    = 2048
-	mostRSA     = 8192 // larger ones take too long to verify with
+	mostRSA     = 8192 // verifying with larger ones takes too long
 )
 
 // digest identifies a key by its content (RFC 7638).
@@ -86,15 +86,15 @@ func parseKey(raw []byte) (key, bool) {
 	if k.Algorithm != "" && !slices.Contains(Algorithms, k.Algorithm) {
 		return key{}, false
 	}
-	// What go-jose knows besides the key itself must not matter.
+	// Only the key itself may make a difference, not what go-jose has besides it.
 	k.Certificates, k.CertificatesURL = nil, nil
 	sum, err := k.Thumbprint(crypto.SHA256)
 	return key{JSONWebKey: k, digest: digest(sum)}, err == nil
 }
 
-// isUsable reports whether a key is public, and neither too weak nor too large. A
-// private key in a public document is not a secret any more, and whoever publishes it
-// should notice; a symmetric one would let everybody sign.
+// isUsable reports whether a key is public, and neither too weak nor too large. A published
+// private key is no longer secret, and its owner should notice. With a symmetric key everybody
+// could sign.
 func isUsable(k any) bool {
 	switch k := k.(type) {
 	case *ecdsa.PublicKey, ed25519.PublicKey:
@@ -105,17 +105,17 @@ func isUsable(k any) bool {
 	return false
 }
 
-// candidates returns the keys that may have signed a token with this key ID and
-// algorithm. A token without an ID needs a set with one suitable key: to try them all
-// would cost too much.
-func (s *keys) candidates(id, algorithm string) []key {
+// candidates returns the keys that may have signed a token with this key ID and algorithm. A
+// token without an ID is accepted only if the set has one suitable key: trying them all would
+// cost too much.
+func (s *keys) candidates(id, algorithm string) []*key {
 	among := s.byID[id]
 	if id == "" {
 		among = s.all
 	}
-	out := make([]key, 0, maxSameID)
-	for _, k := range among {
-		if fits(k, algorithm) {
+	out := make([]*key, 0, maxSameID)
+	for i := range among {
+		if k := &among[i]; fits(k, algorithm) {
 			out = append(out, k)
 		}
 	}
@@ -125,9 +125,9 @@ func (s *keys) candidates(id, algorithm string) []key {
 	return out
 }
 
-// fits reports whether a key may be used with an algorithm: a key is for one kind of
-// them, so that nobody can choose another kind for it.
-func fits(k key, algorithm string) bool {
+// fits reports whether a key may be used with an algorithm. A key is for one kind of algorithm,
+// so that a token cannot choose another.
+func fits(k *key, algorithm string) bool {
 	if k.Algorithm != "" && k.Algorithm != algorithm {
 		return false
 	}

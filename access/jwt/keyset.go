@@ -19,21 +19,21 @@ const (
 	retryEvery = 10 * time.Second
 	// goodFor is how long keys are used while the provider does not answer.
 	goodFor = 24 * time.Hour
-	// maxWaiting is how many requests of clients wait for one answer of the provider.
+	// maxWaiting is the maximum number of requests that wait for one answer of the provider.
 	maxWaiting = 64
-	// maxMissing is how many names of keys are remembered that the provider does not
+	// maxMissing is the maximum number of remembered names of keys that the provider does not
 	// have.
 	maxMissing = 256
 )
 
 var errNotAsked = errors.New("it has not been asked yet")
 
-// keySet is the keys of one issuer. Only run talks to the provider.
+// keySet has the keys of one issuer. Only run connects to the provider.
 type keySet struct {
 	// Static after construction.
 	provider *provider // nil: the keys never change
 	log      *slog.Logger
-	wanted   chan struct{} // tells run that there is an attempt to make
+	wanted   chan struct{} // tells run to make an attempt
 
 	// Atomic.
 	current atomic.Pointer[fetched]
@@ -48,7 +48,7 @@ type keySet struct {
 	missing map[string]bool // names of keys that the last answer did not have
 }
 
-// fetched is keys as of a time. Static after construction.
+// fetched are keys, and when they were fetched. Static after construction.
 type fetched struct {
 	keys *keys
 	at   time.Time
@@ -71,7 +71,7 @@ func remoteKeys(p *provider, log *slog.Logger) *keySet {
 	return &keySet{provider: p, log: log, wanted: make(chan struct{}, 1), failure: errNotAsked, missing: map[string]bool{}}
 }
 
-// now returns the keys; nil: they are not known, or too old.
+// now returns the keys; nil: there are none, or they are too old.
 func (s *keySet) now() *keys {
 	f := s.current.Load()
 	if f == nil || s.provider != nil && time.Since(f.at) > goodFor {
@@ -105,9 +105,9 @@ var (
 	errMaybeLater = "the token is signed with a key that is not known yet"
 )
 
-// find returns the keys that may have signed a token. It asks the provider about a key
-// that it does not know, within limits. The error is a *refusal.Error.
-func (s *keySet) find(ctx context.Context, id, algorithm string) ([]key, error) {
+// find returns the keys that may have signed a token. For an unknown key it fetches the key
+// set, within limits. The error is a *refusal.Error.
+func (s *keySet) find(ctx context.Context, id, algorithm string) ([]*key, error) {
 	if found, err := s.known(id, algorithm); found != nil || err != nil {
 		return found, err
 	}
@@ -137,7 +137,7 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]key, error) 
 
 // known returns the keys that may have signed a token; none if it could be signed with a
 // key that is not known yet.
-func (s *keySet) known(id, algorithm string) ([]key, error) {
+func (s *keySet) known(id, algorithm string) ([]*key, error) {
 	k := s.now()
 	if k == nil {
 		return nil, nil
@@ -151,7 +151,7 @@ func (s *keySet) known(id, algorithm string) ([]key, error) {
 	return nil, nil
 }
 
-// ask returns the attempt to wait for, which may be one that is running.
+// ask returns the attempt to wait for: the running one, or a new one.
 func (s *keySet) ask(id string) (*attempt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *keySet) ask(id string) (*attempt, error) {
 	return s.next, nil
 }
 
-// tooSoon returns the answer without an attempt, if the last one was a moment ago.
+// tooSoon returns the answer without a new attempt, if the last one was a moment ago.
 func (s *keySet) tooSoon(id string) error {
 	last := s.asked
 	if s.failure != nil && s.ended.After(last) {
@@ -199,7 +199,7 @@ func (s *keySet) leave(a *attempt) {
 	a.waiting--
 }
 
-// miss remembers that the provider does not have a key.
+// miss records that the provider does not have a key.
 func (s *keySet) miss(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +208,7 @@ func (s *keySet) miss(id string) {
 	}
 }
 
-// run keeps the keys up to date until the context ends.
+// run refreshes the keys until the context ends.
 func (s *keySet) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		timer := time.NewTimer(s.pause())
@@ -275,13 +275,13 @@ func (s *keySet) end(ctx context.Context, a *attempt, err error) {
 	if err == nil {
 		clear(s.missing)
 	} else if ctx.Err() != nil {
-		s.ended = time.Time{} // so that whoever runs next begins at once
+		s.ended = time.Time{} // so that the next run begins at once
 	}
 	a.err = err
 	close(a.done)
 }
 
-// report logs when a provider stops to answer, and when it answers again.
+// report logs when a provider stops answering, and when it answers again.
 func (s *keySet) report(ctx context.Context, err error) {
 	failing := s.failure != nil && !errors.Is(s.failure, errNotAsked)
 	switch {

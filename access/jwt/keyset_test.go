@@ -17,6 +17,7 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
+	"github.com/watchtide/watchtide/access/principal"
 	"github.com/watchtide/watchtide/access/refusal"
 )
 
@@ -548,10 +549,11 @@ func FuzzKeys(f *testing.F) {
 func TestCacheIsBounded(t *testing.T) {
 	c := newCache()
 	hash := func(i int) tokenHash { return tokenHash{byte(i), byte(i >> 8), byte(i >> 16)} }
+	small, large := &principal.Principal{}, &principal.Principal{Claims: map[string]any{"x": strings.Repeat("x", 6*maxToken)}}
 	for i := range 3 * maxCached {
-		c.add(hash(i), &verified{}, 10)
+		c.add(hash(i), &verified{principal: small})
 	}
-	if c.entries.Len() > maxCached || c.bytes != c.entries.Len()*(bytesPerToken+10*bytesPerByte) {
+	if c.entries.Len() > maxCached || c.bytes != c.entries.Len()*(bytesPerToken+small.Size()) {
 		t.Errorf("%d entries of %d bytes", c.entries.Len(), c.bytes)
 	}
 	first := hash(3*maxCached - 1)
@@ -559,8 +561,8 @@ func TestCacheIsBounded(t *testing.T) {
 		if c.get(first) == nil {
 			t.Fatalf("the entry that is used most was dropped after %d", i)
 		}
-		c.add(hash(i), &verified{}, maxToken)
-		c.add(hash(i), &verified{}, maxToken)
+		c.add(hash(i), &verified{principal: large})
+		c.add(hash(i), &verified{principal: large})
 		if c.bytes > maxCachedBytes {
 			t.Fatalf("%d bytes", c.bytes)
 		}

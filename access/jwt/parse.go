@@ -16,7 +16,7 @@ const (
 	maxKeyID = 512
 )
 
-// header is what matters of the header of a token. Members that name or contain a key
+// header has the relevant members of the header of a token. Members that name or contain a key
 // (jku, jwk, x5u, x5c) are not read: keys come from the issuer alone.
 type header struct {
 	Algorithm   string          `json:"alg"`
@@ -27,23 +27,23 @@ type header struct {
 	Encoded     json.RawMessage `json:"b64"`
 }
 
-// unverified is a token of which only the form has been checked.
+// unverified is a token whose form has been checked, and nothing else.
 type unverified struct {
 	header  header
 	payload []byte
 	claims  map[string]any
 
-	signed    string // what the signature is of
+	signed    string // the text that is signed
 	signature []byte
 }
 
-// LooksLike reports whether a text has the form of a token, rather than that of a static
-// one: three parts with dots between them.
+// LooksLike reports whether a text has the form of a JWT, three parts with dots between them,
+// and not that of a static token.
 func LooksLike(text string) bool { return strings.Count(text, ".") == 2 }
 
 var errForm = refusal.New(refusal.InvalidToken, "the token is not a signed JWT in compact form")
 
-// base64URL refuses more than one spelling of the same bytes.
+// base64URL accepts only one spelling of the same bytes.
 var base64URL = base64.RawURLEncoding.Strict()
 
 // parse checks the form of a token (RFC 7515, section 3.1). The other form, JSON, may
@@ -77,15 +77,15 @@ func notInToken(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.'
 }
 
-// decode reads JSON without room for two opinions: names of members are compared
-// exactly, none comes twice, and all text is UTF-8.
+// decode reads JSON that has only one interpretation: names of members are compared exactly,
+// none is repeated, and all text is UTF-8.
 func decode(data []byte, into any) bool {
 	twice, err := kjson.UnmarshalStrict(data, into, kjson.DisallowDuplicateFields)
 	return err == nil && len(twice) == 0 && utf8.Valid(data)
 }
 
-// types are the types of tokens that say who somebody is. Others, such as logout+jwt,
-// are signed with the same keys and say something else.
+// types are the types of tokens that identify a principal. Others, such as logout+jwt, are
+// signed with the same keys, but for another purpose.
 var types = map[string]bool{"": true, "jwt": true, "at+jwt": true}
 
 func (h *header) check() error {

@@ -16,11 +16,11 @@ import (
 
 // Limits of requests to a provider.
 const (
-	fetchTimeout = 10 * time.Second // for everything, the bodies included
+	fetchTimeout = 10 * time.Second // for all requests, including the bodies
 	maxHeaders   = 64 << 10
 )
 
-// provider asks an OpenID provider for its keys.
+// provider fetches the keys of an OpenID provider.
 //
 // Static after construction.
 type provider struct {
@@ -36,7 +36,7 @@ func newProvider(i *Issuer) *provider {
 	}}
 }
 
-// transport makes a connection for each document: they are hours apart.
+// transport makes a connection for each document, since they are minutes apart.
 func transport(i *Issuer) http.RoundTripper {
 	if i.Transport != nil {
 		return i.Transport
@@ -56,7 +56,7 @@ func transport(i *Issuer) http.RoundTripper {
 	}
 }
 
-// limited reads no more of a body than a document may have.
+// limited is a transport that limits the size of bodies.
 type limited struct{ next http.RoundTripper }
 
 // RoundTrip returns the answer to a request, with a body of limited size.
@@ -68,7 +68,7 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// keys asks where the keys are, and for the keys.
+// keys fetches the address of the keys, and then the keys.
 func (p *provider) keys(ctx context.Context) (*keys, error) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, p.client), fetchTimeout)
 	defer cancel()
@@ -125,7 +125,7 @@ func redirected(status int) string {
 	return ""
 }
 
-// plain returns an error of bounded length, since go-oidc quotes whole documents.
+// plain returns the error with a text of limited length, since go-oidc quotes whole documents.
 func plain(err error) error {
 	if err == nil {
 		return nil

@@ -34,9 +34,9 @@ type issuer struct {
 	config     oidc.Config
 }
 
-// New returns a verifier. It connects to nobody: Run does. The key sets of issuers that
-// previous has too, and the tokens that it has verified, are taken over; previous may be
-// nil, and so may log.
+// New returns a verifier. It makes no connections: Run does. It takes over the verified tokens
+// of previous, and the key sets of the issuers that it shares with previous. previous and log
+// may be nil.
 func New(issuers []Issuer, previous *Verifier, log *slog.Logger) (*Verifier, error) {
 	v := &Verifier{issuers: map[string]*issuer{}, cache: newCache()}
 	if previous != nil {
@@ -71,7 +71,7 @@ func newIssuer(given Issuer, previous *Verifier, log *slog.Logger) (*issuer, err
 	for _, a := range given.Algorithms {
 		i.algorithms = append(i.algorithms, jose.SignatureAlgorithm(a))
 	}
-	// The times are checked here, since go-oidc allows other differences of clocks.
+	// The times are checked here, since go-oidc allows another leeway.
 	i.config = oidc.Config{ClientID: given.Audience, SupportedSigningAlgs: given.Algorithms, SkipExpiryCheck: true}
 	if given.Keys == nil {
 		i.keys = remoteKeys(newProvider(&given), log)
@@ -91,7 +91,7 @@ func CheckKeys(data []byte) error {
 	return err
 }
 
-// Run keeps the keys of all issuers up to date until the context ends.
+// Run refreshes the keys of all issuers until the context ends.
 func (v *Verifier) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, i := range v.issuers {
@@ -102,8 +102,8 @@ func (v *Verifier) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// Ready returns an error unless the keys of all issuers are known. It names those that
-// are missing.
+// Ready returns an error unless it has the keys of all issuers. The error names the other
+// issuers.
 func (v *Verifier) Ready() error {
 	var missing []error
 	for _, i := range v.issuers {
@@ -115,10 +115,10 @@ func (v *Verifier) Ready() error {
 	return errors.Join(missing...)
 }
 
-// Again returns what the configuration of now makes of the claims of a principal that was
-// verified before: p itself if that is the same. It does not check the signature again, but
-// whether its algorithm and, if the keys are in a file, its key are accepted. It does not look
-// at the end of the token. The error is a *refusal.Error.
+// Again applies the current configuration to the claims of a principal that was verified
+// before. It returns p itself if nothing changes. It does not verify the signature again, but
+// checks that its algorithm is accepted and, if the keys are in a file, its key. It does not
+// check the end of the token. The error is a *refusal.Error.
 func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
 	i := v.issuers[p.Issuer]
 	switch {
@@ -142,8 +142,8 @@ func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
 	return now, nil
 }
 
-// Remembers returns the principal of a token that was verified before; nil: it was not,
-// or something has changed since.
+// Remembers returns the principal of a token that is in the cache; nil: it is not, or something
+// has changed since.
 func (v *Verifier) Remembers(token string) *principal.Principal {
 	known := v.remembered(sha256.Sum256([]byte(token)))
 	if known == nil || known.expired(time.Now()) {
@@ -152,8 +152,7 @@ func (v *Verifier) Remembers(token string) *principal.Principal {
 	return known.principal
 }
 
-// remembered returns what is known about a token, unless its issuer has gone, or has
-// retired the key.
+// remembered returns a token of the cache, unless its issuer is gone or has retired the key.
 func (v *Verifier) remembered(h tokenHash) *verified {
 	known := v.cache.get(h)
 	if known == nil {
@@ -190,7 +189,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*principal.Princip
 	if known.expired(time.Now()) {
 		return nil, refusal.Expiry(known.principal, known.principal.Expires, now)
 	}
-	v.cache.add(h, known, len(token))
+	v.cache.add(h, known)
 	return known.principal, nil
 }
 
@@ -225,7 +224,7 @@ func errAudience(i *issuer) error {
 	return invalid("the token is not for this gateway: want the audience %s", i.Audience)
 }
 
-// read checks what a token says, before it is known to be genuine: that is cheap.
+// read checks the content of a token before its signature, since that is cheap.
 func (i *issuer) read(u *unverified, now time.Time) (*principal.Principal, error) {
 	if !slices.Contains(i.Algorithms, u.header.Algorithm) {
 		return nil, errAlgorithm
@@ -246,8 +245,8 @@ func (i *issuer) read(u *unverified, now time.Time) (*principal.Principal, error
 
 var errSignature = refusal.New(refusal.InvalidToken, "the signature of the token is wrong")
 
-// authenticate checks the signature of a token, and returns the key that it was made
-// with. What go-oidc checks besides has been checked before; both must agree.
+// authenticate checks the signature of a token, and returns the key that has signed it. The
+// other checks of go-oidc repeat earlier ones; both must agree.
 func (i *issuer) authenticate(ctx context.Context, token string, u *unverified) (digest, error) {
 	candidates, err := i.keys.find(ctx, u.header.KeyID, u.header.Algorithm)
 	if err != nil {

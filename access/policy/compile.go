@@ -23,7 +23,7 @@ type role struct {
 }
 
 type value struct {
-	name  string // as rules use it: role.NAME
+	name  string // as it is in rules: role.NAME
 	value *view.Expression
 }
 
@@ -42,7 +42,7 @@ type rules struct {
 	digest   [sha256.Size]byte // of all that decides
 }
 
-// principalNames are the names of what rules use of a principal.
+// principalNames are the names under which rules use a principal.
 var principalNames = map[string]view.Type{
 	"principal.mechanism": view.TextType, "principal.issuer": view.TextType, "principal.name": view.TextType,
 	"principal.groups": view.TextsType, "principal.claims": view.ObjectType,
@@ -136,7 +136,7 @@ func (k *compiler) role(scope *view.Scope, c Role, at Error) {
 	k.policy.roles = append(k.policy.roles, r)
 }
 
-// describe returns a text that is the same for equal roles only.
+// describe returns a text that only equal roles share.
 func (r *role) describe() string {
 	text := fmt.Sprintf("%q when %q", r.name, r.when)
 	for _, v := range r.with {

@@ -1,17 +1,18 @@
 // Package policy says who may see and change what.
 //
-// A policy has roles, and rules for each watch. A role is held by whom its condition is
-// true of. A rule allows who holds its role to read, to write or to delete some resources;
-// rules only allow, and several unite. A watch without rules is for nobody.
+// A policy has roles, and rules for each watch. A principal holds a role if the role's
+// condition is true for it. A rule allows the holders of its role to read, to write or to
+// delete some resources. Rules can only allow, and what several rules allow adds up. Nobody can
+// see a watch without rules.
 //
-// What a principal may read of a watch is a list of grants (see view.Params): the rules
-// that apply to it, in which the principal is replaced by constants. So principals of whom
-// the rules make the same share one view, and a rule about the name of the principal makes
-// one view for each that an index finds.
+// What a principal may read of a watch is a list of grants (see view.Params): the rules that
+// apply to it, with constants in place of the principal. So principals with equal grants share
+// one view. A rule about the name of the principal makes a view for each principal, whose
+// resources an index finds.
 //
 // Conditions are expressions in CEL. In roles they are over principal.mechanism, .issuer,
-// .name, .groups and .claims. The groups are in order, each once. In rules they are also
-// over role.NAME, which are the values that the role takes along, and
+// .name, .groups and .claims. The groups are sorted, without duplicates. In rules they are also
+// over role.NAME, which are the values of the role, and
 //
 //	read    key, value, labels, revision, as in filters
 //	write   key, old, new: the values before and after; null if there is none
@@ -31,29 +32,29 @@ import (
 
 // Limits of a policy.
 const (
-	// MaxRoles is the number of roles.
+	// MaxRoles is the maximum number of roles.
 	MaxRoles = 256
-	// MaxValues is the number of values that a role takes along.
+	// MaxValues is the maximum number of values of a role.
 	MaxValues = 32
-	// MaxRules is the number of rules of a watch.
+	// MaxRules is the maximum number of rules of a watch.
 	MaxRules = view.MaxGrants
 )
 
-// Config is what a policy is made of.
+// Config is the source of a policy.
 type Config struct {
 	Roles   []Role
 	Watches []Watch
 }
 
-// Role is held by whom When is true of.
+// Role is held by the principals for whom When is true.
 type Role struct {
 	Name string
 	When string
 	With []Value
 }
 
-// Value is a value that rules use as role.NAME. Who has no such value does not hold the
-// role.
+// Value is a value that rules use as role.NAME. A principal for whom its expression fails does
+// not hold the role.
 type Value struct {
 	Name       string
 	Expression string
@@ -67,11 +68,11 @@ type Watch struct {
 	Rules    []Rule
 }
 
-// Rule allows something to whom holds a role. What is empty is not allowed.
+// Rule allows something to the holders of a role. An empty condition allows nothing.
 type Rule struct {
 	Role                string
 	Read, Write, Delete string
-	// Fields are what Read lets be seen of values; none: all.
+	// Fields are the paths of values that the rule allows to be read; none: all.
 	Fields []string
 }
 
@@ -80,7 +81,8 @@ type Error struct {
 	// Role is the index of a role, Watch that of a watch and Rule that of one of its
 	// rules; -1: the mistake is in no such thing.
 	Role, Watch, Rule int
-	// Key is name, when, with.NAME, role, read, write, delete or fields; empty: the whole.
+	// Key is name, when, with.NAME, role, read, write, delete or fields; empty: the mistake is
+	// in the whole.
 	Key string
 	// In says where in an expression the mistake is; nil: it is in no expression.
 	In *view.Error

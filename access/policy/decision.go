@@ -12,9 +12,9 @@ import (
 // Decision says whether a resource may be written or deleted.
 type Decision struct {
 	Allowed bool
-	// Status is 403 or 404 if it is not allowed. 404 means that the answer must be that for
-	// a resource that does not exist, also to a request with a condition: the resource is
-	// hidden, or there is none, or the whole watch is hidden.
+	// Status is 403 or 404 if it is not allowed. With 404, the answer must be the same as for a
+	// resource that does not exist, even to a request with a condition: the resource or the
+	// whole watch is hidden, or there is no such resource.
 	Status int
 	// Rule is the number, from 1, of the first rule that allows it, and Role the name of its
 	// role; 0 and empty: none does.
@@ -39,9 +39,9 @@ func forbidden(reason string) Decision {
 
 func unseen(reason string) Decision { return Decision{Status: http.StatusNotFound, Reason: reason} }
 
-// Write decides whether a principal may write a resource: old is what there is, nil if
-// nothing is there, and updated what takes its place. Who may not read all of a resource
-// must not replace it. Nothing but the success of a write tells a hidden resource from none.
+// Write decides whether a principal may write a resource: old is the existing one, nil if there
+// is none, and updated replaces it. A principal that may read only a part of a resource must
+// not replace it. Only the success of a write tells a hidden resource from none.
 func (p *Policy) Write(who *principal.Principal, watch, key string, old, updated *stream.Resource) Decision {
 	s := p.standing(who, watch)
 	switch {
@@ -51,7 +51,7 @@ func (p *Policy) Write(who *principal.Principal, watch, key string, old, updated
 		return forbidden(reasonNoRule)
 	}
 	names := changed{key: key, old: old, updated: updated}
-	switch sight := s.sight(old); {
+	switch sight := p.sight(s.reading, old); {
 	case old != nil && sight == view.Part:
 		return forbidden(reasonPart)
 	case old != nil && sight == view.Hidden:
@@ -64,8 +64,8 @@ func (p *Policy) Write(who *principal.Principal, watch, key string, old, updated
 	return p.judge(who, watch, writes, names)
 }
 
-// Delete decides whether a principal may delete a resource: old is what there is, nil if
-// nothing is there. Hidden resources and those that do not exist have the same answer.
+// Delete decides whether a principal may delete a resource: old is the existing one, nil if
+// there is none. Hidden resources and those that do not exist have the same answer.
 func (p *Policy) Delete(who *principal.Principal, watch, key string, old *stream.Resource) Decision {
 	s := p.standing(who, watch)
 	switch {
@@ -76,7 +76,7 @@ func (p *Policy) Delete(who *principal.Principal, watch, key string, old *stream
 	case old == nil:
 		return unseen(reasonAbsent)
 	}
-	switch s.sight(old) {
+	switch p.sight(s.reading, old) {
 	case view.Hidden:
 		return unseen(reasonHidden)
 	case view.Part:
@@ -86,11 +86,14 @@ func (p *Policy) Delete(who *principal.Principal, watch, key string, old *stream
 }
 
 // sight returns how much of a resource may be seen.
-func (r *reading) sight(old *stream.Resource) view.Sight {
+func (p *Policy) sight(r *reading, old *stream.Resource) view.Sight {
 	if old == nil {
 		return view.Hidden
 	}
-	sight, _ := r.definition.Sight(*old)
+	sight, err := r.definition.Sight(*old)
+	if err != nil {
+		p.failures.Add(1)
+	}
 	return sight
 }
 
@@ -100,7 +103,7 @@ type changed struct {
 	old, updated *stream.Resource
 }
 
-// Which expression of a rule is asked.
+// The conditions of a rule.
 func writes(r rule) *view.Expression  { return r.write }
 func deletes(r rule) *view.Expression { return r.delete }
 

@@ -98,6 +98,19 @@ func TestHiddenValueDecidesNothing(t *testing.T) {
 	}
 }
 
+// TestFailuresOfReadsAreCountedInWrites: a rule without a result hides the resource.
+func TestFailuresOfReadsAreCountedInWrites(t *testing.T) {
+	p := compile(t, Config{
+		Roles:   []Role{{Name: "anyone", When: "true"}},
+		Watches: []Watch{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.level > 3", Write: "true", Delete: "true"}}}},
+	})
+	old := resource(`{}`)
+	write, deletion := p.Write(user("ann"), "w", "k", old, old), p.Delete(user("ann"), "w", "k", old)
+	if write.Status != 404 || deletion.Status != 404 || p.Failures() != 2 {
+		t.Errorf("got %+v and %+v, with %d failures", write, deletion, p.Failures())
+	}
+}
+
 // TestRulesOfWritesSeeBothValues, null without one.
 func TestRulesOfWritesSeeBothValues(t *testing.T) {
 	p := compile(t, Config{

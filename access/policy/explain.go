@@ -79,7 +79,7 @@ func (p *Policy) Explain(who *principal.Principal, watch, key string, r *stream.
 	if r == nil {
 		return out
 	}
-	out.Sight = p.standing(who, watch).sight(r)
+	out.Sight = p.sight(p.standing(who, watch).reading, r)
 	out.Write, out.Delete = p.Write(who, watch, key, r, r), p.Delete(who, watch, key, r)
 	return out
 }

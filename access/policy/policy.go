@@ -11,8 +11,8 @@ import (
 
 // Policy is a compiled policy.
 //
-// Static after Compile, apart from what it remembers. All methods may be called from any
-// goroutine. Principals are known by their addresses: they must not change.
+// Static after Compile, except for its caches. All methods may be called from any goroutine.
+// Principals are identified by their addresses, and must not change.
 type Policy struct {
 	// Static after Compile.
 	roles   []*role
@@ -26,26 +26,33 @@ type Policy struct {
 	reading  *recent[string, *reading]
 }
 
-// How much a policy remembers: what it made of this many principals, and this many
-// different sets of grants. Each takes some KiB.
+// Sizes of the caches of a policy: the number of principals, and that of different sets of
+// grants. Each entry takes some KiB, and that of a principal with many claims more.
 const (
 	subjectsKept = 4096
 	readingsKept = 4096
+	subjectBytes = 2 << 10 // besides the claims
+	readingBytes = 4 << 10 // besides what follows from the values of its principals
+	// readingBytesPerByte is what follows from a byte of these: the texts of grants, compiled.
+	readingBytesPerByte = 20
+	// mostBytes is about how much those of either kind take.
+	mostBytes = 64 << 20
 )
 
 func newPolicy() *Policy {
 	return &Policy{
 		watches:  map[string]*rules{},
-		subjects: newRecent[*principal.Principal, *subject](subjectsKept),
-		reading:  newRecent[string, *reading](readingsKept),
+		subjects: newRecent[*principal.Principal, *subject](subjectsKept, mostBytes),
+		reading:  newRecent[string, *reading](readingsKept, mostBytes),
 	}
 }
 
-// Nothing returns a policy that lets nobody do anything.
+// Nothing returns a policy that allows nothing.
 func Nothing() *Policy { return newPolicy() }
 
-// Failures returns how many expressions have failed, each counted once for all principals
-// that have the same values for it while they are remembered. Those of a nil *Policy are none.
+// Failures returns how many expressions have failed. One is counted once for all principals that
+// have the same values for it while they are remembered, and once for each write or delete that
+// it is to decide. Those of a nil *Policy are none.
 func (p *Policy) Failures() uint64 {
 	if p == nil {
 		return 0
@@ -53,8 +60,8 @@ func (p *Policy) Failures() uint64 {
 	return p.failures.Load()
 }
 
-// reading is what may be read of a watch. It is shared by all principals of whom the rules
-// make the same. Static after construction.
+// reading is what may be read of a watch. All principals with equal grants share it. Static
+// after construction.
 type reading struct {
 	grants     []view.Grant // never nil
 	rules      []Allowing   // of the grants
@@ -89,23 +96,23 @@ func (p *Policy) Holds(who *principal.Principal, name string) bool {
 	return false
 }
 
-// Grants returns the grants of what a principal may read of a watch: none is an empty list.
-// false: no rule applies.
+// Grants returns the grants of a principal for a watch. The list is empty, but not nil, if no
+// rule applies; then the result is false.
 func (p *Policy) Grants(who *principal.Principal, watch string) ([]view.Grant, bool) {
 	s := p.standing(who, watch)
 	return s.grants, len(s.grants) > 0
 }
 
-// View returns the definition of what a principal may read of a watch, to be narrowed with
-// view.Definition.Narrow. All principals with the same grants share it. false: it is
-// nothing.
+// View returns the definition of what a principal may read of a watch, which
+// view.Definition.Narrow can narrow. All principals with equal grants share it. false: the
+// principal may read nothing.
 func (p *Policy) View(who *principal.Principal, watch string) (*view.Definition, bool) {
 	s := p.standing(who, watch)
 	return s.definition, len(s.grants) > 0
 }
 
-// Readers returns the rules that let a principal read of a watch what View says. It must not
-// be modified.
+// Readers returns the rules that allow a principal to read what View selects. The result must
+// not be modified.
 func (p *Policy) Readers(who *principal.Principal, watch string) []Allowing {
 	return p.standing(who, watch).rules
 }
@@ -142,7 +149,7 @@ func (p *Policy) rulesOf(watch string) *rules {
 	return p.watches[watch]
 }
 
-// nothing is what may be done without rules.
+// nothing is the standing of a principal in a watch without rules.
 var nothing = func() *standing {
 	definition, err := view.Parse(view.Params{Grants: []view.Grant{}})
 	if err != nil {
@@ -151,7 +158,7 @@ var nothing = func() *standing {
 	return &standing{reading: &reading{grants: []view.Grant{}, definition: definition}}
 }()
 
-// standing returns what a principal may do with a watch, which is remembered.
+// standing returns what a principal may do with a watch, and caches it.
 func (p *Policy) standing(who *principal.Principal, watch string) *standing {
 	w := p.rulesOf(watch)
 	if w == nil {
@@ -188,7 +195,7 @@ type bound struct {
 	binding view.Binding
 }
 
-// read returns what a principal may read, which is made once for all who have the same
+// read returns what a principal may read. It is made once for all principals with the same
 // values.
 func (p *Policy) read(s *subject, w *rules) *reading {
 	key := binary.AppendUvarint(nil, uint64(len(w.name)))
@@ -208,10 +215,10 @@ func (p *Policy) read(s *subject, w *rules) *reading {
 	if known, ok := p.reading.get(string(key)); ok {
 		return known
 	}
-	return p.reading.put(string(key), p.newReading(w, all))
+	return p.reading.put(string(key), p.newReading(w, all), readingBytes+readingBytesPerByte*len(key))
 }
 
-// newReading makes grants of the rules that apply. A rule of which no filter can be made, or
+// newReading turns the rules that apply into grants. A rule that cannot become a filter, or
 // with which the grants would be too long, does not apply.
 func (p *Policy) newReading(w *rules, all []bound) *reading {
 	r := &reading{grants: []view.Grant{}}

@@ -148,16 +148,38 @@ func TestViewsOfNamesAreIndexed(t *testing.T) {
 
 // TestMemoryIsBounded, whoever comes.
 func TestMemoryIsBounded(t *testing.T) {
-	r := newRecent[int, int](3)
+	r := newRecent[int, int](3, 100)
 	for i := range 10 {
-		r.put(i, i)
+		r.put(i, i, 10)
 		r.get(0)
 	}
 	if _, ok := r.get(0); !ok || r.len() != 3 || len(r.known) != 3 {
 		t.Errorf("%d are remembered", r.len())
 	}
-	if r.put(0, 5) != 0 {
+	if r.put(0, 5, 10) != 0 {
 		t.Error("a value was replaced")
+	}
+	if r.put(11, 11, 85); r.len() != 2 || r.bytes != 95 {
+		t.Errorf("%d are remembered, of %d bytes", r.len(), r.bytes)
+	}
+	if r.put(12, 12, 101); r.len() != 0 || r.bytes != 0 {
+		t.Errorf("one that is too large makes %d of %d bytes", r.len(), r.bytes)
+	}
+}
+
+// TestLargeClaimsAreForgotten before they fill the memory.
+func TestLargeClaimsAreForgotten(t *testing.T) {
+	p := compile(t, example())
+	for i := range subjectsKept {
+		who := user(fmt.Sprint("user", i))
+		who.Claims = map[string]any{"x": make([]any, 2000)}
+		p.Visible(who, "orders")
+	}
+	if n := p.subjects.len(); n == 0 || p.subjects.bytes > mostBytes {
+		t.Errorf("%d principals of %d bytes are remembered", n, p.subjects.bytes)
+	}
+	if n := p.reading.len(); n < subjectsKept/2 {
+		t.Errorf("%d sets of grants are remembered, which have no claims", n)
 	}
 }
 

@@ -21,7 +21,7 @@ type subject struct {
 	watches map[string]*standing // guarded by mu
 }
 
-// subject returns what the rules make of a principal, which is remembered.
+// subject returns the roles and the values of a principal, and caches them.
 func (p *Policy) subject(who *principal.Principal) *subject {
 	if s, ok := p.subjects.get(who); ok {
 		return s
@@ -37,17 +37,18 @@ func (p *Policy) subject(who *principal.Principal) *subject {
 			p.failures.Add(1)
 		}
 	}
-	return p.subjects.put(who, s)
+	return p.subjects.put(who, s, subjectBytes+2*who.Size()) // which it keeps, and a copy of its claims
 }
 
-// Why a role is held or not.
+// Reasons why a role is held or not.
 const (
 	whyHeld  = ""
 	whyFalse = "when is false"
 	whyFails = "when has no result, for instance because a claim is missing"
 )
 
-// holds returns the names for the rules of a role, if it is held; else why it is not.
+// holds returns the names for the rules of a role, if it is held; otherwise the reason why it
+// is not.
 func (r *role) holds(names map[string]any) (given map[string]any, why string) {
 	v, err := r.when.Value(names)
 	switch {
@@ -67,8 +68,8 @@ func (r *role) holds(names map[string]any) (given map[string]any, why string) {
 	return given, whyHeld
 }
 
-// namesOf returns what rules use of a principal. Nobody has no name, and not an empty one,
-// which a resource might have too.
+// namesOf returns the names that rules use for a principal. Without a credential there is no
+// name, instead of an empty one, which a resource might have too.
 func namesOf(who *principal.Principal) map[string]any {
 	groups := []any{}
 	for _, g := range slices.Compact(slices.Sorted(slices.Values(who.Groups))) {
@@ -85,14 +86,14 @@ func namesOf(who *principal.Principal) map[string]any {
 	return names
 }
 
-// deepestClaim is how deep claims may be nested.
+// deepestClaim is the maximum depth of claims.
 const deepestClaim = 20
 
 // dropped stands for a claim that is nothing that JSON has, is not known exactly, or is nested
 // too deeply.
 type dropped struct{}
 
-// plain returns a claim as expressions have it.
+// plain returns a claim as a value of expressions.
 func plain(v any, depth int) any {
 	if depth > deepestClaim {
 		return dropped{}
@@ -120,7 +121,7 @@ func plain(v any, depth int) any {
 	return dropped{}
 }
 
-// plainList drops a list with an element that cannot be used: without it, it would be
+// plainList drops a list with an element that cannot be used: without the element it would be
 // another list.
 func plainList(v []any, depth int) any {
 	out := make([]any, len(v))
@@ -132,8 +133,8 @@ func plainList(v []any, depth int) any {
 	return out
 }
 
-// plainMap drops a map with a member that cannot be used, unless it is that of all claims,
-// which then lacks the claim.
+// plainMap drops a map with a member that cannot be used. From the map of all claims it drops
+// only the member.
 func plainMap(v map[string]any, depth int) any {
 	out := make(map[string]any, len(v))
 	for name, member := range v {

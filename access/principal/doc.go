@@ -1,3 +1,2 @@
-// Package principal says who asks: the result of checking a credential, and what rules
-// decide on.
+// Package principal has the result of checking a credential, which rules decide on.
 package principal

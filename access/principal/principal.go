@@ -2,6 +2,7 @@ package principal
 
 import (
 	"encoding/binary"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -14,21 +15,21 @@ const (
 	Certificate = "certificate" // a client certificate
 )
 
-// Principal is whoever asks. Mechanism, issuer and name together say who it is; all
-// else is what is known about it, and may change while it stays the same principal.
+// Principal is a client that was identified. Mechanism, issuer and name together are its
+// identity; everything else may change while it stays the same principal.
 //
 // Static after construction.
 type Principal struct {
 	// Mechanism is how it has proved who it is.
 	Mechanism string
-	// Issuer is who vouches for the name: a provider's URL, or the authority of a
+	// Issuer is the issuer of the credential: the URL of a provider, or the authority of a
 	// certificate; empty: this gateway.
 	Issuer string
 	// Name is unique among the principals of an issuer; empty only if anonymous.
 	Name string
 	// Groups are those that the principal is a member of.
 	Groups []string
-	// Claims are what a JWT says: nil, bool, int64, float64, string, []any and
+	// Claims are the claims of a JWT, as nil, bool, int64, float64, string, []any and
 	// map[string]any.
 	Claims map[string]any
 	// Signature says how a JWT is signed; zero: the credential is no JWT.
@@ -48,11 +49,11 @@ type Signature struct {
 // Nobody returns the principal of a request without a credential.
 func Nobody() *Principal { return &Principal{Mechanism: Anonymous} }
 
-// IsAnonymous reports whether nobody has proved anything.
+// IsAnonymous reports whether there was no credential.
 func (p *Principal) IsAnonymous() bool { return p.Mechanism == Anonymous }
 
-// Key returns a text that is the same for the same principal, and differs for any
-// other one, whatever characters are in its parts. It is not for people.
+// Key returns a text that identifies the principal, whatever characters are in its parts. It is
+// not meant to be read by people.
 func (p *Principal) Key() string {
 	var key []byte
 	for _, part := range []string{p.Mechanism, p.Issuer, p.Name} {
@@ -86,6 +87,21 @@ func (p *Principal) RevocationKeys() []string {
 		keys = append(keys, "session/"+p.ID)
 	}
 	return keys
+}
+
+// ParseRevocation reports whether a key has the form of those of RevocationKeys, and returns
+// the issuer that it names; empty: it names none.
+func ParseRevocation(key string) (issuer string, ok bool) {
+	kind, name, _ := strings.Cut(key, "/")
+	if kind == "token" || kind == "session" {
+		return "", name != ""
+	}
+	at := strings.LastIndexByte(name, '/')
+	if kind != "subject" || at <= 0 {
+		return "", false
+	}
+	subject, err := url.PathUnescape(name[at+1:])
+	return name[:at], err == nil && subject != "" && escapeSubject.Replace(subject) == name[at+1:]
 }
 
 // subject returns the name by which the issuer knows the principal. A configuration may

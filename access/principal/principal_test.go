@@ -2,6 +2,7 @@ package principal
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -43,6 +44,12 @@ func TestRevocationKeys(t *testing.T) {
 	} {
 		if got := c.of.RevocationKeys(); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %q, want %q", c.of, got, c.want)
+		}
+		for _, key := range c.want {
+			issuer, ok := ParseRevocation(key)
+			if named := strings.HasPrefix(key, "subject/"); !ok || named && issuer != c.of.Issuer || !named && issuer != "" {
+				t.Errorf("%s is of issuer %q, %t", key, issuer, ok)
+			}
 		}
 	}
 }

@@ -14,15 +14,15 @@ type Reason string
 
 // The reasons, and the status of each.
 const (
-	CredentialRequired  Reason = "credential_required"  // 401: there is none of which a session or a ticket could be made
-	CredentialMissing   Reason = "credential_missing"   // 401: there is none, and the watch is not for everybody, or does not exist
-	InvalidRequest      Reason = "invalid_request"      // 401: the credential is not written as it should be
+	CredentialRequired  Reason = "credential_required"  // 401: there is none that a session or a ticket could be made with
+	CredentialMissing   Reason = "credential_missing"   // 401: there is none, and the watch cannot be seen without one, or does not exist
+	InvalidRequest      Reason = "invalid_request"      // 401: the credential is malformed
 	InvalidToken        Reason = "invalid_token"        // 401: nobody issued it, or it is not for this gateway
 	TokenExpired        Reason = "token_expired"        // 401: it was valid
 	TokenNotYetValid    Reason = "token_not_yet_valid"  // 401: it will be valid
 	UnknownIssuer       Reason = "unknown_issuer"       // 401: its issuer is not in the configuration
 	UnknownKey          Reason = "unknown_key"          // 401: its issuer has no such key
-	Revoked             Reason = "revoked"              // 401: an operator or its owner has ended it
+	Revoked             Reason = "revoked"              // 401: an operator has revoked it, or its owner has signed out
 	PlainText           Reason = "plain_text"           // 403: it came without TLS, from another machine
 	TooManyFailures     Reason = "too_many_failures"    // 429: its address has failed too often
 	KeySetUnavailable   Reason = "key_set_unavailable"  // 503: the keys of its issuer are not known now
@@ -52,12 +52,12 @@ func (r Reason) Status() int {
 	return http.StatusUnauthorized
 }
 
-// Error is why a credential is not accepted. No text in it has any part of the
-// credential: the texts are fixed, or come from the configuration.
+// Error says why a credential is not accepted. Its texts never contain a part of the
+// credential: they are fixed, or come from the configuration.
 //
 // Static after construction.
 type Error struct {
-	// Status is that of the answer over HTTP.
+	// Status is the status of the answer over HTTP.
 	Status int
 	// Reason is a short word.
 	Reason Reason
@@ -67,13 +67,13 @@ type Error struct {
 	Challenge string
 	// RetryAfter is how long the client should wait; zero: the answer will not change.
 	RetryAfter time.Duration
-	// Expired is whom a genuine credential named that has expired within GracePeriod;
-	// nil: any other reason. A browser's EventSource never comes back after a 401, so
-	// that it should get an answer that it survives.
+	// Expired is the principal of a genuine credential that expired less than GracePeriod ago;
+	// nil: there is another reason. An EventSource gives up after a 401, so it should get
+	// another answer then.
 	Expired *principal.Principal
 }
 
-// GracePeriod is how long an expired credential is told apart from an invalid one.
+// GracePeriod is how long an expired credential is told from an invalid one.
 const GracePeriod = time.Hour
 
 // New returns the error for a reason.

@@ -1,4 +1,4 @@
-// Package seal makes values that a client carries for this gateway: it can neither read
-// nor change them, nor use them for another purpose. All replicas with the same keys
-// understand them.
+// Package seal encrypts values that a client keeps for this gateway. The client can neither
+// read nor change them, nor use them for another purpose. All replicas with the same keys can
+// decrypt them.
 package seal

@@ -13,7 +13,7 @@ import (
 // keySize is the number of random bytes in a key.
 const keySize = 32
 
-// Key is a secret that all replicas share. It never shows when it is printed or logged.
+// Key is a secret that all replicas share. It is hidden when it is printed or logged.
 type Key [keySize]byte
 
 // WantKey says what the file of a key holds.
@@ -53,5 +53,5 @@ func (k Key) Format(f fmt.State, _ rune) { fmt.Fprint(f, "[hidden]") }
 // LogValue returns a placeholder.
 func (k Key) LogValue() slog.Value { return slog.StringValue("[hidden]") }
 
-// MarshalText returns a placeholder, for what encodes structures as JSON.
+// MarshalText returns a placeholder, so that JSON does not have the key either.
 func (k Key) MarshalText() ([]byte, error) { return []byte("[hidden]"), nil }

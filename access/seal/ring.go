@@ -16,8 +16,8 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// Purpose is what a value is for. Each purpose has keys of its own, so that a value for
-// one means nothing for another.
+// Purpose is the purpose of a value. Each purpose has its own keys, so that a value for one is
+// invalid for another.
 type Purpose string
 
 // The purposes.
@@ -31,14 +31,14 @@ const (
 // version is the first byte of a sealed value. It says how the rest is to be read.
 const version = 1
 
-// overhead is how many bytes a sealed value has besides the value.
+// overhead is how many bytes longer a sealed value is than the value.
 const overhead = 1 + chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead
 
 // ErrNotOurs says that a value was not sealed for this purpose with one of the keys.
 var ErrNotOurs = errors.New("the value was not issued by this gateway, or with a key that it no longer has")
 
-// Ring is the keys of a gateway. The first one seals, and all of them open, so that
-// keys can be replaced one after the other.
+// Ring has the keys of a gateway. The first one encrypts, and all of them decrypt, so that keys
+// can be replaced one after the other.
 //
 // Static after construction, except for derived, which may be used by several
 // goroutines at once.
@@ -47,15 +47,15 @@ type Ring struct {
 	derived sync.Map // Purpose → []derived
 }
 
-// derived is what one key becomes for one purpose.
+// derived has the keys for one purpose that are derived from one key.
 type derived struct {
 	aead cipher.AEAD
 	mac  []byte
 	name string // of the key, which says nothing about it
 }
 
-// NewRing returns the ring of the keys. Without a key it makes a random one, which no
-// other replica has, and which ends with the process.
+// NewRing returns a ring with the keys. Without any, it makes a random key, which no other
+// replica has, and which ends with the process.
 func NewRing(keys []Key) *Ring {
 	if len(keys) == 0 {
 		var own Key
@@ -96,8 +96,8 @@ func derive(k Key, p Purpose) derived {
 	return d
 }
 
-// Seal returns a sealed value as text of letters, digits, '-' and '_'. Two of the same
-// value differ.
+// Seal returns the encrypted value as a text of letters, digits, '-' and '_'. Each call returns
+// another text.
 func (r *Ring) Seal(p Purpose, value []byte) string {
 	out := make([]byte, 1+chacha20poly1305.NonceSizeX, overhead+len(value))
 	out[0] = version
@@ -110,7 +110,8 @@ func (r *Ring) Seal(p Purpose, value []byte) string {
 // SealedLen returns the length of a sealed value of n bytes.
 func SealedLen(n int) int { return base64.RawURLEncoding.EncodedLen(overhead + n) }
 
-// strict and the check for line breaks, which it would skip, leave a value one spelling.
+// strict, together with a check for line breaks, which it would skip, accepts only one spelling
+// of a value.
 var strict = base64.RawURLEncoding.Strict()
 
 // Open returns the value that Seal has sealed for the purpose, and the name of the key that it
@@ -138,11 +139,11 @@ func (r *Ring) Opens(p Purpose, key string) bool {
 	return slices.ContainsFunc(r.of(p), func(d derived) bool { return d.name == key })
 }
 
-// tagSize is how many bytes of a MAC make a tag: enough that none can be guessed.
+// tagSize is the length of a tag in bytes of the MAC: enough that no tag can be guessed.
 const tagSize = 16
 
-// Tag returns a tag of a value, which says nothing about the value to whoever lacks the
-// key, and which nobody else can make.
+// Tag returns a tag of a value. Without the key, nobody can make the tag, or learn the value
+// from it.
 func (r *Ring) Tag(p Purpose, value string) string { return r.of(p)[0].tag(value) }
 
 // HasTag reports whether one of the keys makes this tag of a value.

@@ -27,8 +27,8 @@ type Hash [sha256.Size]byte
 // HashOf returns the hash of a token.
 func HashOf(token string) Hash { return sha256.Sum256([]byte(token)) }
 
-// Table has all tokens of a file. A token is looked up by its hash: how long that takes
-// says something about the hashes in the table, but nothing about a token.
+// Table has all tokens of a file. A token is looked up by its hash, so the time that takes may
+// reveal something about the hashes, but nothing about a token.
 //
 // Static after construction.
 type Table struct {
@@ -44,7 +44,7 @@ func (t *Table) Lookup(h Hash) *principal.Principal {
 	return t.byHash[h]
 }
 
-// Named returns the principal of a name, and the hash of its token; nil: there is none.
+// Named returns the principal with a name, and the hash of its token; nil: there is none.
 func (t *Table) Named(name string) (*principal.Principal, Hash) {
 	if t == nil {
 		return nil, Hash{}
@@ -207,8 +207,7 @@ func split(line string) (out []field) {
 	return out
 }
 
-// prefix marks a token as one of this gateway, for tools that look for secrets in
-// repositories.
+// prefix marks a token as one of this gateway, for tools that search repositories for secrets.
 const prefix = "watchtide_"
 
 // New returns a new token for a name, and its line in the file. A token has 256 random

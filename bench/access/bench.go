@@ -39,7 +39,7 @@ func newBench(ctx context.Context, p plan) (b *bench, err error) {
 
 func (b *bench) close() { os.RemoveAll(b.dir) }
 
-// configuration has a watch of which readers see those resources that a rule selects.
+// configuration has a watch whose readers see the resources that a rule selects.
 const configuration = `
 http: { listen: "127.0.0.1:0" }
 grpc: { listen: "127.0.0.1:0" }
@@ -57,10 +57,11 @@ watches:
       - { role: writer, write: "true" }
 `
 
-// token is that of the i-th principal; the writer is another one.
+// token returns the token of the i-th principal. The writer is not one of them.
 func token(of any) string { return fmt.Sprintf("token-of-%v-%032d", of, 0) }
 
-// prepare writes the tokens, and the rules by which readers see what begins at a resource.
+// prepare writes the tokens, and the rules with which readers see the resources from a given
+// one on.
 func (b *bench) prepare(from int) (file string, err error) {
 	var tokens strings.Builder
 	line := func(name any, group string) {
@@ -103,7 +104,7 @@ func (b *bench) write(ctx context.Context, g *process.Gateway) error {
 	return nil
 }
 
-// requests are those of all streams.
+// requests are the requests of all streams.
 func (b *bench) requests() (all []load.Request) {
 	for i := range b.streams {
 		head := fmt.Sprintf("GET /v1/watches/many/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n", token(i%b.principals))

@@ -2,7 +2,6 @@ package process
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +16,7 @@ import (
 	"time"
 )
 
-// Patience is how long a measurement waits for anything that should happen at once.
+// Patience is how long a measurement waits for something that should happen at once.
 const Patience = 30 * time.Second
 
 // Gateway is a gateway process. For one goroutine, except for Get.
@@ -89,7 +88,7 @@ func listen(messages io.Reader, found chan<- map[string]any) {
 	}
 }
 
-// Await waits until something is so.
+// Await waits until a condition is true.
 func Await(ctx context.Context, what string, so func() (bool, error)) error {
 	for began := time.Now(); ; {
 		if ok, err := so(); ok || err != nil {
@@ -150,23 +149,6 @@ func (g *Gateway) Stop() {
 	g.client.CloseIdleConnections()
 }
 
-// CPU is the processor time that the gateway has used so far.
-func (g *Gateway) CPU() (time.Duration, error) {
-	const tick = 10 * time.Millisecond // the unit on every Linux that Go runs on
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", g.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	// The second word, in parentheses, may contain anything; proc(5) counts from 1.
-	words := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(words) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat: %q: want 52 words", g.cmd.Process.Pid, text)
-	}
-	user, err1 := strconv.Atoi(string(words[11]))
-	system, err2 := strconv.Atoi(string(words[12]))
-	return time.Duration(user+system) * tick, errors.Join(err1, err2)
-}
-
 // Metric is a figure of the gateway: the sum, if there is one for each label.
 func (g *Gateway) Metric(ctx context.Context, name string) (sum float64, err error) {
 	text, err := g.Get(ctx, g.Operations, "/metrics")
@@ -192,8 +174,8 @@ func (g *Gateway) Metric(ctx context.Context, name string) (sum float64, err err
 	return sum, nil
 }
 
-// Keep writes what the gateway answers into a file, in the background. The function that
-// it returns waits for that.
+// Keep writes an answer of the gateway to a file, in the background. The function that it
+// returns waits for that.
 func (g *Gateway) Keep(ctx context.Context, path, file string) (wait func() error) {
 	done := make(chan error, 1)
 	go func() {

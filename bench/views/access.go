@@ -2,167 +2,175 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"runtime"
-	"syscall"
-	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
 
-	"github.com/watchtide/watchtide/bench/load"
+	"github.com/watchtide/watchtide/bench/process"
 )
 
 // roles is how many roles the subscribers have between them.
 const roles = 5
 
 // inRoles compares the views of a few roles with the watch itself, of a gateway without access
-// rules. Each has the same subscribers, alternately, and every commit concerns all of them.
+// rules. Both gateways run at the same time, with as many subscribers, and take turns: every
+// commit concerns all subscribers of one of them.
 func (b *bench) inRoles(ctx context.Context) error {
 	users, err := newPrincipals(b.dir, b.plan.subscribers, roles)
 	if err != nil {
 		return err
 	}
-	whole := func() ([]load.Request, settings) { return repeated(b.plan.subscribers, events(many)), settings{} }
-	parts := func() ([]load.Request, settings) {
-		return users.subscriptions(), users.settings(func(role int) string { return fmt.Sprintf(`value.n > %d && value.team == "t3"`, role) })
+	d := data{resources: 1000, groups: 10}
+	return b.withSettings(ctx, settings{}, d, func(plain *rig) error {
+		if err := plain.subscribe(ctx, b.plan.subscribers, events(many)); err != nil {
+			return err
+		}
+		parts := users.settings(func(role int) string { return fmt.Sprintf(`value.n > %d && value.team == "t3"`, role) })
+		return b.withSettings(ctx, parts, d, func(ruled *rig) error {
+			if err := ruled.subscribeEach(ctx, users.subscriptions()); err != nil {
+				return err
+			}
+			return b.compareRoles(ctx, plain, ruled)
+		})
+	})
+}
+
+// compareRoles has the gateways take turns.
+func (b *bench) compareRoles(ctx context.Context, plain, ruled *rig) error {
+	const parts = 4 // of a round
+	if err := process.Sleep(ctx, b.plan.settle); err != nil {
+		return err
 	}
-	var ruled, plain []float64
-	views := 0.0
-	for range b.plan.rounds {
+	var without, with []float64
+	for range b.plan.rounds * parts {
 		for _, c := range []struct {
 			name string
+			of   *rig
 			to   *[]float64
-			of   func() ([]load.Request, settings)
-		}{{"roles-none", &plain, whole}, {"roles", &ruled, parts}} {
-			subscriptions, s := c.of()
-			err := b.withSettings(ctx, s, data{resources: 1000, groups: 10}, func(r *rig) error {
-				if err := r.subscribeEach(ctx, subscriptions); err != nil {
-					return err
-				}
-				each, err := r.perEvent(ctx, c.name)
-				if err != nil {
-					return err
-				}
-				*c.to = append(*c.to, each)
-				views, err = r.Metric(ctx, "watchtide_views")
-				return err
-			})
+		}{{"roles-none", plain, &without}, {"roles", ruled, &with}} {
+			each, err := c.of.perEvent(ctx, c.name, max(1, b.plan.shared/parts))
 			if err != nil {
 				return err
 			}
+			*c.to = append(*c.to, each)
 		}
 	}
-	p, v := median(plain), median(ruled)
+	views, err := ruled.Metric(ctx, "watchtide_views")
+	if err != nil {
+		return err
+	}
+	p, v := median(without), median(with)
 	b.Judge(fmt.Sprintf("CPU per event, %d subscribers with tokens and %d roles, against the watch without access rules", b.plan.subscribers, roles),
 		"≤ 1.1 ×, 5 views", v/p <= 1.1 && views == roles, "%.2f × (%.2f and %.2f µs), %.0f views", v/p, v, p, views)
 	return nil
 }
 
-// inCredentials measures what requests with credentials cost more than those without.
+// inCredentials measures what requests with credentials cost more than those without. The kinds
+// of requests take turns of a few hundred, so that all see the same machine.
 func (b *bench) inCredentials(ctx context.Context) error {
 	users, err := newPrincipals(b.dir, 1, 1)
 	if err != nil {
 		return err
 	}
-	n := b.plan.requests
-	fresh := make([]string, b.plan.rounds*n/10)
-	for i := range fresh {
-		if fresh[i], err = users.jwt(i); err != nil {
-			return err
-		}
-	}
-	used := fresh
-	kinds := []credentialKind{
-		{name: "none", token: func() string { return "" }},
-		{name: "static", token: func() string { return users.tokens[0] }},
-		{name: "seen", token: func() string { return used[0] }},
-		{name: "fresh", token: func() string { defer func() { fresh = fresh[1:] }(); return fresh[0] }, each: 10},
-	}
+	var none, static, seen, first, bare []float64 // microseconds; but for none, more than none
 	err = b.withSettings(ctx, users.settings(func(int) string { return "true" }), data{resources: 10, groups: 1}, func(r *rig) error {
-		warm := kinds[0]
-		if err := r.requests(ctx, &warm, n); err != nil {
+		known, err := users.jwts(1)
+		if err != nil {
 			return err
 		}
-		for range b.plan.rounds {
-			for i := range kinds {
-				if err := r.requests(ctx, &kinds[i], n); err != nil {
-					return err
-				}
+		for turn := range b.plan.turnsOfRequests {
+			tokens, err := users.jwts(b.plan.requests)
+			if err != nil {
+				return err
 			}
+			c, err := r.credentials(ctx, turn, users, known[0], tokens)
+			if err != nil {
+				return err
+			}
+			if turn == 0 {
+				continue // it warms up
+			}
+			none, bare = append(none, c.none), append(bare, c.bare)
+			static, seen, first = append(static, c.static-c.none), append(seen, c.seen-c.none), append(first, c.first-c.none)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	bare, err := users.verification(used)
-	if err != nil {
-		return err
-	}
-	none, static, seen, first := median(kinds[0].costs), median(kinds[1].costs), median(kinds[2].costs), median(kinds[3].costs)
-	b.Add("CPU of a list of ten resources without a credential", "%.1f µs", none)
-	b.Judge("the same with a static token, more than without", "≤ 10 µs", static-none <= 10, "%.1f µs", static-none)
-	b.Judge("the same with a JWT that was seen before", "≤ 10 µs", seen-none <= 10, "%.1f µs", seen-none)
-	b.Judge("the same with a new ES256 token, against its bare verification with go-jose", "≤ 1.3 ×", (first-none)/bare <= 1.3,
-		"%.2f × (%.1f and %.1f µs)", (first-none)/bare, first-none, bare)
+	b.Add("CPU of a list of ten resources without a credential", "%.1f µs", median(none))
+	b.Judge("the same with a static token, more than without", "≤ 10 µs", median(static) <= 10, "%.1f µs", median(static))
+	b.Judge("the same with a JWT that was seen before", "≤ 10 µs", median(seen) <= 10, "%.1f µs", median(seen))
+	ratio := median(first) / median(bare)
+	b.Judge("the same with a new ES256 token, against its bare verification with go-jose", "≤ 1.3 ×", ratio <= 1.3,
+		"%.2f × (%.1f and %.1f µs)", ratio, median(first), median(bare))
 	return nil
 }
 
-// credentialKind is a way to make requests.
-type credentialKind struct {
-	name  string
-	token func() string
-	each  int // of so many requests only one is made; 0: all are
-	costs []float64
+// credentialCosts are the processor times of a request with each kind of credential, and of
+// the bare verification of a token, in microseconds.
+type credentialCosts struct{ none, static, seen, first, bare float64 }
+
+// credentials measures a turn. What comes first is another one in each. The bare verification
+// is what this process needs more for requests if it verifies a token after each: so it is
+// surrounded by the same as in the gateway.
+func (r *rig) credentials(ctx context.Context, turn int, users *principals, known string, tokens []string) (c credentialCosts, err error) {
+	var client, verifying float64 // of this process
+	kinds := []struct {
+		gateway, own *float64
+		request      func(i int) error
+	}{
+		{&c.none, &client, func(int) error { return r.listAs(ctx, "") }},
+		{&c.static, new(float64), func(int) error { return r.listAs(ctx, users.tokens[0]) }},
+		{&c.seen, new(float64), func(int) error { return r.listAs(ctx, known) }},
+		{&c.first, new(float64), func(i int) error { return r.listAs(ctx, tokens[i]) }},
+		{new(float64), &verifying, func(i int) error { return errors.Join(r.listAs(ctx, ""), users.verify(tokens[i])) }},
+	}
+	for i := range kinds {
+		k := kinds[(turn+i)%len(kinds)]
+		if *k.gateway, *k.own, err = r.each(len(tokens), k.request); err != nil {
+			return c, err
+		}
+	}
+	c.bare = verifying - client
+	return c, nil
 }
 
-// requests measures requests for a list.
-func (r *rig) requests(ctx context.Context, k *credentialKind, n int) error {
-	n /= max(1, k.each)
+// each makes requests, and returns the processor time for one, in microseconds: that of the
+// gateway, and that of this process.
+func (r *rig) each(n int, request func(i int) error) (gateway, own float64, err error) {
+	before, err := process.CPU()
+	if err != nil {
+		return 0, 0, err
+	}
 	used, err := r.used(func() error {
-		for range n {
-			if _, err := r.GetAs(ctx, k.token(), r.HTTP, "/v1/watches/"+few+"/resources"); err != nil {
-				return fmt.Errorf("credential %s: %w", k.name, err)
+		for i := range n {
+			if err := request(i); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
-	k.costs = append(k.costs, micro(used)/float64(n))
+	if err != nil {
+		return 0, 0, err
+	}
+	after, err := process.CPU()
+	return micro(used) / float64(n), micro(after-before) / float64(n), err
+}
+
+// listAs asks for a list with a token.
+func (r *rig) listAs(ctx context.Context, token string) error {
+	_, err := r.GetAs(ctx, token, r.HTTP, "/v1/watches/"+few+"/resources")
 	return err
 }
 
-// verification is the processor time that the verification of a token's signature takes, in
-// microseconds.
-func (p *principals) verification(tokens []string) (float64, error) {
-	runtime.GC()
-	before, err := ownTime()
+// verify verifies the signature of a token.
+func (p *principals) verify(token string) error {
+	signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	for _, token := range tokens {
-		signed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256})
-		if err != nil {
-			return 0, err
-		}
-		if _, err := signed.Verify(p.key.Public()); err != nil {
-			return 0, err
-		}
-	}
-	after, err := ownTime()
-	return micro(after-before) / float64(len(tokens)), err
-}
-
-// ownTime is the processor time that this process has used.
-func ownTime() (time.Duration, error) {
-	var u syscall.Rusage
-	err := syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
-}
-
-// repeated returns the same request n times.
-func repeated(n int, request load.Request) (requests []load.Request) {
-	for range n {
-		requests = append(requests, request)
-	}
-	return requests
+	_, err = signed.Verify(p.key.Public())
+	return err
 }

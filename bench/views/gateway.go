@@ -51,7 +51,12 @@ func startGateway(ctx context.Context, program, dir string, p plan, s settings, 
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, "gateway.yaml")
+	own, err := os.MkdirTemp(dir, "gateway") // it reads its file again when that changes
+	if err != nil {
+		u.close()
+		return nil, err
+	}
+	file := filepath.Join(own, "gateway.yaml")
 	if err := os.WriteFile(file, fmt.Appendf(nil, configuration, p.heartbeat, s.stream, u.address, s.many, s.few, s.sections), 0o644); err != nil {
 		u.close()
 		return nil, err

@@ -42,6 +42,18 @@ type principals struct {
 	signer jose.Signer
 }
 
+// jwts returns new tokens of the issuer.
+func (p *principals) jwts(n int) (tokens []string, err error) {
+	for range n {
+		token, err := p.jwt()
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, nil
+}
+
 func newPrincipals(dir string, n, groups int) (*principals, error) {
 	p := &principals{groups: groups, dir: dir}
 	var lines strings.Builder
@@ -71,10 +83,9 @@ func (p *principals) file(name string) string { return filepath.Join(p.dir, name
 
 func (p *principals) group(i int) string { return fmt.Sprintf("g%d", i%p.groups) }
 
-// jwt returns a new token of the issuer.
-func (p *principals) jwt(id int) (string, error) {
+func (p *principals) jwt() (string, error) {
 	claims, err := json.Marshal(map[string]any{
-		"iss": issuer, "aud": audience, "sub": "ann", "jti": id, "exp": time.Now().Add(time.Hour).Unix(), "groups": []string{"g0"},
+		"iss": issuer, "aud": audience, "sub": "ann", "jti": rand.Text(), "exp": time.Now().Add(time.Hour).Unix(), "groups": []string{"g0"},
 	})
 	if err != nil {
 		return "", err

@@ -20,7 +20,7 @@ func (b *bench) inShared(ctx context.Context) error {
 				if err := r.subscribe(ctx, b.plan.subscribers, events(many, c.parameters...)); err != nil {
 					return err
 				}
-				each, err := r.perEvent(ctx, fmt.Sprintf("shared-%d", len(c.parameters)/2))
+				each, err := r.perEvent(ctx, fmt.Sprintf("shared-%d", len(c.parameters)/2), b.plan.shared)
 				if err != nil {
 					return err
 				}
@@ -42,11 +42,11 @@ func (b *bench) inShared(ctx context.Context) error {
 }
 
 // perEvent is the processor time of the gateway for each event that one of many
-// subscribers gets, in microseconds. Every commit concerns all of them.
-func (r *rig) perEvent(ctx context.Context, name string) (each float64, err error) {
+// subscribers gets of n commits, in microseconds. Every commit concerns all of them.
+func (r *rig) perEvent(ctx context.Context, name string, n int) (each float64, err error) {
 	const interval = 100 * time.Millisecond
-	err = r.profiled(ctx, name, time.Duration(r.plan.shared)*interval, func() error {
-		used, got, err := r.commits(ctx, r.plan.shared, r.plan.subscribers, interval, func(i int) int { return 3 + i*10 })
+	err = r.profiled(ctx, name, time.Duration(n)*interval, func() error {
+		used, got, err := r.commits(ctx, n, r.plan.subscribers, interval, func(i int) int { return 3 + i*10 })
 		each = micro(used) / float64(got)
 		return err
 	})

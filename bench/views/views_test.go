@@ -20,7 +20,7 @@ func small() plan {
 		views: 20, resources: 40, commits: 20, interval: 5 * time.Millisecond, settle: 10 * time.Millisecond, heartbeat: time.Second,
 		scans: []int{1, 3, 6}, held: 10,
 		large: 500, followers: 3, builds: 2, turns: 1, phase: 100 * time.Millisecond,
-		lists: 2, polls: 5, streams: 5, events: 2, requests: 20,
+		lists: 2, polls: 5, streams: 5, events: 2, requests: 20, turnsOfRequests: 2,
 	}
 }
 

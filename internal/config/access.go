@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/internal/config/internal/tree"
 )
 
-// Role is one entry of "roles": who holds it, and what it takes along.
+// Role is one entry of "roles": who holds it, and the values that its rules can use.
 type Role struct {
 	// Name is the key under "roles".
 	Name string `yaml:"-"`
@@ -25,20 +25,20 @@ type Role struct {
 // RoleValues is the key "with" of a role.
 type RoleValues []policy.Value
 
-// Rule is one entry of "allow": what those who hold a role may do with a watch.
+// Rule is one entry of "allow": what the holders of a role may do with a watch.
 type Rule struct {
 	// Role is the name of an entry of "roles".
 	Role string `yaml:"role,required"`
-	// Read, Write and Delete are conditions in CEL; see package policy. Empty: not
-	// allowed.
+	// Read, Write and Delete are conditions in CEL; see package policy. Empty: the rule does
+	// not allow it.
 	Read   string `yaml:"read,is=expression"`
 	Write  string `yaml:"write,is=expression"`
 	Delete string `yaml:"delete,is=expression"`
-	// Fields are what Read lets be seen of values (all).
+	// Fields are the paths of values that the rule lets be read (all).
 	Fields []string `yaml:"fields"`
 }
 
-// read reads the role, and remembers where its keys are.
+// read reads the role, and records where its keys are.
 func (r *Role) read(d *decoder, v decode.Value, _ decode.Key) {
 	d.Section(v, r)
 	d.remember(v, r)
@@ -55,13 +55,13 @@ func (r *RoleValues) read(d *decoder, v decode.Value, _ decode.Key) {
 	}
 }
 
-// read reads the rule, and remembers where its keys are.
+// read reads the rule, and records where its keys are.
 func (r *Rule) read(d *decoder, v decode.Value, _ decode.Key) {
 	d.Section(v, r)
 	d.remember(v, r)
 }
 
-// remember keeps the places of a section and of its keys, by their paths.
+// remember records the places of a section and of its keys, by their paths.
 func (d *decoder) remember(v decode.Value, section any) {
 	d.places[v.Path] = v
 	for _, k := range d.KeysOf(section) {
@@ -71,7 +71,7 @@ func (d *decoder) remember(v decode.Value, section any) {
 	}
 }
 
-// policy compiles the rules of access; no roles and no rules make none.
+// policy compiles the rules of access. It returns nil if there are neither roles nor rules.
 func (d *decoder) policy(c *Config) {
 	rules := policy.Config{}
 	paths := []string{} // of the watches
@@ -114,8 +114,8 @@ func policyRules(allow []Rule) (out []policy.Rule) {
 	return out
 }
 
-// wrongPolicy reports a mistake in the rules of access, at the value that has it. One of a
-// key that is not in the file, or not read, was reported before.
+// wrongPolicy reports a mistake in the rules of access, at the value that has it. If the key is
+// not in the file, or could not be read, that was reported before.
 func (d *decoder) wrongPolicy(c *Config, paths []string, m *policy.Error) {
 	path := ""
 	switch {
@@ -141,7 +141,7 @@ func (d *decoder) wrongPolicy(c *Config, paths []string, m *policy.Error) {
 	}
 }
 
-// reported reports whether there is an error at the place of a value.
+// reported reports whether there is an error at the place of a value already.
 func (d *decoder) reported(v decode.Value) bool {
 	at := tree.Position(v.Node)
 	return slices.ContainsFunc(d.Errs, func(e *Error) bool { return e.Line == max(at.Line, 1) && e.Column == max(at.Column, 1) })

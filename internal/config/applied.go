@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
-// applied reports rules of access that would not be applied, and an operations listener
-// that would be for everybody.
+// applied reports rules of access that would not be applied, and an operations listener that
+// everybody could use.
 func (d *decoder) applied(c *Config) {
 	switch {
 	case c.Auth.Given:
@@ -19,13 +19,13 @@ func (d *decoder) applied(c *Config) {
 		if at, ok := d.firstOfAccess(c); ok {
 			d.Errs = append(d.Errs, &Error{Message: "--auth none: nobody would be asked, so that " + at.Path + " would not be applied; leave it out, or use a configuration without rules of access"})
 		}
-	case !c.Auth.None && d.IsGiven(&c.Auth): // it has a mistake, which is reported
+	case !c.Auth.None && d.IsGiven(&c.Auth): // it has a mistake, which was reported
 	default:
 		d.unapplied(c)
 	}
 }
 
-// unapplied reports what needs the section auth, which there is not.
+// unapplied reports keys that need the section auth if there is none.
 func (d *decoder) unapplied(c *Config) {
 	problem := "there is no section auth, so that nobody would be asked; want one that says which credentials are accepted"
 	if c.Auth.None {
@@ -55,8 +55,8 @@ func (d *decoder) firstOfAccess(c *Config) (decode.Value, bool) {
 	return decode.Value{}, false
 }
 
-// operators reports a role of operators that is not declared, and a listener for operators
-// that other machines can reach, without a role.
+// operators reports an operators' role that is not declared, and an operations listener that
+// other machines can reach without such a role.
 func (d *decoder) operators(c *Config) {
 	listen, role := c.Operations.Listen, c.Operations.Role
 	if role == "" && !d.IsGiven(&c.Operations.Role) && listen != OperationsOff && !hosts.IsLoopback(listen) {
@@ -76,7 +76,7 @@ func (d *decoder) operators(c *Config) {
 	}
 }
 
-// reachable reports that other machines can reach the listener for operators.
+// reachable adds the error that other machines can reach the operations listener.
 func (d *decoder) reachable(c *Config) {
 	const problem = "other machines can reach it, and no role says who the operators are; want operations.role, or an address such as 127.0.0.1:8081"
 	if flag := d.flags.Operations; flag != "" {
@@ -86,8 +86,7 @@ func (d *decoder) reachable(c *Config) {
 	d.Errorf(d.Given[&c.Operations.Listen], "%q: %s", d.written(&c.Operations.Listen), problem)
 }
 
-// written returns the text of a field as it is in the file, without what variables stand
-// for.
+// written returns the text of a field as it is in the file, with variables not replaced.
 func (d *decoder) written(field any) string {
 	s, _ := d.Text(d.Given[field], "", nil)
 	return s.Written

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
-// Credentials returns what the authenticator has to know of the configuration.
+// Credentials returns the configuration of the authenticator.
 func (c *Config) Credentials() credential.Config {
 	out := c.Auth.Credentials()
 	out.PublicURL, out.AllowedOrigins, out.TrustedProxies = c.HTTP.PublicURL, c.HTTP.AllowedOrigins, c.HTTP.TrustedProxies
@@ -38,7 +38,7 @@ func (d *decoder) readAuth(v decode.Value, into *auth.Section) {
 	_, into.None = d.TextOf(v, decode.Text{Want: want, Valid: func(s string) bool { return s == auth.None }})
 }
 
-// credentials reports conditions between "auth" and other sections.
+// credentials reports mistakes between "auth" and other sections.
 func (d *decoder) credentials(c *Config) {
 	asks := func(c *tls.Config) bool { return c != nil && c.ClientCAs != nil }
 	if c.Auth.Certificates.Subject != "" && !asks(c.HTTP.TLS) && !asks(c.GRPC.TLS) {

@@ -8,11 +8,11 @@ import (
 	"github.com/watchtide/watchtide/stream/view"
 )
 
-// Equal reports whether two entries say the same, and the files that were read into them
-// have the same content.
+// Equal reports whether two entries are equal, including the content of the files that were
+// read into them.
 func (s Source) Equal(o Source) bool { return reflect.DeepEqual(s.plain(), o.plain()) }
 
-// plain returns s without what Contents stands for.
+// plain returns s without the content of files, for which Contents stands.
 func (s Source) plain() Source {
 	for _, c := range []**tls.Config{&s.GRPC.TLS, &s.Etcd.TLS, &s.Gateway.TLS, &s.NATS.TLS, &s.Consul.TLS} {
 		if *c != nil {
@@ -22,8 +22,8 @@ func (s Source) plain() Source {
 	return s
 }
 
-// Equal reports whether two entries say the same of the watch, whoever may see it, and however
-// it is sent.
+// Equal reports whether two entries make the same watch. Rules of access and compression do not
+// count.
 func (w Watch) Equal(o Watch) bool {
 	same := idOf(w.Definition) == idOf(o.Definition)
 	w.Definition, w.Allow, o.Definition, o.Allow = nil, nil, nil, nil

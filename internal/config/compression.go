@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// Uncompressed is the compression of a watch that is never compressed.
+// Uncompressed is the value of "compression" for a watch that is never compressed.
 const Uncompressed = "none"
 
 // Uncompressed returns the entries of "watches" that are never compressed: their names, and
@@ -22,8 +22,8 @@ func (c *Config) Uncompressed() (names []string) {
 }
 
 // isPlain reports whether an entry is not compressed, because it says so, or because it is a
-// view of one that does. If names that clients ask for decide what it is a view of, every
-// other entry counts.
+// view of an entry that does. If clients decide by a name what it is a view of, it is a view of
+// every entry in this respect.
 func (d *decoder) isPlain(name string) bool {
 	path, _ := d.lineage.follow(d.watches[name])
 	return slices.ContainsFunc(path, func(w declaredWatch) bool {

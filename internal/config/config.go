@@ -29,9 +29,9 @@ type Config struct {
 	// Auth says which credentials are accepted. Without it, the listeners must be on
 	// loopback.
 	Auth auth.Section `yaml:"auth"`
-	// Roles are what rules of access are about, in the order of the file.
+	// Roles are the roles of the rules of access, in the order of the file.
 	Roles []Role `yaml:"roles,named"`
-	// Policy is made of the roles and of what watches allow; nil: there is neither.
+	// Policy is compiled from the roles and the rules of watches; nil: there are neither.
 	Policy *policy.Policy `yaml:"-"`
 	// Stream is how streams behave, for all watches.
 	Stream Stream `yaml:"stream"`
@@ -53,7 +53,7 @@ type HTTP struct {
 	// PublicURL is the origin under which browsers reach the gateway (that of each
 	// request).
 	PublicURL string `yaml:"public_url,is=public url"`
-	// TLS is made of "tls" {"cert_file", "key_file", "client_ca_file"}, all in PEM; nil:
+	// TLS is read from "tls" {"cert_file", "key_file", "client_ca_file"}, all in PEM; nil:
 	// plain text. Relative file names start at the directory of the configuration. With
 	// client_ca_file, certificates of clients are asked for, and verified if given.
 	TLS *tls.Config `yaml:"tls,server"`
@@ -94,8 +94,8 @@ type GRPC struct {
 type Operations struct {
 	// Listen is host:port (DefaultOperations), or OperationsOff.
 	Listen string `yaml:"listen,is=listen or off"`
-	// Role is the role whose principals are operators also where other machines can reach the
-	// gateway (none).
+	// Role is the role whose holders are operators on listeners that other machines can reach
+	// (none).
 	Role string `yaml:"role"`
 	// TLS is as in HTTP.
 	TLS *tls.Config `yaml:"tls,server"`

@@ -27,8 +27,8 @@ func (f Flags) override(c *Config) {
 	}
 }
 
-// exposure rejects listeners that other machines can reach, unless the configuration
-// says who may, or that anybody may.
+// exposure rejects listeners that other machines can reach, unless the configuration has the
+// section auth, or the word none.
 func (d *decoder) exposure(c *Config) {
 	if c.Auth.None || c.Auth.Given {
 		return

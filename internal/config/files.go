@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 )
 
-// relativeOrHome leaves a name in the home directory as it is.
+// relativeOrHome is like relative, but leaves a name in the home directory as it is.
 func relativeOrHome(d *decode.Decoder, name decode.Scalar) string {
 	if strings.HasPrefix(name.Expanded, "~/") {
 		return name.Expanded
@@ -16,22 +16,21 @@ func relativeOrHome(d *decode.Decoder, name decode.Scalar) string {
 	return d.Relative(name)
 }
 
-// fileWithContent returns the name of a file that must have content now, and may
-// change later.
+// fileWithContent returns the name of a file that must not be empty now. It may change later.
 func fileWithContent(d *decode.Decoder, name decode.Scalar) string {
 	d.Content(name)
 	return d.Relative(name)
 }
 
-// fileOfSecret returns the name of a file that must hold a secret now, and may hold
-// another one later.
+// fileOfSecret returns the name of a file that must have a secret now. It may have another one
+// later.
 func fileOfSecret(d *decode.Decoder, name decode.Scalar) string {
 	d.Line(name, secretLine)
 	return d.Relative(name)
 }
 
-// auditFile returns the name of a file that can be made, or is there already, or the word
-// for standard error.
+// auditFile returns the name of a file that exists or can be created, or the word for standard
+// error.
 func auditFile(d *decode.Decoder, name decode.Scalar) string {
 	if name.Expanded == auth.Stderr {
 		return name.Expanded

@@ -16,13 +16,13 @@ import (
 type declaredWatch struct {
 	name     string       // of the entry
 	viewOf   string       // empty: it has a source. Of a template, that of one watch
-	labelsAt string       // for a view, of the watch of which it is a part in the end
+	labelsAt string       // for a view, those of the watch with a source that it leads to
 	of       decode.Value // of view_of
 	read     func(labelsAt string)
 	plain    bool // it is not compressed, by its own entry
 }
 
-// lineage follows views to the watches of which they are parts.
+// lineage follows views to the watches that they are parts of.
 //
 // Static after Load.
 type lineage struct {
@@ -45,10 +45,10 @@ func (l *lineage) find(name string) (declaredWatch, bool) {
 	return declaredWatch{}, false
 }
 
-// follow returns the entries from w to the watch with a source, of which w is a part in
-// the end. false: there is none, because the last entry is a view of a watch that does not
-// exist, or because it is among the entries before. A template that is there twice is
-// refused too, whatever its values are: so a path is never longer than the configuration.
+// follow returns the entries from w to the watch with a source that w leads to. false: there is
+// none, because the last entry is a view of a watch that does not exist, or of one of the
+// entries before it. A path with the same template twice is refused too, whatever its values
+// are, so that a path is never longer than the configuration.
 func (l *lineage) follow(w declaredWatch) (path []declaredWatch, ok bool) {
 	path = []declaredWatch{w}
 	for w.viewOf != "" {
@@ -83,8 +83,8 @@ func (l *lineage) setDefinition(w Watch) {
 	}
 }
 
-// rootOf returns where the labels are in the watch of which a view is a part in the end;
-// false: there is none, and that is reported here or at another entry.
+// rootOf returns the place of the labels in the watch with a source that a view leads to;
+// false: there is none, which is reported here or at another entry.
 func (d *decoder) rootOf(name string) (labelsAt string, ok bool) {
 	path, ok := d.lineage.follow(d.watches[name])
 	end := len(path) - 1
@@ -100,8 +100,7 @@ func (d *decoder) rootOf(name string) (labelsAt string, ok bool) {
 	return "", false
 }
 
-// reportCircle reports views that are, in the end, views of themselves, once for all of
-// them.
+// reportCircle reports a circle of views, once for all of them.
 func (d *decoder) reportCircle(circle []declaredWatch) {
 	first := slices.MinFunc(circle, func(a, b declaredWatch) int { return strings.Compare(a.name, b.name) })
 	if slices.Contains(d.circles, first.name) {
@@ -116,8 +115,8 @@ func (d *decoder) reportCircle(circle []declaredWatch) {
 	d.Errorf(first.of, "a view of itself: %s", strings.Join(parts, " is of "))
 }
 
-// reportMissing reports that the watch does not exist of which the last of several entries
-// is a view, unless another entry has the mistake.
+// reportMissing reports that the last of several entries is a view of a watch that does not
+// exist, unless another entry has the mistake.
 func (d *decoder) reportMissing(path []declaredWatch) {
 	first, last := path[0], path[len(path)-1]
 	reportedThere := len(path) > 1 && last.viewOf == d.watches[last.name].viewOf

@@ -14,7 +14,7 @@ import (
 // Error is one error in a configuration file, or, without a line, on the command line.
 type Error = mistake.Error
 
-// Errors is all errors of a configuration file, in the order of the file; never empty.
+// Errors are all errors of a configuration file, in the order of the file; never empty.
 type Errors = mistake.Errors
 
 // MaxFileBytes is the most bytes that a configuration file may have.

@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/stream/view"
 )
 
-// decoder reads one configuration, and remembers what its parts have to know of each
-// other. Owned by Parse.
+// decoder reads one configuration, and records what its parts must know of each other. Owned by
+// Parse.
 type decoder struct {
 	*decode.Decoder
 	flags    Flags
@@ -40,7 +40,7 @@ func newDecoder(file string, env Environment) *decoder {
 	return d
 }
 
-// reader is a type that reads its own values.
+// reader is a type that reads itself from a value.
 type reader interface {
 	read(d *decoder, v decode.Value, k decode.Key)
 }

@@ -37,7 +37,7 @@ type Source struct {
 	Name string `yaml:"-"`
 	// Type is one of the source types of this build.
 	Type SourceType `yaml:"type"`
-	// Contents is a hash of the files that were read into it, which those are not that the
+	// Contents is a hash of the files that were read into the section, without those that the
 	// source reads again for each connection. Empty: there are none.
 	Contents string `yaml:"-"`
 
@@ -80,7 +80,7 @@ type HostSource struct {
 type GRPCSource struct {
 	// Address is a gRPC target: host:port or dns:///host:port.
 	Address string `yaml:"address,required,is=grpc address"`
-	// TLS is made of "tls"; nil: plain text. Without ca_file in it the system's authorities
+	// TLS is read from "tls"; nil: plain text. Without ca_file in it the system's authorities
 	// are trusted; cert_file and key_file are the client's own, for mutual TLS.
 	TLS *tls.Config `yaml:"tls"`
 	// Metadata is sent with every call. The files of metadata_files are read at start.

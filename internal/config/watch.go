@@ -42,7 +42,7 @@ type Watch struct {
 	// reports it.
 	SnapshotTimeout time.Duration `yaml:"snapshot_timeout"`
 
-	// Allow are the rules of access (none: with "auth" the watch is for nobody).
+	// Allow are the rules of access (none: with "auth", nobody can see the watch).
 	Allow []Rule `yaml:"allow"`
 
 	// Compression is Uncompressed, or empty: as in "stream". That of a view is also

@@ -12,8 +12,8 @@ func IsOrigin(text string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+u.Host == text
 }
 
-// IsSafeOrigin reports whether text is an origin to which a browser sends nothing that
-// somebody on the way could read: https, or this machine.
+// IsSafeOrigin reports whether text is an origin to which nobody on the way can read what a
+// browser sends: https, or this machine.
 func IsSafeOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && IsOrigin(text) && (u.Scheme == "https" || IsLoopback(net.JoinHostPort(u.Hostname(), "80")))

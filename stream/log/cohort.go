@@ -10,28 +10,27 @@ import "github.com/watchtide/watchtide/stream/log/internal/version"
 // A reader joins with a subscription for which Admits is true: it closes that and is
 // counted by SetMembers. It leaves with a Fork.
 //
-// A Cohort belongs to one goroutine, its pump, as does its cursor. A subscription that
-// is compared with the cohort, or forked off it, must belong to the same goroutine at
-// that time. There is no lock; only the log's writer works at the same time, as it does
-// for any Subscription.
-type Cohort struct {
-	cursor *Subscription
-}
+// A Cohort is nothing but its cursor. Both belong to one goroutine, their pump. So must a
+// subscription that is compared with the cohort, or forked off it, at that time.
+type Cohort struct{ cursor *Subscription }
 
 // NewCohort returns a cohort without members at the place of a reader that has caught
 // up. Close its cursor to give it up.
-func NewCohort(s *Subscription) *Cohort { return &Cohort{cursor: s.fork()} }
+func NewCohort(s *Subscription) Cohort { return Cohort{s.fork()} }
+
+// CohortOf returns the cohort of a cursor.
+func CohortOf(cursor *Subscription) Cohort { return Cohort{cursor} }
 
 // Cursor returns the subscription that reads for all members.
-func (c *Cohort) Cursor() *Subscription { return c.cursor }
+func (c Cohort) Cursor() *Subscription { return c.cursor }
 
 // SetMembers sets how many readers count as subscribers of the watch.
-func (c *Cohort) SetMembers(n int) { c.cursor.setReaders(n) }
+func (c Cohort) SetMembers(n int) { c.cursor.setReaders(n) }
 
 // Admits reports whether a reader could join: it and the members have caught up, are at
 // the same place, and have been sent the same status and horizon, so that they deliver
 // the same from here on.
-func (c *Cohort) Admits(s *Subscription) bool {
+func (c Cohort) Admits(s *Subscription) bool {
 	o := c.cursor
 	s.settle()
 	o.settle()
@@ -51,14 +50,14 @@ func (s *Subscription) settle() {
 
 // NearHead reports whether little is new: changes one by one, and not a snapshot or a
 // catch-up.
-func (c *Cohort) NearHead() bool {
+func (c Cohort) NearHead() bool {
 	s, v := c.cursor, c.cursor.log.newest()
 	return v.Generation == s.generation && (v.Seq == s.cursor || v.Replayable(s.cursor, v.After(s.cursor), replayBytes))
 }
 
 // Fork returns a subscription at the place of the members, which must have caught up.
 // Close it.
-func (c *Cohort) Fork() *Subscription { return c.cursor.fork() }
+func (c Cohort) Fork() *Subscription { return c.cursor.fork() }
 
 func (s *Subscription) fork() *Subscription {
 	f := *s

@@ -63,10 +63,10 @@ type Subscription struct {
 	closed      bool
 	begun       bool
 	synced      bool
-	partial     bool // the reader was sent a part of a difference, but not all of it
 	held        bool // Next must not read
 	fromThisLog bool // everything that the reader has came from this log
 	moved       bool // no batch has carried the position yet
+	partial     bool // the reader was sent a part of a difference, but not all of it
 	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
 	changed     *signal.Signal
 	generation  uint64
@@ -87,7 +87,7 @@ type Subscription struct {
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
-	s := &Subscription{log: l, options: o, sentStatus: &stream.Status{State: stream.InSync}, changed: l.newest().Changed, readers: 1}
+	s := &Subscription{log: l, options: o, sentStatus: version.InSync, changed: l.newest().Changed, readers: 1}
 	if h := o.Holds; h != nil && h.purpose == switching {
 		s.partial = h.partial
 		s.sentStatus, s.ownStatus = &stream.Status{}, h.status() // which is sent in any case

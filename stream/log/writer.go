@@ -29,6 +29,7 @@ type Writer struct {
 	next        *version.Version // becomes the head at the next publish; nil in a part with nothing new, see open
 	unnumbered  bool             // deletes have no revision in the epoch
 	conflated   bool             // the next commit may lack values
+	prefetched  byte             // see prefetch; nothing reads it
 	index       *index.Table
 	indexed     uint64 // number of the first version that holds the index
 	listed      uint64 // number of the first version that holds the list of segments
@@ -40,7 +41,6 @@ type Writer struct {
 	allocated   int64         // bytes of slabs and tables
 	added       int64         // of them, by the version being made
 	retired     []pin.Retired // by the version being made
-	prefetched  byte          // see prefetch; nothing reads it
 }
 
 // NewWriter returns the writer of a new log, which is empty: not primed, with the status

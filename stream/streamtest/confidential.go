@@ -11,10 +11,9 @@ import (
 
 var errBrokeConfidential = errors.New("broke Confidential: no byte of what is hidden from a subscriber is sent to it, and not the key of a resource that it may never have seen")
 
-// CheckConfidential checks that subscribers are sent only what may be seen: values as the
-// part of the upstream has them, the deletion of what the part had at the subscriber's place
-// or since, and no marker, in whatever bytes, of anything else. It checks histories of which
-// Hides is true.
+// CheckConfidential checks that subscribers are sent only what they may see: values as the part
+// of the upstream has them, deletes of what the part had at the subscriber's place or since,
+// and no marker of anything else in any bytes. It checks histories with Hides.
 func CheckConfidential(h *History) error {
 	if !h.Hides {
 		return nil
@@ -52,8 +51,8 @@ func CheckConfidential(h *History) error {
 	})
 }
 
-// Marker returns text that is recognised wherever it is in what is sent. Where a history
-// hides something, the keys and each member of the values hold markers of their own.
+// Marker returns text that is recognised anywhere in the bytes that are sent. In a history that
+// hides something, each key and each member of a value has a marker of its own.
 func Marker(n int) string { return fmt.Sprintf("Q%dQ", n) }
 
 // Search notes the markers in bytes that were received as a part of the flush.
@@ -81,7 +80,7 @@ func markersIn(texts ...[]byte) (out []string) {
 // isReset reports whether an event tells the subscriber to forget everything.
 func isReset(e stream.Event) bool { return e.Type == stream.Reset }
 
-// viewpoint is where a subscriber is: it has every delete up to there.
+// viewpoint is the place of a subscriber: it has every delete up to there.
 type viewpoint struct {
 	epoch string
 	swept uint64
@@ -91,8 +90,8 @@ func viewpointOf(m *Mark) viewpoint {
 	return viewpoint{epoch: m.Position.Epoch, swept: m.Position.Swept()}
 }
 
-// move is where a subscriber is during a flush: at one place before its first reset, and at
-// another one after that, or all the time if it holds none.
+// move is where a subscriber is during a flush: at one place before the first reset, and at
+// another one after it. Without a reset it is at one place all the time.
 type move struct {
 	before, after viewpoint
 	reset         int // the index of the first reset; -1: none
@@ -108,7 +107,7 @@ func (m move) at(i int) viewpoint {
 	return m.after
 }
 
-// places are all where it is.
+// places returns all places where it is.
 func (m move) places() []viewpoint {
 	if m.reset > 0 {
 		return []viewpoint{m.before, m.after}
@@ -116,10 +115,11 @@ func (m move) places() []viewpoint {
 	return []viewpoint{m.after}
 }
 
-// span is the states of a revision order in which something was: the first and the last.
+// span is a range of states of a revision order in which something existed: the first and the
+// last.
 type span struct{ from, to int }
 
-// sights are what there was to see, and when.
+// sights say what could be seen, and when.
 //
 // Static after newSights.
 type sights struct {
@@ -129,9 +129,9 @@ type sights struct {
 	keys       map[*epoch]map[string][]seen
 }
 
-// seen is a version of a resource, when there was one, and until when a subscriber may be
-// told that there is none any more. Where deletes have no revision of their own, nobody knows
-// who lacks one, so that is not limited.
+// seen is a version of a resource, when it existed, and until when a subscriber may be sent its
+// delete. Where deletes have no revision of their own, it is unknown who lacks one, so that is
+// not limited.
 type seen struct {
 	version     Version
 	shown, told span
@@ -155,7 +155,7 @@ func (s *sights) add(e *epoch) {
 			return
 		}
 		r, at := e.txns[from].resources[key], span{from, before - 1}
-		told := at // until when its end may be told
+		told := at // until when its delete may be sent
 		if s.unnumbered {
 			told.to = len(e.txns)
 		}
@@ -202,15 +202,15 @@ func (s *sights) check(f *Flush, moved move) error {
 	return nil
 }
 
-// shown reports whether there was a marker to see from a place on up to a flush.
+// shown reports whether a marker could be seen at some time from a place up to a flush.
 func (s *sights) shown(marker string, f *Flush, at viewpoint) bool {
 	return slices.ContainsFunc(s.truth.named(at.epoch), func(e *epoch) bool {
 		return s.within(e, s.markers[e][marker], f, at)
 	})
 }
 
-// had reports whether there was a version of a resource, or any one, from a place on up to a
-// flush.
+// had reports whether a version of a resource, or any version, existed at some time from a
+// place up to a flush.
 func (s *sights) had(f *Flush, at viewpoint, key string, v Version) bool {
 	return slices.ContainsFunc(s.truth.named(at.epoch), func(e *epoch) bool {
 		return slices.ContainsFunc(s.keys[e][key], func(k seen) bool {
@@ -222,7 +222,7 @@ func (s *sights) had(f *Flush, at viewpoint, key string, v Version) bool {
 	})
 }
 
-// within reports whether any of some spans is, in part, from a viewpoint on up to a flush.
+// within reports whether any of the spans overlaps the time from a viewpoint up to a flush.
 // States of one revision cannot be told apart.
 func (s *sights) within(e *epoch, spans []span, f *Flush, at viewpoint) bool {
 	first := e.count(at.swept) - 1

@@ -51,7 +51,7 @@ type Dial struct {
 	Ahead uint64
 	// Mixed is that of the Connection.
 	Mixed bool
-	// OfView is that of the Connection.
+	// OfView is the field of the Connection.
 	OfView bool
 }
 

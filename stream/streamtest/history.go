@@ -28,8 +28,8 @@ type History struct {
 	// DeletesUnnumbered means that the upstream gives deletes no revision of their
 	// own, so that a replica cannot resume all the ids that it issued.
 	DeletesUnnumbered bool
-	// Hides means that subscribers may not learn of what Truth, the truth of a part, leaves
-	// out. All that they are sent is searched for markers; see [Marker].
+	// Hides means that subscribers must not learn what Truth, the truth of a part, leaves out.
+	// All bytes that they are sent are searched for markers; see [Marker].
 	Hides bool
 	// ViewsBounded means that views have a limit of memory, so that a view may lose what a
 	// subscriber that catches up with it still needs.
@@ -44,12 +44,12 @@ type History struct {
 	answers     []Answer
 }
 
-// Answer is what a reader was sent that asked for the state.
+// Answer is the answer to a reader that asked for the state.
 type Answer struct {
 	// Epoch and Revision are those of the state.
 	Epoch    string
 	Revision uint64
-	// Sent is all that was sent.
+	// Sent has all bytes that were sent.
 	Sent []byte
 }
 
@@ -80,9 +80,9 @@ type Connection struct {
 	// have been made at two replicas, one after the other, inside a snapshot or a
 	// catch-up.
 	Mixed bool
-	// OfView means that the replica follows a view of another gateway. When it comes
-	// back, that need not know whether a resource that changed meanwhile was in the view,
-	// and sends its delete.
+	// OfView means that the replica follows a view of another gateway. When the replica
+	// reconnects, that gateway may not know whether a resource that changed meanwhile was in
+	// the view, and then sends its delete.
 	OfView bool
 	// Opened and Closed are when; Closed is zero while it is open.
 	Opened, Closed time.Time

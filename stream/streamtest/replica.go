@@ -117,8 +117,8 @@ func (r *Replica) Foreign() {
 	})
 }
 
-// Conflate makes the next connection that resumes lack values: it sends the newest change of
-// each key, in one transaction, as an upstream does that keeps no others. It is for upstreams
+// Conflate makes the next connection that resumes lack values: it sends only the newest change
+// of each key, in one transaction, like an upstream that keeps no others. It is for upstreams
 // whose deletes have revisions of their own.
 func (r *Replica) Conflate() { r.change(func() { r.partly = true }) }
 

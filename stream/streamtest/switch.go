@@ -11,8 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// switching is what is known of a connection that switches to another part of a watch, until
-// it has.
+// switching is the state of a connection while it switches to another part of a watch.
 type switching struct {
 	returns bool  // with a position of the former part, and not while it was connected
 	held    State // what the subscriber has of the former part
@@ -20,13 +19,13 @@ type switching struct {
 	markers []string // in the bytes of the upserts, if the history hides something
 }
 
-// Switch ends the connection, and returns the one that its subscriber has from then on: to
-// another part of the watch, whose history is h. The difference that leads there is checked
-// when it is received. Then it is recorded as a snapshot of all that the subscriber has, so
-// that the checkers compare that with the part.
+// Switch ends the connection, and returns the one that its subscriber has from then on, to
+// another part of the watch, whose history is h. The difference is checked when it is received.
+// Then it is recorded as a snapshot of all that the subscriber has, so that the checkers
+// compare that with the part.
 func (c *Connection) Switch(h *History, to Subscriber, d *log.Differences) *Connection {
 	next := &Connection{Client: c.Client, Replica: c.Replica, Slow: c.Slow, Opened: time.Now()}
-	returns := c.switches != nil && c.switches.returns && !c.sub.Differs() // and still has all that it came with
+	returns := c.switches != nil && c.switches.returns && !c.sub.Differs() // and still has everything that it had
 	holds := c.sub.Holds(d)
 	next.history, next.source = h, to
 	next.state = State{}
@@ -41,7 +40,7 @@ func (c *Connection) Switch(h *History, to Subscriber, d *log.Differences) *Conn
 }
 
 // Return connects a subscriber that comes back to another part of a watch, with an id of the
-// former one. It returns nil if the difference is not known any more.
+// former one. It returns nil if the difference is no longer known.
 func (h *History) Return(to Subscriber, former *watch.Watch, from *Mark, client, replica string, d *log.Differences) *Connection {
 	holds := former.HoldsAt(from.Position, 0, d)
 	if holds == nil {
@@ -114,7 +113,8 @@ func (c *Connection) checkDifference(e stream.Event) {
 	}
 }
 
-// checkMarkers checks that the bytes of a part of a difference hold nothing but its events.
+// checkMarkers checks that the bytes of a part of a difference contain only markers of its
+// events.
 func (c *Connection) checkMarkers(f *Flush) {
 	var told []string
 	for _, e := range f.Events {

@@ -276,7 +276,7 @@ func (e *epoch) servedAs(served string) bool {
 	return alias && strings.HasPrefix(name, base) && len(base) >= min(len(name), aliased) || slices.Contains(e.others, served)
 }
 
-// aliased is how much of a name a gateway keeps in an alias.
+// aliased is how many bytes of a name a gateway keeps in an alias.
 const aliased = 12
 
 func (e *epoch) last() Transaction { return e.txns[len(e.txns)-1] }

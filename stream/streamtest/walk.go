@@ -146,7 +146,7 @@ func (w *walker) event(s *step, f func(*step) error) error {
 	return err
 }
 
-// fallsBehind notes the state with which a catch-up begins, until it has ended.
+// fallsBehind records the state with which a catch-up begins, until it has ended.
 func (w *walker) fallsBehind(before phase, e *stream.Event) {
 	switch {
 	case e.Type == stream.Reset || e.Type == stream.Bookmark:

@@ -35,10 +35,10 @@ type Params struct {
 	Fields []string
 	// LabelsAt is the path of the object that holds a resource's labels; empty: labels.
 	LabelsAt string
-	// Grants say what may be seen of the watch: a resource of which the filter of at least
-	// one of them is true, and of its value the fields of all of which it is true. Prefix,
-	// Labels, Filter and Fields narrow what they leave, labels included: what they hide is
-	// as if it did not exist. Nil lets everything be seen, an empty list nothing.
+	// Grants say what may be seen of the watch: the resources for which the filter of at least
+	// one grant is true, and of their values the fields of all grants whose filter is true.
+	// Prefix, Labels, Filter and Fields see only that: what the grants hide is treated as
+	// absent, even for labels. With nil everything may be seen, with an empty list nothing.
 	Grants []Grant
 	// ValueSize is the size of the largest values, by which the cost of a filter is
 	// estimated; 0: DefaultValueSize. Larger values are evaluated too. It is no part of
@@ -50,7 +50,7 @@ type Params struct {
 //
 // Static after Parse, except for what is made on demand; all methods may be called from any goroutine.
 type Definition struct {
-	// What each evaluation reads is together.
+	// The fields that each evaluation reads are next to each other.
 	filtered bool // there is a filter
 	labeled  bool // labels are read
 	filter   predicate.Predicate
@@ -64,17 +64,17 @@ type Definition struct {
 	grants   *grants // nil: all may be seen
 	keys     keys
 
-	planted atomic.Pointer[trees] // made when they are first needed
+	planted atomic.Pointer[trees] // made when first needed
 }
 
-// parameters are the parameters in canonical form, except the filter, which has one of its own.
+// parameters are the parameters in canonical form, except the filter.
 type parameters struct {
 	prefix, labels, labelsAt string
 	fields                   []string
 }
 
-// trees are the paths of a definition. An Index has a tree of its own for all of its
-// definitions, so most definitions never need theirs.
+// trees are the paths of a definition. An Index has one tree for all of its definitions, so
+// most definitions never need their own.
 //
 // Static after construction.
 type trees struct {
@@ -93,12 +93,12 @@ func (d *Definition) trees() *trees {
 	for _, at := range d.fields {
 		t.keeps.Add(at)
 	}
-	d.planted.Store(t) // those of others who come at the same time are the same
+	d.planted.Store(t) // concurrent callers make the same trees
 	return t
 }
 
-// Allows reports whether a view can have a resource with a key, as far as the prefix and
-// the filter's conditions for the key say.
+// Allows reports whether the prefix and the filter's conditions on the key allow a view to have
+// a resource with a key.
 func (d *Definition) Allows(key string) bool { return d.keys.allow(key) }
 
 // Indexed reports whether an Index finds the definition by what a resource has: others are
@@ -129,7 +129,7 @@ func (d *Definition) Epoch(watch string) string {
 // Parse checks the parameters of a definition. An error is an *Error.
 func Parse(p Params) (*Definition, error) { return define(p, nil) }
 
-// define is Parse with grants that are compiled already, or with those of p.
+// define is like Parse. It takes grants that are compiled already, or compiles those of p.
 func define(p Params, g *grants) (*Definition, error) {
 	d := &Definition{grants: g}
 	for _, step := range []func(Params) error{d.parsePrefix, d.parseLabelsAt, d.parseLabels, d.parseFilter, d.parseFields, d.parseGrants} {
@@ -347,8 +347,8 @@ func (d *Definition) filters() bool {
 // some resources.
 func (d *Definition) Projects() bool { return len(d.fields) > 0 || d.grants != nil && d.grants.narrow }
 
-// Matches reports whether the view has a resource. An error is a Failure: of the filter or
-// the selector, and then the view has it not, or of a grant, which then does not hold.
+// Matches reports whether the view has a resource. An error is a Failure: of the filter or the
+// selector, so that the view does not have it, or of a grant, which then does not hold.
 func (d *Definition) Matches(r stream.Resource) (bool, error) {
 	e := extraction{paths: &d.trees().reads}
 	e.set(&r)
@@ -428,13 +428,12 @@ func (d *Definition) repeats(e *extraction) bool {
 	return d.labeled && e.document.Repeats(d.labelsAt)
 }
 
-// Project returns a resource with only the fields that the definition keeps, or as it is
-// if it keeps all: the members in the value's own order and with its own bytes, arrays
-// with each of their elements narrowed. Objects and arrays on the way to a field stay, if
-// only as {} or []; anything else on the way goes, also from arrays. Of a value that is
-// neither an object nor an array, and of one that is not JSON, nothing is left: null.
-// The error says that the value is not what stream.Resource promises, or that no grant
-// lets the resource be seen.
+// Project returns a resource with only the fields that the definition keeps, or as it is if it
+// keeps all: the members in the value's own order and with its own bytes, arrays with each of
+// their elements narrowed. Objects and arrays on the way to a field stay, if only as {} or [];
+// anything else on the way goes, also from arrays. Of a value that is neither an object nor an
+// array, and of one that is not JSON, nothing is left: null. The error says that the value is
+// not valid (see stream.Resource), or that no grant allows the resource to be seen.
 func (d *Definition) Project(r stream.Resource) (stream.Resource, error) {
 	r, err := d.projectGranted(r)
 	if err != nil || len(d.fields) == 0 {

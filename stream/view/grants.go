@@ -2,13 +2,11 @@ package view
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view/internal/document"
 	"github.com/watchtide/watchtide/stream/view/internal/path"
 	"github.com/watchtide/watchtide/stream/view/internal/predicate"
@@ -16,19 +14,19 @@ import (
 
 // Limits of the grants of a definition.
 const (
-	// MaxGrants is the number of grants.
+	// MaxGrants is the maximum number of grants.
 	MaxGrants = 64
-	// MaxGrantsText is the length of all grants together, in bytes.
+	// MaxGrantsText is the maximum length of all grants together, in bytes.
 	MaxGrantsText = 64 << 10
 )
 
-// Grant lets a part of a watch be seen.
+// Grant allows a part of a watch to be seen.
 type Grant struct {
-	// Filter is an expression in CEL, as in Params. It says which resources may be seen.
-	// "true" stands for all of them.
+	// Filter is an expression in CEL, as in Params. It says which resources may be seen: with
+	// "true" all of them.
 	Filter string
-	// Fields are the paths that may be seen of the values of these resources, as in
-	// Params. None: all of the value.
+	// Fields are the paths of the values of these resources that may be seen, as in Params.
+	// None: the whole value.
 	Fields []string
 
 	compiled *predicate.Predicate // what Filter means; nil: Parse compiles it
@@ -44,7 +42,7 @@ const (
 	Whole               // all of it
 )
 
-// grants are the compiled grants of a definition. A nil *grants lets everything be seen.
+// grants are the compiled grants of a definition. A nil *grants allows everything.
 //
 // Static after newGrants, except for what mu guards. Any goroutine may use it.
 type grants struct {
@@ -68,9 +66,7 @@ type grant struct {
 // mostJoined is how many unions of fields are remembered.
 const mostJoined = 256
 
-var errHidden = errors.New("the resource may not be seen")
-
-// parseGrants reads the grants. One that lets everything be seen makes them vanish.
+// parseGrants reads the grants. It returns nil if one of them allows everything.
 func (d *Definition) parseGrants(p Params) error {
 	if p.Grants == nil {
 		return nil
@@ -83,7 +79,7 @@ func (d *Definition) parseGrants(p Params) error {
 	return nil
 }
 
-// newGrants compiles grants; nil: they let everything be seen.
+// newGrants compiles grants; nil: they allow everything.
 func newGrants(all []Grant, valueSize int) (*grants, error) {
 	if len(all) > MaxGrants {
 		return nil, refuse("grants", "", fmt.Errorf("there are %d grants, and at most %d are allowed", len(all), MaxGrants))
@@ -166,8 +162,8 @@ func parseGrantFields(texts []string) (fields []path.Path, err error) {
 	return fields, nil
 }
 
-// or returns the union of two grants with the same filter. The other one may be the zero
-// grant, which lets nothing be seen.
+// or returns the union of two grants with the same filter. The other one may be the zero grant,
+// which allows nothing.
 func (g grant) or(other grant) grant {
 	switch {
 	case other.text == "" || len(g.fields) == 0:
@@ -207,251 +203,9 @@ func (g *grants) params() []Grant {
 	return out
 }
 
-// granted is which grants hold for a resource, one bit for each in their order.
-type granted struct {
-	bits  uint64
-	whole bool // one of them has no fields
-}
-
-func (g granted) sight() Sight {
-	switch {
-	case g.whole:
-		return Whole
-	case g.bits != 0:
-		return Part
-	}
-	return Hidden
-}
-
-// of returns which grants hold for a resource: as soon as one lets all of it be seen, the
-// others are not asked. An error is a Failure of one that does not hold.
-func (g *grants) of(e *extraction, labelsAt path.Path) (held granted, failed error) {
-	for i := range g.all {
-		one := &g.all[i]
-		holds, err := one.holds(e, labelsAt)
-		if err != nil {
-			failed = err
-		}
-		if !holds {
-			continue
-		}
-		held.bits |= 1 << i
-		if len(one.fields) == 0 {
-			held.whole = true
-			return held, failed
-		}
-	}
-	return held, failed
-}
-
-// holds reports whether the filter of a grant is true of a resource.
-func (g *grant) holds(e *extraction, labelsAt path.Path) (bool, error) {
-	if g.filter == nil {
-		return true, nil
-	}
-	usage := g.filter.Usage()
-	if usage.Labels || len(usage.Values) > 0 {
-		e.read()
-	}
-	repeats := func(at path.Path) bool { return e.document.Repeats(at) }
-	if slices.ContainsFunc(usage.Values, repeats) || usage.Labels && repeats(labelsAt) {
-		return false, Repeated
-	}
-	if usage.Labels {
-		e.readLabels(labelsAt)
-	}
-	holds, err := g.filter.Holds(&e.input)
-	switch {
-	case err == nil:
-		return holds, nil
-	case !e.isJSON && len(usage.Values) > 0:
-		return false, NotJSON
-	}
-	return false, failure(err)
-}
-
-// keeps returns the union of the fields of the grants that hold.
-func (g *grants) keeps(held granted) *document.Paths {
-	if held.bits&(held.bits-1) == 0 {
-		for i := range g.all {
-			if held.bits == 1<<i {
-				return &g.all[i].keeps
-			}
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if known := g.joined[held.bits]; known != nil {
-		return known
-	}
-	union := g.union(held)
-	if g.joined == nil {
-		g.joined = map[uint64]*document.Paths{}
-	}
-	if len(g.joined) < mostJoined {
-		g.joined[held.bits] = union
-	}
-	return union
-}
-
-func (g *grants) union(held granted) *document.Paths {
-	var all []path.Path
-	for i := range g.all {
-		if held.bits&(1<<i) != 0 {
-			all = append(all, g.all[i].fields...)
-		}
-	}
-	union := &document.Paths{}
-	for _, at := range path.Minimal(all) {
-		union.Add(at)
-	}
-	return union
-}
-
-// project returns what may be seen of a resource under the grants that hold for it.
-func (g *grants) project(r stream.Resource, held granted) (stream.Resource, error) {
-	switch held.sight() {
-	case Whole:
-		return r, nil
-	case Hidden:
-		return stream.Resource{}, errHidden
-	}
-	return keep(r, g.keeps(held))
-}
-
-// keep returns a resource with only some paths of its value.
-func keep(r stream.Resource, paths *document.Paths) (stream.Resource, error) {
-	if r.Encoding != "" {
-		r.Value, r.Encoding = []byte("null"), ""
-		return r, nil
-	}
-	value, err := document.Project(r.Value, paths)
-	if err != nil {
-		return stream.Resource{}, fmt.Errorf("%q: %w", r.Key, err)
-	}
-	r.Value = value
-	return r, nil
-}
-
-// costly reports whether evaluating some filter can take far longer than reading the value.
-func (g *grants) costly() bool {
-	return g != nil && slices.ContainsFunc(g.all, func(one grant) bool {
-		return one.filter != nil && (one.filter.Steps() || readsAll(one.filter.Usage().Values))
-	})
-}
-
 // readsAll reports whether paths lead to all of a value.
 func readsAll(reads []path.Path) bool {
 	return slices.ContainsFunc(reads, func(at path.Path) bool { return len(at) == 0 })
-}
-
-// Restricts reports whether the definition has grants: what it leaves out may be what a
-// client must not know of.
-func (d *Definition) Restricts() bool { return d.grants != nil }
-
-// Hides reports whether the grants can hide resources: of a key that they hide, nobody may
-// learn that it exists.
-func (d *Definition) Hides() bool { return d.grants.hide() }
-
-// Sight returns how much of a resource the grants let be seen, whatever else the definition
-// selects. An error is a Failure of a grant that then lets nothing be seen.
-func (d *Definition) Sight(r stream.Resource) (Sight, error) {
-	if d.grants == nil {
-		return Whole, nil
-	}
-	e := extraction{paths: &d.trees().reads}
-	e.set(&r)
-	held, err := d.grants.of(&e, d.labelsAt)
-	return held.sight(), err
-}
-
-// Keeps reports whether the view has all of the value of a resource that it has. It does not
-// depend on what is in the parts that the definition leaves out.
-func (d *Definition) Keeps(r stream.Resource) bool {
-	if len(d.fields) > 0 || !d.Projects() {
-		return len(d.fields) == 0
-	}
-	sight, _ := d.Sight(r)
-	return sight == Whole
-}
-
-// Narrow returns the definition of what p selects of what the grants of d let be seen. The
-// grants and the place of labels are those of d. The grants are not compiled again. An
-// error is an *Error.
-func (d *Definition) Narrow(p Params) (*Definition, error) {
-	p.Grants, p.LabelsAt = nil, d.labelsAt.String()
-	return define(p, d.grants)
-}
-
-// matchesGranted is matches for a definition with grants: what narrows the watch sees only
-// what the grants have left of the resource. An error may be that of a grant although
-// another one lets the resource be seen.
-func (d *Definition) matchesGranted(e *extraction) (bool, error) {
-	held, failed := d.grants.of(e, d.labelsAt)
-	if held.sight() == Hidden {
-		return false, failed
-	}
-	if held.whole || !d.labeled && len(d.reads) == 0 {
-		selected, err := d.selects(e)
-		return selected, cmp.Or(err, failed)
-	}
-	r, err := d.grants.project(*e.resource, held)
-	if err != nil {
-		return false, NotJSON
-	}
-	left := extraction{paths: &d.trees().reads}
-	left.set(&r)
-	selected, err := d.selects(&left)
-	return selected, cmp.Or(err, failed)
-}
-
-// projectGranted returns what the grants let be seen of a resource.
-func (d *Definition) projectGranted(r stream.Resource) (stream.Resource, error) {
-	if d.grants == nil {
-		return r, nil
-	}
-	e := extraction{paths: &d.trees().reads}
-	e.set(&r)
-	held, _ := d.grants.of(&e, d.labelsAt)
-	return d.grants.project(r, held)
-}
-
-// grantPlaces returns, for each grant, the sets of places of which each would do for it;
-// false: there are none for one of them.
-func (d *Definition) grantPlaces() (of [][][]place, ok bool) {
-	if d.grants == nil {
-		return nil, false
-	}
-	for _, g := range d.grants.all {
-		if g.filter == nil {
-			return nil, false
-		}
-		sets, prefix, values := filterPlaces(g.filter, d.labelsAt)
-		if prefix != "" {
-			sets = append(sets, []place{{prefix: &prefix}})
-		}
-		if sets = append(sets, values...); len(sets) == 0 {
-			return nil, false
-		}
-		of = append(of, sets)
-	}
-	return of, true
-}
-
-// appendGrants appends the grants to the encoding of a definition, which ends before them
-// if there are none.
-func (d *Definition) appendGrants(part func(string), count func(int)) {
-	if d.grants == nil {
-		return
-	}
-	count(len(d.grants.all))
-	for _, g := range d.grants.params() {
-		part(g.Filter)
-		count(len(g.Fields))
-		for _, field := range g.Fields {
-			part(field)
-		}
-	}
 }
 
 // String returns the word for a sight.
@@ -459,7 +213,7 @@ func (s Sight) String() string {
 	return strings.Fields("hidden part whole")[s]
 }
 
-// hide reports whether the grants can leave resources out.
+// hide reports whether the grants can leave out resources.
 func (g *grants) hide() bool {
 	return g != nil && !slices.ContainsFunc(g.all, func(one grant) bool { return one.filter == nil })
 }

@@ -66,8 +66,8 @@ func (c Candidate[ID]) Before() (bool, error) { return c.index.matches(c.of, &c.
 // After reports whether the view has the resource after the change; see Matches.
 func (c Candidate[ID]) After() (bool, error) { return c.index.matches(c.of, &c.index.new) }
 
-// Quick reports whether Before and After take no more time than some comparisons: the filter,
-// if there is one, needs no program.
+// Quick reports whether Before and After take only the time of a few comparisons: the filter,
+// if any, needs no program.
 func (c Candidate[ID]) Quick() bool { return !c.of.filtered || c.of.filter.Quick() }
 
 func (x *Index[ID]) matches(d *Definition, e *extraction) (bool, error) {
@@ -305,7 +305,7 @@ func (d *Definition) places() (sets [][]place) {
 			prefix = longer
 		}
 	}
-	if d.grants != nil && d.grants.narrow { // what is no object and no array becomes null
+	if d.grants != nil && d.grants.narrow { // anything but an object or an array becomes null
 		values = slices.DeleteFunc(values, func(set []place) bool { return len(set) > 0 && len(set[0].at) == 0 })
 	}
 	for _, r := range d.selector {
@@ -319,8 +319,8 @@ func (d *Definition) places() (sets [][]place) {
 	return append(sets, values...)
 }
 
-// filterPlaces returns the sets of places of which each would do for a filter, apart from
-// those of a prefix: by keys, and by values.
+// filterPlaces returns the sets of places any of which is enough to find the resources of a
+// filter, by keys and by values, without those of a prefix.
 func filterPlaces(filter *predicate.Predicate, labelsAt path.Path) (keys [][]place, prefix string, values [][]place) {
 	terms, prefix := filter.Terms()
 	for _, t := range terms {

@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream/view/internal/predicate"
 )
 
-// keys are those that resources of a view can have.
+// keys are the keys that resources of a view can have.
 //
 // Static after construction.
 type keys struct {
@@ -19,7 +19,7 @@ type keys struct {
 func (k *keys) follow(filter *predicate.Predicate) {
 	terms, longer := filter.Terms()
 	if len(longer) > len(k.prefix) {
-		k.prefix = longer // one of both begins with the other, or there is no such key
+		k.prefix = longer // one must begin with the other, or there is no such key
 	}
 	for _, t := range terms {
 		if t.Variable == "key" {
@@ -28,7 +28,7 @@ func (k *keys) follow(filter *predicate.Predicate) {
 	}
 }
 
-// restrict allows only some constants. What is no string is no key.
+// restrict allows only some constants. A constant that is not a string is not a key.
 func (k *keys) restrict(constants []any) {
 	named := make([]string, 0, len(constants))
 	for _, c := range constants {

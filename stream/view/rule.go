@@ -21,8 +21,8 @@ const (
 	ObjectType = Type(predicate.Object) // a map from strings to anything
 )
 
-// Subject is what the expressions of rules are about, and so which names they can use
-// besides those that are given values before.
+// Subject is what the expressions of rules are about. It determines the names that they can use
+// besides the given ones.
 type Subject int
 
 // The subjects.
@@ -70,13 +70,13 @@ func NewScope(given map[string]Type, s Subject) (*Scope, error) {
 // Static after Scope.Compile; any goroutine may use it.
 type Expression struct{ rule *predicate.Rule }
 
-// Compile compiles an expression in CEL, in which all that filters can do is allowed. An
-// error is an *Error with the name of a parameter.
+// Compile compiles an expression in CEL, with everything that filters allow. An error is an
+// *Error with the name of a parameter.
 func (s *Scope) Compile(parameter, text string) (*Expression, error) {
 	return s.compile(parameter, text, false)
 }
 
-// CompileCondition is Compile for an expression that is true or false.
+// CompileCondition is like Compile, for an expression that must be true or false.
 func (s *Scope) CompileCondition(parameter, text string) (*Expression, error) {
 	return s.compile(parameter, text, true)
 }
@@ -112,7 +112,7 @@ func (e *Expression) Value(names map[string]any) (any, error) {
 	return v, nil
 }
 
-// Binding is what an expression makes of given values.
+// Binding is an expression's view of given values.
 //
 // Static after Expression.Bind.
 type Binding struct{ of *predicate.Binding }
@@ -120,20 +120,21 @@ type Binding struct{ of *predicate.Binding }
 // Bind gives the given names their values.
 func (e *Expression) Bind(given map[string]any) Binding { return Binding{e.rule.Bind(given)} }
 
-// Key returns the same text for all bindings with which the expression means the same.
+// Key returns a text that is the same for all bindings with which the expression means the
+// same.
 func (b Binding) Key() string { return b.of.Key() }
 
 // Failed reports whether a part of the expression that depends on given names alone has no
 // value.
 func (b Binding) Failed() bool { return b.of.Failed() }
 
-// Never reports whether the expression is true of nothing with a binding.
+// Never reports whether the expression cannot be true with a binding.
 func (e *Expression) Never(b Binding) bool { return e.rule.Never(b.of) }
 
-// Grant returns the grant of what the expression is true of with a binding; false: of
-// nothing. It is for expressions about resources. Their given names are replaced by
-// constants, and what is constant then is evaluated. An error is an *Error: what is left is
-// no filter.
+// Grant returns a grant of the resources for which the expression is true with a binding;
+// false: there are none. The subject of the expression must be resources. Given names are
+// replaced by constants, and constant parts are evaluated. An error is an *Error: the result is
+// not a valid filter.
 func (e *Expression) Grant(b Binding, fields []string, valueSize int) (Grant, bool, error) {
 	compiled, err := e.rule.Filter(b.of, sizeOf(valueSize))
 	if err != nil {

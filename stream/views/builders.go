@@ -118,7 +118,7 @@ func (b *builders) run() {
 
 // work gives a job a turn. It hands on what is up to date then.
 func (b *builders) work(j job) (done bool) {
-	t := newTurn(j.parent().of)
+	t := newTurn(j.parent())
 	if j.view != nil {
 		return b.feed(j.view, t)
 	}

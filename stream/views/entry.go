@@ -27,9 +27,9 @@ type entry struct {
 	hides      bool // no reader may learn of a resource that the view never had
 
 	// Guarded by the mutex of Views.
+	started   bool          // a lane or a builder has it
 	idle      *list.Element // nil: it has a holder
 	idleSince time.Time
-	started   bool // a lane or a builder has it
 
 	// Atomic.
 	removed atomic.Bool
@@ -46,6 +46,9 @@ type entry struct {
 	begun    bool          // it has a part of the watch, if not all of it
 	whole    bool          // and was published
 	building bool          // it is being made from all of the watch
+	opened   bool          // it has some of the transaction that is being read
+	changed  bool          // it has something that is not published
+	applied  uint64        // seq of the last entry that was added to it in a batch
 	began    time.Time     // when that began
 	target   *log.Hold     // the state up to which it is being fed; nil: none
 	base     uint64        // seq of the state of which it was begun
@@ -54,10 +57,6 @@ type entry struct {
 	cursor   uint64        // entries up to this seq are in it
 	at       log.Snapshot  // the state that it has, once it is whole
 	seen     uint64        // number of the version of the watch that its last turn was about
-
-	opened  bool   // it has some of the transaction that is being read
-	changed bool   // it has something that is not published
-	applied uint64 // seq of the last entry that was added to it in a batch
 }
 
 func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {

@@ -248,6 +248,9 @@ func (l *lane) advance() {
 	if l.begun && s.Number() == l.at.Number() {
 		return
 	}
+	if l.begun {
+		l.parent.changes()
+	}
 	l.unpark()
 	switch {
 	case !l.begun:

@@ -142,7 +142,7 @@ func TestFullWhileHandedOver(t *testing.T) {
 			l := p.lane(e)
 			l.advance()
 			b := newBatch([]*entry{e})
-			if turn := newTurn(f.base); name == "fed" && !b.work(turn) || name == "costly" && !e.feed(turn) {
+			if turn := newTurn(p); name == "fed" && !b.work(turn) || name == "costly" && !e.feed(turn) {
 				t.Fatal("it is not built")
 			}
 			e.full.Store(true)
@@ -180,7 +180,7 @@ func TestDeepenedWhileHandedOver(t *testing.T) {
 		e.started = true // by this test
 		l := p.lane(e)
 		l.advance()
-		if !e.feed(newTurn(f.base)) || !e.deepen(2) {
+		if !e.feed(newTurn(p)) || !e.deepen(2) {
 			t.Fatal("it cannot be built, or not again")
 		}
 		l.read() // the letter comes before the view
@@ -249,12 +249,12 @@ func TestBuiltWhileItsWatchGoesOn(t *testing.T) {
 		e.started = true // by this test
 		l := p.lane(e)
 		l.advance()
-		if e.feed(&turn{of: f.base}) {
+		if e.feed(&turn{of: p}) {
 			t.Fatal("it is built in a turn that is over")
 		}
 		f.commit(`b={"n":1}`)
 		l.advance()
-		if !e.feed(newTurn(f.base)) {
+		if !e.feed(newTurn(p)) {
 			t.Fatal("it is not built")
 		}
 		l.handle(parks, e)

@@ -35,13 +35,13 @@ var leaks = []mutant{
 	},
 	{
 		"a projection keeps a field of another grant",
-		"stream/view/grants.go",
+		"stream/view/granted.go",
 		"\t\tif held.bits&(1<<i) != 0 {\n\t\t\tall",
 		"\t\tif held.bits != 0 {\n\t\t\tall",
 	},
 	{
 		"what a client asks for is evaluated on what is hidden",
-		"stream/view/grants.go",
+		"stream/view/restricted.go",
 		"\tleft.set(&r)",
 		"\t_ = r\n\tleft.set(e.resource)",
 	},

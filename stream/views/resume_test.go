@@ -238,7 +238,7 @@ func TestAwaitedWhileHandedOver(t *testing.T) {
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
 		e.started = true // by this test
 		l, b := p.lane(e), newBatch([]*entry{e})
-		if !b.work(newTurn(f.base)) {
+		if !b.work(newTurn(p)) {
 			t.Fatal("it is not built")
 		}
 		f.commit(`b={"n":2}`)
@@ -277,7 +277,7 @@ func TestDeepenWhileBuilt(t *testing.T) {
 		}
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
 		e.started = true // by this test
-		if !e.feed(newTurn(f.base)) || !e.deepen(2) {
+		if !e.feed(newTurn(p)) || !e.deepen(2) {
 			t.Fatal("it cannot be built, or not again")
 		}
 		s, _ := e.next() // a builder begins
@@ -309,14 +309,14 @@ func TestNothingHalfBuilt(t *testing.T) {
 		s := subscribe(t, &e.part.Watch, nil)
 		_, _ = e.next()
 		time.Sleep(2 * buildPatience)
-		if e.feed(&turn{of: f.base}) {
+		if e.feed(&turn{of: p}) {
 			t.Fatal("it is built in one turn")
 		}
 		s.expect(t, "status priming")
 		if e.part.Snapshot().Primed() {
 			t.Error("half a view is visible")
 		}
-		for !e.feed(newTurn(f.base)) {
+		for !e.feed(newTurn(p)) {
 		}
 		got := s.read()
 		if len(got) < 2 || got[0] != "reset initial" {

@@ -6,46 +6,40 @@ import (
 	"time"
 )
 
-// TestTurnPauses: a builder sleeps after each slice, and earlier when its watch has changed,
-// but works for a while in between, however often that is.
+// TestTurnPauses: a builder sleeps after each slice, and sooner if its watch has changed a
+// short while ago.
 func TestTurnPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Config{})
+		f.open(filter(t, `value.n == 1`), "c")
 		f.commit(`a={"n":1}`)
-		turn := newTurn(f.base)
-		for _, c := range []struct {
-			worked  time.Duration
-			changes bool
-			pauses  bool
-		}{
-			{0, false, false},
-			{leastSlice, false, false},
-			{0, true, true},
-			{0, false, false},
-			{leastSlice - 1, true, false},
-			{1, false, true},
-			{leastSlice, false, false},
-			{mostSlice - leastSlice, false, true},
-		} {
-			if c.changes {
-				f.commit(`a={"n":1}`)
+		p := f.views.watches[f.base]
+		for name, c := range map[string]struct {
+			rests time.Duration // the watch, before the turn
+			slice time.Duration
+		}{"live": {0, liveSlice}, "quiet": {liveFor, slice}} {
+			f.commit(`a={"n":1}`)
+			time.Sleep(c.rests)
+			turn := newTurn(p)
+			for range 3 {
+				time.Sleep(c.slice - 1)
+				expectPause(t, name, turn, 0)
+				time.Sleep(1)
+				expectPause(t, name, turn, pauseLasts)
 			}
-			time.Sleep(c.worked)
-			began := time.Now()
-			if turn.yield() {
-				t.Errorf("%+v: the turn ends", c)
+			time.Sleep(turnLasts)
+			if !turn.yield() {
+				t.Errorf("%s: the turn does not end", name)
 			}
-			want := time.Duration(0)
-			if c.pauses {
-				want = pauseLasts
-			}
-			if got := time.Since(began); got != want {
-				t.Errorf("%+v: a pause of %v, want %v", c, got, want)
-			}
-		}
-		time.Sleep(turnLasts)
-		if !turn.yield() {
-			t.Error("the turn does not end")
 		}
 	})
+}
+
+// expectPause: a builder that yields sleeps for so long, and its turn goes on.
+func expectPause(t *testing.T, name string, turn *turn, want time.Duration) {
+	t.Helper()
+	began := time.Now()
+	if ends := turn.yield(); ends || time.Since(began) != want {
+		t.Errorf("%s: a pause of %v, want %v; the turn ends: %v", name, time.Since(began), want, ends)
+	}
 }

@@ -67,6 +67,8 @@ type parent struct {
 	lanes [2]*lane      // for views that an index finds, and for the others
 	ended chan struct{} // closed when there are no more views
 
+	changed atomic.Int64 // when the watch had a new state last, in nanoseconds
+
 	views map[string]*entry // by the ID of their definition; guarded by the mutex of Views
 
 	mu      sync.Mutex // guards the following fields

@@ -28,16 +28,14 @@ type Conversation struct {
 	Framing wire.Framing
 	Until   bool
 	Gzip    bool // the stream is sent in gzip
-	Retry   time.Duration
-	Began   time.Time
 	watches []Choice
 
 	*Own            // nil for a group's own
 	Zipper  *zipper // nil: the bytes are sent as they are, or compressed by the outlet
 	Follows []Follow
 	Lease   snapshots.Lease // lease for large reads
-	Stands  int             // number of streams that it represents
 	Turns   bool            // others share its goroutine: a turn also ends if it finds nothing
+	Stands  int             // number of streams that it represents
 
 	*Scratch
 	QuietSince time.Time             // of the last flush
@@ -50,6 +48,8 @@ type Conversation struct {
 //
 // Owned by the pump of the stream.
 type Own struct {
+	Retry        time.Duration
+	Began        time.Time
 	AdmissionRef admission.Ref        // under which the stream was admitted
 	Identity     subscribers.Identity // identity of the stream
 	Term
@@ -72,7 +72,7 @@ func New(d *Deps, req Request, with *pass.Pass, watches []*watch.Watch) Conversa
 	now := time.Now()
 	c := Conversation{
 		Deps: d, Framing: req.Format.Framing(), Until: req.Until, watches: req.Watches,
-		Gzip: req.Gzip, Retry: d.RetryHint(), Began: now, Own: &Own{Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Stands: 1,
+		Gzip: req.Gzip, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Stands: 1,
 	}
 	c.Zipper = c.NewZipper(deflate.Sum{})
 	for i, watch := range watches {

@@ -22,7 +22,7 @@ type counting struct {
 	metrics   *metrics.Metrics
 	transport string
 	streams   int
-	began     time.Time
+	began     time.Time              // not of a group, which has had its snapshot
 	delivered *subscribers.Delivered // to one of them
 }
 

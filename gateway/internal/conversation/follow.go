@@ -86,7 +86,11 @@ func appendPositions(dst []byte, follows []Follow) []byte {
 
 // countBatch counts the events of a batch that was written.
 func (c *Conversation) countBatch(f *Follow) {
-	f.count(counting{c.Deps.Metrics, c.Transport(), c.Stands, c.Began, &c.Delivered}, f.Sub, &c.Batch)
+	in := counting{metrics: c.Deps.Metrics, transport: c.Transport(), streams: c.Stands, delivered: &c.Delivered}
+	if c.Own != nil {
+		in.began = c.Began
+	}
+	f.count(in, f.Sub, &c.Batch)
 	if at := c.Batch.Committed(); c.Committed.IsZero() || !at.IsZero() && at.Before(c.Committed) {
 		c.Committed = at
 	}

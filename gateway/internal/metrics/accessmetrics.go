@@ -22,7 +22,7 @@ type accessMetrics struct {
 // zero.
 type ruleFailures struct {
 	mu     sync.Mutex    // guards the following fields
-	now    func() uint64 // of the current policy; nil: there was none yet
+	now    func() uint64 // of the current policy
 	before uint64        // of the former policies
 }
 
@@ -34,8 +34,9 @@ func (m *Metrics) makeAccess() {
 	m.access.switched = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: Namespace + "view_switches_total", Help: "Times that a stream went on with another part of a watch, since its principal may see something else.",
 	})
+	m.access.failures.now = func() uint64 { return 0 }
 	failures := prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: Namespace + "rule_failures_total", Help: "Expressions of roles and rules without a result, so that they allow nothing. Each counts once for all principals with the same values, until they are forgotten. Rules of views are in view_failures_total.",
+		Name: Namespace + "rule_failures_total", Help: "Expressions of roles and rules without a result, so that they allow nothing. Each counts once for all principals with the same values, until they are forgotten, and once for each write or delete. Rules of views are in view_failures_total.",
 	}, m.access.failures.total)
 	for _, mechanism := range []string{principal.Anonymous, principal.Token, principal.JWT, principal.Certificate} {
 		m.access.identified[mechanism] = identified.WithLabelValues(mechanism)
@@ -60,9 +61,7 @@ func (m *Metrics) WatchRules(now func() uint64) {
 	f := &m.access.failures
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.now != nil {
-		f.before += f.now()
-	}
+	f.before += f.now()
 	f.now = now
 }
 

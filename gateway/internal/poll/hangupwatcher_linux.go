@@ -28,17 +28,11 @@ type epollHangupWatcher struct {
 
 // NewHangupWatcher returns a watcher with a goroutine, which ends when it is closed.
 func NewHangupWatcher() (HangupWatcher, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	file, err := newEpoll()
 	if err != nil {
-		return nil, os.NewSyscallError("epoll_create1", err)
+		return nil, err
 	}
-	// The runtime waits for a non-blocking file to become readable, and an epoll is
-	// readable while it has events.
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return nil, os.NewSyscallError("fcntl", err)
-	}
-	l := &epollHangupWatcher{file: os.NewFile(uintptr(fd), "epoll"), clients: map[uint64]*FarSide{}}
+	l := &epollHangupWatcher{file: file, clients: map[uint64]*FarSide{}}
 	if l.raw, err = l.file.SyscallConn(); err != nil {
 		l.file.Close()
 		return nil, err

@@ -17,12 +17,17 @@ import (
 // epoll is the poller of Linux; see epoll(7).
 type epoll struct {
 	// Static after construction.
-	fd    int
+	file  *os.File // of the epoll
+	raw   syscall.RawConn
+	fd    int // of the same
 	waker int // eventfd(2)
 	slabs *slabFile
+	poll  func(fd uintptr) bool // method ready
 
 	// Owned by the shard.
 	events  []unix.EpollEvent
+	found   int          // what ready has found
+	failed  error        // or why not
 	vector  []unix.Iovec // these are reused, and hold nothing between calls
 	message unix.Msghdr
 }
@@ -39,21 +44,40 @@ func SystemSockets(c *netconn.Connections) Sockets { return tcpSockets{newSlabFi
 
 // NewPoller implements sockets.
 func (s tcpSockets) NewPoller() (Poller, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	file, err := newEpoll()
 	if err != nil {
-		return nil, os.NewSyscallError("epoll_create1", err)
+		return nil, err
 	}
 	waker, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		unix.Close(fd)
+		file.Close()
 		return nil, os.NewSyscallError("eventfd", err)
 	}
-	p := &epoll{fd: fd, waker: waker, slabs: s.slabs, events: make([]unix.EpollEvent, 256)}
-	if err := p.control(unix.EPOLL_CTL_ADD, waker, unix.EPOLLIN, wakerKey); err != nil {
+	p := &epoll{file: file, fd: int(file.Fd()), waker: waker, slabs: s.slabs, events: make([]unix.EpollEvent, 256)}
+	p.poll = p.ready
+	if p.raw, err = file.SyscallConn(); err == nil {
+		err = p.control(unix.EPOLL_CTL_ADD, waker, unix.EPOLLIN, wakerKey)
+	}
+	if err != nil {
 		p.Shut()
 		return nil, err
 	}
 	return p, nil
+}
+
+// newEpoll returns an epoll that the runtime can wait for.
+func newEpoll() (*os.File, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	// The runtime waits for a non-blocking file to become readable, and an epoll is
+	// readable while it has events.
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return os.NewFile(uintptr(fd), "epoll"), nil
 }
 
 // wakerKey is the key of the waker; it stands for no connection.
@@ -106,11 +130,15 @@ func (p *epoll) Await(h Handle, key uint64, writable bool) error {
 }
 
 func (p *epoll) Wait(dst []Notice, timeout time.Duration) ([]Notice, error) {
-	n, err := unix.EpollWait(p.fd, p.events, milliseconds(timeout))
-	if err != nil && !errors.Is(err, unix.EINTR) {
-		return dst, os.NewSyscallError("epoll_wait", err)
+	if !p.ready(uintptr(p.fd)) && timeout != 0 {
+		if err := p.park(timeout); err != nil {
+			return dst, err
+		}
 	}
-	for _, e := range p.events[:max(n, 0)] {
+	if p.failed != nil && !errors.Is(p.failed, unix.EINTR) {
+		return dst, os.NewSyscallError("epoll_wait", p.failed)
+	}
+	for _, e := range p.events[:max(p.found, 0)] {
 		key := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
 		if key == wakerKey {
 			p.silence()
@@ -127,12 +155,28 @@ func (p *epoll) Wait(dst []Notice, timeout time.Duration) ([]Notice, error) {
 	return dst, nil
 }
 
-// milliseconds rounds up, so that a deadline has passed when Wait returns.
-func milliseconds(d time.Duration) int {
-	if d < 0 {
-		return -1
+// ready looks for events, and reports whether there is anything to return.
+func (p *epoll) ready(fd uintptr) bool {
+	p.found, p.failed = unix.EpollWait(int(fd), p.events, 0)
+	return p.found != 0
+}
+
+// park waits for events in the runtime's own poller. A thread that waits in the kernel by
+// itself keeps its processor until the runtime's monitor takes it away. If all shards do that
+// after a commit, nobody listens to the upstream and to new connections for up to 10 ms.
+func (p *epoll) park(timeout time.Duration) error {
+	var deadline time.Time
+	if timeout > 0 {
+		deadline = time.Now().Add(timeout)
 	}
-	return int(min((d+time.Millisecond-1)/time.Millisecond, 1<<30))
+	if err := p.file.SetReadDeadline(deadline); err != nil {
+		return err
+	}
+	err := p.raw.Read(p.poll)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
 }
 
 func (p *epoll) Ring() {
@@ -258,5 +302,5 @@ func (s tcpSockets) Close(h Handle) {
 
 func (p *epoll) Shut() {
 	unix.Close(p.waker)
-	unix.Close(p.fd)
+	p.file.Close()
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream/log"
@@ -16,28 +17,27 @@ import (
 //
 // Owned by one shard.
 type group struct {
-	conversation.Conversation               // for all members; its subscriptions are the cursors of cohorts
-	cohorts                   []*log.Cohort // one for each watch
-	index                     int32
-	key                       string
-	members                   []int32 // slots
+	conversation.Conversation // for all members; its subscriptions are the cursors of cohorts
+
+	key     string
+	members []int32 // slots
+	index   int32
+
+	splits bool // its members continue on their own, one after the other
+	queued bool // for a turn
+	beats  bool // it was found in a round of heartbeats, perhaps early
+	lent   bool // former members read buffer too, so it must not be reused
 
 	room   *room       // shared by the groups of the shard
 	said   int         // bytes of all chunks so far, without their heads
 	sum    deflate.Sum // of all payloads, if gzip; each member keeps its own difference
 	buffer []byte      // complete chunks that are not yet written to all members; nil: none
 	base   uint64      // bytes before buffer
-	lent   bool        // former members read buffer too, so it must not be reused
 	behind int         // members to which not everything is written yet
 	at     int         // the member that was last written to
 
-	oldest time.Time // commit in buffer; zero: none
-
-	splits bool // its members continue on their own, one after the other
-
-	queued bool  // for a turn
-	beats  bool  // found in a round of heartbeats, perhaps early
-	looked int64 // when the shard looks at it even without news, see monotime.Nanos; 0: it does not
+	oldest int64 // commit in buffer, see monotime.Nanos; 0: none
+	looked int64 // when the shard looks at it even without news, the same; 0: it does not
 }
 
 // room has the buffers in which the groups of a shard render. A group takes a buffer until
@@ -63,17 +63,17 @@ const (
 // newGroup returns a group without members at the position of l.
 func newGroup(l *unsharedStream) *group {
 	g := &group{key: l.key, room: l.shard.room}
-	for i := range l.Follows {
-		g.cohorts = append(g.cohorts, log.NewCohort(l.Follows[i].Sub))
-	}
-	g.Conversation = l.Fork(func(i int) *log.Subscription { return g.cohorts[i].Cursor() })
+	g.Conversation = l.Fork(func(i int) *log.Subscription { return log.NewCohort(l.Follows[i].Sub).Cursor() })
 	g.Turns = false // it is as far as its watches, and never has much to look at
 	return g
 }
 
+// cohort is the members as readers of one of their watches.
+func (g *group) cohort(i int) log.Cohort { return log.CohortOf(g.Follows[i].Sub) }
+
 // forkMember returns the conversation of a member that continues on its own.
 func (g *group) forkMember() conversation.Conversation {
-	c := g.Fork(func(i int) *log.Subscription { return g.cohorts[i].Fork() })
+	c := g.Fork(func(i int) *log.Subscription { return g.cohort(i).Fork() })
 	c.Own = &conversation.Own{}
 	return c
 }
@@ -118,7 +118,7 @@ func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
 // near reports whether the news is small enough to be rendered for all at once.
 func (g *group) near() bool {
 	for i := range g.Follows {
-		if !g.cohorts[i].NearHead() || snapshots.IsMuch(g.Follows[i].Sub) {
+		if !g.cohort(i).NearHead() || snapshots.IsMuch(g.Follows[i].Sub) {
 			return false
 		}
 	}
@@ -150,7 +150,7 @@ func (g *group) publish(now time.Time) {
 	if !g.seal() {
 		return
 	}
-	g.oldest = conversation.Earlier(g.oldest, g.Committed)
+	g.oldest = monotime.Nanos(conversation.Earlier(monotime.Time(g.oldest), g.Committed))
 	g.Committed = time.Time{} // it is measured when it is written
 	g.Flushed(now, g.said, nil)
 }
@@ -166,14 +166,14 @@ func (g *group) written() {
 		g.room.spare = g.buffer[:0]
 	}
 	g.buffer, g.lent = nil, false
-	g.oldest = time.Time{}
+	g.oldest = 0
 }
 
 // beside reports whether a stream could join: it is at the same position as the
 // members.
 func (g *group) beside(l *unsharedStream) bool {
-	for i := range g.cohorts {
-		if !g.cohorts[i].Admits(l.Follows[i].Sub) {
+	for i := range g.Follows {
+		if !g.cohort(i).Admits(l.Follows[i].Sub) {
 			return false
 		}
 	}
@@ -208,8 +208,8 @@ func (g *group) dismiss(t *table, at int32) {
 
 func (g *group) setMembers(members int) {
 	g.Stands = members
-	for _, c := range g.cohorts {
-		c.SetMembers(members)
+	for i := range g.Follows {
+		g.cohort(i).SetMembers(members)
 	}
 }
 

@@ -16,7 +16,7 @@ type Key struct {
 	seal.Key `yaml:"-"`
 }
 
-// ReadFile reads a file, which no other user may read.
+// ReadFile reads the file. It is an error if other users can read it.
 func (k *Key) ReadFile(_ string, data []byte, mode fs.FileMode) (err error) {
 	if err := closed(mode, 0o007, "others can read the key"); err != nil {
 		return err
@@ -32,7 +32,7 @@ type Tokens struct {
 	*token.Table `yaml:"-"`
 }
 
-// ReadFile reads a file, which no other user may write.
+// ReadFile reads the file. It is an error if other users can write it.
 func (t *Tokens) ReadFile(name string, data []byte, mode fs.FileMode) (err error) {
 	if err := closed(mode, 0o002, "others can add tokens to the file"); err != nil {
 		return err
@@ -46,13 +46,13 @@ func (t *Tokens) ReadFile(name string, data []byte, mode fs.FileMode) (err error
 // KeySet is the content of a file with a key set (RFC 7517).
 type KeySet []byte
 
-// ReadFile reads a file.
+// ReadFile reads the file.
 func (s *KeySet) ReadFile(_ string, data []byte, _ fs.FileMode) error {
 	*s = data
 	return jwt.CheckKeys(data)
 }
 
-// closed returns an error if a file has one of the permissions. Windows has others.
+// closed returns an error if a file has one of the permissions. It checks nothing on Windows.
 func closed(mode, permissions fs.FileMode, problem string) error {
 	if runtime.GOOS == "windows" || mode&permissions == 0 {
 		return nil

@@ -11,57 +11,56 @@ import (
 	"github.com/watchtide/watchtide/access/jwt"
 )
 
-// None is the word that lets other machines reach the listeners although the gateway
-// requires no credentials.
+// None is the word that allows listeners that other machines can reach without credentials.
 const None = "none"
 
 // Section is the section "auth", or the word None in its place.
 type Section struct {
-	// None says that whoever reaches a listener may do everything.
+	// None means that everybody who reaches a listener may do everything.
 	None bool `yaml:"-"`
 	// Given reports whether there is a section.
 	Given bool `yaml:"-"`
-	// Keys are read from files, the same on all replicas. The first one seals sessions
-	// and tickets, and all of them open (a random one).
+	// Keys are read from files, the same on all replicas. The first one encrypts sessions and
+	// tickets; all of them decrypt (a random one).
 	Keys []Key `yaml:"key_files"`
 	// Tokens are the static tokens, read from a file (none).
 	Tokens Tokens `yaml:"tokens_file"`
 	// JWT are the OpenID providers whose tokens are accepted.
 	JWT []Issuer `yaml:"jwt"`
-	// Certificates says how client certificates name somebody.
+	// Certificates says which name in a client certificate is that of the principal.
 	Certificates Certificates `yaml:"certificates"`
-	// Tickets is how tickets behave.
+	// Tickets says how long tickets last.
 	Tickets Tickets `yaml:"tickets"`
-	// Revoked says where revocations are.
+	// Revoked names the watch of revocations.
 	Revoked Revoked `yaml:"revoked"`
-	// Audit says where decisions are written down (nowhere).
+	// Audit says where decisions are recorded (nowhere).
 	Audit Audit `yaml:"audit"`
-	// Limits are what one principal may have.
+	// Limits are the limits of one principal.
 	Limits Limits `yaml:"limits"`
 }
 
 // Limits is the section "limits" of "auth".
 type Limits struct {
-	// Streams is the most streams of one principal at a time.
+	// Streams is the maximum number of open streams of one principal.
 	Streams int `yaml:"streams"`
-	// RequestsPerSecond is the most requests of one principal, or of one address without one,
-	// on average over 10 s.
+	// RequestsPerSecond is the maximum number of requests per second of one principal, or of
+	// one address without a credential, on average over 10 s.
 	RequestsPerSecond int `yaml:"requests_per_second"`
 }
 
 // Issuer is an OpenID provider whose tokens are accepted.
 type Issuer struct {
-	// Issuer is its URL, as its tokens name it, to the letter.
+	// Issuer is its URL, exactly as in its tokens.
 	Issuer string `yaml:"issuer,required,is=issuer"`
-	// Audience must be among those that a token is for.
+	// Audience must be among the audiences of a token.
 	Audience string `yaml:"audience,required"`
-	// Algorithms are those that its tokens may be signed with.
+	// Algorithms are the algorithms with which its tokens may be signed.
 	Algorithms []string `yaml:"algorithms,required,is=algorithm"`
 	// Name is the path of the claim with the name of the principal (sub).
 	Name string `yaml:"name,is=claim"`
 	// Groups is the path of the claim with its groups (none).
 	Groups string `yaml:"groups,is=claim"`
-	// Keys is its key set, read from a file, if it is not to be asked for.
+	// Keys is its key set, read from a file; empty: it is fetched from the provider.
 	Keys KeySet `yaml:"jwks_file"`
 	// TLS is for connections to the provider, as for a source of type grpc; nil: the
 	// system's authorities are trusted.
@@ -70,7 +69,7 @@ type Issuer struct {
 
 // Certificates is the section "certificates" of "auth".
 type Certificates struct {
-	// Subject is the kind of name that counts (one of Subjects).
+	// Subject is the kind of name that is used (one of Subjects).
 	Subject string `yaml:"subject,required,is=subject"`
 }
 
@@ -79,11 +78,12 @@ var Subjects = []string{string(credential.SubjectURI), string(credential.Subject
 
 // Tickets is the section "tickets" of "auth".
 type Tickets struct {
-	// TTL is how long a ticket can be used.
+	// TTL is how long a ticket can be used after it was made.
 	TTL time.Duration `yaml:"ttl,min=1s"`
 }
 
-// longestTicket is the longest life of a ticket: it is in a URL, which many can read.
+// longestTicket is the longest life of a ticket. It is short since a ticket is part of a URL,
+// which many can read.
 const longestTicket = 10 * time.Minute
 
 // Revoked is the section "revoked" of "auth".
@@ -92,7 +92,7 @@ type Revoked struct {
 	Watch string `yaml:"watch,required,is=watch"`
 }
 
-// Credentials returns what the authenticator has to know of the section.
+// Credentials returns the part of the authenticator's configuration that is in the section.
 func (s *Section) Credentials() credential.Config {
 	out := credential.Config{
 		Tokens:       s.Tokens.Table,
@@ -110,7 +110,7 @@ func (s *Section) Credentials() credential.Config {
 	return out
 }
 
-// Validate reports what is given twice, and tickets that live too long.
+// Validate reports duplicates, and tickets that last too long.
 func (s *Section) Validate(report func(field any, problem string)) {
 	if s.Tickets.TTL > longestTicket {
 		report(&s.Tickets.TTL, "want at most 10m: whoever reads a ticket in a URL can use it until then")
@@ -129,7 +129,7 @@ func (s *Section) Validate(report func(field any, problem string)) {
 	}
 }
 
-// Validate reports TLS that nothing would use, and a list without algorithms.
+// Validate reports TLS settings that nothing would use, and an empty list of algorithms.
 func (i *Issuer) Validate(report func(field any, problem string)) {
 	if i.Algorithms != nil && len(i.Algorithms) == 0 {
 		report(&i.Algorithms, "want at least one of "+strings.Join(jwt.Algorithms, ", "))

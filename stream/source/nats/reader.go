@@ -142,7 +142,7 @@ func (r *reader) commit(ctx context.Context) error {
 	r.floor = max(r.at, r.floor)
 	stream.Swept(r.sink, r.swept)
 	if r.gap {
-		stream.Conflated(r.sink) // a bucket need not keep more than the newest value, nor that
+		stream.Conflated(r.sink) // a bucket may keep only the newest value, or not even that
 	}
 	r.gap = false
 	if err := r.sink.Commit(r.floor); err != nil {

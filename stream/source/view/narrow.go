@@ -76,9 +76,9 @@ func (n *narrowed) has(key string) bool {
 // Conflated implements [stream.Conflater].
 func (n *narrowed) Conflated() { n.conflated = true }
 
-// unseen records a delete, about to be passed on, of a resource that the watch did not have.
-// What it was elsewhere is not known. The view does not pass the delete on, since it would
-// name a key that may never have been in it.
+// unseen records a delete of a resource that the watch did not have. What the resource was
+// elsewhere is unknown. The view does not pass on the delete, since it would name a key that
+// may never have been in the view.
 func (n *narrowed) unseen(key string) {
 	n.conflated = n.conflated || n.source.definition.Allows(key) && !n.has(key)
 }

@@ -35,11 +35,11 @@ var (
 	_ stream.Unmatchable = (*Source)(nil)
 )
 
-// Opener returns the watch of which a source follows a part. It is called at each
-// connection: a template may have removed the watch since the last one.
+// Opener returns the watch that a source follows a part of. It is called for each connection: a
+// template may have removed the watch since the last one.
 type Opener func(ctx context.Context) (*watch.Watch, error)
 
-// New returns a Source of the part that a definition selects of the watch with a name.
+// New returns a Source of the part that a definition selects of the watch with that name.
 func New(of string, open Opener, d *view.Definition) *Source {
 	return &Source{of: of, open: open, definition: d, epochs: epochs{definition: d}, members: newMembers(0)}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// Keys are those of the resources: four that begin with a/, and another one.
+// Keys are the keys of the resources: four that begin with a/, and another one.
 var Keys = []string{"a/1", "a/2", "a/3", "a/4", "b/1"}
 
 // Upstream is an upstream of a few resources, {"x":"…","team":"…","n":…}, that change at
@@ -30,13 +30,13 @@ type Upstream struct {
 	markers int // made by value
 }
 
-// NewUpstream returns an upstream that gives deletes revisions of a kind.
+// NewUpstream returns an upstream whose deletes have revisions of the given kind.
 func NewUpstream(random *rand.Rand, deletes streamtest.DeleteRevisions) *Upstream {
 	return &Upstream{Upstream: streamtest.NewUpstream("e0", deletes), Random: random}
 }
 
-// Act does something at random: a transaction, which a replica sees later, or something
-// that disturbs this replica. It returns how long the replica takes to recover.
+// Act performs a random action: a transaction, which a replica sees later, or a disturbance of
+// this replica. It returns how long the replica takes to recover.
 func (u *Upstream) Act(r *streamtest.Replica) time.Duration {
 	switch n := u.Random.IntN(16); {
 	case n < 8:
@@ -89,7 +89,7 @@ func (u *Upstream) value() string {
 	return value
 }
 
-// marker returns one that is new; nothing if nothing is marked.
+// marker returns a new marker, or "" if nothing is marked.
 func (u *Upstream) marker() string {
 	if !u.Marked {
 		return ""

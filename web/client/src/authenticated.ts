@@ -5,36 +5,36 @@ import { fetchTransport, type Receiver, type StreamRequest, type Transport } fro
 
 export interface AuthenticatedOptions {
   /**
-   * Returns a token. expired: the last one has ended, or is about to, so the answer should
-   * be another one. Without it, the cookie of a session says who asks.
+   * Returns a token. expired: the last one has expired, or is about to, so another one is
+   * needed. Without getToken, the cookie of a session identifies the user.
    */
   readonly getToken?: (hint: { expired: boolean }) => string | Promise<string>;
   /**
-   * Reads the streams; `fetch` unless set. One that sends no headers, such as
-   * `eventSourceTransport`, gets a session made of the token.
+   * Reads the streams; `fetch` unless set. For one that sends no headers, such as
+   * `eventSourceTransport`, the token is exchanged for a session.
    */
   readonly transport?: Transport;
-  /** Sends a ticket in the URL in place of a session: for pages that get no cookies of the gateway. Needs getToken. */
+  /** Sends a ticket in the URL instead of using a session: for pages that get no cookies of the gateway. Needs getToken. */
   readonly tickets?: boolean;
   /** The tag of the session whose data is shown; that of the first connection unless set. */
   readonly tag?: string;
 }
 
-// A token is replaced so long before its end; the server begins to end its streams in
-// the last half minute. Pages whose tokens end at the same time do not all come at once.
-// Of a shorter token, the server lets a stream go on for half of the rest at least: the
-// last two thirds of the rest are early enough.
+// How long before its end a token is replaced: the server begins to end its streams in
+// the last half minute. The spread keeps pages whose tokens end together from renewing
+// together. With a short token, a stream lasts at least for half of the time that is
+// left, so the last two thirds of it are early enough.
 const leadMs = 60_000;
 const spreadMs = 30_000;
 const leadOfRest = 2 / 3;
 
-// A browser's timer cannot be later.
+// The longest time of a browser's timer.
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Reads streams as one user, and never passes on an event of another one's: if another
- * user is signed in by now, the stream is refused. A stream is renewed before its token
- * ends, if there is another token.
+ * Reads streams as one user, and never passes on an event of another user's stream: if
+ * another user is signed in by now, the stream is refused. A stream is renewed before its
+ * token expires, if there is another token.
  */
 export function authenticated({ transport = fetchTransport, getToken, tickets = false, tag }: AuthenticatedOptions = {}): Transport {
   if (tickets && !getToken) throw new Error('a ticket is made of a token: want getToken');
@@ -45,7 +45,7 @@ export function authenticated({ transport = fetchTransport, getToken, tickets = 
   };
 }
 
-/** What all streams of a transport have in common. */
+/** The state that all streams of a transport share. */
 interface Identity {
   readonly transport: Transport;
   readonly getToken: AuthenticatedOptions['getToken'];
@@ -61,8 +61,8 @@ class Reading {
   readonly #plain: SessionRequest;
   readonly #gate: Gate;
   #token = '';
-  #stream = '';  // its name at the server
-  #expires = 0;  // when its credential ends
+  #stream = '';  // its id at the server
+  #expires = 0;  // when its credential expires
   #failure: unknown;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -87,7 +87,7 @@ class Reading {
     }
   }
 
-  // A token that is refused may have ended without this page's knowing.
+  // A token that is refused may have expired without this page noticing.
   async #withToken(): Promise<void> {
     const { expired } = this.identity;
     this.identity.expired = false;
@@ -140,7 +140,7 @@ class Reading {
     return { ...this.request.headers, ...(token && bearer(token)) };
   }
 
-  // What is held back when the stream ends, a goodbye for instance, is passed on before.
+  // Events that are held back when the stream ends, such as a goodbye, are passed on first.
   async #read(request: StreamRequest, confirmed: Promise<void> | void): Promise<void> {
     let lost: unknown;
     try {
@@ -152,7 +152,7 @@ class Reading {
     if (this.#failure ?? lost) throw this.#failure ?? lost;
   }
 
-  // Between the first look at the cookie and the request it may have changed. Nothing is
+  // The cookie may have changed between the first check and the request. Nothing is
   // passed on until it is known whose stream this is.
   async #confirm(): Promise<void> {
     try {
@@ -168,7 +168,7 @@ class Reading {
     this.#ended.abort(error);
   }
 
-  // Asks whose credential it is, the token or else the cookie, and when it ends.
+  // Asks whose the credential is, the token or else the cookie, and when it expires.
   async #identify(token: string): Promise<void> {
     const { tag, expires } = await getSession(this.#base, { ...this.#plain, headers: this.#as(token) });
     if ((this.identity.tag ??= tag) !== tag) throw this.#failure = anotherUser();
@@ -209,7 +209,7 @@ class Reading {
   }
 }
 
-/** Holds a stream back until it is known whose it is, and looks at what concerns the credential. */
+/** Holds back a stream until it is known whose it is, and reads the events that concern the credential. */
 class Gate implements Receiver {
   readonly begun: Promise<void>;
   #hasBegun = false;
@@ -220,7 +220,7 @@ class Gate implements Receiver {
     this.begun = new Promise((resolve) => { this.#begin = resolve; });
   }
 
-  /** Whether something is held back. */
+  /** Whether events are held back. */
   get holds(): boolean {
     return this.#hasBegun && this.#held !== undefined;
   }

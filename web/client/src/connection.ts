@@ -132,7 +132,7 @@ export class Connection {
     if (isFatal(error)) return this.#refused(error);
     this.#expired = goodbye?.reason === 'token_expired';
     const reason = goodbye ? `the server said goodbye: ${goodbye.reason}` : error instanceof Error ? error.message : 'the stream ended';
-    // The answer to the next request tells which one of several watches it is, or that it is all.
+    // The answer to the next request says which of the watches it is, or that it is all of them.
     if (goodbye?.reason === 'revoked' && this.stores.size < 2) return this.close(new RefusedError(403, undefined, undefined, reason));
     goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
     this.#backoff.ended(openedAt === undefined ? 0 : aliveAt - openedAt);
@@ -156,8 +156,8 @@ export class Connection {
     this.stores.disconnect({ state: state === 'connecting' ? state : 'offline', since: state === 'open' ? this.#aliveAt : since, reason });
   }
 
-  // Only one watch is closed if the problem names it: it does not exist, nobody may see it
-  // without a credential, or what is wanted of it cannot be meant. A problem leaves out an
+  // If the problem names a watch, only that one is closed: it does not exist, needs a
+  // credential, or has an invalid filter. A problem leaves out an
   // empty name. If there is no room for all positions in the ids of a stream, those that were
   // added are closed.
   #refused(error: FatalError): void {

@@ -24,7 +24,7 @@ export class RefusedError extends Error {
   }
 }
 
-/** @internal Returns the refusal that a response is. */
+/** @internal Returns the error for a refusal. */
 export async function refusedBy(response: Response): Promise<RefusedError> {
   const problem = await response.json().catch(() => undefined) as Problem | undefined;
   return new RefusedError(response.status, problem, retryAfterMs(response.headers.get('Retry-After')));

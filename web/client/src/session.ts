@@ -1,19 +1,19 @@
 import { RefusedError, refusedBy } from './errors.js';
 
-/** As whom the gateway sees this client. */
+/** The user that the gateway sees. */
 export interface Session {
   /** Empty without a credential. */
   readonly name: string;
   readonly issuer: string;
   /** `anonymous` without a credential. */
   readonly mechanism: string;
-  /** Names the user, and says nothing else: the same for the same user, whatever the credential. Empty without one. */
+  /** Identifies the user without revealing anything: it is the same for all credentials of a user. Empty without one. */
   readonly tag: string;
-  /** When the credential ends, as in RFC 3339; missing if it does not. */
+  /** When the credential expires, as in RFC 3339; missing if it does not. */
   readonly expires?: string;
 }
 
-/** How a request about a session is sent. */
+/** Options for requests about sessions. */
 export interface SessionRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** As in `fetch`; `include` for the cookie of another origin. `same-origin` unless set. */
@@ -23,14 +23,14 @@ export interface SessionRequest {
 
 const nobody: Session = { name: '', issuer: '', mechanism: 'anonymous', tag: '' };
 
-/** Asks the gateway at url as whom it sees this client. A gateway that knows no sessions sees nobody. */
+/** Asks the gateway at url which user it sees. A gateway without sessions sees nobody. */
 export async function getSession(url: string | URL, request: SessionRequest = {}): Promise<Session> {
   const response = await ask('GET', at(url, 'session'), request);
   if (response.status === 404) return nobody;
   return { ...nobody, ...await (await granted(response)).json() as Partial<Session> };
 }
 
-/** Turns a token into the cookie of a session, which the page itself cannot read. */
+/** Exchanges a token for the cookie of a session, which the page itself cannot read. */
 export async function beginSession(url: string | URL, token: string, { headers, ...request }: SessionRequest = {}): Promise<void> {
   await granted(await ask('POST', at(url, 'session'), { ...request, headers: { ...headers, ...bearer(token) } }));
 }
@@ -40,14 +40,14 @@ export async function endSession(url: string | URL, request: SessionRequest = {}
   await granted(await ask('DELETE', at(url, 'session'), request));
 }
 
-/** Gets a ticket, which opens streams of the watches without a header or a cookie. */
+/** Gets a ticket, which opens streams of the watches without headers or cookies. */
 export async function getTicket(url: string | URL, watches: readonly string[], { headers, ...request }: SessionRequest = {}): Promise<string> {
   const json = { 'Content-Type': 'application/json' };
   const response = await granted(await ask('POST', at(url, 'tickets'), { ...request, headers: { ...headers, ...json } }, JSON.stringify({ watches })));
   return (await response.json() as { ticket: string }).ticket;
 }
 
-/** Lets an open stream last as long as another token of the same user; false: the stream is not known there, or not the user's. */
+/** Extends an open stream to the end of another token of the same user; false: that replica does not have the stream, or it is not the user's. */
 export async function renewStream(url: string | URL, stream: string, token: string, { headers, ...request }: SessionRequest = {}): Promise<boolean> {
   const path = `streams/${encodeURIComponent(stream)}`;
   return (await ask('PUT', at(url, path), { ...request, headers: { ...headers, ...bearer(token) } })).ok;
@@ -57,7 +57,7 @@ export const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
 
 const at = (url: string | URL, path: string) => `${String(url).replace(/\/$/, '')}/v1/${path}`;
 
-// A session must be known before a stream is opened, so a request must not last forever.
+// A stream is opened only once the session is known, so a request must not last forever.
 const timeoutMs = 10_000;
 
 async function ask(method: string, url: string, { headers = {}, credentials = 'same-origin', signal }: SessionRequest, body?: string): Promise<Response> {
@@ -80,7 +80,7 @@ async function granted(response: Response): Promise<Response> {
   return response;
 }
 
-/** The refusal when another user is signed in than the one whose data is shown. */
+/** The refusal if another user is signed in than the one whose data is shown. */
 export const anotherUser = (): RefusedError => new RefusedError(401, {
   type: 'about:blank', title: 'Another user', status: 401, detail: 'another user is signed in now: load the page again',
 }, undefined);

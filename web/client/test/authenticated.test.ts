@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { authenticated, type AuthenticatedOptions } from '../src/authenticated.js';
 import { eventSourceTransport } from '../src/event_source.js';
-import { beginSession, endSession, getSession } from '../src/session.js';
 import { Hub, sharedTransport } from '../src/shared.js';
 import { watch } from '../src/watch.js';
 import { FakeEventSource } from './fake_event_source.js';
@@ -452,29 +451,3 @@ test('a hub that is kept for one user refuses the tabs of the next one', async (
   port2.close();
   vi.useFakeTimers();
 });
-
-describe('a session', () => {
-  test('begins, is told, and ends', async () => {
-    gateway.tokens.one = { tag: 'alice' };
-    await beginSession(url, 'one');
-    expect(await getSession(url)).toMatchObject({ name: 'alice', tag: 'alice' });
-    await endSession(url);
-    expect(gateway.log).toEqual(['POST session one', 'GET session', 'DELETE session']);
-    await expect(getSession(url)).rejects.toMatchObject({ status: 401, problem: { detail: 'refused with 401' } });
-  });
-
-  test('of nobody has an empty tag', async () => {
-    gateway.anonymous = true;
-    expect(await getSession(url)).toEqual({ name: '', issuer: '', mechanism: 'anonymous', tag: '' });
-  });
-
-  test('does not begin with a wrong token', async () => {
-    await expect(beginSession(url, 'wrong')).rejects.toMatchObject({ status: 401 });
-  });
-
-  test('is of nobody where there are none', async () => {
-    vi.stubGlobal('fetch', async () => new Response('', { status: 404 }));
-    expect(await getSession('/')).toEqual({ name: '', issuer: '', mechanism: 'anonymous', tag: '' });
-  });
-});
-

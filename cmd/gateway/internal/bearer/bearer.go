@@ -27,10 +27,11 @@ again for each request, so that the token may be replaced. Over plain HTTP a tok
 sent only to this machine, unless --insecure-token says otherwise: everybody on the way
 could read it, and use it.`
 
-// maxTokenBytes is more than any server accepts in a header.
+// maxTokenBytes is the maximum size of a file with a token: more than any server accepts in a
+// header.
 const maxTokenBytes = 64 << 10
 
-// Source is where the token of a command line is.
+// Source is where a command finds its token.
 type Source struct {
 	// Static after the command line is parsed.
 	file     string
@@ -38,7 +39,7 @@ type Source struct {
 	value    string // of the environment variable, if there is no file
 
 	mu   sync.Mutex
-	read string // guarded by mu: what a file that can be read only once has held
+	read string // guarded by mu: the token from a file that can be read only once
 }
 
 // Register adds the flags.
@@ -47,8 +48,8 @@ func (s *Source) Register(f *pflag.FlagSet) {
 	f.BoolVar(&s.insecure, "insecure-token", false, "send the token even over plain HTTP to another machine")
 }
 
-// For returns what returns the token for requests to the server at a valid URL; nil: there
-// is none.
+// For returns the function that returns the token for requests to the server at a valid URL;
+// nil: there is none.
 func (s *Source) For(server string) (func(context.Context) (string, error), error) {
 	if s.file == "" {
 		s.value = os.Getenv(Variable)
@@ -65,13 +66,13 @@ func (s *Source) For(server string) (func(context.Context) (string, error), erro
 	return s.token, nil
 }
 
-// isPlainRemote reports whether a request to a URL can be read by others.
+// isPlainRemote reports whether others could read a request to a URL.
 func isPlainRemote(server string) bool {
 	u, err := url.Parse(server)
 	return err == nil && u.Scheme == "http" && !hosts.IsLoopback(net.JoinHostPort(u.Hostname(), "80"))
 }
 
-// where names the place of the token.
+// where returns a name for the place of the token.
 func (s *Source) where() string {
 	if s.file == "" {
 		return "in " + Variable
@@ -107,7 +108,7 @@ func (s *Source) token(context.Context) (string, error) {
 	return token, err
 }
 
-// readFile reads a file. again: it can be read again, and is not a pipe, for instance.
+// readFile reads a file. again: it can be read again, so it is not a pipe, for instance.
 func readFile(name string) (text string, again bool, err error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -259,3 +259,24 @@ func TestServeOnOtherAddresses(t *testing.T) {
 		t.Errorf("%d %s", code, answer)
 	}
 }
+
+// TestOpennessIsLogged at start, however it is said, and only then.
+func TestOpennessIsLogged(t *testing.T) {
+	const watches = "sources: { local: { type: store } }\nwatches: { notes: { source: local } }\n"
+	for name, c := range map[string]struct {
+		configuration string
+		flags         []string
+		logged        bool
+	}{
+		"in the file": {"auth: none\n" + watches, nil, true},
+		"by the flag": {watches, []string{"--auth", "none"}, true},
+		"not at all":  {watches, nil, false},
+		"credentials": {"auth: {}\n" + watches, nil, false},
+	} {
+		r := start(t, append([]string{"serve", "--config", file(t, "gateway.yaml", c.configuration), "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--operations", "off"}, c.flags...)...)
+		logs := r.logs.await(t, `"listening"`)
+		if strings.Contains(logs, `"level":"WARN","msg":"nobody is asked for credentials`) != c.logged {
+			t.Errorf("%s: %s", name, logs)
+		}
+	}
+}

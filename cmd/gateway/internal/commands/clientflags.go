@@ -141,7 +141,7 @@ func blank(text string) string {
 	return out.String()
 }
 
-// refused says what to do about a refusal by the server.
+// refused adds advice to a refusal by the server.
 func (a *app) refused(o clientOptions, err error) error {
 	if errors.Is(err, client.ErrUnauthenticated) {
 		return fmt.Errorf("%w; %s", err, o.bearer.Advice())

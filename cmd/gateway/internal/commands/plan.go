@@ -11,10 +11,10 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// counts are how many watches and templates a draft keeps, and so on.
+// counts are the numbers of watches and templates that a draft keeps, and so on.
 type counts struct{ kept, replaced, added, removed int }
 
-// plan decides which entries of a configuration are as they were before.
+// plan decides which entries of a configuration are unchanged.
 //
 // Owned by draft.
 type plan struct {
@@ -25,8 +25,8 @@ type plan struct {
 	counts
 }
 
-// draft returns what the registry is to hold: the watches and templates of the
-// configuration. Those that are as in the one before, if there is one, are kept as they are.
+// draft returns the next content of the registry: the watches and templates of the
+// configuration. Those that have not changed since the former configuration, if any, are kept.
 func (u *upstreams) draft(registry *watch.Registry, before *config.Config) (*watch.Draft, counts, error) {
 	p := &plan{before: before, after: u.config, decided: map[string]bool{}}
 	if before == nil {
@@ -80,7 +80,7 @@ func (p *plan) count(kept, had bool) bool {
 	return kept
 }
 
-// keepsWatch reports whether a watch, and everything that it follows, is as before.
+// keepsWatch reports whether a watch, and everything that it follows, is unchanged.
 func (p *plan) keepsWatch(w config.Watch) bool {
 	return p.decide(w.Name, func() bool {
 		old, had := named(p.before.Watches, w.Name, nameOfWatch)
@@ -88,7 +88,7 @@ func (p *plan) keepsWatch(w config.Watch) bool {
 	})
 }
 
-// keepsTemplate is keepsWatch for a template.
+// keepsTemplate is like keepsWatch, for a template.
 func (p *plan) keepsTemplate(t *config.Template) bool {
 	return p.decide(t.Name, func() bool {
 		old, had := named(p.before.Templates, t.Name, nameOfTemplate)
@@ -103,9 +103,9 @@ func (p *plan) decide(name string, keeps func() bool) bool {
 	return p.decided[name]
 }
 
-// keepsParent reports whether what a watch follows is as before: its source, or the watch of
-// which it is a view. A store keeps what it holds whatever its limits are, but a template
-// tells them to clients.
+// keepsParent reports whether what a watch follows is unchanged: its source, or the watch that
+// it is a view of. A store keeps its resources when its limits change, but templates tell
+// clients the limits.
 func (p *plan) keepsParent(w config.Watch, template bool) bool {
 	if w.ViewOf != "" {
 		return p.keepsName(w.ViewOf)
@@ -116,8 +116,7 @@ func (p *plan) keepsParent(w config.Watch, template bool) bool {
 	return had && has && (stays || was.Equal(is))
 }
 
-// keepsName reports whether the entry that has the watch with a name is the same as before,
-// and is kept.
+// keepsName reports whether the same entry as before has the watch with a name, and is kept.
 func (p *plan) keepsName(name string) bool {
 	if w, declared := named(p.after.Watches, name, nameOfWatch); declared {
 		return p.keepsWatch(w)
@@ -187,8 +186,8 @@ func (u *upstreams) largestValue(t *config.Template) int64 {
 	return cmp.Or(s.Store.MaxValueBytes, store.DefaultMaxValueBytes)
 }
 
-// openParent opens the watch of which a watch of a template is a view. If that is refused,
-// so is the view.
+// openParent opens the watch that a watch of a template is a view of. If that is refused, so is
+// the view.
 func openParent(registry *watch.Registry, w config.Watch) error {
 	if w.ViewOf == "" {
 		return nil

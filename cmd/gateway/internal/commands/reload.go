@@ -18,7 +18,7 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// site is what a configuration is put into effect on.
+// site has the parts of the process that a configuration changes.
 //
 // Owned by one goroutine at a time: first serve, then the reloader.
 type site struct {
@@ -29,16 +29,16 @@ type site struct {
 	views    *views.Views
 	secured  secured
 	gateway  *gateway.Gateway
-	started  *config.Config // the configuration of the listeners
+	started  *config.Config // the TLS configuration of the listeners
 
 	current   *config.Config // in effect; nil: none is yet
 	upstreams *upstreams     // of current
 }
 
-// apply puts a configuration into effect. On an error, the one before it stays.
+// apply puts a configuration into effect. On an error, the former one stays.
 //
-// What decides about requests comes before the watches: no watch is served under the rules
-// of a configuration that did not have it.
+// The settings of requests change before the watches do, so that no watch is served under the
+// rules of a configuration that does not have it.
 func (s *site) apply(c *config.Config) (counts, error) {
 	up := s.upstreams.next(c)
 	d, n, err := up.draft(s.registry, s.current)
@@ -60,7 +60,7 @@ func (s *site) apply(c *config.Config) (counts, error) {
 	return n, nil
 }
 
-// reload makes the gateway follow a configuration. On an error, it follows the one before.
+// reload puts a configuration into effect. On an error, the former one stays.
 func (s *site) reload(c *config.Config) error {
 	out, err := c.Auth.Audit.Open(s.stderr)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *site) reload(c *config.Config) error {
 	return err
 }
 
-// warnOfRestart logs what the configuration says and a reload cannot change.
+// warnOfRestart logs the changes of the configuration that a reload cannot put into effect.
 func (s *site) warnOfRestart() {
 	was, is := s.started, s.current
 	for _, k := range []struct {
@@ -98,8 +98,8 @@ func (s *site) warnOfRestart() {
 	}
 }
 
-// hangups delivers SIGHUP, and keeps it from ending the process until stop is called.
-// Several that come while nothing receives them are one.
+// hangups delivers SIGHUP, and keeps it from ending the process until stop is called. Several
+// that arrive while nothing receives them count as one.
 func hangups() (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
@@ -117,8 +117,8 @@ type reloader struct {
 	files   *filewatch.Watcher // nil: there is no configuration file
 }
 
-// startReloading returns when the goroutine of the reloader runs. read is what the files held
-// when the configuration in effect was read. stop ends it and waits for it.
+// startReloading starts the goroutine of the reloader. read is the content of the files from
+// which the current configuration was read. stop ends the goroutine and waits for it.
 func startReloading(ctx context.Context, r *reloader, read filewatch.Contents) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	if r.options.config != "" {
@@ -178,8 +178,8 @@ func (r *reloader) reload(why string) {
 	r.site.logger.Info("configuration reloaded", "reason", why, "kept", n.kept, "replaced", n.replaced, "added", n.added, "removed", n.removed)
 }
 
-// reopenAudit opens the file of the audit log again although the configuration stays: it may
-// have been moved away.
+// reopenAudit opens the file of the audit log again although the configuration stays: the file
+// may have been renamed.
 func (r *reloader) reopenAudit() {
 	if r.site.current.Auth.Audit.File == "" {
 		return

@@ -85,6 +85,9 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		closeListeners(listeners)
 		return err
 	}
+	if c.Auth.None {
+		logger.Warn("nobody is asked for credentials: whoever reaches a listener may do everything that it offers", "auth", auth.None)
+	}
 	// At any level: a caller that chose port 0 waits for it.
 	a.logger(min(a.level, slog.LevelInfo)).Info("listening",
 		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String(), "operations", operationsAddress(listeners))
@@ -108,7 +111,7 @@ func (s *site) begin(c *config.Config) (err error) {
 	return err
 }
 
-// accessConfig says who may do what; nil: everybody may do everything.
+// accessConfig returns the access settings of the gateway; nil: everybody may do everything.
 func accessConfig(c *config.Config) *gateway.Access {
 	if !c.Auth.Given {
 		return nil

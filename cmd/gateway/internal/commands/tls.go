@@ -28,8 +28,8 @@ func newListenerTLS(c *tls.Config, protocols ...string) *listenerTLS {
 	return l
 }
 
-// set has new connections begin with c. Without one nothing changes: to turn TLS on or off
-// takes a restart.
+// set makes new connections use c. If c is nil, nothing changes: turning TLS on or off takes a
+// restart.
 func (l *listenerTLS) set(c *tls.Config) {
 	if l == nil || c == nil {
 		return
@@ -39,7 +39,7 @@ func (l *listenerTLS) set(c *tls.Config) {
 	l.now.Store(c)
 }
 
-// config returns what the listener is opened with.
+// config returns the TLS configuration with which the listener is opened.
 func (l *listenerTLS) config() *tls.Config {
 	if l == nil {
 		return nil

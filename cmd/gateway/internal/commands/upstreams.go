@@ -27,8 +27,8 @@ import (
 // A store, and another gateway, is shared by its watches; any other source is
 // made for each watch.
 //
-// It belongs to one configuration. The watches and templates that a newer one keeps go on
-// with those that made them: a watch that is added must not interrupt the connection to
+// It belongs to one configuration. Watches and templates that a newer configuration keeps
+// continue with their former upstreams: a new watch must not interrupt the connection to
 // another gateway that others share.
 //
 // All its methods may be called from any goroutine: templates make watches at any time.
@@ -52,17 +52,17 @@ func newUpstreams(logger *slog.Logger) *upstreams {
 }
 
 // next returns the upstreams of another configuration, with the same stores and the same
-// memory. Call settle of those that are in effect then.
+// memory. Call settle on the upstreams that are in effect after that.
 func (u *upstreams) next(c *config.Config) *upstreams {
 	return &upstreams{logger: u.logger, config: c, memory: u.memory, stores: u.stores, gateways: map[string]*gatewaysource.Upstream{}}
 }
 
-// settle gives the stores the limits of the configuration, and forgets those that it does
-// not have.
+// settle sets the limits of the stores, and removes the stores that the configuration does not
+// have.
 func (u *upstreams) settle() { u.stores.settle(u.config.Sources) }
 
-// stores are the stores of a process, by the name of their source. They live as long as the
-// configuration has that source, since what they hold is nowhere else.
+// stores are the stores of a process, by the name of their source. A store exists as long as
+// the configuration has its source, since its resources are nowhere else.
 //
 // All its methods may be called from any goroutine.
 type stores struct {
@@ -117,8 +117,8 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 	return wc, err
 }
 
-// opener returns what finds the watch of which another one is a view. A draft is committed
-// before its watches start, so that all of them can be found.
+// opener returns the function that finds the watch that another one is a view of. A draft is
+// committed before its watches start, so that all of them can be found.
 func opener(registry *watch.Registry, name string) viewsource.Opener {
 	return func(context.Context) (*watch.Watch, error) { return registry.Open(name) }
 }

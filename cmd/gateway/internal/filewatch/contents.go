@@ -9,14 +9,15 @@ import (
 	"os"
 )
 
-// Contents are files by name, and what they held when they were read.
+// Contents has the names of files, and digests of their content when they were read.
 type Contents map[string]Digest
 
-// Digest stands for the content of a file; the zero value for one that cannot be read.
+// Digest is a hash of the content of a file. The zero value is that of a file that cannot be
+// read.
 type Digest [sha256.Size]byte
 
-// ReadFile reads a file and records what it holds. What is not a regular file, such as a
-// pipe, can only be read once, and is not recorded.
+// ReadFile reads a file and records its digest. It does not record anything but regular files:
+// a pipe, for instance, can be read only once.
 func (c Contents) ReadFile(name string) ([]byte, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -29,8 +30,8 @@ func (c Contents) ReadFile(name string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadAgain is ReadFile for a file that has perhaps been read before. It fails for what is
-// not a regular file: to read a pipe again would wait for a writer.
+// ReadAgain is like ReadFile, for a file that may have been read before. It fails if it is not
+// a regular file: reading a pipe again would block until there is a writer.
 func (c Contents) ReadAgain(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		c[name] = Digest{}
@@ -39,10 +40,10 @@ func (c Contents) ReadAgain(name string) ([]byte, error) {
 	return c.ReadFile(name)
 }
 
-// maxBytes is how much of a file is looked at for changes.
+// maxBytes is the size up to which a file is checked for changes.
 const maxBytes = 16 << 20
 
-// now returns what the same files hold now.
+// now returns the current digests of the same files.
 func (c Contents) now() Contents {
 	found := make(Contents, len(c))
 	for name := range c {
@@ -54,7 +55,7 @@ func (c Contents) now() Contents {
 func digest(name string) (d Digest) {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
-		return Digest{} // to open a pipe would wait for its writer
+		return Digest{} // opening a pipe would block until there is a writer
 	}
 	f, err := os.Open(name)
 	if err != nil {

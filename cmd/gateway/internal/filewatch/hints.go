@@ -10,7 +10,7 @@ import (
 type hints interface {
 	// add asks for hints about the names in a directory.
 	add(dir string)
-	// touched delivers names, and an empty one if some were lost.
+	// touched delivers the names, and an empty one if some were lost.
 	touched() <-chan string
 	// close ends the hints, and waits for their goroutines.
 	close()
@@ -53,7 +53,7 @@ func (n *notified) receive() {
 		}
 		select {
 		case n.names <- name:
-		case <-n.over: // what follows is of no interest, but has to be received
+		case <-n.over: // what follows is ignored, but must be received
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (n *notified) touched() <-chan string { return n.names }
 
 func (n *notified) close() {
 	close(n.over)
-	_ = n.watcher.Close() // it is abandoned, whatever the error
+	_ = n.watcher.Close() // it is not used any more, whatever the error
 	<-n.done
 }
 

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// maxLinks is how many links a path may lead through.
+// maxLinks is the maximum number of links on a path.
 const maxLinks = 40
 
-// steps adds to found the names on the way to a file whose change makes it another one: each
-// link that the path leads through, and the file itself. Where something is missing, that is
-// the last one. Kubernetes has each file of a volume lead through the link ..data, which it
-// replaces when the content changes.
+// steps adds to found the names on the path to a file whose change can replace the file: each
+// link on the path, and the file itself. If one of them is missing, it is the last one.
+// Kubernetes has each file of a volume lead through the link ..data, which it replaces when the
+// content changes.
 func steps(name string, found map[string]struct{}) {
 	name, err := filepath.Abs(name)
 	if err != nil {

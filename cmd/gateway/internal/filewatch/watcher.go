@@ -1,19 +1,19 @@
-// Package filewatch notices that files have another content than when they were read.
+// Package filewatch notices that the content of files has changed since they were read.
 //
-// It asks the operating system for hints about every name on the way to a file, since a
-// file may be replaced by a link that leads elsewhere, as Kubernetes does with the files of
-// ConfigMaps and Secrets. It also looks from time to time, for file systems without hints.
+// It asks the operating system for hints about every name on the path to a file, since a file
+// can be replaced by changing a link, as Kubernetes does with the files of ConfigMaps and
+// Secrets. It also looks from time to time, for file systems without hints.
 package filewatch
 
 import "time"
 
 const (
-	// settle is how long nothing may be touched before the files are looked at: several are
-	// often written one after the other.
+	// settle is how long no file may change before the files are read: several are often
+	// written one after the other.
 	settle = 200 * time.Millisecond
-	// patience is how long that may take.
+	// patience is the longest time to wait for that.
 	patience = 2 * time.Second
-	// every is the time between two looks without hints.
+	// every is the time between two checks without hints.
 	every = 10 * time.Second
 )
 
@@ -37,7 +37,7 @@ type Watcher struct {
 	settle *time.Timer
 }
 
-// New returns a watcher of no files. Close it.
+// New returns a watcher without files. It must be closed.
 func New() *Watcher { return newWatcher(notify) }
 
 func newWatcher(open func() hints) *Watcher {
@@ -50,8 +50,8 @@ func newWatcher(open func() hints) *Watcher {
 	return w
 }
 
-// Follow watches files from now on, instead of those before. If they hold something else
-// already, they have changed. c must not be modified any more.
+// Follow replaces the watched files. If their content differs from c already, they have
+// changed. c must not be modified after that.
 func (w *Watcher) Follow(c Contents) {
 	select {
 	case w.follow <- c:
@@ -59,7 +59,7 @@ func (w *Watcher) Follow(c Contents) {
 	}
 }
 
-// Changed signals that the files hold something else than what was last told.
+// Changed signals that the content of the files differs from the last known one.
 func (w *Watcher) Changed() <-chan struct{} { return w.changed }
 
 // Close ends the watcher, and waits for its goroutines.
@@ -101,7 +101,7 @@ func (w *Watcher) touched() <-chan string {
 	return w.hints.touched()
 }
 
-// touch has the files looked at once they have settled.
+// touch makes the watcher check the files once they have settled.
 func (w *Watcher) touch() {
 	if w.first.IsZero() {
 		w.first = time.Now()
@@ -109,7 +109,7 @@ func (w *Watcher) touch() {
 	w.settle.Reset(min(settle, patience-time.Since(w.first)))
 }
 
-// look tells that the files hold something else than is known.
+// look checks the files, and signals a change.
 func (w *Watcher) look() {
 	w.first = time.Time{}
 	found := w.known.now()

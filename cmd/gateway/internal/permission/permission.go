@@ -1,4 +1,4 @@
-// Package permission explains on a terminal what rules of access allow somebody.
+// Package permission explains as text what the rules of access allow a principal.
 package permission
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/watchtide/watchtide/stream/view"
 )
 
-// Principal reads who asks from a file of JSON. Without a file it is nobody in particular.
+// Principal reads a principal from a JSON file. Without a file it returns the anonymous one.
 func Principal(file string) (*principal.Principal, error) {
 	if file == "" {
 		return &principal.Principal{Mechanism: "anonymous"}, nil
@@ -45,7 +45,7 @@ func Principal(file string) (*principal.Principal, error) {
 	return &principal.Principal{Mechanism: who.Mechanism, Issuer: who.Issuer, Name: who.Name, Groups: who.Groups, Claims: who.Claims}, nil
 }
 
-// Resource reads the value of a resource from a file of JSON. Its revision is 1.
+// Resource reads the value of a resource from a JSON file. Its revision is 1.
 func Resource(key, file string) (*stream.Resource, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -58,8 +58,8 @@ func Resource(key, file string) (*stream.Resource, error) {
 	return &stream.Resource{Key: key, Revision: 1, Value: value.Bytes()}, nil
 }
 
-// Text returns lines of text about a watch, and about the resource that e is about; nil: it
-// is about none.
+// Text returns an explanation in lines of text: of the access to a watch, and to a resource if
+// r is not nil.
 func Text(watch string, r *stream.Resource, e policy.Explanation) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }

@@ -1,2 +1,2 @@
-// Package secrets is the commands that make secrets: static tokens, and keys.
+// Package secrets has the commands that make secrets: static tokens, and keys.
 package secrets

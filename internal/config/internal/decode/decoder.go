@@ -21,15 +21,15 @@ type Decoder struct {
 	Env Inputs
 	// Kinds are the kinds of text.
 	Kinds Kinds
-	// Types reads what the decoder does not know.
+	// Types reads types that the decoder does not know.
 	Types Types
-	// Anchors are the values with a name, which aliases stand for.
+	// Anchors are the values that have an anchor, by its name.
 	Anchors map[string]ast.Node
 	// Given has the values in the document, by a pointer to their field.
 	Given map[any]Value
 	// Errs are the errors so far.
 	Errs mistake.Errors
-	// Contents is a hash of the files that have been used since it was empty.
+	// Contents is a hash of the files that were used since it was last emptied.
 	Contents string
 }
 
@@ -43,7 +43,8 @@ type Inputs struct {
 	Stat func(name string) (fs.FileInfo, error)
 }
 
-// Types is what a document is about. Its methods are called while the document is read.
+// Types has the types of a document, and the rules between its keys. Its methods are called
+// while the document is read.
 type Types interface {
 	// ReadType reads the value of a key if its field has a type of its own. false: the decoder
 	// reads it.

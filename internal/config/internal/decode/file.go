@@ -58,8 +58,7 @@ func (d *Decoder) readFile(v Value, into fileReader) {
 	}
 }
 
-// reason is the error without the name of the file, which may come from the
-// environment.
+// reason returns the error without the name of the file, which may come from the environment.
 func reason(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -93,7 +92,8 @@ func (d *Decoder) ReadLine(v Value, kind Text) string {
 	return ""
 }
 
-// Use records the content of a file that becomes a part of what is being read: see Contents.
+// Use records that the content of a file is a part of the section that is being read; see
+// Contents.
 func (d *Decoder) Use(content []byte) {
 	d.Contents = fmt.Sprintf("%x", sha256.Sum256(append([]byte(d.Contents), content...)))
 }

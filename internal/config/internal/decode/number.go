@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/internal/config/internal/word"
 )
 
-// longest is the longest duration. Times are counted in nanoseconds, which end in
-// 2262, and several durations are multiplied, for jitter for instance.
+// longest is the longest duration. Times are in nanoseconds, which overflow in the year 2262,
+// and some durations are multiplied, for instance for jitter.
 const longest = 10 * 365 * 24 * time.Hour
 
 // Off stands for a duration of 0s.
@@ -39,7 +39,7 @@ func (d *Decoder) readDuration(v Value, t keytag.Tag, into *time.Duration) {
 	}
 }
 
-// mostBytes is the most that a number of bytes can be.
+// mostBytes is the largest number of bytes.
 const mostBytes = 1 << 50
 
 // readSize reads a number of bytes.

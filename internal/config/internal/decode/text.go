@@ -4,12 +4,12 @@ import "github.com/watchtide/watchtide/internal/config/internal/parameter"
 
 // Text is a kind of text.
 type Text struct {
-	Want  string                        // in words that follow "want"
+	Want  string                        // description, as it follows "want"
 	Valid func(string) bool             // nil: any text is valid
 	Use   func(*Decoder, Scalar) string // converts the text for the field; nil: the text itself
 
-	Parameter *parameter.Rule   // how a parameter of a template stands in the text; nil: not at all
-	Fits      func(string) bool // reports whether a text with parameters filled in is valid; nil: as Valid does
+	Parameter *parameter.Rule   // how a parameter of a template is written in the text; nil: it may have none
+	Fits      func(string) bool // reports whether a text with parameters filled in is valid; nil: Valid does
 }
 
 // Allows reports whether a text in which parameters have been filled in is valid.

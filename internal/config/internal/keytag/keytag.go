@@ -118,7 +118,7 @@ func parseLeast(text string, field reflect.Type) (int64, error) {
 	return 0, errors.New("neither a duration nor a number of bytes")
 }
 
-// Smallest is the least number that is accepted.
+// Smallest returns the smallest number that is accepted.
 func (t Tag) Smallest() int64 {
 	if t.Off {
 		return 0
@@ -126,7 +126,8 @@ func (t Tag) Smallest() int64 {
 	return max(1, t.Least)
 }
 
-// WantDuration says what duration is wanted. It has examples if the least duration is too small to be one.
+// WantDuration says which durations are accepted. It gives examples if the smallest one is not
+// a good example.
 func (t Tag) WantDuration() string {
 	want := "a duration"
 	switch {
@@ -147,7 +148,7 @@ func (t Tag) WantDuration() string {
 	return want
 }
 
-// WantSize says what number of bytes is wanted.
+// WantSize says which numbers of bytes are accepted.
 func (t Tag) WantSize() string {
 	switch {
 	case t.Off:

@@ -24,8 +24,7 @@ func Position(n ast.Node) token.Position {
 	return token.Position{Line: 1, Column: 1}
 }
 
-// IsMapping reports whether a value is a mapping, or nothing, which counts as
-// one without keys.
+// IsMapping reports whether a value is a mapping. A missing value counts as an empty one.
 func IsMapping(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.NullNode, *ast.MappingNode, *ast.MappingValueNode:
@@ -45,7 +44,7 @@ func Pairs(n ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
-// Kind names the kind of a value, for a person.
+// Kind returns a name for the kind of a value, for error messages.
 func Kind(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:

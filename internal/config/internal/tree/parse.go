@@ -11,15 +11,15 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Mistake is why a text is not one document of YAML.
+// Mistake says why a text is not one YAML document.
 type Mistake struct {
 	Line, Column int // from 1
 	Message      string
 }
 
-// Parse returns the root of the document, and what each anchor stands for; of duplicates
-// the last. The root is nil if there is none. It may be there beside a mistake. Keys that
-// are given twice are no mistake here.
+// Parse returns the root of the document, and the value of each anchor: of duplicates, the last
+// one. The root is nil if the document is empty. It may be returned together with a mistake.
+// Duplicate keys are not a mistake here.
 func Parse(data []byte) (root ast.Node, anchors map[string]ast.Node, m *Mistake) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors start a file with it
 	if !utf8.Valid(data) {

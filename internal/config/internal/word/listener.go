@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// SameListener reports whether two addresses cannot both be listened on: they
-// are equal, or one is every interface at the same port.
+// SameListener reports whether two addresses conflict: they are equal, or have the same port,
+// and one is every interface.
 func SameListener(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)

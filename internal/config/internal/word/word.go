@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// ParseWhole reads a whole number; one that is too large is the largest.
+// ParseWhole reads a whole number. It returns the largest one instead of a number that is too
+// large.
 func ParseWhole(s string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
 	return n, err == nil || errors.Is(err, strconv.ErrRange)
@@ -22,8 +23,8 @@ var sizeUnits = []struct {
 	shift uint
 }{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}}
 
-// ParseSize reads a number of bytes, perhaps with a unit; one that is too large is the
-// largest.
+// ParseSize reads a number of bytes, with or without a unit. It returns the largest one instead
+// of a number that is too large.
 func ParseSize(s string) (int64, bool) {
 	var shift uint
 	for _, u := range sizeUnits {
@@ -62,7 +63,7 @@ func ParseNetwork(s string) (netip.Prefix, bool) {
 // credentialWords are in the names of metadata that carries credentials.
 var credentialWords = []string{"authorization", "cookie", "token", "secret", "password", "credential", "api-key", "api_key", "apikey"}
 
-// NamesCredential reports whether metadata of a name is known to carry credentials.
+// NamesCredential reports whether metadata with this name is known to carry credentials.
 func NamesCredential(name string) bool {
 	name = strings.ToLower(name)
 	return slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(name, word) })

@@ -29,8 +29,8 @@ type child struct {
 	node *Node
 }
 
-// few is how many children are searched one by one. Most definitions name no more, and a map
-// takes more memory than all else that is kept of their paths.
+// few is the number of children up to which they are searched one by one. Most definitions name
+// no more, and a map takes more memory than the rest of their paths.
 const few = 6
 
 // get returns the node of a member; nil: no path leads there.
@@ -149,7 +149,7 @@ func (n *Node) child(raw []byte) (*Node, error) {
 	return n.ofBytes(raw[1 : len(raw)-1]), nil
 }
 
-// ofBytes is get without a copy of the name.
+// ofBytes is like get, without a copy of the name.
 func (n *Node) ofBytes(name []byte) *Node {
 	if n.named != nil {
 		return n.named[string(name)]

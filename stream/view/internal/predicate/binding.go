@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Binding is what the given names of a rule stand for, as far as it depends on them.
+// Binding has the values of the parts of a rule that depend on given names alone.
 //
 // Static after Bind.
 type Binding struct {
@@ -18,7 +18,7 @@ type Binding struct {
 	failed bool
 }
 
-// Key returns the same text for bindings with which a rule means the same.
+// Key returns a text that is the same for bindings with which a rule means the same.
 func (b *Binding) Key() string { return b.key }
 
 // Failed reports whether some part has no value, for instance because a claim is missing.
@@ -44,8 +44,8 @@ func (r *Rule) Bind(given map[string]any) *Binding {
 	return b
 }
 
-// writable reports whether a text of the language stands for a value: not NaN, and no
-// bytes in a string that are not UTF-8, since "\xff" stands for the letter ÿ.
+// writable reports whether a value can be written as a constant. NaN cannot, nor can a string
+// that is not UTF-8, since "\xff" stands for the letter ÿ.
 func writable(v any) bool {
 	switch v := v.(type) {
 	case float64:
@@ -64,7 +64,7 @@ func writable(v any) bool {
 	return true
 }
 
-// appendValue appends bytes that stand for a value and for no other one.
+// appendValue appends an unambiguous encoding of a value.
 func appendValue(out []byte, v any) []byte {
 	text := func(kind byte, text string) []byte {
 		return append(binary.AppendUvarint(append(out, kind), uint64(len(text))), text...)

@@ -9,14 +9,14 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// Never reports whether the rule is not true of anything with a binding.
+// Never reports whether the rule cannot be true with a binding.
 func (r *Rule) Never(b *Binding) bool {
 	return r.residue(b) == nil
 }
 
-// Filter returns the filter that the rule is with a binding; nil: it is true of nothing. An
-// error is that of Compile. Only constants take the place of names, in the tree of the
-// expression and not in its text, so that nothing in them can change what it means.
+// Filter returns the rule with a binding, as a filter; nil: it is never true. An error is that
+// of Compile. Names are replaced by constants, in the tree of the expression and not in its
+// text, so that no value can change what the expression means.
 func (r *Rule) Filter(b *Binding, maxValue int) (*Predicate, error) {
 	e := r.residue(b)
 	if e == nil {
@@ -24,8 +24,8 @@ func (r *Rule) Filter(b *Binding, maxValue int) (*Predicate, error) {
 	}
 	p, err := compileTree(e, maxValue)
 	if err != nil {
-		// A claim is of any type, and a constant of one: with another type on the other
-		// side, the comparison is refused and not false.
+		// A claim has any type, but a constant has one: a comparison with another type would be
+		// refused instead of being false.
 		if loose, looseErr := compileTree(r.loosen(b), maxValue); looseErr == nil {
 			return loose, nil
 		}
@@ -33,7 +33,7 @@ func (r *Rule) Filter(b *Binding, maxValue int) (*Predicate, error) {
 	return p, err
 }
 
-// compileTree makes a filter of a tree.
+// compileTree compiles a tree to a filter.
 func compileTree(e ast.Expr, maxValue int) (*Predicate, error) {
 	text, err := format(ast.NewAST(e, ast.NewSourceInfo(nil)))
 	if err != nil {
@@ -46,7 +46,7 @@ func compileTree(e ast.Expr, maxValue int) (*Predicate, error) {
 	return p, err
 }
 
-// residue returns what is left of the rule with a binding; nil: it is true of nothing.
+// residue returns what is left of the rule with a binding; nil: it is never true.
 func (r *Rule) residue(b *Binding) ast.Expr {
 	c := closer{rule: r, binding: b, make: ast.NewExprFactory(), next: 1 << 32}
 	left := c.expr(r.tree, true)
@@ -56,7 +56,7 @@ func (r *Rule) residue(b *Binding) ast.Expr {
 	return c.positive(left.Expr)
 }
 
-// loosen is residue with constants that have any type.
+// loosen is like residue, with constants of any type.
 func (r *Rule) loosen(b *Binding) ast.Expr {
 	c := closer{rule: r, binding: b, make: ast.NewExprFactory(), next: 1 << 32, constants: map[int64]bool{}}
 	left := c.expr(r.tree, true)
@@ -69,13 +69,13 @@ func (r *Rule) loosen(b *Binding) ast.Expr {
 	return c.literal(false)
 }
 
-// closer puts constants in the place of given names.
+// closer replaces given names by constants.
 type closer struct {
 	rule      *Rule
 	binding   *Binding
 	make      ast.ExprFactory
 	next      int64          // the next ID
-	constants map[int64]bool // the IDs of constants that were put in; nil: not needed
+	constants map[int64]bool // the IDs of the constants that it has put in; nil: not needed
 }
 
 // left is what is left of an expression.
@@ -89,7 +89,7 @@ func (c *closer) id() int64 {
 	return c.next
 }
 
-// failure is an expression whose evaluation is an error, whatever type is wanted.
+// failure is an expression of any type whose evaluation is an error.
 func (c *closer) failure() ast.Expr {
 	return c.call("dyn", c.call(operators.Divide, c.make.NewLiteral(c.id(), types.Int(1)), c.make.NewLiteral(c.id(), types.Int(0))))
 }
@@ -100,7 +100,7 @@ func (c *closer) call(function string, args ...ast.Expr) ast.Expr {
 
 func (c *closer) literal(b bool) ast.Expr { return c.make.NewLiteral(c.id(), types.Bool(b)) }
 
-// orFailure returns an expression also for what fails.
+// orFailure returns the expression that is left, or a failure.
 func (c *closer) orFailure(l left) ast.Expr {
 	if l.fails {
 		return c.failure()
@@ -108,8 +108,8 @@ func (c *closer) orFailure(l left) ast.Expr {
 	return l.Expr
 }
 
-// expr returns what is left of an expression. truth: where it stands, what is neither true
-// nor false is an error.
+// expr returns what is left of an expression. truth: it stands where anything but true and
+// false is an error.
 func (c *closer) expr(e ast.Expr, truth bool) left {
 	if v, closed := c.binding.values[e.ID()]; closed {
 		if _, none := v.(noConstant); none {
@@ -183,8 +183,8 @@ func (c *closer) callOf(e ast.Expr, truth bool) left {
 	}
 }
 
-// macro is what is left of a macro that goes through the elements of something: what fails
-// inside fails only if there is an element.
+// macro returns what is left of a macro over the elements of something. A failure in its body
+// counts only if there is an element.
 func (c *closer) macro(call ast.CallExpr) left {
 	target := c.expr(call.Target(), false)
 	if target.fails {
@@ -197,7 +197,7 @@ func (c *closer) macro(call ast.CallExpr) left {
 	return left{Expr: c.make.NewMemberCall(c.id(), call.FunctionName(), target.Expr, args...)}
 }
 
-// isFailure reports whether a call of dyn is what failure makes.
+// isFailure reports whether a call of dyn was made by failure.
 func isFailure(e ast.Expr) bool {
 	of := e.AsCall().Args()
 	if len(of) != 1 || of[0].Kind() != ast.CallKind || of[0].AsCall().FunctionName() != operators.Divide {

@@ -8,7 +8,7 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// constant makes an expression of a value.
+// constant returns a value as an expression.
 func (c *closer) constant(v any) ast.Expr {
 	switch v := v.(type) {
 	case []any:
@@ -27,7 +27,7 @@ func (c *closer) constant(v any) ast.Expr {
 	return c.make.NewLiteral(c.id(), types.DefaultTypeAdapter.NativeToValue(v))
 }
 
-// withAnyType returns an expression in which the constants that were put in have any type.
+// withAnyType returns an expression in which the inserted constants have any type.
 func (c *closer) withAnyType(e ast.Expr) ast.Expr {
 	if c.constants[e.ID()] {
 		return c.call("dyn", e)

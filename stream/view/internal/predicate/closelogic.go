@@ -47,7 +47,8 @@ func (c *closer) conditional(args []ast.Expr, truth bool) left {
 	return left{Expr: c.call(operators.Conditional, l.Expr, c.orFailure(yes), c.orFailure(no))}
 }
 
-// logical is what is left of && or ||: one operand decides although the other one fails.
+// logical returns what is left of && or ||. One operand can decide although the other one
+// fails.
 func (c *closer) logical(e ast.Expr, truth bool) left {
 	name := e.AsCall().FunctionName()
 	decides := name == operators.LogicalOr
@@ -81,8 +82,8 @@ func (c *closer) logical(e ast.Expr, truth bool) left {
 	return left{Expr: all}
 }
 
-// positive returns an expression that is true where e is, and simpler; nil: e is true of
-// nothing. Whether it is false otherwise, or fails, makes no difference.
+// positive returns a simpler expression that is true exactly where e is; nil: e is never true.
+// Elsewhere it may be false or fail.
 func (c *closer) positive(e ast.Expr) ast.Expr {
 	switch e.Kind() {
 	case ast.LiteralKind:

@@ -9,7 +9,8 @@ import (
 	"cel.dev/cel-go/common/operators"
 )
 
-// relations are the comparisons, and what they are when their operands change places.
+// relations are the comparisons. Each has the comparison that it becomes when its operands are
+// swapped.
 var relations = map[string]struct{ does, reversed operation }{
 	operators.Equals: {opEqual, opEqual}, operators.NotEquals: {opDiffers, opDiffers},
 	operators.Less: {opLess, opGreater}, operators.LessEquals: {opMost, opLeast},
@@ -50,7 +51,7 @@ func (b *builder) inList(left, right ast.Expr) (condition, bool) {
 	return c, true
 }
 
-// constant returns a constant that a member of a value can be.
+// constant returns a constant with which a member of a value can be compared.
 func constant(e ast.Expr) (any, bool) {
 	c := literal(e)
 	switch c.(type) {
@@ -92,7 +93,7 @@ func (c *condition) judge(v any) truth {
 	return truthOf(order >= 0)
 }
 
-// equal reports whether a member of a value opEqual a constant in CEL.
+// equal reports whether a member of a value equals a constant in CEL.
 func equal(v, constant any) bool {
 	if order, ok := compare(v, constant); ok {
 		return order == 0

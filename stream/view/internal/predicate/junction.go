@@ -5,7 +5,7 @@ import (
 	"cel.dev/cel-go/common/operators"
 )
 
-// junctions are what consists of other conditions.
+// junctions are the conditions that consist of other ones.
 var junctions = map[string]operation{operators.LogicalAnd: opAll, operators.LogicalOr: opSome, operators.LogicalNot: opNot}
 
 // calls returns the name of the function that an expression calls; "" if it calls none.
@@ -37,8 +37,8 @@ func (b *builder) junction(does operation, e ast.Expr) bool {
 	return b.join(condition{does: does}, e.AsCall().Args()...)
 }
 
-// until evaluates one part after the other, until one decides. Parts that are neither true
-// nor false only count if none does.
+// until evaluates the parts in order, until one decides. Parts that are neither true nor false
+// count only if none decides.
 func (m matcher) until(decides truth, in *Input) truth {
 	result := isTrue - decides
 	for rest := m[1 : 1+m[0].parts]; len(rest) > 0; rest = rest[1+rest[0].parts:] {

@@ -8,11 +8,11 @@ import (
 	"cel.dev/cel-go/common/operators"
 )
 
-// matcher decides the most frequent expressions without cel-go: comparisons of something in
-// a resource with constants, macros that are true or false over such, and &&, || and !. It
-// says what the program of the same expression says, in a fraction of the time and of the
-// memory. It is one array, so that little memory is read to decide: the first condition, and
-// after each what it consists of.
+// matcher evaluates the most frequent expressions without cel-go: comparisons of parts of a
+// resource with constants, macros over such comparisons, and &&, || and !. It has the same
+// result as the program of the expression, in a fraction of the time and the memory. It is one
+// array, so that little memory is read: each condition is followed by the conditions that it
+// consists of.
 //
 // Static after construction.
 type matcher []condition
@@ -27,8 +27,8 @@ type condition struct {
 	with     any    // a constant, []any of several, or a *regexp.Regexp
 }
 
-// name is the name of a member. All conditions with the same name share it, so that it is in
-// the processor's cache when the next of them is decided.
+// name is the name of a member. All conditions with the same name share it, so that it stays in
+// the processor's cache.
 type name = unique.Handle[string]
 
 // operation is what a condition does.
@@ -67,7 +67,7 @@ const (
 	elementVariable
 )
 
-// truth is what comes of an expression.
+// truth is the result of an expression.
 type truth uint8
 
 const (
@@ -89,8 +89,7 @@ type builder struct {
 	element string // the name of the element in the macro at hand; "": none
 }
 
-// matcherOf returns the matcher of an expression that was checked; nil if only a program
-// can decide it.
+// matcherOf returns the matcher of a checked expression; nil: it needs a program.
 func matcherOf(e ast.Expr) matcher {
 	var b builder
 	if !b.add(e) {
@@ -112,7 +111,7 @@ func (b *builder) add(e ast.Expr) bool {
 	return ok
 }
 
-// condition returns the condition that an expression is by itself.
+// condition returns the condition of an expression without parts.
 func (b *builder) condition(e ast.Expr) (condition, bool) {
 	if c, ok := b.placed(e); ok {
 		return c, true
@@ -139,7 +138,7 @@ func (b *builder) condition(e ast.Expr) (condition, bool) {
 	return b.comparison(relation.does, first, last)
 }
 
-// eval decides the expression.
+// eval evaluates the expression.
 func (m matcher) eval(in *Input) truth {
 	switch m[0].does {
 	case opAll:
@@ -160,7 +159,7 @@ func (m matcher) eval(in *Input) truth {
 	return m[0].eval(in)
 }
 
-// fold decides a macro. The order of an object's members makes no difference to it.
+// fold evaluates a macro. The order of an object's members makes no difference.
 func (m matcher) fold(in *Input) truth {
 	t := tally{does: m[0].does, body: m[1:]}
 	over, _ := m[0].find(in)
@@ -189,7 +188,7 @@ func (m matcher) fold(in *Input) truth {
 	return t.result()
 }
 
-// eval decides a condition that has no parts.
+// eval evaluates a condition without parts.
 func (c *condition) eval(in *Input) truth {
 	if c.does == opHas {
 		return c.has(in)

@@ -8,8 +8,7 @@ import (
 	"cel.dev/cel-go/common/operators"
 )
 
-// placed returns a condition on something in a resource alone: what is to be true, or to be
-// there.
+// placed returns a condition on one place in a resource: it must be true, or must exist.
 func (b *builder) placed(e ast.Expr) (condition, bool) {
 	c, name, ok := b.chain(e)
 	c.does = opIs
@@ -64,7 +63,7 @@ func (b *builder) chain(e ast.Expr) (c condition, variable string, ok bool) {
 	return c, variable, ok
 }
 
-// operand is placed for what is compared, or gone through.
+// operand is like placed, for a place that is compared or iterated over.
 func (b *builder) operand(does operation, e ast.Expr) (condition, bool) {
 	c, ok := b.placed(e)
 	if c.does == opHas {
@@ -108,7 +107,7 @@ func (c *condition) follow(in *Input, names int) (v any, ok bool) {
 	return v, ok
 }
 
-// index returns what an object or an array has at a name or an index.
+// index returns the member of an object with a name, or the element of an array at an index.
 func index(v, by any) (any, bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -124,8 +123,8 @@ func index(v, by any) (any, bool) {
 	return nil, false
 }
 
-// has tells whether something is there. Where an array is, or nothing, no member can be
-// asked for; anything else has none.
+// has tells whether a member exists. Asking an array, or a missing value, for a member is an
+// error; any other value has none.
 func (c *condition) has(in *Input) truth {
 	last := len(c.at) - 1
 	if c.variable == labelsVariable {

@@ -35,7 +35,7 @@ func quantifier(c ast.ComprehensionExpr) (operation, ast.Expr, bool) {
 	return 0, nil, false
 }
 
-// tally is what came of the elements of a macro so far.
+// tally is the result of the elements of a macro so far.
 type tally struct {
 	does    operation
 	body    matcher
@@ -44,7 +44,7 @@ type tally struct {
 	neither bool // for one of them at least
 }
 
-// add evaluates one element. It returns true if no other one makes a difference.
+// add evaluates one element. It returns true if the other elements make no difference.
 func (t *tally) add(element any, in *Input) bool {
 	in.element = element
 	switch t.body.eval(in) {

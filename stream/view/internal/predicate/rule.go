@@ -16,11 +16,11 @@ import (
 	"github.com/watchtide/watchtide/stream/view/internal/mistake"
 )
 
-// MaxGiven is the size of given values for which costs are estimated, in bytes.
+// MaxGiven is the size of given values that estimates of costs assume, in bytes.
 const MaxGiven = 64 << 10
 
-// Rule is a compiled expression of a rule: it is evaluated with all its names, or closed,
-// which makes a filter of it once the given names have values.
+// Rule is a compiled expression of a rule. It is evaluated with values for all its names, or
+// turned into a filter with values for the given ones.
 //
 // Static after Compile; it may be used by any number of goroutines.
 type Rule struct {
@@ -39,8 +39,8 @@ type program struct {
 	steps bool // it takes steps, and ends after some
 }
 
-// Compile checks an expression. truth: it must be a condition. size is that of the largest
-// values of the open names. An error is a *mistake.Error.
+// Compile compiles an expression. truth: it must be a condition. size is the size of the
+// largest values of the open names, in bytes. An error is a *mistake.Error.
 func (s *Scope) Compile(text string, truth bool, size int) (*Rule, error) {
 	r := &Rule{scope: s, parts: map[int64]program{}, reads: map[string]bool{}}
 	for range 2 { // what is evaluated is made from the canonical text alone
@@ -131,7 +131,7 @@ func (r *Rule) split(e ast.Expr) error {
 	return nil
 }
 
-// operands returns the expressions of which one consists that have values of their own.
+// operands returns the parts of an expression that have values of their own.
 func (r *Rule) operands(e ast.Expr) []ast.Expr {
 	switch {
 	case e.Kind() == ast.CallKind && localOf(e) != "":
@@ -142,7 +142,7 @@ func (r *Rule) operands(e ast.Expr) []ast.Expr {
 	return children(e)
 }
 
-// dependsOnGiven reports whether an expression uses given names, and no other ones.
+// dependsOnGiven reports whether an expression uses given names, and no others.
 func (r *Rule) dependsOnGiven(e ast.Expr) bool {
 	given, other := false, false
 	r.free(e, nil, func(name string) {
@@ -241,10 +241,10 @@ func (p program) value(names map[string]any) (result ref.Val, err error) {
 	return result, nil
 }
 
-// maxNative is how deep a value may be nested that becomes a constant.
+// maxNative is the maximum depth of a value that becomes a constant.
 const maxNative = 20
 
-// native returns a value as Go has it. false: it is none that can be written as a constant.
+// native returns a value as a Go value. false: it cannot be written as a constant.
 func native(v ref.Val, depth int) (any, bool) {
 	switch v := v.(type) {
 	case types.Null:

@@ -43,7 +43,7 @@ func (t Type) cel() *cel.Type {
 	return cel.DynType
 }
 
-// Resource are the names of a resource, as filters have them.
+// Resource has the names of a resource that filters can use.
 func Resource() map[string]Type {
 	return map[string]Type{"key": Text, "value": Any, "labels": Labels, "revision": Number}
 }
@@ -56,11 +56,11 @@ type Scope struct {
 	open    map[string]Type
 	roots   map[string]bool // what the given names have before their dots
 	checks  *cel.Env
-	literal *cel.Env // without macros: an expression is what is written
+	literal *cel.Env // without macros, so that a tree has the expression as it is written
 }
 
-// NewScope returns a scope with names that are given values before the rule is used, each
-// with a dot in it, and with open names, which are what the rule is about.
+// NewScope returns a scope. Given names have a dot, and get their values before the rule is
+// used. Open names are what the rule is about.
 func NewScope(given, open map[string]Type) (*Scope, error) {
 	base, err := environment()
 	if err != nil {
@@ -87,7 +87,7 @@ func NewScope(given, open map[string]Type) (*Scope, error) {
 	return s, err
 }
 
-// has reports whether a name can be used, as checked expressions have it.
+// has reports whether the scope has a name, as it is in checked expressions.
 func (s *Scope) has(name string) bool {
 	name = strings.TrimPrefix(name, ".")
 	_, given := s.given[name]
@@ -142,7 +142,7 @@ func (s *Scope) check(text string, truth bool) (*cel.Ast, error) {
 	return tree, nil
 }
 
-// unknown is about a name that is none of the scope.
+// unknown returns the error for a name that is not in the scope.
 func (s *Scope) unknown(name string, at int) *mistake.Error {
 	m := &mistake.Error{Offset: at, Problem: fmt.Sprintf("there is no name %q here", name)}
 	known := slices.Concat(slices.Collect(maps.Keys(s.open)), slices.Collect(maps.Keys(s.given)))
@@ -150,8 +150,8 @@ func (s *Scope) unknown(name string, at int) *mistake.Error {
 	return m
 }
 
-// names checks the names of an expression as it is written: that those before a dot are
-// followed by one that is known, and that no macro hides one.
+// names checks the names of an expression as it is written: a name before a dot must be
+// followed by a known one, and no macro may hide one.
 type names struct {
 	scope *Scope
 	text  string
@@ -211,8 +211,8 @@ func (n *names) members(root string) []string {
 // nothing here is in a container.
 func identName(e ast.Expr) string { return strings.TrimPrefix(e.AsIdent(), ".") }
 
-// localOf returns the name of the element that a call goes through the elements of
-// something with; "" if it is no such macro.
+// localOf returns the name that a macro gives to the elements that it iterates over; "": the
+// call is not such a macro.
 func localOf(e ast.Expr) string {
 	call := e.AsCall()
 	if !call.IsMemberFunction() || len(call.Args()) < 2 || call.Args()[0].Kind() != ast.IdentKind {

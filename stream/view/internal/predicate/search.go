@@ -8,7 +8,7 @@ import (
 	"cel.dev/cel-go/common/overloads"
 )
 
-// searches are the functions of a text and a constant one.
+// searches are the functions of a text and a constant text.
 var searches = map[string]operation{
 	overloads.StartsWith: opBegins, overloads.EndsWith: opEnds, overloads.Contains: opContains, overloads.Matches: opMatches,
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { startChromium } from '../stage/chromium.mjs';
 import { Gateway } from '../stage/gateway.mjs';
+import { Guard } from '../stage/guard.mjs';
 import { enter, scenes } from '../stage/pages.mjs';
 import { until } from '../stage/until.mjs';
 import { Upstream } from '../stage/upstream.mjs';
@@ -29,6 +30,8 @@ await upstream.change('nodes', 2);
 const gateway = await Gateway.start(upstream, { heartbeat: '15s' });
 await gateway.put('notes', 'welcome', { text: 'The kettle is on.', by: 'Ada', pinned: true });
 await gateway.put('notes', 'rota', { text: 'Grace has the pager until Friday.', by: 'Grace', pinned: false });
+const guarded = await Gateway.start(upstream, { guard: await Guard.of('ada'), allow: { services: [{ role: 'user', read: 'true' }] } });
+const login = { name: 'login', hash: '#/', shows: '.login-form', pose: () => {}, at: guarded };
 const chromium = await startChromium();
 
 for (const [size, options] of Object.entries(sizes)) {
@@ -37,14 +40,16 @@ for (const [size, options] of Object.entries(sizes)) {
 
 await chromium.stop();
 await gateway.kill();
+await guarded.kill();
 await upstream.stop();
 
 /** Shoots all scenes at once, so that their charts fill at the same time. */
 async function shoot(size, colorScheme, options) {
   const visitor = await Visitor.arrive(chromium.browser, { colorScheme, ...options });
+  visitor.tolerate(/status of 401/); // before the login
   const tabs = new Map();
-  for (const scene of scenes.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
-    const tab = await visitor.open(`${gateway.origin}/${scene.hash}`);
+  for (const scene of [...scenes, login].filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+    const tab = await visitor.open(`${(scene.at ?? gateway).origin}/${scene.hash}`);
     await enter(scene, tab);
     tabs.set(scene.name, tab);
   }

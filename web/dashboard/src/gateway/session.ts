@@ -5,8 +5,9 @@ import type { ListWatchesResponse } from './contract';
 import { refusal } from './refusal';
 
 /**
- * As whom the gateway sees this page. `asking`: not known yet. `locked`: as nobody who may
- * see anything, and it accepts credentials; reason says why not as the user before.
+ * The user that the gateway sees. `asking`: not known yet. `locked`: the page may see
+ * nothing without a credential; reason says why the former user is not signed in any
+ * more.
  */
 export type Who =
   | { readonly state: 'asking'; readonly reason: string }
@@ -19,13 +20,13 @@ const nobody: Session = { name: '', issuer: '', mechanism: 'anonymous', tag: '' 
 // credential: the page around this one may have signed in.
 const againMs = 3_000;
 
-// After this time without an answer, a request has failed.
+// How long a request may take, in milliseconds.
 const timeoutMs = 10_000;
 
 let who: Who = { state: 'asking', reason: '' };
 const listeners = new Set<() => void>();
 
-/** Returns as whom the gateway sees this page. */
+/** Returns the user that the gateway sees. */
 export const useWho = (): Who => useSyncExternalStore(subscribe, () => who);
 
 /**
@@ -34,14 +35,14 @@ export const useWho = (): Who => useSyncExternalStore(subscribe, () => who);
  */
 export const tag = (): string | undefined => (who.state === 'known' && who.hasSessions ? who.session.tag : undefined);
 
-/** Asks who it is until it is known. Returns a function that ends it. */
+/** Asks for the user until the gateway answers. Returns a function that stops it. */
 export function identify(): () => void {
   const ended = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   async function attempt(): Promise<void> {
     const found = await look(ended.signal);
     if (ended.signal.aborted || isKnown()) return;
-    // What a locked page has loaded before was perhaps of another user.
+    // A locked page may have loaded data of another user before.
     if (who.state === 'locked' && isSomebody(found)) return location.reload();
     if (who.state !== 'locked') become(found);
     if (!isKnown()) timer = setTimeout(attempt, againMs);
@@ -54,8 +55,8 @@ export function identify(): () => void {
 }
 
 /**
- * Shows nothing while the browser keeps the page for a user who may go back to it: that may
- * be another one by then. Returns a function that ends this.
+ * Removes everything from a page that its user leaves: the browser may show it again to
+ * another user who goes back. Returns a function that stops this.
  */
 export function forgetWhenLeft(): () => void {
   const hide = ({ persisted }: PageTransitionEvent) => { if (persisted && tag() !== undefined) become({ state: 'asking', reason: '' }); };
@@ -89,10 +90,10 @@ async function look(signal: AbortSignal): Promise<Who> {
 // Where answers do not depend on the credential, there are no sessions to ask about.
 const dependsOnCredential = ({ headers }: Response) => /\bauthorization\b/i.test(headers.get('Vary') ?? '');
 
-// Who has sent no credential is not told that it is not accepted.
+// Without a credential there is none that could have been refused.
 const reasonOf = async (response: Response) => (/\berror=/.test(response.headers.get('WWW-Authenticate') ?? '') ? refusal(response) : '');
 
-/** The credential is not accepted, for a reason: shows nothing any more but the login. */
+/** Shows only the login, with the reason why the credential is not accepted. */
 function lock(reason: string): void {
   if (who.state !== 'locked') become({ state: 'locked', reason });
 }
@@ -116,7 +117,7 @@ export async function confirm(signal?: AbortSignal | null): Promise<void> {
   await new Promise<never>(() => {});
 }
 
-/** Like fetch from the gateway, but a response is only returned if it is for the user whose data is shown. */
+/** Like fetch from the gateway, but returns a response only if it is for the user whose data is shown. */
 export async function ask(url: URL, init: RequestInit): Promise<Response> {
   if (init.method) await confirm(init.signal); // a write must not be another user's
   const response = await fetch(url, init);

@@ -5,7 +5,7 @@ import { count, rate } from '../text/number';
 
 /** Shows the totals of all watches. */
 export function Totals({ watches, rates }: { watches: readonly Watch[]; rates: Rates }) {
-  const whole = watches.filter(({ partial }) => !partial); // of the others there are no figures
+  const whole = watches.filter(({ partial }) => !partial); // the others have no figures
   const inSync = watches.filter(({ state }) => state === 'in_sync').length;
   const known = watches.map(({ name }) => mean(rates.of(name), 5000)).filter((perSecond) => !Number.isNaN(perSecond));
   return (
@@ -18,7 +18,7 @@ export function Totals({ watches, rates }: { watches: readonly Watch[]; rates: R
   );
 }
 
-/** Says of how many watches a total is, if the user may see only a part of some. */
+/** Says how many watches a total includes, if the user may see only a part of some. */
 function Of({ whole, all }: { whole: readonly Watch[]; all: readonly Watch[] }) {
   return whole.length < all.length && <small>in {count(whole.length)} of {count(all.length)} watches</small>;
 }

@@ -1,7 +1,7 @@
 import { useEffect } from 'react';
 import { LoginForm } from './LoginForm';
 
-/** The page for somebody who must sign in. reason: why the user before is not signed in any more, in the gateway's words; empty if there was none. */
+/** The page for users who must sign in. reason: why the former user is not signed in any more, in the gateway's words; empty if there was none. */
 export function Login({ reason }: { reason: string }) {
   useEffect(() => { document.documentElement.dataset['app'] = 'ready'; }, []);
   return (

@@ -2,7 +2,7 @@ import { useId, useState, type FormEvent } from 'react';
 import { beginSession } from '@watchtide/client/auth';
 import { base } from '../gateway/base';
 
-/** Asks for a token, which becomes a session. onLeave: the user may go on without. */
+/** Asks for a token, and exchanges it for a session. onLeave: the user may continue without. */
 export function LoginForm({ onLeave }: { onLeave?: () => void }) {
   const id = useId();
   const [token, setToken] = useState('');
@@ -35,5 +35,5 @@ export function LoginForm({ onLeave }: { onLeave?: () => void }) {
   );
 }
 
-// What is copied may have the name of the scheme, or line breaks.
+// A copied token may have the name of the scheme before it, and line breaks.
 const bare = (token: string) => token.replace(/\s+/g, ' ').trim().replace(/^Bearer /i, '').replaceAll(' ', '');

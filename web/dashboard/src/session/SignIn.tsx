@@ -3,7 +3,7 @@ import { createPortal } from 'react-dom';
 import { Dialog } from '../editor/Dialog';
 import { LoginForm } from './LoginForm';
 
-/** Offers the login to somebody who sees the page without a credential. The dialog is no part of the header that the button may be in. */
+/** Offers the login on a page that is shown without a credential. The dialog is not inside the header that may have the button. */
 export function SignIn() {
   const [open, setOpen] = useState(false);
   const close = () => setOpen(false);

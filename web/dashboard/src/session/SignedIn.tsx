@@ -3,7 +3,7 @@ import { forgetWhenLeft, identify, useWho } from '../gateway/session';
 import { Login } from './Login';
 import './session.css';
 
-/** Shows the page once it is known as whom the gateway sees it, and the login if it has to ask for a credential. */
+/** Shows the page once the user is known, or the login if a credential is needed. */
 export function SignedIn({ children }: { children: ReactNode }) {
   const who = useWho();
   useEffect(identify, [who.state === 'locked']);

@@ -4,7 +4,7 @@ import { base } from '../gateway/base';
 import { useWho } from '../gateway/session';
 import { SignIn } from './SignIn';
 
-/** Says as whom one sees the data, and lets one sign in or out. Shows nothing where the gateway asks nobody. */
+/** Shows who is signed in, and a button to sign in or out. Shows nothing if the gateway does not ask for credentials. */
 export function User() {
   const who = useWho();
   const [error, setError] = useState('');
