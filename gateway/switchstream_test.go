@@ -321,6 +321,7 @@ func (f *switchFollow) take(e stream.Event, frame []byte) {
 		f.end()
 	}
 	if e.Type == stream.Reset && f.changing {
+		f.before = nil // no id was sent of it
 		f.changing, f.announced, f.reset, f.changes = false, false, true, nil
 		f.end()
 		e.Reason = string(stream.ResetInitial) // it is the first one of its history
