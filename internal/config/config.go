@@ -149,7 +149,7 @@ type Stream struct {
 	// MaxViewsPerClient is the most of them that one client asked for first.
 	MaxViewsPerClient int `yaml:"max_views_per_client"`
 	// ViewLinger is how long such a view is kept without subscribers.
-	ViewLinger time.Duration `yaml:"view_linger,min=1ms"`
+	ViewLinger time.Duration `yaml:"view_linger,min=1s"`
 	// Memory limits the memory of the watches.
 	Memory Memory `yaml:"memory"`
 	// Pump selects how streams are carried (one of Pumps).
