@@ -819,7 +819,7 @@ type Watch struct {
 	// Changes committed since the start of the process. The first snapshot, and
 	// one that begins another epoch, are no changes.
 	Changes uint64 `protobuf:"varint,13,opt,name=changes,proto3" json:"changes,omitempty"`
-	// Whether the one who asks may see only a part of the watch. Then count, bytes,
+	// Whether the client may see only a part of the watch. Then count, bytes,
 	// subscribers and changes are 0, since they would tell of the rest.
 	Partial       bool `protobuf:"varint,14,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
