@@ -343,6 +343,7 @@ func (f *switchFollow) take(e stream.Event, frame []byte) {
 		f.flush = f.newFlush()
 	}
 	f.flush.Events = append(f.flush.Events, e)
+	f.flush.Head = max(f.flush.Head, e.Resource.Revision) // several flushes of the stream may share one id
 	f.flush.Search(frame)
 	f.apply(e)
 	if e.Type == stream.StatusChange && len(f.flush.Events) == 1 && f.conn != nil && !bytes.Contains(frame, []byte("\nid: ")) {

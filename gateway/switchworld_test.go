@@ -362,8 +362,12 @@ func (g *switchGateway) reload(sets map[string]int) {
 	w := g.world
 	w.say("%s gets the rules %v", g.name, sets)
 	for _, s := range w.streams {
-		if s.at == g && !s.ended {
+		switch {
+		case s.at != g:
+		case !s.ended:
 			w.leaves(s, sets, s.groups)
+		default: // the gateway may have noticed the end only now
+			w.seesLast(s)
 		}
 	}
 	g.sets, g.changed = sets, time.Now()
@@ -407,6 +411,17 @@ func (w *switchWorld) sees(f *switchFollow) {
 		head = f.head()
 	}
 	w.seen[of] = max(w.seen[of], head)
+}
+
+// seesLast notes up to where an ended stream may have been followed, until the first change of the
+// rules.
+func (w *switchWorld) seesLast(s *switchStream) {
+	for _, f := range s.follows {
+		if f.until == 0 {
+			w.sees(f)
+			f.until = f.head()
+		}
+	}
 }
 
 // doubts reports whether a client that comes back may have been cut off within a difference.
