@@ -475,6 +475,11 @@ func TestPositionFromBeforeASwitchAndBack(t *testing.T) {
 		back := r.get("/v1/events?watch=a&last_event_id="+ids[len(ids)-1][1], r.guard.as("ci"))
 		time.Sleep(slack())
 		wantKinds(t, back, "hello", "reset a epoch_changed", "id a@EPOCH-0/4", "upsert a k1", "upsert a k4", "end_of_snapshot a", "id a@EPOCH-4")
+		polled := r.get("/v1/watches/a/changes?wait=1ms&after="+ids[len(ids)-1][1], r.guard.as("ci"))
+		time.Sleep(slack())
+		if text := polled.Text(); !strings.Contains(text, "epoch_changed") || !strings.Contains(text, `"k1"`) {
+			t.Errorf("a long poll goes on: %s", text)
+		}
 	})
 }
 

@@ -22,9 +22,9 @@ func TestTurnPauses(t *testing.T) {
 			time.Sleep(c.rests)
 			turn := newTurn(p)
 			for range 3 {
-				time.Sleep(c.slice - 1)
+				time.Sleep(c.slice - time.Nanosecond)
 				expectPause(t, name, turn, 0)
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				expectPause(t, name, turn, pauseLasts)
 			}
 			time.Sleep(turnLasts)

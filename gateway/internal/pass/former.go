@@ -147,24 +147,35 @@ func (t *Table) Follow(p *Pass, index int, part *watch.Watch) {
 }
 
 // Holding returns what a client has that comes back with a position of a part that it followed
-// before; nil: that is unknown, or is what the position says. If the client may have been cut
-// off in the middle of a switch, what it has is unknown, even if it follows the same part
-// again.
+// before; nil: that is unknown, or is what the position says.
 func (t *Table) Holding(p *Pass, index int, part *watch.Watch, at *stream.Position) *log.Holding {
-	if p == nil || at == nil {
+	last, known := t.followed(p, part, at)
+	if !known || last.switched {
+		return t.Doubt(p, part, at)
+	}
+	former := last.part.Value()
+	if former == nil || part.Snapshot().Epoch() == at.Epoch {
 		return nil
 	}
-	last, known := t.formers.find(follower{p.holder(), part.Name()}, at.Epoch)
-	switch former := last.part.Value(); {
-	case !known:
-		return nil
-	case last.switched:
+	return former.HoldsAt(*at, last.sent, p.differences(index))
+}
+
+// Doubt returns the Holding of a client that comes back with a position, but may have been cut
+// off in the middle of a switch since, so that what it has is unknown; nil: it may not.
+func (t *Table) Doubt(p *Pass, part *watch.Watch, at *stream.Position) *log.Holding {
+	if last, _ := t.followed(p, part, at); last.switched {
 		return part.HoldsUnknown()
-	case former == nil || part.Snapshot().Epoch() == at.Epoch:
-		return nil
-	default:
-		return former.HoldsAt(*at, last.sent, p.differences(index))
 	}
+	return nil
+}
+
+// followed returns what is known of the former streams of a pass's holder in the epoch of a
+// position; false: nothing.
+func (t *Table) followed(p *Pass, part *watch.Watch, at *stream.Position) (last followed, known bool) {
+	if p == nil || at == nil {
+		return followed{}, false
+	}
+	return t.formers.find(follower{p.holder(), part.Name()}, at.Epoch)
 }
 
 // left remembers the parts that a stream followed until it ended. If its holder lost the right to

@@ -20,7 +20,7 @@ func TestSignal(t *testing.T) {
 			all.Go(func() { <-s.Sent() })
 		}
 		all.Wait()
-		if <-first == <-first {
+		if one, other := <-first, <-first; one == other {
 			t.Fatal("not exactly one was the first")
 		}
 		if <-s.Sent(); !s.WasSent() {
