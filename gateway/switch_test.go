@@ -429,6 +429,7 @@ func TestOldPositionResumesByDifference(t *testing.T) {
 		partial := "&last_event_id=" + ids[0][1]
 		x.Cancel()
 		<-x.Ended
+		synctest.Wait() // until what it followed is remembered
 		r.Commit("a", 6, gatewaytest.Resource("k1", 5, `{"owner":"bob","n":5}`), gatewaytest.Resource("k6", 6, `{"owner":"ann","n":6}`))
 		r.Commit("a", 7, gatewaytest.Resource("k6", 7, `{"owner":"eve","n":7}`))
 		r.reload(reads(`value.owner == "bob"`))

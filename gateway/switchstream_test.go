@@ -526,6 +526,8 @@ func (f *switchFollow) stays(position stream.Position) {
 	case f.mark == nil:
 		f.stream.broke("the id of another watch has %v, and nothing was sent of it", position)
 	case position == f.mark.Position:
+	case f.changing && !f.partial() && f.holdsAt(position): // nothing of it had changed since
+		f.mark = &streamtest.Mark{Position: position, State: f.state.Clone()}
 	case f.changing || position.Epoch != f.mark.Position.Epoch:
 		f.stream.broke("the id of another watch has %v, want the old position %v", position, f.mark.Position)
 	case f.conn != nil && !position.Partial():
@@ -537,6 +539,17 @@ func (f *switchFollow) stays(position stream.Position) {
 		f.flush.Mark, f.from = f.mark, nil
 		f.put()
 	}
+}
+
+// holdsAt reports whether a position is a later one of the part that the client follows, at which
+// the part has just what the client has.
+func (f *switchFollow) holdsAt(position stream.Position) bool {
+	before, w := f.mark.Position, f.stream.of.world
+	if f.part == nil || position.Partial() || position.Epoch != before.Epoch || position.AsOf <= before.AsOf {
+		return false
+	}
+	w.serve()
+	return slices.ContainsFunc(w.truth(f.part).At(position.Epoch, position.AsOf), func(s streamtest.State) bool { return maps.Equal(s, f.state) })
 }
 
 func (s *switchStream) broke(format string, args ...any) {
