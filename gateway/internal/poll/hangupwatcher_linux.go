@@ -28,7 +28,7 @@ type epollHangupWatcher struct {
 
 // NewHangupWatcher returns a watcher with a goroutine, which ends when it is closed.
 func NewHangupWatcher() (HangupWatcher, error) {
-	file, err := newEpoll()
+	file, _, err := newEpoll()
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func SystemSockets(c *netconn.Connections) Sockets { return tcpSockets{newSlabFi
 
 // NewPoller implements sockets.
 func (s tcpSockets) NewPoller() (Poller, error) {
-	file, err := newEpoll()
+	file, fd, err := newEpoll()
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s tcpSockets) NewPoller() (Poller, error) {
 		file.Close()
 		return nil, os.NewSyscallError("eventfd", err)
 	}
-	p := &epoll{file: file, fd: int(file.Fd()), waker: waker, slabs: s.slabs, events: make([]unix.EpollEvent, 256)}
+	p := &epoll{file: file, fd: fd, waker: waker, slabs: s.slabs, events: make([]unix.EpollEvent, 256)}
 	p.poll = p.ready
 	if p.raw, err = file.SyscallConn(); err == nil {
 		err = p.control(unix.EPOLL_CTL_ADD, waker, unix.EPOLLIN, wakerKey)
@@ -65,19 +65,20 @@ func (s tcpSockets) NewPoller() (Poller, error) {
 	return p, nil
 }
 
-// newEpoll returns an epoll that the runtime can wait for.
-func newEpoll() (*os.File, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+// newEpoll returns an epoll that the runtime can wait for, and its descriptor: the method Fd of
+// a file may make it a blocking one.
+func newEpoll() (file *os.File, fd int, err error) {
+	fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return nil, os.NewSyscallError("epoll_create1", err)
+		return nil, 0, os.NewSyscallError("epoll_create1", err)
 	}
 	// The runtime waits for a non-blocking file to become readable, and an epoll is
 	// readable while it has events.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		unix.Close(fd)
-		return nil, os.NewSyscallError("fcntl", err)
+		return nil, 0, os.NewSyscallError("fcntl", err)
 	}
-	return os.NewFile(uintptr(fd), "epoll"), nil
+	return os.NewFile(uintptr(fd), "epoll"), fd, nil
 }
 
 // wakerKey is the key of the waker; it stands for no connection.
