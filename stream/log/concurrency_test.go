@@ -23,12 +23,11 @@ func TestReadersAndOneWriter(t *testing.T) {
 	for i := range states {
 		readers.Go(func() {
 			c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{})
-			for !done.Load() {
+			for c.state["last"] == "" {
 				<-s.Changed()
 				c.drain(s)
 				c.take()
 			}
-			c.drain(s)
 			states[i] = c.state
 		})
 	}
@@ -59,9 +58,9 @@ func TestReadersAndOneWriter(t *testing.T) {
 			mustCommit(t, l, revision, Change{Resource: stream.Resource{Key: k, Revision: revision, Value: value(pad)}})
 		}
 	}
-	done.Store(true)
 	revision++
 	mustCommit(t, l, revision, upsert("last", revision))
+	done.Store(true)
 	readers.Wait()
 	want := stateOf(l.Snapshot())
 	for i, got := range states {
