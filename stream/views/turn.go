@@ -24,7 +24,7 @@ const (
 	pauseLasts = time.Millisecond      // the shortest for which Go sleeps
 
 	slice     = 1500 * time.Microsecond
-	liveSlice = 300 * time.Microsecond // of a watch that has changed a short while ago
+	liveSlice = 200 * time.Microsecond // of a watch that has changed a short while ago
 	liveFor   = 100 * time.Millisecond
 )
 
