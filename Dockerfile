@@ -10,17 +10,17 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=dev
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/gateway ./cmd/gateway
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/watchtide ./cmd/gateway
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build /out/gateway /gateway
+COPY --from=build /out/watchtide /watchtide
 COPY LICENSE /LICENSE
 # A number and not a name: an empty image has no /etc/passwd, and Kubernetes can
 # only tell of a number that it is not root.
 USER 65532:65532
 EXPOSE 8080 9090
-ENTRYPOINT ["/gateway"]
+ENTRYPOINT ["/watchtide"]
 # Without a configuration: a writable store, watched as `notes`.
 # Who reaches its ports is decided outside of the container, where they are
 # published; the operations listener stays on the container's loopback.

@@ -41,9 +41,9 @@ run: ## serve this machine's live processes on http://127.0.0.1:8080
 	$(GO) run ./cmd/gateway serve --demo
 
 .PHONY: build
-build: ## build bin/gateway
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
-	@echo "bin/gateway: $$(($$(wc -c < bin/gateway) / 1000000)) MB" >&2
+build: ## build bin/watchtide
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/watchtide ./cmd/gateway
+	@echo "bin/watchtide: $$(($$(wc -c < bin/watchtide) / 1000000)) MB" >&2
 
 # Build tags of tests that need more than this repository. structure_test.go checks
 # that every such test has one of them, and that each has a target. test-all runs the

@@ -71,7 +71,7 @@ type MistakeError struct {
 func (e *MistakeError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Text) }
 
 const (
-	wantLine   = "name sha256:HASH group,group, as `gateway token new NAME` prints"
+	wantLine   = "name sha256:HASH group,group, as `watchtide token new NAME` prints"
 	hashPrefix = "sha256:"
 )
 

@@ -113,8 +113,8 @@ connected to.
 With KEY, --value names a file with the value of the resource, as JSON. It is
 explained whether it may be read, written again with this value, and deleted. Its
 revision counts as 1.`,
-		Example: `  gateway config can --config gateway.yaml --as ann.json orders
-  gateway config can --config gateway.yaml --as ann.json orders o-17 --value order.json`,
+		Example: `  watchtide config can --config gateway.yaml --as ann.json orders
+  watchtide config can --config gateway.yaml --as ann.json orders o-17 --value order.json`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(_ *cobra.Command, args []string) error { return a.can(o, args) },
 	}

@@ -28,10 +28,10 @@ On a terminal it is a table, and one resource is indented; in a pipe it is JSON,
 a resource to a line: {"key":…,"revision":…,"value":…}.
 
 ` + viewHelp + "\n\n" + bearer.Help + "\n\n" + exitHelp,
-		Example: `  gateway get notes
-  gateway get notes greeting | jq .value
-  gateway get services --labels 'app in (web, shop)' --fields state,node
-  gateway get services --filter 'value.state != "passing"'`,
+		Example: `  watchtide get notes
+  watchtide get notes greeting | jq .value
+  watchtide get services --labels 'app in (web, shop)' --fields state,node
+  watchtide get services --filter 'value.state != "passing"'`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.get(cmd.Context(), o, args)

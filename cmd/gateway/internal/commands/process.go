@@ -84,7 +84,7 @@ func (p process) untilSignal(ctx context.Context) (_ context.Context, stop func(
 // whileRead returns a context that ends when stdout has lost its reader, as if
 // by the signal that a write would cause: otherwise a quiet watch in
 //
-//	gateway watch notes | head -1
+//	watchtide watch notes | head -1
 //
 // would run forever. stop waits for its goroutines.
 func (p process) whileRead(ctx context.Context) (_ context.Context, stop func()) {

@@ -69,7 +69,7 @@ func run(ctx context.Context, p process, args []string) int {
 		fmt.Fprintf(p.stderr, "%s\n", escaped([]byte(err.Error()))) // each line starts with its place in the file
 		return code
 	}
-	fmt.Fprintf(p.stderr, "gateway: %s\n", escaped([]byte(err.Error())))
+	fmt.Fprintf(p.stderr, "watchtide: %s\n", escaped([]byte(err.Error())))
 	if code == exitUsage {
 		fmt.Fprintln(p.stderr, "Try --help.")
 	}
@@ -92,7 +92,7 @@ func (a *app) exitCode(err error) int {
 
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "gateway",
+		Use:           "watchtide",
 		Short:         "Serve, follow and read watches",
 		Long:          "Serve, follow and read watches: named collections with a snapshot, then every change.",
 		Version:       versionLine(),

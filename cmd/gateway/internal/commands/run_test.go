@@ -18,7 +18,7 @@ func TestConfigCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := command(t, "config", "check", file(t, "gateway.yaml", c.config))
-			if code != c.code || !strings.Contains(stdout+stderr, c.want) || strings.Contains(stderr, "gateway: ") {
+			if code != c.code || !strings.Contains(stdout+stderr, c.want) || strings.Contains(stderr, "watchtide: ") {
 				t.Errorf("exit code %d, want %d:\n%s%s", code, c.code, stdout, stderr)
 			}
 		})
@@ -39,9 +39,9 @@ func TestCommandLine(t *testing.T) {
 		"config alone":         {[]string{"config"}, 2, "config check FILE"},
 		"config check alone":   {[]string{"config", "check"}, 2, "accepts 1 arg(s)"},
 		"no such file":         {[]string{"config", "check", "/does/not/exist"}, 1, "no such file"},
-		"bash":                 {[]string{"completion", "bash"}, 0, "__start_gateway"},
-		"zsh":                  {[]string{"completion", "zsh"}, 0, "#compdef gateway"},
-		"fish":                 {[]string{"completion", "fish"}, 0, "complete -c gateway"},
+		"bash":                 {[]string{"completion", "bash"}, 0, "__start_watchtide"},
+		"zsh":                  {[]string{"completion", "zsh"}, 0, "#compdef watchtide"},
+		"fish":                 {[]string{"completion", "fish"}, 0, "complete -c watchtide"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := command(t, c.args...)

@@ -141,7 +141,7 @@ func TestWrongViewFlags(t *testing.T) {
 
 func TestWrongFilterInAPipeIsOneLine(t *testing.T) {
 	code, _, stderr := command(t, "get", "notes", "--filter", "value.n = 1")
-	if want := "gateway: --filter, column 9: = is no operator: did you mean ==?\nTry --help.\n"; code != exitUsage || stderr != want {
+	if want := "watchtide: --filter, column 9: = is no operator: did you mean ==?\nTry --help.\n"; code != exitUsage || stderr != want {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -158,7 +158,7 @@ func TestServerRefusesAFilter(t *testing.T) {
 		})
 		for _, args := range [][]string{{"get", "notes"}, {"get", "notes", "k"}, {"watch", "notes"}} {
 			code, _, stderr := command(t, append(args, "--filter", "value.n > 1", "--server", s.URL)...)
-			if code != want || !strings.HasPrefix(stderr, "gateway: 400 Bad Request: "+detail+"\n") {
+			if code != want || !strings.HasPrefix(stderr, "watchtide: 400 Bad Request: "+detail+"\n") {
 				t.Errorf("%s, %v: exit code %d, want %d: %s", parameter, args, code, want, stderr)
 			}
 		}

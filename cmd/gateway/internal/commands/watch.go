@@ -52,14 +52,14 @@ An expression that cannot be told, since it names what is not there, is not true
 --wait-for sees only the resources that they leave.
 
 ` + bearer.Help + "\n\n" + exitHelp,
-		Example: `  gateway watch processes
-  gateway watch notes | jq -c 'select(.type == "upsert")'
-  gateway watch notes --until end_of_snapshot
-  gateway watch services --labels 'app in (web, shop)' --fields state,node
-  gateway watch services --filter 'value.state != "passing"'
-  gateway watch services --wait-for 'count > 3' --timeout 60s
-  gateway watch services --wait-for 'resources.exists(k, resources[k].state == "ready")'
-  gateway watch services --wait-for '"web" in resources && resources["web"].replicas >= 2'`,
+		Example: `  watchtide watch processes
+  watchtide watch notes | jq -c 'select(.type == "upsert")'
+  watchtide watch notes --until end_of_snapshot
+  watchtide watch services --labels 'app in (web, shop)' --fields state,node
+  watchtide watch services --filter 'value.state != "passing"'
+  watchtide watch services --wait-for 'count > 3' --timeout 60s
+  watchtide watch services --wait-for 'resources.exists(k, resources[k].state == "ready")'
+  watchtide watch services --wait-for '"web" in resources && resources["web"].replicas >= 2'`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: o.completeWatches,
 		RunE: func(cmd *cobra.Command, args []string) error {
