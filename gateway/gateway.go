@@ -159,7 +159,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(noSniff, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
+	r.Use(noSniff, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {
