@@ -189,6 +189,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 		r.Post("/v1/tickets", g.unary.NewTicket)
 	}
 
+	get("/v1/client", g.handleClient)
 	get("/openapi.json", g.handleOpenAPI)
 	get("/healthz", g.handleHealthz)
 	get("/readyz", g.handleReadyz)
