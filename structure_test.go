@@ -126,6 +126,7 @@ var imports = []struct {
 	{"cmd/gateway/internal/commands", []string{"access/policy", "client", "stream", "stream/*", "stream/source/*", "gateway", "internal/config", "internal/config/auth", "internal/hosts", "internal/suggest", "cmd/gateway/internal/*"}, "only the command line knows everything"},
 	{"cmd/gateway/internal/permission", []string{"access/policy", "access/principal", "stream", "stream/view"}, "it explains a policy, and reads no configuration"},
 	{"cmd/gateway/internal/bearer", []string{"client", "internal/hosts"}, "it finds a token, and sends nothing"},
+	{"cmd/gateway/internal/hook", []string{"client", "cmd/gateway/internal/changes"}, "it is handed changes, and follows nothing"},
 	{"cmd/gateway/internal/*", []string{"client"}, "pieces of the command line that know no gateway"},
 	{"cmd/gateway", []string{"cmd/gateway/internal/commands"}, "the process: arguments in, exit code out"},
 	{"bench/soak", nil, "all of it is tests, which run the built gateway"},
