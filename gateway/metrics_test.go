@@ -1,6 +1,11 @@
 package gateway
 
 import (
+	"cmp"
+	"crypto/x509"
+	"errors"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -175,7 +180,7 @@ func TestMetricsAreServed(t *testing.T) {
 func TestHotPathAllocatesNothing(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	m := metrics.New(registry)
+	m := metrics.New(registry, "test")
 	allocs := testing.AllocsPerRun(100, func() {
 		m.EventsOut(metrics.SSE, stream.Upsert, 3)
 		m.BytesOut(metrics.SSE, 100)
@@ -184,5 +189,128 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations", allocs)
+	}
+}
+
+// TestBuildInfo checks what the gateway says of the program, and that nothing names the
+// process: the label instance belongs to Prometheus.
+func TestBuildInfo(t *testing.T) {
+	r := newAPIRig(t, Config{Version: "1.2.3", Instance: "i-1"})
+	if got := counter(t, r.gateway, "watchtide_build_info", "version", "1.2.3", "goversion", runtime.Version()); got != 1 {
+		t.Errorf("build info: %v", got)
+	}
+	for _, f := range gather(t, r.gateway) {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "instance" || l.GetValue() == "i-1" {
+					t.Errorf("%s has the label %v", f.GetName(), l)
+				}
+			}
+		}
+	}
+}
+
+// TestFreshnessMetrics checks what an alert about a stale watch is made of.
+func TestFreshnessMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "services")
+		r.Add(watch.Config{Name: "asleep", OnDemand: true})
+		want := func(connected, outOfSync float64) {
+			t.Helper()
+			synctest.Wait()
+			if got := counter(t, r.gateway, "watchtide_upstream_connected", "watch", "services"); got != connected {
+				t.Errorf("connected is %v, want %v", got, connected)
+			}
+			if got := counter(t, r.gateway, "watchtide_watch_out_of_sync_seconds", "watch", "services"); got != outOfSync {
+				t.Errorf("out of sync for %v s, want %v s", got, outOfSync)
+			}
+		}
+		time.Sleep(time.Minute)
+		want(0, 60)
+		r.Prime("services", 7, gatewaytest.Resource("a", 5, `1`))
+		want(1, 0)
+		time.Sleep(time.Minute)
+		want(1, 0)
+		r.Do("services", func(stream.Sink) error { return stream.ErrStalled })
+		want(0, 0) // it may be back at once
+		time.Sleep(time.Hour)
+		want(0, 3600)
+		r.Do("services", func(s stream.Sink) error { return errors.Join(s.Commit(7), s.Status(stream.InSync, "")) })
+		want(1, 0)
+		for _, name := range []string{"watchtide_upstream_connected", "watchtide_watch_out_of_sync_seconds"} {
+			if got := counter(t, r.gateway, name, "watch", "asleep"); got != -1 {
+				t.Errorf("%s of a watch that nobody has asked for: %v", name, got)
+			}
+		}
+	})
+}
+
+// TestRequestsAreCounted checks the labels of requests: nothing in them comes from clients.
+func TestRequestsAreCounted(t *testing.T) {
+	r := newAPIRig(t, Config{Hosts: []string{"known"}})
+	for _, path := range []string{"/v1/watches", "/v1/watches/hosts", "/v1/watches/hosts/resources/default/a", "/v1/watches/nothing", "/nothing", "/readyz", "/"} {
+		r.get(path)
+	}
+	r.get("/v1/watches/hosts/changes?wait=0s")
+	for _, ask := range []struct{ method, path, host string }{
+		{"PUT", "/v1/watches/hosts/events", ""}, {"BREW", "/v1/watches", ""}, {"GET", "/v1/watches/hosts", "foreign"},
+	} {
+		req := httptest.NewRequest(ask.method, ask.path, nil)
+		req.Host = cmp.Or(ask.host, "known")
+		r.gateway.Handler().ServeHTTP(httptest.NewRecorder(), req)
+	}
+	for _, want := range []struct{ route, method, code string }{
+		{"/v1/watches", "GET", "200"},
+		{"/v1/watches/{watch}", "GET", "200"},
+		{"/v1/watches/{watch}/resources/*", "GET", "200"},
+		{"/v1/watches/{watch}", "GET", "404"},
+		{"other", "GET", "404"},
+		{"/readyz", "GET", "503"},
+		{"/", "GET", "200"},
+		{"/v1/watches/{watch}/changes", "GET", "200"},
+		{"other", "PUT", "405"},
+		{"other", "other", "405"},
+		{"/v1/watches/{watch}", "GET", "421"},
+	} {
+		if got := counter(t, r.gateway, "watchtide_http_requests_total", "route", want.route, "method", want.method, "code", want.code); got != 1 {
+			t.Errorf("%v is counted %v times, want once", want, got)
+		}
+	}
+	for _, f := range gather(t, r.gateway) {
+		if f.GetName() == "watchtide_http_requests_total" && len(f.GetMetric()) != 11 {
+			t.Errorf("%d series, want 11: %v", len(f.GetMetric()), f.GetMetric())
+		}
+	}
+}
+
+// TestStreamsAreCountedWhenTheyBegin checks that a stream that lasts is counted already,
+// whichever pump carries it.
+func TestStreamsAreCountedWhenTheyBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "services")
+		x := r.get("/v1/events?watch=services")
+		synctest.Wait()
+		wantOpen(t, x)
+		if got := counter(t, r.gateway, "watchtide_http_requests_total", "route", "/v1/events", "method", "GET", "code", "200"); got != 1 {
+			t.Errorf("an open stream is counted %v times, want once", got)
+		}
+	})
+}
+
+// TestCertificateMetrics checks that the expiry is that of the newest certificate.
+func TestCertificateMetrics(t *testing.T) {
+	r := newAPIRig(t, Config{})
+	now := func(want float64) {
+		t.Helper()
+		if got := counter(t, r.gateway, "watchtide_certificate_expiry_timestamp_seconds", "listener", "http"); got != want {
+			t.Errorf("the certificate expires at %v, want %v", got, want)
+		}
+	}
+	now(-1)
+	for _, at := range []int64{1_900_000_000, 2_000_000_000} {
+		if err := r.gateway.Reload(Config{Certificates: map[string]*x509.Certificate{"http": {NotAfter: time.Unix(at, 0)}}}); err != nil {
+			t.Fatal(err)
+		}
+		now(float64(at))
 	}
 }

@@ -30,7 +30,7 @@ var transports = [...]string{SSE, NDJSON, Poll, GRPC}
 //
 // All methods may be called from any goroutine. The counters of each transport are
 // created at construction, so that no method takes a lock or hashes labels, except
-// resumed, which is called once per stream and watch.
+// Resumed, which is called once per stream and watch, and Answered, once per request.
 type Metrics struct {
 	// Static after construction.
 	Registry  *prometheus.Registry
@@ -51,6 +51,8 @@ type Metrics struct {
 	reloads reloadMetrics
 	access  accessMetrics
 
+	requests *prometheus.CounterVec // route, method, code
+
 	raw    prometheus.Counter // bytes of compressed streams, before compression
 	zipped prometheus.Counter // and after
 }
@@ -67,8 +69,8 @@ type transportMetrics struct {
 	refusals      map[admission.Reason]prometheus.Counter
 }
 
-// New makes the metrics of a gateway that serves the watches of reg.
-func New(reg *watch.Registry) *Metrics {
+// New makes the metrics of a gateway of a version that serves the watches of reg.
+func New(reg *watch.Registry, version string) *Metrics {
 	m := &Metrics{
 		Registry:  prometheus.NewRegistry(),
 		Transport: make(map[string]*transportMetrics, len(transports)),
@@ -96,6 +98,8 @@ func New(reg *watch.Registry) *Metrics {
 	m.makeSnapshots()
 	m.makeReloads()
 	m.makeAccess()
+	m.makeRequests()
+	m.makeBuild(version)
 	m.Registry.MustRegister(m.Resumes, m.snapshots, m.latency, m.raw, m.zipped,
 		watchCollector{reg},
 		collectors.NewGoCollector(),
