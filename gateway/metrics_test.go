@@ -181,10 +181,11 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
 	m := metrics.New(registry, "test")
+	now := time.Now()
 	allocs := testing.AllocsPerRun(100, func() {
 		m.EventsOut(metrics.SSE, stream.Upsert, 3)
 		m.BytesOut(metrics.SSE, 100)
-		m.CommitToWrite(time.Millisecond)
+		m.Written(now, now, time.Second)
 		m.Snapshot(metrics.SSE)
 	})
 	if allocs != 0 {
@@ -313,4 +314,60 @@ func TestCertificateMetrics(t *testing.T) {
 		}
 		now(float64(at))
 	}
+}
+
+// TestOriginMetrics checks that a change is measured from its time in the upstream, if it has
+// one, by every transport.
+func TestOriginMetrics(t *testing.T) {
+	const name = "watchtide_origin_to_write_seconds"
+	for how, begin := range map[string]func(*rig){
+		"SSE":    func(r *rig) { r.get("/v1/events?watch=a") },
+		"NDJSON": func(r *rig) { r.get("/v1/events?watch=a&format=ndjson") },
+		"poll":   func(r *rig) { r.dial(rawGet("/v1/watches/a/changes?after=a@e1-1")) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, Config{}, "a")
+				r.Prime("a", 1)
+				begin(r)
+				synctest.Wait()
+				write := func(revision uint64, ages ...time.Duration) {
+					r.Do("a", func(s stream.Sink) error {
+						for _, age := range ages {
+							stream.MadeAt(s, time.Now().Add(-age))
+						}
+						return errors.Join(s.Upsert(gatewaytest.Resource("k", revision, "1")), s.Commit(revision))
+					})
+					synctest.Wait()
+				}
+				write(2, time.Second, 3*time.Second, 2*time.Second)
+				if got := counter(t, r.gateway, name); got != 1 || sum(t, r.gateway, name) != 3 {
+					t.Errorf("%v changes in %v s, want one in 3 s, of the oldest", got, sum(t, r.gateway, name))
+				}
+				write(3)
+				if got := counter(t, r.gateway, name); got != 1 {
+					t.Errorf("a change without a time is measured: %v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestOriginOfTheFuture checks that clocks that differ do not make a time negative.
+func TestOriginOfTheFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.Prime("a", 1)
+		r.get("/v1/events?watch=a")
+		synctest.Wait()
+		r.Do("a", func(s stream.Sink) error {
+			stream.MadeAt(s, time.Now().Add(time.Hour))
+			return errors.Join(s.Upsert(gatewaytest.Resource("k", 2, "1")), s.Commit(2))
+		})
+		synctest.Wait()
+		const name = "watchtide_origin_to_write_seconds"
+		if got, took := counter(t, r.gateway, name), sum(t, r.gateway, name); got != 1 || took < 0 || took > 0.001 {
+			t.Errorf("%v changes in %v s, want one in nearly 0 s", got, took)
+		}
+	})
 }
