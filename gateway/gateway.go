@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"net/http"
@@ -81,7 +82,7 @@ func New(c Config) (*Gateway, error) {
 		ownViews:    own,
 		registry:    c.Registry,
 		log:         c.Logger,
-		metrics:     metrics.New(c.Registry),
+		metrics:     metrics.New(c.Registry, c.Version),
 		admission:   admission.New(c.limits(), c.Drain),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
 		pieces:      deflate.NewCache(c.CompressionCache),
@@ -118,6 +119,7 @@ func (g *Gateway) watch(v Views) {
 	g.metrics.WatchViews(v.Stats)
 	g.metrics.WatchPieces(g.pieces)
 	g.metrics.WatchAudit(g.audit)
+	g.metrics.WatchCertificates(func() map[string]*x509.Certificate { return g.now.Load().cfg.Certificates })
 	g.metrics.WatchBudgets(g.bodies.Bytes, g.answers.Bytes)
 }
 
@@ -152,10 +154,8 @@ const sessionPath = "/v1/session"
 
 // handler has every route, on one screen. profiles may be nil.
 func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
-	api := g.unary.Handler()
-
 	r := chi.NewRouter()
-	r.Use(skipCancelled)
+	r.Use(skipCancelled, g.counted(r))
 	if operators {
 		r.Use(admission.ForOperators)
 	}
@@ -178,8 +178,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/v1/watches/{watch}/changes", g.unary.Changes)
 
 	// Everything unary.
-	r.Handle("/v1/watches", api)
-	r.Handle("/v1/watches/*", api)
+	g.unary.Route(r)
 
 	// Sessions and tickets, if the gateway asks for credentials.
 	if g.who != nil {
