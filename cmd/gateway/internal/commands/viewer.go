@@ -22,7 +22,7 @@ func (a *app) viewer(f *following) viewer {
 	if a.size != nil {
 		return newScreen(a.stdout, a.size, f)
 	}
-	return &pipe{out: bufio.NewWriterSize(a.stdout, 64<<10), logger: a.logger(a.level)}
+	return &pipe{out: bufio.NewWriterSize(a.stdout, 64<<10), logger: a.logger()}
 }
 
 // pipe writes events as lines. Owned by the goroutine of Follow.
