@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -38,16 +39,20 @@ func (g *Gateway) awaitDrain() {
 // dismiss refuses new streams, ends the open ones with a goodbye, and waits for
 // them.
 func (g *Gateway) dismiss() {
+	began, streams := time.Now(), g.admission.Count()
 	g.admission.Drain()
 	g.shards.Ring()
 	c := g.now.Load().cfg
 	patience := time.NewTimer(max(c.Drain, 0) + c.WriteTimeout)
 	defer patience.Stop()
+	level := slog.LevelInfo
 	select {
 	case <-g.admission.Idle:
 	case <-patience.C:
-		g.log.Warn("streams did not end in time", "streams", g.admission.Count())
+		level = slog.LevelWarn
 	}
+	left := g.admission.Count()
+	g.log.Log(context.Background(), level, "drained", "streams", streams, "ended", streams-left, "left", left, "took", time.Since(began))
 }
 
 // firstRequests is how long a connection that was accepted just before the listener was

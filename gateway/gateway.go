@@ -55,6 +55,7 @@ type Gateway struct {
 	passes      *pass.Table
 	audit       *audit.Log
 	quotas      *quota.Table
+	refusals    *access.RefusalLog
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -86,9 +87,10 @@ func New(c Config) (*Gateway, error) {
 		admission:   admission.New(c.limits(), c.Drain),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
 		pieces:      deflate.NewCache(c.CompressionCache),
-		subscribers: subscribers.New(),
+		subscribers: subscribers.New(c.Logger),
 		passes:      pass.NewTable(),
 		audit:       audit.New(),
+		refusals:    access.NewRefusalLog(c.Logger),
 		quotas:      quota.New(c.quotas()),
 	}
 	g.passes.Audit = g.audit

@@ -23,7 +23,7 @@ type viewer interface {
 // viewer returns what shows the watches, and the position that it continues from: a live
 // table on a terminal, and NDJSON otherwise, unless the options say something else.
 func (a *app) viewer(ctx context.Context, o watchOptions, f *following) (viewer, string, error) {
-	lines := &pipe{out: bufio.NewWriterSize(a.stdout, 64<<10), terminal: a.size != nil, logger: a.logger(a.level)}
+	lines := &pipe{out: bufio.NewWriterSize(a.stdout, 64<<10), terminal: a.size != nil, logger: a.logger()}
 	switch {
 	case o.hook.Given():
 		return a.runner(ctx, o, f.names)
@@ -39,11 +39,10 @@ func (a *app) viewer(ctx context.Context, o watchOptions, f *following) (viewer,
 
 // runner returns what runs a command for each change.
 func (a *app) runner(ctx context.Context, o watchOptions, names []string) (viewer, string, error) {
-	logger := a.logger(a.level)
 	if o.quiet {
-		logger = a.logger(max(a.level, slog.LevelError))
+		a.logging.Level = max(a.logging.Level, slog.LevelError)
 	}
-	r, err := o.hook.Start(ctx, o.server, hook.NewSubject(names, o.view), a.stdout, a.stderr, logger)
+	r, err := o.hook.Start(ctx, o.server, hook.NewSubject(names, o.view), a.stdout, a.stderr, a.logger())
 	if err != nil {
 		return nil, "", err
 	}
