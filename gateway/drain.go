@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -16,8 +17,8 @@ var ErrNoDelay = errors.New("drain without delay")
 // Drain takes the gateway out of service. /readyz fails at once; everything else is
 // served as before for Config.DrainDelay, except that each answer over HTTP/1.1 closes its
 // connection. Then new streams get a goodbye at once, and the open ones get theirs
-// spread over Config.Drain. Drain returns when
-// the last stream has ended, or when the time for all of them to end has passed.
+// spread over Config.Drain. Drain returns when the last stream has ended, or when the
+// time for all of them to end has passed.
 //
 // Serve does the same, and more. A program that mounts Handler in its own server
 // calls Drain before that server's Shutdown.
@@ -37,16 +38,20 @@ func (g *Gateway) awaitDrain() {
 // dismiss refuses new streams, ends the open ones with a goodbye, and waits for
 // them.
 func (g *Gateway) dismiss() {
+	began, streams := time.Now(), g.admission.Count()
 	g.admission.Drain()
 	g.shards.Ring()
 	c := g.now.Load().cfg
 	patience := time.NewTimer(max(c.Drain, 0) + c.WriteTimeout)
 	defer patience.Stop()
+	level := slog.LevelInfo
 	select {
 	case <-g.admission.Idle:
 	case <-patience.C:
-		g.log.Warn("streams did not end in time", "streams", g.admission.Count())
+		level = slog.LevelWarn
 	}
+	left := g.admission.Count()
+	g.log.Log(context.Background(), level, "drained", "streams", streams, "ended", streams-left, "left", left, "took", time.Since(began))
 }
 
 // firstRequests is how long a connection that was accepted just before the listener was

@@ -110,7 +110,7 @@ func (s *servers) serveOperations() {
 	}
 	s.operations.Handler = s.gateway.operationsHandler(l.Addr())
 	s.run(func() error {
-		return serveHTTP(s.operations, netconn.Listen(l, s.gateway.patience()), s.listeners.OperationsTLS)
+		return serveHTTP(s.operations, s.gateway.accepting(l, "operations"), s.listeners.OperationsTLS)
 	})
 }
 
@@ -142,11 +142,11 @@ func (s *servers) servePublic() {
 	l, doors := s.listeners, s.gateway.doors
 	s.web.Handler = s.gateway.publicHandler(l.HTTP.Addr())
 	s.run(func() error {
-		return serveHTTP(s.web, netconn.Listen(l.HTTP, s.gateway.patience()).Counted(doors, true), l.HTTPTLS)
+		return serveHTTP(s.web, s.gateway.accepting(l.HTTP, "http").Counted(doors, true), l.HTTPTLS)
 	})
 	if l.GRPC != nil {
 		s.run(func() error {
-			return rpc.Serve(s.calls, netconn.Listen(l.GRPC, s.gateway.patience()).Counted(doors, false))
+			return rpc.Serve(s.calls, s.gateway.accepting(l.GRPC, "grpc").Counted(doors, false))
 		})
 	}
 }
@@ -172,8 +172,11 @@ func (s *servers) end() (err error) {
 	return err
 }
 
-// patience is how long a connection may take no byte.
-func (g *Gateway) patience() time.Duration { return g.now.Load().cfg.WriteTimeout }
+// accepting returns a listener, of that name in the log, whose connections are closed once
+// they take no byte for too long.
+func (g *Gateway) accepting(l net.Listener, name string) netconn.Listener {
+	return netconn.Listen(l, g.now.Load().cfg.WriteTimeout, g.log.With("listener", name))
+}
 
 // auditPatience is how long Serve waits at its end until the audit log is written.
 const auditPatience = 2 * time.Second

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 
 	"github.com/spf13/cobra"
@@ -68,7 +67,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	}
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
-	logger := a.logger(a.level)
+	logger := a.logger()
 	if a.logGRPC != nil {
 		a.logGRPC(logger)
 	}
@@ -96,7 +95,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	listeners.Open = func(ctx context.Context) (web, calls net.Listener, err error) {
 		if web, calls, err = listenPublic(ctx, c); err == nil {
 			// At any level: a caller that chose port 0 waits for it.
-			a.logger(min(a.level, slog.LevelInfo)).Info("listening",
+			a.announcer().Info("listening",
 				"http", addressOf(web), "grpc", addressOf(calls), "operations", addressOf(listeners.Operations))
 		}
 		return web, calls, err
@@ -149,7 +148,7 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
 		SnapshotBudget: c.Stream.SnapshotBudget, MaxConnections: c.HTTP.MaxConnections, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
 		Compression: gateway.Compression(c.Stream.Compression), Uncompressed: c.Uncompressed(), CompressionCache: c.Stream.CompressionCache,
-		Pump: gateway.Pump(c.Stream.Pump), AfterRush: returnMemory, Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled, Access: accessConfig(c),
+		Pump: gateway.Pump(c.Stream.Pump), AfterRush: returnMemory, Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled, Certificates: certificatesOf(c), Access: accessConfig(c),
 	}
 }
 
