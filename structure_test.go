@@ -543,6 +543,7 @@ var waysToWatches = map[string]string{
 	"gateway Revoked":                "reads what is revoked, for nobody",
 	"gateway readiness":              "names watches for operators only",
 	"gateway upstreamsOf":            "lists watches for operators only",
+	"gateway awaitPrimed":            "waits for them at start, for nobody",
 }
 
 // TestOneWayToWatches: what a request may see is decided in one place, so that no handler

@@ -174,7 +174,7 @@ func TestDefaults(t *testing.T) {
 	mib := func(n int) string { return fmt.Sprintf("`%dMiB`", n>>20) }
 	c := config.Default()
 	for key, want := range map[string][]string{
-		"listen":            {"`" + c.HTTP.Listen + "`", "`" + c.GRPC.Listen + "`", "`" + c.Operations.Listen + "`"},
+		"listen":            {"`" + c.HTTP.Listen + "`", "`" + config.DefaultGRPC + "`", "`" + c.Operations.Listen + "`"},
 		"enabled":           {fmt.Sprintf("`%t`", c.Metrics.Enabled)},
 		"max_value_bytes":   {mib(store.DefaultMaxValueBytes), mib(files.DefaultMaxValueBytes)},
 		"rescan":            {"`" + strings.TrimSuffix(files.DefaultRescan.String(), "0s") + "`"},
