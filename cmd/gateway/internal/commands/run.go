@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/cmd/gateway/internal/diagnosis"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
 	"github.com/watchtide/watchtide/internal/config"
 )
@@ -76,6 +77,14 @@ func run(ctx context.Context, p process, args []string) int {
 	return code
 }
 
+// diagnosis returns what the command doctor needs of this process.
+func (a *app) diagnosis() diagnosis.Process {
+	return diagnosis.Process{
+		Stdout: a.stdout, Stderr: a.stderr, Terminal: a.logTerminal, Escape: escaped, UntilSignal: a.untilSignal, Usage: usageError,
+		TimedOut: func(err error) error { return codedError{exitTimeout, err} },
+	}
+}
+
 func (a *app) exitCode(err error) int {
 	var coded codedError
 	var signal interrupted
@@ -107,6 +116,6 @@ func (a *app) command() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.PersistentFlags().Var(levelFlag{&a.level}, "log-level", "least `LEVEL` that is logged: debug, info, warn or error")
 	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), diagnosis.Command(a.diagnosis()), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
 	return root
 }
