@@ -51,6 +51,9 @@ func TestHostileServers(t *testing.T) {
 	}
 	for name, answer := range answers {
 		for _, what := range []string{listPath, "/v1/client", "/events", "/changes"} {
+			if what != "/events" && strings.HasPrefix(name, "endless") {
+				continue // elsewhere it is like an endless document
+			}
 			t.Run(name+" of "+what, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newWay(t)
