@@ -126,6 +126,8 @@ var imports = []struct {
 	{"cmd/gateway/internal/secrets", []string{"access/seal", "access/token"}, "it makes secrets, and reads none"},
 	{"cmd/gateway/internal/commands", []string{"access/policy", "client", "stream", "stream/*", "stream/source/*", "gateway", "internal/config", "internal/config/auth", "internal/hosts", "internal/loglimit", "internal/suggest", "cmd/gateway/internal/*"}, "only the command line knows everything"},
 	{"cmd/gateway/internal/permission", []string{"access/policy", "access/principal", "stream", "stream/view"}, "it explains a policy, and reads no configuration"},
+	{"cmd/gateway/internal/diagnosis", []string{"cmd/gateway/internal/bearer", "cmd/gateway/internal/doctor"}, "it prints findings, and examines nothing"},
+	{"cmd/gateway/internal/doctor", []string{"client", "internal/hosts"}, "it sees a gateway from outside, as a browser does"},
 	{"cmd/gateway/internal/bearer", []string{"client", "internal/hosts"}, "it finds a token, and sends nothing"},
 	{"cmd/gateway/internal/hook", []string{"client", "cmd/gateway/internal/changes"}, "it is handed changes, and follows nothing"},
 	{"cmd/gateway/internal/*", []string{"client"}, "pieces of the command line that know no gateway"},

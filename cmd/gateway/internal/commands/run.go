@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/cmd/gateway/internal/diagnosis"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
 	"github.com/watchtide/watchtide/internal/config"
@@ -77,6 +78,14 @@ func run(ctx context.Context, p process, args []string) int {
 	return code
 }
 
+// diagnosis returns what the command doctor needs of this process.
+func (a *app) diagnosis() diagnosis.Process {
+	return diagnosis.Process{
+		Stdout: a.stdout, Stderr: a.stderr, Terminal: a.logTerminal, Escape: escaped, UntilSignal: a.untilSignal, Usage: usageError,
+		TimedOut: func(err error) error { return codedError{exitTimeout, err} },
+	}
+}
+
 func (a *app) exitCode(err error) int {
 	var coded codedError
 	var signal interrupted
@@ -107,7 +116,7 @@ func (a *app) command() *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	a.logging.Flags(root)
-	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), diagnosis.Command(a.diagnosis()), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
 	return root
 }
 
