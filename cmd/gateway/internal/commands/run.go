@@ -8,6 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/contexts"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/resources"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
 	"github.com/watchtide/watchtide/internal/config"
 )
@@ -21,6 +25,7 @@ const (
 	exitUsage   = 2 // the command line is wrong
 	exitTimeout = 3 // --timeout is over
 	exitUnmet   = 4 // --until was reached, and --wait-for was not true
+	exitOther   = 5 // the resource is not as --if-revision or --if-absent wants it
 )
 
 const exitHelp = `Exit codes:
@@ -29,6 +34,7 @@ const exitHelp = `Exit codes:
   2    the command line is wrong
   3    --timeout is over
   4    --until was reached, and what --wait-for waits for was not so
+  5    nothing was written: the resource is not as --if-revision or --if-absent wants it
   130  interrupted; 143 after SIGTERM`
 
 // codedError is an error that has an exit code of its own.
@@ -84,6 +90,10 @@ func (a *app) exitCode(err error) int {
 		return coded.code
 	case errors.As(err, &signal):
 		return signal.code()
+	case errors.As(err, new(narrow.Mistake)):
+		return exitUsage
+	case errors.Is(err, client.ErrConflict):
+		return exitOther
 	case !a.began:
 		return exitUsage // cobra rejected the command line
 	}
@@ -107,6 +117,8 @@ func (a *app) command() *cobra.Command {
 	root.SetErr(a.stderr)
 	root.PersistentFlags().Var(levelFlag{&a.level}, "log-level", "least `LEVEL` that is logged: debug, info, warn or error")
 	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
+	root.AddCommand(resources.Commands(a.console())...)
+	root.AddCommand(contexts.Command(a.stdout, a.terminal(), usageError))
+	root.AddCommand(a.serveCommand(), a.watchCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
 	return root
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
 )
 
@@ -51,7 +51,7 @@ An expression that cannot be told, since it names what is not there, is not true
 
 --wait-for sees only the resources that they leave.
 
-` + bearer.Help + "\n\n" + exitHelp,
+` + connect.Help + "\n\n" + exitHelp,
 		Example: `  watchtide watch processes
   watchtide watch notes | jq -c 'select(.type == "upsert")'
   watchtide watch notes --until end_of_snapshot
