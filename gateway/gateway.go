@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"net/http"
@@ -54,6 +55,7 @@ type Gateway struct {
 	passes      *pass.Table
 	audit       *audit.Log
 	quotas      *quota.Table
+	refusals    *access.RefusalLog
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -81,13 +83,14 @@ func New(c Config) (*Gateway, error) {
 		ownViews:    own,
 		registry:    c.Registry,
 		log:         c.Logger,
-		metrics:     metrics.New(c.Registry),
+		metrics:     metrics.New(c.Registry, c.Version),
 		admission:   admission.New(c.limits(), c.Drain),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
 		pieces:      deflate.NewCache(c.CompressionCache),
-		subscribers: subscribers.New(),
+		subscribers: subscribers.New(c.Logger),
 		passes:      pass.NewTable(),
 		audit:       audit.New(),
+		refusals:    access.NewRefusalLog(c.Logger),
 		quotas:      quota.New(c.quotas()),
 	}
 	g.passes.Audit = g.audit
@@ -118,6 +121,7 @@ func (g *Gateway) watch(v Views) {
 	g.metrics.WatchViews(v.Stats)
 	g.metrics.WatchPieces(g.pieces)
 	g.metrics.WatchAudit(g.audit)
+	g.metrics.WatchCertificates(func() map[string]*x509.Certificate { return g.now.Load().cfg.Certificates })
 	g.metrics.WatchBudgets(g.bodies.Bytes, g.answers.Bytes)
 }
 
@@ -152,14 +156,12 @@ const sessionPath = "/v1/session"
 
 // handler has every route, on one screen. profiles may be nil.
 func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
-	api := g.unary.Handler()
-
 	r := chi.NewRouter()
-	r.Use(skipCancelled)
+	r.Use(skipCancelled, g.counted(r))
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(noSniff, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
+	r.Use(noSniff, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {
@@ -178,8 +180,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/v1/watches/{watch}/changes", g.unary.Changes)
 
 	// Everything unary.
-	r.Handle("/v1/watches", api)
-	r.Handle("/v1/watches/*", api)
+	g.unary.Route(r)
 
 	// Sessions and tickets, if the gateway asks for credentials.
 	if g.who != nil {
@@ -189,6 +190,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 		r.Post("/v1/tickets", g.unary.NewTicket)
 	}
 
+	get("/v1/client", g.handleClient)
 	get("/openapi.json", g.handleOpenAPI)
 	get("/healthz", g.handleHealthz)
 	get("/readyz", g.handleReadyz)

@@ -78,9 +78,8 @@ func (p *Progress) Wrote(bytes int) {
 	p.Delivered.Bytes += uint64(bytes)
 	p.Batch.Release()
 	p.Show()
-	if at := p.Batch.Committed(); !at.IsZero() {
-		p.Metrics.CommitToWrite(p.QuietSince.Sub(at))
-	}
+	committed, age := p.Batch.Committed()
+	p.Metrics.Written(p.QuietSince, committed, age)
 }
 
 // Synced reports whether the first end_of_snapshot was written.
