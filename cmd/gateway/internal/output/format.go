@@ -73,19 +73,16 @@ func (f *Flag) Format(otherwise string) (Format, error) {
 	if !strings.Contains(template, "{") {
 		template = "{." + strings.TrimPrefix(template, ".") + "}"
 	}
-	path := jsonpath.New("output").AllowMissingKeys(true)
-	if err := path.Parse(template); err != nil {
+	if err := jsonpath.New("output").Parse(template); err != nil {
 		return Format{}, fmt.Errorf("--output %q: %w", f.text, err)
 	}
-	return Format{Name: name, path: path}, nil
+	return Format{Name: name, template: template}, nil
 }
 
-// Format is one form of output.
-//
-// Owned by one goroutine: a template keeps its state while it is executed.
+// Format is one form of output. Static.
 type Format struct {
-	Name string
-	path *jsonpath.JSONPath // of JSONPath
+	Name     string
+	template string // of JSONPath
 }
 
 // Bytes returns a JSON document in the form, with the end of a line. Table is not a form of one.
@@ -129,7 +126,11 @@ func (f Format) execute(out io.Writer, document []byte) error {
 	if err != nil {
 		return err
 	}
-	return f.path.Execute(out, value)
+	path := jsonpath.New("output").AllowMissingKeys(true)
+	if err := path.Parse(f.template); err != nil { // again: it keeps what it was executed with
+		return err
+	}
+	return path.Execute(out, value)
 }
 
 // decode returns a document as templates compare it: whole numbers are int64, others float64. A

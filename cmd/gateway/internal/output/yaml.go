@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -65,9 +68,18 @@ func collection(decoder *json.Decoder, begin json.Delim) (*yaml.Node, error) {
 	return node, err
 }
 
-// text returns a string, in quotation marks wherever YAML would take it for something else.
+// plain are texts that every version of YAML takes for texts without quotation marks, unless
+// they are one of words.
+var plain = regexp.MustCompile(`^[A-Za-z_/]([A-Za-z0-9_./ -]*[A-Za-z0-9_./-])?$`)
+
+// words mean something else in some version of YAML.
+var words = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
+
+// text returns a string, in quotation marks wherever YAML could take it for something else.
 func text(s string) *yaml.Node {
-	node := &yaml.Node{}
-	node.SetString(s)
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
+	if !plain.MatchString(s) || slices.Contains(words, strings.ToLower(s)) {
+		node.Style = yaml.DoubleQuotedStyle
+	}
 	return node
 }
