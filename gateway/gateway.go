@@ -55,6 +55,7 @@ type Gateway struct {
 	passes      *pass.Table
 	audit       *audit.Log
 	quotas      *quota.Table
+	refusals    *access.RefusalLog
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -86,9 +87,10 @@ func New(c Config) (*Gateway, error) {
 		admission:   admission.New(c.limits(), c.Drain),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
 		pieces:      deflate.NewCache(c.CompressionCache),
-		subscribers: subscribers.New(),
+		subscribers: subscribers.New(c.Logger),
 		passes:      pass.NewTable(),
 		audit:       audit.New(),
+		refusals:    access.NewRefusalLog(c.Logger),
 		quotas:      quota.New(c.quotas()),
 	}
 	g.passes.Audit = g.audit
@@ -159,7 +161,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(noSniff, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
+	r.Use(noSniff, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {
@@ -188,6 +190,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 		r.Post("/v1/tickets", g.unary.NewTicket)
 	}
 
+	get("/v1/client", g.handleClient)
 	get("/openapi.json", g.handleOpenAPI)
 	get("/healthz", g.handleHealthz)
 	get("/readyz", g.handleReadyz)

@@ -53,40 +53,47 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	timeout := g.now.Load().cfg.WriteTimeout
 	failed := make(chan error, 3) // one for each server: none blocks
 	go func() {
-		failed <- serveHTTP(web, netconn.Listen(l.HTTP, timeout).Counted(g.doors, true), l.HTTPTLS)
+		failed <- serveHTTP(web, netconn.Listen(l.HTTP, timeout, g.log.With("listener", "http")).Counted(g.doors, true), l.HTTPTLS)
 	}()
 	running := 1
 	if l.GRPC != nil {
 		running++
-		go func() { failed <- rpc.Serve(calls, netconn.Listen(l.GRPC, timeout).Counted(g.doors, false)) }()
+		go func() {
+			failed <- rpc.Serve(calls, netconn.Listen(l.GRPC, timeout, g.log.With("listener", "grpc")).Counted(g.doors, false))
+		}()
 	}
 
 	if l.Operations != nil {
 		running++
 		go func() {
-			failed <- serveHTTP(operations, netconn.Listen(l.Operations, timeout), l.OperationsTLS)
+			failed <- serveHTTP(operations, netconn.Listen(l.Operations, timeout, g.log.With("listener", "operations")), l.OperationsTLS)
 		}()
 	}
 
 	var err error
+	hurried := false
 	select {
 	case <-ctx.Done():
-		if !errors.Is(context.Cause(ctx), ErrNoDelay) {
+		hurried = errors.Is(context.Cause(ctx), ErrNoDelay)
+		if !hurried {
 			g.awaitDrain()
 		}
 	case err = <-failed:
 		running--
 	}
-	callsDone := closeDoors(web, calls)
+	shut, callsDone := closeDoors(l.HTTP, web, calls, g.firstRequests(hurried))
 	g.log.Info("listeners closed", "streams", g.admission.Count())
 	g.dismiss()
+	<-shut
 	g.stop(calls, callsDone, web, operations)
 	if g.ownViews != nil {
 		g.ownViews.Close()
 	}
 	g.audit.Close(auditPatience)
 	for range running {
-		err = errors.Join(err, <-failed)
+		if one := <-failed; !errors.Is(one, net.ErrClosed) {
+			err = errors.Join(err, one)
+		}
 	}
 	return err
 }

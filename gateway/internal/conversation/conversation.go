@@ -401,15 +401,13 @@ func (c *Conversation) Release() {
 
 // Close frees the references of the conversation, and adds the counts that are
 // known only at its end.
-func (c *Conversation) Close(bytes int, timedOut bool, err error) {
+func (c *Conversation) Close(bytes int, timedOut bool) {
 	c.Release()
 	c.CountBytes(bytes)
 	c.Deps.Metrics.StreamClosed(c.Transport())
 	if timedOut {
 		c.Deps.Metrics.WriteTimeout(c.Transport())
 	}
-	c.Deps.Log.Debug("stream ended", "transport", c.Transport(), "watches", len(c.Follows),
-		"age", time.Since(c.Began), "bytes", bytes, "goodbye", c.GoodbyeSaid, "error", err)
 }
 
 // Earlier returns the earlier of two times; the zero time means never.

@@ -28,7 +28,7 @@ func NewDeps(w *Watches) *conversation.Deps {
 		},
 		Instance: "test",
 		Log:      slog.New(slog.DiscardHandler), Metrics: m, Admission: admission.New(admission.Limits{}, 10*time.Second),
-		Snapshots: snapshots.New(64<<20, m), Subscribers: subscribers.New(),
+		Snapshots: snapshots.New(64<<20, m), Subscribers: subscribers.New(slog.New(slog.DiscardHandler)),
 	}
 }
 
@@ -105,7 +105,7 @@ func Serve(t testing.TB, w *Watches, d *conversation.Deps, carry Carry) (*Networ
 		}
 	})}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(netconn.Listen(network, d.WriteTimeout)) }()
+	go func() { served <- server.Serve(netconn.Listen(network, d.WriteTimeout, d.Log)) }()
 	transport := &http.Transport{DialContext: network.Dial, DisableCompression: true}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()

@@ -228,9 +228,9 @@ func (m *Metrics) Goodbye(transport string, reason stream.GoodbyeReason) {
 }
 
 // Refused counts a refused stream, which is also a goodbye.
-func (m *Metrics) Refused(transport string, reason admission.Reason) {
-	m.Transport[transport].refusals[reason].Inc()
-	m.Goodbye(transport, stream.GoodbyeOverloaded)
+func (m *Metrics) Refused(transport string, why *admission.Refusal) {
+	m.Transport[transport].refusals[why.Reason].Inc()
+	m.Goodbye(transport, why.Goodbye())
 }
 
 // ListRefused counts a list whose view was not opened.

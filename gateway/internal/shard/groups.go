@@ -207,7 +207,6 @@ func (s *shard) dropMember(at int32, why subscribers.DepartureReason) {
 	g := s.groups[c.group]
 	l := &unsharedStream{Conversation: g.Conversation, handle: c.handle, slot: at}
 	s.deps.Subscribers.RecordEnd(s.table.identity(at), s.describeMember(at), why)
-	s.deps.Log.Debug("stream ended", "transport", g.Transport(), "watches", len(g.Follows), "age", time.Since(monotime.Time(c.stamp)))
 	s.dismiss(g, at)
 	s.forget(l)
 	s.deps.Metrics.StreamClosed(g.Transport())

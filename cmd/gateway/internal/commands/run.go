@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
 	"github.com/watchtide/watchtide/internal/config"
 )
@@ -47,14 +48,14 @@ func usageError(format string, args ...any) error {
 // app is one run of the command line. Owned by run.
 type app struct {
 	process
-	level slog.Level
-	began bool // a command was found and its command line is right
+	logging logging.Options
+	began   bool // a command was found and its command line is right
 }
 
 // run runs a command line, without the name of the program, and returns the
 // exit code.
 func run(ctx context.Context, p process, args []string) int {
-	a := &app{process: p, level: slog.LevelInfo}
+	a := &app{process: p}
 	root := a.command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -105,8 +106,17 @@ func (a *app) command() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.PersistentFlags().Var(levelFlag{&a.level}, "log-level", "least `LEVEL` that is logged: debug, info, warn or error")
-	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
+	a.logging.Flags(root)
 	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
 	return root
+}
+
+// logger returns the logger of the process.
+func (a *app) logger() *slog.Logger { return a.logging.Logger(a.stderr, a.logTerminal) }
+
+// announcer is a logger for what is logged at any level.
+func (a *app) announcer() *slog.Logger {
+	o := a.logging
+	o.Level = min(o.Level, slog.LevelInfo)
+	return o.Logger(a.stderr, a.logTerminal)
 }

@@ -81,6 +81,9 @@ func TestCompletionOffersTheWatchesOfTheServer(t *testing.T) {
 	if _, stdout, _ := command(t, "__complete", "serve", "--log-level", ""); !strings.HasPrefix(stdout, "debug\ninfo\n") {
 		t.Errorf("--log-level: got %q", stdout)
 	}
+	if _, stdout, _ := command(t, "__complete", "serve", "--log-format", ""); !strings.HasPrefix(stdout, "auto\ntext\njson\n") {
+		t.Errorf("--log-format: got %q", stdout)
+	}
 	if _, stdout, _ := command(t, "__complete", "watch", "--until", ""); !strings.HasPrefix(stdout, "end_of_snapshot\n") {
 		t.Errorf("--until: got %q", stdout)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/spf13/cobra"
 	"github.com/watchtide/watchtide/access/policy"
@@ -66,7 +65,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	}
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
-	logger := a.logger(a.level)
+	logger := a.logger()
 	if a.logGRPC != nil {
 		a.logGRPC(logger)
 	}
@@ -89,7 +88,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		logger.Warn("nobody is asked for credentials: whoever reaches a listener may do everything that it offers", "auth", auth.None)
 	}
 	// At any level: a caller that chose port 0 waits for it.
-	a.logger(min(a.level, slog.LevelInfo)).Info("listening",
+	a.announcer().Info("listening",
 		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String(), "operations", operationsAddress(listeners))
 	stopLogging := context.AfterFunc(ctx, func() {
 		logger.Info("draining", "reason", context.Cause(ctx).Error())

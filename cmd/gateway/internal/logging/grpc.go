@@ -1,4 +1,4 @@
-package commands
+package logging
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"google.golang.org/grpc/grpclog"
 )
 
-// logGRPC redirects the messages that gRPC and grpc-gateway would write to
+// FromGRPC redirects the messages that gRPC and grpc-gateway would write to
 // standard error to a logger. Call it before any use of gRPC.
-func logGRPC(to *slog.Logger) { grpclog.SetLoggerV2(grpcLogger{to}) }
+func FromGRPC(to *slog.Logger) { grpclog.SetLoggerV2(grpcLogger{to}) }
 
 // grpcLogger is the logger of gRPC. Nearly all of gRPC's messages are about errors
 // of clients and upstreams, which the gateway reports itself: so everything is
@@ -60,7 +60,7 @@ func (l grpcLogger) Fatalf(format string, args ...any) { l.fatal(fmt.Sprintf(for
 // fatal must not return.
 func (l grpcLogger) fatal(text string) {
 	l.to.Error("grpc", "severity", "fatal", "message", text)
-	os.Exit(exitError)
+	os.Exit(1)
 }
 
 // V reports whether details at a level are wanted: none are.
