@@ -179,7 +179,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 	allocs := testing.AllocsPerRun(100, func() {
 		m.EventsOut(metrics.SSE, stream.Upsert, 3)
 		m.BytesOut(metrics.SSE, 100)
-		m.CommitToWrite(time.Millisecond)
+		m.CommitToWrite(time.Millisecond, "")
 		m.Snapshot(metrics.SSE)
 	})
 	if allocs != 0 {

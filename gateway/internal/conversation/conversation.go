@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
@@ -52,6 +53,7 @@ type Own struct {
 	Began        time.Time
 	AdmissionRef admission.Ref        // under which the stream was admitted
 	Identity     subscribers.Identity // identity of the stream
+	Request      tracing.Parent       // nil: it is not traced
 	Term
 	GoodbyeSaid stream.GoodbyeReason // "": none was sent
 }
@@ -248,7 +250,7 @@ func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
 	c.QuietSince = now
 	c.CountBytes(bytes)
 	if !c.Committed.IsZero() && err == nil {
-		c.Deps.Metrics.CommitToWrite(now.Sub(c.Committed))
+		c.Deps.Delivered(c.Committed, now, c)
 	}
 	c.Committed = time.Time{}
 }

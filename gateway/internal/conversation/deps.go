@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
 )
 
 // Settings are what the configuration says about streams.
@@ -38,8 +39,18 @@ type Deps struct {
 	Snapshots   *snapshots.Budget
 	Subscribers *subscribers.List
 	Pieces      *deflate.Cache
-	Passes      *pass.Table  // nil: the gateway does not ask for credentials
-	Quotas      *quota.Table // nil: principals have no limits
+	Passes      *pass.Table      // nil: the gateway does not ask for credentials
+	Quotas      *quota.Table     // nil: principals have no limits
+	Tracing     *tracing.Tracing // nil: nothing is traced
+}
+
+// Delivered measures a commit that was written to subscribers. now is the time of the write.
+func (d *Deps) Delivered(at, now time.Time, c *Conversation) {
+	took, id := now.Sub(at), ""
+	if d.Tracing.SlowCommit(took) {
+		id = d.Tracing.Commit(at, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
+	}
+	d.Metrics.CommitToWrite(took, id)
 }
 
 // Leave ends the count of a stream, and removes its pass, which may be nil.

@@ -173,7 +173,7 @@ var goodbyeReasons = [...]stream.GoodbyeReason{
 
 // Handler serves the registry in the Prometheus text formats.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // StreamOpened counts a stream in; StreamClosed must follow.
@@ -227,12 +227,23 @@ func (m *Metrics) Refused(transport string, reason admission.Reason) {
 func (m *Metrics) ListRefused(reason admission.Reason) { m.lists[reason].Inc() }
 
 // TimeToEndOfSnapshot observes the time from a stream's start to its first
-// end_of_snapshot.
-func (m *Metrics) TimeToEndOfSnapshot(d time.Duration) { m.snapshots.Observe(d.Seconds()) }
+// end_of_snapshot. trace is its trace, or empty.
+func (m *Metrics) TimeToEndOfSnapshot(d time.Duration, trace string) {
+	observe(m.snapshots, d, trace)
+}
 
 // CommitToWrite observes the time from the oldest commit of a flush to the end
-// of its write.
-func (m *Metrics) CommitToWrite(d time.Duration) { m.latency.Observe(d.Seconds()) }
+// of its write. trace is its trace, or empty.
+func (m *Metrics) CommitToWrite(d time.Duration, trace string) { observe(m.latency, d, trace) }
+
+// observe adds a duration to a histogram, with its trace as the exemplar, if it has one.
+func observe(h prometheus.Histogram, d time.Duration, trace string) {
+	if trace == "" {
+		h.Observe(d.Seconds())
+		return
+	}
+	h.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": trace})
+}
 
 // Compressed counts bytes written in compressed streams.
 func (m *Metrics) Compressed(raw, zipped int) {

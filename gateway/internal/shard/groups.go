@@ -94,7 +94,7 @@ func (s *shard) pass(g *group) {
 		oldest := g.oldest // cleared once it is written to all
 		s.writeMember(g, at, c)
 		if n%sampled == 0 && oldest != 0 {
-			s.deps.Metrics.CommitToWrite(time.Since(monotime.Time(oldest)))
+			s.deps.Delivered(monotime.Time(oldest), time.Now(), &g.Conversation)
 		}
 	}
 }
