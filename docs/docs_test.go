@@ -24,6 +24,7 @@ import (
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/store"
+	"github.com/watchtide/watchtide/web/manual"
 )
 
 const configuration = "configuration.md"
@@ -262,9 +263,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func headings(page string) (out []string) {
 	for line := range strings.Lines(page) {
 		if text, ok := strings.CutPrefix(line, "#"); ok {
-			text = strings.ToLower(strings.TrimSpace(strings.TrimLeft(text, "#")))
-			text = regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(text, "")
-			out = append(out, strings.ReplaceAll(text, " ", "-"))
+			out = append(out, manual.Anchor(strings.TrimLeft(text, "#")))
 		}
 	}
 	return out
