@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/contexts"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/manual"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/resources"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
@@ -119,7 +120,7 @@ func (a *app) command() *cobra.Command {
 	a.logging.Flags(root)
 	root.AddCommand(resources.Commands(a.console())...)
 	root.AddCommand(contexts.Command(a.stdout, a.terminal(), usageError))
-	root.AddCommand(a.serveCommand(), a.watchCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.watchCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand(), manual.Command(buildVersion()))
 	return root
 }
 
