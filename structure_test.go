@@ -89,7 +89,8 @@ var imports = []struct {
 	{"gateway/internal/deflate", nil, "compression knows bytes, and no events"},
 	{"openapi", nil, "the contract is a leaf"},
 	{"openapi/*", nil, "the contract is a leaf"},
-	{"web", []string{"internal/accept"}, "the web client is a leaf"},
+	{"web/manual", nil, "it renders documents, whichever they are; a leaf"},
+	{"web", []string{"docs", "internal/accept", "web/manual"}, "the pages know no gateway"},
 	{"internal/hosts", nil, "names and addresses; a leaf that the gateway, its configuration and its command share"},
 	{"gateway/internal/problem", []string{"internal/suggest", "stream", "stream/log", "stream/watch"}, "every refusal is a problem: all of the gateway is above it"},
 	{"gateway/internal/access", []string{"access/audit", "access/credential", "access/policy", "access/refusal", "internal/loglimit", "internal/suggest", "gateway/internal/problem", "stream", "stream/log", "stream/view", "stream/views", "stream/watch"}, "a request gets a watch, whoever asks"},
@@ -125,6 +126,8 @@ var imports = []struct {
 	{"cmd/gateway/internal/secrets", []string{"access/seal", "access/token"}, "it makes secrets, and reads none"},
 	{"cmd/gateway/internal/commands", []string{"access/policy", "client", "stream", "stream/*", "stream/source/*", "gateway", "internal/config", "internal/config/auth", "internal/hosts", "internal/loglimit", "internal/suggest", "cmd/gateway/internal/*"}, "only the command line knows everything"},
 	{"cmd/gateway/internal/permission", []string{"access/policy", "access/principal", "stream", "stream/view"}, "it explains a policy, and reads no configuration"},
+	{"cmd/gateway/internal/diagnosis", []string{"cmd/gateway/internal/bearer", "cmd/gateway/internal/doctor"}, "it prints findings, and examines nothing"},
+	{"cmd/gateway/internal/doctor", []string{"client", "internal/hosts"}, "it sees a gateway from outside, as a browser does"},
 	{"cmd/gateway/internal/terminal", []string{"cmd/gateway/internal/table"}, "text for a terminal, whatever it says"},
 	{"cmd/gateway/internal/output", []string{"cmd/gateway/internal/terminal"}, "it prints JSON, and reads none of a gateway"},
 	{"cmd/gateway/internal/narrow", []string{"client", "cmd/gateway/internal/terminal", "stream/view"}, "flags that become parameters of requests, and no requests"},
@@ -151,7 +154,7 @@ var imports = []struct {
 	{"bench/views", []string{"bench/load", "bench/load/*", "bench/process", "bench/table", "openapi/watchtidev1"}, "it is the upstream of a gateway in a process of its own"},
 	{"bench/*", []string{"bench/load", "bench/load/*", "bench/machine", "bench/peers"}, "it measures from outside, through sockets and /proc"},
 	{"client/thirdparty", nil, "all of it is tests, which run the built gateway and clients that others wrote"},
-	{"docs", nil, "documentation; only its test is Go"},
+	{"docs", nil, "documentation, embedded; a leaf"},
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
 	{"stream/streamtest/upstreams/*", nil, "a real server for tests, in a module of its own, that must not know who follows it"},
 	{"tools/*", nil, "the tools make files of the product and never run in it"},
@@ -548,6 +551,7 @@ var waysToWatches = map[string]string{
 	"gateway Revoked":                "reads what is revoked, for nobody",
 	"gateway readiness":              "names watches for operators only",
 	"gateway upstreamsOf":            "lists watches for operators only",
+	"gateway awaitPrimed":            "waits for them at start, for nobody",
 }
 
 // TestOneWayToWatches: what a request may see is decided in one place, so that no handler

@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/contexts"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/diagnosis"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/manual"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
@@ -84,6 +85,14 @@ func run(ctx context.Context, p process, args []string) int {
 	return code
 }
 
+// diagnosis returns what the command doctor needs of this process.
+func (a *app) diagnosis() diagnosis.Process {
+	return diagnosis.Process{
+		Stdout: a.stdout, Stderr: a.stderr, Terminal: a.logTerminal, Escape: escaped, UntilSignal: a.untilSignal, Usage: usageError,
+		TimedOut: func(err error) error { return codedError{exitTimeout, err} },
+	}
+}
+
 func (a *app) exitCode(err error) int {
 	var coded codedError
 	var signal interrupted
@@ -120,7 +129,7 @@ func (a *app) command() *cobra.Command {
 	a.logging.Flags(root)
 	root.AddCommand(resources.Commands(a.console())...)
 	root.AddCommand(contexts.Command(a.stdout, a.terminal(), usageError))
-	root.AddCommand(a.serveCommand(), a.watchCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand(), manual.Command(buildVersion()))
+	root.AddCommand(a.serveCommand(), a.watchCommand(), diagnosis.Command(a.diagnosis()), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand(), manual.Command(buildVersion()))
 	return root
 }
 
