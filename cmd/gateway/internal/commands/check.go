@@ -54,6 +54,15 @@ func (a *app) checkConfig(file string) error {
 	return err
 }
 
+// checkText returns what is wrong in a configuration that is not in a file yet.
+func checkText(file string, text []byte) error {
+	c, err := config.Parse(file, text, config.Environment{})
+	if err != nil {
+		return err
+	}
+	return makeable(c)
+}
+
 // makeable makes the source of each watch, and of one of each template, as serve does, and
 // closes it before it connects to anything. This finds keys that do not fit together.
 func makeable(c *config.Config) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/setup"
 	"github.com/watchtide/watchtide/internal/config"
 )
 
@@ -107,7 +108,7 @@ func (a *app) command() *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	a.logging.Flags(root)
-	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
+	root.AddCommand(setup.Command(setup.Tools{Stdout: a.stdout, Stderr: a.stderr, Check: checkText}), a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
 	return root
 }
 
