@@ -128,7 +128,7 @@ func consulWatch(typ string) Watch {
 
 // consulWatches returns the watches of the types that the server knows; none if it does not say.
 func (e Environment) consulWatches(ctx context.Context, target string, secure bool) (watches []Watch) {
-	var channel credentials.TransportCredentials = insecure.NewCredentials()
+	channel := insecure.NewCredentials()
 	if secure {
 		channel = credentials.NewTLS(&tls.Config{})
 	}
