@@ -63,7 +63,7 @@ func TestEveryOptionArrives(t *testing.T) {
 
 // TestRetryMaxArrives: the longest wait is that of the source.
 func TestRetryMaxArrives(t *testing.T) {
-	u := newUpstreams(slog.New(slog.DiscardHandler)).next(&config.Config{Sources: []config.Source{{Name: "s", Type: config.Store, RetryMax: time.Minute}}})
+	u := newUpstreams(slog.New(slog.DiscardHandler), nil).next(&config.Config{Sources: []config.Source{{Name: "s", Type: config.Store, RetryMax: time.Minute}}})
 	got, err := u.configure(watch.NewRegistry(), config.Watch{Name: "w", Source: "s"}, "", u.logger)
 	if err != nil || got.Backoff.Max != time.Minute {
 		t.Errorf("at most %v, %v", got.Backoff.Max, err)

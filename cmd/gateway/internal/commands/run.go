@@ -16,6 +16,7 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/resources"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/setup"
 	"github.com/watchtide/watchtide/internal/config"
 )
 
@@ -130,6 +131,7 @@ func (a *app) command() *cobra.Command {
 	root.AddCommand(resources.Commands(a.console())...)
 	root.AddCommand(contexts.Command(a.stdout, a.terminal(), usageError))
 	root.AddCommand(a.serveCommand(), a.watchCommand(), diagnosis.Command(a.diagnosis()), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand(), manual.Command(buildVersion()))
+	root.AddCommand(setup.Command(setup.Tools{Stdout: a.stdout, Stderr: a.stderr, Check: checkText}))
 	return root
 }
 
