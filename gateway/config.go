@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"crypto/rand"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log/slog"
@@ -143,6 +144,9 @@ type Config struct {
 	// Metrics serves /metrics and /v1/subscribers to operators: see
 	// OperationsHandler.
 	Metrics bool
+	// Certificates are those of the listeners, by listener ("http", "grpc",
+	// "operations"). Only the metrics use them, to show when they expire.
+	Certificates map[string]*x509.Certificate
 	// Profiles, if not nil, is served below /debug/pprof/ on Listeners.Operations:
 	// for instance, http.DefaultServeMux of a program that imports net/http/pprof.
 	Profiles http.Handler

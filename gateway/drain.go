@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 
@@ -15,8 +16,9 @@ import (
 var ErrNoDelay = errors.New("drain without delay")
 
 // Drain takes the gateway out of service. /readyz fails at once; everything else is
-// served as before for Config.DrainDelay. Then new streams are refused as overload,
-// and the open ones get their goodbye, spread over Config.Drain. Drain returns when
+// served as before for Config.DrainDelay, except that each answer over HTTP/1.1 closes its
+// connection. Then new streams get a goodbye at once, and the open ones get theirs
+// spread over Config.Drain. Drain returns when
 // the last stream has ended, or when the time for all of them to end has passed.
 //
 // Serve does the same, and more. A program that mounts Handler in its own server
@@ -53,20 +55,55 @@ func (g *Gateway) dismiss() {
 	g.log.Log(context.Background(), level, "drained", "streams", streams, "ended", streams-left, "left", left, "took", time.Since(began))
 }
 
-// closeDoors closes the listeners, and the connections that wait for a request, so
+// firstRequests is how long a connection that was accepted just before the listener was
+// closed may take until its request is here.
+const firstRequests = time.Second
+
+// closeDoors closes the listeners, and the connections that wait for another request, so
 // that proxies and clients go elsewhere: a proxy without health checks tries its next
-// server when a connection is refused. Connections of HTTP/2 and gRPC get a GOAWAY.
-// Requests in progress continue. The channel is closed when gRPC has nothing left.
-func closeDoors(web *http.Server, calls *grpc.Server) <-chan struct{} {
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	_ = web.Shutdown(now) // begins the shutdown; stop waits for it
-	done := make(chan struct{})
+// server when a connection is refused. Requests in progress continue. Connections of
+// gRPC get a GOAWAY at once, those of HTTP/2 with the answer to a request, and at the latest
+// after the given time. Until then the first request of a connection is answered; after
+// that net/http closes its connection without an answer, which some proxies turn into a
+// 502. The first channel is closed then, and the second one when gRPC has nothing left.
+func closeDoors(public net.Listener, web *http.Server, calls *grpc.Server, after time.Duration) (shut, callsDone <-chan struct{}) {
+	public.Close()
+	web.SetKeepAlivesEnabled(false)
+	begun, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(begun)
+		<-time.After(after)
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = web.Shutdown(now) // begins the shutdown; stop waits for it
+	}()
 	go func() {
 		defer close(done)
 		calls.GracefulStop()
 	}()
-	return done
+	return begun, done
+}
+
+// firstRequests returns how long the first request of a connection is answered after the
+// listener was closed. A gateway without a delay has no proxies that could send one.
+func (g *Gateway) firstRequests(hurried bool) time.Duration {
+	c := g.now.Load().cfg
+	if hurried || c.DrainDelay < 0 {
+		return 0
+	}
+	return min(firstRequests, max(c.Drain, 0))
+}
+
+// closing tells the clients of a gateway that drains to use another connection for their
+// next request. Otherwise a proxy could send it over one at the moment when the gateway
+// closes it. Over HTTP/2 this is a GOAWAY.
+func (g *settings) closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.leaving.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // stop lets the requests in progress finish for as long as one write may take, then

@@ -15,7 +15,6 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -126,9 +125,6 @@ func (g *settings) notOpened(w http.ResponseWriter, r *http.Request, req convers
 // status other than 200, so it gets a stream of one goodbye, with the reason in a
 // comment for a human reader. All other clients get a problem.
 func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conversation.Request, why *admission.Refusal) {
-	if why.Reason == admission.RefusedDraining {
-		w.Header().Set("Connection", "close") // so that the client reconnects elsewhere
-	}
 	f := req.Format.Framing()
 	p := g.deps.Refused(f.Transport(), why)
 	if !req.EventSource {
@@ -139,7 +135,7 @@ func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conv
 	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
 	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
 	out.Write(wire.AppendComment(f.AppendRetry(nil, p.RetryAfter), p.Detail))
-	out.Write(wire.AppendGoodbye(nil, f, stream.GoodbyeOverloaded, p.RetryAfter))
+	out.Write(wire.AppendGoodbye(nil, f, why.Goodbye(), p.RetryAfter))
 	out.End()
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"net/http"
@@ -82,7 +83,7 @@ func New(c Config) (*Gateway, error) {
 		ownViews:    own,
 		registry:    c.Registry,
 		log:         c.Logger,
-		metrics:     metrics.New(c.Registry),
+		metrics:     metrics.New(c.Registry, c.Version),
 		admission:   admission.New(c.limits(), c.Drain),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
 		pieces:      deflate.NewCache(c.CompressionCache),
@@ -121,6 +122,7 @@ func (g *Gateway) watch(v Views) {
 	g.metrics.WatchViews(v.Stats)
 	g.metrics.WatchPieces(g.pieces)
 	g.metrics.WatchAudit(g.audit)
+	g.metrics.WatchCertificates(func() map[string]*x509.Certificate { return g.now.Load().cfg.Certificates })
 	g.metrics.WatchBudgets(g.bodies.Bytes, g.answers.Bytes)
 }
 
@@ -155,14 +157,12 @@ const sessionPath = "/v1/session"
 
 // handler has every route, on one screen. profiles may be nil.
 func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
-	api := g.unary.Handler()
-
 	r := chi.NewRouter()
-	r.Use(skipCancelled)
+	r.Use(skipCancelled, g.counted(r))
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(g.traced, noSniff, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
+	r.Use(g.traced, noSniff, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {
@@ -181,8 +181,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/v1/watches/{watch}/changes", g.unary.Changes)
 
 	// Everything unary.
-	r.Handle("/v1/watches", api)
-	r.Handle("/v1/watches/*", api)
+	g.unary.Route(r)
 
 	// Sessions and tickets, if the gateway asks for credentials.
 	if g.who != nil {
@@ -192,6 +191,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 		r.Post("/v1/tickets", g.unary.NewTicket)
 	}
 
+	get("/v1/client", g.handleClient)
 	get("/openapi.json", g.handleOpenAPI)
 	get("/healthz", g.handleHealthz)
 	get("/readyz", g.handleReadyz)

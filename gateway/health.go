@@ -32,6 +32,9 @@ func (g *settings) handleReadyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := problem.New(http.StatusServiceUnavailable, "not ready: the operations listener says why")
+	if state.Draining {
+		p.Detail = "not ready: " + draining
+	}
 	p.RetryAfter = max(g.cfg.Retry, time.Second)
 	if admission.IsOperator(r.Context()) {
 		p.Detail = "not ready: " + state.summary()
@@ -115,10 +118,13 @@ func servable(v log.Snapshot, required, added bool, now time.Time, allowed time.
 	return v.Primed() || late || added
 }
 
+// draining is what /readyz says to everybody.
+const draining = "draining: the gateway is shutting down"
+
 func (r readiness) summary() string {
 	var why []string
 	if r.Draining {
-		why = append(why, "the gateway is shutting down")
+		why = append(why, draining)
 	}
 	for _, w := range r.Watches {
 		sentence := fmt.Sprintf("watch %q is %s since %s", w.Watch, w.State, w.Since.Format(time.RFC3339))

@@ -123,6 +123,23 @@ func TestReadyzOfNothing(t *testing.T) {
 	})
 }
 
+// TestReadyzSaysThatItDrains: to everybody, unlike the names of watches.
+func TestReadyzSaysThatItDrains(t *testing.T) {
+	r := newAPIRig(t, Config{})
+	answer := func() (int, string) {
+		w := httptest.NewRecorder()
+		r.gateway.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
+		return w.Code, w.Body.String()
+	}
+	if code, body := answer(); code != 503 || strings.Contains(body, "draining") || strings.Contains(body, "silent") {
+		t.Errorf("with a watch that is not primed: %d %s", code, body)
+	}
+	r.gateway.leaving.Store(true)
+	if code, body := answer(); code != 503 || !strings.Contains(body, "draining") || strings.Contains(body, "silent") {
+		t.Errorf("draining: %d %s", code, body)
+	}
+}
+
 // TestReadyTellsOfCredentialsThatCannotBeChecked: a provider that is down at start is no
 // reason to send traffic elsewhere, and operators are told.
 func TestReadyTellsOfCredentialsThatCannotBeChecked(t *testing.T) {

@@ -71,24 +71,29 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	}
 
 	var err error
+	hurried := false
 	select {
 	case <-ctx.Done():
-		if !errors.Is(context.Cause(ctx), ErrNoDelay) {
+		hurried = errors.Is(context.Cause(ctx), ErrNoDelay)
+		if !hurried {
 			g.awaitDrain()
 		}
 	case err = <-failed:
 		running--
 	}
-	callsDone := closeDoors(web, calls)
+	shut, callsDone := closeDoors(l.HTTP, web, calls, g.firstRequests(hurried))
 	g.log.Info("listeners closed", "streams", g.admission.Count())
 	g.dismiss()
+	<-shut
 	g.stop(calls, callsDone, web, operations)
 	if g.ownViews != nil {
 		g.ownViews.Close()
 	}
 	g.audit.Close(auditPatience)
 	for range running {
-		err = errors.Join(err, <-failed)
+		if one := <-failed; !errors.Is(one, net.ErrClosed) {
+			err = errors.Join(err, one)
+		}
 	}
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/watchtide/watchtide/cmd/gateway/internal/commands"
+	// Where the system has no certificate authorities, as in an empty image, these are used.
+	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
 // version is set when a release is linked: -ldflags "-X main.version=1.2.3".

@@ -288,10 +288,10 @@ func (in *ingest) connectionReady() {
 // apply writes a transaction or a snapshot to the log.
 func (in *ingest) apply(m message) (log.CommitResult, error) {
 	if !m.reset {
-		in.log.PrepareConflated(m.conflated)
+		in.log.Prepare(m.conflated, ageOf(m.made))
 		return in.log.CommitSwept(m.changes, m.revision, m.swept)
 	}
-	in.log.PrepareConflated(false)
+	in.log.Prepare(false, 0)
 	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.epochName(m.epoch), in.log.Snapshot().Primed()
 	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
 	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
@@ -40,7 +41,7 @@ type Conversation struct {
 
 	*Scratch
 	QuietSince time.Time             // of the last flush
-	Committed  time.Time             // of the oldest change written but not yet flushed
+	Committed  monotime.Moment       // of the oldest change written but not yet flushed
 	Counted    int                   // bytes already reported to the metrics
 	Delivered  subscribers.Delivered // to one stream
 }
@@ -249,10 +250,19 @@ func (c *Conversation) Put(p []byte, out wire.Outlet) {
 func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
 	c.QuietSince = now
 	c.CountBytes(bytes)
-	if !c.Committed.IsZero() && err == nil {
-		c.Deps.Delivered(c.Committed, now, c)
+	if err == nil {
+		c.Written(now, c.Committed)
 	}
-	c.Committed = time.Time{}
+	c.Committed = monotime.Moment{}
+}
+
+// Written measures a change that was written.
+func (c *Conversation) Written(now time.Time, of monotime.Moment) {
+	committed, id := monotime.Time(of.At), ""
+	if !committed.IsZero() && c.Deps.Tracing.SlowCommit(now.Sub(committed)) {
+		id = c.Deps.Tracing.Commit(committed, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
+	}
+	c.Deps.Metrics.Written(now, committed, of.Age, id)
 }
 
 // ReasonToEnd returns why the server must end the stream now, or "".
@@ -387,7 +397,7 @@ func (c *Conversation) Fork(sub func(i int) *log.Subscription) Conversation {
 	}
 	f.Own, f.Zipper = nil, nil
 	f.Lease = snapshots.NewLease(c.Deps.Snapshots)
-	f.Stands, f.Counted, f.Committed = 1, 0, time.Time{}
+	f.Stands, f.Counted, f.Committed = 1, 0, monotime.Moment{}
 	return f
 }
 

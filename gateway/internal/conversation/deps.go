@@ -44,15 +44,6 @@ type Deps struct {
 	Tracing     *tracing.Tracing // nil: nothing is traced
 }
 
-// Delivered measures a commit that was written to subscribers. now is the time of the write.
-func (d *Deps) Delivered(at, now time.Time, c *Conversation) {
-	took, id := now.Sub(at), ""
-	if d.Tracing.SlowCommit(took) {
-		id = d.Tracing.Commit(at, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
-	}
-	d.Metrics.CommitToWrite(took, id)
-}
-
 // Leave ends the count of a stream, and removes its pass, which may be nil.
 func (d *Deps) Leave(as admission.Ref, p *pass.Pass) {
 	d.Quotas.Leave(p.Holder())

@@ -68,18 +68,14 @@ func (a *app) get(ctx context.Context, o clientOptions, args []string) error {
 		}
 		return a.printOne(line)
 	}
-	if a.size == nil {
-		lines, err := s.Lines(ctx, args[0], o.view)
-		if err != nil {
-			return because(ctx, a.refused(o, err))
-		}
-		return a.printLines(lines)
-	}
-	all, err := s.Resources(ctx, args[0], o.view)
-	if err != nil {
+	state, err := s.State(ctx, args[0], o.view)
+	switch {
+	case err != nil:
 		return because(ctx, a.refused(o, err))
+	case a.size == nil:
+		return a.printLines(state.Resources)
 	}
-	return a.printTable(all)
+	return a.printTable(state.Resources)
 }
 
 // because returns the cause of ctx, if err is due to its end.
@@ -113,10 +109,16 @@ func (a *app) printLines(lines []json.RawMessage) error {
 	return out.Flush()
 }
 
-func (a *app) printTable(all []client.Resource) error {
+func (a *app) printTable(lines []json.RawMessage) error {
 	width, _, err := a.size()
 	if err != nil || width <= 0 {
 		width = math.MaxInt32
+	}
+	all := make([]client.Resource, len(lines))
+	for i, line := range lines {
+		if err := json.Unmarshal(line, &all[i]); err != nil {
+			return err
+		}
 	}
 	slices.SortFunc(all, func(x, y client.Resource) int { return client.CompareIDs(x.ID(), y.ID()) })
 	rows := make([]table.Row, len(all))

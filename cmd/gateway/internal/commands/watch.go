@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/hook"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
 )
 
@@ -19,6 +20,10 @@ type watchOptions struct {
 	until   string
 	waitFor string
 	timeout time.Duration
+
+	changesOnly bool
+	quiet       bool
+	hook        hook.Options
 
 	condition *waitfor.Condition // of waitFor; nil: none
 }
@@ -47,6 +52,11 @@ on states that the upstream had, over
 
 An expression that cannot be told, since it names what is not there, is not true.
 
+--changes-only prints upserts and deletes, and nothing else: not the state at the
+beginning, and of the state after a reset only what differs.
+
+` + hook.Help + `
+
 ` + viewHelp + `
 
 --wait-for sees only the resources that they leave.
@@ -55,6 +65,8 @@ An expression that cannot be told, since it names what is not there, is not true
 		Example: `  watchtide watch processes
   watchtide watch notes | jq -c 'select(.type == "upsert")'
   watchtide watch notes --until end_of_snapshot
+  watchtide watch notes --changes-only
+  watchtide watch backends --exec ./reload.sh --state /var/lib/reload.state
   watchtide watch services --labels 'app in (web, shop)' --fields state,node
   watchtide watch services --filter 'value.state != "passing"'
   watchtide watch services --wait-for 'count > 3' --timeout 60s
@@ -76,6 +88,10 @@ An expression that cannot be told, since it names what is not there, is not true
 	c.Flags().StringVar(&o.until, "until", "", "end_of_snapshot: end when each watch is complete")
 	c.Flags().StringVar(&o.waitFor, "wait-for", "", "end when the `CEL` expression is true")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "end after this `TIME`, such as 60s, with exit code 3")
+	c.Flags().BoolVar(&o.changesOnly, "changes-only", false, "print changes only, not the state that they begin with")
+	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print no events, and log errors only")
+	o.hook.Register(c.Flags())
+	_ = c.MarkFlagFilename("state")
 	_ = c.RegisterFlagCompletionFunc("until", cobra.FixedCompletions([]string{endOfSnapshot}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -92,6 +108,12 @@ func (o *watchOptions) check(watches []string) error {
 		if slices.Contains(watches[:i], w) {
 			return usageError("watch %q is named twice", w)
 		}
+	}
+	if err := o.hook.Check(); err != nil {
+		return codedError{exitUsage, err}
+	}
+	if o.hook.Given() && o.waitFor != "" {
+		return usageError("--wait-for needs the whole state, and --exec continues where it has ended: want one of them")
 	}
 	if o.waitFor == "" {
 		return nil
@@ -122,20 +144,24 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 		defer cancel()
 	}
-	f := newFollowing(ctx, names, o.condition, a.size != nil)
-	show := a.viewer(f)
+	onScreen := a.size != nil && !o.hook.Given() && !o.quiet && !o.changesOnly
+	f := newFollowing(ctx, names, o.condition, onScreen)
+	show, from, err := a.viewer(ctx, o, f)
+	if err != nil {
+		return err
+	}
 	err = s.Follow(ctx, client.FollowOptions{
-		Watches: names, View: o.view, UntilEndOfSnapshot: o.until != "",
+		Watches: names, View: o.view, From: from, UntilEndOfSnapshot: o.until != "",
 		Event: func(e client.Event) error {
 			err := f.event(e) // first, so that the newest state is shown
-			return errors.Join(err, show.event(e))
+			return errors.Join(err, show.Event(e))
 		},
 		Lost: func(reason error, wait time.Duration) {
 			f.disconnected(reason)
-			show.lost(reason, wait)
+			show.Lost(reason, wait)
 		},
 	})
-	closed := show.close()
+	closed := show.Close()
 	if errors.Is(err, closed) {
 		closed = nil // it is why the watch has ended
 	}
