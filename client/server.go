@@ -53,6 +53,9 @@ func NewServer(address string, o ServerOptions) (*Server, error) {
 	return &Server{base: u, options: o, transport: transport}, nil
 }
 
+// URL returns the URL of the server, without a password.
+func (s *Server) URL() string { return s.base.Redacted() }
+
 // Close closes the idle connections.
 func (s *Server) Close() { s.transport.CloseIdleConnections() }
 

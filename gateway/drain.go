@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -18,8 +17,8 @@ var ErrNoDelay = errors.New("drain without delay")
 // Drain takes the gateway out of service. /readyz fails at once; everything else is
 // served as before for Config.DrainDelay, except that each answer over HTTP/1.1 closes its
 // connection. Then new streams get a goodbye at once, and the open ones get theirs
-// spread over Config.Drain. Drain returns when
-// the last stream has ended, or when the time for all of them to end has passed.
+// spread over Config.Drain. Drain returns when the last stream has ended, or when the
+// time for all of them to end has passed.
 //
 // Serve does the same, and more. A program that mounts Handler in its own server
 // calls Drain before that server's Shutdown.
@@ -66,29 +65,31 @@ const firstRequests = time.Second
 // after the given time. Until then the first request of a connection is answered; after
 // that net/http closes its connection without an answer, which some proxies turn into a
 // 502. The first channel is closed then, and the second one when gRPC has nothing left.
-func closeDoors(public net.Listener, web *http.Server, calls *grpc.Server, after time.Duration) (shut, callsDone <-chan struct{}) {
-	public.Close()
-	web.SetKeepAlivesEnabled(false)
+func (s *servers) closeDoors(after time.Duration) (shut, callsDone <-chan struct{}) {
+	if s.listeners.HTTP != nil {
+		s.listeners.HTTP.Close()
+	}
+	s.web.SetKeepAlivesEnabled(false)
 	begun, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(begun)
 		<-time.After(after)
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = web.Shutdown(now) // begins the shutdown; stop waits for it
+		_ = s.web.Shutdown(now) // begins the shutdown; stop waits for it
 	}()
 	go func() {
 		defer close(done)
-		calls.GracefulStop()
+		s.calls.GracefulStop()
 	}()
 	return begun, done
 }
 
 // firstRequests returns how long the first request of a connection is answered after the
-// listener was closed. A gateway without a delay has no proxies that could send one.
-func (g *Gateway) firstRequests(hurried bool) time.Duration {
+// listener was closed. A gateway that stops without a delay has no proxies that send one.
+func (g *Gateway) firstRequests(delay bool) time.Duration {
 	c := g.now.Load().cfg
-	if hurried || c.DrainDelay < 0 {
+	if !delay || c.DrainDelay < 0 {
 		return 0
 	}
 	return min(firstRequests, max(c.Drain, 0))

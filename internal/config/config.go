@@ -84,9 +84,12 @@ type HTTP struct {
 // ForwardedHeaders are the headers in which proxies report their client.
 var ForwardedHeaders = []string{gateway.HeaderXForwardedFor, gateway.HeaderForwarded}
 
-// GRPC is the section "grpc".
+// DefaultGRPC is where a configuration with an empty section "grpc" listens.
+const DefaultGRPC = "127.0.0.1:8082"
+
+// GRPC is the section "grpc". Without it there is no gRPC.
 type GRPC struct {
-	// Listen is host:port (127.0.0.1:9090).
+	// Listen is host:port (DefaultGRPC); empty: there is no gRPC.
 	Listen string `yaml:"listen,is=listen"`
 	// TLS is as in HTTP.
 	TLS *tls.Config `yaml:"tls,server"`
@@ -220,7 +223,6 @@ type Metrics struct {
 func Default() *Config {
 	return &Config{
 		HTTP:       HTTP{Listen: "127.0.0.1:8080"},
-		GRPC:       GRPC{Listen: "127.0.0.1:9090"},
 		Operations: Operations{Listen: DefaultOperations},
 		Metrics:    Metrics{Enabled: true},
 		Tracing:    Tracing{RequestsPerSecond: 10, ClientRequestsPerSecond: 10, SlowSnapshot: 5 * time.Second, SlowCommit: time.Second},

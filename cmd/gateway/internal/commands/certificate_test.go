@@ -24,7 +24,7 @@ func newPair(t *testing.T, serial int64) pair {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), DNSNames: []string{"gateway.test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Duration(serial) * time.Hour),
 		IsCA: true, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}

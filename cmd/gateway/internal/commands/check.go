@@ -50,13 +50,21 @@ func (a *app) checkConfig(file string) error {
 	}
 	templates := ""
 	if n := len(c.Templates); n > 0 {
-		templates = fmt.Sprintf(", %d templates", n)
+		templates = ", " + count(n, "template", "templates")
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: ok: %d sources, %d watches%s\n", file, len(c.Sources), len(c.Watches), templates)
+	_, err = fmt.Fprintf(a.stdout, "%s: ok: %s, %s%s\n", file, count(len(c.Sources), "source", "sources"), count(len(c.Watches), "watch", "watches"), templates)
 	if err == nil && len(c.Watches)+len(c.Templates) == 0 {
 		_, err = fmt.Fprintln(a.stdout, "There is nothing to serve: add watches, or serve with --demo.")
 	}
 	return err
+}
+
+// count returns a number of things, in words.
+func count(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
 }
 
 // makeable makes the source of each watch, and of one of each template, as serve does, and

@@ -8,7 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/contexts"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/diagnosis"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/resources"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
 	"github.com/watchtide/watchtide/internal/config"
 )
@@ -22,6 +27,7 @@ const (
 	exitUsage   = 2 // the command line is wrong
 	exitTimeout = 3 // --timeout is over
 	exitUnmet   = 4 // --until was reached, and --wait-for was not true
+	exitOther   = 5 // the resource is not as --if-revision or --if-absent wants it
 )
 
 const exitHelp = `Exit codes:
@@ -30,6 +36,7 @@ const exitHelp = `Exit codes:
   2    the command line is wrong
   3    --timeout is over
   4    --until was reached, and what --wait-for waits for was not so
+  5    nothing was written: the resource is not as --if-revision or --if-absent wants it
   130  interrupted; 143 after SIGTERM`
 
 // codedError is an error that has an exit code of its own.
@@ -77,6 +84,14 @@ func run(ctx context.Context, p process, args []string) int {
 	return code
 }
 
+// diagnosis returns what the command doctor needs of this process.
+func (a *app) diagnosis() diagnosis.Process {
+	return diagnosis.Process{
+		Stdout: a.stdout, Stderr: a.stderr, Terminal: a.logTerminal, Escape: escaped, UntilSignal: a.untilSignal, Usage: usageError,
+		TimedOut: func(err error) error { return codedError{exitTimeout, err} },
+	}
+}
+
 func (a *app) exitCode(err error) int {
 	var coded codedError
 	var signal interrupted
@@ -85,6 +100,10 @@ func (a *app) exitCode(err error) int {
 		return coded.code
 	case errors.As(err, &signal):
 		return signal.code()
+	case errors.As(err, new(narrow.Mistake)):
+		return exitUsage
+	case errors.Is(err, client.ErrConflict):
+		return exitOther
 	case !a.began:
 		return exitUsage // cobra rejected the command line
 	}
@@ -107,7 +126,9 @@ func (a *app) command() *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	a.logging.Flags(root)
-	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
+	root.AddCommand(resources.Commands(a.console())...)
+	root.AddCommand(contexts.Command(a.stdout, a.terminal(), usageError))
+	root.AddCommand(a.serveCommand(), a.watchCommand(), diagnosis.Command(a.diagnosis()), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
 	return root
 }
 

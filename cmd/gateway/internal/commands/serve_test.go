@@ -151,7 +151,7 @@ func TestServeRefusesToStart(t *testing.T) {
 func TestServeStartsWithAnUnreachableUpstream(t *testing.T) {
 	token := file(t, "token", "s3cret-token\n")
 	conf := file(t, "gateway.yaml", `
-stream: { drain_delay: 0s }
+stream: { drain_delay: 0s, prime_wait: 1ms }
 sources:
   backend: { type: grpc, address: "127.0.0.1:1", metadata_files: { authorization: "`+token+`" } }
 watches:
@@ -216,6 +216,7 @@ func TestServeNarrowsAtTheOtherGateway(t *testing.T) {
 		<-r.Context().Done()
 	})
 	conf := file(t, "edge.yaml", `
+stream: { prime_wait: 1ms }
 sources: { core: { type: gateway, url: "`+core.URL+`" } }
 watches:
   failing: { source: core, watch: services, filter: '(value.state)!="passing"', labels: "app=web", fields: [state, node], prefix: eu/ }

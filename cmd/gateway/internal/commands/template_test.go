@@ -22,7 +22,7 @@ watches:
 func TestServeTemplates(t *testing.T) {
 	conf := file(t, "templates.yaml", templates)
 	code, stdout, stderr := command(t, "config", "check", conf)
-	if code != 0 || !strings.HasSuffix(stdout, ": ok: 1 sources, 1 watches, 2 templates\n") {
+	if code != 0 || !strings.HasSuffix(stdout, ": ok: 1 source, 1 watch, 2 templates\n") {
 		t.Fatalf("config check: exit code %d: %s%s", code, stdout, stderr)
 	}
 	g := serve(t, "--config", conf)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/hook"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
 )
@@ -61,7 +61,7 @@ beginning, and of the state after a reset only what differs.
 
 --wait-for sees only the resources that they leave.
 
-` + bearer.Help + "\n\n" + exitHelp,
+` + connect.Help + "\n\n" + exitHelp,
 		Example: `  watchtide watch processes
   watchtide watch notes | jq -c 'select(.type == "upsert")'
   watchtide watch notes --until end_of_snapshot

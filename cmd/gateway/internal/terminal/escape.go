@@ -1,4 +1,4 @@
-package commands
+package terminal
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// escaped returns a text for a terminal: anything it would interpret instead of
+// Escaped returns a text for a terminal: anything it would interpret instead of
 // showing (control characters of ASCII and C1, marks that change the direction of
 // a line) is escaped as in JSON, \u001b, so that JSON keeps its meaning. Line
 // breaks and tabs are unchanged; a carriage return becomes a space.
-func escaped(text []byte) []byte {
+func Escaped(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
