@@ -79,10 +79,10 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	defer s.registry.Close()
 	defer s.views.Close()
 
+	defer s.stopObserving()
 	if err := s.observe(ctx, c); err != nil {
 		return err
 	}
-	defer s.stopObserving()
 	listeners, err := listen(ctx, c, s.secured, logger)
 	if err != nil {
 		return err
