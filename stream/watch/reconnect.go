@@ -17,6 +17,7 @@ func (in *ingest) onEnded(err error) {
 	in.reader.cancel(errStopped)
 	in.reader.sink.release()
 	err = in.noteTooLarge(err)
+	in.endResync(err)
 	in.reader = nil
 	in.progress.stop()
 	in.setLostAt(time.Now())
