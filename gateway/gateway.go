@@ -84,7 +84,7 @@ func New(c Config) (*Gateway, error) {
 		registry:    c.Registry,
 		log:         c.Logger,
 		metrics:     metrics.New(c.Registry, c.Version),
-		admission:   admission.New(c.limits(), c.Drain),
+		admission:   admission.New(c.limits(), c.spread()),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
 		pieces:      deflate.NewCache(c.CompressionCache),
 		subscribers: subscribers.New(c.Logger),
