@@ -64,7 +64,9 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	}
 	shut, callsDone := s.closeDoors(g.firstRequests(delay))
 	g.log.Info("listeners closed", "streams", g.admission.Count())
-	g.dismiss()
+	if returned := g.dismiss(); delay {
+		<-time.After(time.Until(returned))
+	}
 	<-shut
 	g.stop(s.calls, callsDone, s.web, s.operations)
 	if g.ownViews != nil {
