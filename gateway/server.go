@@ -58,6 +58,9 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 		s.servePublic()
 		err = s.wait(ctx)
 	}
+	if err == nil && ctx.Err() != nil {
+		g.log.Info("draining", "reason", context.Cause(ctx).Error())
+	}
 	delay := err == nil && s.listeners.HTTP != nil && !errors.Is(context.Cause(ctx), ErrNoDelay)
 	if delay {
 		g.awaitDrain()
