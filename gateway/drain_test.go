@@ -48,7 +48,7 @@ func TestShutdown(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 		wantNotListening(t, r.network)
 		wantNotListening(t, r.rpc)
-		wantListening(t, r.private) // operators are served to the end
+		wantListening(t, r.private)    // operators are served to the end
 		const spread = 7 * time.Second // what is left of 10 s are 1.5 × the default of Retry
 		time.Sleep(spread / 2)
 		if n := countOver(streams); n < 10 || n > 40 {
