@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"WATCHTIDE_SERVER", "WATCHTIDE_TOKEN", "WATCHTIDE_CONTEXTS"} {
 		os.Unsetenv(name)
 	}
-	os.Setenv("XDG_CONFIG_HOME", "/does/not/exist") // so that nobody's contexts count
+	os.Setenv("XDG_CONFIG_HOME", "/dev/null/none") // so that nobody's contexts count
 	goleak.VerifyTestMain(m)
 }
 
