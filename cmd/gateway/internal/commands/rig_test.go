@@ -27,10 +27,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(Main(""))
 	}
-	for _, name := range []string{"WATCHTIDE_SERVER", "WATCHTIDE_TOKEN", "WATCHTIDE_CONTEXTS"} {
+	for _, name := range []string{"WATCHTIDE_SERVER", "WATCHTIDE_TOKEN"} {
 		os.Unsetenv(name)
 	}
-	os.Setenv("XDG_CONFIG_HOME", "/does/not/exist") // so that nobody's contexts count
+	// So that nobody's contexts count. Not XDG_CONFIG_HOME: the go command, which builds the real
+	// servers, makes that directory.
+	os.Setenv("WATCHTIDE_CONTEXTS", "/does/not/exist/contexts.yaml")
 	goleak.VerifyTestMain(m)
 }
 
