@@ -184,6 +184,10 @@ bench-views: ## measure the cost of views and of access rules and print the tabl
 bench-access: ## measure what access costs, and print the table of docs/performance.md; about a minute
 	$(GO) run -C bench ./access
 
+.PHONY: bench-proxies
+bench-proxies: ## restart two replicas behind nginx, HAProxy and Caddy with the default times, print the table of docs/behind-a-proxy.md; about four minutes
+	@$(GO) test -tags servers -count 1 -timeout 15m -run '^TestRestartsBehindProxies$$' -v ./deploy -args -full
+
 .PHONY: bench-quick
 bench-quick: ## the essential comparisons of bench-fanout, and the log, in less than five minutes
 	$(GO) run -C bench . -large=false -runs 1

@@ -86,7 +86,7 @@ func New(c Config) (*Gateway, error) {
 		started:     time.Now(),
 		log:         c.Logger,
 		metrics:     metrics.New(c.Registry, c.Version),
-		admission:   admission.New(c.limits(), c.Drain),
+		admission:   admission.New(c.limits(), c.spread()),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
 		pieces:      deflate.NewCache(c.CompressionCache),
 		subscribers: subscribers.New(c.Logger),

@@ -27,12 +27,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(Main(""))
 	}
-	for _, name := range []string{"WATCHTIDE_SERVER", "WATCHTIDE_TOKEN"} {
+	for _, name := range []string{"WATCHTIDE_SERVER", "WATCHTIDE_TOKEN", "WATCHTIDE_CONTEXTS"} {
 		os.Unsetenv(name)
 	}
-	// So that nobody's contexts count. Not XDG_CONFIG_HOME: the go command, which builds the real
-	// servers, makes that directory.
-	os.Setenv("WATCHTIDE_CONTEXTS", "/does/not/exist/contexts.yaml")
+	os.Setenv("XDG_CONFIG_HOME", "/dev/null/none") // so that nobody's contexts count
 	goleak.VerifyTestMain(m)
 }
 

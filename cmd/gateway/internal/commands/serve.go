@@ -105,10 +105,6 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		}
 		return web, calls, err
 	}
-	stopLogging := context.AfterFunc(ctx, func() {
-		logger.Info("draining", "reason", context.Cause(ctx).Error())
-	})
-	defer stopLogging()
 	defer startReloading(ctx, &reloader{site: s, options: o, hangups: signals}, read)()
 	return s.gateway.Serve(ctx, listeners)
 }
