@@ -45,6 +45,11 @@ build: ## build bin/watchtide
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/watchtide ./cmd/gateway
 	@echo "bin/watchtide: $$(($$(wc -c < bin/watchtide) / 1000000)) MB" >&2
 
+.PHONY: man
+man: ## write the manual pages into dist/man
+	@rm -rf dist/man
+	$(GO) run -ldflags '-X main.version=$(VERSION)' ./cmd/gateway manual dist/man
+
 # Build tags of tests that need more than this repository. structure_test.go checks
 # that every such test has one of them, and that each has a target. test-all runs the
 # tests tagged with TAGS. The tests tagged with PEERS test third-party servers that the

@@ -151,6 +151,8 @@ type Config struct {
 	// Profiles, if not nil, is served below /debug/pprof/ on Listeners.Operations:
 	// for instance, http.DefaultServeMux of a program that imports net/http/pprof.
 	Profiles http.Handler
+	// Tracing says what is traced. Default: nothing.
+	Tracing *Tracing
 	// Instance names this process wherever its figures are served, so that the
 	// figures of two replicas are not confused: 1 to 64 letters, digits, '_' and '-'.
 	// Default: random.
@@ -300,6 +302,9 @@ func (c Config) check() error {
 	}
 	if c.Instance != "" && !validInstance.MatchString(c.Instance) {
 		return fmt.Errorf("gateway.Config: Instance is %q: want 1 to 64 letters, digits, '_' and '-'", c.Instance)
+	}
+	if err := c.Tracing.check(); err != nil {
+		return err
 	}
 	return checkOrigins(c.AllowedOrigins)
 }

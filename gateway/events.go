@@ -13,6 +13,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/direct"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -99,7 +100,8 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversati
 			c.Release()
 		}
 	}()
-	c.AdmissionRef, c.Identity = as, g.subscribers.Enter(from, r.UserAgent())
+	c.AdmissionRef, c.Identity, c.Request = as, g.subscribers.Enter(from, r.UserAgent()), g.deps.Tracing.ParentOf(r.Context())
+	tracing.StreamBegins(r.Context())
 	if g.shards.Carry(w, r, c) || g.hijacked.Carry(w, r, c) {
 		carried = true // the pump releases it
 		return

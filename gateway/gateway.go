@@ -40,6 +40,7 @@ import (
 type Gateway struct {
 	// Static after construction.
 	registry    *watch.Registry
+	started     time.Time
 	log         *slog.Logger
 	metrics     *metrics.Metrics
 	admission   *admission.Controller // safe for use by several goroutines
@@ -82,6 +83,7 @@ func New(c Config) (*Gateway, error) {
 	g := &Gateway{
 		ownViews:    own,
 		registry:    c.Registry,
+		started:     time.Now(),
 		log:         c.Logger,
 		metrics:     metrics.New(c.Registry, c.Version),
 		admission:   admission.New(c.limits(), c.spread()),
@@ -99,6 +101,7 @@ func New(c Config) (*Gateway, error) {
 	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint)
 	g.answers = budget.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint)
 	g.watch(c.Views)
+	g.watchSpans(c.Tracing)
 	deps := g.newDeps(c)
 	first, err := g.settings(c, deps, access.New(g.access(c)), nil)
 	if err != nil {
@@ -132,7 +135,7 @@ func (g *Gateway) retryHint() time.Duration { return g.now.Load().deps.RetryHint
 func (g *Gateway) newDeps(c Config) *conversation.Deps {
 	return &conversation.Deps{
 		Settings: c.streams(), Instance: c.Instance,
-		Log: g.log, Metrics: g.metrics, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Passes: g.passes, Quotas: g.quotas,
+		Log: g.log, Metrics: g.metrics, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Passes: g.passes, Quotas: g.quotas, Tracing: c.tracing(),
 	}
 }
 
@@ -161,7 +164,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(noSniff, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
+	r.Use(g.traced, noSniff, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {

@@ -185,7 +185,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 	allocs := testing.AllocsPerRun(100, func() {
 		m.EventsOut(metrics.SSE, stream.Upsert, 3)
 		m.BytesOut(metrics.SSE, 100)
-		m.Written(now, now, time.Second)
+		m.Written(now, now, time.Second, "")
 		m.Snapshot(metrics.SSE)
 	})
 	if allocs != 0 {

@@ -37,6 +37,8 @@ type Config struct {
 	Stream Stream `yaml:"stream"`
 	// Metrics configures the metrics.
 	Metrics Metrics `yaml:"metrics"`
+	// Tracing says what is traced, and where spans go.
+	Tracing Tracing `yaml:"tracing"`
 	// Sources are the upstreams, in the order of the file.
 	Sources []Source `yaml:"sources,named"`
 	// Watches are what clients subscribe to, in the order of the file.
@@ -100,6 +102,8 @@ type Operations struct {
 	// Role is the role whose holders are operators on listeners that other machines can reach
 	// (none).
 	Role string `yaml:"role"`
+	// FlightRecorder keeps the last seconds of an execution trace in memory.
+	FlightRecorder bool `yaml:"flight_recorder"`
 	// TLS is as in HTTP.
 	TLS *tls.Config `yaml:"tls,server"`
 }
@@ -221,5 +225,6 @@ func Default() *Config {
 		HTTP:       HTTP{Listen: "127.0.0.1:8080"},
 		Operations: Operations{Listen: DefaultOperations},
 		Metrics:    Metrics{Enabled: true},
+		Tracing:    Tracing{RequestsPerSecond: 10, ClientRequestsPerSecond: 10, SlowSnapshot: 5 * time.Second, SlowCommit: time.Second},
 	}
 }

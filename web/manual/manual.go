@@ -137,10 +137,10 @@ func render(documents fs.FS, name string, source []byte) (document, error) {
 }
 
 // relink makes links between documents links between pages. Other files of the repository
-// are not served: links to them are replaced by their texts, and images are left out.
+// are not served: links to them are replaced by their texts. Images and comments are left out.
 func relink(root ast.Node, documents fs.FS, name string) error {
 	var links []*ast.Link
-	var images []ast.Node
+	var omitted []ast.Node
 	err := ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n := n.(type) {
 		case *ast.Link:
@@ -149,13 +149,17 @@ func relink(root ast.Node, documents fs.FS, name string) error {
 			}
 		case *ast.Image:
 			if entering {
-				images = append(images, n)
+				omitted = append(omitted, n)
+			}
+		case *ast.HTMLBlock:
+			if entering && n.HTMLBlockType == ast.HTMLBlockType2 { // a comment
+				omitted = append(omitted, n)
 			}
 		}
 		return ast.WalkContinue, nil
 	})
-	for _, image := range images {
-		image.Parent().RemoveChild(image.Parent(), image)
+	for _, n := range omitted {
+		n.Parent().RemoveChild(n.Parent(), n)
 	}
 	for _, l := range links {
 		target, anchor, hasAnchor := strings.Cut(string(l.Destination), "#")

@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
@@ -53,6 +54,7 @@ type Own struct {
 	Began        time.Time
 	AdmissionRef admission.Ref        // under which the stream was admitted
 	Identity     subscribers.Identity // identity of the stream
+	Request      tracing.Parent       // nil: it is not traced
 	Term
 	GoodbyeSaid stream.GoodbyeReason // "": none was sent
 }
@@ -249,9 +251,18 @@ func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
 	c.QuietSince = now
 	c.CountBytes(bytes)
 	if err == nil {
-		c.Deps.Metrics.Written(now, monotime.Time(c.Committed.At), c.Committed.Age)
+		c.Written(now, c.Committed)
 	}
 	c.Committed = monotime.Moment{}
+}
+
+// Written measures a change that was written.
+func (c *Conversation) Written(now time.Time, of monotime.Moment) {
+	committed, id := monotime.Time(of.At), ""
+	if !committed.IsZero() && c.Deps.Tracing.SlowCommit(now.Sub(committed)) {
+		id = c.Deps.Tracing.Commit(committed, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
+	}
+	c.Deps.Metrics.Written(now, committed, of.Age, id)
 }
 
 // ReasonToEnd returns why the server must end the stream now, or "".

@@ -87,9 +87,9 @@ func appendPositions(dst []byte, follows []Follow) []byte {
 
 // countBatch counts the events of a batch that was written.
 func (c *Conversation) countBatch(f *Follow) {
-	in := counting{metrics: c.Deps.Metrics, transport: c.Transport(), streams: c.Stands, delivered: &c.Delivered}
+	in := counting{metrics: c.Deps.Metrics, transport: c.Transport(), streams: c.Stands, delivered: &c.Delivered, tracing: c.Deps.Tracing, watch: f.Watch.Name()}
 	if c.Own != nil {
-		in.began = c.Began
+		in.began, in.request = c.Began, c.Request
 	}
 	f.count(in, f.Sub, &c.Batch)
 	at, age := c.Batch.Committed()

@@ -183,7 +183,7 @@ var goodbyeReasons = [...]stream.GoodbyeReason{
 
 // Handler serves the registry in the Prometheus text formats.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // StreamOpened counts a stream in; StreamClosed must follow.
@@ -237,20 +237,32 @@ func (m *Metrics) Refused(transport string, why *admission.Refusal) {
 func (m *Metrics) ListRefused(reason admission.Reason) { m.lists[reason].Inc() }
 
 // TimeToEndOfSnapshot observes the time from a stream's start to its first
-// end_of_snapshot.
-func (m *Metrics) TimeToEndOfSnapshot(d time.Duration) { m.snapshots.Observe(d.Seconds()) }
+// end_of_snapshot. trace is its trace, or empty.
+func (m *Metrics) TimeToEndOfSnapshot(d time.Duration, trace string) {
+	observe(m.snapshots, d, trace)
+}
 
 // Written observes the time from the oldest commit of a flush to the end of its write, and with
-// the age of its changes at the commit that from their origin. Zero values are not known.
-func (m *Metrics) Written(now, committed time.Time, age time.Duration) {
+// the age of its changes at the commit that from their origin. Zero values are not known. trace is the trace
+// of the commit, or empty.
+func (m *Metrics) Written(now, committed time.Time, age time.Duration, trace string) {
 	if committed.IsZero() {
 		return
 	}
 	took := now.Sub(committed)
-	m.latency.Observe(took.Seconds())
+	observe(m.latency, took, trace)
 	if age > 0 {
 		m.origin.Observe((age + took).Seconds())
 	}
+}
+
+// observe adds a duration to a histogram, with its trace as the exemplar, if it has one.
+func observe(h prometheus.Histogram, d time.Duration, trace string) {
+	if trace == "" {
+		h.Observe(d.Seconds())
+		return
+	}
+	h.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": trace})
 }
 
 // Compressed counts bytes written in compressed streams.

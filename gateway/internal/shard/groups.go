@@ -94,7 +94,7 @@ func (s *shard) pass(g *group) {
 		oldest := g.oldest // cleared once it is written to all
 		s.writeMember(g, at, c)
 		if n%sampled == 0 && oldest.At != 0 {
-			s.deps.Metrics.Written(time.Now(), monotime.Time(oldest.At), oldest.Age)
+			g.Written(time.Now(), oldest)
 		}
 	}
 }

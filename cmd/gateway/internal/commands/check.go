@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/cmd/gateway/internal/otlp"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/permission"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/internal/suggest"
@@ -43,6 +45,9 @@ func (a *app) checkConfig(file string) error {
 	if err := makeable(c); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	if _, err := otlp.NewSettings(c.Tracing, os.LookupEnv); err != nil {
+		return err
+	}
 	templates := ""
 	if n := len(c.Templates); n > 0 {
 		templates = ", " + count(n, "template", "templates")
@@ -52,6 +57,15 @@ func (a *app) checkConfig(file string) error {
 		_, err = fmt.Fprintln(a.stdout, "There is nothing to serve: add watches, or serve with --demo.")
 	}
 	return err
+}
+
+// checkText returns what is wrong in a configuration that is not in a file yet.
+func checkText(file string, text []byte) error {
+	c, err := config.Parse(file, text, config.Environment{})
+	if err != nil {
+		return err
+	}
+	return makeable(c)
 }
 
 // count returns a number of things, in words.
@@ -65,7 +79,7 @@ func count(n int, one, several string) string {
 // makeable makes the source of each watch, and of one of each template, as serve does, and
 // closes it before it connects to anything. This finds keys that do not fit together.
 func makeable(c *config.Config) error {
-	u := newUpstreams(slog.New(slog.DiscardHandler))
+	u := newUpstreams(slog.New(slog.DiscardHandler), nil)
 	var errs []error
 	try := func(name string, w config.Watch) {
 		if err := u.try(c, w); err != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/http/pprof"
 	"syscall"
 
 	"github.com/watchtide/watchtide/gateway"
@@ -68,15 +66,4 @@ func addressOf(l net.Listener) string {
 		return config.OperationsOff
 	}
 	return l.Addr().String()
-}
-
-// profiles serves the profiles for go tool pprof, below /debug/pprof/.
-func profiles() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/profiles"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/internal/config/auth"
@@ -78,6 +79,10 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	defer s.registry.Close()
 	defer s.views.Close()
 
+	defer s.stopObserving()
+	if err := s.observe(ctx, c); err != nil {
+		return err
+	}
 	listeners, err := listen(ctx, c, s.secured, logger)
 	if err != nil {
 		return err
@@ -111,11 +116,12 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 // begin makes the gateway, and puts its first configuration into effect.
 func (s *site) begin(c *config.Config) (err error) {
 	gc := gatewayConfig(c)
-	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), profiles()
+	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), profiles.Handler(s.flight)
+	gc.Tracing = tracingConfig(s.spans, c.Tracing)
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err
 	}
-	s.upstreams = newUpstreams(s.logger)
+	s.upstreams = newUpstreams(s.logger, s.tracer())
 	_, err = s.apply(c)
 	return err
 }
