@@ -73,7 +73,7 @@ var imports = []struct {
 	{"stream/source/internal/*", []string{"stream"}, "what several sources share knows no upstream and no source"},
 	{"stream/source/view", []string{"stream", "stream/log", "stream/watch", "stream/view", "stream/source/internal/*"}, "a view follows a watch of the same process, so that it is the one source that knows watches"},
 	{"stream/source/gateway", []string{"stream", "stream/view", "client", "stream/source/internal/*"}, "a gateway's streams are read by the client, for the command line too; what it narrows them to is a definition"},
-	{"client", []string{"stream"}, "a client knows the wire and the vocabulary of stream, and no log"},
+	{"client", []string{"internal/reconnect", "stream"}, "a client knows the wire and the vocabulary of stream, and no log"},
 	{"stream/source/etcd", []string{"stream", "stream/merge", "stream/source/internal/*"}, "the list of etcd is read beside its watch; otherwise as below"},
 	{"stream/source/consul", []string{"stream", "stream/merge", "stream/source/internal/*"}, "the list of Consul is read beside its watch; otherwise as below"},
 	{"stream/source/*", []string{"stream", "openapi/watchtidev1", "stream/source/internal/*"}, "a source knows the domain and its one upstream; neither the gateway nor another source"},
