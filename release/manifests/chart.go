@@ -29,7 +29,7 @@ func Chart(chart fs.FS, version string, modified time.Time) ([]byte, error) {
 		}
 		if name == "Chart.yaml" {
 			if strings.Count(string(data), ": "+unreleased+"\n") != 2 {
-				return fmt.Errorf("Chart.yaml: want version and appVersion %s, in whose place a release writes its own", unreleased)
+				return fmt.Errorf("want version and appVersion %s in %s: a release writes its own in their place", unreleased, name)
 			}
 			data = []byte(strings.ReplaceAll(string(data), ": "+unreleased+"\n", ": "+version+"\n"))
 		}
