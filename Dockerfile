@@ -18,9 +18,9 @@ COPY LICENSE /LICENSE
 # A number and not a name: an empty image has no /etc/passwd, and Kubernetes can
 # only tell of a number that it is not root.
 USER 65532:65532
-EXPOSE 8080 9090
+EXPOSE 8080
 ENTRYPOINT ["/watchtide"]
 # Without a configuration: a writable store, watched as `notes`.
 # Who reaches its ports is decided outside of the container, where they are
 # published; the operations listener stays on the container's loopback.
-CMD ["serve", "--http", "0.0.0.0:8080", "--grpc", "0.0.0.0:9090", "--auth", "none"]
+CMD ["serve", "--http", "0.0.0.0:8080", "--auth", "none"]

@@ -3,8 +3,8 @@
 // Server is a gateway. Its Follow is one stream that survives lost connections: it
 // reconnects with a back-off, resumes from the newest id, obeys retry and goodbye,
 // notices a silent connection, and can go on without a watch that is refused. If it has a
-// token, it asks for the newest one before each request. Replica holds the state of one watch as a stream
-// reports it.
+// token, it asks for the newest one before each request. State reads a watch at one revision, and Put and
+// Delete write. Replica holds the state of one watch as a stream reports it.
 //
 // Stream is a single connection, from the request to the end of the response. Its
 // caller decides whether and when to make another request, and from which position.

@@ -16,6 +16,9 @@ type FollowOptions struct {
 	Watches []string
 	// View is which part of each of them is followed. Zero: all of it.
 	View View
+	// From is the position to continue from: the ID of an event that an earlier Follow of the
+	// same watches and the same View received. Empty: each watch begins with a snapshot.
+	From string
 	// UntilEndOfSnapshot ends after the end_of_snapshot of each watch.
 	UntilEndOfSnapshot bool
 
@@ -52,7 +55,7 @@ func (e goodbyeError) Error() string { return "the server ended the stream: " + 
 // A refusal of a token is final unless ServerOptions.Token has another one by then. When a
 // token ends, the server ends the stream, and the next connection has the token of then.
 func (s *Server) Follow(ctx context.Context, o FollowOptions) error {
-	f := &follower{server: s, options: o, watches: slices.Clone(o.Watches), backoff: backoff{base: defaultRetry}}
+	f := &follower{server: s, options: o, watches: slices.Clone(o.Watches), backoff: backoff{base: defaultRetry}, id: o.From}
 	for {
 		wait, err := f.attempt(ctx)
 		switch wait {

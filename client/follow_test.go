@@ -65,6 +65,16 @@ func TestFollowReconnectsAndResumesFromTheNewestID(t *testing.T) {
 	})
 }
 
+func TestFollowContinuesFromAPosition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{refuses(503), replies(hello + upsert("b", 6, true)), replies(hello + allGone)}}
+		_, err := follow(t, s, t.Context(), FollowOptions{From: "w@e-5"})
+		if want := []string{"w@e-5", "w@e-5", "w@e-6"}; err != nil || !slices.Equal(s.resumeIDs(), want) {
+			t.Errorf("got %v, %q, want %q", err, s.resumeIDs(), want)
+		}
+	})
+}
+
 // An event that is cut off by the end of the connection is ignored, wherever
 // the cut is: in particular, half an id is not a position.
 func TestFollowIgnoresCutEvents(t *testing.T) {

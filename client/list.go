@@ -16,6 +16,20 @@ type Watch struct {
 	Name   string `json:"name"`
 	Source string `json:"source"`
 	State  string `json:"state"`
+	// Since is when the state began, in RFC 3339.
+	Since string `json:"since"`
+	// Reason says why the watch is in the state; "": there is nothing to say.
+	Reason string `json:"reason"`
+	// Revision is the place of the watch in the upstream's own order.
+	Revision string `json:"revision"`
+	// Count is how many resources there are, Subscribers how many clients follow them. Both
+	// are 0 if Partial.
+	Count       int `json:"count"`
+	Subscribers int `json:"subscribers"`
+	// Writable reports whether some write could be allowed.
+	Writable bool `json:"writable"`
+	// Partial reports that the client may see only a part of the watch.
+	Partial bool `json:"partial"`
 }
 
 // Watches returns the watches of the server.
@@ -27,18 +41,55 @@ func (s *Server) Watches(ctx context.Context) ([]Watch, error) {
 	return answer.Watches, err
 }
 
+// WatchesDocument returns the watches of the server as received, with all that it says of
+// them: an object with the member watches.
+func (s *Server) WatchesDocument(ctx context.Context) (json.RawMessage, error) {
+	var document json.RawMessage
+	err := s.get(ctx, &document, s.url(nil, "v1", "watches"))
+	return oneLine(document), err
+}
+
+// Keys returns keys of a watch that begin with a prefix, at most some thousand of them, and none
+// that is not UTF-8.
+func (s *Server) Keys(ctx context.Context, watch, prefix string) ([]string, error) {
+	query := url.Values{}
+	View{Prefix: prefix}.AddTo(query, "")
+	var page struct {
+		Resources []struct {
+			Key         string `json:"key"`
+			KeyEncoding string `json:"key_encoding"`
+		} `json:"resources"`
+	}
+	if err := s.get(ctx, &page, s.url(query, "v1", "watches", watch, "resources")); err != nil {
+		return nil, err
+	}
+	var keys []string
+	for _, r := range page.Resources {
+		if r.KeyEncoding == "" {
+			keys = append(keys, r.Key)
+		}
+	}
+	return keys, nil
+}
+
 // Line returns one resource of a view as received, as JSON on one line. The key may
 // be any bytes.
 func (s *Server) Line(ctx context.Context, watch, key string, v View) (json.RawMessage, error) {
 	query := url.Values{}
 	v.AddTo(query, "")
-	if !utf8.ValidString(key) {
+	var line json.RawMessage
+	err := s.get(ctx, &line, s.resource(query, watch, key))
+	return oneLine(line), err
+}
+
+// resource returns the URL of a resource. A key that is not UTF-8, or that a path loses, is
+// sent in base64.
+func (s *Server) resource(query url.Values, watch, key string) string {
+	if key == "." || key == ".." || !utf8.ValidString(key) {
 		query.Set("key_encoding", "base64")
 		key = base64.StdEncoding.EncodeToString([]byte(key))
 	}
-	var line json.RawMessage
-	err := s.get(ctx, &line, s.url(query, "v1", "watches", watch, "resources", key))
-	return oneLine(line), err
+	return s.url(query, "v1", "watches", watch, "resources", key)
 }
 
 // oneLine undoes indentation that was added on the way.
@@ -59,23 +110,19 @@ const listAttempts = 3
 // requests, and an earlier last one, whose revision is less likely to be gone.
 const pageSize = "10000"
 
-// Resources returns the resources of a view, all as they were at one revision.
-func (s *Server) Resources(ctx context.Context, watch string, v View) ([]Resource, error) {
-	return list[Resource](ctx, s, watch, v)
+// State is the resources of a view at one revision. Those of an answer have the form received,
+// each as JSON on one line.
+type State struct {
+	Watch     string            `json:"watch"`
+	Position  string            `json:"position"`
+	Revision  string            `json:"revision"`
+	Resources []json.RawMessage `json:"resources"`
 }
 
-// Lines is Resources in the form received, each the JSON of a resource on one line.
-func (s *Server) Lines(ctx context.Context, watch string, v View) ([]json.RawMessage, error) {
-	lines, err := list[json.RawMessage](ctx, s, watch, v)
-	for i := range lines {
-		lines[i] = oneLine(lines[i])
-	}
-	return lines, err
-}
-
-func list[T any](ctx context.Context, s *Server, watch string, v View) ([]T, error) {
+// State returns the resources of a view, all as they were at one revision.
+func (s *Server) State(ctx context.Context, watch string, v View) (State, error) {
 	for attempt := 1; ; attempt++ {
-		all, err := pages[T](ctx, s, watch, v)
+		all, err := s.pages(ctx, watch, v)
 		var p *Problem
 		if attempt < listAttempts && errors.As(err, &p) && p.Status == http.StatusGone {
 			continue
@@ -84,19 +131,23 @@ func list[T any](ctx context.Context, s *Server, watch string, v View) ([]T, err
 	}
 }
 
-func pages[T any](ctx context.Context, s *Server, watch string, v View) ([]T, error) {
+func (s *Server) pages(ctx context.Context, watch string, v View) (State, error) {
 	query := url.Values{"page_size": {pageSize}}
 	v.AddTo(query, "")
-	var all []T
+	all := State{Resources: []json.RawMessage{}}
 	for {
 		var page struct {
-			Resources     []T    `json:"resources"`
+			State
 			NextPageToken string `json:"next_page_token"`
 		}
 		if err := s.get(ctx, &page, s.url(query, "v1", "watches", watch, "resources")); err != nil {
-			return nil, err
+			return State{}, err
 		}
-		all = append(all, page.Resources...)
+		for i, line := range page.Resources {
+			page.Resources[i] = oneLine(line)
+		}
+		all.Watch, all.Position, all.Revision = page.Watch, page.Position, page.Revision
+		all.Resources = append(all.Resources, page.Resources...)
 		if page.NextPageToken == "" {
 			return all, nil
 		}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -28,6 +29,12 @@ type ServerOptions struct {
 	// request, from any goroutine, so it should cache a token as long as that is valid. nil: no
 	// token is ever sent.
 	Token func(ctx context.Context) (string, error)
+	// Header is added to each request to the server, and to none that a redirect leads to
+	// elsewhere. What a request sets itself is not replaced.
+	Header http.Header
+	// TLS configures connections. nil: the certificates of the system are trusted, and there
+	// is no client certificate.
+	TLS *tls.Config
 }
 
 // NewServer returns the gateway at a URL such as http://127.0.0.1:8080, which
@@ -40,11 +47,39 @@ func NewServer(address string, o ServerOptions) (*Server, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = AnswerWithin
 	transport.ReadBufferSize = readBuffer
+	if o.TLS != nil {
+		transport.TLSClientConfig = o.TLS.Clone()
+	}
 	return &Server{base: u, options: o, transport: transport}, nil
 }
 
+// URL returns the URL of the server, without a password.
+func (s *Server) URL() string { return s.base.Redacted() }
+
 // Close closes the idle connections.
 func (s *Server) Close() { s.transport.CloseIdleConnections() }
+
+// RoundTrip adds the header of the options to a request to the server.
+//
+// A redirect is another request: what it leads to elsewhere must not get the header.
+func (h header) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !h.of.isOrigin(r.URL) {
+		return h.of.transport.RoundTrip(r)
+	}
+	r = r.Clone(r.Context())
+	for name, values := range h.of.options.Header {
+		if _, set := r.Header[name]; !set {
+			r.Header[name] = values
+		}
+	}
+	return h.of.transport.RoundTrip(r)
+}
+
+// header is the transport of a server with a header of its own.
+type header struct{ of *Server }
+
+// isOrigin reports whether a URL has the origin of the server.
+func (s *Server) isOrigin(u *url.URL) bool { return u.Scheme == s.base.Scheme && u.Host == s.base.Host }
 
 // url returns the URL of a path, and escapes its parts.
 func (s *Server) url(query url.Values, parts ...string) string {
@@ -66,7 +101,12 @@ func (s *Server) get(ctx context.Context, into any, address string) error {
 	if err != nil {
 		return err
 	}
-	token, header, err := s.credential(ctx)
+	return s.do(request, into)
+}
+
+// do makes a request, and reads the JSON document of the answer. A refusal is a *Problem.
+func (s *Server) do(request *http.Request, into any) error {
+	token, header, err := s.credential(request.Context())
 	if err != nil {
 		return err
 	}
@@ -78,7 +118,7 @@ func (s *Server) get(ctx context.Context, into any, address string) error {
 		return err
 	}
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
 		return withoutToken(ReadProblem(response), token)
 	}
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {

@@ -1,10 +1,14 @@
 package client
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -36,18 +40,18 @@ func TestLineAsksForAnyKey(t *testing.T) {
 		fmt.Fprintln(w, line)
 	})
 	defer stop()
-	for _, key := range []string{"a/b", "\xff"} {
+	for _, key := range []string{"a/b", "\xff", ".."} {
 		if got, err := s.Line(t.Context(), "w", key, View{}); err != nil || string(got) != line {
 			t.Errorf("%q: got %s, %v", key, got, err)
 		}
 	}
-	want := []string{"/v1/watches/w/resources/a%2Fb", "/v1/watches/w/resources/%2Fw==?key_encoding=base64"}
+	want := []string{"/v1/watches/w/resources/a%2Fb", "/v1/watches/w/resources/%2Fw==?key_encoding=base64", "/v1/watches/w/resources/Li4=?key_encoding=base64"}
 	if fmt.Sprint(asked) != fmt.Sprint(want) {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
 }
 
-func TestResourcesReadsEveryPageAndStartsOverWhenItsRevisionIsGone(t *testing.T) {
+func TestStateReadsEveryPageAndStartsOverWhenItsRevisionIsGone(t *testing.T) {
 	requests := 0
 	s, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		requests++
@@ -65,34 +69,34 @@ func TestResourcesReadsEveryPageAndStartsOverWhenItsRevisionIsGone(t *testing.T)
 		}
 	})
 	defer stop()
-	all, err := s.Resources(t.Context(), "w", View{Prefix: "p/"})
-	if text, _ := json.Marshal(all); err != nil || requests != 4 ||
+	all, err := s.State(t.Context(), "w", View{Prefix: "p/"})
+	if text, _ := json.Marshal(all.Resources); err != nil || requests != 4 ||
 		string(text) != `[{"key":"a","revision":"1","value":1},{"key":"b","revision":"2","value":2}]` {
 		t.Errorf("got %s, %v after %d requests", text, err, requests)
 	}
 }
 
 // A resource on one line is unchanged; an indented one becomes one line again.
-func TestLines(t *testing.T) {
+func TestStateHasResourcesOnOneLine(t *testing.T) {
 	s, stop := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"resources":[{"key":"a","value":{"n": 1}}, {`+"\n"+`"key": "b", "value": "<  >" }]}`)
+		fmt.Fprint(w, `{"watch":"w","revision":"7","resources":[{"key":"a","value":{"n": 1}}, {`+"\n"+`"key": "b", "value": "<  >" }]}`)
 	})
 	defer stop()
-	lines, err := s.Lines(t.Context(), "w", View{})
+	all, err := s.State(t.Context(), "w", View{})
 	want := []string{`{"key":"a","value":{"n": 1}}`, `{"key":"b","value":"<  >"}`}
-	if err != nil || fmt.Sprintf("%s", lines) != fmt.Sprint(want) {
-		t.Errorf("got %s, %v, want %s", lines, err, want)
+	if err != nil || fmt.Sprintf("%s", all.Resources) != fmt.Sprint(want) || all.Revision != "7" || all.Watch != "w" {
+		t.Errorf("got %s, %v, want %s", all, err, want)
 	}
 }
 
-func TestResourcesGivesUpWhenItsRevisionIsAlwaysGone(t *testing.T) {
+func TestStateGivesUpWhenItsRevisionIsAlwaysGone(t *testing.T) {
 	requests := 0
 	s, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		requests++
 		refuses(http.StatusGone)(w, r)
 	})
 	defer stop()
-	_, err := s.Resources(t.Context(), "w", View{})
+	_, err := s.State(t.Context(), "w", View{})
 	var p *Problem
 	if !errors.As(err, &p) || p.Status != http.StatusGone || requests != listAttempts {
 		t.Errorf("got %v after %d requests", err, requests)
@@ -101,11 +105,83 @@ func TestResourcesGivesUpWhenItsRevisionIsAlwaysGone(t *testing.T) {
 
 func TestWatches(t *testing.T) {
 	s, stop := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"watches":[{"name":"notes","source":"local","state":"in_sync","more":1}]}`)
+		fmt.Fprint(w, `{"watches":[{"name":"notes","source":"local","state":"in_sync","count":3,"more":1}]}`)
 	})
 	defer stop()
 	all, err := s.Watches(t.Context())
-	if err != nil || len(all) != 1 || all[0] != (Watch{"notes", "local", "in_sync"}) {
+	if err != nil || len(all) != 1 || all[0] != (Watch{Name: "notes", Source: "local", State: "in_sync", Count: 3}) {
 		t.Errorf("got %+v, %v", all, err)
+	}
+}
+
+func TestWatchesDocumentKeepsWhatIsUnknownHere(t *testing.T) {
+	s, stop := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"watches":[{"name":"notes",`+"\n"+`"more":1.50}]}`)
+	})
+	defer stop()
+	if got, err := s.WatchesDocument(t.Context()); err != nil || string(got) != `{"watches":[{"name":"notes","more":1.50}]}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// A key in base64 cannot be typed, and could be taken for another one.
+func TestKeys(t *testing.T) {
+	s, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.RequestURI != "/v1/watches/w/resources?prefix=a%26" {
+			t.Errorf("asked for %s", r.RequestURI)
+		}
+		fmt.Fprint(w, `{"resources":[{"key":"a&/1"},{"key":"/w==","key_encoding":"base64"},{"key":"a&2"}]}`)
+	})
+	defer stop()
+	if got, err := s.Keys(t.Context(), "w", "a&"); err != nil || fmt.Sprint(got) != "[a&/1 a&2]" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// The header is sent with every request to the server, streams included, and with none to
+// another one. It replaces nothing that a request sets itself.
+func TestHeaderStaysAtItsOrigin(t *testing.T) {
+	asked := map[string][]string{}
+	note := func(of string, r *http.Request) {
+		asked[of] = append(asked[of], r.Header.Get("User-Agent")+" "+r.Header.Get("X-Key")+" "+r.Header.Get("Accept"))
+	}
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		note("other", r)
+		write(w, hello+allGone)
+	}))
+	defer other.Close()
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		note("gateway", r)
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	}))
+	defer gateway.Close()
+	s, err := NewServer(gateway.URL, ServerOptions{Header: http.Header{"User-Agent": {"test/1"}, "X-Key": {"secret"}, "Accept": {"text/html"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Follow(t.Context(), FollowOptions{Watches: []string{"w"}, UntilEndOfSnapshot: true, Event: func(Event) error { return nil }}); err != nil {
+		t.Error(err)
+	}
+	if want := "map[gateway:[test/1 secret */*] other:[Go-http-client/1.1  */*]]"; fmt.Sprint(asked) != want {
+		t.Errorf("got  %v\nwant %s", asked, want)
+	}
+}
+
+// A client certificate is a credential too: a redirect does not lead it elsewhere.
+func TestClientCertificateStaysAtItsOrigin(t *testing.T) {
+	gateway := httptest.NewUnstartedServer(http.RedirectHandler("https://127.0.0.1:1/", http.StatusTemporaryRedirect))
+	gateway.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	gateway.StartTLS()
+	defer gateway.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(gateway.Certificate())
+	s, err := NewServer(gateway.URL, ServerOptions{TLS: &tls.Config{RootCAs: roots, Certificates: gateway.TLS.Certificates}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Watches(t.Context()); err == nil || !strings.Contains(err.Error(), "must not get the credential") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -17,13 +17,15 @@ var (
 	ErrForbidden = errors.New("the server does not allow this")
 )
 
-// Is reports whether the problem is ErrUnauthenticated or ErrForbidden.
+// Is reports whether the problem is ErrUnauthenticated, ErrForbidden or ErrConflict.
 func (p *Problem) Is(target error) bool {
 	switch target {
 	case ErrUnauthenticated:
 		return p.Status == http.StatusUnauthorized
 	case ErrForbidden:
 		return p.Status == http.StatusForbidden
+	case ErrConflict:
+		return p.Status == http.StatusPreconditionFailed
 	}
 	return false
 }
@@ -57,22 +59,31 @@ func CanBeToken(text string) bool {
 	return text != ""
 }
 
-// client returns a client for one request. With a token, it follows redirects only within the
-// origin of the server, so that nobody else gets the token.
+// client returns a client for one request. With a credential, it follows redirects only within
+// the origin of the server, so that nobody else gets the credential.
 func (s *Server) client() *http.Client {
 	c := &http.Client{Transport: s.transport}
-	if s.options.Token != nil {
+	if len(s.options.Header) > 0 {
+		c.Transport = header{s}
+	}
+	if s.options.Token != nil || s.hasCertificate() {
 		c.CheckRedirect = s.checkRedirect
 	}
 	return c
+}
+
+// hasCertificate reports whether connections may have a client certificate.
+func (s *Server) hasCertificate() bool {
+	c := s.options.TLS
+	return c != nil && (len(c.Certificates) > 0 || c.GetClientCertificate != nil)
 }
 
 // maxRedirects is the limit of package net/http.
 const maxRedirects = 10
 
 func (s *Server) checkRedirect(to *http.Request, via []*http.Request) error {
-	if to.URL.Scheme != s.base.Scheme || to.URL.Host != s.base.Host {
-		return fmt.Errorf("the answer is a redirect to %s://%s, which must not get the token: want the URL of the gateway itself", to.URL.Scheme, to.URL.Host)
+	if !s.isOrigin(to.URL) {
+		return fmt.Errorf("the answer is a redirect to %s://%s, which must not get the credential: want the URL of the gateway itself", to.URL.Scheme, to.URL.Host)
 	}
 	if len(via) >= maxRedirects {
 		return fmt.Errorf("stopped after %d redirects", maxRedirects)

@@ -20,17 +20,14 @@ func TestViewIsSentWithEveryRequest(t *testing.T) {
 		fmt.Fprint(w, `{"resources":[]}`)
 	})
 	defer stop()
-	if _, err := s.Resources(t.Context(), "w", narrow); err != nil {
-		t.Error(err)
-	}
-	if _, err := s.Lines(t.Context(), "w", narrow); err != nil {
+	if _, err := s.State(t.Context(), "w", narrow); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Line(t.Context(), "w", "k", narrow); err != nil {
 		t.Error(err)
 	}
-	if len(asked) != 3 {
-		t.Fatalf("%d requests, want 3", len(asked))
+	if len(asked) != 2 {
+		t.Fatalf("%d requests, want 2", len(asked))
 	}
 	for i, got := range asked {
 		got.Del("page_size")

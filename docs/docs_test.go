@@ -24,6 +24,7 @@ import (
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/store"
+	"github.com/watchtide/watchtide/web/manual"
 )
 
 const configuration = "configuration.md"
@@ -173,7 +174,7 @@ func TestDefaults(t *testing.T) {
 	mib := func(n int) string { return fmt.Sprintf("`%dMiB`", n>>20) }
 	c := config.Default()
 	for key, want := range map[string][]string{
-		"listen":            {"`" + c.HTTP.Listen + "`", "`" + c.GRPC.Listen + "`", "`" + c.Operations.Listen + "`"},
+		"listen":            {"`" + c.HTTP.Listen + "`", "`" + config.DefaultGRPC + "`", "`" + c.Operations.Listen + "`"},
 		"enabled":           {fmt.Sprintf("`%t`", c.Metrics.Enabled)},
 		"max_value_bytes":   {mib(store.DefaultMaxValueBytes), mib(files.DefaultMaxValueBytes)},
 		"rescan":            {"`" + strings.TrimSuffix(files.DefaultRescan.String(), "0s") + "`"},
@@ -262,9 +263,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func headings(page string) (out []string) {
 	for line := range strings.Lines(page) {
 		if text, ok := strings.CutPrefix(line, "#"); ok {
-			text = strings.ToLower(strings.TrimSpace(strings.TrimLeft(text, "#")))
-			text = regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(text, "")
-			out = append(out, strings.ReplaceAll(text, " ", "-"))
+			out = append(out, manual.Anchor(strings.TrimLeft(text, "#")))
 		}
 	}
 	return out

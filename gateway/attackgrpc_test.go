@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/binary"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -31,7 +32,9 @@ func newCallRig(t *testing.T, c Config, watches ...string) *callRig {
 	r := &callRig{rig: newRig(t, c, watches...), rpc: gatewaytest.NewNetwork()}
 	server := rpc.New(r.gateway.calls, nil)
 	served := make(chan error, 1)
-	go func() { served <- rpc.Serve(server, netconn.Listen(r.rpc, r.gateway.now.Load().cfg.WriteTimeout)) }()
+	go func() {
+		served <- rpc.Serve(server, netconn.Listen(r.rpc, r.gateway.now.Load().cfg.WriteTimeout, slog.New(slog.DiscardHandler)))
+	}()
 	t.Cleanup(func() {
 		server.Stop()
 		if err := <-served; err != nil {

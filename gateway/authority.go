@@ -11,6 +11,7 @@ import (
 func (g *settings) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.hosts.Allow(r.Host) && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
+			g.refusals.Host(r.Host, g.proxies.OfRequest(r).Addr())
 			problem.Write(w, problem.Misdirected(r.Host))
 			return
 		}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"crypto/rand"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log/slog"
@@ -70,8 +71,9 @@ type Config struct {
 	// /readyz already failing, so that load balancers can stop sending clients.
 	// Default: 2 s. Negative: none.
 	DrainDelay time.Duration
-	// Drain is the time over which the goodbyes of open streams are spread at
-	// shutdown. Default: 10 s. Negative: all at once.
+	// Drain is the time in which the clients of open streams move to other replicas at
+	// shutdown: the goodbyes are spread over it, less one and a half times Retry, but at
+	// least over half of it. Default: 10 s. Negative: all at once.
 	Drain time.Duration
 
 	// Pump selects what carries the streams. Default: PumpShards.
@@ -143,9 +145,14 @@ type Config struct {
 	// Metrics serves /metrics and /v1/subscribers to operators: see
 	// OperationsHandler.
 	Metrics bool
+	// Certificates are those of the listeners, by listener ("http", "grpc",
+	// "operations"). Only the metrics use them, to show when they expire.
+	Certificates map[string]*x509.Certificate
 	// Profiles, if not nil, is served below /debug/pprof/ on Listeners.Operations:
 	// for instance, http.DefaultServeMux of a program that imports net/http/pprof.
 	Profiles http.Handler
+	// Tracing says what is traced. Default: nothing.
+	Tracing *Tracing
 	// Instance names this process wherever its figures are served, so that the
 	// figures of two replicas are not confused: 1 to 64 letters, digits, '_' and '-'.
 	// Default: random.
@@ -295,6 +302,9 @@ func (c Config) check() error {
 	}
 	if c.Instance != "" && !validInstance.MatchString(c.Instance) {
 		return fmt.Errorf("gateway.Config: Instance is %q: want 1 to 64 letters, digits, '_' and '-'", c.Instance)
+	}
+	if err := c.Tracing.check(); err != nil {
+		return err
 	}
 	return checkOrigins(c.AllowedOrigins)
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -21,7 +22,7 @@ const (
 // others the browser withholds the answer from the page.
 func (g *settings) cors(next http.Handler) http.Handler {
 	if len(g.cfg.AllowedOrigins) == 0 {
-		return next
+		return g.logOrigin(next)
 	}
 	methods := corsMethods
 	if g.cfg.Access != nil {
@@ -36,6 +37,8 @@ func (g *settings) cors(next http.Handler) http.Handler {
 			h.Set("Access-Control-Allow-Origin", origin)
 			h.Set("Access-Control-Allow-Credentials", "true")
 			h.Set("Access-Control-Expose-Headers", corsExposed)
+		} else {
+			g.refuseOrigin(r)
 		}
 		if !isPreflight(r) {
 			next.ServeHTTP(w, r)
@@ -48,6 +51,27 @@ func (g *settings) cors(next http.Handler) http.Handler {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
+}
+
+// logOrigin logs the origins of pages whose browsers withhold the answer.
+func (g *settings) logOrigin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.refuseOrigin(r)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuseOrigin logs the origin of a request if it is not allowed. Browsers send one with some
+// requests of our own page too, whose host a proxy may have changed.
+func (g *settings) refuseOrigin(r *http.Request) {
+	origin := r.Header.Get("Origin")
+	if origin == "" || r.Header.Get("Sec-Fetch-Site") == "same-origin" {
+		return
+	}
+	if u, err := url.Parse(origin); err == nil && u.Host == r.Host {
+		return
+	}
+	g.refusals.Origin(origin, g.proxies.OfRequest(r).Addr())
 }
 
 func isPreflight(r *http.Request) bool {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -14,15 +15,16 @@ import (
 var ErrNoDelay = errors.New("drain without delay")
 
 // Drain takes the gateway out of service. /readyz fails at once; everything else is
-// served as before for Config.DrainDelay. Then new streams are refused as overload,
-// and the open ones get their goodbye, spread over Config.Drain. Drain returns when
-// the last stream has ended, or when the time for all of them to end has passed.
+// served as before for Config.DrainDelay, except that each answer over HTTP/1.1 closes its
+// connection. Then new streams get a goodbye at once, and the open ones get theirs
+// spread over Config.Drain. Drain returns when the last stream has ended, or when the
+// time for all of them to end has passed.
 //
 // Serve does the same, and more. A program that mounts Handler in its own server
 // calls Drain before that server's Shutdown.
 func (g *Gateway) Drain() {
 	g.awaitDrain()
-	g.dismiss()
+	<-time.After(time.Until(g.dismiss()))
 }
 
 // awaitDrain makes /readyz fail, and gives load balancers time to notice.
@@ -34,34 +36,87 @@ func (g *Gateway) awaitDrain() {
 }
 
 // dismiss refuses new streams, ends the open ones with a goodbye, and waits for
-// them.
-func (g *Gateway) dismiss() {
+// them. By the returned time, their clients have come back elsewhere. One that came to
+// a replica which was started here before that could not resume there: that replica begins with a
+// newer state than the client has.
+func (g *Gateway) dismiss() (returned time.Time) {
+	began, streams := time.Now(), g.admission.Count()
 	g.admission.Drain()
 	g.shards.Ring()
 	c := g.now.Load().cfg
 	patience := time.NewTimer(max(c.Drain, 0) + c.WriteTimeout)
 	defer patience.Stop()
+	level := slog.LevelInfo
 	select {
 	case <-g.admission.Idle:
 	case <-patience.C:
-		g.log.Warn("streams did not end in time", "streams", g.admission.Count())
+		level = slog.LevelWarn
 	}
+	left := g.admission.Count()
+	g.log.Log(context.Background(), level, "drained", "streams", streams, "ended", streams-left, "left", left, "took", time.Since(began))
+	if streams == 0 {
+		return began
+	}
+	return began.Add(c.Drain)
 }
 
-// closeDoors closes the listeners, and the connections that wait for a request, so
+// spread is the part of Drain in which goodbyes are sent. The rest, at most half, is the
+// longest time that clients are told to wait before they come back.
+func (c *Config) spread() time.Duration {
+	return max(c.Drain-c.Retry*3/2, c.Drain/2)
+}
+
+// firstRequests is how long a connection that was accepted just before the listener was
+// closed may take until its request is here.
+const firstRequests = time.Second
+
+// closeDoors closes the listeners, and the connections that wait for another request, so
 // that proxies and clients go elsewhere: a proxy without health checks tries its next
-// server when a connection is refused. Connections of HTTP/2 and gRPC get a GOAWAY.
-// Requests in progress continue. The channel is closed when gRPC has nothing left.
-func closeDoors(web *http.Server, calls *grpc.Server) <-chan struct{} {
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	_ = web.Shutdown(now) // begins the shutdown; stop waits for it
-	done := make(chan struct{})
+// server when a connection is refused. Requests in progress continue. Connections of
+// gRPC get a GOAWAY at once, those of HTTP/2 with the answer to a request, and at the latest
+// after the given time. Until then the first request of a connection is answered; after
+// that net/http closes its connection without an answer, which some proxies turn into a
+// 502. The first channel is closed then, and the second one when gRPC has nothing left.
+func (s *servers) closeDoors(after time.Duration) (shut, callsDone <-chan struct{}) {
+	if s.listeners.HTTP != nil {
+		s.listeners.HTTP.Close()
+	}
+	s.web.SetKeepAlivesEnabled(false)
+	begun, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(begun)
+		<-time.After(after)
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.web.Shutdown(now) // begins the shutdown; stop waits for it
+	}()
 	go func() {
 		defer close(done)
-		calls.GracefulStop()
+		s.calls.GracefulStop()
 	}()
-	return done
+	return begun, done
+}
+
+// firstRequests returns how long the first request of a connection is answered after the
+// listener was closed. A gateway that stops without a delay has no proxies that send one.
+func (g *Gateway) firstRequests(delay bool) time.Duration {
+	c := g.now.Load().cfg
+	if !delay || c.DrainDelay < 0 {
+		return 0
+	}
+	return min(firstRequests, max(c.Drain, 0))
+}
+
+// closing tells the clients of a gateway that drains to use another connection for their
+// next request. Otherwise a proxy could send it over one at the moment when the gateway
+// closes it. Over HTTP/2 this is a GOAWAY.
+func (g *settings) closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.leaving.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // stop lets the requests in progress finish for as long as one write may take, then

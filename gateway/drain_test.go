@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,17 +49,20 @@ func TestShutdown(t *testing.T) {
 		wantNotListening(t, r.network)
 		wantNotListening(t, r.rpc)
 		wantListening(t, r.private) // operators are served to the end
-		time.Sleep(5 * time.Second)
+		const spread = 7 * time.Second // what is left of 10 s are 1.5 × the default of Retry
+		time.Sleep(spread / 2)
 		if n := countOver(streams); n < 10 || n > 40 {
 			t.Errorf("%d of %d streams ended in half of the time", n, len(streams))
 		}
-		time.Sleep(5*time.Second + slack())
+		time.Sleep(spread/2 + slack())
 		for i, x := range streams {
 			over, err := x.Over()
 			if !over || err != nil || !strings.Contains(x.Text(), `"reason":"draining"`) {
 				t.Errorf("stream %d: over %t, error %v: %q", i, over, err, x.Text())
 			}
 		}
+		wantListening(t, r.private) // the last clients have not come back elsewhere yet
+		time.Sleep(3 * time.Second)
 		wantNotListening(t, r.private)
 	})
 }
@@ -102,6 +106,7 @@ func TestIdleConnectionsAreClosedWithTheListener(t *testing.T) {
 		r.Prime("a", 1)
 		r.get("/v1/events?watch=a")
 		idle := r.dial("GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n")
+		synctest.Wait()
 		r.stop()
 		began := time.Now()
 		if _, err := io.Copy(io.Discard, idle); err != nil {
@@ -109,6 +114,57 @@ func TestIdleConnectionsAreClosedWithTheListener(t *testing.T) {
 		}
 		if took := time.Since(began); took != 2*time.Second {
 			t.Errorf("an idle connection was closed %v after the drain began, want 2s", took)
+		}
+	})
+}
+
+// A connection that is accepted just before the listener is closed may bring its request
+// after that. An EventSource must survive the answer, and a program is told the reason.
+func TestRequestAfterTheListenerIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1, Retry: 2 * time.Second}, "a")
+		r.Prime("a", 1)
+		r.openStreams(1)
+		browser, program := r.dial(""), r.dial("")
+		r.stop()
+		time.Sleep(2*time.Second + time.Millisecond)
+		wantNotListening(t, r.network)
+
+		io.WriteString(browser, rawGet("/v1/events?watch=a"))
+		answer, err := io.ReadAll(browser) // up to the end of the connection
+		if text := string(answer); err != nil || !strings.HasPrefix(text, "HTTP/1.1 200 ") || !strings.Contains(text, `"reason":"draining"`) {
+			t.Errorf("an EventSource gets %q, %v", answer, err)
+		}
+		_, retry, _ := strings.Cut(string(answer), "retry: ")
+		retry, _, _ = strings.Cut(retry, "\n")
+		if n, err := strconv.Atoi(retry); err != nil || n < 1000 || n > 3000 {
+			t.Errorf("it comes back after %q ms: want the usual time, 1,000 to 3,000", retry)
+		}
+		io.WriteString(program, "GET /v1/events?watch=a HTTP/1.1\r\nHost: gateway\r\n\r\n")
+		if answer, err := io.ReadAll(program); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") || !strings.Contains(string(answer), "shutting down") {
+			t.Errorf("a program gets %q, %v", answer, err)
+		}
+	})
+}
+
+// While load balancers notice, each answer closes its connection. Else a proxy could send
+// its next request over one at the moment when it is closed, and get no answer.
+func TestNoKeepAliveDuringTheDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{DrainDelay: 2 * time.Second}, "a")
+		r.Prime("a", 1)
+		synctest.Wait()
+		if x := r.get("/healthz"); x.Close {
+			t.Error("a connection is closed before the drain")
+		}
+		r.stop()
+		synctest.Wait()
+		for _, path := range []string{"/healthz", "/readyz", "/v1/watches", "/nowhere", "/v1/events?watch=a&until=end_of_snapshot"} {
+			x := r.get(path)
+			x.Text()
+			if !x.Close {
+				t.Errorf("%s: %s, and the connection stays open", path, x.Status)
+			}
 		}
 	})
 }
@@ -144,8 +200,8 @@ func TestDrainInAnotherServer(t *testing.T) {
 		r.openStreams(1)
 		time.Sleep(2*time.Second + time.Millisecond)
 		late := r.get("/v1/events?watch=a", eventStream)
-		if got := late.Text(); !strings.Contains(got, `"reason":"overloaded"`) || !late.Close {
-			t.Errorf("a new stream gets %q, close %t: want it to reconnect over another connection", got, late.Close)
+		if got := late.Text(); late.StatusCode != http.StatusOK || !strings.Contains(got, `"reason":"draining"`) || !late.Close {
+			t.Errorf("a new stream gets %d %q, close %t: want it to reconnect over another connection", late.StatusCode, got, late.Close)
 		}
 		time.Sleep(10*time.Second + slack())
 	})
@@ -249,6 +305,28 @@ func TestShutdownWithARequestThatIsStuck(t *testing.T) {
 		io.Copy(io.Discard, stuck)
 		if took := time.Since(began); took != 10*time.Second {
 			t.Errorf("its connection was closed after %s", took)
+		}
+	})
+}
+
+// An HTTP/2 connection on which nothing is requested gets its GOAWAY too, and its stream
+// continues.
+func TestShutdownOfAQuietSharedConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newServedRig(t, Config{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1}, "a")
+		r.Prime("a", 1)
+		synctest.Wait()
+		stream := r.openStreams(1)[0]
+		r.stop()
+		time.Sleep(2*time.Second + firstRequests + time.Millisecond)
+		if response, err := r.rig.client.Get("http://gateway/healthz"); err == nil {
+			response.Body.Close()
+			t.Errorf("HTTP/2 answers %s, want another connection to be tried", response.Status)
+		}
+		stream.Take()
+		r.Commit("a", 2, gatewaytest.Resource("k", 2, "1"))
+		if got := stream.Take(); !strings.Contains(got, "event: upsert") {
+			t.Errorf("the stream gets %q", got)
 		}
 	})
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/direct"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -100,7 +100,8 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversati
 			c.Release()
 		}
 	}()
-	c.AdmissionRef, c.Identity = as, g.subscribers.Enter(from, r.UserAgent())
+	c.AdmissionRef, c.Identity, c.Request = as, g.subscribers.Enter(from, r.UserAgent()), g.deps.Tracing.ParentOf(r.Context())
+	tracing.StreamBegins(r.Context())
 	if g.shards.Carry(w, r, c) || g.hijacked.Carry(w, r, c) {
 		carried = true // the pump releases it
 		return
@@ -124,9 +125,6 @@ func (g *settings) notOpened(w http.ResponseWriter, r *http.Request, req convers
 // status other than 200, so it gets a stream of one goodbye, with the reason in a
 // comment for a human reader. All other clients get a problem.
 func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conversation.Request, why *admission.Refusal) {
-	if why.Reason == admission.RefusedDraining {
-		w.Header().Set("Connection", "close") // so that the client reconnects elsewhere
-	}
 	f := req.Format.Framing()
 	p := g.deps.Refused(f.Transport(), why)
 	if !req.EventSource {
@@ -137,7 +135,7 @@ func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conv
 	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
 	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
 	out.Write(wire.AppendComment(f.AppendRetry(nil, p.RetryAfter), p.Detail))
-	out.Write(wire.AppendGoodbye(nil, f, stream.GoodbyeOverloaded, p.RetryAfter))
+	out.Write(wire.AppendGoodbye(nil, f, why.Goodbye(), p.RetryAfter))
 	out.End()
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"net/http"
@@ -39,6 +40,7 @@ import (
 type Gateway struct {
 	// Static after construction.
 	registry    *watch.Registry
+	started     time.Time
 	log         *slog.Logger
 	metrics     *metrics.Metrics
 	admission   *admission.Controller // safe for use by several goroutines
@@ -54,6 +56,7 @@ type Gateway struct {
 	passes      *pass.Table
 	audit       *audit.Log
 	quotas      *quota.Table
+	refusals    *access.RefusalLog
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -80,14 +83,16 @@ func New(c Config) (*Gateway, error) {
 	g := &Gateway{
 		ownViews:    own,
 		registry:    c.Registry,
+		started:     time.Now(),
 		log:         c.Logger,
-		metrics:     metrics.New(c.Registry),
-		admission:   admission.New(c.limits(), c.Drain),
+		metrics:     metrics.New(c.Registry, c.Version),
+		admission:   admission.New(c.limits(), c.spread()),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
 		pieces:      deflate.NewCache(c.CompressionCache),
-		subscribers: subscribers.New(),
+		subscribers: subscribers.New(c.Logger),
 		passes:      pass.NewTable(),
 		audit:       audit.New(),
+		refusals:    access.NewRefusalLog(c.Logger),
 		quotas:      quota.New(c.quotas()),
 	}
 	g.passes.Audit = g.audit
@@ -96,6 +101,7 @@ func New(c Config) (*Gateway, error) {
 	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint)
 	g.answers = budget.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint)
 	g.watch(c.Views)
+	g.watchSpans(c.Tracing)
 	deps := g.newDeps(c)
 	first, err := g.settings(c, deps, access.New(g.access(c)), nil)
 	if err != nil {
@@ -118,6 +124,7 @@ func (g *Gateway) watch(v Views) {
 	g.metrics.WatchViews(v.Stats)
 	g.metrics.WatchPieces(g.pieces)
 	g.metrics.WatchAudit(g.audit)
+	g.metrics.WatchCertificates(func() map[string]*x509.Certificate { return g.now.Load().cfg.Certificates })
 	g.metrics.WatchBudgets(g.bodies.Bytes, g.answers.Bytes)
 }
 
@@ -128,7 +135,7 @@ func (g *Gateway) retryHint() time.Duration { return g.now.Load().deps.RetryHint
 func (g *Gateway) newDeps(c Config) *conversation.Deps {
 	return &conversation.Deps{
 		Settings: c.streams(), Instance: c.Instance,
-		Log: g.log, Metrics: g.metrics, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Passes: g.passes, Quotas: g.quotas,
+		Log: g.log, Metrics: g.metrics, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Passes: g.passes, Quotas: g.quotas, Tracing: c.tracing(),
 	}
 }
 
@@ -152,14 +159,12 @@ const sessionPath = "/v1/session"
 
 // handler has every route, on one screen. profiles may be nil.
 func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
-	api := g.unary.Handler()
-
 	r := chi.NewRouter()
-	r.Use(skipCancelled)
+	r.Use(skipCancelled, g.counted(r))
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(noSniff, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
+	r.Use(g.traced, noSniff, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {
@@ -178,8 +183,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/v1/watches/{watch}/changes", g.unary.Changes)
 
 	// Everything unary.
-	r.Handle("/v1/watches", api)
-	r.Handle("/v1/watches/*", api)
+	g.unary.Route(r)
 
 	// Sessions and tickets, if the gateway asks for credentials.
 	if g.who != nil {
@@ -189,6 +193,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 		r.Post("/v1/tickets", g.unary.NewTicket)
 	}
 
+	get("/v1/client", g.handleClient)
 	get("/openapi.json", g.handleOpenAPI)
 	get("/healthz", g.handleHealthz)
 	get("/readyz", g.handleReadyz)

@@ -14,9 +14,14 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// handleHealthz reports that the process is alive, and its version.
-func (g *settings) handleHealthz(w http.ResponseWriter, _ *http.Request) {
-	writeText(w, "ok\nversion: "+g.cfg.Version+"\n")
+// handleHealthz reports that the process is alive. Operators are told which one it is.
+func (g *settings) handleHealthz(w http.ResponseWriter, r *http.Request) {
+	text := "ok\n"
+	if admission.IsOperator(r.Context()) {
+		text += fmt.Sprintf("version: %s\ninstance: %s\nstarted: %s\nuptime: %s\n", g.cfg.Version, g.cfg.Instance,
+			g.started.UTC().Format(time.RFC3339), time.Since(g.started).Truncate(time.Second))
+	}
+	writeText(w, text)
 }
 
 // handleReadyz reports whether traffic may be sent here. If not, operators get a
@@ -32,6 +37,9 @@ func (g *settings) handleReadyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := problem.New(http.StatusServiceUnavailable, "not ready: the operations listener says why")
+	if state.Draining {
+		p.Detail = "not ready: " + draining
+	}
 	p.RetryAfter = max(g.cfg.Retry, time.Second)
 	if admission.IsOperator(r.Context()) {
 		p.Detail = "not ready: " + state.summary()
@@ -115,10 +123,13 @@ func servable(v log.Snapshot, required, added bool, now time.Time, allowed time.
 	return v.Primed() || late || added
 }
 
+// draining is what /readyz says to everybody.
+const draining = "draining: the gateway is shutting down"
+
 func (r readiness) summary() string {
 	var why []string
 	if r.Draining {
-		why = append(why, "the gateway is shutting down")
+		why = append(why, draining)
 	}
 	for _, w := range r.Watches {
 		sentence := fmt.Sprintf("watch %q is %s since %s", w.Watch, w.State, w.Since.Format(time.RFC3339))

@@ -1,6 +1,11 @@
 package gateway
 
 import (
+	"cmp"
+	"crypto/x509"
+	"errors"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -175,14 +180,194 @@ func TestMetricsAreServed(t *testing.T) {
 func TestHotPathAllocatesNothing(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	m := metrics.New(registry)
+	m := metrics.New(registry, "test")
+	now := time.Now()
 	allocs := testing.AllocsPerRun(100, func() {
 		m.EventsOut(metrics.SSE, stream.Upsert, 3)
 		m.BytesOut(metrics.SSE, 100)
-		m.CommitToWrite(time.Millisecond)
+		m.Written(now, now, time.Second, "")
 		m.Snapshot(metrics.SSE)
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations", allocs)
 	}
+}
+
+// TestBuildInfo checks what the gateway says of the program, and that nothing names the
+// process: the label instance belongs to Prometheus.
+func TestBuildInfo(t *testing.T) {
+	r := newAPIRig(t, Config{Version: "1.2.3", Instance: "i-1"})
+	if got := counter(t, r.gateway, "watchtide_build_info", "version", "1.2.3", "goversion", runtime.Version()); got != 1 {
+		t.Errorf("build info: %v", got)
+	}
+	for _, f := range gather(t, r.gateway) {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "instance" || l.GetValue() == "i-1" {
+					t.Errorf("%s has the label %v", f.GetName(), l)
+				}
+			}
+		}
+	}
+}
+
+// TestFreshnessMetrics checks what an alert about a stale watch is made of.
+func TestFreshnessMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "services")
+		r.Add(watch.Config{Name: "asleep", OnDemand: true})
+		want := func(connected, outOfSync float64) {
+			t.Helper()
+			synctest.Wait()
+			if got := counter(t, r.gateway, "watchtide_upstream_connected", "watch", "services"); got != connected {
+				t.Errorf("connected is %v, want %v", got, connected)
+			}
+			if got := counter(t, r.gateway, "watchtide_watch_out_of_sync_seconds", "watch", "services"); got != outOfSync {
+				t.Errorf("out of sync for %v s, want %v s", got, outOfSync)
+			}
+		}
+		time.Sleep(time.Minute)
+		want(0, 60)
+		r.Prime("services", 7, gatewaytest.Resource("a", 5, `1`))
+		want(1, 0)
+		time.Sleep(time.Minute)
+		want(1, 0)
+		r.Do("services", func(stream.Sink) error { return stream.ErrStalled })
+		want(0, 0) // it may be back at once
+		time.Sleep(time.Hour)
+		want(0, 3600)
+		r.Do("services", func(s stream.Sink) error { return errors.Join(s.Commit(7), s.Status(stream.InSync, "")) })
+		want(1, 0)
+		for _, name := range []string{"watchtide_upstream_connected", "watchtide_watch_out_of_sync_seconds"} {
+			if got := counter(t, r.gateway, name, "watch", "asleep"); got != -1 {
+				t.Errorf("%s of a watch that nobody has asked for: %v", name, got)
+			}
+		}
+	})
+}
+
+// TestRequestsAreCounted checks the labels of requests: nothing in them comes from clients.
+func TestRequestsAreCounted(t *testing.T) {
+	r := newAPIRig(t, Config{Hosts: []string{"known"}})
+	for _, path := range []string{"/v1/watches", "/v1/watches/hosts", "/v1/watches/hosts/resources/default/a", "/v1/watches/nothing", "/nothing", "/readyz", "/"} {
+		r.get(path)
+	}
+	r.get("/v1/watches/hosts/changes?wait=0s")
+	for _, ask := range []struct{ method, path, host string }{
+		{"PUT", "/v1/watches/hosts/events", ""}, {"BREW", "/v1/watches", ""}, {"GET", "/v1/watches/hosts", "foreign"},
+	} {
+		req := httptest.NewRequest(ask.method, ask.path, nil)
+		req.Host = cmp.Or(ask.host, "known")
+		r.gateway.Handler().ServeHTTP(httptest.NewRecorder(), req)
+	}
+	for _, want := range []struct{ route, method, code string }{
+		{"/v1/watches", "GET", "200"},
+		{"/v1/watches/{watch}", "GET", "200"},
+		{"/v1/watches/{watch}/resources/*", "GET", "200"},
+		{"/v1/watches/{watch}", "GET", "404"},
+		{"other", "GET", "404"},
+		{"/readyz", "GET", "503"},
+		{"/", "GET", "200"},
+		{"/v1/watches/{watch}/changes", "GET", "200"},
+		{"other", "PUT", "405"},
+		{"other", "other", "405"},
+		{"/v1/watches/{watch}", "GET", "421"},
+	} {
+		if got := counter(t, r.gateway, "watchtide_http_requests_total", "route", want.route, "method", want.method, "code", want.code); got != 1 {
+			t.Errorf("%v is counted %v times, want once", want, got)
+		}
+	}
+	for _, f := range gather(t, r.gateway) {
+		if f.GetName() == "watchtide_http_requests_total" && len(f.GetMetric()) != 11 {
+			t.Errorf("%d series, want 11: %v", len(f.GetMetric()), f.GetMetric())
+		}
+	}
+}
+
+// TestStreamsAreCountedWhenTheyBegin checks that a stream that lasts is counted already,
+// whichever pump carries it.
+func TestStreamsAreCountedWhenTheyBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "services")
+		x := r.get("/v1/events?watch=services")
+		synctest.Wait()
+		wantOpen(t, x)
+		if got := counter(t, r.gateway, "watchtide_http_requests_total", "route", "/v1/events", "method", "GET", "code", "200"); got != 1 {
+			t.Errorf("an open stream is counted %v times, want once", got)
+		}
+	})
+}
+
+// TestCertificateMetrics checks that the expiry is that of the newest certificate.
+func TestCertificateMetrics(t *testing.T) {
+	r := newAPIRig(t, Config{})
+	now := func(want float64) {
+		t.Helper()
+		if got := counter(t, r.gateway, "watchtide_certificate_expiry_timestamp_seconds", "listener", "http"); got != want {
+			t.Errorf("the certificate expires at %v, want %v", got, want)
+		}
+	}
+	now(-1)
+	for _, at := range []int64{1_900_000_000, 2_000_000_000} {
+		if err := r.gateway.Reload(Config{Certificates: map[string]*x509.Certificate{"http": {NotAfter: time.Unix(at, 0)}}}); err != nil {
+			t.Fatal(err)
+		}
+		now(float64(at))
+	}
+}
+
+// TestOriginMetrics checks that a change is measured from its time in the upstream, if it has
+// one, by every transport.
+func TestOriginMetrics(t *testing.T) {
+	const name = "watchtide_origin_to_write_seconds"
+	for how, begin := range map[string]func(*rig){
+		"SSE":    func(r *rig) { r.get("/v1/events?watch=a") },
+		"NDJSON": func(r *rig) { r.get("/v1/events?watch=a&format=ndjson") },
+		"poll":   func(r *rig) { r.dial(rawGet("/v1/watches/a/changes?after=a@e1-1")) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, Config{}, "a")
+				r.Prime("a", 1)
+				begin(r)
+				synctest.Wait()
+				write := func(revision uint64, ages ...time.Duration) {
+					r.Do("a", func(s stream.Sink) error {
+						for _, age := range ages {
+							stream.MadeAt(s, time.Now().Add(-age))
+						}
+						return errors.Join(s.Upsert(gatewaytest.Resource("k", revision, "1")), s.Commit(revision))
+					})
+					synctest.Wait()
+				}
+				write(2, time.Second, 3*time.Second, 2*time.Second)
+				if got := counter(t, r.gateway, name); got != 1 || sum(t, r.gateway, name) != 3 {
+					t.Errorf("%v changes in %v s, want one in 3 s, of the oldest", got, sum(t, r.gateway, name))
+				}
+				write(3)
+				if got := counter(t, r.gateway, name); got != 1 {
+					t.Errorf("a change without a time is measured: %v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestOriginOfTheFuture checks that clocks that differ do not make a time negative.
+func TestOriginOfTheFuture(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.Prime("a", 1)
+		r.get("/v1/events?watch=a")
+		synctest.Wait()
+		r.Do("a", func(s stream.Sink) error {
+			stream.MadeAt(s, time.Now().Add(time.Hour))
+			return errors.Join(s.Upsert(gatewaytest.Resource("k", 2, "1")), s.Commit(2))
+		})
+		synctest.Wait()
+		const name = "watchtide_origin_to_write_seconds"
+		if got, took := counter(t, r.gateway, name), sum(t, r.gateway, name); got != 1 || took < 0 || took > 0.001 {
+			t.Errorf("%v changes in %v s, want one in nearly 0 s", got, took)
+		}
+	})
 }

@@ -128,6 +128,9 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/healthz", "", nil, 200},
 		{"GET", "/readyz", "", nil, 503}, // silent is not primed
 		{"GET", "/metrics", "", nil, 200},
+		{"GET", "/v1/client", "", nil, 200},
+		{"GET", "/v1/client", "", []string{"X-Forwarded-For: 192.0.2.7"}, 200},
+		{"GET", "/v1/client?x=1", "", nil, 400},
 		{"GET", "/v1/subscribers", "", nil, 200},
 		{"GET", "/v1/subscribers?watch=hosts&limit=1", "", nil, 200},
 		{"GET", "/v1/subscribers?limit=1001", "", nil, 400},

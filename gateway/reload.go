@@ -9,7 +9,7 @@ import (
 // on as they began, except those of principals who may now see something else of a watch that
 // they follow, or whose credential is not accepted any more: these end. Requests and streams
 // that begin from now on, and a drain, use the new one. Registry, Views, Logger, AfterRush,
-// Pump, Profiles, Instance and Version stay as they are, and so do the timeouts of connections
+// Pump, Profiles, Tracing, Instance and Version stay as they are, and so do the timeouts of connections
 // and of HTTP/2, which Serve derives from WriteTimeout. If c has an invalid value, or Access
 // where there was none or the reverse, Reload returns an error and changes nothing.
 //
@@ -19,7 +19,7 @@ func (g *Gateway) Reload(c Config) error {
 	defer g.reloading.Unlock()
 	before := g.now.Load()
 	c.Registry, c.Views, c.Logger, c.AfterRush = before.cfg.Registry, before.cfg.Views, before.cfg.Logger, before.cfg.AfterRush
-	c.Pump, c.Profiles, c.Instance, c.Version = before.cfg.Pump, before.cfg.Profiles, before.cfg.Instance, before.cfg.Version
+	c.Pump, c.Profiles, c.Tracing, c.Instance, c.Version = before.cfg.Pump, before.cfg.Profiles, before.cfg.Tracing, before.cfg.Instance, before.cfg.Version
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ var errAccessChanges = errors.New("gateway.Config: Access cannot be added or rem
 // resize changes the limits that all requests share.
 func (g *Gateway) resize(c Config) {
 	g.quotas.Reconfigure(c.quotas())
-	g.admission.Reconfigure(c.limits(), c.Drain)
+	g.admission.Reconfigure(c.limits(), c.spread())
 	g.snapshots.Resize(c.SnapshotBudget)
 	g.bodies.Bytes.Resize(c.BodyBudget)
 	g.answers.Bytes.Resize(c.AnswerBudget)

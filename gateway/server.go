@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
 )
@@ -21,6 +23,10 @@ type Listeners struct {
 	// (h2c). It serves Handler or, on a loopback address, OperationsHandler without
 	// the profiles, unless Config.Hosts or Config.TrustedProxies indicate a proxy.
 	HTTP net.Listener
+	// Open, if not nil, opens the listeners HTTP and GRPC, which may be nil, when each watch
+	// that is primed at start is primed, and after Config.PrimeWait at the latest. A
+	// proxy without health checks then tries another replica until this one has data.
+	Open func(context.Context) (http, grpc net.Listener, err error)
 	// HTTPTLS, if not nil, serves HTTP over TLS. Its NextProtos are set.
 	HTTPTLS *tls.Config
 	// GRPC serves gRPC; nil: no gRPC.
@@ -41,54 +47,140 @@ type Listeners struct {
 // closed at once. Serve returns earlier, with an error, if a listener fails. It must
 // be called only once.
 func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
-	if l.HTTP == nil {
+	if l.HTTP == nil && l.Open == nil {
 		return errors.New("gateway.Listeners: HTTP is missing")
 	}
-	web, calls := g.httpServer(g.publicHandler(l.HTTP.Addr())), rpc.New(g.calls, l.GRPCTLS)
-	operations := g.httpServer(http.NotFoundHandler())
-	if l.Operations != nil {
-		operations = g.httpServer(g.operationsHandler(l.Operations.Addr()))
-	}
 	defer g.learn(context.WithoutCancel(ctx))()
-	timeout := g.now.Load().cfg.WriteTimeout
-	failed := make(chan error, 3) // one for each server: none blocks
-	go func() {
-		failed <- serveHTTP(web, netconn.Listen(l.HTTP, timeout).Counted(g.doors, true), l.HTTPTLS)
-	}()
-	running := 1
-	if l.GRPC != nil {
-		running++
-		go func() { failed <- rpc.Serve(calls, netconn.Listen(l.GRPC, timeout).Counted(g.doors, false)) }()
+	s := g.newServers(l)
+	s.serveOperations()
+	err := s.open(ctx)
+	if err == nil && s.listeners.HTTP != nil {
+		s.servePublic()
+		err = s.wait(ctx)
 	}
-
-	if l.Operations != nil {
-		running++
-		go func() {
-			failed <- serveHTTP(operations, netconn.Listen(l.Operations, timeout), l.OperationsTLS)
-		}()
+	if err == nil && ctx.Err() != nil {
+		g.log.Info("draining", "reason", context.Cause(ctx).Error())
 	}
-
-	var err error
-	select {
-	case <-ctx.Done():
-		if !errors.Is(context.Cause(ctx), ErrNoDelay) {
-			g.awaitDrain()
-		}
-	case err = <-failed:
-		running--
+	delay := err == nil && s.listeners.HTTP != nil && !errors.Is(context.Cause(ctx), ErrNoDelay)
+	if delay {
+		g.awaitDrain()
 	}
-	callsDone := closeDoors(web, calls)
+	shut, callsDone := s.closeDoors(g.firstRequests(delay))
 	g.log.Info("listeners closed", "streams", g.admission.Count())
-	g.dismiss()
-	g.stop(calls, callsDone, web, operations)
+	if returned := g.dismiss(); delay {
+		<-time.After(time.Until(returned))
+	}
+	<-shut
+	g.stop(s.calls, callsDone, s.web, s.operations)
 	if g.ownViews != nil {
 		g.ownViews.Close()
 	}
 	g.audit.Close(auditPatience)
-	for range running {
-		err = errors.Join(err, <-failed)
+	return errors.Join(err, s.end())
+}
+
+// servers are what a call of Serve runs.
+//
+// Owned by that call.
+type servers struct {
+	gateway   *Gateway
+	listeners Listeners
+	web       *http.Server
+	calls     *grpc.Server
+	// operations serves nobody if there is no listener for it.
+	operations *http.Server
+
+	failed  chan error // one for each server that runs: none blocks
+	running int
+}
+
+func (g *Gateway) newServers(l Listeners) *servers {
+	return &servers{
+		gateway: g, listeners: l, failed: make(chan error, 3),
+		web: g.httpServer(http.NotFoundHandler()), calls: rpc.New(g.calls, l.GRPCTLS), operations: g.httpServer(http.NotFoundHandler()),
+	}
+}
+
+// run runs a server.
+func (s *servers) run(serve func() error) {
+	s.running++
+	go func() { s.failed <- serve() }()
+}
+
+// serveOperations serves operators, before there are listeners for anybody else.
+func (s *servers) serveOperations() {
+	l := s.listeners.Operations
+	if l == nil {
+		return
+	}
+	s.operations.Handler = s.gateway.operationsHandler(l.Addr())
+	s.run(func() error {
+		return serveHTTP(s.operations, s.gateway.accepting(l, "operations"), s.listeners.OperationsTLS)
+	})
+}
+
+// open opens the public listeners as Listeners.Open says. If ctx ends before, it opens none.
+func (s *servers) open(ctx context.Context) (err error) {
+	if s.listeners.Open == nil {
+		return nil
+	}
+	s.gateway.awaitPrimed(ctx)
+	if ctx.Err() == nil {
+		s.listeners.HTTP, s.listeners.GRPC, err = s.listeners.Open(ctx)
 	}
 	return err
+}
+
+// awaitPrimed waits until each watch that is primed at start is primed, for
+// Config.PrimeWait at most.
+func (g *Gateway) awaitPrimed(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, g.now.Load().cfg.PrimeWait)
+	defer cancel()
+	for _, w := range g.registry.Watches() {
+		if !w.OnDemand() {
+			_ = w.Prime(ctx) // /readyz says why it is not
+		}
+	}
+}
+
+func (s *servers) servePublic() {
+	l, doors := s.listeners, s.gateway.doors
+	s.web.Handler = s.gateway.publicHandler(l.HTTP.Addr())
+	s.run(func() error {
+		return serveHTTP(s.web, s.gateway.accepting(l.HTTP, "http").Counted(doors, true), l.HTTPTLS)
+	})
+	if l.GRPC != nil {
+		s.run(func() error {
+			return rpc.Serve(s.calls, s.gateway.accepting(l.GRPC, "grpc").Counted(doors, false))
+		})
+	}
+}
+
+// wait returns nil when ctx ends, and earlier the error of a listener that fails.
+func (s *servers) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-s.failed:
+		s.running--
+		return err
+	}
+}
+
+// end waits for the servers, and returns their errors.
+func (s *servers) end() (err error) {
+	for range s.running {
+		if one := <-s.failed; !errors.Is(one, net.ErrClosed) {
+			err = errors.Join(err, one)
+		}
+	}
+	return err
+}
+
+// accepting returns a listener, of that name in the log, whose connections are closed once
+// they take no byte for too long.
+func (g *Gateway) accepting(l net.Listener, name string) netconn.Listener {
+	return netconn.Listen(l, g.now.Load().cfg.WriteTimeout, g.log.With("listener", name))
 }
 
 // auditPatience is how long Serve waits at its end until the audit log is written.

@@ -70,7 +70,7 @@ func (g *settings) refuseList(why *admission.Refusal) *problem.Problem {
 func (g *Gateway) access(c Config) access.Config {
 	return access.Config{
 		Watches: c.Registry, Policy: c.policy(), Audit: g.audit, Views: c.Views, Uncompressed: c.Uncompressed,
-		PrimeWait: c.PrimeWait, Retry: c.Retry, Refused: g.metrics.CredentialRefused,
+		PrimeWait: c.PrimeWait, Retry: c.Retry, Refused: g.metrics.CredentialRefused, Refusals: g.refusals,
 	}
 }
 

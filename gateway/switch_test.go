@@ -225,6 +225,7 @@ func TestLossIsNotForEver(t *testing.T) {
 		ids := idLines.FindAllStringSubmatch(x.Take(), -1)
 		r.reload(rules)
 		r.Commit("a", 6, gatewaytest.Resource("k4", 6, `{"owner":"eve"}`))
+		synctest.Wait()
 		back := r.get("/v1/events?watch=a&last_event_id="+ids[len(ids)-1][1], r.guard.as("ci"))
 		time.Sleep(slack())
 		wantKinds(t, back, "hello", "delete a k4", "id a@EPOCH-0/6", "upsert a k1", "end_of_snapshot a", "id a@EPOCH-6")

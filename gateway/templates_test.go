@@ -234,6 +234,12 @@ func TestClientThatGoesThroughNames(t *testing.T) {
 		if n := counter(t, r.gateway, "watchtide_watch_resources", "watch", "t-{x}"); n != limit {
 			t.Errorf("%v resources", n)
 		}
+		if n := counter(t, r.gateway, "watchtide_upstream_connected", "watch", "t-{x}"); n != limit {
+			t.Errorf("%v upstreams are connected", n)
+		}
+		if n := counter(t, r.gateway, "watchtide_watch_out_of_sync_seconds", "watch", "t-{x}"); n != 0 {
+			t.Errorf("one of the watches is out of sync for %v s", n)
+		}
 		allowed := []string{"a", "t-{x}"}
 		for _, f := range gather(t, r.gateway) {
 			for _, m := range f.GetMetric() {

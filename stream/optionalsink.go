@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 	"math"
+	"time"
 )
 
 // The Sink that a watch gives to its source implements the interfaces of this file as
@@ -102,6 +103,22 @@ type Holder interface {
 func Hold(sink Sink, bytes int64) {
 	if h, ok := sink.(Holder); ok {
 		h.Hold(bytes)
+	}
+}
+
+// Dater is implemented by the Sink that a watch gives to its source.
+type Dater interface {
+	// MadeAt declares when the upstream made a change of the next Commit. The earliest
+	// one counts.
+	MadeAt(at time.Time)
+}
+
+// MadeAt tells the sink, if it is a Dater, when the upstream made a change of the next
+// Commit, by the upstream's clock. It only serves to measure how long changes take to reach
+// subscribers. A snapshot has no such time.
+func MadeAt(sink Sink, at time.Time) {
+	if d, ok := sink.(Dater); ok {
+		d.MadeAt(at)
 	}
 }
 

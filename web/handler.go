@@ -13,7 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/docs"
 	"github.com/watchtide/watchtide/internal/accept"
+	"github.com/watchtide/watchtide/web/manual"
 )
 
 // policy lets the page load and request only what its own origin serves, and lets no
@@ -25,18 +27,23 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types watchtide-worker"
 
-// Paths returns every path that Handler serves, sorted: "/" and the assets. They
-// are exact, so that the caller that mounts them keeps the answer to all other
+// Paths returns every path that Handler serves, sorted: "/", the assets, and the documentation
+// below "/docs/". They are exact, so that the caller that mounts them keeps the answer to all other
 // paths.
 func Paths() []string {
-	return slices.Sorted(maps.Keys(served))
+	return slices.Sorted(maps.Keys(served()))
 }
 
-// Handler serves the page at "/", and what it loads under "/assets/". Anything
-// else is not found.
+// Handler serves the page at "/", what it loads under "/assets/", and the documentation under
+// "/docs/". Anything else is not found.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f, ok := served[r.URL.Path]
+		if r.URL.Path == "/docs" {
+			w.Header().Set("Location", "docs/") // relative: a proxy may serve this under a path
+			w.WriteHeader(http.StatusFound)
+			return
+		}
+		f, ok := served()[r.URL.Path]
 		if !ok {
 			http.NotFound(w, r)
 			return
@@ -67,8 +74,28 @@ type file struct {
 	zipped  func() []byte // the content through gzip; nil if that saves too little
 }
 
-// served are the files by their path in the URL. Static after construction.
-var served = load(Files)
+// served returns the files by their path in the URL. They do not change.
+var served = sync.OnceValue(func() map[string]file {
+	out := load(Files)
+	out["/docs"] = file{}
+	out["/docs/style.css"] = newFile("style.css", manual.StyleSheet)
+	pages, err := manual.Render(docs.Pages)
+	if err != nil {
+		panic("web: " + err.Error()) // the documents are in memory: never
+	}
+	for name, content := range pages {
+		out["/docs/"+name] = newFile("page.html", content)
+	}
+	return out
+})
+
+func newFile(name string, content []byte) file {
+	sum := sha256.Sum256(content)
+	return file{
+		name: name, content: content, tag: `"` + hex.EncodeToString(sum[:8]) + `"`,
+		zipped: sync.OnceValue(func() []byte { return zip(content) }),
+	}
+}
 
 func load(files fs.FS) map[string]file {
 	out := map[string]file{}
@@ -77,11 +104,7 @@ func load(files fs.FS) map[string]file {
 			return err
 		}
 		content, err := fs.ReadFile(files, name)
-		sum := sha256.Sum256(content)
-		out[pathOf(name)] = file{
-			name: name, content: content, tag: `"` + hex.EncodeToString(sum[:8]) + `"`,
-			zipped: sync.OnceValue(func() []byte { return zip(content) }),
-		}
+		out[pathOf(name)] = newFile(name, content)
 		return err
 	})
 	if err != nil {

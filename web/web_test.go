@@ -164,6 +164,9 @@ func TestHandlerServesEveryPath(t *testing.T) {
 		t.Fatalf("Paths() = %v", paths)
 	}
 	for _, p := range Paths() {
+		if p == "/docs" {
+			continue // a redirect
+		}
 		r := get(t, p)
 		if want := types[path.Ext(p)]; r.StatusCode != http.StatusOK || want == "" || !strings.HasPrefix(r.Header.Get("Content-Type"), want) {
 			t.Errorf("%s: %s, Content-Type %q, want %q", p, r.Status, r.Header.Get("Content-Type"), want)

@@ -37,6 +37,8 @@ type Config struct {
 	Stream Stream `yaml:"stream"`
 	// Metrics configures the metrics.
 	Metrics Metrics `yaml:"metrics"`
+	// Tracing says what is traced, and where spans go.
+	Tracing Tracing `yaml:"tracing"`
 	// Sources are the upstreams, in the order of the file.
 	Sources []Source `yaml:"sources,named"`
 	// Watches are what clients subscribe to, in the order of the file.
@@ -82,9 +84,12 @@ type HTTP struct {
 // ForwardedHeaders are the headers in which proxies report their client.
 var ForwardedHeaders = []string{gateway.HeaderXForwardedFor, gateway.HeaderForwarded}
 
-// GRPC is the section "grpc".
+// DefaultGRPC is where a configuration with an empty section "grpc" listens.
+const DefaultGRPC = "127.0.0.1:8082"
+
+// GRPC is the section "grpc". Without it there is no gRPC.
 type GRPC struct {
-	// Listen is host:port (127.0.0.1:9090).
+	// Listen is host:port (DefaultGRPC); empty: there is no gRPC.
 	Listen string `yaml:"listen,is=listen"`
 	// TLS is as in HTTP.
 	TLS *tls.Config `yaml:"tls,server"`
@@ -97,6 +102,8 @@ type Operations struct {
 	// Role is the role whose holders are operators on listeners that other machines can reach
 	// (none).
 	Role string `yaml:"role"`
+	// FlightRecorder keeps the last seconds of an execution trace in memory.
+	FlightRecorder bool `yaml:"flight_recorder"`
 	// TLS is as in HTTP.
 	TLS *tls.Config `yaml:"tls,server"`
 }
@@ -216,8 +223,8 @@ type Metrics struct {
 func Default() *Config {
 	return &Config{
 		HTTP:       HTTP{Listen: "127.0.0.1:8080"},
-		GRPC:       GRPC{Listen: "127.0.0.1:9090"},
 		Operations: Operations{Listen: DefaultOperations},
 		Metrics:    Metrics{Enabled: true},
+		Tracing:    Tracing{RequestsPerSecond: 10, ClientRequestsPerSecond: 10, SlowSnapshot: 5 * time.Second, SlowCommit: time.Second},
 	}
 }

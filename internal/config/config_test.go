@@ -122,7 +122,8 @@ func TestEmptyFileIsTheDefault(t *testing.T) {
 const everything = `
 http: { listen: "${HOST}:${PORT}", hosts: [app.example.com, "*.example.org"], allowed_origins: ["https://app.example.com", "http://localhost:3000"], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded, max_connections: 35, body_budget: 33MiB, answer_budget: 34MiB }
 grpc: { listen: ":0" }
-operations: { listen: "0.0.0.0:7002" }
+operations: { listen: "0.0.0.0:7002", flight_recorder: true }
+tracing: { endpoint: "https://collector:4317", protocol: grpc, requests_per_second: 21, client_requests_per_second: 22, slow_snapshot: 2s, slow_commit: 300ms }
 auth: none
 stream:
   heartbeat: 20s
@@ -160,6 +161,7 @@ sources:
     keepalive: 30s
     stall_after: 1m
     max_message_bytes: 4MiB
+    retry_max: 2m
 watches:
   notes: { source: local, prime: "${YES}", required: true, history: *h }
   processes: { source: machine, collection: processes, prime: false, linger: 10s }
@@ -200,8 +202,10 @@ func TestEveryOption(t *testing.T) {
 			TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")},
 			ForwardedHeader: "Forwarded", MaxConnections: 35, BodyBudget: 33 << 20, AnswerBudget: 34 << 20},
 		GRPC:       GRPC{Listen: ":0"},
-		Operations: Operations{Listen: "0.0.0.0:7002"},
-		Auth:       auth.Section{None: true},
+		Operations: Operations{Listen: "0.0.0.0:7002", FlightRecorder: true},
+		Tracing: Tracing{Endpoint: "https://collector:4317", Protocol: "grpc", RequestsPerSecond: 21, ClientRequestsPerSecond: 22,
+			SlowSnapshot: 2 * time.Second, SlowCommit: 300 * time.Millisecond},
+		Auth: auth.Section{None: true},
 		Stream: Stream{
 			Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, MinRate: 8 << 10, Retry: 3 * time.Second,
 			MaxAge: 90 * time.Minute, DrainDelay: 7 * time.Second, Drain: 5 * time.Second, AheadWait: 4 * time.Second,
@@ -215,7 +219,7 @@ func TestEveryOption(t *testing.T) {
 		Sources: []Source{
 			{Name: "local", Type: Store, Store: StoreSource{MaxValueBytes: 65536, MaxBytes: 1 << 30}},
 			{Name: "machine", Type: Host, Host: HostSource{Interval: 2 * time.Second}},
-			{Name: "backend", Type: GRPCs, GRPC: GRPCSource{
+			{Name: "backend", Type: GRPCs, RetryMax: 2 * time.Minute, GRPC: GRPCSource{
 				Address: "dns:///backend:9000", TLS: tlsConfig,
 				Metadata:  Metadata{"x-team": "a ${b}", "authorization": "s3cret", "x-other": "absolute"},
 				Keepalive: 30 * time.Second, StallAfter: time.Minute, MaxMessageBytes: 4 << 20,

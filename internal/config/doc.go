@@ -6,7 +6,7 @@
 // where there is one, the nearest right word.
 //
 //	http:    { listen: "127.0.0.1:8080", tls: { cert_file: gw.pem, key_file: gw.key }, allowed_origins: ["https://app.example.com"] }
-//	grpc:    { listen: "127.0.0.1:9090" }
+//	grpc:    { listen: "127.0.0.1:8082" }
 //	stream:  { heartbeat: 15s, history: { max_age: 10m, max_deletes: 100000 } }
 //	metrics: { enabled: true }
 //	sources:

@@ -43,7 +43,7 @@ func (d *decoder) exposure(c *Config) {
 		{"grpc", d.flags.GRPC, &c.GRPC.Listen, watches},
 		{"operations", d.flags.Operations, &c.Operations.Listen, "do the same, and see the metrics, the addresses of clients and upstreams, and profiles"},
 	} {
-		if *l.into == OperationsOff || hosts.IsLoopback(*l.into) {
+		if *l.into == "" || *l.into == OperationsOff || hosts.IsLoopback(*l.into) {
 			continue
 		}
 		why := fmt.Sprintf("other machines can reach it, and the gateway asks nobody for credentials: "+

@@ -76,3 +76,25 @@ func TestFlagsWinOverTheFile(t *testing.T) {
 		}
 	}
 }
+
+// TestGRPCIsOffUnlessItIsConfigured: by the section, be it empty, or by the flag.
+func TestGRPCIsOffUnlessItIsConfigured(t *testing.T) {
+	for _, c := range []struct {
+		text, flag, want string
+	}{
+		{"", "", ""},
+		{"http: {}", "", ""},
+		{"grpc: {}", "", DefaultGRPC},
+		{`grpc: { listen: "127.0.0.1:1" }`, "", "127.0.0.1:1"},
+		{"", "127.0.0.1:2", "127.0.0.1:2"},
+		{"grpc: {}", "127.0.0.1:2", "127.0.0.1:2"},
+	} {
+		got, err := Parse("f", []byte(c.text), Environment{Flags: Flags{GRPC: c.flag}})
+		if err != nil || got.GRPC.Listen != c.want {
+			t.Errorf("%q with --grpc %q: listens on %+v, want %q; %v", c.text, c.flag, got, c.want, err)
+		}
+	}
+	if _, err := Parse("f", []byte("http: { listen: "+DefaultGRPC+" }\ngrpc: {}"), Environment{}); err == nil || !strings.Contains(err.Error(), "http and grpc listen on the same address") {
+		t.Errorf("http on the default port of gRPC: %v", err)
+	}
+}

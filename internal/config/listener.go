@@ -23,6 +23,9 @@ func (c *Config) check(d *decoder, _ decode.Value) {
 	}
 }
 
+// check completes a section that is there.
+func (g *GRPC) check(*decoder, decode.Value) { g.Listen = cmp.Or(g.Listen, DefaultGRPC) }
+
 // ValidListen reports whether address is host:port with a port number. The host may be
 // missing, and is not looked up here.
 func ValidListen(address string) bool { return word.ValidListen(address) }

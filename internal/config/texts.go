@@ -43,6 +43,8 @@ var texts = map[string]decode.Text{
 	"printable":        {Want: "printable ASCII", Valid: word.ValidMetadata},
 	"public url":       {Want: "the origin of the gateway, such as https://events.example.com; http only on loopback, since cookies could be read on the way", Valid: hosts.IsSafeOrigin},
 	"pump":             oneOfThese(Pumps),
+	"tracing endpoint": {Want: WantTracingEndpoint, Valid: ValidTracingEndpoint},
+	"tracing protocol": oneOfThese(TracingProtocols),
 	"subject":          oneOfThese(auth.Subjects),
 	"filter":           {Want: wantText, Valid: notEmpty, Parameter: &parameter.Rule{Escape: parameter.CEL}},
 	"labels":           {Want: wantText, Valid: notEmpty, Parameter: &parameter.Rule{Escape: parameter.Label}},

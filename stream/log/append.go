@@ -30,8 +30,7 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 			w.next.Conflate(last.Seq, revision, w.unnumbered)
 		}
 	}
-	w.next.Revision = revision
-	w.next.Committed = now
+	w.next.Revision, w.next.Committed, w.next.Age = revision, now, w.age
 	if last == nil {
 		return nil
 	}

@@ -48,9 +48,9 @@ func (b *Batch) Count(t stream.EventType) int { return b.of.Count(t) }
 // Bytes is roughly how many bytes the batch takes on the wire.
 func (b *Batch) Bytes() int { return b.of.Bytes }
 
-// Committed is when the newest change in the batch became visible; zero if the batch
-// is not live.
-func (b *Batch) Committed() time.Time { return b.of.Committed }
+// Committed is when the newest change in the batch became visible, and its age then, by the
+// upstream's clock; zero if the batch is not live, or the age is not known.
+func (b *Batch) Committed() (at time.Time, age time.Duration) { return b.of.Committed, b.of.Age }
 
 // Extents divides the slices that AppendSSE or AppendNDJSON appended last, in order.
 func (b *Batch) Extents(slices [][]byte) iter.Seq[Extent] { return b.of.Extents(slices) }

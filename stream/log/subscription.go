@@ -239,7 +239,7 @@ func (s *Subscription) end(b *Batch) {
 	s.ownStatus, s.partial = nil, false
 	switch w.purpose {
 	case following:
-		b.of.Committed = w.v.Committed
+		b.of.Committed, b.of.Age = w.v.Committed, w.v.Age
 	case snapshot:
 		s.synced = true
 		b.of.AddEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered})

@@ -28,7 +28,8 @@ type Writer struct {
 	// Owned by the goroutine that writes.
 	next        *version.Version // becomes the head at the next publish; nil in a part with nothing new, see open
 	unnumbered  bool             // deletes have no revision in the epoch
-	conflated   bool             // the next commit may lack values
+	conflated   bool             // the next commit may lack values; see stream.Conflater
+	age         time.Duration    // of the changes of the next commit; 0: not known
 	prefetched  byte             // see prefetch; nothing reads it
 	index       *index.Table
 	indexed     uint64 // number of the first version that holds the index
@@ -131,8 +132,8 @@ func (w *Writer) lookup(k segment.Key) (slot int, s *segment.Segment, e *segment
 // PrepareStatus sets the freshness that the next commit or snapshot publishes.
 func (w *Writer) PrepareStatus(s stream.Status) { w.next.Status = &s }
 
-// PrepareConflated sets whether the next commit may lack values; see stream.Conflater.
-func (w *Writer) PrepareConflated(conflated bool) { w.conflated = conflated }
+// Prepare sets whether the next commit may lack values, and the age of its changes.
+func (w *Writer) Prepare(conflated bool, age time.Duration) { w.conflated, w.age = conflated, age }
 
 // SetStatus publishes the freshness of the watch.
 func (w *Writer) SetStatus(s stream.Status) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -28,6 +29,7 @@ type SinkRecorder struct {
 	commits   []CommitRecord
 	status    []stream.Status
 	horizon   uint64
+	made      time.Time // see MadeAt
 	caughtUp  *CommitRecord
 
 	inSnapshot bool // between Reset and its Commit
@@ -41,8 +43,9 @@ type SinkRecorder struct {
 // CommitRecord is the state that one Commit made visible.
 type CommitRecord struct {
 	Revision uint64
-	State    State // after it
-	Snapshot bool  // it ended a snapshot
+	State    State     // after it
+	Snapshot bool      // it ended a snapshot
+	Made     time.Time // when the upstream made the first of its changes; zero: it was not told
 }
 
 // witness records the bytes passed by a source.
@@ -71,7 +74,7 @@ func (r *SinkRecorder) Reset(epoch string) error {
 			r.breach("Reset without the name of an epoch")
 		}
 		r.epoch, r.begun, r.inSnapshot = epoch, true, true
-		r.staged = State{}
+		r.staged, r.made = State{}, time.Time{}
 		r.resets++
 	})
 }
@@ -121,11 +124,24 @@ func (r *SinkRecorder) Commit(revision uint64) error {
 		}
 		r.committed = r.staged.Clone()
 		r.revision = revision
-		r.commits = append(r.commits, CommitRecord{Revision: revision, State: r.committed, Snapshot: r.inSnapshot})
+		r.commits = append(r.commits, CommitRecord{Revision: revision, State: r.committed, Snapshot: r.inSnapshot, Made: r.made})
+		r.made = time.Time{}
 		if r.inSnapshot && r.caughtUp == nil {
 			r.caughtUp = &r.commits[len(r.commits)-1]
 		}
 		r.inSnapshot = false
+	})
+}
+
+// MadeAt implements [stream.Dater].
+func (r *SinkRecorder) MadeAt(at time.Time) {
+	_ = r.call(func() {
+		if r.inSnapshot {
+			r.breach("MadeAt in a snapshot")
+		}
+		if r.made.IsZero() || at.Before(r.made) {
+			r.made = at
+		}
 	})
 }
 

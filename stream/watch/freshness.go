@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -131,7 +133,11 @@ func (in *ingest) setStatus(state stream.State, why cause) {
 	}
 	now := stream.Status{State: state, Since: since, Reason: why.reason, Detail: why.detail}
 	if state != old.State {
-		in.logger.Info("watch", "state", state.String(), "reason", now.Full())
+		level := slog.LevelInfo
+		if state == stream.Stale {
+			level = slog.LevelWarn
+		}
+		in.logger.Log(context.Background(), level, "watch", "state", state.String(), "reason", now.Full())
 	}
 	in.log.SetStatus(now)
 }

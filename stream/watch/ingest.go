@@ -50,6 +50,7 @@ type ingest struct {
 	committed bool      // by the reader
 	caughtUp  bool      // the reader has caught up
 	receiving bool      // the reader has received something
+	resync    string    // why the reader loads what it loads; see Resync.Reason
 	failures  int       // connections that failed in a row
 	startOver bool      // the next connection does not resume
 	retired   bool      // the watch has been removed
@@ -162,7 +163,7 @@ func (in *ingest) sleep() {
 	in.failures, in.startOver, in.behind = 0, false, time.Time{}
 	in.sourceEpoch = "" // the aliases stay: positions of the order before are still around
 	in.tooLarge.Store(nil)
-	in.health.Connected, in.health.Since, in.health.Attempts = false, time.Time{}, 0
+	in.health.Connected, in.health.Since, in.health.Attempts, in.health.NextAttemptAt = false, time.Time{}, 0, time.Time{}
 	in.publishHealth()
 	in.logger.Info("watch stopped: no subscribers")
 	in.log.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "stopped: no subscribers"})
@@ -188,6 +189,7 @@ func (in *ingest) connect(ctx context.Context) {
 	}
 	in.reader, in.connected = r, time.Now()
 	in.committed, in.caughtUp, in.receiving, in.upstream = false, false, false, stream.Status{}
+	in.beginResync(resume)
 	in.progress.start(in.progressEvery(0))
 	in.tried(in.connected)
 	go func() { r.ended <- in.source.Watch(ctx, resume, r.sink) }()
@@ -269,6 +271,7 @@ func (in *ingest) onCommitted() {
 // one reports InSync: everything that the upstream had when the connection was made
 // is committed.
 func (in *ingest) onCaughtUp() {
+	in.endResync(nil)
 	in.caughtUp = true
 	in.lastError = cause{}
 	in.connectionReady()
@@ -285,10 +288,10 @@ func (in *ingest) connectionReady() {
 // apply writes a transaction or a snapshot to the log.
 func (in *ingest) apply(m message) (log.CommitResult, error) {
 	if !m.reset {
-		in.log.PrepareConflated(m.conflated)
+		in.log.Prepare(m.conflated, ageOf(m.made))
 		return in.log.CommitSwept(m.changes, m.revision, m.swept)
 	}
-	in.log.PrepareConflated(false)
+	in.log.Prepare(false, 0)
 	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.epochName(m.epoch), in.log.Snapshot().Primed()
 	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
@@ -310,6 +313,7 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	}
 	in.sourceEpoch = m.epoch
 	reason := resyncReason(primed, result.Reset)
+	in.resync = reason
 	in.count.resyncs.add(reason, 1)
 	in.recordIncident(IncidentResync, reason, detail)
 	return result, nil

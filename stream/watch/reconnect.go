@@ -17,6 +17,7 @@ func (in *ingest) onEnded(err error) {
 	in.reader.cancel(errStopped)
 	in.reader.sink.release()
 	err = in.noteTooLarge(err)
+	in.endResync(err)
 	in.reader = nil
 	in.progress.stop()
 	in.setLostAt(time.Now())
@@ -35,7 +36,7 @@ func (in *ingest) onEnded(err error) {
 	if err != nil {
 		in.lastError.detail = err.Error()
 	}
-	in.failed(in.lastError)
+	in.failed(in.lastError, wait)
 	in.recordIncident(IncidentReconnect, reason, in.lastError.detail)
 	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError.detail, "retry_in", wait.Round(time.Millisecond).String())
 	in.retry.start(wait)

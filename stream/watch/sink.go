@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -18,9 +19,10 @@ type message struct {
 	epoch     string
 	changes   []log.Change
 	revision  uint64
-	horizon   uint64 // of a snapshot, the revision of RaiseHorizon; 0: none
-	swept     uint64 // see Swept
-	conflated bool   // see Conflated
+	horizon   uint64    // of a snapshot, the revision of RaiseHorizon; 0: none
+	swept     uint64    // see Swept
+	conflated bool      // see Conflated
+	made      time.Time // see MadeAt
 	state     stream.State
 	reason    string
 }
@@ -110,6 +112,22 @@ func (s *stagingSink) Swept(revision uint64) { s.swept = revision }
 
 // Conflated implements Conflater.
 func (s *stagingSink) Conflated() { s.pending.conflated = true }
+
+// MadeAt implements Dater.
+func (s *stagingSink) MadeAt(at time.Time) {
+	if made := s.pending.made; made.IsZero() || at.Before(made) {
+		s.pending.made = at
+	}
+}
+
+// ageOf returns the age of a change that the upstream made at a time; 0: it is not known. If the
+// clocks differ by more than that, it is a nanosecond.
+func ageOf(made time.Time) time.Duration {
+	if made.IsZero() {
+		return 0
+	}
+	return max(time.Since(made), 1)
+}
 
 // Status implements Sink.
 func (s *stagingSink) Status(state stream.State, reason string) error {

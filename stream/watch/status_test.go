@@ -1,9 +1,11 @@
 package watch
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -81,4 +83,24 @@ func TestWhatTheUpstreamSaysIsForOperators(t *testing.T) {
 			t.Errorf("status %+v", s)
 		}
 	})
+}
+
+// TestStaleIsLoggedAsAWarning: somebody should look at a watch that is stale.
+func TestStaleIsLoggedAsAWarning(t *testing.T) {
+	var logged bytes.Buffer
+	bubble(t, Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}, []stream.SourceFunc{
+		snapshotThen("e", 3, []log.Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
+		fail(errBroken), fail(errBroken), fail(errBroken), fail(errBroken), fail(errBroken),
+		snapshotThen("e", 4, []log.Change{upsert("a", 4)}, stay),
+	}, func(t *testing.T, w *Watch, _ *script) {
+		time.Sleep(10 * time.Minute)
+		if w.Status().State != stream.InSync {
+			t.Errorf("the watch is %v", w.Status().State)
+		}
+	})
+	for _, want := range []string{"level=WARN msg=watch watch=w source=\"\" state=stale", "level=INFO msg=watch watch=w source=\"\" state=in_sync"} {
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("no %q in:\n%s", want, &logged)
+		}
+	}
 }

@@ -59,6 +59,9 @@ type Config struct {
 	// LabelsAt is the path, in values, of the object that holds a resource's labels; see
 	// view.Params. Empty: labels.
 	LabelsAt string
+	// Resynced is told of each connection to the upstream that has caught up, or that has ended
+	// before; nil: nobody is. It is called by the watch, which waits for it.
+	Resynced func(Resync)
 	// Logger logs what happens to the upstream; nil: nothing is logged.
 	Logger *slog.Logger
 	// Close is called once the watch has ended and nothing reads its source any more, and

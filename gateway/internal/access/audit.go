@@ -34,8 +34,9 @@ func (l *Lookup) Record(ctx context.Context, e audit.Entry) {
 	l.config.Audit.Record(e)
 }
 
-// RecordRefusal records that a credential from an address was not accepted.
+// RecordRefusal records and logs that a credential from an address was not accepted.
 func (l *Lookup) RecordRefusal(ctx context.Context, why *refusal.Error, from netip.Addr) {
+	l.config.Refusals.credential(why, from)
 	e := audit.Entry{Decision: audit.Denied, Action: audit.Credential, Address: from, Status: why.Status, Reason: string(why.Reason)}
 	l.Record(ctx, e.By(why.Expired))
 }

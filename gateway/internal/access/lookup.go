@@ -48,6 +48,8 @@ type Config struct {
 
 	PrimeWait time.Duration // how long a request waits for a watch that is not primed
 	Retry     time.Duration // in answers with 503
+	// Refusals logs what is refused; nil: nothing does.
+	Refusals *RefusalLog
 	// Refused counts a request that lacks a credential; nil: nothing counts them.
 	Refused func(refusal.Reason)
 }
@@ -57,6 +59,9 @@ func New(c Config) *Lookup { return &Lookup{config: c, definitions: newDefinitio
 
 // With returns a Lookup with another configuration. Both share one cache of definitions.
 func (l *Lookup) With(c Config) *Lookup { return &Lookup{config: c, definitions: l.definitions} }
+
+// Refusals returns the log of what is refused.
+func (l *Lookup) Refusals() *RefusalLog { return l.config.Refusals }
 
 // PrimeWait returns how long a request waits for a watch that is not primed.
 func (l *Lookup) PrimeWait() time.Duration { return l.config.PrimeWait }

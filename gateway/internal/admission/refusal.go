@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -103,6 +104,14 @@ func (r *Refusal) Error() string {
 	default:
 		return fmt.Sprintf("%d streams are open, of %d at most: come back later", r.Count, r.Limit)
 	}
+}
+
+// Goodbye returns the reason for a client that cannot read a problem.
+func (r *Refusal) Goodbye() stream.GoodbyeReason {
+	if r.Reason == RefusedDraining {
+		return stream.GoodbyeDraining
+	}
+	return stream.GoodbyeOverloaded
 }
 
 // Problem returns the answer: 429 if it is the client that has too many, else 503.

@@ -7,9 +7,11 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
 	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
@@ -39,7 +41,7 @@ type Conversation struct {
 
 	*Scratch
 	QuietSince time.Time             // of the last flush
-	Committed  time.Time             // of the oldest change written but not yet flushed
+	Committed  monotime.Moment       // of the oldest change written but not yet flushed
 	Counted    int                   // bytes already reported to the metrics
 	Delivered  subscribers.Delivered // to one stream
 }
@@ -52,6 +54,7 @@ type Own struct {
 	Began        time.Time
 	AdmissionRef admission.Ref        // under which the stream was admitted
 	Identity     subscribers.Identity // identity of the stream
+	Request      tracing.Parent       // nil: it is not traced
 	Term
 	GoodbyeSaid stream.GoodbyeReason // "": none was sent
 }
@@ -247,10 +250,19 @@ func (c *Conversation) Put(p []byte, out wire.Outlet) {
 func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
 	c.QuietSince = now
 	c.CountBytes(bytes)
-	if !c.Committed.IsZero() && err == nil {
-		c.Deps.Metrics.CommitToWrite(now.Sub(c.Committed))
+	if err == nil {
+		c.Written(now, c.Committed)
 	}
-	c.Committed = time.Time{}
+	c.Committed = monotime.Moment{}
+}
+
+// Written measures a change that was written.
+func (c *Conversation) Written(now time.Time, of monotime.Moment) {
+	committed, id := monotime.Time(of.At), ""
+	if !committed.IsZero() && c.Deps.Tracing.SlowCommit(now.Sub(committed)) {
+		id = c.Deps.Tracing.Commit(committed, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
+	}
+	c.Deps.Metrics.Written(now, committed, of.Age, id)
 }
 
 // ReasonToEnd returns why the server must end the stream now, or "".
@@ -385,7 +397,7 @@ func (c *Conversation) Fork(sub func(i int) *log.Subscription) Conversation {
 	}
 	f.Own, f.Zipper = nil, nil
 	f.Lease = snapshots.NewLease(c.Deps.Snapshots)
-	f.Stands, f.Counted, f.Committed = 1, 0, time.Time{}
+	f.Stands, f.Counted, f.Committed = 1, 0, monotime.Moment{}
 	return f
 }
 
@@ -400,15 +412,13 @@ func (c *Conversation) Release() {
 
 // Close frees the references of the conversation, and adds the counts that are
 // known only at its end.
-func (c *Conversation) Close(bytes int, timedOut bool, err error) {
+func (c *Conversation) Close(bytes int, timedOut bool) {
 	c.Release()
 	c.CountBytes(bytes)
 	c.Deps.Metrics.StreamClosed(c.Transport())
 	if timedOut {
 		c.Deps.Metrics.WriteTimeout(c.Transport())
 	}
-	c.Deps.Log.Debug("stream ended", "transport", c.Transport(), "watches", len(c.Follows),
-		"age", time.Since(c.Began), "bytes", bytes, "goodbye", c.GoodbyeSaid, "error", err)
 }
 
 // Earlier returns the earlier of two times; the zero time means never.

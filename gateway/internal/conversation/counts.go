@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -24,6 +25,10 @@ type counting struct {
 	streams   int
 	began     time.Time              // not of a group, which has had its snapshot
 	delivered *subscribers.Delivered // to one of them
+	watch     string
+
+	tracing *tracing.Tracing // nil: nothing is traced
+	request tracing.Parent   // of the stream; nil: it is not traced
 }
 
 // count counts the events of a batch that was written.
@@ -40,7 +45,7 @@ func (n *counts) count(in counting, sub *log.Subscription, b *log.Batch) {
 	}
 	if !n.synced && sub.Synced() {
 		n.synced = true
-		m.TimeToEndOfSnapshot(time.Since(in.began))
+		in.synced(sub)
 	}
 	if outcome := sub.Outcome(); !n.resumed && outcome != log.OutcomePending {
 		n.resumed = true
@@ -50,4 +55,13 @@ func (n *counts) count(in counting, sub *log.Subscription, b *log.Batch) {
 	m.Conflated(in.transport, skipped)
 	in.delivered.Skipped += skipped
 	n.skipped = sub.Skipped()
+}
+
+// synced measures how long the stream took to have all of a watch.
+func (in counting) synced(sub *log.Subscription) {
+	now := time.Now()
+	id := in.tracing.SlowSnapshot(in.request, in.began, now, tracing.Snapshot{
+		Transport: in.transport, Watch: in.watch, Outcome: string(sub.Outcome()), Events: in.delivered.Events, Bytes: in.delivered.Bytes,
+	})
+	in.metrics.TimeToEndOfSnapshot(now.Sub(in.began), id)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
 )
 
 // Settings are what the configuration says about streams.
@@ -38,8 +39,9 @@ type Deps struct {
 	Snapshots   *snapshots.Budget
 	Subscribers *subscribers.List
 	Pieces      *deflate.Cache
-	Passes      *pass.Table  // nil: the gateway does not ask for credentials
-	Quotas      *quota.Table // nil: principals have no limits
+	Passes      *pass.Table      // nil: the gateway does not ask for credentials
+	Quotas      *quota.Table     // nil: principals have no limits
+	Tracing     *tracing.Tracing // nil: nothing is traced
 }
 
 // Leave ends the count of a stream, and removes its pass, which may be nil.

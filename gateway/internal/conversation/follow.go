@@ -3,6 +3,7 @@ package conversation
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -86,14 +87,13 @@ func appendPositions(dst []byte, follows []Follow) []byte {
 
 // countBatch counts the events of a batch that was written.
 func (c *Conversation) countBatch(f *Follow) {
-	in := counting{metrics: c.Deps.Metrics, transport: c.Transport(), streams: c.Stands, delivered: &c.Delivered}
+	in := counting{metrics: c.Deps.Metrics, transport: c.Transport(), streams: c.Stands, delivered: &c.Delivered, tracing: c.Deps.Tracing, watch: f.Watch.Name()}
 	if c.Own != nil {
-		in.began = c.Began
+		in.began, in.request = c.Began, c.Request
 	}
 	f.count(in, f.Sub, &c.Batch)
-	if at := c.Batch.Committed(); c.Committed.IsZero() || !at.IsZero() && at.Before(c.Committed) {
-		c.Committed = at
-	}
+	at, age := c.Batch.Committed()
+	c.Committed = c.Committed.Earlier(monotime.Moment{At: monotime.Nanos(at), Age: age})
 }
 
 // CountBytes counts the bytes written since the last call. bytes is the total to each

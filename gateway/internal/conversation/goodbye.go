@@ -80,6 +80,10 @@ func (d *Deps) NotOpened(transport string, err error) *problem.Problem {
 
 // Refused counts a refusal, and returns it as a problem.
 func (d *Deps) Refused(transport string, why *admission.Refusal) *problem.Problem {
-	d.Metrics.Refused(transport, why.Reason)
-	return why.Problem(2 * d.RetryHint())
+	d.Metrics.Refused(transport, why)
+	retry := d.RetryHint()
+	if why.Reason != admission.RefusedDraining {
+		retry *= 2
+	}
+	return why.Problem(retry)
 }

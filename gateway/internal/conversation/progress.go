@@ -1,12 +1,14 @@
 package conversation
 
 import (
+	"context"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/stream/log"
 )
 
@@ -16,6 +18,9 @@ type Progress struct {
 	Term
 	// Static after construction.
 	Metrics   *metrics.Metrics
+	tracing   *tracing.Tracing
+	request   tracing.Parent // nil: it is not traced
+	watch     string
 	transport string
 	Began     time.Time
 	Sub       *log.Subscription
@@ -28,11 +33,12 @@ type Progress struct {
 	counts
 }
 
-// NewProgress lists the stream among the subscribers. Its pass may be nil. It must be closed.
-func NewProgress(d *Deps, transport string, with *pass.Pass, who subscribers.Identity, of subscribers.Followed, sub *log.Subscription) Progress {
+// NewProgress lists the stream among the subscribers. ctx is that of its request. Its pass may be
+// nil. It must be closed.
+func NewProgress(ctx context.Context, d *Deps, transport string, with *pass.Pass, who subscribers.Identity, of subscribers.Followed, sub *log.Subscription) Progress {
 	now := time.Now()
 	p := Progress{
-		Term: d.newTerm(now, with), Metrics: d.Metrics, transport: transport, Began: now, Sub: sub,
+		Term: d.newTerm(now, with), Metrics: d.Metrics, tracing: d.Tracing, request: d.Tracing.ParentOf(ctx), watch: of.Watch, transport: transport, Began: now, Sub: sub,
 		lease: snapshots.NewLease(d.Snapshots), QuietSince: now,
 		Published: subscribers.NewPublishedProgress(who, transport, false, of),
 	}
@@ -73,14 +79,22 @@ func (p *Progress) Bookmark() bool { return p.Sub.Bookmark(&p.Batch) }
 // Wrote counts the batch as written.
 func (p *Progress) Wrote(bytes int) {
 	p.QuietSince = time.Now()
-	p.count(counting{p.Metrics, p.transport, 1, p.Began, &p.Delivered}, p.Sub, &p.Batch)
+	p.count(counting{metrics: p.Metrics, transport: p.transport, streams: 1, began: p.Began, delivered: &p.Delivered, tracing: p.tracing, request: p.request, watch: p.watch}, p.Sub, &p.Batch)
 	p.Metrics.BytesOut(p.transport, bytes)
 	p.Delivered.Bytes += uint64(bytes)
 	p.Batch.Release()
 	p.Show()
-	if at := p.Batch.Committed(); !at.IsZero() {
-		p.Metrics.CommitToWrite(p.QuietSince.Sub(at))
+	committed, age := p.Batch.Committed()
+	p.written(committed, age)
+}
+
+// written measures a commit that was written just now.
+func (p *Progress) written(committed time.Time, age time.Duration) {
+	id := ""
+	if !committed.IsZero() && p.tracing.SlowCommit(p.QuietSince.Sub(committed)) {
+		id = p.tracing.Commit(committed, p.QuietSince, tracing.Delivery{Transport: p.transport, Watches: []string{p.watch}})
 	}
+	p.Metrics.Written(p.QuietSince, committed, age, id)
 }
 
 // Synced reports whether the first end_of_snapshot was written.

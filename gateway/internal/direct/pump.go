@@ -102,7 +102,7 @@ func (p *pump) end() {
 	p.show()
 	why := p.reasonEnded()
 	p.Deps.Subscribers.Remove(p.published, why)
-	p.Close(p.out.Sent(), why == subscribers.LeftUnread, p.out.Failure())
+	p.Close(p.out.Sent(), why == subscribers.LeftUnread)
 }
 
 // reasonEnded returns why the stream ended.

@@ -20,7 +20,7 @@ import (
 // NewDeps returns the dependencies of streams of the watches, with the defaults of a
 // gateway, no limits and no compression.
 func NewDeps(w *Watches) *conversation.Deps {
-	m := metrics.New(w.Registry)
+	m := metrics.New(w.Registry, "test")
 	return &conversation.Deps{
 		Settings: conversation.Settings{
 			Heartbeat: 15 * time.Second, WriteTimeout: 10 * time.Second, AheadWait: 3 * time.Second,
@@ -28,7 +28,7 @@ func NewDeps(w *Watches) *conversation.Deps {
 		},
 		Instance: "test",
 		Log:      slog.New(slog.DiscardHandler), Metrics: m, Admission: admission.New(admission.Limits{}, 10*time.Second),
-		Snapshots: snapshots.New(64<<20, m), Subscribers: subscribers.New(),
+		Snapshots: snapshots.New(64<<20, m), Subscribers: subscribers.New(slog.New(slog.DiscardHandler)),
 	}
 }
 
@@ -105,7 +105,7 @@ func Serve(t testing.TB, w *Watches, d *conversation.Deps, carry Carry) (*Networ
 		}
 	})}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(netconn.Listen(network, d.WriteTimeout)) }()
+	go func() { served <- server.Serve(netconn.Listen(network, d.WriteTimeout, d.Log)) }()
 	transport := &http.Transport{DialContext: network.Dial, DisableCompression: true}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()

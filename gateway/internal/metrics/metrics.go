@@ -30,7 +30,7 @@ var transports = [...]string{SSE, NDJSON, Poll, GRPC}
 //
 // All methods may be called from any goroutine. The counters of each transport are
 // created at construction, so that no method takes a lock or hashes labels, except
-// resumed, which is called once per stream and watch.
+// Resumed, which is called once per stream and watch, and Answered, once per request.
 type Metrics struct {
 	// Static after construction.
 	Registry  *prometheus.Registry
@@ -40,6 +40,7 @@ type Metrics struct {
 	Resumes   *prometheus.CounterVec // transport, outcome
 	snapshots prometheus.Histogram
 	latency   prometheus.Histogram
+	origin    prometheus.Histogram
 
 	snapshotWait    prometheus.Histogram
 	snapshotBytes   prometheus.Gauge
@@ -50,6 +51,8 @@ type Metrics struct {
 
 	reloads reloadMetrics
 	access  accessMetrics
+
+	requests *prometheus.CounterVec // route, method, code
 
 	raw    prometheus.Counter // bytes of compressed streams, before compression
 	zipped prometheus.Counter // and after
@@ -67,8 +70,8 @@ type transportMetrics struct {
 	refusals      map[admission.Reason]prometheus.Counter
 }
 
-// New makes the metrics of a gateway that serves the watches of reg.
-func New(reg *watch.Registry) *Metrics {
+// New makes the metrics of a gateway of a version that serves the watches of reg.
+func New(reg *watch.Registry, version string) *Metrics {
 	m := &Metrics{
 		Registry:  prometheus.NewRegistry(),
 		Transport: make(map[string]*transportMetrics, len(transports)),
@@ -86,6 +89,11 @@ func New(reg *watch.Registry) *Metrics {
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5},
 		}),
 	}
+	m.origin = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    Namespace + "origin_to_write_seconds",
+		Help:    "Time from when the upstream made a change, by its own clock, until it is written to a subscriber that keeps up, measured as watchtide_commit_to_write_seconds is. Only for changes that have such a time: those of NATS and of files.",
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+	})
 	m.raw = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: Namespace + "compression_input_bytes_total", Help: "Bytes of events sent in compressed streams, before compression.",
 	})
@@ -96,7 +104,9 @@ func New(reg *watch.Registry) *Metrics {
 	m.makeSnapshots()
 	m.makeReloads()
 	m.makeAccess()
-	m.Registry.MustRegister(m.Resumes, m.snapshots, m.latency, m.raw, m.zipped,
+	m.makeRequests()
+	m.makeBuild(version)
+	m.Registry.MustRegister(m.Resumes, m.snapshots, m.latency, m.origin, m.raw, m.zipped,
 		watchCollector{reg},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -173,7 +183,7 @@ var goodbyeReasons = [...]stream.GoodbyeReason{
 
 // Handler serves the registry in the Prometheus text formats.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
 // StreamOpened counts a stream in; StreamClosed must follow.
@@ -218,21 +228,42 @@ func (m *Metrics) Goodbye(transport string, reason stream.GoodbyeReason) {
 }
 
 // Refused counts a refused stream, which is also a goodbye.
-func (m *Metrics) Refused(transport string, reason admission.Reason) {
-	m.Transport[transport].refusals[reason].Inc()
-	m.Goodbye(transport, stream.GoodbyeOverloaded)
+func (m *Metrics) Refused(transport string, why *admission.Refusal) {
+	m.Transport[transport].refusals[why.Reason].Inc()
+	m.Goodbye(transport, why.Goodbye())
 }
 
 // ListRefused counts a list whose view was not opened.
 func (m *Metrics) ListRefused(reason admission.Reason) { m.lists[reason].Inc() }
 
 // TimeToEndOfSnapshot observes the time from a stream's start to its first
-// end_of_snapshot.
-func (m *Metrics) TimeToEndOfSnapshot(d time.Duration) { m.snapshots.Observe(d.Seconds()) }
+// end_of_snapshot. trace is its trace, or empty.
+func (m *Metrics) TimeToEndOfSnapshot(d time.Duration, trace string) {
+	observe(m.snapshots, d, trace)
+}
 
-// CommitToWrite observes the time from the oldest commit of a flush to the end
-// of its write.
-func (m *Metrics) CommitToWrite(d time.Duration) { m.latency.Observe(d.Seconds()) }
+// Written observes the time from the oldest commit of a flush to the end of its write, and with
+// the age of its changes at the commit that from their origin. Zero values are not known. trace is the trace
+// of the commit, or empty.
+func (m *Metrics) Written(now, committed time.Time, age time.Duration, trace string) {
+	if committed.IsZero() {
+		return
+	}
+	took := now.Sub(committed)
+	observe(m.latency, took, trace)
+	if age > 0 {
+		m.origin.Observe((age + took).Seconds())
+	}
+}
+
+// observe adds a duration to a histogram, with its trace as the exemplar, if it has one.
+func observe(h prometheus.Histogram, d time.Duration, trace string) {
+	if trace == "" {
+		h.Observe(d.Seconds())
+		return
+	}
+	h.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": trace})
+}
 
 // Compressed counts bytes written in compressed streams.
 func (m *Metrics) Compressed(raw, zipped int) {

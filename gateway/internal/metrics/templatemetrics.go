@@ -12,8 +12,8 @@ import (
 // revision: those of different watches have nothing in common.
 func collectTemplate(out chan<- prometheus.Metric, t *watch.Template) {
 	var states [stream.Stale + 1]int
-	var resources, bytes, tombstones, subscribers, staged, superseded, full float64
-	var oldest time.Duration
+	var resources, bytes, tombstones, subscribers, staged, superseded, full, connected float64
+	var oldest, unsynced time.Duration
 	watches := t.Watches()
 	for _, w := range watches {
 		v := w.Snapshot()
@@ -24,8 +24,10 @@ func collectTemplate(out chan<- prometheus.Metric, t *watch.Template) {
 		subscribers += float64(w.Subscribers())
 		staged += float64(w.Memory().Staged())
 		superseded += float64(w.Memory().Superseded())
-		if w.Full() != nil {
-			full++
+		full += number(w.Full() != nil)
+		if up := w.Upstream(); !up.Since.IsZero() {
+			connected += number(up.Connected)
+			unsynced = max(unsynced, outOfSync(v.Status(), up))
 		}
 		if _, since := v.Horizon(); v.Primed() && !since.IsZero() {
 			oldest = max(oldest, time.Since(since))
@@ -42,6 +44,8 @@ func collectTemplate(out chan<- prometheus.Metric, t *watch.Template) {
 	gauge(out, descStaged, staged, t.Name())
 	gauge(out, descSuperseded, superseded, t.Name())
 	gauge(out, descFull, full, t.Name())
+	gauge(out, descConnected, connected, t.Name())
+	gauge(out, descOutOfSync, unsynced.Seconds(), t.Name())
 	if oldest > 0 {
 		gauge(out, descHorizon, oldest.Seconds(), t.Name())
 	}

@@ -29,6 +29,8 @@ var (
 	descResyncs     = watchDesc("upstream_resyncs_total", "Complete snapshots that were loaded from the upstream.", "reason")
 	descEvents      = watchDesc("upstream_events_total", "Events received from the upstream.", "type")
 	descOpen        = watchDesc("template_watches", "Open watches of a template.")
+	descConnected   = watchDesc("upstream_connected", "1 if there is a connection to the upstream that has caught up, else 0; none for a watch that nobody has asked for. For a template, how many of its watches have one.")
+	descOutOfSync   = watchDesc("watch_out_of_sync_seconds", "Time since the watch was last in sync, or since the first attempt to prime it; 0 while it is in sync, none for a watch that nobody has asked for. For a template, that of the watch with the longest.")
 )
 
 func watchDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -42,7 +44,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	describe(out, descState, descRevision, descResources, descBytes, descStaged, descSuperseded, descFull, descTombstones,
-		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen)
+		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen, descConnected, descOutOfSync)
 }
 
 func describe(out chan<- *prometheus.Desc, all ...*prometheus.Desc) {
@@ -64,13 +66,40 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(out, descSubscribers, float64(w.Subscribers()), w.Name())
 		gauge(out, descStaged, float64(w.Memory().Staged()), w.Name())
 		gauge(out, descSuperseded, float64(w.Memory().Superseded()), w.Name())
-		full := 0.0
-		if w.Full() != nil {
-			full = 1
-		}
-		gauge(out, descFull, full, w.Name())
+		gauge(out, descFull, number(w.Full() != nil), w.Name())
 		collectStats(out, w.Name(), w.Stats())
+		if up := w.Upstream(); !up.Since.IsZero() {
+			gauge(out, descConnected, number(up.Connected), w.Name())
+			gauge(out, descOutOfSync, outOfSync(w.Status(), up).Seconds(), w.Name())
+		}
 	}
+}
+
+// outOfSync returns for how long a watch has not been in sync. The time before the first
+// attempt to reach the upstream does not count.
+func outOfSync(s stream.Status, up watch.Upstream) time.Duration {
+	switch s.State {
+	case stream.InSync:
+		return 0
+	case stream.Priming:
+		return time.Since(latest(s.Since, up.Since))
+	default:
+		return time.Since(s.Since)
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func number(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func collectStats(out chan<- prometheus.Metric, name string, s watch.Stats) {
@@ -82,11 +111,7 @@ func collectStats(out chan<- prometheus.Metric, name string, s watch.Stats) {
 func collectSnapshot(out chan<- prometheus.Metric, watch string, v log.Snapshot) {
 	now := v.Status().State
 	for s := stream.Priming; s <= stream.Stale; s++ {
-		value := 0.0
-		if s == now {
-			value = 1
-		}
-		gauge(out, descState, value, watch, s.String())
+		gauge(out, descState, number(s == now), watch, s.String())
 	}
 	gauge(out, descRevision, float64(v.Revision()), watch)
 	gauge(out, descResources, float64(v.Count()), watch)

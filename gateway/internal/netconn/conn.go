@@ -3,23 +3,31 @@ package netconn
 import (
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/loglimit"
 )
 
 // Listener accepts StallTimeoutConns.
 type Listener struct {
 	net.Listener
 	patience    time.Duration
+	log         *slog.Logger // of errors; it leaves out lines
 	connections *Connections // that count them; nil: they are not counted
 	health      bool         // it serves health checks
 }
 
+// acceptErrorsPerMinute is how many errors of a listener are logged: net/http and gRPC try again
+// after milliseconds.
+const acceptErrorsPerMinute = 10
+
 // Listen returns a listener whose connections are closed once they take no byte for the
-// timeout.
-func Listen(l net.Listener, patience time.Duration) Listener {
-	return Listener{Listener: l, patience: patience}
+// timeout. It logs the errors with which the system refuses connections.
+func Listen(l net.Listener, patience time.Duration, log *slog.Logger) Listener {
+	return Listener{Listener: l, patience: patience, log: loglimit.New(log, acceptErrorsPerMinute)}
 }
 
 // Counted returns l with its connections counted.
@@ -33,7 +41,7 @@ func (l Listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
-			l.connections.accepted(err)
+			l.refused(err)
 			return nil, err
 		}
 		conn := &StallTimeoutConn{Conn: c, Timeout: l.patience, connections: l.connections}
@@ -42,6 +50,16 @@ func (l Listener) Accept() (net.Conn, error) {
 			return conn, nil
 		}
 		c.Close()
+	}
+}
+
+// refused handles the error with which the system refused a new connection.
+func (l Listener) refused(err error) {
+	if errors.Is(err, net.ErrClosed) {
+		return
+	}
+	if !l.connections.exhausted(err) {
+		l.log.Error("a connection cannot be accepted", "error", err)
 	}
 }
 

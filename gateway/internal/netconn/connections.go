@@ -189,17 +189,17 @@ func (c *Connections) warnLocked(message string, args ...any) {
 	}
 }
 
-// accepted handles the error with which the system refused a new connection.
-func (c *Connections) accepted(err error) {
-	if c == nil {
-		return
+// exhausted reports whether the system refused a connection for lack of descriptors. It then
+// closes one that is idle.
+func (c *Connections) exhausted(err error) bool {
+	if c == nil || !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
+		return false
 	}
-	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
-		c.warn("there are no descriptors for more connections: lower http.max_connections, or raise the limit (ulimit -n)", "error", err)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.dropLocked(&c.idle)
-	}
+	c.warn("there are no descriptors for more connections: lower http.max_connections, or raise the limit (ulimit -n)", "error", err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dropLocked(&c.idle)
+	return true
 }
 
 // connList is an ordered list of connections with lookup by connection.

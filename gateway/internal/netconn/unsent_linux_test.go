@@ -2,6 +2,7 @@ package netconn
 
 import (
 	"io"
+	"log/slog"
 	"net"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestConnectionsKeepLittleUnsent(t *testing.T) {
 			c.Close()
 		}
 	}()
-	c, err := Listen(plain, 0).Accept()
+	c, err := Listen(plain, 0, slog.New(slog.DiscardHandler)).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}

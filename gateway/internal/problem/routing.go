@@ -23,15 +23,8 @@ func MethodNotAllowed(routes chi.Routes) http.HandlerFunc {
 				allowed = append(allowed, method)
 			}
 		}
-		OnlyAllowed(allowed...)(w, r)
-	}
-}
-
-// OnlyAllowed answers 405, with the allowed methods of the path.
-func OnlyAllowed(methods ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		p := New(http.StatusMethodNotAllowed, "%s is not a method of %s: want %s", r.Method, r.URL.Path, strings.Join(methods, " or "))
-		p.Allow = strings.Join(methods, ", ")
+		p := New(http.StatusMethodNotAllowed, "%s is not a method of %s: want %s", r.Method, r.URL.Path, strings.Join(allowed, " or "))
+		p.Allow = strings.Join(allowed, ", ")
 		Write(w, p)
 	}
 }

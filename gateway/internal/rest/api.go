@@ -53,17 +53,14 @@ func New(d Deps) *API {
 	return &API{Deps: d, mux: newMux(d.Service, d.Streams.Log)}
 }
 
-// Handler serves the unary API: the methods of WatchService over HTTP, called
+// Route adds the routes of the unary API: the methods of WatchService over HTTP, called
 // in this process through grpc-gateway.
 //
 // Each route has a front that checks the request (parameters, conditions, body, key)
 // and hands a canonical one to grpc-gateway. Nothing that a client sent reaches
 // grpc-gateway unchecked, and no header reaches it at all, so that it forwards none
 // that belongs to a connection.
-func (a *API) Handler() http.Handler {
-	r := chi.NewRouter()
-	r.NotFound(problem.NotFound)
-	r.MethodNotAllowed(problem.MethodNotAllowed(r))
+func (a *API) Route(r chi.Router) {
 	r.Get("/v1/watches", a.listWatches)
 	r.Head("/v1/watches", a.listWatches)
 	r.Get("/v1/watches/{watch}", a.getWatch)
@@ -74,10 +71,6 @@ func (a *API) Handler() http.Handler {
 	r.Head("/v1/watches/{watch}/resources/*", a.getResource)
 	r.Put("/v1/watches/{watch}/resources/*", a.putResource)
 	r.Delete("/v1/watches/{watch}/resources/*", a.deleteResource)
-	// GET and HEAD of these are served elsewhere; all other methods come here.
-	r.Handle("/v1/watches/{watch}/events", problem.OnlyAllowed(http.MethodGet, http.MethodHead))
-	r.Handle("/v1/watches/{watch}/changes", problem.OnlyAllowed(http.MethodGet, http.MethodHead))
-	return r
 }
 
 // newMux returns grpc-gateway, configured to follow the contract.

@@ -73,7 +73,7 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	defer a.Streams.Metrics.StreamClosed(metrics.Poll)
 	who := a.Streams.Subscribers.Enter(from, r.UserAgent())
 	ask.view = subscribers.ViewOf(ask.watch, of.Shared(part))
-	poll := newPoll(a, part, ask, with, who, wire.NewWriter(w, r, a.Streams.WriteTimeout))
+	poll := newPoll(r.Context(), a, part, ask, with, who, wire.NewWriter(w, r, a.Streams.WriteTimeout))
 	poll.answer = a.Answers.Answer(a.payer(r))
 	defer poll.close()
 	poll.run(r.Context())
@@ -136,13 +136,13 @@ type poll struct {
 	ended    bool            // the answer is complete
 }
 
-func newPoll(a *API, w *watch.Watch, ask changesRequest, with *pass.Pass, who subscribers.Identity, out *wire.Writer) *poll {
+func newPoll(ctx context.Context, a *API, w *watch.Watch, ask changesRequest, with *pass.Pass, who subscribers.Identity, out *wire.Writer) *poll {
 	sub := w.Subscribe(log.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Holds: a.Streams.Passes.Doubt(with, w, ask.after), AheadWait: a.Streams.AheadWait,
 	})
 	p := &poll{
 		api: a, watch: w, after: ask.after, out: out,
-		Progress: conversation.NewProgress(a.Streams, metrics.Poll, with, who, subscribers.Followed{Watch: ask.watch, View: ask.view}, sub),
+		Progress: conversation.NewProgress(ctx, a.Streams, metrics.Poll, with, who, subscribers.Followed{Watch: ask.watch, View: ask.view}, sub),
 	}
 	p.until = p.Began.Add(ask.wait)
 	p.limit = p.Began.Add(max(ask.wait, a.Service.Lookup.PrimeWait(), a.Streams.AheadWait+time.Second))

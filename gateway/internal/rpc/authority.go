@@ -14,6 +14,7 @@ func (s *server) checkAuthority(ctx context.Context) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	for _, authority := range md.Get(":authority") {
 		if !s.Hosts.Allow(authority) {
+			s.Lookup.Refusals().Host(authority, s.Proxies.OfCall(ctx).Addr())
 			return problem.Misdirected(authority).GRPCStatus().Err()
 		}
 	}

@@ -59,14 +59,14 @@ func (s current) identifyStream(srv any, call grpc.ServerStream, info *grpc.Stre
 	if err != nil {
 		return err
 	}
-	return handler(srv, identifiedStream{call, ctx})
+	return handler(srv, contextStream{call, ctx})
 }
 
-// identifiedStream is a streaming call with the identity of its caller.
-type identifiedStream struct {
+// contextStream is a streaming call with another context.
+type contextStream struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-// Context returns a context with the identity of the caller.
-func (s identifiedStream) Context() context.Context { return s.ctx }
+// Context returns the other context.
+func (s contextStream) Context() context.Context { return s.ctx }

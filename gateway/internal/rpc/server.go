@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 )
@@ -122,12 +123,15 @@ const (
 
 // interceptUnary turns a panic into an error, errors into statuses, and logs.
 func (s current) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
-	began := time.Now()
+	began, one := time.Now(), s.of(info.Server)
+	ctx, traced := one.trace(ctx, info.FullMethod)
 	err = problem.Recovered(func() error {
 		resp, err = handler(ctx, r)
 		return err
 	})
-	return resp, s().ended(ctx, info.FullMethod, began, err)
+	err = one.ended(ctx, info.FullMethod, began, err)
+	traced(status.Code(err))
+	return resp, err
 }
 
 // interceptStream is interceptUnary for streams.
@@ -138,9 +142,21 @@ func (s current) interceptStream(srv any, call grpc.ServerStream, info *grpc.Str
 	if _, ours := srv.(*server); ours {
 		srv = one
 	}
-	bounded := boundedStream{ServerStream: call, server: one, many: info.IsClientStream}
+	ctx, traced := one.trace(call.Context(), info.FullMethod)
+	bounded := boundedStream{ServerStream: contextStream{call, ctx}, server: one, many: info.IsClientStream}
 	err := problem.Recovered(func() error { return handler(srv, bounded) })
-	return one.ended(call.Context(), info.FullMethod, began, err)
+	err = one.ended(ctx, info.FullMethod, began, err)
+	traced(status.Code(err))
+	return err
+}
+
+// trace begins the span of a call. The function that it returns ends it.
+func (s *server) trace(ctx context.Context, method string) (context.Context, func(codes.Code)) {
+	parent := metadata.ValueFromIncomingContext(ctx, "traceparent")
+	if len(parent) != 1 {
+		parent = []string{""}
+	}
+	return s.Streams.Tracing.Call(ctx, method, parent[0])
 }
 
 // ended logs the end of a call and returns the status that the client gets.

@@ -14,6 +14,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -62,6 +63,7 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	}
 	s.Streams.Metrics.StreamOpened(metrics.GRPC)
 	defer s.Streams.Metrics.StreamClosed(metrics.GRPC)
+	tracing.StreamBegins(out.Context())
 	who := s.Streams.Subscribers.Enter(from, strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " "))
 	return newListPump(s, part, subscribers.ViewOf(w.Name(), of.Shared(part)), r, with, who, out).supervise()
 }
@@ -96,7 +98,7 @@ func newListPump(s *server, w *watch.Watch, of subscribers.ViewRef, r *api.Watch
 	p := &listPump{
 		server: s, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: s.Streams.RetryHint(),
 		stalled: make(chan struct{}, 1), draining: s.Streams.Admission.Draining,
-		Progress: conversation.NewProgress(s.Streams, metrics.GRPC, with, who, subscribers.Followed{Watch: w.Name(), View: of}, w.Subscribe(options)),
+		Progress: conversation.NewProgress(out.Context(), s.Streams, metrics.GRPC, with, who, subscribers.Followed{Watch: w.Name(), View: of}, w.Subscribe(options)),
 		timer:    time.NewTimer(s.Streams.Heartbeat),
 		parcels:  parcels{server: s, client: quota.Payer(access.IdentityOf(out.Context()), s.Proxies.ClientOfCall(out.Context())), out: out},
 	}

@@ -36,8 +36,8 @@ type group struct {
 	behind int         // members to which not everything is written yet
 	at     int         // the member that was last written to
 
-	oldest int64 // commit in buffer, see monotime.Nanos; 0: none
-	looked int64 // when the shard looks at it even without news, the same; 0: it does not
+	oldest monotime.Moment // commit in buffer
+	looked int64           // when the shard looks at it even without news, see monotime.Nanos; 0: it does not
 }
 
 // room has the buffers in which the groups of a shard render. A group takes a buffer until
@@ -150,8 +150,8 @@ func (g *group) publish(now time.Time) {
 	if !g.seal() {
 		return
 	}
-	g.oldest = monotime.Nanos(conversation.Earlier(monotime.Time(g.oldest), g.Committed))
-	g.Committed = time.Time{} // it is measured when it is written
+	g.oldest = g.oldest.Earlier(g.Committed)
+	g.Committed = monotime.Moment{} // it is measured when it is written
 	g.Flushed(now, g.said, nil)
 }
 
@@ -166,7 +166,7 @@ func (g *group) written() {
 		g.room.spare = g.buffer[:0]
 	}
 	g.buffer, g.lent = nil, false
-	g.oldest = 0
+	g.oldest = monotime.Moment{}
 }
 
 // beside reports whether a stream could join: it is at the same position as the

@@ -93,8 +93,8 @@ func (s *shard) pass(g *group) {
 		}
 		oldest := g.oldest // cleared once it is written to all
 		s.writeMember(g, at, c)
-		if n%sampled == 0 && oldest != 0 {
-			s.deps.Metrics.CommitToWrite(time.Since(monotime.Time(oldest)))
+		if n%sampled == 0 && oldest.At != 0 {
+			g.Written(time.Now(), oldest)
 		}
 	}
 }
@@ -207,7 +207,6 @@ func (s *shard) dropMember(at int32, why subscribers.DepartureReason) {
 	g := s.groups[c.group]
 	l := &unsharedStream{Conversation: g.Conversation, handle: c.handle, slot: at}
 	s.deps.Subscribers.RecordEnd(s.table.identity(at), s.describeMember(at), why)
-	s.deps.Log.Debug("stream ended", "transport", g.Transport(), "watches", len(g.Follows), "age", time.Since(monotime.Time(c.stamp)))
 	s.dismiss(g, at)
 	s.forget(l)
 	s.deps.Metrics.StreamClosed(g.Transport())

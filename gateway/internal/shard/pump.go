@@ -78,7 +78,7 @@ func (s *Pump) arrive(h poll.Handle, head []byte, c conversation.Conversation) (
 	defer func() {
 		if !arrived {
 			c.Deps.Subscribers.RecordEnd(l.Identity, l.Describe(l.Delivered), subscribers.LeftByAccident)
-			l.Close(0, false, err)
+			l.Close(0, false)
 		}
 	}()
 	l.Hello(&l.out)

@@ -158,7 +158,7 @@ func (s *shard) drop(l *unsharedStream, why subscribers.DepartureReason) {
 	}
 	l.CountBytes(l.out.said)
 	s.deps.Subscribers.RecordEnd(l.Identity, l.Describe(l.Delivered), why)
-	l.Close(l.out.said, why == subscribers.LeftUnread, nil)
+	l.Close(l.out.said, why == subscribers.LeftUnread)
 	s.removeUnshared(l)
 	s.forget(l)
 }

@@ -1,6 +1,8 @@
 package subscribers
 
 import (
+	"context"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"slices"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/internal/loglimit"
 )
 
 // List holds what the streams do not hold themselves: user agents, the streams
@@ -17,6 +20,10 @@ import (
 //
 // All methods may be called from any goroutine.
 type List struct {
+	// Static after construction.
+	log *slog.Logger
+	cut *slog.Logger // for streams that the gateway cut off; it leaves out lines
+
 	mu      sync.Mutex // guards the following fields
 	stamp   int64      // the last one that was assigned
 	Agents  admission.InternTable[string]
@@ -33,9 +40,12 @@ const (
 	agentKept = 128
 )
 
-// New returns an empty list.
-func New() *List {
-	return &List{open: map[*PublishedProgress]struct{}{}, reasons: map[DepartureReason]uint64{}}
+// cutPerMinute is how many streams that were cut off are logged.
+const cutPerMinute = 30
+
+// New returns an empty list, which logs the streams that end.
+func New(log *slog.Logger) *List {
+	return &List{log: log, cut: loglimit.New(log, cutPerMinute), open: map[*PublishedProgress]struct{}{}, reasons: map[DepartureReason]uint64{}}
 }
 
 // Enter registers the origin of a stream. The identity must be passed to RecordEnd.
@@ -79,15 +89,37 @@ func (s *List) agentOf(one *PublishedProgress) string {
 func (s *List) RecordEnd(who Identity, last Subscriber, why DepartureReason) {
 	last.Identify(who)
 	d := Departure{Subscriber: last, Left: Instant(time.Now()), Reason: why}
+	s.recordEnd(who, &d)
+	s.logEnd(&d)
+}
+
+// logEnd logs the end of a stream. There may be very many, so those that are part of normal
+// operation are logged at level debug.
+func (s *List) logEnd(d *Departure) {
+	log, level := s.log, slog.LevelDebug
+	if d.Reason == LeftUnread || d.Reason == LeftByAccident {
+		log, level = s.cut, slog.LevelInfo
+	}
+	ctx := context.Background()
+	if !log.Enabled(ctx, level) {
+		return
+	}
+	log.LogAttrs(ctx, level, "stream ended", slog.String("client", d.Address), slog.String("reason", string(d.Reason)),
+		slog.Duration("duration", d.Left.Sub(d.Since)), slog.Uint64("bytes", d.Bytes), slog.Uint64("events", d.Events),
+		slog.Any("watches", d.Watches), slog.String("transport", d.Transport), slog.String("user_agent", d.UserAgent))
+}
+
+// recordEnd adds a stream to those that ended last, and fills in its user agent.
+func (s *List) recordEnd(who Identity, d *Departure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.UserAgent = s.forgetLocked(who)
-	s.reasons[why]++
+	s.reasons[d.Reason]++
 	if len(s.newest) < DeparturesKept {
-		s.newest = append(s.newest, d)
+		s.newest = append(s.newest, *d)
 		return
 	}
-	s.newest[s.next] = d
+	s.newest[s.next] = *d
 	s.next = (s.next + 1) % DeparturesKept
 }
 

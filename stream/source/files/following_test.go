@@ -228,3 +228,28 @@ func TestChangeThatLooksLikeNone(t *testing.T) {
 	f = resume(t, s, f)
 	f.awaitState(map[string]string{"a": "2"})
 }
+
+// TestTimesOfFiles checks that a change has the time at which its file was written, or moved
+// into its place, and that a deletion and a snapshot have none.
+func TestTimesOfFiles(t *testing.T) {
+	d := newDisk(t)
+	d.write("a.json", "1")
+	d.write("b.json", "1")
+	f := follow(t, d.source(Config{}))
+	f.awaitState(map[string]string{"a": "1", "b": "1"})
+	began := time.Now().Add(-time.Second) // clocks of file systems tick
+	d.must(d.replace("a.json", "2"))
+	f.awaitState(map[string]string{"a": "2", "b": "1"})
+	d.must(os.Remove(d.path("b.json")))
+	f.awaitState(map[string]string{"a": "2"})
+	commits := f.Commits()
+	if len(commits) != 3 {
+		t.Fatalf("%d commits, want 3", len(commits))
+	}
+	if !commits[0].Made.IsZero() || !commits[2].Made.IsZero() {
+		t.Errorf("the snapshot was made at %v, the deletion at %v: want neither", commits[0].Made, commits[2].Made)
+	}
+	if made := commits[1].Made; made.Before(began) || made.After(time.Now().Add(time.Second)) {
+		t.Errorf("the change was made at %v, want the time of the file, after %v", made, began)
+	}
+}

@@ -21,8 +21,11 @@ type stamp struct {
 // seconds.
 func (s stamp) young(read time.Time) bool {
 	const tick = 2 * time.Second
-	return read.UnixNano()-max(s.modified, s.changed) < int64(tick)
+	return read.UnixNano()-s.latest() < int64(tick)
 }
+
+// latest is when the file was last touched.
+func (s stamp) latest() int64 { return max(s.modified, s.changed) }
 
 // content is the content of a file when it was read.
 type content struct {

@@ -118,13 +118,15 @@ func (s *Source) unusable(err error) error {
 }
 
 // fold serves the changed values of the tree, at the next revision if there are
-// any.
-func (s *Source) fold() []poll.Change {
-	var changes []poll.Change
+// any. made is when the first of their files was written; zero: it is not known.
+func (s *Source) fold() (changes []poll.Change, made time.Time) {
 	for _, key := range slices.Sorted(maps.Keys(s.tree.changed)) {
 		value, old := s.tree.served(key), s.served[key].value
 		if !bytes.Equal(value, old) {
 			changes = append(changes, poll.Change{Key: key, Value: value})
+			if at := s.tree.changed[key]; at != 0 && (made.IsZero() || at < made.UnixNano()) {
+				made = time.Unix(0, at)
+			}
 		}
 	}
 	clear(s.tree.changed)
@@ -138,7 +140,7 @@ func (s *Source) fold() []poll.Change {
 		}
 		s.served[c.Key] = version{c.Value, s.revision}
 	}
-	return changes
+	return changes, made
 }
 
 // snapshot sends everything.

@@ -10,11 +10,11 @@ type tree struct {
 	maxBytes int64
 
 	files   map[string]*file
-	claims  map[string][]*file  // by key; the first is served
-	broken  map[*file]struct{}  // that have a problem, or may not be served
-	changed map[string]struct{} // keys whose value may have changed since it was last requested
-	bytes   int64               // of all keys and values
-	scan    uint64              // number of the current scan
+	claims  map[string][]*file // by key; the first is served
+	broken  map[*file]struct{} // that have a problem, or may not be served
+	changed map[string]int64   // keys whose value may have changed since it was last requested, and when their files did; 0: not known
+	bytes   int64              // of all keys and values
+	scan    uint64             // number of the current scan
 }
 
 // file is one file, with the last value that could be read from it.
@@ -34,7 +34,7 @@ func newTree(maxBytes int64) *tree {
 		files:    map[string]*file{},
 		claims:   map[string][]*file{},
 		broken:   map[*file]struct{}{},
-		changed:  map[string]struct{}{},
+		changed:  map[string]int64{},
 	}
 }
 
@@ -49,7 +49,7 @@ func (t *tree) put(name string, c content) {
 	if c.err == nil {
 		f.problem = t.setValue(f, c.value)
 	}
-	t.changed[f.key] = struct{}{}
+	t.changed[f.key] = f.stamp.latest()
 	t.judge(f)
 }
 
@@ -79,7 +79,7 @@ func (t *tree) remove(name string) {
 	delete(t.files, name)
 	delete(t.broken, f)
 	t.bytes -= int64(len(f.key) + len(f.value))
-	t.changed[f.key] = struct{}{}
+	t.changed[f.key] = 0
 	rest := slices.DeleteFunc(t.claims[f.key], func(other *file) bool { return other == f })
 	t.claims[f.key] = rest
 	if len(rest) == 0 {

@@ -41,14 +41,14 @@ func newWatching(s *Source, sink stream.Sink) *watching {
 // begin brings the sink from resume to the state at the first scan.
 func (w *watching) begin(resume stream.Resume) error {
 	continues := resume.Epoch == w.epoch && resume.Revision == w.revision
-	changes := w.fold()
+	changes, made := w.fold()
 	if err := w.complain(); err != nil {
 		return err
 	}
 	if !continues {
 		return w.snapshot(w.sink)
 	}
-	if err := poll.Send(w.sink, changes, w.revision); err != nil || w.said != "" {
+	if err := w.send(changes, made); err != nil || w.said != "" {
 		return err
 	}
 	return w.sink.Status(stream.InSync, "")
@@ -175,12 +175,12 @@ func (w *watching) drain() (any bool) {
 // so that the old value is not mistaken for the new one, and the end of
 // problems after them.
 func (w *watching) publish() error {
-	changes := w.fold()
+	changes, made := w.fold()
 	if err := w.complain(); err != nil {
 		return err
 	}
 	if len(changes) > 0 {
-		if err := poll.Send(w.sink, changes, w.revision); err != nil {
+		if err := w.send(changes, made); err != nil {
 			return err
 		}
 	}
@@ -189,6 +189,14 @@ func (w *watching) publish() error {
 		return w.sink.Status(stream.InSync, "")
 	}
 	return nil
+}
+
+// send sends changes of files, the first of which was written at a time that may not be known.
+func (w *watching) send(changes []poll.Change, made time.Time) error {
+	if !made.IsZero() {
+		stream.MadeAt(w.sink, made)
+	}
+	return poll.Send(w.sink, changes, w.revision)
 }
 
 // complain reports problems to the sink, if they are new.

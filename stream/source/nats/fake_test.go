@@ -89,9 +89,10 @@ func (b *fakeBucket) queries() []string {
 type calls struct {
 	mu        sync.Mutex // guards the following fields
 	lines     []string
-	swept     uint64 // as of the last commit
-	said      uint64 // last value given to Swept
-	conflated bool   // Conflated was called
+	swept     uint64      // as of the last commit
+	said      uint64      // last value given to Swept
+	conflated bool        // Conflated was called
+	made      []time.Time // the arguments of MadeAt
 }
 
 func (c *calls) say(format string, args ...any) error {
@@ -111,6 +112,13 @@ func (c *calls) Conflated() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.conflated = true
+}
+
+// MadeAt implements stream.Dater.
+func (c *calls) MadeAt(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.made = append(c.made, at)
 }
 
 func (c *calls) Commit(at uint64) error {

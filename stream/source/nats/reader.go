@@ -97,6 +97,9 @@ func (r *reader) apply(d delivery) error {
 	before := r.checkpoint.keys[d.key]
 	r.checkpoint.note(d)
 	r.at, r.dirty = d.sequence, true
+	if r.live || r.resume {
+		stream.MadeAt(r.sink, time.Unix(0, d.time))
+	}
 	switch {
 	case d.kind == written:
 		return r.sink.Upsert(stream.Resource{Key: d.key, Revision: d.sequence, Value: d.value, Encoding: d.encoding})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -228,5 +229,22 @@ func TestReaderRefusesMessagesBelowProgress(t *testing.T) {
 	n.poll()
 	if err := n.try(delivery{key: "x", sequence: 4, value: []byte("1")}, 0); !errors.Is(err, stream.ErrOrder) {
 		t.Errorf("error %v, want ErrOrder", err)
+	}
+}
+
+// Messages have times: those of changes are passed on, and also those of changes that were
+// missed, but not those of a snapshot.
+func TestTimesOfMessages(t *testing.T) {
+	n := live(t)
+	if len(n.sink.made) != 0 {
+		t.Errorf("times of a snapshot: %v", n.sink.made)
+	}
+	n.send(n.bucket.write("a"), 0)
+	again := n.resuming()
+	again.send(n.bucket.write("b"), 0)
+	for i, got := range [][]time.Time{n.sink.made, again.sink.made} {
+		if want := time.Unix(0, int64(i+2)); len(got) != 1 || !got[0].Equal(want) {
+			t.Errorf("times %v, want %v", got, want)
+		}
 	}
 }

@@ -87,6 +87,9 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 func receive(ctx context.Context, r *protocol.Reader, n *narrowed, sub *log.Subscription) error {
 	var batch log.Batch
 	for sub.Next(&batch) {
+		if at, age := batch.Committed(); age > 0 {
+			stream.MadeAt(n.Sink, at.Add(-age))
+		}
 		for _, e := range events(sub, &batch) {
 			if e.unseen {
 				n.unseen(e.Resource.Key)

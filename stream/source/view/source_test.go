@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -222,3 +223,29 @@ type holder struct {
 
 // Hold implements [stream.Holder].
 func (h *holder) Hold(bytes int64) { h.held += bytes }
+
+// TestTimesOfTheWatch checks that a change is as old in the view as in its watch.
+func TestTimesOfTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := make(chan struct{})
+		r := newRig(t, streamtest.Reset("e1"), streamtest.Commit(1), streamtest.Await(next),
+			func(_ context.Context, sink stream.Sink) error {
+				stream.MadeAt(sink, time.Now().Add(-time.Hour))
+				return nil
+			}, streamtest.Upsert("a", 2, "1"), streamtest.Commit(2), streamtest.Hang())
+		sub := r.view(view.Params{Prefix: "a"}).Subscribe(log.SubscribeOptions{})
+		defer sub.Close()
+		var b log.Batch
+		synctest.Wait()
+		for sub.Next(&b) { // the snapshot
+		}
+		close(next)
+		synctest.Wait()
+		if !sub.Next(&b) {
+			t.Fatal("the change is missing")
+		}
+		if at, age := b.Committed(); at.IsZero() || age != time.Hour {
+			t.Errorf("committed at %v, age %v: want an hour", at, age)
+		}
+	})
+}

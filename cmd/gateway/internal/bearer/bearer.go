@@ -48,6 +48,13 @@ func (s *Source) Register(f *pflag.FlagSet) {
 	f.BoolVar(&s.insecure, "insecure-token", false, "send the token even over plain HTTP to another machine")
 }
 
+// UseFile names the file with the token unless --token-file does; "": none.
+func (s *Source) UseFile(name string) {
+	if s.file == "" {
+		s.file = name
+	}
+}
+
 // For returns the function that returns the token for requests to the server at a valid URL;
 // nil: there is none.
 func (s *Source) For(server string) (func(context.Context) (string, error), error) {

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/cmd/gateway/internal/otlp"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/permission"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/internal/suggest"
@@ -43,21 +45,41 @@ func (a *app) checkConfig(file string) error {
 	if err := makeable(c); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	if _, err := otlp.NewSettings(c.Tracing, os.LookupEnv); err != nil {
+		return err
+	}
 	templates := ""
 	if n := len(c.Templates); n > 0 {
-		templates = fmt.Sprintf(", %d templates", n)
+		templates = ", " + count(n, "template", "templates")
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: ok: %d sources, %d watches%s\n", file, len(c.Sources), len(c.Watches), templates)
+	_, err = fmt.Fprintf(a.stdout, "%s: ok: %s, %s%s\n", file, count(len(c.Sources), "source", "sources"), count(len(c.Watches), "watch", "watches"), templates)
 	if err == nil && len(c.Watches)+len(c.Templates) == 0 {
 		_, err = fmt.Fprintln(a.stdout, "There is nothing to serve: add watches, or serve with --demo.")
 	}
 	return err
 }
 
+// checkText returns what is wrong in a configuration that is not in a file yet.
+func checkText(file string, text []byte) error {
+	c, err := config.Parse(file, text, config.Environment{})
+	if err != nil {
+		return err
+	}
+	return makeable(c)
+}
+
+// count returns a number of things, in words.
+func count(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
+}
+
 // makeable makes the source of each watch, and of one of each template, as serve does, and
 // closes it before it connects to anything. This finds keys that do not fit together.
 func makeable(c *config.Config) error {
-	u := newUpstreams(slog.New(slog.DiscardHandler))
+	u := newUpstreams(slog.New(slog.DiscardHandler), nil)
 	var errs []error
 	try := func(name string, w config.Watch) {
 		if err := u.try(c, w); err != nil {

@@ -30,7 +30,7 @@ func TestConfigCheckOfViews(t *testing.T) {
 sources: { local: { type: store } }
 watches: { notes: { source: local }, some: { view_of: notes, prefix: a } }
 `))
-	if code != 0 || !strings.Contains(stdout, "ok: 1 sources, 2 watches") {
+	if code != 0 || !strings.Contains(stdout, "ok: 1 source, 2 watches") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

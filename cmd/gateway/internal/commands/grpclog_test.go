@@ -1,10 +1,8 @@
 package commands
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net"
 	"strings"
 	"syscall"
@@ -31,22 +29,6 @@ func TestGRPCLogsThroughOurs(t *testing.T) {
 	for line := range strings.Lines(logs.String()) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("not a line of our log: %s", line)
-		}
-	}
-}
-
-func TestGRPCLogIsForDebugging(t *testing.T) {
-	for level, want := range map[slog.Level]int{slog.LevelDebug: 6, slog.LevelInfo: 0} {
-		var out bytes.Buffer
-		l := grpcLogger{slog.New(logHandler(&out, false, level))}
-		l.Info("a", 1)
-		l.Infof("%d", 1)
-		l.Warningln("a")
-		l.Warningf("%d", 1)
-		l.Error("a")
-		l.Errorf("%d", 1)
-		if got := strings.Count(out.String(), `"level":"DEBUG","msg":"grpc","severity":`); got != want {
-			t.Errorf("%s: %d lines, want %d:\n%s", level, got, want, &out)
 		}
 	}
 }

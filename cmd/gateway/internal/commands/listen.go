@@ -6,32 +6,35 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/http/pprof"
 	"syscall"
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
 )
 
-// listen opens all ports before any upstream is contacted.
+// listen opens the port for operators before any upstream is contacted. The others are
+// opened by the gateway once it has data.
 func listen(ctx context.Context, c *config.Config, s secured, logger *slog.Logger) (l gateway.Listeners, err error) {
 	l = gateway.Listeners{HTTPTLS: s.http.config(), GRPCTLS: s.grpc.config(), OperationsTLS: s.operations.config()}
-	defer func() {
-		if err != nil {
-			closeListeners(l)
-		}
-	}()
-	if l.HTTP, err = listenTCP(ctx, c.HTTP.Listen); err != nil {
-		return l, fmt.Errorf("http: %w", err)
-	}
-	if l.GRPC, err = listenTCP(ctx, c.GRPC.Listen); err != nil {
-		return l, fmt.Errorf("grpc: %w", err)
-	}
 	if l.Operations, err = listenOperations(ctx, c.Operations.Listen, logger); err != nil {
 		return l, fmt.Errorf("operations: %w; another address is set by operations.listen or --operations, and off is none", err)
 	}
 	return l, nil
+}
+
+// listenPublic opens the ports for clients. That for gRPC is nil if it is off.
+func listenPublic(ctx context.Context, c *config.Config) (web, calls net.Listener, err error) {
+	if web, err = listenTCP(ctx, c.HTTP.Listen); err != nil {
+		return nil, nil, fmt.Errorf("http: %w", err)
+	}
+	if c.GRPC.Listen == "" {
+		return web, nil, nil
+	}
+	if calls, err = listenTCP(ctx, c.GRPC.Listen); err != nil {
+		web.Close()
+		return nil, nil, fmt.Errorf("grpc: %w", err)
+	}
+	return web, calls, nil
 }
 
 func listenTCP(ctx context.Context, address string) (net.Listener, error) {
@@ -57,29 +60,10 @@ func listenOperations(ctx context.Context, address string, logger *slog.Logger) 
 	return l, err
 }
 
-// operationsAddress is the operators' address, for the log.
-func operationsAddress(l gateway.Listeners) string {
-	if l.Operations == nil {
+// addressOf is the address of a listener, for the log.
+func addressOf(l net.Listener) string {
+	if l == nil {
 		return config.OperationsOff
 	}
-	return l.Operations.Addr().String()
-}
-
-func closeListeners(l gateway.Listeners) {
-	for _, one := range []net.Listener{l.HTTP, l.GRPC, l.Operations} {
-		if one != nil {
-			one.Close()
-		}
-	}
-}
-
-// profiles serves the profiles for go tool pprof, below /debug/pprof/.
-func profiles() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
+	return l.Addr().String()
 }

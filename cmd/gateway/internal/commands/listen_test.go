@@ -2,7 +2,9 @@ package commands
 
 import (
 	"net"
+	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/watchtide/watchtide/internal/config"
@@ -54,5 +56,51 @@ func TestOperationsDefaultIsTaken(t *testing.T) {
 	g.http = g.operations
 	if status, body := g.do("GET", "/healthz", ""); status != 200 {
 		t.Errorf("/healthz at the other address: %d %s", status, body)
+	}
+}
+
+// TestNoGRPC: without a section or a flag there is no gRPC, which is logged.
+func TestNoGRPC(t *testing.T) {
+	r := start(t, "serve", "--http", "127.0.0.1:0", "--operations", "127.0.0.1:0")
+	r.logs.await(t, `"msg":"listening"`)
+	if logs := r.logs.String(); !strings.Contains(logs, `"grpc":"off"`) {
+		t.Errorf("the log:\n%s", logs)
+	}
+}
+
+// TestNothingIsOpenBeforeTheFirstSnapshot: while the source of a required watch does not
+// answer, operators see why, and clients are refused.
+func TestNothingIsOpenBeforeTheFirstSnapshot(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free.Close()
+	conf := file(t, "gateway.yaml", `
+http: { listen: "`+free.Addr().String()+`" }
+operations: { listen: "127.0.0.1:0" }
+stream: { prime_wait: 1h }
+sources: { backend: { type: grpc, address: "`+silent.Addr().String()+`" } }
+watches: { services: { source: backend, required: true } }
+`)
+	r := start(t, "serve", "--config", conf)
+	logs := r.logs.await(t, `"msg":"waiting for the watches to be primed"`)
+	_, address, _ := strings.Cut(logs, `"operations":"`)
+	address, _, _ = strings.Cut(address, `"`)
+	if status, body := fetch(t, http.DefaultTransport, "GET", "http://"+address+"/readyz", ""); status != 503 || !strings.Contains(body, `"watch":"services"`) {
+		t.Errorf("operators get %d %s", status, body)
+	}
+	if c, err := net.Dial("tcp", free.Addr().String()); err == nil {
+		c.Close()
+		t.Error("clients can connect")
+	}
+	r.signals <- syscall.SIGTERM
+	if code := r.awaitCode(); code != 0 || strings.Contains(r.logs.String(), `"msg":"listening"`) {
+		t.Errorf("exit code %d; the log:\n%s", code, r.logs)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
 )
 
 // Main runs the command that the arguments of the process name, and returns its exit
@@ -17,7 +19,7 @@ func Main(version string) int {
 	linkedVersion = version
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	p := process{stdout: os.Stdout, stderr: os.Stderr, signals: signals, exit: os.Exit, limitMemory: limitMemory, logGRPC: logGRPC}
+	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, signals: signals, exit: os.Exit, limitMemory: limitMemory, logGRPC: logging.FromGRPC}
 	p.logTerminal = term.IsTerminal(int(os.Stderr.Fd()))
 	p.readerGone = func() bool { return readerGone(os.Stdout) }
 	if out := int(os.Stdout.Fd()); term.IsTerminal(out) {

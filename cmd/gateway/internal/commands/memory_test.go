@@ -29,7 +29,8 @@ func TestUpstreamThatOutgrowsTheMemory(t *testing.T) {
 		"sources: { up: { type: grpc, address: %q } }\nwatches: { notes: { source: up, memory: 40MiB } }", up.grpc))
 	t.Setenv("GOMEMLIMIT", "60MiB")
 	c, logs := asProcess(t, "serve", "--config", conf, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
-	_, after, _ := strings.Cut(logs.await(t, `"state":"in_sync"`), `"http":"`)
+	logs.await(t, `"state":"in_sync"`)
+	_, after, _ := strings.Cut(logs.await(t, `"msg":"listening"`), `"http":"`)
 	address, _, _ := strings.Cut(after, `"`)
 	get := func(path string) (int, string) {
 		return fetch(t, http.DefaultTransport, "GET", "http://"+address+path, "")

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/internal/loglimit"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -153,9 +154,13 @@ func named[T any](entries []T, name string, nameOf func(T) string) (found T, ok 
 	return entries[at], true
 }
 
+// linesPerMinute is how many lines the watches of a template log. Clients cause them: each name
+// that a template matches is a watch that starts, fails and ends.
+const linesPerMinute = 30
+
 // template describes a template of a registry.
 func (u *upstreams) template(registry *watch.Registry, t *config.Template) watch.TemplateConfig {
-	logger := sparingly(u.logger).With("template", t.Name)
+	logger := loglimit.New(u.logger, linesPerMinute).With("template", t.Name)
 	return watch.TemplateConfig{
 		Name: t.Name, Max: t.Max, Match: t.Match, LargestValue: u.largestValue(t),
 		Make: func(name string) (watch.Config, error) {

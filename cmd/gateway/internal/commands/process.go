@@ -17,6 +17,7 @@ import (
 //
 // Static after construction.
 type process struct {
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	// logTerminal reports whether stderr is a terminal.
 	logTerminal bool

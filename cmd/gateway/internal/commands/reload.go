@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/otlp"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/profiles"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream/views"
@@ -28,6 +30,8 @@ type site struct {
 	registry *watch.Registry
 	views    *views.Views
 	secured  secured
+	spans    *otlp.Exporter     // nil: nothing is traced
+	flight   *profiles.Recorder // nil: nothing is recorded
 	gateway  *gateway.Gateway
 	started  *config.Config // the TLS configuration of the listeners
 
@@ -90,6 +94,8 @@ func (s *site) warnOfRestart() {
 		{"http.tls", was.HTTP.TLS != nil, is.HTTP.TLS != nil},
 		{"grpc.tls", was.GRPC.TLS != nil, is.GRPC.TLS != nil},
 		{"operations.tls", was.Operations.TLS != nil, is.Operations.TLS != nil},
+		{"operations.flight_recorder", was.Operations.FlightRecorder, is.Operations.FlightRecorder},
+		{"tracing", was.Tracing, is.Tracing},
 		{"stream.pump", was.Stream.Pump, is.Stream.Pump},
 	} {
 		if k.was != k.is {

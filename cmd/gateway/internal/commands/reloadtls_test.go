@@ -4,11 +4,15 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // trusting returns the configuration of a client that trusts authorities, and has a
@@ -91,6 +95,17 @@ watches: { notes: { source: local } }
 		h2.NextProtos = []string{"h2"}
 		if got, _, _ := handshake(t, g.grpc, h2); got != serial {
 			t.Errorf("gRPC has certificate %d, want %d", got, serial)
+		}
+		_, metrics := fetch(t, transport, "GET", "https://"+g.operations+"/metrics", "")
+		for _, listener := range []string{"http", "grpc", "operations"} {
+			found := regexp.MustCompile(`certificate_expiry_timestamp_seconds\{listener="` + listener + `"\} (\S+)`).FindStringSubmatch(metrics)
+			if found == nil {
+				t.Fatalf("the metrics do not say when the certificate of %s expires", listener)
+			}
+			expiry, err := strconv.ParseFloat(found[1], 64)
+			if hours := math.Round(time.Until(time.Unix(int64(expiry), 0)).Hours()); err != nil || hours != float64(serial) {
+				t.Errorf("the metrics say that certificate %d of %s expires in %v hours (%v)", serial, listener, hours, err)
+			}
 		}
 	}
 	want(1)

@@ -27,6 +27,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(Main(""))
 	}
+	for _, name := range []string{"WATCHTIDE_SERVER", "WATCHTIDE_TOKEN", "WATCHTIDE_CONTEXTS"} {
+		os.Unsetenv(name)
+	}
+	os.Setenv("XDG_CONFIG_HOME", "/dev/null/none") // so that nobody's contexts count
 	goleak.VerifyTestMain(m)
 }
 

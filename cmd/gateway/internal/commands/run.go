@@ -8,7 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/contexts"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/diagnosis"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/manual"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/resources"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/setup"
 	"github.com/watchtide/watchtide/internal/config"
 )
 
@@ -21,6 +29,7 @@ const (
 	exitUsage   = 2 // the command line is wrong
 	exitTimeout = 3 // --timeout is over
 	exitUnmet   = 4 // --until was reached, and --wait-for was not true
+	exitOther   = 5 // the resource is not as --if-revision or --if-absent wants it
 )
 
 const exitHelp = `Exit codes:
@@ -29,6 +38,7 @@ const exitHelp = `Exit codes:
   2    the command line is wrong
   3    --timeout is over
   4    --until was reached, and what --wait-for waits for was not so
+  5    nothing was written: the resource is not as --if-revision or --if-absent wants it
   130  interrupted; 143 after SIGTERM`
 
 // codedError is an error that has an exit code of its own.
@@ -47,14 +57,14 @@ func usageError(format string, args ...any) error {
 // app is one run of the command line. Owned by run.
 type app struct {
 	process
-	level slog.Level
-	began bool // a command was found and its command line is right
+	logging logging.Options
+	began   bool // a command was found and its command line is right
 }
 
 // run runs a command line, without the name of the program, and returns the
 // exit code.
 func run(ctx context.Context, p process, args []string) int {
-	a := &app{process: p, level: slog.LevelInfo}
+	a := &app{process: p}
 	root := a.command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -76,6 +86,14 @@ func run(ctx context.Context, p process, args []string) int {
 	return code
 }
 
+// diagnosis returns what the command doctor needs of this process.
+func (a *app) diagnosis() diagnosis.Process {
+	return diagnosis.Process{
+		Stdout: a.stdout, Stderr: a.stderr, Terminal: a.logTerminal, Escape: escaped, UntilSignal: a.untilSignal, Usage: usageError,
+		TimedOut: func(err error) error { return codedError{exitTimeout, err} },
+	}
+}
+
 func (a *app) exitCode(err error) int {
 	var coded codedError
 	var signal interrupted
@@ -84,6 +102,10 @@ func (a *app) exitCode(err error) int {
 		return coded.code
 	case errors.As(err, &signal):
 		return signal.code()
+	case errors.As(err, new(narrow.Mistake)):
+		return exitUsage
+	case errors.Is(err, client.ErrConflict):
+		return exitOther
 	case !a.began:
 		return exitUsage // cobra rejected the command line
 	}
@@ -105,8 +127,20 @@ func (a *app) command() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.PersistentFlags().Var(levelFlag{&a.level}, "log-level", "least `LEVEL` that is logged: debug, info, warn or error")
-	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
+	a.logging.Flags(root)
+	root.AddCommand(resources.Commands(a.console())...)
+	root.AddCommand(contexts.Command(a.stdout, a.terminal(), usageError))
+	root.AddCommand(a.serveCommand(), a.watchCommand(), diagnosis.Command(a.diagnosis()), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand(), manual.Command(buildVersion()))
+	root.AddCommand(setup.Command(setup.Tools{Stdout: a.stdout, Stderr: a.stderr, Check: checkText}))
 	return root
+}
+
+// logger returns the logger of the process.
+func (a *app) logger() *slog.Logger { return a.logging.Logger(a.stderr, a.logTerminal) }
+
+// announcer is a logger for what is logged at any level.
+func (a *app) announcer() *slog.Logger {
+	o := a.logging
+	o.Level = min(o.Level, slog.LevelInfo)
+	return o.Logger(a.stderr, a.logTerminal)
 }

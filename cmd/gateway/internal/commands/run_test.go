@@ -12,7 +12,7 @@ func TestConfigCheck(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"right":     {"sources: { s: { type: store } }\nwatches: { a: { source: s }, b: { source: s } }", 0, "ok: 1 sources, 2 watches"},
+		"right":     {"sources: { s: { type: store } }\nwatches: { a: { source: s }, b: { source: s } }", 0, "ok: 1 source, 2 watches"},
 		"empty":     {"", 0, "There is nothing to serve"},
 		"two wrong": {"htp: {}\nstream: { heartbeat: 15 }", 1, `gateway.yaml:2:22: stream.heartbeat: "15"`},
 	} {
@@ -80,6 +80,9 @@ func TestCompletionOffersTheWatchesOfTheServer(t *testing.T) {
 	}
 	if _, stdout, _ := command(t, "__complete", "serve", "--log-level", ""); !strings.HasPrefix(stdout, "debug\ninfo\n") {
 		t.Errorf("--log-level: got %q", stdout)
+	}
+	if _, stdout, _ := command(t, "__complete", "serve", "--log-format", ""); !strings.HasPrefix(stdout, "auto\ntext\njson\n") {
+		t.Errorf("--log-format: got %q", stdout)
 	}
 	if _, stdout, _ := command(t, "__complete", "watch", "--until", ""); !strings.HasPrefix(stdout, "end_of_snapshot\n") {
 		t.Errorf("--until: got %q", stdout)

@@ -52,9 +52,9 @@ func newScreen(out io.Writer, size func() (width, height int, err error), f *fol
 	return s
 }
 
-func (s *screen) event(client.Event) error { s.touch(); return nil }
+func (s *screen) Event(client.Event) error { s.touch(); return nil }
 
-func (s *screen) lost(error, time.Duration) { s.touch() }
+func (s *screen) Lost(error, time.Duration) { s.touch() }
 
 func (s *screen) touch() {
 	select {
@@ -141,7 +141,7 @@ func (s *screen) write(b []byte) {
 }
 
 // close leaves the last state on the terminal.
-func (s *screen) close() error {
+func (s *screen) Close() error {
 	close(s.stop)
 	<-s.done
 	width, height := s.dimensions()

@@ -49,11 +49,11 @@ func TestScreenDrawsAtMostTenTimesASecond(t *testing.T) {
 		s, f, out := drawing(80, 24, "w")
 		for range 5000 { // 5 seconds
 			_ = f.event(client.Event{Type: "upsert", Watch: "w", Resource: client.Resource{Key: "k", Revision: "1", Value: []byte("1")}})
-			_ = s.event(client.Event{})
+			_ = s.Event(client.Event{})
 			time.Sleep(time.Millisecond)
 		}
 		frames := strings.Count(out.String(), home)
-		if err := s.close(); err != nil || frames < 45 || frames > 51 {
+		if err := s.Close(); err != nil || frames < 45 || frames > 51 {
 			t.Errorf("%d frames in 5 seconds, want 50; %v", frames, err)
 		}
 	})
@@ -64,12 +64,12 @@ func TestScreenDrawsChangesSoon(t *testing.T) {
 		s, f, out := drawing(80, 24, "w")
 		time.Sleep(3500 * time.Millisecond) // between two idle frames
 		_ = f.event(client.Event{Type: "status", Watch: "w", State: "priming", Reason: "not there yet"})
-		_ = s.event(client.Event{})
+		_ = s.Event(client.Event{})
 		time.Sleep(frameTime)
 		if !strings.Contains(out.String(), "priming") {
 			t.Error("not drawn after 100 ms")
 		}
-		_ = s.close()
+		_ = s.Close()
 	})
 }
 
@@ -83,7 +83,7 @@ func TestScreenDividesItsLines(t *testing.T) {
 			}
 			_ = f.event(client.Event{Type: "end_of_snapshot", Watch: watch, ID: watch + "@e-7", Resource: client.Resource{Revision: "7"}})
 		}
-		_ = s.close()
+		_ = s.Close()
 		const want = "a  connecting  revision 7  6 resources\nKEY  VALUE\n1    v\n… 5 more\n" +
 			"b  connecting  revision 7  6 resources\nKEY  VALUE\n1    v\n2    v\n… 4 more"
 		if got := strings.Join(s.lines(40, 9), "\n"); got != want {
@@ -106,7 +106,7 @@ func TestScreenKeepsTheRowsWhileASnapshotLoads(t *testing.T) {
 		_ = f.event(client.Event{Type: "reset", Watch: "w"})
 		upsert("old")
 		_ = f.event(client.Event{Type: "end_of_snapshot", Watch: "w", ID: "w@e-7", Resource: client.Resource{Revision: "7"}})
-		_ = s.close()
+		_ = s.Close()
 		_ = s.lines(60, 10)
 		_ = f.event(client.Event{Type: "reset", Watch: "w"})
 		upsert("new")

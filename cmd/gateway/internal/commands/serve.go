@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"net"
 
 	"github.com/spf13/cobra"
 	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/profiles"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/internal/config/auth"
@@ -32,7 +33,8 @@ func (a *app) serveCommand() *cobra.Command {
 Without --config it serves one watch, notes, that can be written to and is kept
 in memory. It listens on loopback unless it is told otherwise, and logs one line
 "listening" with the addresses, as http, grpc and operations, when it accepts
-connections. To listen on other addresses than those of loopback, it needs a section
+connections. Until each watch that is primed at start is primed, and for stream.prime_wait
+at most, only operators are served. To listen on other addresses than those of loopback, it needs a section
 auth in the configuration, or --auth none: it then asks nobody for credentials.
 
 SIGTERM drains: /readyz fails at once, the listeners are closed after
@@ -49,7 +51,7 @@ touched. If the configuration has a mistake, it is logged, and the old one stays
 	c.Flags().StringVar(&o.config, "config", "", "configuration `file` (YAML)")
 	c.Flags().BoolVar(&o.demo, "demo", false, "also watch this machine: processes, interfaces and mounts")
 	c.Flags().StringVar(&o.flags.HTTP, "http", "", "`address` for HTTP, instead of the configured one (default 127.0.0.1:8080); port 0: any")
-	c.Flags().StringVar(&o.flags.GRPC, "grpc", "", "`address` for gRPC, instead of the configured one (default 127.0.0.1:9090); port 0: any")
+	c.Flags().StringVar(&o.flags.GRPC, "grpc", "", "`address` for gRPC, instead of the configured one (default: no gRPC); port 0: any")
 	c.Flags().StringVar(&o.flags.Operations, "operations", "", "`address` for operators, instead of the configured one (default "+config.DefaultOperations+", or any port if that is taken); off: none")
 	c.Flags().StringVar(&o.flags.Auth, "auth", "", "with `none`, other machines may reach the listeners, and nobody is asked for credentials")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
@@ -66,7 +68,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	}
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
-	logger := a.logger(a.level)
+	logger := a.logger()
 	if a.logGRPC != nil {
 		a.logGRPC(logger)
 	}
@@ -77,24 +79,32 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	defer s.registry.Close()
 	defer s.views.Close()
 
+	defer s.stopObserving()
+	if err := s.observe(ctx, c); err != nil {
+		return err
+	}
 	listeners, err := listen(ctx, c, s.secured, logger)
 	if err != nil {
 		return err
 	}
 	if err := s.begin(c); err != nil {
-		closeListeners(listeners)
+		if listeners.Operations != nil {
+			listeners.Operations.Close()
+		}
 		return err
 	}
 	if c.Auth.None {
 		logger.Warn("nobody is asked for credentials: whoever reaches a listener may do everything that it offers", "auth", auth.None)
 	}
-	// At any level: a caller that chose port 0 waits for it.
-	a.logger(min(a.level, slog.LevelInfo)).Info("listening",
-		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String(), "operations", operationsAddress(listeners))
-	stopLogging := context.AfterFunc(ctx, func() {
-		logger.Info("draining", "reason", context.Cause(ctx).Error())
-	})
-	defer stopLogging()
+	logger.Info("waiting for the watches to be primed", "at_most", c.Stream.PrimeWait, "operations", addressOf(listeners.Operations))
+	listeners.Open = func(ctx context.Context) (web, calls net.Listener, err error) {
+		if web, calls, err = listenPublic(ctx, c); err == nil {
+			// At any level: a caller that chose port 0 waits for it.
+			a.announcer().Info("listening",
+				"http", addressOf(web), "grpc", addressOf(calls), "operations", addressOf(listeners.Operations))
+		}
+		return web, calls, err
+	}
 	defer startReloading(ctx, &reloader{site: s, options: o, hangups: signals}, read)()
 	return s.gateway.Serve(ctx, listeners)
 }
@@ -102,11 +112,12 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 // begin makes the gateway, and puts its first configuration into effect.
 func (s *site) begin(c *config.Config) (err error) {
 	gc := gatewayConfig(c)
-	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), profiles()
+	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), profiles.Handler(s.flight)
+	gc.Tracing = tracingConfig(s.spans, c.Tracing)
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err
 	}
-	s.upstreams = newUpstreams(s.logger)
+	s.upstreams = newUpstreams(s.logger, s.tracer())
 	_, err = s.apply(c)
 	return err
 }
@@ -139,7 +150,7 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
 		SnapshotBudget: c.Stream.SnapshotBudget, MaxConnections: c.HTTP.MaxConnections, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
 		Compression: gateway.Compression(c.Stream.Compression), Uncompressed: c.Uncompressed(), CompressionCache: c.Stream.CompressionCache,
-		Pump: gateway.Pump(c.Stream.Pump), AfterRush: returnMemory, Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled, Access: accessConfig(c),
+		Pump: gateway.Pump(c.Stream.Pump), AfterRush: returnMemory, Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled, Certificates: certificatesOf(c), Access: accessConfig(c),
 	}
 }
 

@@ -134,6 +134,7 @@ func TestServeRefusesToStart(t *testing.T) {
 		"an error in the file":     {[]string{"--config", conf("htpp: {}")}, 1, `1:1: unknown key "htpp"`},
 		"an argument":              {[]string{"now"}, 2, "unknown command"},
 		"an unknown flag":          {[]string{"--prot", "1"}, 2, "unknown flag: --prot"},
+		"an invalid format":        {[]string{"--log-format", "xml"}, 2, `"xml" for "--log-format" flag: want auto, text or json`},
 		"an invalid level":         {[]string{"--log-level", "loud"}, 2, `"loud" for "--log-level" flag: want debug, info, warn or error`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +151,7 @@ func TestServeRefusesToStart(t *testing.T) {
 func TestServeStartsWithAnUnreachableUpstream(t *testing.T) {
 	token := file(t, "token", "s3cret-token\n")
 	conf := file(t, "gateway.yaml", `
-stream: { drain_delay: 0s }
+stream: { drain_delay: 0s, prime_wait: 1ms }
 sources:
   backend: { type: grpc, address: "127.0.0.1:1", metadata_files: { authorization: "`+token+`" } }
 watches:
@@ -215,6 +216,7 @@ func TestServeNarrowsAtTheOtherGateway(t *testing.T) {
 		<-r.Context().Done()
 	})
 	conf := file(t, "edge.yaml", `
+stream: { prime_wait: 1ms }
 sources: { core: { type: gateway, url: "`+core.URL+`" } }
 watches:
   failing: { source: core, watch: services, filter: '(value.state)!="passing"', labels: "app=web", fields: [state, node], prefix: eu/ }
@@ -414,5 +416,17 @@ func TestServeEndsWithoutDelayWhenInterrupted(t *testing.T) {
 	g.signals <- os.Interrupt
 	if code := g.awaitCode(); code != 0 {
 		t.Errorf("exit code %d, want 0; stderr:\n%s", code, g.logs)
+	}
+}
+
+// The format of the log can be chosen, whatever standard error is.
+func TestServeLogsInTheChosenFormat(t *testing.T) {
+	for format, want := range map[string]string{"text": "level=INFO msg=listening http=127.0.0.1:", "json": `"level":"INFO","msg":"listening","http":"127.0.0.1:`} {
+		g := start(t, "serve", "--config", file(t, "gateway.yaml", quick), "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--operations", "127.0.0.1:0", "--log-format", format)
+		g.logs.await(t, want)
+		g.signals <- os.Interrupt
+		if code := g.awaitCode(); code != 0 {
+			t.Errorf("%s: exit code %d: %s", format, code, g.logs)
+		}
 	}
 }

@@ -1,14 +1,11 @@
 package commands
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -25,7 +22,7 @@ watches:
 func TestServeTemplates(t *testing.T) {
 	conf := file(t, "templates.yaml", templates)
 	code, stdout, stderr := command(t, "config", "check", conf)
-	if code != 0 || !strings.HasSuffix(stdout, ": ok: 1 sources, 1 watches, 2 templates\n") {
+	if code != 0 || !strings.HasSuffix(stdout, ": ok: 1 source, 1 watch, 2 templates\n") {
 		t.Fatalf("config check: exit code %d: %s%s", code, stdout, stderr)
 	}
 	g := serve(t, "--config", conf)
@@ -146,25 +143,4 @@ watches:
 	}
 	stream.signals <- os.Interrupt
 	g.awaitWatches("always", "first", "orders-us")
-}
-
-// TestSparingLoggerLeavesOut checks that a flood of lines is cut, and reported.
-func TestSparingLoggerLeavesOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		logger := sparingly(slog.New(slog.NewTextHandler(&out, nil)))
-		for i := range 100 {
-			logger.With("watch", i).WithGroup("g").Info("opened")
-		}
-		if n := strings.Count(out.String(), "opened"); n != linesPerMinute {
-			t.Errorf("%d lines", n)
-		}
-		<-time.After(time.Minute)
-		out.Reset()
-		logger.Info("opened")
-		logger.Info("opened")
-		if got := out.String(); strings.Count(got, "opened") != 2 || strings.Count(got, "lines_left_out=70") != 1 {
-			t.Errorf("got %s", got)
-		}
-	})
 }

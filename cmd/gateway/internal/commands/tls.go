@@ -2,6 +2,7 @@ package commands
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"slices"
 	"sync/atomic"
 
@@ -72,18 +73,28 @@ func (s secured) set(c *config.Config) {
 // be foreign names.
 func hostsOf(c *config.Config) []string {
 	hosts := slices.Clone(c.HTTP.Hosts)
-	for _, secure := range []*tls.Config{c.HTTP.TLS, c.GRPC.TLS, c.Operations.TLS} {
-		if secure == nil {
-			continue
-		}
-		for _, certificate := range secure.Certificates {
-			for _, name := range certificate.Leaf.DNSNames {
-				known := slices.Contains(hosts, name) || hostnames.IsLoopback(name+":0")
-				if !known && hostnames.Check(name) == nil {
-					hosts = append(hosts, name)
-				}
+	for _, certificate := range certificatesOf(c) {
+		for _, name := range certificate.DNSNames {
+			known := slices.Contains(hosts, name) || hostnames.IsLoopback(name+":0")
+			if !known && hostnames.Check(name) == nil {
+				hosts = append(hosts, name)
 			}
 		}
 	}
 	return hosts
+}
+
+// certificatesOf returns the certificates of the listeners that have TLS, by listener; nil: none
+// has.
+func certificatesOf(c *config.Config) (out map[string]*x509.Certificate) {
+	for name, secure := range map[string]*tls.Config{"http": c.HTTP.TLS, "grpc": c.GRPC.TLS, "operations": c.Operations.TLS} {
+		if secure == nil {
+			continue
+		}
+		if out == nil {
+			out = map[string]*x509.Certificate{}
+		}
+		out[name] = secure.Certificates[0].Leaf
+	}
+	return out
 }

@@ -21,6 +21,7 @@ import (
 	viewsource "github.com/watchtide/watchtide/stream/source/view"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // upstreams makes the sources of watches: the one place that knows every source.
@@ -35,6 +36,7 @@ import (
 type upstreams struct {
 	// Static after construction.
 	logger *slog.Logger
+	tracer trace.Tracer // nil: nothing is traced
 	config *config.Config
 	memory *memory.Ceiling // shared by all watches
 	stores *stores
@@ -44,9 +46,9 @@ type upstreams struct {
 }
 
 // newUpstreams returns the upstreams of a configuration without sources.
-func newUpstreams(logger *slog.Logger) *upstreams {
+func newUpstreams(logger *slog.Logger, tracer trace.Tracer) *upstreams {
 	return &upstreams{
-		logger: logger, config: &config.Config{}, memory: memory.NewCeiling(0),
+		logger: logger, tracer: tracer, config: &config.Config{}, memory: memory.NewCeiling(0),
 		stores: &stores{all: map[string]*store.Store{}}, gateways: map[string]*gatewaysource.Upstream{},
 	}
 }
@@ -54,7 +56,7 @@ func newUpstreams(logger *slog.Logger) *upstreams {
 // next returns the upstreams of another configuration, with the same stores and the same
 // memory. Call settle on the upstreams that are in effect after that.
 func (u *upstreams) next(c *config.Config) *upstreams {
-	return &upstreams{logger: u.logger, config: c, memory: u.memory, stores: u.stores, gateways: map[string]*gatewaysource.Upstream{}}
+	return &upstreams{logger: u.logger, tracer: u.tracer, config: c, memory: u.memory, stores: u.stores, gateways: map[string]*gatewaysource.Upstream{}}
 }
 
 // settle sets the limits of the stores, and removes the stores that the configuration does not
@@ -103,7 +105,7 @@ type made struct {
 // it, if any.
 func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template string, logger *slog.Logger) (watch.Config, error) {
 	wc := watchConfig(w)
-	wc.Logger, wc.Memory = logger, u.memory
+	wc.Logger, wc.Memory, wc.Resynced = logger, u.memory, traceResyncs(u.tracer, w.Name, w.Source)
 	if w.ViewOf != "" {
 		wc.SourceName, wc.Source = "view of "+w.ViewOf, viewsource.New(w.ViewOf, opener(registry, w.ViewOf), w.Definition)
 		return wc, nil
@@ -112,6 +114,7 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 	if err != nil {
 		return wc, err
 	}
+	wc.Backoff.Max = s.RetryMax
 	one, err := u.source(s, w, template, logger)
 	wc.Source, wc.Writer, wc.Close = one.source, one.writer, one.close
 	return wc, err

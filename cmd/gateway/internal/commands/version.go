@@ -22,6 +22,9 @@ func buildVersion() string {
 	return "dev"
 }
 
+// userAgent is what the commands call themselves in requests.
+func userAgent() string { return "watchtide/" + buildVersion() }
+
 func versionLine() string {
 	commit := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/hook"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/output"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
 )
 
@@ -20,6 +22,12 @@ type watchOptions struct {
 	waitFor string
 	timeout time.Duration
 
+	changesOnly bool
+	quiet       bool
+	hook        hook.Options
+	output      output.Flag
+
+	format    output.Format      // that output names
 	condition *waitfor.Condition // of waitFor; nil: none
 }
 
@@ -35,7 +43,8 @@ goes on where it ended.
 
 On a terminal it is a table that changes with the resources; in a pipe it is
 NDJSON: each event as it came, a line each. What happens to the connection is
-logged.
+logged. -o yaml makes each event a document of YAML, and -o jsonpath prints what a
+template makes of it, and nothing for an event that lacks what the template names.
 
 --wait-for ends it as soon as an expression in CEL (https://cel.dev) is true of
 every watch at the same time. It is evaluated for one watch at a time, and only
@@ -47,14 +56,22 @@ on states that the upstream had, over
 
 An expression that cannot be told, since it names what is not there, is not true.
 
+--changes-only prints upserts and deletes, and nothing else: not the state at the
+beginning, and of the state after a reset only what differs.
+
+` + hook.Help + `
+
 ` + viewHelp + `
 
 --wait-for sees only the resources that they leave.
 
-` + bearer.Help + "\n\n" + exitHelp,
+` + connect.Help + "\n\n" + exitHelp,
 		Example: `  watchtide watch processes
   watchtide watch notes | jq -c 'select(.type == "upsert")'
   watchtide watch notes --until end_of_snapshot
+  watchtide watch notes --changes-only
+  watchtide watch notes --changes-only -o jsonpath='{.type} {.key}'
+  watchtide watch backends --exec ./reload.sh --state /var/lib/reload.state
   watchtide watch services --labels 'app in (web, shop)' --fields state,node
   watchtide watch services --filter 'value.state != "passing"'
   watchtide watch services --wait-for 'count > 3' --timeout 60s
@@ -64,6 +81,9 @@ An expression that cannot be told, since it names what is not there, is not true
 		ValidArgsFunction: o.completeWatches,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(args); err != nil {
+				return err
+			}
+			if err := a.checkOutput(&o); err != nil {
 				return err
 			}
 			if err := a.checkView(o.view); err != nil {
@@ -76,6 +96,11 @@ An expression that cannot be told, since it names what is not there, is not true
 	c.Flags().StringVar(&o.until, "until", "", "end_of_snapshot: end when each watch is complete")
 	c.Flags().StringVar(&o.waitFor, "wait-for", "", "end when the `CEL` expression is true")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "end after this `TIME`, such as 60s, with exit code 3")
+	c.Flags().BoolVar(&o.changesOnly, "changes-only", false, "print changes only, not the state that they begin with")
+	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print no events, and log errors only")
+	o.hook.Register(c.Flags())
+	o.output.Register(c, output.Table, output.NDJSON, output.YAML, output.JSONPath)
+	_ = c.MarkFlagFilename("state")
 	_ = c.RegisterFlagCompletionFunc("until", cobra.FixedCompletions([]string{endOfSnapshot}, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
@@ -93,6 +118,12 @@ func (o *watchOptions) check(watches []string) error {
 			return usageError("watch %q is named twice", w)
 		}
 	}
+	if err := o.hook.Check(); err != nil {
+		return codedError{exitUsage, err}
+	}
+	if o.hook.Given() && o.waitFor != "" {
+		return usageError("--wait-for needs the whole state, and --exec continues where it has ended: want one of them")
+	}
 	if o.waitFor == "" {
 		return nil
 	}
@@ -102,6 +133,28 @@ func (o *watchOptions) check(watches []string) error {
 	}
 	o.condition = c
 	return nil
+}
+
+// checkOutput reads --output.
+func (a *app) checkOutput(o *watchOptions) (err error) {
+	if o.format, err = o.output.Format(""); err != nil {
+		return usageError("%w", err)
+	}
+	switch {
+	case o.format.Name == "":
+		return nil
+	case o.quiet || o.hook.Given():
+		return usageError("--output is for events that are printed: want it without --quiet and --exec")
+	case o.format.Name == output.Table && (a.size == nil || o.changesOnly):
+		return usageError("--output table: want a terminal, and no --changes-only")
+	}
+	return nil
+}
+
+// onScreen reports whether the watches are shown as tables that change.
+func (a *app) onScreen(o watchOptions) bool {
+	form := o.format.Name
+	return a.size != nil && !o.hook.Given() && !o.quiet && !o.changesOnly && (form == "" || form == output.Table)
 }
 
 // errTimeout is why a context ended: --timeout has passed.
@@ -122,20 +175,23 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 		defer cancel()
 	}
-	f := newFollowing(ctx, names, o.condition, a.size != nil)
-	show := a.viewer(f)
+	f := newFollowing(ctx, names, o.condition, a.onScreen(o))
+	show, from, err := a.viewer(ctx, o, f)
+	if err != nil {
+		return err
+	}
 	err = s.Follow(ctx, client.FollowOptions{
-		Watches: names, View: o.view, UntilEndOfSnapshot: o.until != "",
+		Watches: names, View: o.view, From: from, UntilEndOfSnapshot: o.until != "",
 		Event: func(e client.Event) error {
 			err := f.event(e) // first, so that the newest state is shown
-			return errors.Join(err, show.event(e))
+			return errors.Join(err, show.Event(e))
 		},
 		Lost: func(reason error, wait time.Duration) {
 			f.disconnected(reason)
-			show.lost(reason, wait)
+			show.Lost(reason, wait)
 		},
 	})
-	closed := show.close()
+	closed := show.Close()
 	if errors.Is(err, closed) {
 		closed = nil // it is why the watch has ended
 	}

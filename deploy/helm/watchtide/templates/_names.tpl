@@ -30,7 +30,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $_ := set $http "hosts" (concat $names ($http.hosts | default list)) -}}
 {{- $_ := set $c "http" $http -}}
 {{- if .Values.grpc.enabled -}}
-{{- $_ := set $c "grpc" (set ($c.grpc | default dict) "listen" "0.0.0.0:9090") -}}
+{{- $_ := set $c "grpc" (set ($c.grpc | default dict) "listen" "0.0.0.0:8082") -}}
 {{- end -}}
 {{- $_ := set $c "operations" (set ($c.operations | default dict) "listen" "0.0.0.0:8081") -}}
 {{ toYaml $c }}

@@ -27,9 +27,10 @@ type Flush struct {
 	Boundary bool
 	// Final reports whether the flush is complete: nothing may be added.
 	Final bool
-	// Committed is when the newest change of the flush became visible; zero: the flush is not
-	// live.
+	// Committed is when the newest change of the flush became visible, and Age how old it was then;
+	// zero: the flush is not live.
 	Committed time.Time
+	Age       time.Duration
 
 	format  *segment.Format
 	watch   string

@@ -48,6 +48,7 @@ type Version struct {
 	Bytes      int64          // memory held
 	Status     *stream.Status // static
 	Committed  time.Time
+	Age        time.Duration // of the changes then, by the upstream's clock; 0: not known
 
 	Changed *signal.Signal // sent when there is a newer version
 
@@ -76,7 +77,7 @@ func (v *Version) HasReached(of *Version) bool { return v.Primed() && v.Of >= of
 
 func (v *Version) reflect(of *Version) {
 	v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Swept, of.Committed, of.Status
-	v.Origin, v.OriginPending = of.Origin, of.OriginPending
+	v.Origin, v.OriginPending, v.Age = of.Origin, of.OriginPending, of.Age
 	v.Run = Run{Name: of.Run.Name, Horizon: max(v.Run.Horizon, of.Run.Horizon)}
 	if of.Horizon > v.Horizon {
 		v.Horizon, v.HorizonAge = of.Horizon, of.HorizonAge

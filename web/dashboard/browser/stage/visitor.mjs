@@ -13,6 +13,8 @@ export class Visitor {
   #complaints = [];
   #tolerated = [];
   #tabs = [];
+  /** Pages whose renderer has crashed. */
+  #crashed = new Set();
 
   static async arrive(browser, options = {}) {
     const visitor = new Visitor();
@@ -41,6 +43,11 @@ export class Visitor {
     return this.#complaints.filter((text) => !this.#tolerated.some((pattern) => pattern.test(text)));
   }
 
+  /** Whether Chromium's renderer of one of the tabs has crashed. */
+  get crashed() {
+    return this.#crashed.size > 0;
+  }
+
   async leave() {
     await this.context.close();
   }
@@ -52,13 +59,21 @@ export class Visitor {
     await writeFile(`${folder}console.log`, this.log.join('\n'));
     for (const [i, { page }] of this.#tabs.entries()) {
       if (page.isClosed()) continue;
-      await writeFile(`${folder}tab-${i}.html`, await page.content());
-      await page.screenshot({ path: `${folder}tab-${i}.png`, timeout: 5_000 });
+      try {
+        await writeFile(`${folder}tab-${i}.html`, await page.content());
+        await page.screenshot({ path: `${folder}tab-${i}.png`, timeout: 5_000 });
+      } catch (error) {
+        if (!this.#crashed.has(page)) throw error;
+      }
     }
     return folder;
   }
 
   #listen(page, origin) {
+    page.on('crash', () => {
+      this.log.push(`crashed: ${page.url()}`);
+      this.#crashed.add(page);
+    });
     page.on('console', (message) => {
       this.log.push(`${message.type()}: ${message.text()} ${message.location().url}`);
       if (message.type() === 'error') this.#complaints.push(`${message.text()} ${message.location().url}`.trim());

@@ -34,7 +34,7 @@ export function App() {
       <Banner />
       <main ref={main} tabIndex={-1}><Page route={route} /></main>
       <footer>
-        <a href="./openapi.json">API</a> <a href="./v1/watches">watches as JSON</a> <a href="./assets/licenses.txt">licences</a>
+        <a href="./docs/">documentation</a> <a href="./openapi.json">API</a> <a href="./v1/watches">watches as JSON</a> <a href="./assets/licenses.txt">licences</a>
       </footer>
     </div>
   );

@@ -1,0 +1,61 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// ErrConflict matches, with errors.Is, a *Problem with the status 412: the resource is not as
+// the Condition of a write wants it.
+var ErrConflict = errors.New("the resource has another revision")
+
+// Condition says what must be so for a write to be made.
+type Condition struct {
+	// Revision is the one that the resource has; "": any.
+	Revision string
+	// Absent reports that there must be no such resource.
+	Absent bool
+}
+
+func (c Condition) addTo(h http.Header) {
+	if c.Revision != "" {
+		h.Set("If-Match", `"`+c.Revision+`"`)
+	}
+	if c.Absent {
+		h.Set("If-None-Match", "*")
+	}
+}
+
+// Put writes a resource, whose key may be any bytes, and returns it as stored, as JSON on one
+// line. The value is JSON.
+func (s *Server) Put(ctx context.Context, watch, key string, value []byte, c Condition) (json.RawMessage, error) {
+	var stored json.RawMessage
+	err := s.write(ctx, http.MethodPut, s.resource(url.Values{}, watch, key), bytes.NewReader(value), c, &stored)
+	return oneLine(stored), err
+}
+
+// Delete removes a resource, whose key may be any bytes. It reports whether there was one.
+func (s *Server) Delete(ctx context.Context, watch, key string, c Condition) (bool, error) {
+	var answer struct {
+		Deleted bool `json:"deleted"`
+	}
+	err := s.write(ctx, http.MethodDelete, s.resource(url.Values{}, watch, key), nil, c, &answer)
+	return answer.Deleted, err
+}
+
+func (s *Server) write(ctx context.Context, method, address string, body io.Reader, c Condition, into any) error {
+	request, err := http.NewRequestWithContext(ctx, method, address, body)
+	if err != nil {
+		return err
+	}
+	c.addTo(request.Header)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return s.do(request, into)
+}

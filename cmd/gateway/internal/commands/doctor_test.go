@@ -1,0 +1,82 @@
+package commands
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/watchtide/watchtide/cmd/gateway/internal/doctor"
+)
+
+// TestDoctor examines a gateway, and one that is not there. A machine that is busy enough may
+// look like a slow proxy: so the exit code is compared with what was found.
+func TestDoctor(t *testing.T) {
+	s := serve(t, "--config", file(t, "gateway.yaml", `
+stream: { heartbeat: 50ms }
+sources: { local: { type: store } }
+watches: { notes: { source: local } }
+`))
+	s.awaitPrimed()
+	code, out, stderr := command(t, "doctor", s.url(), "--wait", "200ms")
+	well := !strings.Contains("\n"+out, "\nproblem")
+	if !strings.HasPrefix(out, "ok       connection   the gateway answers") || !strings.Contains(out, " heartbeats   ") || (code == exitOK) != well || (stderr == "") != well {
+		t.Errorf("code %d\n%s\n%s", code, out, stderr)
+	}
+
+	code, out, stderr = command(t, "doctor", "http://127.0.0.1:1", "-o", "json")
+	var found struct {
+		URL      string
+		Findings []doctor.Finding
+	}
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if code != exitError || stderr != "watchtide: there is a problem\n" || len(found.Findings) != 1 || found.URL != "http://127.0.0.1:1" {
+		t.Fatalf("code %d\n%s\n%s", code, out, stderr)
+	}
+	if f := found.Findings[0]; f.Check != doctor.Connection || f.Result != doctor.Problem || f.Found == "" || f.Mend == "" {
+		t.Errorf("%+v", f)
+	}
+
+	code, _, stderr = command(t, "doctor", s.url(), "--wait", "1m", "--timeout", "61s", "--watch", "nosuch")
+	if code != exitError {
+		t.Errorf("a watch that does not exist: code %d, %s", code, stderr)
+	}
+}
+
+// TestDoctorEnds checks that the doctor ends when its time is over, and when it is interrupted.
+func TestDoctorEnds(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	code, out, stderr := command(t, "doctor", "http://"+silent.Addr().String(), "--timeout", "20ms", "-o", "json")
+	if code != exitTimeout || !strings.Contains(stderr, "--timeout is over") || !json.Valid([]byte(out)) {
+		t.Errorf("code %d\n%s\n%s", code, out, stderr)
+	}
+	s := serve(t, "--config", file(t, "gateway.yaml", "sources: { local: { type: store } }\nwatches: { notes: { source: local } }\n"))
+	s.awaitPrimed()
+	r := start(t, "doctor", s.url())
+	for !strings.Contains(r.line(), " resume ") {
+	}
+	r.signals <- os.Interrupt
+	if code := r.awaitCode(); code != 130 {
+		t.Errorf("code %d, want 130", code)
+	}
+}
+
+// TestDoctorsCommandLine checks that a wrong command line is refused.
+func TestDoctorsCommandLine(t *testing.T) {
+	for _, args := range [][]string{
+		nil, {"127.0.0.1:8080"}, {"http://127.0.0.1:1", "-o", "yaml"}, {"http://127.0.0.1:1", "--timeout", "0s"},
+		{"http://127.0.0.1:1", "--wait", "3m"}, {"http://127.0.0.1:1", "--wait", "6m", "--timeout", "9m"}, {"http://127.0.0.1:1", "--origin", "x"},
+		{"http://127.0.0.1:1", "--token-file", "/nowhere"},
+	} {
+		if code, _, stderr := command(t, append([]string{"doctor"}, args...)...); code != exitUsage || !strings.Contains(stderr, "Try --help.") {
+			t.Errorf("%q: code %d, %s", args, code, stderr)
+		}
+	}
+}

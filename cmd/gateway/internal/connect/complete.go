@@ -1,0 +1,63 @@
+package connect
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/watchtide/watchtide/client"
+)
+
+// completionTime is how long a shell may wait for names.
+const completionTime = time.Second
+
+// CompleteWatches offers the names of the gateway's watches.
+func (f *Flags) CompleteWatches(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return f.complete(c, func(ctx context.Context, s *client.Server) (names []string) {
+		watches, _ := s.Watches(ctx) // a shell has no place for an error
+		for _, w := range watches {
+			names = append(names, cobra.CompletionWithDesc(w.Name, w.Source+", "+w.State))
+		}
+		return names
+	})
+}
+
+// CompleteWatchAndKey offers the watches, then the keys of the one that was chosen.
+func (f *Flags) CompleteWatchAndKey(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return f.CompleteWatches(c, args, begun)
+	case 1:
+		return f.complete(c, func(ctx context.Context, s *client.Server) []string {
+			keys, _ := s.Keys(ctx, args[0], begun)
+			return typeable(keys)
+		})
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// complete asks the gateway for names, and offers none if it does not answer in time.
+func (f *Flags) complete(c *cobra.Command, ask func(context.Context, *client.Server) []string) ([]string, cobra.ShellCompDirective) {
+	s, err := f.Connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer s.Close()
+	ctx, cancel := context.WithTimeout(c.Context(), completionTime)
+	defer cancel()
+	return ask(ctx, s), cobra.ShellCompDirectiveNoFileComp
+}
+
+// typeable returns the keys that a shell can show and complete: a line of a completion is one
+// key, and what a terminal interprets must not reach it.
+func typeable(keys []string) (out []string) {
+	for _, key := range keys {
+		if key != "" && !strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+			out = append(out, key)
+		}
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+// Package connect finds the gateway that a command talks to, and how to authenticate there: from
+// the flags of the command line, a context, or the environment.
+package connect
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/contexts"
+)
+
+const (
+	// Variable is the environment variable with the URL of the gateway.
+	Variable = "WATCHTIDE_SERVER"
+	// Default is the URL if nothing else names one.
+	Default = "http://127.0.0.1:8080"
+)
+
+// Help describes the flags.
+const Help = `The gateway is the one that --server names, or --context; else that of the environment
+variable WATCHTIDE_SERVER, else that of the current context (see watchtide context), else
+http://127.0.0.1:8080. A context has credentials for its own server, and for no other.
+
+` + bearer.Help
+
+// Flags are those of every command that talks to a gateway.
+type Flags struct {
+	// Static after construction.
+	agent string
+
+	// Static after the command line is parsed.
+	server, context string
+	headers         []string
+	files           files
+	token           bearer.Source
+}
+
+// New returns flags. agent is the User-Agent of requests.
+func New(agent string) *Flags { return &Flags{agent: agent} }
+
+// Register adds the flags to a command.
+func (f *Flags) Register(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.server, "server", "", "`URL` of the gateway; unless set, "+Variable+" has it, or the current context (default "+Default+")")
+	flags.StringVar(&f.context, "context", "", "`NAME` of the context that has the gateway, see watchtide context")
+	flags.StringArrayVar(&f.headers, "header", nil, "a `HEADER` to send, as 'Name: value'; may be repeated")
+	flags.StringVar(&f.files.ca, "ca-file", "", "a `FILE` with the certificates that sign that of the gateway, instead of those of the system")
+	flags.StringVar(&f.files.cert, "cert-file", "", "a `FILE` with a client certificate; it is read again for each connection")
+	flags.StringVar(&f.files.key, "key-file", "", "a `FILE` with the key of the client certificate")
+	f.token.Register(flags)
+	for _, name := range []string{"ca-file", "cert-file", "key-file", "token-file"} {
+		_ = c.MarkFlagFilename(name)
+	}
+	_ = c.RegisterFlagCompletionFunc("server", cobra.NoFileCompletions)
+	_ = c.RegisterFlagCompletionFunc("header", cobra.NoFileCompletions)
+	_ = c.RegisterFlagCompletionFunc("context", contexts.Complete)
+}
+
+// Connect returns the gateway. No connection is made yet: an error is one of the command line,
+// of the environment, or of a file that they name.
+func (f *Flags) Connect() (*client.Server, error) {
+	c, err := f.choose()
+	if err != nil {
+		return nil, err
+	}
+	options := client.ServerOptions{Header: c.HTTPHeader()}
+	if options.Header.Get("User-Agent") == "" {
+		options.Header.Set("User-Agent", f.agent)
+	}
+	if options.TLS, err = (files{c.CAFile, c.CertFile, c.KeyFile}).config(c.Server); err != nil {
+		return nil, err
+	}
+	f.token.UseFile(c.TokenFile)
+	if options.Token, err = f.token.For(c.Server); err != nil {
+		return nil, err
+	}
+	return client.NewServer(c.Server, options)
+}
+
+// choose returns the context that the flags, the environment and the file of contexts make
+// together. A flag replaces what the context has.
+func (f *Flags) choose() (contexts.Context, error) {
+	c, err := f.base()
+	if err != nil {
+		return c, err
+	}
+	given, err := contexts.ParseHeaders(f.headers)
+	if err != nil {
+		return c, err
+	}
+	return c.With(contexts.Context{CAFile: f.files.ca, CertFile: f.files.cert, KeyFile: f.files.key, Headers: given}), nil
+}
+
+// base returns the context without what only flags say.
+func (f *Flags) base() (contexts.Context, error) {
+	switch {
+	case f.server != "" && f.context != "":
+		return contexts.Context{}, errors.New("want --server or --context, not both: a context has credentials for its own server only")
+	case f.server != "":
+		return contexts.Context{Server: f.server}, nil
+	case f.context == "" && os.Getenv(Variable) != "":
+		return contexts.Context{Server: os.Getenv(Variable)}, nil
+	}
+	all, err := contexts.Load()
+	switch {
+	case f.context != "" && err != nil:
+		return contexts.Context{}, err
+	case f.context != "":
+		return all.Get(f.context)
+	case err != nil || all.Current == "":
+		return contexts.Context{Server: Default}, err
+	}
+	c, err := all.Get(all.Current)
+	if err != nil {
+		return c, fmt.Errorf("the current context: %w", err)
+	}
+	return c, nil
+}
+
+// Refused adds advice to a refusal by the gateway.
+func (f *Flags) Refused(err error) error {
+	if errors.Is(err, client.ErrUnauthenticated) {
+		return fmt.Errorf("%w; %s", err, f.token.Advice())
+	}
+	return err
+}

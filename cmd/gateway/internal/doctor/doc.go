@@ -1,0 +1,8 @@
+// Package doctor examines the way between this machine and a gateway, as a browser meets
+// it: proxies, load balancers and certificates. It finds what breaks streams there, and says
+// how to mend it.
+//
+// The gateway and everything on the way to it may be hostile: no answer is waited for without
+// a deadline, read without a limit, or printed with a token in it. A token is never sent where
+// the certificate is wrong, nor to where a redirect leads.
+package doctor

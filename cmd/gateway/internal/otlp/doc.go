@@ -1,0 +1,2 @@
+// Package otlp sends spans to a collector of OpenTelemetry, and decides which there are.
+package otlp

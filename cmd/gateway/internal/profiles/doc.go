@@ -1,0 +1,2 @@
+// Package profiles serves the profiles of the process, and what its flight recorder has.
+package profiles

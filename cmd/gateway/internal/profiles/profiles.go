@@ -1,0 +1,77 @@
+package profiles
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/pprof"
+	"runtime/trace"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Handler serves the profiles for go tool pprof, below /debug/pprof/. recorder may be nil.
+func Handler(recorder *Recorder) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.Handle("/debug/pprof/flight", recorder)
+	return mux
+}
+
+const (
+	// recorded is the least time that a recorder keeps, unless that is more than recordedBytes.
+	recorded = 10 * time.Second
+	// recordedBytes is how much a recorder keeps.
+	recordedBytes = 16 << 20
+)
+
+// Recorder keeps the end of an execution trace in memory, for go tool trace: what the process
+// did in the last seconds, asked for after something was slow. A process has one at most.
+//
+// All methods may be called from any goroutine. A nil *Recorder keeps nothing.
+type Recorder struct {
+	flight *trace.FlightRecorder // static after construction
+
+	busy sync.Mutex // held while a copy is made
+}
+
+// Record starts a recorder, until Stop.
+func Record() (*Recorder, error) {
+	r := &Recorder{flight: trace.NewFlightRecorder(trace.FlightRecorderConfig{MinAge: recorded, MaxBytes: recordedBytes})}
+	return r, r.flight.Start()
+}
+
+// Stop ends the recording.
+func (r *Recorder) Stop() {
+	if r != nil {
+		r.flight.Stop()
+	}
+}
+
+// ServeHTTP answers with the last seconds. There is one copy at a time, since each takes memory.
+func (r *Recorder) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if r == nil {
+		http.Error(w, "there is no flight recorder: want operations.flight_recorder: true in the configuration, and a restart", http.StatusNotFound)
+		return
+	}
+	if !r.busy.TryLock() {
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "somebody else is being sent a copy: come back later", http.StatusServiceUnavailable)
+		return
+	}
+	defer r.busy.Unlock()
+	// Not to w: the recorder must not wait for a client.
+	var out bytes.Buffer
+	if _, err := r.flight.WriteTo(&out); err != nil {
+		http.Error(w, "the flight recorder: "+err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename="flight.trace"`)
+	w.Header().Set("Content-Length", strconv.Itoa(out.Len()))
+	_, _ = out.WriteTo(w)
+}

@@ -1,0 +1,167 @@
+package resources
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/output"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
+)
+
+func (c Console) get() *cobra.Command {
+	f := connect.New(c.Agent)
+	var o output.Flag
+	var v client.View
+	get := &cobra.Command{
+		Use:   "get WATCH [KEY]",
+		Short: "Print the resources of a watch, or one of them",
+		Long: `Print the resources of a watch, all as they were at one revision, or the one
+with the key.
+
+On a terminal it is a table, and one resource is indented; in a pipe it is JSON,
+a resource to a line: {"key":…,"revision":…,"value":…}. With -o json, yaml or jsonpath
+all of them are one object, with the members watch, position, revision and resources.
+
+` + narrow.Help + "\n\n" + connect.Help + "\n\n" + c.ExitCodes,
+		Example: `  watchtide get notes
+  watchtide get notes greeting | jq .value
+  watchtide get notes greeting -o jsonpath=.value.text
+  watchtide get services -o jsonpath='{range .resources[*]}{.key} {.value.state}{"\n"}{end}'
+  watchtide get services --labels 'app in (web, shop)' --fields state,node
+  watchtide get services --filter 'value.state != "passing"'`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: f.CompleteWatchAndKey,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.doGet(cmd, f, o, v, args)
+		},
+	}
+	f.Register(get)
+	narrow.Register(get, &v)
+	o.Register(get, output.Table, output.JSON, output.NDJSON, output.YAML, output.JSONPath)
+	return get
+}
+
+func (c Console) doGet(cmd *cobra.Command, f *connect.Flags, o output.Flag, v client.View, args []string) error {
+	if len(args) == 2 && v.Prefix != "" {
+		return c.Usage("--prefix is for all resources of a watch, not for the one with a key")
+	}
+	if err := narrow.Check(v, c.Terminal); err != nil {
+		return err
+	}
+	one := len(args) == 2
+	otherwise := c.otherwise(output.Table, output.NDJSON)
+	if one {
+		otherwise = c.otherwise(output.JSON, output.NDJSON)
+	}
+	format, err := o.Format(otherwise)
+	if err != nil {
+		return c.Usage("%w", err)
+	}
+	return c.ask(cmd, f, v, func(ctx context.Context, s *client.Server) error {
+		if one {
+			line, err := s.Line(ctx, args[0], args[1], v)
+			if err != nil {
+				return err
+			}
+			return c.printOne(line, format)
+		}
+		state, err := s.State(ctx, args[0], v)
+		if err != nil {
+			return err
+		}
+		return c.printState(state, format)
+	})
+}
+
+func (c Console) printOne(line json.RawMessage, format output.Format) error {
+	if format.Name == output.Table {
+		return c.drawResources([]json.RawMessage{line})
+	}
+	return format.Print(c.Stdout, line, c.Terminal)
+}
+
+func (c Console) printState(state client.State, format output.Format) error {
+	switch format.Name {
+	case output.NDJSON:
+		return c.printLines(state.Resources)
+	case output.Table:
+		return c.drawResources(state.Resources)
+	}
+	document, err := document(state)
+	if err != nil {
+		return err
+	}
+	return format.Print(c.Stdout, document, c.Terminal)
+}
+
+// document returns a state as JSON, with the values as they were received.
+func document(s client.State) ([]byte, error) {
+	head, err := json.Marshal(struct {
+		Watch    string `json:"watch"`
+		Position string `json:"position"`
+		Revision string `json:"revision"`
+	}{s.Watch, s.Position, s.Revision})
+	if err != nil {
+		return nil, err
+	}
+	out := append(head[:len(head)-1], `,"resources":[`...)
+	for i, line := range s.Resources {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, line...)
+	}
+	return append(out, "]}"...), nil
+}
+
+func (c Console) printLines(lines []json.RawMessage) error {
+	out := bufio.NewWriterSize(c.Stdout, 64<<10)
+	for _, line := range lines {
+		if c.isTerminal() {
+			line = terminal.Escaped(line)
+		}
+		out.Write(line) // an error comes back from Flush
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+func (c Console) drawResources(lines []json.RawMessage) error {
+	all := make([]client.Resource, len(lines))
+	for i, line := range lines {
+		if err := json.Unmarshal(line, &all[i]); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(all, func(x, y client.Resource) int { return client.CompareIDs(x.ID(), y.ID()) })
+	rows := make([]table.Row, len(all))
+	for i, r := range all {
+		rows[i] = table.Row{Key: r.Key, Value: r.Value}
+	}
+	for _, line := range table.New().Draw(rows, c.width()) {
+		if _, err := fmt.Fprintln(c.Stdout, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// width is how long a line of a table may be.
+func (c Console) width() int {
+	if c.isTerminal() {
+		if width, _, err := c.Terminal.Size(); err == nil && width > 0 {
+			return width
+		}
+	}
+	return math.MaxInt32
+}

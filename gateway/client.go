@@ -1,0 +1,36 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+)
+
+// clientAnswer tells a client where its request seems to come from.
+type clientAnswer struct {
+	Instance string           `json:"instance"`
+	Address  string           `json:"address,omitempty"`
+	Naming   admission.Naming `json:"naming"`
+}
+
+// handleClient answers with the address for which the request is counted: where proxies are
+// not configured, it is that of a proxy. A refusal of too many streams names it too.
+func (g *settings) handleClient(w http.ResponseWriter, r *http.Request) {
+	if _, p := problem.Query(r); p != nil {
+		problem.Write(w, p)
+		return
+	}
+	answer := clientAnswer{Instance: g.cfg.Instance, Naming: g.proxies.NamingOf(r)}
+	switch from := g.proxies.OfRequest(r); {
+	case from.Port() != 0:
+		answer.Address = from.String()
+	case from.IsValid():
+		answer.Address = from.Addr().String()
+	}
+	body, _ := json.Marshal(answer) // strings: cannot fail
+	w.Header().Set("Content-Type", "application/json")
+	problem.NoStore(w.Header())
+	_, _ = w.Write(append(body, '\n')) // an error means that the client disconnected
+}

@@ -1,0 +1,2 @@
+// Package loglimit bounds how many lines a logger writes, for events that clients cause.
+package loglimit

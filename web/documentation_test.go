@@ -1,0 +1,89 @@
+package web
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// pages returns the pages of the documentation by their paths.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, p := range Paths() {
+		if !strings.HasPrefix(p, "/docs/") || strings.HasSuffix(p, ".css") {
+			continue
+		}
+		body, err := io.ReadAll(get(t, p).Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[p] = string(body)
+	}
+	if out["/docs/"] == "" || out["/docs/protocol"] == "" || out["/docs/sources/etcd"] == "" {
+		t.Fatalf("%d pages, want those of the documents and a list of contents", len(out))
+	}
+	return out
+}
+
+var reference = regexp.MustCompile(`(?:href|src)="([^"]*)"`)
+
+// TestDocumentationLinksLeadSomewhere follows every link of every page, anchors included.
+func TestDocumentationLinksLeadSomewhere(t *testing.T) {
+	all := pages(t)
+	anchored := 0
+	for path, page := range all {
+		base := &url.URL{Path: path}
+		for _, m := range reference.FindAllStringSubmatch(page, -1) {
+			target, err := base.Parse(m[1])
+			if err != nil {
+				t.Errorf("%s: %q: %v", path, m[1], err)
+				continue
+			}
+			if target.Host != "" {
+				continue
+			}
+			if r := get(t, target.Path); r.StatusCode != http.StatusOK {
+				t.Errorf("%s: link to %s: %s", path, m[1], r.Status)
+			}
+			if target.Fragment == "" {
+				continue
+			}
+			anchored++
+			if !strings.Contains(all[target.Path], ` id="`+target.Fragment+`"`) {
+				t.Errorf("%s: link to %s: there is no such heading", path, m[1])
+			}
+		}
+	}
+	if anchored == 0 {
+		t.Error("found no links to headings")
+	}
+}
+
+// TestDocumentationKeepsThePolicy: no page has a script, an inline style or an image of
+// another origin, and none has Markdown that was not understood.
+func TestDocumentationKeepsThePolicy(t *testing.T) {
+	unread := regexp.MustCompile(`\]\([a-z./]+\.md|^\|---|raw HTML omitted`)
+	for path, page := range pages(t) {
+		for _, bad := range []*regexp.Regexp{inline, rooted, unread} {
+			if found := bad.FindString(page); found != "" {
+				t.Errorf("%s: %q", path, found)
+			}
+		}
+		if n := strings.Count(page, "<h1"); n != 1 {
+			t.Errorf("%s has %d headings of level 1, want one", path, n)
+		}
+		if strings.Contains(page, "<title> ·") {
+			t.Errorf("%s has no title", path)
+		}
+	}
+}
+
+func TestDocumentationWithoutItsSlash(t *testing.T) {
+	if r := get(t, "/docs"); r.StatusCode != http.StatusFound || r.Header.Get("Location") != "docs/" {
+		t.Errorf("%s, Location %q: want a relative redirect", r.Status, r.Header.Get("Location"))
+	}
+}
