@@ -158,6 +158,7 @@ var imports = []struct {
 	{"client/thirdparty", nil, "all of it is tests, which run the built gateway and clients that others wrote"},
 	{"docs", nil, "documentation, embedded; a leaf"},
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
+	{"examples", nil, "pages, scripts and configurations; only their test is Go"},
 	{"stream/streamtest/upstreams/*", nil, "a real server for tests, in a module of its own, that must not know who follows it"},
 	{"tools/*", nil, "the tools make files of the product and never run in it"},
 }
