@@ -45,6 +45,11 @@ build: ## build bin/watchtide
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/watchtide ./cmd/gateway
 	@echo "bin/watchtide: $$(($$(wc -c < bin/watchtide) / 1000000)) MB" >&2
 
+.PHONY: man
+man: ## write the manual pages into dist/man
+	@rm -rf dist/man
+	$(GO) run -ldflags '-X main.version=$(VERSION)' ./cmd/gateway manual dist/man
+
 # Build tags of tests that need more than this repository. structure_test.go checks
 # that every such test has one of them, and that each has a target. test-all runs the
 # tests tagged with TAGS. The tests tagged with PEERS test third-party servers that the
@@ -178,6 +183,10 @@ bench-views: ## measure the cost of views and of access rules and print the tabl
 .PHONY: bench-access
 bench-access: ## measure what access costs, and print the table of docs/performance.md; about a minute
 	$(GO) run -C bench ./access
+
+.PHONY: bench-proxies
+bench-proxies: ## restart two replicas behind nginx, HAProxy and Caddy with the default times, print the table of docs/behind-a-proxy.md; about four minutes
+	@$(GO) test -tags servers -count 1 -timeout 15m -run '^TestRestartsBehindProxies$$' -v ./deploy -args -full
 
 .PHONY: bench-quick
 bench-quick: ## the essential comparisons of bench-fanout, and the log, in less than five minutes

@@ -157,6 +157,7 @@ var imports = []struct {
 	{"bench/*", []string{"bench/load", "bench/load/*", "bench/machine", "bench/peers"}, "it measures from outside, through sockets and /proc"},
 	{"client/thirdparty", nil, "all of it is tests, which run the built gateway and clients that others wrote"},
 	{"docs", nil, "documentation, embedded; a leaf"},
+	{"deploy/envoy", nil, "Envoy's definitions, in a module of their own"},
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
 	{"examples", nil, "pages, scripts and configurations; only their test is Go"},
 	{"stream/streamtest/upstreams/*", nil, "a real server for tests, in a module of its own, that must not know who follows it"},

@@ -16,6 +16,9 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
+// never is longer than any test: an EventSource does not notice silence.
+const never = time.Hour
+
 // eventSource is a client with the rules of a browser's EventSource: it comes back,
 // with the last id, after the end of a stream and after an error of the network. An
 // answer other than 200, or of another type, ends it permanently. It applies events
@@ -27,11 +30,9 @@ type eventSource struct {
 	client  *http.Client
 	history *streamtest.History
 
-	// of all flushes of the history
 	order *atomic.Int64 // of all flushes of the history
-	asOf  atomic.Uint64 // revision of the last id
 	cuts  atomic.Int64  // ends without a goodbye
-	dead  atomic.Pointer[error]
+	tally
 
 	// Owned by run, read when it has ended.
 	mark       *streamtest.Mark // the last id; nil: there is none
@@ -50,6 +51,7 @@ func (c *eventSource) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		c.lose(ending.Err)
 		if refused := new(client.Problem); errors.As(ending.Err, &refused) || errors.Is(ending.Err, stream.ErrInvalid) {
 			c.dead.Store(&ending.Err)
 			return
@@ -77,7 +79,7 @@ func (c *eventSource) connect(ctx context.Context) client.Ending {
 		Client: c.name, Replica: fmt.Sprintf("that of connection %d of %s", c.opened, c.name), Slow: true,
 		From: c.mark, Opened: time.Now(),
 	}
-	s := client.Stream{URL: c.url, Client: c.client, Handle: c.receive}
+	s := client.Stream{URL: c.url, Client: c.client, Handle: c.handle, Header: map[string]string{"Accept": "text/event-stream"}, StallAfter: never}
 	if c.mark != nil {
 		c.mark.State = c.state.Clone()
 		c.connection.Begin = c.mark.State
@@ -95,7 +97,10 @@ func (c *eventSource) connect(ctx context.Context) client.Ending {
 	return ending
 }
 
-func (c *eventSource) receive(e client.Event) error {
+func (c *eventSource) handle(e client.Event) error {
+	if err := c.receive(e); err != nil {
+		return err
+	}
 	if event, ok := eventOf(e); ok {
 		c.pending = append(c.pending, event)
 		if event.Type == stream.StatusChange && e.ID == "" && len(c.pending) == 1 {
@@ -114,7 +119,6 @@ func (c *eventSource) receive(e client.Event) error {
 	}
 	c.mark = &streamtest.Mark{Position: position}
 	c.flush(c.mark, false)
-	c.asOf.Store(position.AsOf)
 	return nil
 }
 

@@ -4,9 +4,12 @@ package deploy_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/streamtest/loopback"
+	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -21,119 +25,143 @@ import (
 // that long.
 const patience = time.Minute
 
-// backend is an upstream that all replicas of a gateway follow, and that changes all
-// the time.
+// backend is the upstream of all replicas, behind a gateway in the process of the test.
 type backend struct {
 	*streamtest.Upstream
+	endpoint *streamtest.Replica
+	url      string
 
-	mu        sync.Mutex
-	endpoints map[*streamtest.Replica]bool
+	mu sync.Mutex // held during a commit
 }
 
-func newBackend() *backend {
-	return &backend{Upstream: streamtest.NewUpstream("e", streamtest.OwnRevision), endpoints: map[*streamtest.Replica]bool{}}
-}
-
-// endpoint returns a source that shows everything, until it is closed.
-func (b *backend) endpoint() (r *streamtest.Replica, closeIt func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r = b.Replica()
-	b.endpoints[r] = true
-	return r, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.endpoints, r)
-	}
-}
-
-// commit makes a transaction that all replicas see.
-func (b *backend) commit(writes ...streamtest.Write) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.Commit(1, writes...)
-	for r := range b.endpoints {
-		r.Catch(-1)
-	}
-}
-
-// replica is a gateway whose address stays its own while it is restarted.
-type replica struct {
-	t       *testing.T
-	backend *backend
-	address string
-	stop    func() // drains the gateway, and waits for its end
-}
-
-func newReplica(t *testing.T, b *backend) *replica {
+func newBackend(t *testing.T) *backend {
 	t.Helper()
+	b := &backend{Upstream: streamtest.NewUpstream("e", streamtest.OwnRevision)}
+	b.endpoint = b.Replica()
+	registry := watch.NewRegistry()
+	quiet := slog.New(slog.DiscardHandler)
+	if _, err := registry.Add(watch.Config{Name: "services", SourceName: "backend", Source: b.endpoint, Logger: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gateway.New(gateway.Config{Registry: registry, Logger: quiet, Drain: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
 	l, err := loopback.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{t: t, backend: b, address: l.Addr().String()}
-	r.serve(l)
-	t.Cleanup(func() { r.stop() })
+	b.url = "http://" + l.Addr().String()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, gateway.Listeners{HTTP: l}) }()
+	t.Cleanup(func() {
+		cancel(gateway.ErrNoDelay)
+		if err := <-served; err != nil {
+			t.Errorf("the upstream's gateway: %v", err)
+		}
+		registry.Close()
+	})
+	b.commit(streamtest.Write{Key: "a/b//c", Value: streamtest.ValueOf(0)})
+	return b
+}
+
+// commit makes a transaction.
+func (b *backend) commit(writes ...streamtest.Write) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.Commit(1, writes...)
+	b.endpoint.Catch(-1)
+}
+
+// program returns the path of the built program. It is built once.
+var program = sync.OnceValues(func() (path string, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	path = filepath.Join(cache, "watchtide-deploy", "watchtide")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/gateway")
+	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)
+	}
+	return path, nil
+})
+
+// replica is the program as a process of its own, with an address that stays its own.
+type replica struct {
+	*realserver.Server
+	t                   *testing.T
+	address, operations string
+}
+
+// newReplica starts a replica whose section stream is the given one, and waits until it
+// is ready.
+func newReplica(t *testing.T, b *backend, stream string) *replica {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{t: t, address: realserver.FreeAddress(t), operations: realserver.FreeAddress(t)}
+	file := write(t, t.TempDir(), "watchtide.yaml", fmt.Sprintf(`
+http: { listen: %q, trusted_proxies: [127.0.0.1] }
+grpc: { listen: "127.0.0.1:0" }
+operations: { listen: %q }
+stream: { %s }
+sources: { core: { type: gateway, url: %q } }
+watches: { services: { source: core, required: true } }
+`, r.address, r.operations, stream, b.url))
+	r.Server = realserver.Command{Path: path, Args: []string{"serve", "--config", file}, Address: r.address}.Start(t)
+	r.awaitReady()
 	return r
 }
 
-// restart does what a rolling restart does to one replica: it drains the gateway,
-// starts another one, and waits until that is ready.
-func (r *replica) restart() {
+// stop drains the replica, and waits for its end.
+func (r *replica) stop() {
 	r.t.Helper()
-	r.stop()
-	l, err := net.Listen("tcp", r.address)
-	if err != nil {
+	if err := r.Stop(); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// start starts it again, and waits until it is ready.
+func (r *replica) start() {
+	r.t.Helper()
+	if err := r.Restart(); err != nil {
 		r.t.Fatal(err)
 	}
-	r.serve(l)
-	for !r.ready() {
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-r.t.Context().Done():
+	r.awaitReady()
+}
+
+func (r *replica) awaitReady() {
+	r.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		if status := r.ask("/readyz", nil); status == http.StatusOK {
 			return
+		} else if time.Now().After(deadline) {
+			r.t.Fatalf("the replica at %s is not ready: %d", r.address, status)
 		}
 	}
 }
 
-func (r *replica) serve(l net.Listener) {
-	r.t.Helper()
-	registry := watch.NewRegistry()
-	endpoint, closeEndpoint := r.backend.endpoint()
-	quiet := slog.New(slog.DiscardHandler)
-	if _, err := registry.Add(watch.Config{Name: "services", SourceName: "backend", Source: endpoint, Logger: quiet}); err != nil {
-		r.t.Fatal(err)
-	}
-	g, err := gateway.New(gateway.Config{
-		Registry: registry, Logger: quiet,
-		Retry: 500 * time.Millisecond, DrainDelay: 200 * time.Millisecond, Drain: 3 * time.Second,
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- g.Serve(ctx, gateway.Listeners{HTTP: l}) }()
-	r.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-served; err != nil {
-			r.t.Errorf("replica at %s: %v", r.address, err)
-		}
-		registry.Close()
-		closeEndpoint()
-	})
-}
-
-func (r *replica) ready() bool {
-	request, err := http.NewRequest(http.MethodGet, "http://"+r.address+"/readyz", nil)
+// ask makes a request to the operations listener. 0: it was not answered.
+func (r *replica) ask(path string, read func(*http.Response)) (status int) {
+	request, err := http.NewRequest(http.MethodGet, "http://"+r.operations+path, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	request.Close = true
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return 0
 	}
-	response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	defer response.Body.Close()
+	if read != nil {
+		read(response)
+	}
+	return response.StatusCode
 }

@@ -71,8 +71,9 @@ type Config struct {
 	// /readyz already failing, so that load balancers can stop sending clients.
 	// Default: 2 s. Negative: none.
 	DrainDelay time.Duration
-	// Drain is the time over which the goodbyes of open streams are spread at
-	// shutdown. Default: 10 s. Negative: all at once.
+	// Drain is the time in which the clients of open streams move to other replicas at
+	// shutdown: the goodbyes are spread over it, less one and a half times Retry, but at
+	// least over half of it. Default: 10 s. Negative: all at once.
 	Drain time.Duration
 
 	// Pump selects what carries the streams. Default: PumpShards.

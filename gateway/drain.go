@@ -24,7 +24,7 @@ var ErrNoDelay = errors.New("drain without delay")
 // calls Drain before that server's Shutdown.
 func (g *Gateway) Drain() {
 	g.awaitDrain()
-	g.dismiss()
+	<-time.After(time.Until(g.dismiss()))
 }
 
 // awaitDrain makes /readyz fail, and gives load balancers time to notice.
@@ -36,8 +36,10 @@ func (g *Gateway) awaitDrain() {
 }
 
 // dismiss refuses new streams, ends the open ones with a goodbye, and waits for
-// them.
-func (g *Gateway) dismiss() {
+// them. By the returned time, their clients have come back elsewhere. One that came to
+// a replica which was started here before that could not resume there: that replica begins with a
+// newer state than the client has.
+func (g *Gateway) dismiss() (returned time.Time) {
 	began, streams := time.Now(), g.admission.Count()
 	g.admission.Drain()
 	g.shards.Ring()
@@ -52,6 +54,16 @@ func (g *Gateway) dismiss() {
 	}
 	left := g.admission.Count()
 	g.log.Log(context.Background(), level, "drained", "streams", streams, "ended", streams-left, "left", left, "took", time.Since(began))
+	if streams == 0 {
+		return began
+	}
+	return began.Add(c.Drain)
+}
+
+// spread is the part of Drain in which goodbyes are sent. The rest, at most half, is the
+// longest time that clients are told to wait before they come back.
+func (c *Config) spread() time.Duration {
+	return max(c.Drain-c.Retry*3/2, c.Drain/2)
 }
 
 // firstRequests is how long a connection that was accepted just before the listener was

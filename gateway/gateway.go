@@ -40,6 +40,7 @@ import (
 type Gateway struct {
 	// Static after construction.
 	registry    *watch.Registry
+	started     time.Time
 	log         *slog.Logger
 	metrics     *metrics.Metrics
 	admission   *admission.Controller // safe for use by several goroutines
@@ -82,9 +83,10 @@ func New(c Config) (*Gateway, error) {
 	g := &Gateway{
 		ownViews:    own,
 		registry:    c.Registry,
+		started:     time.Now(),
 		log:         c.Logger,
 		metrics:     metrics.New(c.Registry, c.Version),
-		admission:   admission.New(c.limits(), c.Drain),
+		admission:   admission.New(c.limits(), c.spread()),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
 		pieces:      deflate.NewCache(c.CompressionCache),
 		subscribers: subscribers.New(c.Logger),

@@ -14,9 +14,14 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// handleHealthz reports that the process is alive, and its version.
-func (g *settings) handleHealthz(w http.ResponseWriter, _ *http.Request) {
-	writeText(w, "ok\nversion: "+g.cfg.Version+"\n")
+// handleHealthz reports that the process is alive. Operators are told which one it is.
+func (g *settings) handleHealthz(w http.ResponseWriter, r *http.Request) {
+	text := "ok\n"
+	if admission.IsOperator(r.Context()) {
+		text += fmt.Sprintf("version: %s\ninstance: %s\nstarted: %s\nuptime: %s\n", g.cfg.Version, g.cfg.Instance,
+			g.started.UTC().Format(time.RFC3339), time.Since(g.started).Truncate(time.Second))
+	}
+	writeText(w, text)
 }
 
 // handleReadyz reports whether traffic may be sent here. If not, operators get a

@@ -17,10 +17,30 @@ import (
 
 func TestHealthz(t *testing.T) {
 	r := newAPIRig(t, Config{Version: "1.2.3"})
-	got := r.get("/healthz")
-	got.want(t, 200, "ok\nversion: 1.2.3\n")
+	everybody := func() (int, string) {
+		w := httptest.NewRecorder()
+		r.gateway.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/healthz", nil))
+		return w.Code, w.Body.String()
+	}
+	if code, text := everybody(); code != 200 || text != "ok\n" {
+		t.Errorf("everybody gets %d %q", code, text)
+	}
 	r.gateway.admission.Drain()
-	r.get("/healthz").want(t, 200, "") // a draining process is alive
+	if code, _ := everybody(); code != 200 {
+		t.Errorf("a draining process is alive, and says %d", code)
+	}
+}
+
+// TestHealthzTellsOperatorsWhichProcessItIs: version, start and uptime are not for everybody.
+func TestHealthzTellsOperatorsWhichProcessItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		started := time.Now().UTC().Format(time.RFC3339)
+		r := newRig(t, Config{Version: "1.2.3"})
+		time.Sleep(90 * time.Second)
+		if got, want := r.get("/healthz").Text(), "ok\nversion: 1.2.3\ninstance: test\nstarted: "+started+"\nuptime: 1m30s\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 }
 
 // unready is the body of a /readyz that fails.

@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 )
 
 // logTo returns a logger to a text, from a level on.
@@ -81,6 +82,9 @@ func TestDrainedIsLogged(t *testing.T) {
 		if lines := linesWith(logged, "level=INFO msg=drained", "streams=5 ended=5 left=0 took="); len(lines) != 1 {
 			t.Errorf("want one line:\n%s", logged)
 		}
+		if text := logged.String(); !strings.Contains(text, "msg=draining reason=") || strings.Index(text, "msg=draining") > strings.Index(text, "msg=drained") {
+			t.Errorf("the beginning is not logged before the end:\n%s", text)
+		}
 	})
 }
 
@@ -146,6 +150,13 @@ func TestRefusalsOfCallsAreLogged(t *testing.T) {
 		}
 		if n := len(linesWith(logged, "msg=\"host refused", "host=evil.example")); n != 1 {
 			t.Errorf("%d lines, want 1:\n%s", n, logged)
+		}
+		unknown := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer wt_secretsecretsecret")
+		if _, err := r.client.ListWatches(unknown, &api.ListWatchesRequest{}); err == nil {
+			t.Error("a token that nobody has issued is accepted")
+		}
+		if n := len(linesWith(logged, "msg=\"credential refused", "reason=invalid_token", "client=203.0.113.1")); n != 1 || strings.Contains(logged.String(), "secret") {
+			t.Errorf("%d lines, want 1, without the token:\n%s", n, logged)
 		}
 	})
 }

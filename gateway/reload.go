@@ -47,7 +47,7 @@ var errAccessChanges = errors.New("gateway.Config: Access cannot be added or rem
 // resize changes the limits that all requests share.
 func (g *Gateway) resize(c Config) {
 	g.quotas.Reconfigure(c.quotas())
-	g.admission.Reconfigure(c.limits(), c.Drain)
+	g.admission.Reconfigure(c.limits(), c.spread())
 	g.snapshots.Resize(c.SnapshotBudget)
 	g.bodies.Bytes.Resize(c.BodyBudget)
 	g.answers.Bytes.Resize(c.AnswerBudget)

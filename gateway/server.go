@@ -58,13 +58,18 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 		s.servePublic()
 		err = s.wait(ctx)
 	}
+	if err == nil && ctx.Err() != nil {
+		g.log.Info("draining", "reason", context.Cause(ctx).Error())
+	}
 	delay := err == nil && s.listeners.HTTP != nil && !errors.Is(context.Cause(ctx), ErrNoDelay)
 	if delay {
 		g.awaitDrain()
 	}
 	shut, callsDone := s.closeDoors(g.firstRequests(delay))
 	g.log.Info("listeners closed", "streams", g.admission.Count())
-	g.dismiss()
+	if returned := g.dismiss(); delay {
+		<-time.After(time.Until(returned))
+	}
 	<-shut
 	g.stop(s.calls, callsDone, s.web, s.operations)
 	if g.ownViews != nil {

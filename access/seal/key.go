@@ -17,7 +17,7 @@ const keySize = 32
 type Key [keySize]byte
 
 // WantKey says what the file of a key holds.
-const WantKey = "32 random bytes in hexadecimal or base64, as `gateway key new` prints"
+const WantKey = "32 random bytes in hexadecimal or base64, as `watchtide key new` prints"
 
 var errKey = errors.New("want " + WantKey)
 

@@ -161,6 +161,7 @@ sources:
     keepalive: 30s
     stall_after: 1m
     max_message_bytes: 4MiB
+    retry_max: 2m
 watches:
   notes: { source: local, prime: "${YES}", required: true, history: *h }
   processes: { source: machine, collection: processes, prime: false, linger: 10s }
@@ -218,7 +219,7 @@ func TestEveryOption(t *testing.T) {
 		Sources: []Source{
 			{Name: "local", Type: Store, Store: StoreSource{MaxValueBytes: 65536, MaxBytes: 1 << 30}},
 			{Name: "machine", Type: Host, Host: HostSource{Interval: 2 * time.Second}},
-			{Name: "backend", Type: GRPCs, GRPC: GRPCSource{
+			{Name: "backend", Type: GRPCs, RetryMax: 2 * time.Minute, GRPC: GRPCSource{
 				Address: "dns:///backend:9000", TLS: tlsConfig,
 				Metadata:  Metadata{"x-team": "a ${b}", "authorization": "s3cret", "x-other": "absolute"},
 				Keepalive: 30 * time.Second, StallAfter: time.Minute, MaxMessageBytes: 4 << 20,

@@ -37,6 +37,8 @@ type Source struct {
 	Name string `yaml:"-"`
 	// Type is one of the source types of this build.
 	Type SourceType `yaml:"type"`
+	// RetryMax is the longest wait between two attempts to reach the upstream (30 s).
+	RetryMax time.Duration `yaml:"retry_max,min=100ms"`
 	// Contents is a hash of the files that were read into the section, without those that the
 	// source reads again for each connection. Empty: there are none.
 	Contents string `yaml:"-"`

@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/config/internal/parameter"
+	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/view"
 )
@@ -108,9 +109,13 @@ func (w *Watch) readOptions(d *decoder, v decode.Value) {
 	kind := decode.Text{Want: "the name of a source (in quotation marks if it looks like a number)"}
 	entries, source, ok := d.leading(v, "source", kind, "want the name of an entry of sources")
 	if !ok {
+		w.unknownKeys(d, v)
 		return
 	}
 	sourceType, known := d.declared[source.Expanded]
+	if sourceType == "" {
+		w.unknownKeys(d, v)
+	}
 	switch {
 	case !known && len(d.declared) == 0:
 		d.Errorf(source.Value, "there is no source %q; the section sources has none", source.Written)
@@ -119,6 +124,27 @@ func (w *Watch) readOptions(d *decoder, v decode.Value) {
 	case sourceType == "": // reported where it is declared; its type determines the keys
 	default:
 		w.readOf(d, v, entries, source.Written, sourceType)
+	}
+}
+
+// unknownKeys reports the keys that no watch has. The source of this one, which would say
+// which keys it has, is not known, and that has been reported.
+func (w *Watch) unknownKeys(d *decoder, v decode.Value) {
+	errors := len(d.Errs)
+	entries, _ := d.Entries(v)
+	d.Errs = d.Errs[:errors] // they were reported when the source was looked for
+	var own templateKeys
+	var names []string
+	for _, k := range append(d.KeysOf(w), d.KeysOf(&own)...) {
+		names = append(names, k.Name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, e := range entries {
+		isSource := suggest.Nearest(e.Name, []string{"source"}) != ""
+		if !isSource && !slices.Contains(names, e.Name) {
+			d.UnknownKey(e, v.Path, names)
+		}
 	}
 }
 

@@ -965,8 +965,10 @@ type Upstream struct {
 	Attempts uint32 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	// Why the last connection ended or could not be made: to operators the text of
 	// the error, to others what kind it was. It stays after the upstream is back.
-	LastError     string                 `protobuf:"bytes,4,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
-	LastErrorAt   *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_error_at,json=lastErrorAt,proto3" json:"last_error_at,omitempty"`
+	LastError   string                 `protobuf:"bytes,4,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	LastErrorAt *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_error_at,json=lastErrorAt,proto3" json:"last_error_at,omitempty"`
+	// When the upstream is tried again; missing while it is connected or tried.
+	NextAttemptAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=next_attempt_at,json=nextAttemptAt,proto3" json:"next_attempt_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1032,6 +1034,13 @@ func (x *Upstream) GetLastError() string {
 func (x *Upstream) GetLastErrorAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LastErrorAt
+	}
+	return nil
+}
+
+func (x *Upstream) GetNextAttemptAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextAttemptAt
 	}
 	return nil
 }
@@ -1784,14 +1793,15 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\bwritable\x18\v \x01(\bR\bwritable\x122\n" +
 	"\bupstream\x18\f \x01(\v2\x16.watchtide.v1.UpstreamR\bupstream\x12\x18\n" +
 	"\achanges\x18\r \x01(\x04R\achanges\x12\x18\n" +
-	"\apartial\x18\x0e \x01(\bR\apartial\"\xd5\x01\n" +
+	"\apartial\x18\x0e \x01(\bR\apartial\"\x99\x02\n" +
 	"\bUpstream\x12\x1c\n" +
 	"\tconnected\x18\x01 \x01(\bR\tconnected\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +
 	"\battempts\x18\x03 \x01(\rR\battempts\x12\x1d\n" +
 	"\n" +
 	"last_error\x18\x04 \x01(\tR\tlastError\x12>\n" +
-	"\rlast_error_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vlastErrorAt\"\x14\n" +
+	"\rlast_error_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vlastErrorAt\x12B\n" +
+	"\x0fnext_attempt_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\rnextAttemptAt\"\x14\n" +
 	"\x12ListWatchesRequest\"`\n" +
 	"\x13ListWatchesResponse\x12-\n" +
 	"\awatches\x18\x01 \x03(\v2\x13.watchtide.v1.WatchR\awatches\x12\x1a\n" +
@@ -1905,28 +1915,29 @@ var file_watchtide_v1_watch_proto_depIdxs = []int32{
 	11, // 10: watchtide.v1.Watch.upstream:type_name -> watchtide.v1.Upstream
 	22, // 11: watchtide.v1.Upstream.since:type_name -> google.protobuf.Timestamp
 	22, // 12: watchtide.v1.Upstream.last_error_at:type_name -> google.protobuf.Timestamp
-	10, // 13: watchtide.v1.ListWatchesResponse.watches:type_name -> watchtide.v1.Watch
-	0,  // 14: watchtide.v1.ListResourcesResponse.resources:type_name -> watchtide.v1.Resource
-	0,  // 15: watchtide.v1.PutResourceResponse.resource:type_name -> watchtide.v1.Resource
-	1,  // 16: watchtide.v1.WatchService.WatchList:input_type -> watchtide.v1.WatchListRequest
-	12, // 17: watchtide.v1.WatchService.ListWatches:input_type -> watchtide.v1.ListWatchesRequest
-	14, // 18: watchtide.v1.WatchService.GetWatch:input_type -> watchtide.v1.GetWatchRequest
-	15, // 19: watchtide.v1.WatchService.ListResources:input_type -> watchtide.v1.ListResourcesRequest
-	17, // 20: watchtide.v1.WatchService.GetResource:input_type -> watchtide.v1.GetResourceRequest
-	18, // 21: watchtide.v1.WatchService.PutResource:input_type -> watchtide.v1.PutResourceRequest
-	20, // 22: watchtide.v1.WatchService.DeleteResource:input_type -> watchtide.v1.DeleteResourceRequest
-	2,  // 23: watchtide.v1.WatchService.WatchList:output_type -> watchtide.v1.WatchListResponse
-	13, // 24: watchtide.v1.WatchService.ListWatches:output_type -> watchtide.v1.ListWatchesResponse
-	10, // 25: watchtide.v1.WatchService.GetWatch:output_type -> watchtide.v1.Watch
-	16, // 26: watchtide.v1.WatchService.ListResources:output_type -> watchtide.v1.ListResourcesResponse
-	0,  // 27: watchtide.v1.WatchService.GetResource:output_type -> watchtide.v1.Resource
-	19, // 28: watchtide.v1.WatchService.PutResource:output_type -> watchtide.v1.PutResourceResponse
-	21, // 29: watchtide.v1.WatchService.DeleteResource:output_type -> watchtide.v1.DeleteResourceResponse
-	23, // [23:30] is the sub-list for method output_type
-	16, // [16:23] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	22, // 13: watchtide.v1.Upstream.next_attempt_at:type_name -> google.protobuf.Timestamp
+	10, // 14: watchtide.v1.ListWatchesResponse.watches:type_name -> watchtide.v1.Watch
+	0,  // 15: watchtide.v1.ListResourcesResponse.resources:type_name -> watchtide.v1.Resource
+	0,  // 16: watchtide.v1.PutResourceResponse.resource:type_name -> watchtide.v1.Resource
+	1,  // 17: watchtide.v1.WatchService.WatchList:input_type -> watchtide.v1.WatchListRequest
+	12, // 18: watchtide.v1.WatchService.ListWatches:input_type -> watchtide.v1.ListWatchesRequest
+	14, // 19: watchtide.v1.WatchService.GetWatch:input_type -> watchtide.v1.GetWatchRequest
+	15, // 20: watchtide.v1.WatchService.ListResources:input_type -> watchtide.v1.ListResourcesRequest
+	17, // 21: watchtide.v1.WatchService.GetResource:input_type -> watchtide.v1.GetResourceRequest
+	18, // 22: watchtide.v1.WatchService.PutResource:input_type -> watchtide.v1.PutResourceRequest
+	20, // 23: watchtide.v1.WatchService.DeleteResource:input_type -> watchtide.v1.DeleteResourceRequest
+	2,  // 24: watchtide.v1.WatchService.WatchList:output_type -> watchtide.v1.WatchListResponse
+	13, // 25: watchtide.v1.WatchService.ListWatches:output_type -> watchtide.v1.ListWatchesResponse
+	10, // 26: watchtide.v1.WatchService.GetWatch:output_type -> watchtide.v1.Watch
+	16, // 27: watchtide.v1.WatchService.ListResources:output_type -> watchtide.v1.ListResourcesResponse
+	0,  // 28: watchtide.v1.WatchService.GetResource:output_type -> watchtide.v1.Resource
+	19, // 29: watchtide.v1.WatchService.PutResource:output_type -> watchtide.v1.PutResourceResponse
+	21, // 30: watchtide.v1.WatchService.DeleteResource:output_type -> watchtide.v1.DeleteResourceResponse
+	24, // [24:31] is the sub-list for method output_type
+	17, // [17:24] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_watchtide_v1_watch_proto_init() }

@@ -79,3 +79,17 @@ func TestBackoffGrowsWhileConnectionsAreShort(t *testing.T) {
 		}
 	})
 }
+
+func TestBackoffIsBounded(t *testing.T) {
+	for _, b := range []Backoff{{}, {Max: 100 * time.Millisecond}, {Max: 2 * time.Minute}} {
+		most := b.withDefaults().Max
+		if b.Max > 0 && most != b.Max {
+			t.Errorf("%+v is bounded by %v", b, most)
+		}
+		for failures := 1; failures < 100; failures++ {
+			if wait := b.withDefaults().wait(failures); wait > most || wait <= 0 {
+				t.Errorf("%+v: a wait of %v after %d failures", b, wait, failures)
+			}
+		}
+	}
+}

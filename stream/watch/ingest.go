@@ -163,7 +163,7 @@ func (in *ingest) sleep() {
 	in.failures, in.startOver, in.behind = 0, false, time.Time{}
 	in.sourceEpoch = "" // the aliases stay: positions of the order before are still around
 	in.tooLarge.Store(nil)
-	in.health.Connected, in.health.Since, in.health.Attempts = false, time.Time{}, 0
+	in.health.Connected, in.health.Since, in.health.Attempts, in.health.NextAttemptAt = false, time.Time{}, 0, time.Time{}
 	in.publishHealth()
 	in.logger.Info("watch stopped: no subscribers")
 	in.log.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "stopped: no subscribers"})

@@ -36,7 +36,7 @@ func (in *ingest) onEnded(err error) {
 	if err != nil {
 		in.lastError.detail = err.Error()
 	}
-	in.failed(in.lastError)
+	in.failed(in.lastError, wait)
 	in.recordIncident(IncidentReconnect, reason, in.lastError.detail)
 	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError.detail, "retry_in", wait.Round(time.Millisecond).String())
 	in.retry.start(wait)

@@ -20,6 +20,9 @@ type Upstream struct {
 	LastReason string
 	// LastErrorAt is when that was.
 	LastErrorAt time.Time
+	// NextAttemptAt is when the upstream is tried again; zero while it is connected or
+	// tried, and for a watch that does not run.
+	NextAttemptAt time.Time
 }
 
 // tried is called at the start of an attempt to reach the upstream.
@@ -28,6 +31,7 @@ func (in *ingest) tried(now time.Time) {
 		in.health.Since = now
 	}
 	in.health.Attempts++
+	in.health.NextAttemptAt = time.Time{}
 	in.publishHealth()
 }
 
@@ -41,13 +45,15 @@ func (in *ingest) reached() {
 	in.publishHealth()
 }
 
-// failed is called at the end of a connection or an attempt.
-func (in *ingest) failed(why cause) {
+// failed is called at the end of a connection or an attempt. The next attempt comes after
+// the given time.
+func (in *ingest) failed(why cause, wait time.Duration) {
 	now := time.Now()
 	if in.health.Connected {
 		in.health.Connected, in.health.Since = false, now
 	}
 	in.health.LastError, in.health.LastReason, in.health.LastErrorAt = why.detail, why.reason, now
+	in.health.NextAttemptAt = now.Add(wait)
 	in.publishHealth()
 }
 

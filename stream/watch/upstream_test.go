@@ -18,8 +18,14 @@ func TestUpstreamHealth(t *testing.T) {
 	}, func(t *testing.T, w *Watch, _ *script) {
 		begin := time.Now()
 		synctest.Wait()
-		if u := w.Upstream(); u != (Upstream{Since: begin, Attempts: 1, LastError: errBroken.Error(), LastReason: reasons["error"], LastErrorAt: begin}) {
+		u := w.Upstream()
+		if u != (Upstream{Since: begin, Attempts: 1, LastError: errBroken.Error(), LastReason: reasons["error"], LastErrorAt: begin, NextAttemptAt: u.NextAttemptAt}) {
 			t.Errorf("after an attempt that failed: %+v", u)
+		}
+		time.Sleep(time.Until(u.NextAttemptAt))
+		synctest.Wait()
+		if now := w.Upstream(); !u.NextAttemptAt.After(begin) || !now.Connected || !now.Since.Equal(u.NextAttemptAt) {
+			t.Errorf("the next attempt was announced for %v: %+v", u.NextAttemptAt, now)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -30,7 +36,7 @@ func TestUpstreamHealth(t *testing.T) {
 		lost := up.Since.Add(2 * time.Minute)
 		time.Sleep(time.Until(lost))
 		synctest.Wait()
-		if u := w.Upstream(); u != (Upstream{Since: lost, LastError: errBroken.Error(), LastReason: reasons["error"], LastErrorAt: lost}) {
+		if u := w.Upstream(); u != (Upstream{Since: lost, LastError: errBroken.Error(), LastReason: reasons["error"], LastErrorAt: lost, NextAttemptAt: u.NextAttemptAt}) || !u.NextAttemptAt.After(lost) {
 			t.Errorf("lost at %v: %+v", lost, u)
 		}
 		time.Sleep(time.Minute)
@@ -57,7 +63,26 @@ func TestUpstreamHealthOfAWatchThatIsNotWanted(t *testing.T) {
 		r.s.Close()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if u := w.Upstream(); u.Connected || u.Attempts != 0 {
+		if u := w.Upstream(); u.Connected || u.Attempts != 0 || !u.NextAttemptAt.IsZero() {
+			t.Errorf("%+v after the last subscriber left", u)
+		}
+	})
+}
+
+// A watch that nobody wants any more while its upstream is lost has no next attempt.
+func TestNoNextAttemptOfAWatchThatIsNotWanted(t *testing.T) {
+	bubble(t, Config{OnDemand: true, Linger: time.Second, Backoff: Backoff{Min: time.Hour, Max: time.Hour}}, []stream.SourceFunc{
+		fail(errBroken),
+	}, func(t *testing.T, w *Watch, _ *script) {
+		r := follow(w)
+		synctest.Wait()
+		if u := w.Upstream(); time.Until(u.NextAttemptAt) < time.Minute {
+			t.Errorf("%+v with a subscriber", u)
+		}
+		r.s.Close()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if u := w.Upstream(); !u.NextAttemptAt.IsZero() {
 			t.Errorf("%+v after the last subscriber left", u)
 		}
 	})

@@ -251,9 +251,18 @@ func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
 	c.QuietSince = now
 	c.CountBytes(bytes)
 	if err == nil {
-		c.Deps.Delivered(c.Committed, now, c)
+		c.Written(now, c.Committed)
 	}
 	c.Committed = monotime.Moment{}
+}
+
+// Written measures a change that was written.
+func (c *Conversation) Written(now time.Time, of monotime.Moment) {
+	committed, id := monotime.Time(of.At), ""
+	if !committed.IsZero() && c.Deps.Tracing.SlowCommit(now.Sub(committed)) {
+		id = c.Deps.Tracing.Commit(committed, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
+	}
+	c.Deps.Metrics.Written(now, committed, of.Age, id)
 }
 
 // ReasonToEnd returns why the server must end the stream now, or "".

@@ -7,7 +7,6 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
 	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
@@ -43,20 +42,6 @@ type Deps struct {
 	Passes      *pass.Table      // nil: the gateway does not ask for credentials
 	Quotas      *quota.Table     // nil: principals have no limits
 	Tracing     *tracing.Tracing // nil: nothing is traced
-}
-
-// Delivered measures a commit that was written to subscribers; one whose time is not known is
-// not measured. now is the time of the write.
-func (d *Deps) Delivered(of monotime.Moment, now time.Time, c *Conversation) {
-	if of.At == 0 {
-		return
-	}
-	at := monotime.Time(of.At)
-	took, id := now.Sub(at), ""
-	if d.Tracing.SlowCommit(took) {
-		id = d.Tracing.Commit(at, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
-	}
-	d.Metrics.CommitToWrite(took, of.Age, id)
 }
 
 // Leave ends the count of a stream, and removes its pass, which may be nil.

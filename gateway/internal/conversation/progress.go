@@ -84,18 +84,17 @@ func (p *Progress) Wrote(bytes int) {
 	p.Delivered.Bytes += uint64(bytes)
 	p.Batch.Release()
 	p.Show()
-	if at, age := p.Batch.Committed(); !at.IsZero() {
-		p.committed(at, age)
-	}
+	committed, age := p.Batch.Committed()
+	p.written(committed, age)
 }
 
-// committed measures a commit that was written.
-func (p *Progress) committed(at time.Time, age time.Duration) {
-	took, id := p.QuietSince.Sub(at), ""
-	if p.tracing.SlowCommit(took) {
-		id = p.tracing.Commit(at, p.QuietSince, tracing.Delivery{Transport: p.transport, Watches: []string{p.watch}})
+// written measures a commit that was written just now.
+func (p *Progress) written(committed time.Time, age time.Duration) {
+	id := ""
+	if !committed.IsZero() && p.tracing.SlowCommit(p.QuietSince.Sub(committed)) {
+		id = p.tracing.Commit(committed, p.QuietSince, tracing.Delivery{Transport: p.transport, Watches: []string{p.watch}})
 	}
-	p.Metrics.CommitToWrite(took, age, id)
+	p.Metrics.Written(p.QuietSince, committed, age, id)
 }
 
 // Synced reports whether the first end_of_snapshot was written.

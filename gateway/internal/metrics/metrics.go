@@ -242,13 +242,17 @@ func (m *Metrics) TimeToEndOfSnapshot(d time.Duration, trace string) {
 	observe(m.snapshots, d, trace)
 }
 
-// CommitToWrite observes the time from the oldest commit of a flush to the end of its write, and
-// with the age of its changes at the commit that from their origin; an age of zero is not known.
-// trace is its trace, or empty.
-func (m *Metrics) CommitToWrite(took, age time.Duration, trace string) {
+// Written observes the time from the oldest commit of a flush to the end of its write, and with
+// the age of its changes at the commit that from their origin. Zero values are not known. trace is the trace
+// of the commit, or empty.
+func (m *Metrics) Written(now, committed time.Time, age time.Duration, trace string) {
+	if committed.IsZero() {
+		return
+	}
+	took := now.Sub(committed)
 	observe(m.latency, took, trace)
 	if age > 0 {
-		observe(m.origin, age+took, trace)
+		m.origin.Observe((age + took).Seconds())
 	}
 }
 

@@ -120,6 +120,7 @@ func appendUpstream(dst []byte, u *api.Upstream) []byte {
 	dst = strconv.AppendUint(append(dst, `,"attempts":`...), uint64(u.GetAttempts()), 10)
 	dst = appendText(dst, "last_error", u.GetLastError())
 	dst = appendTime(dst, "last_error_at", u.GetLastErrorAt())
+	dst = appendTime(dst, "next_attempt_at", u.GetNextAttemptAt())
 	return append(dst, '}')
 }
 

@@ -21,10 +21,10 @@ func TestMarshal(t *testing.T) {
 		want    string
 	}{
 		"watches": {&api.ListWatchesResponse{Instance: "k3v9", Watches: []*api.Watch{{Name: "a"}, {Name: "b", Since: since, Reason: `"lost"`, Bytes: 1 << 60, Writable: true,
-			Upstream: &api.Upstream{Since: since, Attempts: 3, LastError: "<refused>", LastErrorAt: since}, Changes: 1<<64 - 1, Partial: true}}},
+			Upstream: &api.Upstream{Since: since, Attempts: 3, LastError: "<refused>", LastErrorAt: since, NextAttemptAt: since}, Changes: 1<<64 - 1, Partial: true}}},
 			`{"instance":"k3v9","watches":[{"name":"a","source":"","state":"","epoch":"","revision":"0","count":0,"bytes":0,"subscribers":0,"writable":false,"upstream":{"connected":false,"attempts":0},"changes":0},` +
 				`{"name":"b","source":"","state":"","since":"2026-01-02T03:04:05.678Z","reason":"\"lost\"","epoch":"","revision":"0","count":0,"bytes":1152921504606846976,"subscribers":0,"writable":true,` +
-				`"upstream":{"connected":false,"since":"2026-01-02T03:04:05.678Z","attempts":3,"last_error":"<refused>","last_error_at":"2026-01-02T03:04:05.678Z"},"changes":18446744073709551615,"partial":true}]}`},
+				`"upstream":{"connected":false,"since":"2026-01-02T03:04:05.678Z","attempts":3,"last_error":"<refused>","last_error_at":"2026-01-02T03:04:05.678Z","next_attempt_at":"2026-01-02T03:04:05.678Z"},"changes":18446744073709551615,"partial":true}]}`},
 		"no watch": {&api.ListWatchesResponse{}, `{"instance":"","watches":[]}`},
 		"resource": {&api.Resource{Key: "a", Revision: 1<<64 - 1, Value: []byte(`1e999`)},
 			`{"key":"a","revision":"18446744073709551615","value":1e999}`},

@@ -93,8 +93,8 @@ func (s *shard) pass(g *group) {
 		}
 		oldest := g.oldest // cleared once it is written to all
 		s.writeMember(g, at, c)
-		if n%sampled == 0 {
-			s.deps.Delivered(oldest, time.Now(), &g.Conversation)
+		if n%sampled == 0 && oldest.At != 0 {
+			g.Written(time.Now(), oldest)
 		}
 	}
 }

@@ -116,7 +116,7 @@ type statusWriter struct {
 
 // WriteHeader implements http.ResponseWriter.
 func (w statusWriter) WriteHeader(status int) {
-	if w.of.status == 0 {
+	if w.of.status == 0 && status >= http.StatusOK {
 		w.of.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)

@@ -78,6 +78,8 @@ func upstreamMessage(ctx context.Context, u watch.Upstream) *api.Upstream {
 		Attempts:    uint32(u.Attempts),
 		LastError:   admission.LastErrorFor(ctx, u),
 		LastErrorAt: moment(u.LastErrorAt),
+
+		NextAttemptAt: moment(u.NextAttemptAt),
 	}
 }
 

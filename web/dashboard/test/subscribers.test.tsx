@@ -33,7 +33,7 @@ const all: Subscribers = {
 
 const watches = ['drafts', 'notes'].map((name) => ({
   name, source: 'local', state: 'in_sync', since: '2026-01-02T02:00:00Z', epoch: 'ab12', revision: '17', count: 2, bytes: 99, subscribers: 1, writable: true,
-  upstream: { connected: name === 'notes', attempts: name === 'notes' ? 0 : 4, last_error: 'no route', last_error_at: '2026-01-02T02:59:00Z' },
+  upstream: { connected: name === 'notes', attempts: name === 'notes' ? 0 : 4, ...(name === 'notes' ? {} : { next_attempt_at: '2026-01-02T03:00:12Z' }), last_error: 'no route', last_error_at: '2026-01-02T02:59:00Z' },
 }));
 
 const notFound = () => Response.json({ type: 'about:blank', title: 'Not Found', status: 404, detail: 'there is nothing' }, { status: 404 });
@@ -120,7 +120,8 @@ describe('the upstreams page', () => {
     expect(names).toEqual(['drafts local', 'notes local']);
     expect(row('notes').getByText('error 3, stalled 1')).toBeTruthy();
     expect(row('notes').getByText('initial 1')).toBeTruthy();
-    expect(row('drafts').getByText(/attempt 4/)).toBeTruthy();
+    expect(row('drafts').getByText(/attempt 4, next in/).textContent).toContain('attempt 4, next in 12 s');
+    expect(row('notes').queryByText(/next in/)).toBeNull();
     const [incident] = within(screen.getByRole('table', { name: 'Incidents' })).getAllByRole('row').slice(1);
     expect(incident!.textContent).toMatch(/2 min ago.*notes.*reconnect: error.*3 times since.*connection refused/);
   });

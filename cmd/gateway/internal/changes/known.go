@@ -157,13 +157,3 @@ func (k *Known) Records() iter.Seq[Record] {
 		yield(Record{Position: &k.position})
 	}
 }
-
-// DropIncomplete forgets the resources of watches whose first snapshot was not complete: the
-// next one may lack some of them, which is no change.
-func (k *Known) DropIncomplete() {
-	for _, w := range k.watches {
-		if !w.complete {
-			clear(w.versions)
-		}
-	}
-}

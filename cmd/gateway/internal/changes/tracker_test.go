@@ -49,7 +49,6 @@ func (r *recorder) restarted(t *testing.T, complete bool, watches ...string) *Tr
 			t.Fatal(err)
 		}
 	}
-	k.DropIncomplete()
 	r.records = slices.Collect(k.Records())
 	return NewTracker(k, r)
 }

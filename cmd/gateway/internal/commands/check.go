@@ -59,6 +59,15 @@ func (a *app) checkConfig(file string) error {
 	return err
 }
 
+// checkText returns what is wrong in a configuration that is not in a file yet.
+func checkText(file string, text []byte) error {
+	c, err := config.Parse(file, text, config.Environment{})
+	if err != nil {
+		return err
+	}
+	return makeable(c)
+}
+
 // count returns a number of things, in words.
 func count(n int, one, several string) string {
 	if n == 1 {

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"reflect"
 	"runtime"
 	"testing"
@@ -57,6 +58,18 @@ func TestEveryOptionArrives(t *testing.T) {
 		if !reflect.DeepEqual(pair.got, pair.want) {
 			t.Errorf("got  %+v\nwant %+v", pair.got, pair.want)
 		}
+	}
+}
+
+// TestRetryMaxArrives: the longest wait is that of the source.
+func TestRetryMaxArrives(t *testing.T) {
+	u := newUpstreams(slog.New(slog.DiscardHandler), nil).next(&config.Config{Sources: []config.Source{{Name: "s", Type: config.Store, RetryMax: time.Minute}}})
+	got, err := u.configure(watch.NewRegistry(), config.Watch{Name: "w", Source: "s"}, "", u.logger)
+	if err != nil || got.Backoff.Max != time.Minute {
+		t.Errorf("at most %v, %v", got.Backoff.Max, err)
+	}
+	if got.Close != nil {
+		got.Close()
 	}
 }
 

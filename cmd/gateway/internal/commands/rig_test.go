@@ -30,8 +30,15 @@ func TestMain(m *testing.M) {
 	for _, name := range []string{"WATCHTIDE_SERVER", "WATCHTIDE_TOKEN", "WATCHTIDE_CONTEXTS"} {
 		os.Unsetenv(name)
 	}
-	os.Setenv("XDG_CONFIG_HOME", "/does/not/exist") // so that nobody's contexts count
-	goleak.VerifyTestMain(m)
+	dir, err := os.MkdirTemp("", "contexts")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_CONFIG_HOME", dir) // so that nobody's contexts count
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		os.RemoveAll(dir)
+		os.Exit(code)
+	}))
 }
 
 // patience is how long a test waits for a required event. Only failing tests

@@ -12,9 +12,11 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/internal/contexts"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/diagnosis"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/manual"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/resources"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/setup"
 	"github.com/watchtide/watchtide/internal/config"
 )
 
@@ -128,7 +130,8 @@ func (a *app) command() *cobra.Command {
 	a.logging.Flags(root)
 	root.AddCommand(resources.Commands(a.console())...)
 	root.AddCommand(contexts.Command(a.stdout, a.terminal(), usageError))
-	root.AddCommand(a.serveCommand(), a.watchCommand(), diagnosis.Command(a.diagnosis()), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand())
+	root.AddCommand(a.serveCommand(), a.watchCommand(), diagnosis.Command(a.diagnosis()), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand(), manual.Command(buildVersion()))
+	root.AddCommand(setup.Command(setup.Tools{Stdout: a.stdout, Stderr: a.stderr, Check: checkText}))
 	return root
 }
 

@@ -79,10 +79,10 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	defer s.registry.Close()
 	defer s.views.Close()
 
+	defer s.stopObserving()
 	if err := s.observe(ctx, c); err != nil {
 		return err
 	}
-	defer s.stopObserving()
 	listeners, err := listen(ctx, c, s.secured, logger)
 	if err != nil {
 		return err
@@ -105,10 +105,6 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		}
 		return web, calls, err
 	}
-	stopLogging := context.AfterFunc(ctx, func() {
-		logger.Info("draining", "reason", context.Cause(ctx).Error())
-	})
-	defer stopLogging()
 	defer startReloading(ctx, &reloader{site: s, options: o, hangups: signals}, read)()
 	return s.gateway.Serve(ctx, listeners)
 }

@@ -114,6 +114,7 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 	if err != nil {
 		return wc, err
 	}
+	wc.Backoff.Max = s.RetryMax
 	one, err := u.source(s, w, template, logger)
 	wc.Source, wc.Writer, wc.Close = one.source, one.writer, one.close
 	return wc, err

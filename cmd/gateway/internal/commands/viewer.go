@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"log/slog"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/changes"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/hook"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/output"
 )
 
 // viewer shows the followed watches.
@@ -23,7 +25,7 @@ type viewer interface {
 // viewer returns what shows the watches, and the position that it continues from: a live
 // table on a terminal, and NDJSON otherwise, unless the options say something else.
 func (a *app) viewer(ctx context.Context, o watchOptions, f *following) (viewer, string, error) {
-	lines := &pipe{out: bufio.NewWriterSize(a.stdout, 64<<10), terminal: a.size != nil, logger: a.logger()}
+	lines := &pipe{out: bufio.NewWriterSize(a.stdout, 64<<10), format: o.format, terminal: a.size != nil, logger: a.logger()}
 	switch {
 	case o.hook.Given():
 		return a.runner(ctx, o, f.names)
@@ -52,6 +54,7 @@ func (a *app) runner(ctx context.Context, o watchOptions, names []string) (viewe
 // pipe writes events as lines. Owned by the goroutine of Follow.
 type pipe struct {
 	out      *bufio.Writer
+	format   output.Format
 	terminal bool // at the other end
 	logger   *slog.Logger
 }
@@ -59,20 +62,35 @@ type pipe struct {
 // event writes the data of the event. Output is flushed where the server
 // flushed, or when there is something to show immediately.
 func (p *pipe) Event(e client.Event) error {
-	line := e.Data
-	if p.terminal {
-		line = escaped(line)
-	}
-	if _, err := p.out.Write(line); err != nil {
+	text, err := p.text(e.Data)
+	if err != nil {
 		return err
 	}
-	if err := p.out.WriteByte('\n'); err != nil {
+	if p.terminal {
+		text = escaped(text)
+	}
+	if _, err := p.out.Write(text); err != nil {
 		return err
 	}
 	if e.ID == "" && isChange(e) {
 		return nil
 	}
 	return p.out.Flush()
+}
+
+// text returns an event in the form of the output. An event that lacks what a template names has
+// no text.
+func (p *pipe) text(event []byte) ([]byte, error) {
+	text, err := p.format.Bytes(event)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.format.Name == output.YAML:
+		return append([]byte("---\n"), text...), nil
+	case p.format.Name == output.JSONPath && len(bytes.TrimSpace(text)) == 0:
+		return nil, nil
+	}
+	return text, nil
 }
 
 func (p *pipe) Lost(reason error, wait time.Duration) {

@@ -12,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/hook"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/output"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
 )
 
@@ -24,7 +25,9 @@ type watchOptions struct {
 	changesOnly bool
 	quiet       bool
 	hook        hook.Options
+	output      output.Flag
 
+	format    output.Format      // that output names
 	condition *waitfor.Condition // of waitFor; nil: none
 }
 
@@ -40,7 +43,8 @@ goes on where it ended.
 
 On a terminal it is a table that changes with the resources; in a pipe it is
 NDJSON: each event as it came, a line each. What happens to the connection is
-logged.
+logged. -o yaml makes each event a document of YAML, and -o jsonpath prints what a
+template makes of it, and nothing for an event that lacks what the template names.
 
 --wait-for ends it as soon as an expression in CEL (https://cel.dev) is true of
 every watch at the same time. It is evaluated for one watch at a time, and only
@@ -66,6 +70,7 @@ beginning, and of the state after a reset only what differs.
   watchtide watch notes | jq -c 'select(.type == "upsert")'
   watchtide watch notes --until end_of_snapshot
   watchtide watch notes --changes-only
+  watchtide watch notes --changes-only -o jsonpath='{.type} {.key}'
   watchtide watch backends --exec ./reload.sh --state /var/lib/reload.state
   watchtide watch services --labels 'app in (web, shop)' --fields state,node
   watchtide watch services --filter 'value.state != "passing"'
@@ -76,6 +81,9 @@ beginning, and of the state after a reset only what differs.
 		ValidArgsFunction: o.completeWatches,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(args); err != nil {
+				return err
+			}
+			if err := a.checkOutput(&o); err != nil {
 				return err
 			}
 			if err := a.checkView(o.view); err != nil {
@@ -91,6 +99,7 @@ beginning, and of the state after a reset only what differs.
 	c.Flags().BoolVar(&o.changesOnly, "changes-only", false, "print changes only, not the state that they begin with")
 	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print no events, and log errors only")
 	o.hook.Register(c.Flags())
+	o.output.Register(c, output.Table, output.NDJSON, output.YAML, output.JSONPath)
 	_ = c.MarkFlagFilename("state")
 	_ = c.RegisterFlagCompletionFunc("until", cobra.FixedCompletions([]string{endOfSnapshot}, cobra.ShellCompDirectiveNoFileComp))
 	return c
@@ -126,6 +135,28 @@ func (o *watchOptions) check(watches []string) error {
 	return nil
 }
 
+// checkOutput reads --output.
+func (a *app) checkOutput(o *watchOptions) (err error) {
+	if o.format, err = o.output.Format(""); err != nil {
+		return usageError("%w", err)
+	}
+	switch {
+	case o.format.Name == "":
+		return nil
+	case o.quiet || o.hook.Given():
+		return usageError("--output is for events that are printed: want it without --quiet and --exec")
+	case o.format.Name == output.Table && (a.size == nil || o.changesOnly):
+		return usageError("--output table: want a terminal, and no --changes-only")
+	}
+	return nil
+}
+
+// onScreen reports whether the watches are shown as tables that change.
+func (a *app) onScreen(o watchOptions) bool {
+	form := o.format.Name
+	return a.size != nil && !o.hook.Given() && !o.quiet && !o.changesOnly && (form == "" || form == output.Table)
+}
+
 // errTimeout is why a context ended: --timeout has passed.
 var errTimeout = errors.New("--timeout is over")
 
@@ -144,8 +175,7 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 		defer cancel()
 	}
-	onScreen := a.size != nil && !o.hook.Given() && !o.quiet && !o.changesOnly
-	f := newFollowing(ctx, names, o.condition, onScreen)
+	f := newFollowing(ctx, names, o.condition, a.onScreen(o))
 	show, from, err := a.viewer(ctx, o, f)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func (f files) config(server string) (*tls.Config, error) {
 	case f == files{}:
 		return nil, nil
 	case !strings.HasPrefix(server, "https:"):
-		return nil, fmt.Errorf("server %q: certificates are for TLS: want a URL that begins with https:", server)
+		return nil, fmt.Errorf("server %q: certificates are for TLS, want a URL that begins with https", server)
 	case (f.cert == "") != (f.key == ""):
 		return nil, errors.New("want --cert-file and --key-file together, or neither")
 	}

@@ -121,7 +121,7 @@ func (c command) list() *cobra.Command {
 
 func (c command) printList(f File, format output.Format) error {
 	entries := []entry{}
-	rows := [][]string{{"", "NAME", "SERVER"}}
+	rows := [][]string{{" ", "NAME", "SERVER"}}
 	for _, name := range f.Names() {
 		e := f.entry(name)
 		entries = append(entries, e)

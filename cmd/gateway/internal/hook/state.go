@@ -76,7 +76,6 @@ func Open(name string, subject Subject, all bool) (*State, error) {
 	s := &State{name: name, subject: subject, known: changes.NewKnown(subject.Watches, all), unlock: unlock}
 	err = s.load()
 	if err == nil {
-		s.known.DropIncomplete()
 		err = s.replace()
 	}
 	if err != nil {

@@ -106,7 +106,11 @@ func (c Console) printState(state client.State, format output.Format) error {
 
 // document returns a state as JSON, with the values as they were received.
 func document(s client.State) ([]byte, error) {
-	head, err := json.Marshal(map[string]string{"watch": s.Watch, "position": s.Position, "revision": s.Revision})
+	head, err := json.Marshal(struct {
+		Watch    string `json:"watch"`
+		Position string `json:"position"`
+		Revision string `json:"revision"`
+	}{s.Watch, s.Position, s.Revision})
 	if err != nil {
 		return nil, err
 	}

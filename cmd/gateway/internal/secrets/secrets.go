@@ -69,7 +69,7 @@ func Key(stdout io.Writer, usage func(format string, args ...any) error) *cobra.
 		Long: `Make a key for auth.key_files: 32 random bytes in hexadecimal. All replicas need
 the same one, in a file that no other user can read:
 
-  (umask 077; gateway key new > sessions.key)`,
+  (umask 077; watchtide key new > sessions.key)`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(stdout, seal.NewKey())

@@ -3,7 +3,16 @@ import { useNow } from './clock';
 
 /** The time since a timestamp of the gateway, updated as it passes: `2 min 5 s`. */
 export function Age({ of }: { of: string }) {
+  return <Distance of={of} in={(then, now) => now - then} />;
+}
+
+/** The time until a timestamp of the gateway, updated as it passes. */
+export function Until({ of }: { of: string }) {
+  return <Distance of={of} in={(then, now) => then - now} />;
+}
+
+function Distance({ of, in: ms }: { of: string; in: (then: number, now: number) => number }) {
   const then = Date.parse(of);
   const now = useNow();
-  return <time dateTime={of} title={new Date(then).toLocaleString()}>{duration(Math.max(0, now - then))}</time>;
+  return <time dateTime={of} title={new Date(then).toLocaleString()}>{duration(Math.max(0, ms(then, now)))}</time>;
 }

@@ -252,6 +252,8 @@ export interface Upstream {
   /** Why the last connection ended or could not be made: to operators the text of the error, to others what kind it was. It stays after the upstream is back. */
   last_error?: string;
   last_error_at?: string;
+  /** When the upstream is tried again; missing while it is connected or tried. */
+  next_attempt_at?: string;
   /** When connected last changed; missing for a watch that was never started. */
   since?: string;
 }

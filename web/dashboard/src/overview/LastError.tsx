@@ -1,15 +1,15 @@
 import { Age } from '../app/Age';
 import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
-import { count } from '../text/number';
+import { Attempts } from '../upstreams/Attempts';
 
 /** Shows whether the upstream of a watch is connected, and its last error. */
 export function LastError({ watch: { name, upstream } }: { watch: Watch }) {
-  const { connected, since, attempts, last_error: error, last_error_at: at } = upstream;
+  const { connected, last_error: error, last_error_at: at } = upstream;
   if (connected && !error) return <span className="soft">none</span>;
   return (
     <span className="last-error">
-      {!connected && <strong>not connected {since && <>for <Age of={since} /></>}{attempts > 0 && `, attempt ${count(attempts)}`}</strong>}
+      {!connected && <strong>not connected <Attempts upstream={upstream} /></strong>}
       {error && <a className="error clamped" href={href('upstreams', '', new URLSearchParams({ watch: name }))} title={error}>{error}</a>}
       {error && at && <span className="soft"><Age of={at} /> ago</span>}
     </span>

@@ -4,6 +4,7 @@ import { useNarrow } from '../app/narrow';
 import { href } from '../app/route';
 import type { Watch, WatchUpstream } from '../gateway/contract';
 import { count } from '../text/number';
+import { Attempts } from './Attempts';
 
 type Counts = Readonly<Record<string, number>>;
 
@@ -82,11 +83,12 @@ function Name({ watch: { name, source } }: { watch: Watch }) {
   return <span className="stack"><a href={href('watches', name)}>{name}</a> <span className="soft">{source}</span></span>;
 }
 
-function Connection({ watch: { upstream: { connected, since, attempts } } }: { watch: Watch }) {
+function Connection({ watch: { upstream } }: { watch: Watch }) {
+  const { connected } = upstream;
   return (
     <span className="stack">
       <span className="state" data-state={connected ? 'in_sync' : 'offline'}>{connected ? 'connected' : 'not connected'}</span>
-      <span className="soft">{since && <>for <Age of={since} /></>}{attempts > 0 && `, attempt ${count(attempts)}`}</span>
+      <span className="soft"><Attempts upstream={upstream} /></span>
     </span>
   );
 }

@@ -1,0 +1,2 @@
+// Package setup finds upstreams that can be watched, and writes a configuration for them.
+package setup
