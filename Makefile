@@ -241,7 +241,7 @@ lint-modules:
 	@for m in $(OURS); do echo "==> $$m: go mod tidy" >&2; (cd "$$m" && $(GO) mod tidy -diff); done
 
 # The web packages with a lock file.
-WEB := web/client web/dashboard web/dashboard/browser
+WEB := web/client web/dashboard web/dashboard/browser examples/react
 
 # An unreachable database is a failure too: both tools then exit with an error, npm only
 # if it is not configured to be offline.

@@ -159,6 +159,7 @@ var imports = []struct {
 	{"docs", nil, "documentation, embedded; a leaf"},
 	{"deploy/envoy", nil, "Envoy's definitions, in a module of their own"},
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
+	{"examples", nil, "pages, scripts and configurations; only their test is Go"},
 	{"stream/streamtest/upstreams/*", nil, "a real server for tests, in a module of its own, that must not know who follows it"},
 	{"release/manifests", []string{"release/archive"}, "it packs the chart, and knows no gateway"},
 	{"release/archive", nil, "names and bytes; a leaf"},
