@@ -33,7 +33,7 @@ const configuration = "configuration.md"
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	names := []string{"../README.md"}
-	for _, pattern := range []string{"*.md", "sources/*.md"} {
+	for _, pattern := range []string{"*.md", "sources/*.md", "../examples/*/README.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
