@@ -140,6 +140,10 @@ func (s *Crowd) step(at int32) {
 		s.leave(c)
 		s.back(at, 0, 0)
 	case opening:
+		if c.ready > s.now {
+			s.wheel.schedule(at, s.now, time.Duration(c.ready-s.now)*time.Millisecond)
+			return
+		}
 		c.state, c.has = inSync, true
 		s.current.InSync++
 		s.synced(s.now - c.lost)
@@ -229,8 +233,8 @@ func (s *Crowd) send(at int32, bytes, from float64) {
 		s.sent = append(s.sent, 0)
 	}
 	s.sent[second] += bytes
-	c.state = opening
-	s.wheel.schedule(at, s.now, time.Duration((r.network-float64(s.now))*float64(time.Millisecond)))
+	c.state, c.ready = opening, int32(r.network)+1
+	s.wheel.schedule(at, s.now, time.Duration(c.ready-s.now-1)*time.Millisecond)
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -98,3 +98,14 @@ func TestBytesOfAClient(t *testing.T) {
 		t.Errorf("a client takes %d bytes, want at most 64", size)
 	}
 }
+
+// A wait may be longer than the wheel is round.
+func TestLongWaitsAreWaited(t *testing.T) {
+	o := options()
+	o.Clients, o.Replicas, o.Regions, o.Snapshot = 1000, 1, 1, 0.3*o.Rate
+	s := New(o)
+	s.Herd()
+	if !s.Run(time.Hour) || len(s.Synced) < 2990 {
+		t.Errorf("%d were in sync within %d tenths of a second, want all after 300 s", s.current.InSync, len(s.Synced))
+	}
+}

@@ -8,6 +8,7 @@ type client struct {
 	next, prev int32
 	due        int32 // ms; meaningful while it is in a list
 	lost       int32 // ms: since when it has not been in sync
+	ready      int32 // ms: when it has been sent what it lacks
 	opened     int32 // ms: when its stream was opened
 	replica    int16 // that carries its stream; -1: none
 	failures   uint8
@@ -47,7 +48,7 @@ func newWheel(n int) wheel {
 	return w
 }
 
-// schedule gives a client another event.
+// schedule gives a client another event, earlier than asked if the wheel is too small.
 func (w *wheel) schedule(at, now int32, wait time.Duration) {
 	w.cancel(at)
 	c := &w.clients[at]
