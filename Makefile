@@ -269,6 +269,10 @@ check-generated: ## fail if a generated file is stale
 	if [ -n "$$stale" ]; then echo "stale, run 'make generate' and commit:" $$stale >&2; exit 1; fi; \
 	echo "generated files are fresh" >&2
 
+.PHONY: manifest
+manifest: ## make deploy/kubernetes.yaml from the Helm chart
+	@cd release && $(GO) test ./manifests -count 1 -run '^TestPlainManifestIsTheChart$$' -update
+
 .PHONY: clean
 clean: ## remove build output
 	rm -rf bin profile coverage.out

@@ -83,6 +83,7 @@ func newGuarded(t *testing.T, change func(*Config)) *guarded {
 		}
 		r.revisions[key] = stored.Revision
 	}
+	r.holds("orders", len(orders))
 	_, err := r.registry.AddTemplate(watch.TemplateConfig{
 		Name: "vault-{region}", Match: func(name string) bool { return strings.HasPrefix(name, "vault-") },
 		Make: func(name string) (watch.Config, error) {

@@ -121,6 +121,25 @@ func (r *apiRig) primed(name string) {
 	}
 }
 
+// holds waits until a watch has so many resources: a store publishes what was written a moment
+// later.
+func (r *apiRig) holds(name string, resources int) {
+	r.t.Helper()
+	w, _ := r.registry.Watch(name)
+	patience := time.After(10 * time.Second)
+	for {
+		changed := w.Changed()
+		if w.Snapshot().Count() == resources {
+			return
+		}
+		select {
+		case <-changed:
+		case <-patience:
+			r.t.Fatalf("%s has %d resources, want %d", name, w.Snapshot().Count(), resources)
+		}
+	}
+}
+
 // reply is an answer that was read completely.
 type reply struct {
 	*http.Response
