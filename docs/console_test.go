@@ -34,6 +34,7 @@ var elsewhere = map[string]string{
 	"docs/following-changes.md: watchtide watch backends":         "run by TestTheScriptOfTheGuide",
 	"README.md: make ":                                            "checked by TestCommandsOfTheRepositoryExist",
 	"docs/access.md: curl ":                                       "needs a public address; run by the tests of sessions and of tickets in gateway",
+	"docs/installing.md: ":                                        "changes the machine, or needs Docker or a cluster; the manifests are tested in deploy and release",
 	"docs/doctor.md: watchtide doctor":                            "needs a public address; run by the tests of the doctor",
 	"docs/configuration.md: bin/watchtide init":                   "run by the tests of init with the real servers",
 	"docs/tracing.md: OTEL_EXPORTER_OTLP_ENDPOINT=":               "needs a collector; run by the tests of traces",
@@ -41,6 +42,9 @@ var elsewhere = map[string]string{
 	"docs/tracing.md: go tool pprof":                              "interactive; the profile is read by the tests of the operations listener",
 	"docs/tracing.md: curl -o":                                    "interactive; the trace is read by the tests of the operations listener",
 }
+
+// harmless are the commands that leave the machine as it is.
+var harmless = regexp.MustCompile(`^(curl|(bin/)?watchtide) `)
 
 // console is a command of a document, and what it prints.
 type console struct{ page, command, output string }
@@ -93,6 +97,10 @@ func TestConsole(t *testing.T) {
 	for _, c := range consoles(t) {
 		if reason := excuse(c); reason != "" {
 			excused[reason] = true
+			continue
+		}
+		if !harmless.MatchString(c.command) {
+			t.Errorf("%s: this is not run, since it is neither curl nor watchtide: say in elsewhere what tests it", c)
 			continue
 		}
 		if at == nil || at.page != c.page {
