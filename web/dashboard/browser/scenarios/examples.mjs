@@ -17,6 +17,14 @@ scenario('the example without a library shows what is written, and says when the
   await page.getByRole('status').getByText('reconnecting').waitFor();
 });
 
+scenario('the page of the README shows this machine, with the configuration beside it', async (stage) => {
+  const readme = await readFile(fileURLToPath(new URL('../../../../README.md', import.meta.url)), 'utf8');
+  const [, page] = /^```html\n(.*?)^```$/ms.exec(readme);
+  const [configuration] = [...readme.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text]) => text).filter((text) => text.includes('allowed_origins'));
+  const shown = await Example.show(stage, page, configuration);
+  await shown.page.locator('#out').getByText(/^\d+ \S+ .* %$/m).waitFor();
+});
+
 scenario('the wall screen shows what needs attention first, and whether it is out of date', async (stage) => {
   const { page, gateway } = await Example.open(stage, 'consul-wall');
   await gateway.put('services', 'api', { state: 'passing', passing: 3, instances: 3, output: '' });

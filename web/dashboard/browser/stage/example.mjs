@@ -14,7 +14,22 @@ export class Example {
   /** Opens the page of an example: { page, gateway }. */
   static async open(stage, name) {
     const site = stage.own(await Site.start({ '/': join(examples, name, '/') }));
-    const gateway = stage.own(await ExampleGateway.start(name, site.origin));
+    const gateway = stage.own(await ExampleGateway.start(await readFile(join(examples, name, 'watchtide.yaml'), 'utf8'), site.origin));
+    return this.#visit(stage, site, gateway);
+  }
+
+  /** Shows a page and a configuration that are text: { page, gateway }. */
+  static async show(stage, html, configuration) {
+    let gateway;
+    const answer = (request, response) => {
+      response.setHeader('Content-Type', 'text/html; charset=utf-8').end(html.replace('http://127.0.0.1:8080', gateway.origin));
+    };
+    const site = stage.own(await Site.start({}, answer));
+    gateway = stage.own(await ExampleGateway.start(configuration, site.origin));
+    return this.#visit(stage, site, gateway);
+  }
+
+  static async #visit(stage, site, gateway) {
     const visitor = await stage.visitor();
     visitor.tolerate(new RegExp(`^a request to ${gateway.origin}/`), /Failed to load resource: net::ERR_/);
     const { page } = await visitor.open(`${site.origin}/index.html?gateway=${gateway.origin}`);
@@ -26,11 +41,10 @@ export class Example {
 class ExampleGateway {
   #process;
 
-  static async start(name, origin) {
+  static async start(configuration, origin) {
     const folder = await mkdtemp(join(tmpdir(), 'watchtide-example-'));
-    const text = await readFile(join(examples, name, 'watchtide.yaml'), 'utf8');
     const file = join(folder, 'watchtide.yaml');
-    await writeFile(file, asStore(text.replace('http://127.0.0.1:3000', origin)));
+    await writeFile(file, asStore(configuration.replace(/http:\/\/[a-z0-9.]+:3000/, origin)));
     const gateway = new ExampleGateway();
     const free = ['--http', '127.0.0.1:0', '--grpc', '127.0.0.1:0', '--operations', '127.0.0.1:0'];
     const [process, [address]] = await Process.start(await build('cmd/gateway'), ['serve', '--config', file, ...free], listening);
