@@ -84,7 +84,7 @@ test-web:
 	else echo "==> web: NOT TESTED, npm is missing: install Node 20.19 or newer" >&2; fi
 
 # The packages of the main module whose tests start real servers, unless PACKAGES are set.
-WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench --exclude-dir=thirdparty --exclude-dir=provider '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
+WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench --exclude-dir=thirdparty --exclude-dir=provider --exclude-dir=release '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
 
 .PHONY: test-servers
 test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
@@ -93,6 +93,7 @@ test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS 
 	@$(if $(PACKAGES),,cd bench && $(GO_TEST) -tags servers ./soak)
 	@$(if $(PACKAGES),,cd client/thirdparty && $(GO_TEST) -tags servers ./...)
 	@$(if $(PACKAGES),,cd access/provider && $(GO_TEST) -tags servers ./...)
+	@$(if $(PACKAGES),,cd release && $(GO_TEST) -tags servers .)
 
 .PHONY: test-peers
 test-peers: ## run the tests of the servers that the bench compares with (skips those of nginx, nchan and Pushpin that are not installed); not part of test-all
@@ -273,10 +274,22 @@ check-generated: ## fail if a generated file is stale
 	if [ -n "$$stale" ]; then echo "stale, run 'make generate' and commit:" $$stale >&2; exit 1; fi; \
 	echo "generated files are fresh" >&2
 
+# The platforms of a release; empty: all.
+TARGETS ?=
+RELEASE  = cd release && $(GO) run . $(if $(TARGETS),-targets '$(TARGETS)')
+
+.PHONY: release
+release: ## make archives, packages, image, chart and bills of materials in dist/release, and publish nothing (TARGETS=linux/amd64: for these platforms)
+	@$(RELEASE)
+
+.PHONY: release-check
+release-check: ## make a release twice, in two folders and the second time with an empty build cache, and compare the bytes
+	@$(RELEASE) -check
+
 .PHONY: manifest
 manifest: ## make deploy/kubernetes.yaml from the Helm chart
 	@cd release && $(GO) test ./manifests -count 1 -run '^TestPlainManifestIsTheChart$$' -update
 
 .PHONY: clean
 clean: ## remove build output
-	rm -rf bin profile coverage.out
+	rm -rf bin dist profile coverage.out

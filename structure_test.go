@@ -164,7 +164,13 @@ var imports = []struct {
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
 	{"examples", nil, "pages, scripts and configurations; only their test is Go"},
 	{"stream/streamtest/upstreams/*", nil, "a real server for tests, in a module of its own, that must not know who follows it"},
+	{"release", []string{"release/*"}, "it puts together what the parts make, and runs the gateway as a program"},
 	{"release/manifests", []string{"release/archive"}, "it packs the chart, and knows no gateway"},
+	{"release/source", nil, "it reads Git and compiles; a leaf"},
+	{"release/contents", []string{"release/archive"}, "what is installed, whatever it is packed in"},
+	{"release/distro", []string{"release/archive", "release/contents"}, "packages of a program, and not where it is from"},
+	{"release/image", []string{"release/archive"}, "an image of a program, and not where it is from"},
+	{"release/bom", nil, "it reads programs; a leaf"},
 	{"release/archive", nil, "names and bytes; a leaf"},
 	{"tools/*", nil, "the tools make files of the product and never run in it"},
 }

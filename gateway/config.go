@@ -160,6 +160,8 @@ type Config struct {
 	// Version is the version of the program, for /healthz and the like. Default:
 	// "dev".
 	Version string
+	// Commit is what the program was built from, for its metrics. Default: "unknown".
+	Commit string
 }
 
 // Access says who may do what.
@@ -378,6 +380,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.Default()
 	}
 	c.Version = cmp.Or(c.Version, "dev")
+	c.Commit = cmp.Or(c.Commit, "unknown")
 	c.Instance = cmp.Or(c.Instance, strings.ToLower(rand.Text()[:12]))
 	c.ForwardedHeader = cmp.Or(c.ForwardedHeader, HeaderXForwardedFor)
 	c.SnapshotBudget = cmp.Or(c.SnapshotBudget, 64<<20)

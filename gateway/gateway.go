@@ -85,7 +85,7 @@ func New(c Config) (*Gateway, error) {
 		registry:    c.Registry,
 		started:     time.Now(),
 		log:         c.Logger,
-		metrics:     metrics.New(c.Registry, c.Version),
+		metrics:     metrics.New(c.Registry, c.Version, c.Commit),
 		admission:   admission.New(c.limits(), c.spread()),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
 		pieces:      deflate.NewCache(c.CompressionCache),

@@ -180,7 +180,7 @@ func TestMetricsAreServed(t *testing.T) {
 func TestHotPathAllocatesNothing(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	m := metrics.New(registry, "test")
+	m := metrics.New(registry, "test", "test")
 	now := time.Now()
 	allocs := testing.AllocsPerRun(100, func() {
 		m.EventsOut(metrics.SSE, stream.Upsert, 3)
@@ -196,8 +196,8 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 // TestBuildInfo checks what the gateway says of the program, and that nothing names the
 // process: the label instance belongs to Prometheus.
 func TestBuildInfo(t *testing.T) {
-	r := newAPIRig(t, Config{Version: "1.2.3", Instance: "i-1"})
-	if got := counter(t, r.gateway, "watchtide_build_info", "version", "1.2.3", "goversion", runtime.Version()); got != 1 {
+	r := newAPIRig(t, Config{Version: "1.2.3", Commit: "0123abc", Instance: "i-1"})
+	if got := counter(t, r.gateway, "watchtide_build_info", "version", "1.2.3", "revision", "0123abc", "goversion", runtime.Version()); got != 1 {
 		t.Errorf("build info: %v", got)
 	}
 	for _, f := range gather(t, r.gateway) {

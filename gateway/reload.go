@@ -9,8 +9,8 @@ import (
 // on as they began, except those of principals who may now see something else of a watch that
 // they follow, or whose credential is not accepted any more: these end. Requests and streams
 // that begin from now on, and a drain, use the new one. Registry, Views, Logger, AfterRush,
-// Pump, Profiles, Tracing, Instance and Version stay as they are, and so do the timeouts of connections
-// and of HTTP/2, which Serve derives from WriteTimeout. If c has an invalid value, or Access
+// Pump, Profiles, Tracing, Instance, Version and Commit stay as they are, and so do the timeouts of
+// connections and of HTTP/2, which Serve derives from WriteTimeout. If c has an invalid value, or Access
 // where there was none or the reverse, Reload returns an error and changes nothing.
 //
 // The watches are not part of it; see watch.Draft.
@@ -19,7 +19,8 @@ func (g *Gateway) Reload(c Config) error {
 	defer g.reloading.Unlock()
 	before := g.now.Load()
 	c.Registry, c.Views, c.Logger, c.AfterRush = before.cfg.Registry, before.cfg.Views, before.cfg.Logger, before.cfg.AfterRush
-	c.Pump, c.Profiles, c.Tracing, c.Instance, c.Version = before.cfg.Pump, before.cfg.Profiles, before.cfg.Tracing, before.cfg.Instance, before.cfg.Version
+	c.Pump, c.Profiles, c.Tracing = before.cfg.Pump, before.cfg.Profiles, before.cfg.Tracing
+	c.Instance, c.Version, c.Commit = before.cfg.Instance, before.cfg.Version, before.cfg.Commit
 	if err := c.check(); err != nil {
 		return err
 	}

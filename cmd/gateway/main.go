@@ -9,7 +9,8 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
-// version is set when a release is linked: -ldflags "-X main.version=1.2.3".
-var version string
+// version and commit are set when a release is linked: -ldflags "-X main.version=1.2.3
+// -X main.commit=…".
+var version, commit string
 
-func main() { os.Exit(commands.Main(version)) }
+func main() { os.Exit(commands.Main(version, commit)) }

@@ -4,8 +4,11 @@ package archive
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"io/fs"
+	"os"
 	"time"
 )
 
@@ -16,7 +19,23 @@ type File struct {
 	Data []byte
 }
 
-func pack(files []File, modified time.Time) ([]byte, error) {
+// Folder returns the files below a folder in the order of their names, readable by everybody.
+func Folder(folder string) ([]File, error) {
+	var files []File
+	tree := os.DirFS(folder)
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(tree, name)
+		files = append(files, File{Name: name, Mode: 0o644, Data: data})
+		return err
+	})
+	return files, err
+}
+
+// Tar returns a tar archive of these files, in this order.
+func Tar(files []File, modified time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	for _, f := range files {
@@ -36,15 +55,15 @@ func pack(files []File, modified time.Time) ([]byte, error) {
 
 // TarGzip returns a compressed tar archive of these files, in this order.
 func TarGzip(files []File, modified time.Time) ([]byte, error) {
-	raw, err := pack(files, modified)
+	raw, err := Tar(files, modified)
 	if err != nil {
 		return nil, err
 	}
-	return compress(raw)
+	return Gzip(raw)
 }
 
-// compress records neither a name nor a time.
-func compress(raw []byte) ([]byte, error) {
+// Gzip returns compressed bytes, and records neither a name nor a time.
+func Gzip(raw []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
@@ -52,6 +71,27 @@ func compress(raw []byte) ([]byte, error) {
 	}
 	if _, err := w.Write(raw); err != nil {
 		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// Zip returns a zip archive of these files, in this order.
+func Zip(files []File, modified time.Time) ([]byte, error) {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, f := range files {
+		header := &zip.FileHeader{Name: f.Name, Method: zip.Deflate, Modified: modified.UTC()}
+		header.SetMode(fs.FileMode(f.Mode))
+		file, err := w.CreateHeader(header)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := file.Write(f.Data); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.Close(); err != nil {
 		return nil, err

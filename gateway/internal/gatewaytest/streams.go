@@ -20,7 +20,7 @@ import (
 // NewDeps returns the dependencies of streams of the watches, with the defaults of a
 // gateway, no limits and no compression.
 func NewDeps(w *Watches) *conversation.Deps {
-	m := metrics.New(w.Registry, "test")
+	m := metrics.New(w.Registry, "test", "test")
 	return &conversation.Deps{
 		Settings: conversation.Settings{
 			Heartbeat: 15 * time.Second, WriteTimeout: 10 * time.Second, AheadWait: 3 * time.Second,

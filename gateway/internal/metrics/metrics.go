@@ -70,8 +70,8 @@ type transportMetrics struct {
 	refusals      map[admission.Reason]prometheus.Counter
 }
 
-// New makes the metrics of a gateway of a version that serves the watches of reg.
-func New(reg *watch.Registry, version string) *Metrics {
+// New makes the metrics of a gateway of a version, built from a commit, that serves the watches of reg.
+func New(reg *watch.Registry, version, commit string) *Metrics {
 	m := &Metrics{
 		Registry:  prometheus.NewRegistry(),
 		Transport: make(map[string]*transportMetrics, len(transports)),
@@ -105,7 +105,7 @@ func New(reg *watch.Registry, version string) *Metrics {
 	m.makeReloads()
 	m.makeAccess()
 	m.makeRequests()
-	m.makeBuild(version)
+	m.makeBuild(version, commit)
 	m.Registry.MustRegister(m.Resumes, m.snapshots, m.latency, m.origin, m.raw, m.zipped,
 		watchCollector{reg},
 		collectors.NewGoCollector(),

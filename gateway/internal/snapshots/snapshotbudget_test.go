@@ -80,7 +80,7 @@ func (w *budgetWorld) check(t *rapid.T) {
 // is ever lost, and no stream passes another of its kind.
 func TestSnapshotBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &budgetWorld{budget: New(rapid.Int64Range(1, 1000).Draw(t, "size"), metrics.New(watch.NewRegistry(), "test"))}
+		w := &budgetWorld{budget: New(rapid.Int64Range(1, 1000).Draw(t, "size"), metrics.New(watch.NewRegistry(), "test", "test"))}
 		any := func(t *rapid.T) *queued {
 			if len(w.all) == 0 {
 				t.Skip("there is no stream")
@@ -136,7 +136,7 @@ func TestSnapshotBudget(t *testing.T) {
 // wait.
 func TestSlowStreamsTakeLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(1, metrics.New(watch.NewRegistry(), "test"))
+		b := New(1, metrics.New(watch.NewRegistry(), "test", "test"))
 		var order []byte
 		var last *Claim
 		come := func(slow, whole bool, name byte) {
@@ -166,7 +166,7 @@ func TestSlowStreamsTakeLittle(t *testing.T) {
 // progresses once it has another, no longer counts as slow.
 func TestSlowStreamProgressesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(1, metrics.New(watch.NewRegistry(), "test"))
+		b := New(1, metrics.New(watch.NewRegistry(), "test", "test"))
 		trickles, waits := &Claim{Granted: func() {}}, &Claim{Granted: func() {}}
 		b.Ask(trickles, 1, 1, true)
 		b.Ask(waits, 1, 1, true)
@@ -197,7 +197,7 @@ func TestSlowStreamProgressesAgain(t *testing.T) {
 // first, do not starve them.
 func TestWholeSnapshotsAreNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := New(1, metrics.New(watch.NewRegistry(), "test"))
+		b := New(1, metrics.New(watch.NewRegistry(), "test", "test"))
 		first := &Claim{Granted: func() {}}
 		b.Ask(first, 1, 1, true)
 		var order []byte

@@ -14,9 +14,9 @@ import (
 )
 
 // Main runs the command that the arguments of the process name, and returns its exit
-// code. version is that of a release; empty: it is not one.
-func Main(version string) int {
-	linkedVersion = version
+// code. version and commit are those of a release; empty: it is not one.
+func Main(version, commit string) int {
+	linkedVersion, linkedCommit = version, commit
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	p := process{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, signals: signals, exit: os.Exit, limitMemory: limitMemory, logGRPC: logging.FromGRPC}

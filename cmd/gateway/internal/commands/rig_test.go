@@ -25,7 +25,7 @@ const asCommand = "WATCHTIDE_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(Main(""))
+		os.Exit(Main("", ""))
 	}
 	for _, name := range []string{"WATCHTIDE_SERVER", "WATCHTIDE_TOKEN", "WATCHTIDE_CONTEXTS"} {
 		os.Unsetenv(name)

@@ -112,7 +112,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 // begin makes the gateway, and puts its first configuration into effect.
 func (s *site) begin(c *config.Config) (err error) {
 	gc := gatewayConfig(c)
-	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), profiles.Handler(s.flight)
+	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Commit, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), buildCommit(), profiles.Handler(s.flight)
 	gc.Tracing = tracingConfig(s.spans, c.Tracing)
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err

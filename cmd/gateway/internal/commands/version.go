@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// linkedVersion is that of a release, set once by Main.
-var linkedVersion string
+// linkedVersion and linkedCommit are those of a release, set once by Main.
+var linkedVersion, linkedCommit string
 
 // buildVersion returns the version, as linked, or as recorded by the go command.
 func buildVersion() string {
@@ -25,17 +25,24 @@ func buildVersion() string {
 // userAgent is what the commands call themselves in requests.
 func userAgent() string { return "watchtide/" + buildVersion() }
 
-func versionLine() string {
-	commit := "unknown"
+// buildCommit returns the commit, as linked, or as recorded by the go command.
+func buildCommit() string {
+	if linkedCommit != "" {
+		return linkedCommit
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
-				commit = s.Value
+				return s.Value
 			}
 		}
 	}
+	return "unknown"
+}
+
+func versionLine() string {
 	return fmt.Sprintf("watchtide gateway %s (commit %s, %s, %s/%s)",
-		buildVersion(), commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		buildVersion(), buildCommit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func (a *app) versionCommand() *cobra.Command {

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/watchtide/watchtide/release/archive"
+	"github.com/watchtide/watchtide/release/bom"
+	"github.com/watchtide/watchtide/release/contents"
+	"github.com/watchtide/watchtide/release/distro"
+	"github.com/watchtide/watchtide/release/image"
+	"github.com/watchtide/watchtide/release/manifests"
+	"github.com/watchtide/watchtide/release/source"
+)
+
+// product is a file of a release.
+type product struct {
+	name string
+	data []byte
+}
+
+func (p product) sum() string {
+	sum := sha256.Sum256(p.data)
+	return hex.EncodeToString(sum[:])
+}
+
+// maker makes the products of one source.
+type maker struct {
+	source   source.Source
+	contents contents.Contents
+	lock     []byte // of the dashboard's packages
+	made     []product
+}
+
+func (m *maker) add(name string, data []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	m.made = append(m.made, product{name, data})
+	return nil
+}
+
+// makeAll returns all products for these targets.
+func makeAll(ctx context.Context, from source.Source, targets []source.Target) ([]product, error) {
+	folder, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	m := &maker{source: from}
+	if m.lock, err = os.ReadFile(filepath.Join(from.Folder, "web/dashboard/package-lock.json")); err != nil {
+		return nil, err
+	}
+	here := filepath.Join(folder, "here")
+	if err := from.Compile(ctx, source.Target{OS: runtime.GOOS, Arch: runtime.GOARCH}, here); err != nil {
+		return nil, err
+	}
+	if m.contents, err = contents.Of(ctx, from.Folder, here); err != nil {
+		return nil, err
+	}
+	linux := map[string][]byte{}
+	var architectures []string
+	for _, t := range targets {
+		file := filepath.Join(folder, "program")
+		if err := from.Compile(ctx, t, file); err != nil {
+			return nil, err
+		}
+		program, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.platform(t, program); err != nil {
+			return nil, err
+		}
+		if t.OS == "linux" {
+			linux[t.Arch] = program
+			architectures = append(architectures, t.Arch)
+		}
+	}
+	return m.made, m.shared(linux, architectures)
+}
+
+// platform makes what there is for one target.
+func (m *maker) platform(t source.Target, program []byte) error {
+	base := fmt.Sprintf("watchtide_%s_%s_%s", m.source.Version, t.OS, t.Arch)
+	files := m.contents.Archive(base, t.OS == "windows", program)
+	pack, suffix := archive.TarGzip, ".tar.gz"
+	if t.OS == "windows" {
+		pack, suffix = archive.Zip, ".zip"
+	}
+	data, err := pack(files, m.source.Time)
+	if err := m.add(base+suffix, data, err); err != nil {
+		return err
+	}
+	data, err = bom.Program{Version: m.source.Version, Time: m.source.Time, Data: program, Lock: m.lock}.JSON()
+	if err := m.add(base+".cdx.json", data, err); err != nil || t.OS != "linux" {
+		return err
+	}
+	p := distro.Package{Version: m.source.Version, Arch: t.Arch, Time: m.source.Time, Contents: m.contents, Program: program}
+	for _, format := range distro.Formats {
+		name, data, err := p.Make(format)
+		if err := m.add(name, data, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shared makes what there is once: the chart, and an image for all architectures of Linux.
+func (m *maker) shared(linux map[string][]byte, architectures []string) error {
+	chart, err := manifests.Chart(os.DirFS(filepath.Join(m.source.Folder, "deploy/helm/watchtide")), m.source.Version, m.source.Time)
+	if err := m.add("watchtide-"+m.source.Version+".tgz", chart, err); err != nil || len(linux) == 0 {
+		return err
+	}
+	i := image.Image{Version: m.source.Version, Commit: m.source.Commit, Time: m.source.Time, License: m.contents.License}
+	data, err := i.Archive(linux, architectures)
+	return m.add("watchtide_"+m.source.Version+"_oci.tar", data, err)
+}
+
+// compareWithAnother makes all products again, from a copy of the source in another folder.
+func compareWithAnother(ctx context.Context, from source.Source, targets []source.Target, made []product, fresh bool) error {
+	folder, err := os.MkdirTemp("", "another")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	copied, err := from.Copy(ctx, folder, fresh)
+	if err != nil {
+		return err
+	}
+	again, err := makeAll(ctx, copied, targets)
+	if err != nil {
+		return err
+	}
+	return compare(made, again)
+}
+
+func compare(made, again []product) error {
+	if len(made) != len(again) {
+		return fmt.Errorf("made %d files, and %d the second time", len(made), len(again))
+	}
+	for i, p := range made {
+		if p.name != again[i].name || !bytes.Equal(p.data, again[i].data) {
+			return fmt.Errorf("%s is not the same the second time: %s, then %s %s", p.name, p.sum(), again[i].name, again[i].sum())
+		}
+	}
+	return nil
+}
