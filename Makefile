@@ -169,6 +169,10 @@ bench: ## run all benchmarks and print their tables, including those of docs/per
 	$(GO) run -C bench .
 	@$(MAKE) --no-print-directory bench-fanout bench-views bench-sources bench-browser
 
+.PHONY: simulate
+simulate: ## simulate 10,000,000 clients in a deployment, without a region, and more, and draw docs/images/scale-*.svg; minutes (ARGS="-only herd": see -help)
+	$(GO) run ./gateway/simulate -out docs/images $(ARGS)
+
 .PHONY: bench-fanout
 bench-fanout: ## compare the gateway with other servers and a bare write loop, with 10,000 subscribers; about an hour
 	$(GO) run -C bench ./fanout
@@ -241,7 +245,7 @@ lint-modules:
 	@for m in $(OURS); do echo "==> $$m: go mod tidy" >&2; (cd "$$m" && $(GO) mod tidy -diff); done
 
 # The web packages with a lock file.
-WEB := web/client web/dashboard web/dashboard/browser
+WEB := web/client web/dashboard web/dashboard/browser examples/react
 
 # An unreachable database is a failure too: both tools then exit with an error, npm only
 # if it is not configured to be offline.
@@ -268,6 +272,10 @@ check-generated: ## fail if a generated file is stale
 	stale+=$$(find openapi -name '*.pb.go' -o -name '*.pb.gw.go' | while read -r f; do [ -f "$$tmp/$$f" ] || echo " $$f"; done); \
 	if [ -n "$$stale" ]; then echo "stale, run 'make generate' and commit:" $$stale >&2; exit 1; fi; \
 	echo "generated files are fresh" >&2
+
+.PHONY: manifest
+manifest: ## make deploy/kubernetes.yaml from the Helm chart
+	@cd release && $(GO) test ./manifests -count 1 -run '^TestPlainManifestIsTheChart$$' -update
 
 .PHONY: clean
 clean: ## remove build output

@@ -3,31 +3,20 @@ package client
 import (
 	"math/rand/v2"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/reconnect"
 )
 
-const (
-	defaultRetry = time.Second
-	minRetry     = 100 * time.Millisecond
-	maxBackoff   = 30 * time.Second
-)
-
-// backoff computes the wait before the next connection: with full jitter, so
-// that clients that lost the server together do not reconnect together.
+// backoff computes the wait before the next connection.
 //
 // Owned by Follow.
 type backoff struct {
-	base     time.Duration // what the server requested with retry:
-	attempts int           // in a row, without success
+	failures int // in a row
 }
 
-// next returns a random time up to the base, twice the base, four times … and
-// counts an attempt.
-func (b *backoff) next() time.Duration {
-	base := min(max(b.base, minRetry), maxBackoff)
-	most := min(base<<min(b.attempts, 16), maxBackoff)
-	b.attempts++
-	return rand.N(most) + 1
+// next returns the wait after a connection that lasted so long since its hello; 0: it had
+// none. asked is what the server asked for; 0: nothing.
+func (b *backoff) next(lasted, asked time.Duration) time.Duration {
+	b.failures = reconnect.Failures(b.failures, lasted)
+	return reconnect.Wait(asked, b.failures, rand.Float64())
 }
-
-// succeeded starts over from the base.
-func (b *backoff) succeeded() { b.attempts = 0 }

@@ -55,7 +55,7 @@ func (e goodbyeError) Error() string { return "the server ended the stream: " + 
 // A refusal of a token is final unless ServerOptions.Token has another one by then. When a
 // token ends, the server ends the stream, and the next connection has the token of then.
 func (s *Server) Follow(ctx context.Context, o FollowOptions) error {
-	f := &follower{server: s, options: o, watches: slices.Clone(o.Watches), backoff: backoff{base: defaultRetry}, id: o.From}
+	f := &follower{server: s, options: o, watches: slices.Clone(o.Watches), id: o.From}
 	for {
 		wait, err := f.attempt(ctx)
 		switch wait {
@@ -99,7 +99,7 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	case ctx.Err() != nil:
 		return stop, context.Cause(ctx)
 	case err != nil:
-		return f.backoff.next(), err
+		return f.backoff.next(0, 0), err
 	}
 	connection := &Stream{URL: f.url(), Client: f.server.client(), LastEventID: f.id, Handle: f.event}
 	if header != "" {
@@ -107,18 +107,12 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	}
 	end := connection.Run(ctx)
 	end.Err = withoutToken(end.Err, token)
-	if end.Retry > 0 {
-		f.backoff.base = end.Retry
-	}
-	if end.Greeted {
-		f.backoff.succeeded()
-	}
 	var p *Problem
 	switch {
 	case f.broken != nil:
 		return stop, f.broken
 	case end.Goodbye != nil:
-		return f.afterGoodbye(end.Goodbye)
+		return f.afterGoodbye(end)
 	case ctx.Err() != nil:
 		return stop, context.Cause(ctx)
 	case errors.Is(end.Err, ErrUnauthenticated) || errors.Is(end.Err, ErrForbidden):
@@ -126,9 +120,9 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	case errors.As(end.Err, &p) && p.Final():
 		return f.without(p)
 	case p != nil:
-		return max(p.RetryAfter, f.backoff.next()), p
+		return f.backoff.next(0, p.RetryAfter), p
 	}
-	return f.backoff.next(), end.Err
+	return f.backoff.next(end.Lasted, end.Retry), end.Err
 }
 
 // unaccepted continues if there is another token by now than the one that was refused.
@@ -141,7 +135,7 @@ func (f *follower) unaccepted(ctx context.Context, token string, reason error) (
 	default:
 		return stop, reason
 	}
-	return f.backoff.next(), reason
+	return f.backoff.next(0, 0), reason
 }
 
 // without continues without the watch that a final refusal is about, if it is about one watch.
@@ -173,9 +167,9 @@ func (f *follower) event(e Event) error {
 	return nil
 }
 
-// afterGoodbye interprets the last event of a stream. The server has
-// already jittered the time.
-func (f *follower) afterGoodbye(e *Event) (time.Duration, error) {
+// afterGoodbye interprets the last event of a stream.
+func (f *follower) afterGoodbye(end Ending) (time.Duration, error) {
+	e := end.Goodbye
 	switch {
 	case e.Reason == "complete":
 		return stop, nil
@@ -185,10 +179,7 @@ func (f *follower) afterGoodbye(e *Event) (time.Duration, error) {
 		return stop, ErrRevoked
 	}
 	f.revoked = e.Reason == "revoked"
-	if e.RetryMS <= 0 {
-		return f.backoff.next(), goodbyeError{e.Reason}
-	}
-	return time.Duration(e.RetryMS) * time.Millisecond, goodbyeError{e.Reason}
+	return f.backoff.next(end.Lasted, time.Duration(e.RetryMS)*time.Millisecond), goodbyeError{e.Reason}
 }
 
 func (f *follower) url() string {

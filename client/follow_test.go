@@ -57,9 +57,9 @@ func TestFollowReconnectsAndResumesFromTheNewestID(t *testing.T) {
 		if len(rec.lost) != 3 {
 			t.Errorf("lost: %q, want three times", rec.lost)
 		}
-		for _, ms := range rec.waits {
-			if ms > 2000 {
-				t.Errorf("waited %d ms after a connection that worked, want at most the 2,000 of retry:", ms)
+		for i, most := range []int64{2000, 4000, 8000} {
+			if ms := rec.waits[i]; ms < 2000 || ms > most {
+				t.Errorf("waited %d ms, want from the 2,000 of retry: to %d", ms, most)
 			}
 		}
 	})
@@ -143,7 +143,7 @@ func TestFollowGoesOnWithoutARefusedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{
 			refusesWatch("u", 400),
-			replies(hello + upsert("a", 1, true) + goodbye("watch_removed", 1000)),
+			replies(hello + upsert("a", 1, true) + goodbye("watch_removed", 3000)),
 			refusesWatch("v", 404),
 			replies(hello + upsert("b", 2, true) + goodbye("watch_removed", 1000)),
 		}}
@@ -159,7 +159,7 @@ func TestFollowGoesOnWithoutARefusedWatch(t *testing.T) {
 		if !errors.Is(err, ErrRemoved) { // of the last one
 			t.Errorf("got %v", err)
 		}
-		if len(rec.lost) != 1 || time.Since(began) != time.Second {
+		if len(rec.lost) != 1 || time.Since(began) != 3*time.Second {
 			t.Errorf("lost %q within %v", rec.lost, time.Since(began))
 		}
 		if want := "hello\nupsert a w@e-1\ngoodbye\nhello\nupsert b w@e-2\ngoodbye"; rec.String() != want {
@@ -385,26 +385,37 @@ func TestFollowTakesLargeEventsAndManySmallOnesAfterThem(t *testing.T) {
 	}
 }
 
-func TestBackoffGrowsWithFullJitter(t *testing.T) {
-	for attempts, most := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, maxBackoff, maxBackoff} {
-		longest := time.Duration(0)
-		for range 2000 {
-			b := backoff{base: 2 * time.Second, attempts: attempts}
-			longest = max(longest, b.next())
-			if b.attempts != attempts+1 {
-				t.Fatal("the attempt was not counted")
+func TestFollowForgetsFailuresAfterAHealthyMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		healthy := func(w http.ResponseWriter, _ *http.Request) {
+			write(w, hello)
+			for range 5 {
+				time.Sleep(15 * time.Second)
+				write(w, beat)
 			}
 		}
-		if longest > most || longest < most*9/10 {
-			t.Errorf("after %d attempts: at most %v, want nearly %v", attempts, longest, most)
+		rec, err := follow(t, &script{turns: []turn{refuses(503), refuses(503), refuses(503), refuses(503), healthy, replies(allGone)}}, t.Context(), FollowOptions{})
+		if err != nil || len(rec.waits) != 5 || rec.waits[4] != 2000 {
+			t.Errorf("got %v, waited %v, want five times, at last the 2,000 of retry:", err, rec.waits)
 		}
-	}
-	forever := backoff{base: time.Hour, attempts: 1000}
-	if wait := forever.next(); wait > maxBackoff || wait <= 0 {
-		t.Errorf("got %v", wait)
-	}
-	none := backoff{}
-	if wait := none.next(); wait > minRetry || wait <= 0 {
-		t.Errorf("retry: 0 waits %v, want up to %v", wait, minRetry)
-	}
+	})
+}
+
+// A connection on which nothing came any more was not healthy meanwhile.
+func TestSilenceIsNotHealthy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := func(w http.ResponseWriter, r *http.Request) {
+			write(w, hello)
+			time.Sleep(15 * time.Second)
+			write(w, beat)
+			time.Sleep(15 * time.Second)
+			stalls(beat)(w, r)
+		}
+		server, stop := serve(t, lost)
+		defer stop()
+		end := (&Stream{URL: "http://gateway.test/v1/events?watch=w", Client: server.client(), Handle: func(Event) error { return nil }}).Run(t.Context())
+		if end.Lasted != 30*time.Second {
+			t.Errorf("lasted %v, want the 30 s without the silence", end.Lasted)
+		}
+	})
 }

@@ -46,7 +46,8 @@ type Stream struct {
 	// the stream with it.
 	Handle func(Event) error
 
-	lastID  []byte // as the r3labs client holds it, to distinguish ids
+	greeted time.Time // when hello came
+	lastID  []byte    // as the r3labs client holds it, to distinguish ids
 	ending  Ending
 	failed  error // from Handle, or from an unreadable event
 	silence *silence
@@ -57,6 +58,8 @@ type Stream struct {
 type Ending struct {
 	// Greeted reports whether there was a hello.
 	Greeted bool
+	// Lasted is the time from the hello to the end, without a silence that ended it.
+	Lasted time.Duration
 	// Retry is when a disconnected client should reconnect, from the field
 	// retry. 0: there was none.
 	Retry time.Duration
@@ -95,7 +98,19 @@ func (s *Stream) Run(ctx context.Context) Ending {
 	default:
 		s.ending.Err = errCut
 	}
+	s.ending.Lasted = s.lasted()
 	return s.ending
+}
+
+func (s *Stream) lasted() time.Duration {
+	if !s.ending.Greeted {
+		return 0
+	}
+	lasted := time.Since(s.greeted)
+	if errors.Is(s.ending.Err, stream.ErrStalled) {
+		lasted -= s.silence.getLimit()
+	}
+	return lasted
 }
 
 func (s *Stream) stalled() {
@@ -205,7 +220,7 @@ func (s *Stream) ownID(id []byte) string {
 func (s *Stream) note(e *Event) {
 	switch e.Type {
 	case "hello":
-		s.ending.Greeted = true
+		s.ending.Greeted, s.greeted = true, time.Now()
 		if e.HeartbeatMS > 0 && s.StallAfter == 0 {
 			s.silence.setLimit(time.Duration(silentBeats * float64(e.HeartbeatMS) * float64(time.Millisecond)))
 		}

@@ -60,15 +60,15 @@ func refusesToken(w http.ResponseWriter, r *http.Request) {
 func TestFollowResumesWithTheNextToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{
-			replies(hello + reset + upsert("a", 1, true) + goodbye("token_expired", 1000)),
+			replies(hello + reset + upsert("a", 1, true) + goodbye("token_expired", 3000)),
 			replies(hello + upsert("b", 2, true) + allGone),
 		}}
 		rec, err := followAs(t, s, tokens("tOkEn1", "tOkEn2"))
 		if want := []string{"Bearer tOkEn1", "Bearer tOkEn2"}; err != nil || !slices.Equal(s.authorizations(), want) {
 			t.Errorf("got %v and %q, want %q", err, s.authorizations(), want)
 		}
-		if want := []string{"", "w@e-1"}; !slices.Equal(s.resumeIDs(), want) || !slices.Equal(rec.waits, []int64{1000}) {
-			t.Errorf("resumed from %q after %v ms, want %q after 1,000", s.resumeIDs(), rec.waits, want)
+		if want := []string{"", "w@e-1"}; !slices.Equal(s.resumeIDs(), want) || !slices.Equal(rec.waits, []int64{3000}) {
+			t.Errorf("resumed from %q after %v ms, want %q after 3,000", s.resumeIDs(), rec.waits, want)
 		}
 	})
 }

@@ -84,7 +84,10 @@ func objects(t *testing.T) map[string]object {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		out[o.Kind] = o
+		// Of several Services, the first is the one that clients use.
+		if _, known := out[o.Kind]; !known {
+			out[o.Kind] = o
+		}
 	}
 }
 
@@ -184,6 +187,33 @@ func TestProbesAskWhatExists(t *testing.T) {
 		if doc.Paths.Value(name) == nil {
 			t.Errorf("the gateway has no %s", name)
 		}
+	}
+}
+
+// TestComposeFileIsTrue: its configuration is accepted, and the grace period covers the drain.
+func TestComposeFileIsTrue(t *testing.T) {
+	raw, err := os.ReadFile("compose.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Services map[string]struct {
+			StopGracePeriod string `yaml:"stop_grace_period"`
+		} `yaml:"services"`
+		Configs map[string]struct {
+			Content string `yaml:"content"`
+		} `yaml:"configs"`
+	}
+	if err := yaml.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Parse(configFile, []byte(file.Configs["watchtide"].Content), config.Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grace, err := time.ParseDuration(file.Services["watchtide"].StopGracePeriod)
+	if need := c.Stream.DrainDelay + c.Stream.Drain + 2*c.Stream.WriteTimeout; err != nil || len(c.Watches) == 0 || grace <= need {
+		t.Errorf("%d watches, stop_grace_period %s (%v): want a watch, and more than %s", len(c.Watches), grace, err, need)
 	}
 }
 

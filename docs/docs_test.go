@@ -33,7 +33,7 @@ const configuration = "configuration.md"
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	names := []string{"../README.md"}
-	for _, pattern := range []string{"*.md", "sources/*.md"} {
+	for _, pattern := range []string{"*.md", "sources/*.md", "../examples/*/README.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -267,4 +267,33 @@ func headings(page string) (out []string) {
 		}
 	}
 	return out
+}
+
+// TestCommandsOfTheRepositoryExist: targets of make and programs of bench that the documents
+// name are there.
+func TestCommandsOfTheRepositoryExist(t *testing.T) {
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for name, page := range pages(t) {
+		for _, block := range slices.Concat(blocks(page, "console"), blocks(page, "sh")) {
+			for _, m := range regexp.MustCompile(`(?m)^(?:\$ )?(?:\w+=\S+ )?make ([a-z-]+)`).FindAllStringSubmatch(block, -1) {
+				found++
+				if !regexp.MustCompile(`(?m)^` + m[1] + `:`).Match(makefile) {
+					t.Errorf("%s: make %s: there is no such target", name, m[1])
+				}
+			}
+			for _, m := range regexp.MustCompile(`-C bench .*?\./(\w+)`).FindAllStringSubmatch(block, -1) {
+				found++
+				if _, err := os.Stat("../bench/" + m[1]); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("found %d commands only", found)
+	}
 }

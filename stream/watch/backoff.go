@@ -2,7 +2,6 @@ package watch
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"time"
 )
 
@@ -22,9 +21,11 @@ func (b Backoff) withDefaults() Backoff {
 	return b
 }
 
-// wait returns the time to wait after so many failed attempts, at least half of
-// Min so that a broken upstream is never hammered.
-func (b Backoff) wait(failures int) time.Duration {
+// Wait returns the time to wait after so many failed attempts, at least half of
+// Min so that a broken upstream is never hammered. draw is a random number, at least 0
+// and less than 1.
+func (b Backoff) Wait(failures int, draw float64) time.Duration {
+	b = b.withDefaults()
 	bound := b.Max
 	if failures < 32 {
 		bound = min(b.Max, b.Min<<max(failures-1, 0))
@@ -32,5 +33,5 @@ func (b Backoff) wait(failures int) time.Duration {
 	if bound <= 0 {
 		bound = b.Max
 	}
-	return b.Min/2 + rand.N(max(bound-b.Min/2, 1))
+	return b.Min/2 + time.Duration(draw*float64(max(bound-b.Min/2, 1)))
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,7 +88,7 @@ func TestBackoffIsBounded(t *testing.T) {
 			t.Errorf("%+v is bounded by %v", b, most)
 		}
 		for failures := 1; failures < 100; failures++ {
-			if wait := b.withDefaults().wait(failures); wait > most || wait <= 0 {
+			if wait := b.Wait(failures, rand.Float64()); wait > most || wait <= 0 {
 				t.Errorf("%+v: a wait of %v after %d failures", b, wait, failures)
 			}
 		}

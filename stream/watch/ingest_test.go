@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -379,7 +380,7 @@ func TestBackoffGrowsAndIsJittered(t *testing.T) {
 	b := Backoff{}.withDefaults()
 	for failures := 1; failures < 100; failures++ {
 		for range 20 {
-			w := b.wait(failures)
+			w := b.Wait(failures, rand.Float64())
 			if w < b.Min/2 || w > b.Max+b.Min {
 				t.Fatalf("after %d failures: %v", failures, w)
 			}

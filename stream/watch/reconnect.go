@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -28,7 +29,7 @@ func (in *ingest) onEnded(err error) {
 		in.failures = 0
 	}
 	in.failures++
-	wait := in.config.Backoff.wait(in.failures)
+	wait := in.config.Backoff.Wait(in.failures, rand.Float64())
 	if reason == "memory" {
 		wait *= memoryPatience
 	}

@@ -14,6 +14,30 @@ type Limits struct {
 	PerWatch  int
 }
 
+// Open is how many streams are open where another one would be counted.
+type Open struct {
+	Draining bool // the gateway drains
+	Total    int
+	Watch    int // of its watches, the one that has most
+	Client   int
+}
+
+// Refuses returns why another stream may not be opened, the widest limit first: another
+// replica may have room then. "": it may.
+func (l Limits) Refuses(n Open) Reason {
+	switch {
+	case n.Draining:
+		return RefusedDraining
+	case reached(n.Total, l.Total):
+		return refusedSubscribers
+	case reached(n.Watch, l.PerWatch):
+		return refusedWatch
+	case reached(n.Client, l.PerClient):
+		return refusedClient
+	}
+	return ""
+}
+
 // Ref refers to an open stream as it was counted: two numbers that only admission
 // can read, so that the last owner of the stream can count it out.
 type Ref struct {
@@ -76,27 +100,35 @@ func (a *Controller) Enter(c Client, watches []string) (Ref, *Refusal) {
 	return Ref{client: a.clients.Enter(c), watches: a.sets.Enter(set)}, nil
 }
 
-// refusal returns the limit that a stream would exceed, the widest one first: another
-// replica may have room then.
+// refusal returns why a stream must be refused; nil: it need not be.
 func (a *Controller) refusal(c Client, watches []string) *Refusal {
-	if a.drained {
-		return &Refusal{Reason: RefusedDraining}
+	watch, most := a.fullest(watches)
+	n := Open{Draining: a.drained, Total: a.open, Watch: most}
+	if a.limits.PerClient > 0 {
+		n.Client = a.clients.streams(c)
 	}
-	if reached(a.open, a.limits.Total) {
-		return &Refusal{Reason: refusedSubscribers, Count: a.open, Limit: a.limits.Total}
+	switch reason := a.limits.Refuses(n); reason {
+	case "":
+		return nil
+	case refusedSubscribers:
+		return &Refusal{Reason: reason, Count: n.Total, Limit: a.limits.Total}
+	case refusedWatch:
+		return &Refusal{Reason: reason, Count: n.Watch, Limit: a.limits.PerWatch, Watch: watch}
+	case refusedClient:
+		return &Refusal{Reason: reason, Count: n.Client, Limit: a.limits.PerClient, client: c}
+	default:
+		return &Refusal{Reason: reason}
 	}
+}
+
+// fullest returns which of the watches has most streams, and how many.
+func (a *Controller) fullest(watches []string) (fullest string, most int) {
 	for _, name := range watches {
-		if n := a.watches[name]; reached(n, a.limits.PerWatch) {
-			return &Refusal{Reason: refusedWatch, Count: n, Limit: a.limits.PerWatch, Watch: name}
+		if n := a.watches[name]; n > most {
+			fullest, most = name, n
 		}
 	}
-	if a.limits.PerClient == 0 {
-		return nil
-	}
-	if n := a.clients.streams(c); reached(n, a.limits.PerClient) {
-		return &Refusal{Reason: refusedClient, Count: n, Limit: a.limits.PerClient, client: c}
-	}
-	return nil
+	return fullest, most
 }
 
 func reached(n, limit int) bool { return limit > 0 && n >= limit }
@@ -161,8 +193,5 @@ func (a *Controller) IsDraining() bool {
 func (a *Controller) GoodbyeDelay() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.spread <= 0 {
-		return 0
-	}
-	return rand.N(a.spread)
+	return GoodbyeDelay(a.spread, rand.Float64())
 }

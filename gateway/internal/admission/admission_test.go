@@ -213,3 +213,24 @@ func idle(a *Controller) bool {
 		return false
 	}
 }
+
+func TestTimesAreFunctionsOfTheirDraw(t *testing.T) {
+	const last = 1 - 1.0/(1<<53)
+	for _, c := range []struct {
+		what             string
+		of               func(draw float64) time.Duration
+		least, mid, most time.Duration
+	}{
+		{"goodbye", func(draw float64) time.Duration { return GoodbyeDelay(10*time.Second, draw) }, 0, 5 * time.Second, 10*time.Second - 1},
+		{"retry", func(draw float64) time.Duration { return RetryHint(2*time.Second, draw) }, time.Second, 2 * time.Second, 3 * time.Second},
+		{"age", func(draw float64) time.Duration { return Age(30*time.Minute, draw) }, 27 * time.Minute, 30 * time.Minute, 33 * time.Minute},
+		{"no age", func(draw float64) time.Duration { return Age(-1, draw) }, 0, 0, 0},
+	} {
+		if a, b, z := c.of(0), c.of(0.5), c.of(last); a != c.least || b != c.mid || z > c.most || z < c.most-time.Microsecond {
+			t.Errorf("%s: got %v, %v, %v, want %v, %v, %v", c.what, a, b, z, c.least, c.mid, c.most)
+		}
+	}
+	if RefusedDraining.Retry(time.Second) != time.Second || refusedSubscribers.Retry(time.Second) != 2*time.Second {
+		t.Error("want those whom a full gateway refuses to wait twice as long")
+	}
+}

@@ -12,21 +12,14 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
-// RetryHint returns when one client should reconnect: after half to one and a half
-// of the configured time, so that clients whose streams ended together do not return
-// together.
+// RetryHint returns when one client should reconnect.
 func (d *Deps) RetryHint() time.Duration {
-	return (d.Retry/2 + rand.N(d.Retry)).Round(time.Millisecond)
+	return admission.RetryHint(d.Retry, rand.Float64())
 }
 
-// drawMaxAge returns the age at which one stream ends: the configured one, plus or minus
-// 10 %; 0: never.
+// drawMaxAge returns the age at which one stream ends; 0: never.
 func (d *Deps) drawMaxAge() time.Duration {
-	if d.MaxAge < 0 {
-		return 0
-	}
-	tenth := d.MaxAge / 10
-	return d.MaxAge - tenth + rand.N(2*tenth+1)
+	return admission.Age(d.MaxAge, rand.Float64())
 }
 
 // Admit counts a stream in, or returns why it must be refused.
@@ -81,9 +74,5 @@ func (d *Deps) NotOpened(transport string, err error) *problem.Problem {
 // Refused counts a refusal, and returns it as a problem.
 func (d *Deps) Refused(transport string, why *admission.Refusal) *problem.Problem {
 	d.Metrics.Refused(transport, why)
-	retry := d.RetryHint()
-	if why.Reason != admission.RefusedDraining {
-		retry *= 2
-	}
-	return why.Problem(retry)
+	return why.Problem(why.Reason.Retry(d.RetryHint()))
 }

@@ -80,3 +80,29 @@ func TestDoctorsCommandLine(t *testing.T) {
 		}
 	}
 }
+
+// TestDoctorTrustsAFile examines a gateway whose certificate no authority of the system signed.
+func TestDoctorTrustsAFile(t *testing.T) {
+	p := newPair(t, 24*365) // valid for a year
+	cert, key := file(t, "cert.pem", p.cert), file(t, "key.pem", p.key)
+	s := serve(t, "--config", file(t, "gateway.yaml", `
+http: { tls: { cert_file: "`+cert+`", key_file: "`+key+`" } }
+sources: { local: { type: store } }
+watches: { notes: { source: local } }
+`))
+	s.awaitPrimed()
+	url := strings.Replace(s.url(), "http://127.0.0.1", "https://127.0.0.1", 1)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "\nproblem  certificate  "},
+		{[]string{"--ca-file", cert}, "\nok       certificate  "},
+		{[]string{"--ca-file", key}, "has no certificate: want PEM"},
+	} {
+		_, out, stderr := command(t, append([]string{"doctor", url, "--wait", "200ms"}, c.args...)...)
+		if !strings.Contains("\n"+out+stderr, c.want) {
+			t.Errorf("%v: want %q in\n%s%s", c.args, c.want, out, stderr)
+		}
+	}
+}

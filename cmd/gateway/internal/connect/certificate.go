@@ -25,14 +25,11 @@ func (f files) config(server string) (*tls.Config, error) {
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.ca != "" {
-		text, err := os.ReadFile(f.ca)
+		authorities, err := Authorities(f.ca)
 		if err != nil {
-			return nil, fmt.Errorf("the CA file: %w", err)
+			return nil, err
 		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("the CA file %s has no certificate: want PEM", f.ca)
-		}
+		c.RootCAs = authorities
 	}
 	if f.cert == "" {
 		return c, nil
@@ -42,6 +39,19 @@ func (f files) config(server string) (*tls.Config, error) {
 	}
 	c.GetClientCertificate = f.pair
 	return c, nil
+}
+
+// Authorities reads the certificates of a file in PEM.
+func Authorities(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("the CA file: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("the CA file %s has no certificate: want PEM", file)
+	}
+	return pool, nil
 }
 
 // pair reads the client certificate and its key.

@@ -4,6 +4,7 @@ package diagnosis
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/doctor"
 )
 
@@ -39,6 +41,7 @@ var errTimeout = errors.New("--timeout is over")
 
 type options struct {
 	bearer  bearer.Source
+	ca      string
 	origin  string
 	watch   string
 	output  string
@@ -79,7 +82,10 @@ Exit codes:
 		RunE: func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), &o, args[0]) },
 	}
 	o.bearer.Register(c.Flags())
-	_ = c.MarkFlagFilename("token-file")
+	c.Flags().StringVar(&o.ca, "ca-file", "", "a `FILE` with the certificates that sign that of the gateway, instead of those of the system")
+	for _, name := range []string{"ca-file", "token-file"} {
+		_ = c.MarkFlagFilename(name)
+	}
 	c.Flags().StringVar(&o.origin, "origin", "", "the `ORIGIN` of pages that read from the gateway, such as https://app.example.com")
 	c.Flags().StringVar(&o.watch, "watch", "", "the `WATCH` whose streams are used (the first one that is in sync)")
 	c.Flags().StringVarP(&o.output, "output", "o", "text", "`FORM` of the findings: text or json")
@@ -109,10 +115,16 @@ func (p Process) run(ctx context.Context, o *options, url string) error {
 	if err != nil {
 		return p.Usage("%w", err)
 	}
+	var authorities *x509.CertPool // nil: those of the system
+	if o.ca != "" {
+		if authorities, err = connect.Authorities(o.ca); err != nil {
+			return p.Usage("%w", err)
+		}
+	}
 	waiting := &countdown{out: p.Stderr, shown: p.Terminal, escape: p.Escape}
 	d := diagnosis{URL: url, Findings: []doctor.Finding{}, process: p, waiting: waiting, text: o.output == "text"}
 	e, err := doctor.New(doctor.Options{
-		URL: url, Token: token, Origin: o.origin, Watch: o.watch, Wait: o.wait, Found: d.add, Doing: waiting.begin,
+		URL: url, Token: token, RootCAs: authorities, Origin: o.origin, Watch: o.watch, Wait: o.wait, Found: d.add, Doing: waiting.begin,
 	})
 	if err != nil {
 		return p.Usage("%w", err)

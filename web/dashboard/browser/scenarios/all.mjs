@@ -22,4 +22,5 @@ import './revoked.mjs';
 import './anonymous.mjs';
 import './slow_cpu.mjs';
 import './nginx.mjs';
+import './examples.mjs';
 import './many_rows.mjs';

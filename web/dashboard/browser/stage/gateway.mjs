@@ -58,7 +58,7 @@ export class Gateway {
   kill = () => this.#process.stop('SIGKILL');
 }
 
-const listening = (line) => /\blistening\b.*\bhttp"?[=:]"?([0-9.:]+).*\boperations"?[=:]"?([0-9.:]+)/.exec(line)?.slice(1);
+export const listening = (line) => /\blistening\b.*\bhttp"?[=:]"?([0-9.:]+).*\boperations"?[=:]"?([0-9.:]+)/.exec(line)?.slice(1);
 
 const config = ({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports }) => `
 http:

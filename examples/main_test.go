@@ -1,0 +1,10 @@
+// Package examples_test runs the examples.
+package examples_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { transform } from 'esbuild';
+import { expect, test } from 'vitest';
+
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+const blocks = [...readme.matchAll(/^```jsx?\n(.*?)^```$/gms)].map(([, code]) => code ?? '');
+
+const entries: Record<string, () => Promise<object>> = {
+  '@watchtide/client': () => import('../src/index.js'),
+  '@watchtide/client/auth': () => import('../src/auth.js'),
+  '@watchtide/client/react': () => import('../src/react.js'),
+  '@watchtide/client/shared': () => import('../src/shared.js'),
+};
+
+test('the README has code', () => {
+  expect(blocks.length).toBeGreaterThan(8);
+});
+
+test.each(blocks)('code of the README is code, and imports what there is:\n%s', async (code) => {
+  await transform(code, { loader: 'jsx', format: 'esm', target: 'es2022' });
+  for (const [, names = '', from = ''] of code.matchAll(/^import \{ (.*?) \} from '(.*?)';$/gm)) {
+    const exported = await entries[from]?.();
+    for (const name of names.split(', ')) expect(exported, from).toHaveProperty(name);
+  }
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { run } from '../stage/process.mjs';
+import { scenario } from '../stage/scenario.mjs';
+import { Example } from '../stage/example.mjs';
+
+scenario('the example without a library shows what is written, and says when the connection is lost', async (stage) => {
+  const { page, gateway } = await Example.open(stage, 'page');
+  await gateway.put('notes', 'milk', 'two litres');
+  await page.getByText('two litres').waitFor();
+  await page.getByRole('status').getByText('live').waitFor();
+  await gateway.put('notes', 'milk', 'none');
+  await page.getByText('none').waitFor();
+  assert.equal(await page.locator('dt').count(), 1);
+  await gateway.kill();
+  await page.getByRole('status').getByText('reconnecting').waitFor();
+});
+
+scenario('the page of the README shows this machine, with the configuration beside it', async (stage) => {
+  const readme = await readFile(fileURLToPath(new URL('../../../../README.md', import.meta.url)), 'utf8');
+  const [, page] = /^```html\n(.*?)^```$/ms.exec(readme);
+  const [configuration] = [...readme.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text]) => text).filter((text) => text.includes('allowed_origins'));
+  const shown = await Example.show(stage, page, configuration);
+  await shown.page.locator('#out').getByText(/^\d+ \S+ .* %$/m).waitFor();
+});
+
+scenario('the wall screen shows what needs attention first, and whether it is out of date', async (stage) => {
+  const { page, gateway } = await Example.open(stage, 'consul-wall');
+  await gateway.put('services', 'api', { state: 'passing', passing: 3, instances: 3, output: '' });
+  await gateway.put('services', 'web', { state: 'critical', passing: 0, instances: 2, output: 'connection refused' });
+  await page.getByText('1 of 2 need attention').waitFor();
+  assert.deepEqual(await page.locator('h2').allInnerTexts(), ['web', 'api']);
+  await page.getByText('connection refused').waitFor();
+  await gateway.put('services', 'web', { state: 'passing', passing: 2, instances: 2, output: '' });
+  await page.getByText('all 2 pass').waitFor();
+  assert.equal(await page.getByRole('alert').isVisible(), false);
+  await gateway.kill();
+  await page.getByRole('alert').getByText('No connection since').waitFor();
+});
+
+scenario('the pods of the example are grouped by namespace', async (stage) => {
+  const { page, gateway } = await Example.open(stage, 'kubernetes-pods');
+  const pod = (namespace, name, phase, ready, restarts = 0) => ({
+    apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name }, spec: { nodeName: 'node-1' },
+    status: { phase, conditions: [{ type: 'Ready', status: ready }], containerStatuses: [{ restartCount: restarts }] },
+  });
+  await gateway.put('pods', 'shop%2Fweb-1', pod('shop', 'web-1', 'Running', 'True'));
+  await gateway.put('pods', 'shop%2Fweb-2', pod('shop', 'web-2', 'Running', 'False', 7));
+  await gateway.put('pods', 'mail%2Fqueue-0', pod('mail', 'queue-0', 'Pending', 'False'));
+  await page.locator('[data-pod="mail/queue-0"][data-state=pending]').waitFor();
+  await page.locator('[data-pod="shop/web-1"][data-state=ready]').waitFor();
+  await page.locator('[data-pod="shop/web-2"][data-state=failing]').getByText('7').waitFor();
+  assert.deepEqual(await page.locator('h2').allInnerTexts(), ['mail 0 of 1 ready', 'shop 1 of 2 ready']);
+});
+
+scenario('the example in React shows and changes notes', async (stage) => {
+  const folder = fileURLToPath(new URL('../../../../examples/react/', import.meta.url));
+  await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });
+  await run('npm', ['run', '--silent', 'build'], { cwd: folder });
+  assert.ok((await readFile(`${folder}dist/main.js`)).length < 500_000);
+  const { page, gateway } = await Example.open(stage, 'react');
+  await gateway.put('notes', 'milk', { text: 'two litres', done: false });
+  const milk = page.getByRole('checkbox', { name: 'milk: two litres' });
+  await milk.waitFor();
+  await milk.click();
+  await page.locator('li.done').getByText('two litres').waitFor();
+  await page.getByText('1 of 1 done').waitFor();
+});
