@@ -142,6 +142,9 @@ type Config struct {
 	// AllowedOrigins lists the origins of other web sites that may read the API from
 	// a browser, each as a browser sends it: "https://app.example.com".
 	AllowedOrigins []string
+	// DeliveryReports accepts reports of browsers on when they have painted a change, for
+	// the metrics; see POST /v1/delivery.
+	DeliveryReports bool
 	// Metrics serves /metrics and /v1/subscribers to operators: see
 	// OperationsHandler.
 	Metrics bool

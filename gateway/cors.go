@@ -9,10 +9,11 @@ import (
 
 const (
 	corsMethods = "GET, HEAD, PUT, DELETE"
-	// corsAccessMethods are the allowed methods if there are sessions and tickets.
-	corsAccessMethods = "GET, HEAD, POST, PUT, DELETE"
-	corsHeaders       = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID"
-	corsExposed       = "ETag, Retry-After"
+	// corsPostMethods are the allowed methods if there are sessions and tickets, or
+	// delivery reports.
+	corsPostMethods = "GET, HEAD, POST, PUT, DELETE"
+	corsHeaders     = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID"
+	corsExposed     = "ETag, Retry-After"
 	// corsMaxAge is how long a browser may remember a preflight, in seconds.
 	corsMaxAge = "600"
 )
@@ -25,8 +26,8 @@ func (g *settings) cors(next http.Handler) http.Handler {
 		return g.logOrigin(next)
 	}
 	methods := corsMethods
-	if g.cfg.Access != nil {
-		methods = corsAccessMethods
+	if g.cfg.Access != nil || g.cfg.DeliveryReports {
+		methods = corsPostMethods
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -56,6 +56,7 @@ type Gateway struct {
 	passes      *pass.Table
 	audit       *audit.Log
 	quotas      *quota.Table
+	reports     *quota.Table // of delivery
 	refusals    *access.RefusalLog
 
 	// Atomic.
@@ -94,6 +95,7 @@ func New(c Config) (*Gateway, error) {
 		audit:       audit.New(),
 		refusals:    access.NewRefusalLog(c.Logger),
 		quotas:      quota.New(c.quotas()),
+		reports:     quota.New(reportLimits),
 	}
 	g.passes.Audit = g.audit
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
@@ -194,6 +196,9 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	}
 
 	get("/v1/client", g.handleClient)
+	if g.cfg.DeliveryReports {
+		r.Post(deliveryPath, g.handleDelivery)
+	}
 	get("/openapi.json", g.handleOpenAPI)
 	get("/healthz", g.handleHealthz)
 	get("/readyz", g.handleReadyz)

@@ -68,7 +68,7 @@ type documentedCase struct {
 // 2xx or 3xx must be allowed, and every answer must be as described.
 func TestEveryDocumentedPath(t *testing.T) {
 	d := loadDocument(t)
-	r := newAPIRig(t, Config{Views: gatewaytest.NewViews(t)})
+	r := newAPIRig(t, Config{Views: gatewaytest.NewViews(t), DeliveryReports: true})
 	r.addStore("drafts")
 	tag := r.get("/v1/watches/hosts/resources").Header.Get("ETag")
 	long := strings.Repeat("x", 1025)
@@ -131,6 +131,10 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/v1/client", "", nil, 200},
 		{"GET", "/v1/client", "", []string{"X-Forwarded-For: 192.0.2.7"}, 200},
 		{"GET", "/v1/client?x=1", "", nil, 400},
+		{"POST", "/v1/delivery", `{"round_trip_ms":1.5,"painted":[{"watch":"hosts","revision":"7","ago_ms":3}]}`, nil, 204},
+		{"POST", "/v1/delivery", `{"painted":[{"watch":"x","revision":"7","ago_ms":3}]}`, nil, 404},
+		{"POST", "/v1/delivery", `{}`, nil, 400},
+		{"POST", "/v1/delivery", `"` + strings.Repeat("x", maxReport) + `"`, nil, 413},
 		{"GET", "/v1/subscribers", "", nil, 200},
 		{"GET", "/v1/subscribers?watch=hosts&limit=1", "", nil, 200},
 		{"GET", "/v1/subscribers?limit=1001", "", nil, 400},
@@ -238,7 +242,7 @@ func (d *documented) checkCredentials(t *testing.T) {
 // address that has sent too many, and for a foreign host. Reading with a ticket is allowed.
 func (d *documented) checkDoors(t *testing.T) {
 	t.Helper()
-	r := newDoorRig(t, false, nil)
+	r := newDoorRig(t, false, func(c *Config) { c.DeliveryReports = true })
 	send := func(c documentedCase, from, host, credential string) reply {
 		req := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 		req.RemoteAddr, req.Host = from+":1", host
@@ -473,19 +477,23 @@ func (d *documented) checkGone(t *testing.T, r *apiRig) {
 	d.check(t, r, documentedCase{"GET", "/v1/watches/notes/resources?page_token=" + url.QueryEscape(token), "", nil, 410})
 }
 
-// checkBodyTooLate checks the one answer that takes time.
+// checkBodyTooLate checks the answers that take time.
 func (d *documented) checkBodyTooLate(t *testing.T) {
 	t.Helper()
-	c := documentedCase{method: "PUT", path: "/v1/watches/notes/resources/a", body: "{", status: 408}
-	var got reply
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{})
-		if _, err := r.Registry.Add(streamConfig("notes", newNotebook())); err != nil {
-			t.Fatal(err)
-		}
-		got.Response, got.text, _ = r.dial(announced(c.method, c.path, "Content-Length: 2") + c.body).answer(t)
-	})
-	d.checkAnswer(t, c, got)
+	for _, c := range []documentedCase{
+		{method: "PUT", path: "/v1/watches/notes/resources/a", body: "{", status: 408},
+		{method: "POST", path: "/v1/delivery", body: "{", status: 408},
+	} {
+		var got reply
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, Config{DeliveryReports: true})
+			if _, err := r.Registry.Add(streamConfig("notes", newNotebook())); err != nil {
+				t.Fatal(err)
+			}
+			got.Response, got.text, _ = r.dial(announced(c.method, c.path, "Content-Length: 2") + c.body).answer(t)
+		})
+		d.checkAnswer(t, c, got)
+	}
 }
 
 func (d *documented) checkAllSeen(t *testing.T) {

@@ -79,6 +79,8 @@ type HTTP struct {
 	// AnswerBudget is how many bytes the answers to lists, reads and long polls may
 	// take at a time (64 MiB).
 	AnswerBudget int64 `yaml:"answer_budget"`
+	// DeliveryReports accepts POST /v1/delivery.
+	DeliveryReports bool `yaml:"delivery_reports"`
 }
 
 // ForwardedHeaders are the headers in which proxies report their client.

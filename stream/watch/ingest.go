@@ -43,6 +43,8 @@ type ingest struct {
 	tooLarge  atomic.Pointer[memory.Error] // nil: the watch fits into its memory
 	incidents atomic.Pointer[[]Incident]   // never modified, only replaced; newest first
 
+	recent recentCommits // safe for use by several goroutines
+
 	// Owned by run.
 	health    Upstream
 	reader    *reader
@@ -244,6 +246,7 @@ func (in *ingest) onTransaction(m message) error {
 		in.count.events.add("bookmark", 1)
 	}
 	in.onCommitted()
+	in.remember(m)
 	if m.reset {
 		if before.State != in.log.Status().State {
 			in.logger.Info("watch", "state", in.log.Status().State.String())
@@ -251,6 +254,14 @@ func (in *ingest) onTransaction(m message) error {
 		in.onCaughtUp()
 	}
 	return nil
+}
+
+// remember keeps when the revision of a transaction became visible.
+func (in *ingest) remember(m message) {
+	if m.reset {
+		in.recent.clear()
+	}
+	in.recent.add(in.log.Snapshot().Revision(), time.Now())
 }
 
 // onCommitted is called after each commit. The first of a connection shows that it

@@ -105,7 +105,7 @@ type Watch struct {
 type root struct {
 	// Static after construction.
 	config *Config
-	ingest *ingest // only its atomic fields
+	ingest *ingest // only its atomic fields, and recent
 	count  watchCounters
 	demand chan struct{} // signals ingest: holders may have changed
 	cancel context.CancelFunc

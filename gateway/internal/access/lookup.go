@@ -96,6 +96,22 @@ func (l *Lookup) Check(ctx context.Context, name string) *problem.Problem {
 	return nil
 }
 
+// CommittedAt returns the entry of the configuration that a watch comes from, and when a
+// revision of it became visible; see watch.Watch.CommittedAt. It makes no watch. It is for the
+// metrics only: a principal that may see a part of a watch must not learn of other revisions.
+func (l *Lookup) CommittedAt(ctx context.Context, name string, revision uint64) (entry string, at time.Time, ok bool, p *problem.Problem) {
+	if p := l.Check(ctx, name); p != nil {
+		return "", time.Time{}, false, p
+	}
+	w, open := l.config.Watches.Watch(name)
+	if !open {
+		return "", time.Time{}, false, nil
+	}
+	entry, _ = l.config.Watches.Declared(name)
+	at, ok = w.CommittedAt(revision)
+	return entry, at, ok, nil
+}
+
 // All returns the open watches that the principal may see. The name of a watch of a template
 // reveals what others look at, so only those who may read all of it see it.
 func (l *Lookup) All(ctx context.Context) []Found {

@@ -41,6 +41,7 @@ type Metrics struct {
 	snapshots prometheus.Histogram
 	latency   prometheus.Histogram
 	origin    prometheus.Histogram
+	delivery  *prometheus.HistogramVec // watch
 
 	snapshotWait    prometheus.Histogram
 	snapshotBytes   prometheus.Gauge
@@ -105,6 +106,7 @@ func New(reg *watch.Registry, version, commit string) *Metrics {
 	m.makeReloads()
 	m.makeAccess()
 	m.makeRequests()
+	m.makeDelivery()
 	m.makeBuild(version, commit)
 	m.Registry.MustRegister(m.Resumes, m.snapshots, m.latency, m.origin, m.raw, m.zipped,
 		watchCollector{reg},

@@ -20,7 +20,7 @@ function check(packed) {
   // A list of the packages, or a map by name, depending on the version of npm.
   const [tarball] = Array.isArray(packed) ? packed : Object.values(packed);
   const files = tarball.files.map(({ path }) => path);
-  for (const wanted of ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts', 'dist/auth.js', 'dist/auth.d.ts', 'dist/react.js', 'dist/react.d.ts', 'dist/shared.js', 'dist/shared.d.ts']) {
+  for (const wanted of ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts', 'dist/auth.js', 'dist/auth.d.ts', 'dist/delivery.js', 'dist/delivery.d.ts', 'dist/react.js', 'dist/react.d.ts', 'dist/shared.js', 'dist/shared.d.ts']) {
     if (!files.includes(wanted)) throw new Error(`the package has no ${wanted}`);
   }
   const foreign = files.filter((path) => !/^(dist\/\w+\.(js|d\.ts)|LICENSE|README\.md|package\.json)$/.test(path));
@@ -36,11 +36,12 @@ function use(filename) {
   writeFileSync(join(project, 'use.ts'), `
     import { watch, RefusedError, type View, type WatchSpec } from '@watchtide/client';
     import { authenticated, beginSession, endSession, getSession, type Session } from '@watchtide/client/auth';
+    import { reportDelivery } from '@watchtide/client/delivery';
     import { useWatch } from '@watchtide/client/react';
     import { Hub, serveTabs, sharedTransport, watchShared } from '@watchtide/client/shared';
     const tide = watch<{ notes: { text: string } }>('http://127.0.0.1:1/', { watches: ['notes'] });
     const view: View<{ text: string }> = tide.store('notes').view;
-    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [authenticated, beginSession, endSession, getSession, Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
+    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [authenticated, beginSession, endSession, getSession, reportDelivery, Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
     tide.close();
     const untyped = watch('http://127.0.0.1:1/', { watches: ['notes'] });
     untyped.add({ watch: 'mounts', prefix: '/home', labels: 'a=b', filter: 'true', fields: ['a', 'b.c'] });

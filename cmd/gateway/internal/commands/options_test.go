@@ -22,7 +22,7 @@ func TestEveryOptionArrives(t *testing.T) {
 	history := config.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6}
 	secure := &tls.Config{}
 	c := &config.Config{
-		HTTP: config.HTTP{Hosts: []string{"b"}, AllowedOrigins: []string{"https://a"}, MaxConnections: 21, BodyBudget: 18, AnswerBudget: 19},
+		HTTP: config.HTTP{Hosts: []string{"b"}, AllowedOrigins: []string{"https://a"}, DeliveryReports: true, MaxConnections: 21, BodyBudget: 18, AnswerBudget: 19},
 		Stream: config.Stream{
 			Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5, AheadWait: 6, PrimeWait: 7, StaleAllowed: 8,
 			MaxSubscribers: 9, SnapshotBudget: 10, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17,
@@ -40,7 +40,7 @@ func TestEveryOptionArrives(t *testing.T) {
 	forGateway.AfterRush = nil // is no option, and cannot be compared
 	for _, pair := range []struct{ got, want any }{
 		{forGateway, gateway.Config{
-			Hosts: []string{"b"}, AllowedOrigins: []string{"https://a"}, Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5,
+			Hosts: []string{"b"}, AllowedOrigins: []string{"https://a"}, DeliveryReports: true, Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5,
 			AheadWait: 6, PrimeWait: 7, StaleAllowed: 8, MaxSubscribers: 9,
 			SnapshotBudget: 10, MaxConnections: 21, BodyBudget: 18, AnswerBudget: 19, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17, Metrics: true,
 		}},

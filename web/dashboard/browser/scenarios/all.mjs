@@ -11,6 +11,7 @@ import './restart.mjs';
 import './silence.mjs';
 import './drain.mjs';
 import './operators.mjs';
+import './delivery.mjs';
 import './tabs.mjs';
 import './hidden.mjs';
 import './token.mjs';

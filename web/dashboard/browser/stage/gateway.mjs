@@ -16,12 +16,13 @@ export class Gateway {
 
   /**
    * port: 0 for any; origins: the origins of other pages that may read; hosts: further names, which make the gateway public;
-   * guard: whose credentials it accepts, with the rules of the watches in allow; tls: the files of a certificate for https.
+   * guard: whose credentials it accepts, with the rules of the watches in allow; tls: the files of a certificate for https;
+   * deliveryReports: whether it takes reports of when pages have painted a change.
    */
-  static async start(upstream, { port = 0, origins = [], hosts = [], heartbeat = `${heartbeatMs}ms`, guard, allow = {}, tls } = {}) {
+  static async start(upstream, { port = 0, origins = [], hosts = [], heartbeat = `${heartbeatMs}ms`, guard, allow = {}, tls, deliveryReports = false } = {}) {
     const gateway = new Gateway();
     const file = join(await mkdtemp(join(tmpdir(), 'watchtide-browser-')), 'gateway.yaml');
-    gateway.#write = (allow) => writeFile(file, config({ upstream, port, origins, hosts, heartbeat, guard, allow, tls }));
+    gateway.#write = (allow) => writeFile(file, config({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports }));
     await gateway.#write(allow);
     if (guard) gateway.#headers = { Authorization: `Bearer ${guard.token('admin')}` };
     const [process, [address, operations]] = await Process.start(await build('cmd/gateway'), ['serve', '--config', file], listening);
@@ -59,11 +60,12 @@ export class Gateway {
 
 export const listening = (line) => /\blistening\b.*\bhttp"?[=:]"?([0-9.:]+).*\boperations"?[=:]"?([0-9.:]+)/.exec(line)?.slice(1);
 
-const config = ({ upstream, port, origins, hosts, heartbeat, guard, allow, tls }) => `
+const config = ({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports }) => `
 http:
   listen: "127.0.0.1:${port}"
   hosts: ${JSON.stringify(hosts)}
   allowed_origins: ${JSON.stringify(origins)}
+  delivery_reports: ${deliveryReports}
   ${tls ? `public_url: "https://127.0.0.1:${port}"\n  tls: ${JSON.stringify(tls)}` : ''}
 grpc: { listen: "127.0.0.1:0" }
 operations: { listen: "127.0.0.1:0" }
