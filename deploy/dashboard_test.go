@@ -22,6 +22,7 @@ var panels = []struct {
 		{"Subscribers", "short", []query{{`sum by (transport) (watchtide_subscribers{ALL})`, "{{transport}}"}}},
 		{"From commit to write", "s", quantiles("watchtide_commit_to_write_seconds")},
 		{"From the upstream to write, where it has times", "s", quantiles("watchtide_origin_to_write_seconds")},
+		{"From commit to paint, as browsers report it", "s", quantiles("watchtide_browser_delivery_seconds")},
 		{"Time to the first snapshot", "s", quantiles("watchtide_end_of_snapshot_seconds")},
 	}},
 	{"Watches", []panel{

@@ -46,7 +46,7 @@ func liveMetrics(t *testing.T) map[string]*dto.MetricFamily {
 		t.Fatal(err)
 	}
 	g, err := gateway.New(gateway.Config{
-		Registry: registry, Metrics: true, DrainDelay: -1, Drain: -1, Logger: slog.New(slog.DiscardHandler),
+		Registry: registry, Metrics: true, DeliveryReports: true, DrainDelay: -1, Drain: -1, Logger: slog.New(slog.DiscardHandler),
 		Certificates: map[string]*x509.Certificate{"http": {NotAfter: time.Now().Add(time.Hour)}},
 	})
 	if err != nil {
@@ -67,9 +67,29 @@ func liveMetrics(t *testing.T) map[string]*dto.MetricFamily {
 	}()
 	defer http.DefaultClient.CloseIdleConnections()
 	url := "http://" + l.Addr().String()
+	reportPaint(t, url, "1")                                   // from now on, commits are remembered
 	readUntil(t, url+"/v1/events?watch=w", "event: upsert", 3) // at most the first is in the snapshot
 	readUntil(t, url+"/v1/events?watch=w&until=end_of_snapshot", "event: goodbye", 1)
+	answer, err := http.Get(url + "/v1/watches/w/resources/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	reportPaint(t, url, strings.Trim(answer.Header.Get("ETag"), `"`))
 	return scrape(t, url+"/metrics")
+}
+
+// reportPaint reports that a browser has painted a revision.
+func reportPaint(t *testing.T, url, revision string) {
+	t.Helper()
+	answer, err := http.Post(url+"/v1/delivery", "application/json", strings.NewReader(`{"painted":[{"watch":"w","revision":"`+revision+`","ago_ms":0}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusNoContent {
+		t.Fatal(answer.Status)
+	}
 }
 
 // readUntil reads until so many lines have been a text.
