@@ -236,13 +236,16 @@ func (m *mutant) build(module, dir string) (binary string, err error) {
 	return binary, nil
 }
 
-// play plays histories until one fails. The error reports that none did.
+// play plays histories until one fails or panics. The error reports that none did.
 func (m *mutant) play(binary string) (found string, err error) {
 	args := append([]string{"-test.run", "^TestHistories$", "-histories", "100000", "-shrink", "0", "-for", "8m"}, m.args...)
 	out, err := exec.Command(binary, args...).CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		if _, after, ok := strings.Cut(line, "seed "); ok && err != nil {
 			return strings.TrimSpace("seed " + after), nil
+		}
+		if strings.HasPrefix(line, "panic: ") && err != nil {
+			return strings.TrimSpace(line), nil // memory that is read while it is written
 		}
 	}
 	return "", fmt.Errorf("not found (%w): %s", err, out)
