@@ -87,3 +87,16 @@ func TestDocumentationWithoutItsSlash(t *testing.T) {
 		t.Errorf("%s, Location %q: want a relative redirect", r.Status, r.Header.Get("Location"))
 	}
 }
+
+// TestDocumentationIsInOrder: the list of contents has a document before those of its folder.
+func TestDocumentationIsInOrder(t *testing.T) {
+	contents := pages(t)["/docs/"]
+	last := -1
+	for _, name := range []string{"configuration", "sources", "sources/etcd", "access"} {
+		at := strings.Index(contents, `href="`+name+`"`)
+		if at <= last {
+			t.Errorf("%s is at %d, want it after %d", name, at, last)
+		}
+		last = at
+	}
+}

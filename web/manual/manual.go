@@ -100,13 +100,14 @@ func read(documents fs.FS) ([]document, error) {
 
 // rank places the documents of a folder after the one that introduces them.
 func rank(name string) int {
+	below := 0
 	if dir := path.Dir(name); dir != "." {
-		name = dir + ".md"
+		name, below = dir+".md", 1
 	}
 	if at := slices.Index(order, name); at >= 0 {
-		return at
+		return 2*at + below
 	}
-	return len(order)
+	return 2 * len(order)
 }
 
 // The content security policy forbids inline styles, so columns are aligned by attributes.
