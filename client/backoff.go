@@ -14,9 +14,8 @@ type backoff struct {
 	failures int // in a row
 }
 
-// next returns the wait after a connection that lasted so long since its hello; 0: it had
-// none. asked is what the server asked for; 0: nothing.
-func (b *backoff) next(lasted, asked time.Duration) time.Duration {
-	b.failures = reconnect.Failures(b.failures, lasted)
-	return reconnect.Wait(asked, b.failures, rand.Float64())
+// next returns the wait after a connection.
+func (b *backoff) next(e reconnect.End) time.Duration {
+	b.failures = reconnect.Failures(b.failures, e)
+	return reconnect.Wait(e, b.failures, rand.Float64())
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/reconnect"
 )
 
 // FollowOptions specify the watches to follow, and the callbacks.
@@ -99,7 +101,7 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	case ctx.Err() != nil:
 		return stop, context.Cause(ctx)
 	case err != nil:
-		return f.backoff.next(0, 0), err
+		return f.backoff.next(reconnect.End{}), err
 	}
 	connection := &Stream{URL: f.url(), Client: f.server.client(), LastEventID: f.id, Handle: f.event}
 	if header != "" {
@@ -120,9 +122,9 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	case errors.As(end.Err, &p) && p.Final():
 		return f.without(p)
 	case p != nil:
-		return f.backoff.next(0, p.RetryAfter), p
+		return f.backoff.next(reconnect.End{Asked: p.RetryAfter}), p
 	}
-	return f.backoff.next(end.Lasted, end.Retry), end.Err
+	return f.backoff.next(reconnect.End{Lasted: end.Lasted, Asked: end.Retry}), end.Err
 }
 
 // unaccepted continues if there is another token by now than the one that was refused.
@@ -135,7 +137,7 @@ func (f *follower) unaccepted(ctx context.Context, token string, reason error) (
 	default:
 		return stop, reason
 	}
-	return f.backoff.next(0, 0), reason
+	return f.backoff.next(reconnect.End{}), reason
 }
 
 // without continues without the watch that a final refusal is about, if it is about one watch.
@@ -179,7 +181,8 @@ func (f *follower) afterGoodbye(end Ending) (time.Duration, error) {
 		return stop, ErrRevoked
 	}
 	f.revoked = e.Reason == "revoked"
-	return f.backoff.next(end.Lasted, time.Duration(e.RetryMS)*time.Millisecond), goodbyeError{e.Reason}
+	asked := time.Duration(e.RetryMS) * time.Millisecond
+	return f.backoff.next(reconnect.End{Lasted: end.Lasted, Goodbye: e.Reason, Asked: asked}), goodbyeError{e.Reason}
 }
 
 func (f *follower) url() string {

@@ -113,6 +113,23 @@ func TestFollowObeysGoodbye(t *testing.T) {
 	})
 }
 
+// A deployment may move a client several times: each time it waits as long as it is asked to.
+func TestMovesDoNotAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		moves := func(w http.ResponseWriter, _ *http.Request) {
+			write(w, hello)
+			time.Sleep(time.Second)
+			write(w, goodbye("draining", 2000))
+		}
+		s := &script{turns: []turn{moves, moves, moves, moves, moves, moves, moves, replies(allGone)}}
+		began := time.Now()
+		_, err := follow(t, s, t.Context(), FollowOptions{})
+		if took := time.Since(began); err != nil || took != 21*time.Second {
+			t.Errorf("got %v after %v, want nil after 7 times a second and the wait of 2 s", err, took)
+		}
+	})
+}
+
 func TestFollowEndsWhenRetryingIsUseless(t *testing.T) {
 	for name, c := range map[string]struct {
 		turn turn

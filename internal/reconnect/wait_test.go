@@ -15,6 +15,7 @@ func TestWaits(t *testing.T) {
 	}
 	var connections []struct {
 		Lasted, Asked, Wait int // ms
+		Goodbye             string
 		Draw                float64
 	}
 	if err := json.Unmarshal(text, &connections); err != nil || len(connections) < 10 {
@@ -22,8 +23,9 @@ func TestWaits(t *testing.T) {
 	}
 	failures := 0
 	for i, c := range connections {
-		failures = Failures(failures, time.Duration(c.Lasted)*time.Millisecond)
-		got := Wait(time.Duration(c.Asked)*time.Millisecond, failures, c.Draw)
+		end := End{time.Duration(c.Lasted) * time.Millisecond, c.Goodbye, time.Duration(c.Asked) * time.Millisecond}
+		failures = Failures(failures, end)
+		got := Wait(end, failures, c.Draw)
 		if want := time.Duration(c.Wait) * time.Millisecond; got != want {
 			t.Errorf("connection %d, %+v: got %v, want %v", i, c, got, want)
 		}
@@ -32,7 +34,7 @@ func TestWaits(t *testing.T) {
 
 func TestWaitIsBounded(t *testing.T) {
 	for _, failures := range []int{5, 16, 1000} {
-		if got := Wait(0, failures, 0.5); got != most/2 {
+		if got := Wait(End{}, failures, 0.5); got != most/2 {
 			t.Errorf("after %d failures: got %v, want %v", failures, got, most/2)
 		}
 	}

@@ -135,9 +135,9 @@ export class Connection {
     // The answer to the next request says which of the watches it is, or that it is all of them.
     if (goodbye?.reason === 'revoked' && this.stores.size < 2) return this.close(new RefusedError(403, undefined, undefined, reason));
     goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
-    this.#backoff.ended(openedAt === undefined ? 0 : aliveAt - openedAt);
     const demanded = goodbye?.retry_ms ?? (error instanceof RefusedError ? error.retryAfterMs : undefined);
-    const wait = this.#backoff.next(demanded ?? retryMs ?? 0);
+    const lastedMs = openedAt === undefined ? 0 : aliveAt - openedAt;
+    const wait = this.#backoff.ended({ lastedMs, goodbye: goodbye?.reason, askedMs: demanded ?? retryMs ?? 0 });
     await this.#pause.begin(wait, demanded === undefined ? 'interruptible' : 'uninterruptible');
   }
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { watch } from '../src/watch.js';
 import { following, url } from './following.js';
 import { endOfSnapshot, goodbye, hello, pass, snapshot } from './server.js';
@@ -62,6 +62,41 @@ describe('reconnecting', () => {
     expect(f.server.exchanges).toHaveLength(1);
     await pass(1);
     expect(f.server.exchanges).toHaveLength(2);
+  });
+
+  test('waits as long as each goodbye says, however often it is moved', async () => {
+    await f.follow();
+    vi.spyOn(Math, 'random').mockReturnValue(0.99);
+    for (let moves = 1; moves < 8; moves++) {
+      await pass(1_000);
+      f.server.last.send(goodbye('draining', 2_000));
+      f.server.last.end();
+      await pass(1_999);
+      expect(f.server.exchanges).toHaveLength(moves);
+      await pass(1);
+      expect(f.server.exchanges).toHaveLength(moves + 1);
+      f.server.last.accept(hello(['w'], 'resume'));
+      await pass();
+    }
+  });
+
+  test.each([
+    ['at once', 'draining', 0],
+    ['for overload', 'overloaded', 1_000],
+  ])('backs off from a server that always says goodbye %s', async (_, reason, lasted) => {
+    await f.start();
+    const waits = [];
+    for (let i = 0; i < 6; i++) {
+      const { length } = f.server.exchanges;
+      f.server.last.accept(hello(['w'], 'snapshot'));
+      await pass(lasted);
+      const from = Date.now();
+      f.server.last.send(goodbye(reason as 'draining', 100));
+      f.server.last.end();
+      while (f.server.exchanges.length === length) await pass(100);
+      waits.push(Date.now() - from);
+    }
+    expect(waits).toEqual([1_000, 2_000, 4_000, 8_000, 15_000, 15_000]);
   });
 
   test('is immediate when the network is back, but rate-limited', async () => {

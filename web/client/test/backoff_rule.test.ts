@@ -6,12 +6,11 @@ afterEach(() => { vi.restoreAllMocks(); });
 
 test('has the rule of the client in Go', () => {
   const file = new URL('../../../internal/reconnect/testdata/waits.json', import.meta.url);
-  const connections: { lasted: number; asked: number; draw: number; wait: number }[] = JSON.parse(readFileSync(file, 'utf8'));
+  const connections: { lasted: number; goodbye?: string; asked: number; draw: number; wait: number }[] = JSON.parse(readFileSync(file, 'utf8'));
   expect(connections.length).toBeGreaterThan(9);
   const backoff = new Backoff();
-  for (const { lasted, asked, draw, wait } of connections) {
+  for (const { lasted, goodbye, asked, draw, wait } of connections) {
     vi.spyOn(Math, 'random').mockReturnValue(draw);
-    backoff.ended(lasted);
-    expect(backoff.next(asked)).toBe(wait);
+    expect(backoff.ended({ lastedMs: lasted, goodbye, askedMs: asked })).toBe(wait);
   }
 });

@@ -138,7 +138,7 @@ func (s *Crowd) step(at int32) {
 		s.attempt(at)
 	case waiting:
 		s.leave(c)
-		s.back(at, 0, 0)
+		s.back(at, reconnect.End{})
 	case opening:
 		if c.ready > s.now {
 			s.wheel.schedule(at, s.now, time.Duration(c.ready-s.now)*time.Millisecond)
@@ -148,7 +148,7 @@ func (s *Crowd) step(at int32) {
 		s.current.InSync++
 		s.synced(s.now - c.lost)
 	case leaving:
-		s.lose(at, s.hint())
+		s.dismiss(at)
 	}
 }
 
@@ -163,19 +163,23 @@ func (s *Crowd) synced(took int32) {
 func (s *Crowd) hint() time.Duration { return admission.RetryHint(s.o.Retry, s.random.Float64()) }
 
 // back makes a client try again by its rule.
-func (s *Crowd) back(at int32, lasted, asked time.Duration) {
+func (s *Crowd) back(at int32, end reconnect.End) {
 	c := &s.wheel.clients[at]
-	failures := reconnect.Failures(int(c.failures), lasted)
+	failures := reconnect.Failures(int(c.failures), end)
 	c.failures, c.state = uint8(min(failures, 255)), away
-	s.wheel.schedule(at, s.now, reconnect.Wait(asked, failures, s.random.Float64()))
+	s.wheel.schedule(at, s.now, reconnect.Wait(end, failures, s.random.Float64()))
 }
 
-// lose ends the stream of a client, which has noticed it.
-func (s *Crowd) lose(at int32, asked time.Duration) {
+// dismiss ends the stream of a client with a goodbye, if it has begun.
+func (s *Crowd) dismiss(at int32) {
 	c := &s.wheel.clients[at]
+	end := reconnect.End{Asked: s.hint()}
+	if c.state != waiting {
+		end.Lasted, end.Goodbye = time.Duration(s.now-c.opened)*time.Millisecond, "draining"
+	}
 	s.unsync(c)
 	s.leave(c)
-	s.back(at, time.Duration(s.now-c.opened)*time.Millisecond, asked)
+	s.back(at, end)
 }
 
 func (s *Crowd) unsync(c *client) {
@@ -196,7 +200,7 @@ func (s *Crowd) attempt(at int32) {
 	s.current.Attempts++
 	to := s.choose(int(at) % s.o.Regions)
 	if to == none {
-		s.back(at, 0, 0)
+		s.back(at, reconnect.End{})
 		return
 	}
 	c, r := &s.wheel.clients[at], &s.replicas[to]
@@ -204,7 +208,7 @@ func (s *Crowd) attempt(at int32) {
 	r.cpu = max(now, r.cpu) + ms(s.o.Connect)
 	if why := s.limits.Refuses(admission.Open{Draining: r.draining, Total: r.open}); why != "" {
 		s.current.Refused++
-		s.back(at, 0, why.Retry(s.hint()))
+		s.back(at, reconnect.End{Asked: why.Retry(s.hint())})
 		return
 	}
 	r.open++
@@ -305,7 +309,7 @@ func (s *Crowd) drain(at int) {
 		})
 	})
 	s.At(s.o.DrainDelay+s.o.Drain+time.Millisecond, func() {
-		s.each(at, func(i int32) { s.lose(i, s.hint()) })
+		s.each(at, s.dismiss)
 		s.replicas[at].up = false
 	})
 	s.At(s.o.DrainDelay+s.o.Drain+s.o.Restart, func() {

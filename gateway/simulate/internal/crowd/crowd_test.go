@@ -67,6 +67,19 @@ func TestNobodyIsLost(t *testing.T) {
 	}
 }
 
+// A client that a deployment moves several times waits for its retry hint each time, and
+// not longer from move to move.
+func TestMovesDoNotAddUp(t *testing.T) {
+	o := options()
+	o.Limit = o.Clients
+	s := New(o)
+	s.Settle()
+	s.Deploy(1)
+	if most := 40; !s.Run(15*16*time.Second+30*time.Second) || len(s.Synced) > most {
+		t.Errorf("the longest gap took %d tenths of a second, want at most %d", len(s.Synced), most)
+	}
+}
+
 func TestOneSeedIsOneRun(t *testing.T) {
 	run := func(seed uint64) []Second {
 		o := options()
