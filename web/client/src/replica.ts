@@ -1,5 +1,6 @@
 import type { Event } from './protocol.js';
 import { mapKey, resourceOf, type Resource } from './resource.js';
+import { Resources } from './resources.js';
 
 /** What changed from one consistent state to the next. */
 export interface Changes {
@@ -20,8 +21,9 @@ export interface Changes {
  * next stream, perhaps of another gateway, cannot begin with something older.
  */
 export class Replica<V = unknown> {
-  /** The last consistent state. The same map until a snapshot replaces it. */
-  shown: Map<string, Resource<V>> = new Map();
+  #map = new Map<string, Resource<V>>();
+  /** The last consistent state: another object for each. */
+  shown: ReadonlyMap<string, Resource<V>> = new Resources(this.#map);
   /** The revision of what is shown; empty before the first snapshot. */
   revision = '';
   /** Whether there has been a consistent state. */
@@ -114,7 +116,8 @@ export class Replica<V = unknown> {
     for (const [key, resource] of this.#staged) {
       if (!resource) this.#staged.delete(key);
     }
-    this.shown = this.#staged as Map<string, Resource<V>>;
+    this.#map = this.#staged as Map<string, Resource<V>>;
+    this.shown = new Resources(this.#map);
     this.#replaced = true;
     this.#keys = new Set();
     this.#staged = new Map();
@@ -123,10 +126,11 @@ export class Replica<V = unknown> {
 
   #merge(): void {
     for (const [key, resource] of this.#staged) {
-      if (resource) this.shown.set(key, resource);
-      else this.shown.delete(key);
+      if (resource) this.#map.set(key, resource);
+      else this.#map.delete(key);
       if (!this.#replaced) this.#keys.add(key);
     }
+    this.shown = new Resources(this.#map);
     this.#staged.clear();
   }
 }

@@ -37,7 +37,7 @@ export class SharedWatch {
 
   /** Closed for good: following the watch again requires a new instance. */
   get closed(): boolean {
-    return this.view.state === 'closed';
+    return this.#store?.deref()?.view.state === 'closed'; // while idle, it may be gone
   }
 
   /** No stream is subscribed to it. */

@@ -8,6 +8,20 @@ export type Listener<V> = (view: View<V>, changes: Changes) => void;
 
 const none: Changes = { replaced: false, keys: new Set() };
 
+// All keys, for a listener that knows none. Most listeners do not ask for them.
+function added(resources: ReadonlyMap<string, unknown>): Changes {
+  let keys: Set<string> | undefined;
+  return { replaced: false, get keys() { return keys ??= new Set(resources.keys()); } };
+}
+
+/** A view that listeners are to see. */
+interface Call<V> {
+  readonly view: View<V>;
+  readonly changes: Changes;
+  /** Those that were there when the view came. */
+  readonly listeners: ReadonlyArray<Listener<V>>;
+}
+
 /**
  * One watch, or a part of it: its resources, their freshness, and the listeners.
  *
@@ -18,6 +32,9 @@ const none: Changes = { replaced: false, keys: new Set() };
 export class Store<V = unknown> {
   readonly #replica = new Replica<V>();
   readonly #listeners = new Set<Listener<V>>();
+  // A listener may change the store: its new view waits until all have seen the last one.
+  #calls: Array<Call<V>> = [];
+  #calling = false;
   #status: HubStatusEvent | undefined;
   #view: View<V>;
   #position = '';
@@ -54,12 +71,26 @@ export class Store<V = unknown> {
     return this.#position;
   }
 
-  /** Calls run at once and after each change, until the returned function is called. */
+  /**
+   * Calls run at once, with all keys as changed, and after each change, until the returned
+   * function is called. If the first call throws, so does subscribe, and there is no other.
+   */
   subscribe(run: Listener<V>): () => void {
     const listener: Listener<V> = (view, changes) => run(view, changes); // allows the same function to subscribe twice
+    const unsubscribe = () => void this.#listeners.delete(listener);
+    const nested = this.#calling;
     this.#listeners.add(listener);
-    listener(this.#view, none);
-    return () => void this.#listeners.delete(listener);
+    this.#calling = true;
+    try {
+      listener(this.#view, added(this.#view.resources));
+    } catch (error) {
+      unsubscribe();
+      throw error;
+    } finally {
+      this.#calling = nested;
+      this.#call();
+    }
+    return unsubscribe;
   }
 
   /**
@@ -100,20 +131,33 @@ export class Store<V = unknown> {
     const changes = this.#replica.changes();
     if (!changes && same(view, this.#view)) return;
     this.#view = view;
-    for (const listener of this.#listeners) {
-      try {
-        listener(view, changes ?? none);
-      } catch (error) {
-        // A listener that throws must not affect the stream or other listeners.
-        queueMicrotask(() => { throw error; });
-      }
+    this.#calls.push({ view, changes: changes ?? none, listeners: [...this.#listeners] });
+    this.#call();
+  }
+
+  // Makes the calls that wait, unless that is under way.
+  #call(): void {
+    if (this.#calling) return;
+    this.#calling = true;
+    for (let call = this.#calls.shift(); call; call = this.#calls.shift()) {
+      for (const listener of call.listeners) if (this.#listeners.has(listener)) notify(listener, call);
     }
+    this.#calling = false;
   }
 
   #current(connection: ConnectionState): View<V> {
     if (this.#renewing && connection.state === 'open') return this.#view;
     const { shown, revision } = this.#replica;
     return { ...freshness(this.#replica, connection, this.#status, this.#view), resources: shown, revision };
+  }
+}
+
+function notify<V>(listener: Listener<V>, { view, changes }: Call<V>): void {
+  try {
+    listener(view, changes);
+  } catch (error) {
+    // A listener that throws must not affect the stream or other listeners.
+    queueMicrotask(() => { throw error; });
   }
 }
 

@@ -26,7 +26,10 @@ export interface Freshness {
 
 /** A watch at one moment: a new object whenever anything in it changes. */
 export interface View<V = unknown> extends Freshness {
-  /** The last consistent state. The map is changed in place; a snapshot brings a new one. */
+  /**
+   * The last consistent state: another object for each, which is not a copy. An old one may
+   * show newer resources; `new Map(resources)` stands still.
+   */
   readonly resources: ReadonlyMap<string, Resource<V>>;
   /** The revision of `resources`; empty before the first snapshot. */
   readonly revision: string;

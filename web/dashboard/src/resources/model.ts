@@ -60,8 +60,12 @@ export class TableModel {
   /** Follows the store until the returned function is called. */
   follow(): () => void {
     this.#following = true;
-    this.#pending.add(this.store.view, { replaced: true, keys: new Set() }, false);
-    const unsubscribe = this.store.subscribe((view, changes) => this.#take(view, changes));
+    let loaded = false;
+    const unsubscribe = this.store.subscribe((view, changes) => {
+      // The first call is about what is already there.
+      this.#take(view, loaded ? changes : { replaced: true, keys: new Set() });
+      loaded = true;
+    });
     return () => {
       unsubscribe();
       this.#following = false;

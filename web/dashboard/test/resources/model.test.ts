@@ -65,6 +65,15 @@ describe('a model', () => {
     expect(model.status).toMatchObject({ state: 'in_sync', revision: '3' });
   });
 
+  it('does not count what the store already has as changes', () => {
+    const source = new Source();
+    source.snapshot(3, { a: 1, b: 1 });
+    const { model } = follow(source);
+    expect(model.changes).toBe(0);
+    source.change(4, { a: 2 });
+    expect(model.changes).toBe(1);
+  });
+
   it('does not change while it is paused, and catches up', () => {
     const source = new Source();
     const { model } = follow(source);

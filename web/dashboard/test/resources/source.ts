@@ -12,7 +12,7 @@ export class Source {
 
   subscribe(listener: (view: View, changes: Changes) => void) {
     this.#listeners.add(listener);
-    listener(this.view, { replaced: false, keys: new Set() });
+    listener(this.view, { replaced: false, keys: new Set(this.resources.keys()) });
     return () => void this.#listeners.delete(listener);
   }
 
