@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
+import { KeyText } from '../text/KeyText';
 import { useChange } from './change';
 import { Dialog } from './Dialog';
 import type { Props } from './EditorDialog';
@@ -39,7 +40,7 @@ export function DeleteDialog({ watch, resource, onClose }: Props & { resource: N
   const changed = change.what === 'changed' && newer?.revision !== change.revision;
   const deleted = gone || change.what === 'deleted';
   return (
-    <Dialog title={`Delete “${resource.key}”?`} small={!newer} onLeave={onClose} aside={<span className="soft">in {watch}, revision {revision}</span>}>
+    <Dialog title={<>Delete “<KeyText text={resource.key} />”?</>} small={!newer} onLeave={onClose} aside={<span className="soft">in {watch}, revision {revision}</span>}>
       <div role="alert">
         {deleted && <p className="notice wait">Another user has already deleted it.</p>}
         {changed && !deleted && (

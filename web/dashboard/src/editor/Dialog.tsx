@@ -2,7 +2,7 @@ import { useId, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode, typ
 import './editor.css';
 
 interface Props {
-  title: string;
+  title: ReactNode;
   /** Shown beside the title. */
   aside?: ReactNode;
   /** For a question, which needs less room than an editor. */

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import type { Resource } from '@watchtide/client';
+import { KeyText } from '../text/KeyText';
 import { useChange, type Change } from './change';
 import { Dialog } from './Dialog';
 import { useDraft, type Draft } from './draft';
@@ -35,7 +36,7 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
   const save = () => fault || text === '' ? toFault() : draft.save();
   return (
     <Dialog
-      title={resource ? `Edit “${resource.key}”` : `New resource in ${watch}`} onLeave={leave}
+      title={resource ? <>Edit “<KeyText text={resource.key} />”</> : `New resource in ${watch}`} onLeave={leave}
       aside={base && <span className="soft">revision {base.revision}</span>}
     >
       <form onSubmit={(event) => { event.preventDefault(); save(); }}>

@@ -1,5 +1,8 @@
 import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import type { Resource } from '@watchtide/client';
+import { copy } from '../app/clipboard';
+import { KeyText } from '../text/KeyText';
+import { visible } from '../text/visible';
 import { ChangeList } from './ChangeList';
 import type { TableStatus, TableModel } from './model';
 import { Tree } from './Tree';
@@ -32,9 +35,10 @@ export function Detail({ model, status, rowKey, onClose, onDialog }: Props) {
   const shown = resource ?? last;
   const key = shown?.key ?? rowKey;
   return (
-    <section ref={panel} className="resource-detail card" aria-label={`Resource ${key}`} tabIndex={-1} onKeyDown={onKeyDown} data-testid="resource-detail" data-key={key}>
+    <section ref={panel} className="resource-detail card" aria-label={`Resource ${visible(key)}`} tabIndex={-1} onKeyDown={onKeyDown} data-testid="resource-detail" data-key={key}>
       <div className="bar">
-        <h3>{key}</h3>
+        <h3><KeyText text={key} /></h3>
+        <CopyKey text={key} />
         {shown?.key_encoding && <span className="soft">key in base64</span>}
         <button type="button" className="push" onClick={onClose} aria-label="Close details">✕</button>
       </div>
@@ -53,6 +57,12 @@ export function Detail({ model, status, rowKey, onClose, onDialog }: Props) {
       </>}
     </section>
   );
+}
+
+function CopyKey({ text }: { text: string }) {
+  const [announced, setAnnounced] = useState('');
+  const onClick = async () => setAnnounced(await copy(text) ? 'Copied' : 'The browser did not allow copying');
+  return <><span role="status" className="soft">{announced}</span><button type="button" onClick={() => void onClick()}>Copy key</button></>;
 }
 
 // A deleted resource stays readable.

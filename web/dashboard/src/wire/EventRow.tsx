@@ -1,6 +1,8 @@
 import { memo, useEffect, useMemo, useRef } from 'react';
 import { duration } from '../text/duration';
+import { KeyText } from '../text/KeyText';
 import { bytes, count } from '../text/number';
+import { visible } from '../text/visible';
 import { subjectOf, type Frame } from './frame';
 
 // More text would take the browser long to lay out.
@@ -21,7 +23,7 @@ export const EventRow = memo(function EventRow({ frame, open, onToggle }: Props)
       <button type="button" className="event-row" aria-expanded={open} onClick={() => onToggle(frame.number)}>
         <span><span className="pill" data-type={frame.type}>{frame.type}</span></span>
         <span className="watch">{watch}</span>
-        <span className="key mono">{key}</span>
+        <span className="key mono"><KeyText text={key} /></span>
         <span className="id mono" title={position}>{position}</span>
         <span className="number size">{bytes(frame.bytes)}</span>
         <span className="number after">{elapsed(frame.after)}</span>
@@ -43,8 +45,9 @@ function Raw({ frame: { raw, number, bytes: size } }: { frame: Frame }) {
   );
 }
 
-// Line ends are part of what a client reads.
-const lines = (raw: string) => raw.replaceAll('\n', '↵\n');
+// Line ends are part of what a client reads. Hidden characters must not change the order of
+// what is shown.
+const lines = (raw: string) => raw.split('\n').map(visible).join('↵\n');
 
 /** Formats the time between two frames, exactly if it is short. */
 export function elapsed(ms: number): string {

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { copy } from './clipboard';
+import { copy } from '../app/clipboard';
 import { clientExample, curlLine, eventSourceExample } from './examples';
 import type { StreamRequest } from './request';
 

@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { copy } from '../../src/wire/clipboard';
+import { copy } from '../src/app/clipboard';
 
 afterEach(() => vi.unstubAllGlobals());
 

@@ -1,0 +1,22 @@
+// Characters that show nothing themselves, but change the direction or the lines of what is
+// beside them: controls, bidirectional formatting, and separators of lines.
+const hidden = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+const each = new RegExp(hidden, 'g');
+const around = new RegExp(`(${hidden.source})`);
+
+const escape = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** Returns text with an escape in place of each hidden character, as JSON has it: `a\u202eb`. */
+export const visible = (text: string): string => text.replace(each, escape);
+
+/** A piece of a text. char: it is the escape of this character. */
+export interface Piece {
+  readonly text: string;
+  readonly char?: string;
+}
+
+/** Splits a text at its hidden characters, which become escapes. */
+export function pieces(text: string): Piece[] {
+  if (!hidden.test(text)) return [{ text }]; // the usual case, kept fast
+  return text.split(around).filter((part) => part !== '').map((part) => hidden.test(part) ? { text: escape(part), char: part } : { text: part });
+}
