@@ -1,9 +1,10 @@
 import { Backoff } from './backoff.js';
-import { isFatal, RefusedError, type FatalError } from './errors.js';
+import { RefusedError } from './errors.js';
 import { PageLifecycle } from './page_lifecycle.js';
 import { Pause } from './pause.js';
 import { Stream, type StreamEnd } from './stream.js';
 import { closed, Stores } from './stores.js';
+import { limited } from './time_limit.js';
 import type { Transport } from './transport.js';
 
 // Watches that are added or removed within this time share one request.
@@ -16,6 +17,15 @@ const graceMs = 15_000;
 // The least time between two attempts, however often the network comes back.
 const minIntervalMs = 1_000;
 
+/**
+ * Called when a connection fails or is refused, before the next attempt. final: the
+ * refusal is the gateway's own, and would be repeated. May answer with other headers for
+ * the next attempts, even after a final refusal, or with `stop`, which closes the stores.
+ */
+export type OnError = (error: Error, hint: { readonly final: boolean }) => ErrorAnswer | Promise<ErrorAnswer>;
+
+type ErrorAnswer = void | 'stop' | { readonly headers: Readonly<Record<string, string>> };
+
 export interface ConnectionOptions {
   /** `…/v1/events` */
   readonly url: string;
@@ -23,6 +33,7 @@ export interface ConnectionOptions {
   readonly credentials: RequestCredentials;
   readonly headers: Readonly<Record<string, string>>;
   readonly getToken: ((asked: { expired: boolean }) => string | undefined | Promise<string | undefined>) | undefined;
+  readonly onError: OnError | undefined;
   readonly parse: (json: string) => unknown;
   /** The time after which a hidden tab closes its stream, in ms. */
   readonly hiddenMs: number;
@@ -44,7 +55,10 @@ export class Connection {
   #closed = false;
   #immediately = false; // the set of watches changed: no pause before the next stream
   #suspended = false;   // the tab was hidden for too long
-  #expired = false;     // the server said that the token has expired
+  #expired = false;     // the server said that the token has expired, or refused it
+  #refreshed = false;   // another token was requested because of a refusal, since the last open stream
+  #headers: Readonly<Record<string, string>>;
+  readonly #ended = new AbortController();
   #attemptAt = 0;
   #aliveAt = 0;         // of the newest stream that was open
   #grace: ReturnType<typeof setTimeout> | undefined;
@@ -52,6 +66,7 @@ export class Connection {
   #debounce: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly options: ConnectionOptions) {
+    this.#headers = options.headers;
     this.#page = new PageLifecycle(options.hiddenMs, {
       online: () => this.#retrySoon(),
       shown: () => this.#resume(),
@@ -77,6 +92,7 @@ export class Connection {
   close(error?: Error): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#ended.abort(new Error('closed'));
     this.#page.close();
     clearTimeout(this.#debounce);
     clearTimeout(this.#grace);
@@ -110,7 +126,7 @@ export class Connection {
     const stream = this.#stream = new Stream(this.stores, transport, parse);
     this.#immediately = false;
     try {
-      const headers = await this.#headers();
+      const headers = await this.#authorized();
       this.#requested = this.stores.request();
       return await stream.run({ url: `${url}?${this.#requested}`, lastEventId: this.stores.id, headers, credentials });
     } catch (error) { // thrown by getToken
@@ -120,25 +136,49 @@ export class Connection {
     }
   }
 
-  async #headers(): Promise<Record<string, string>> {
-    const { headers, getToken } = this.options;
-    const token = await getToken?.({ expired: this.#expired });
+  async #authorized(): Promise<Record<string, string>> {
+    const { getToken } = this.options;
+    const token = getToken && await limited('getToken', getToken({ expired: this.#expired }), this.#ended.signal);
     this.#expired = false;
-    return { ...headers, ...(token && { Authorization: `Bearer ${token}` }) };
+    return { ...this.#headers, ...(token && { Authorization: `Bearer ${token}` }) };
   }
 
   // Reports a stream that ended, and waits until the next may begin.
   async #recover({ error, goodbye, retryMs, openedAt, aliveAt }: StreamEnd): Promise<void> {
-    if (isFatal(error)) return this.#refused(error);
-    this.#expired = goodbye?.reason === 'token_expired';
+    const refusal = error instanceof RefusedError ? error : undefined;
+    if (openedAt !== undefined) this.#refreshed = false;
+    this.#expired = goodbye?.reason === 'token_expired' || refusal?.status === 401;
+    if (this.#refreshes) return;
+    const verdict = error instanceof Error && !goodbye ? await this.#judge(error) : 'retry';
+    if (verdict === 'stop') return this.close(error as Error);
+    if (verdict === 'final') return this.#refused(error as RefusedError);
+    if (!this.#wanted) return;
     const reason = goodbye ? `the server said goodbye: ${goodbye.reason}` : error instanceof Error ? error.message : 'the stream ended';
     // The answer to the next request says which of the watches it is, or that it is all of them.
     if (goodbye?.reason === 'revoked' && this.stores.size < 2) return this.close(new RefusedError(403, undefined, undefined, reason));
     goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
     this.#backoff.ended(openedAt === undefined ? 0 : aliveAt - openedAt);
-    const demanded = goodbye?.retry_ms ?? (error instanceof RefusedError ? error.retryAfterMs : undefined);
+    const demanded = goodbye?.retry_ms ?? refusal?.retryAfterMs;
     const wait = this.#backoff.next(demanded ?? retryMs ?? 0);
     await this.#pause.begin(wait, demanded === undefined ? 'interruptible' : 'uninterruptible');
+  }
+
+  // The first refusal of a token is followed at once by an attempt with another one.
+  get #refreshes(): boolean {
+    if (!this.#expired || this.#refreshed || !this.options.getToken) return false;
+    this.#refreshed = true;
+    return true;
+  }
+
+  // Asks the page what to do. One that throws, or does not answer, has no say.
+  async #judge(error: Error): Promise<'retry' | 'final' | 'stop'> {
+    const { onError } = this.options;
+    const final = error instanceof RefusedError && error.fatal;
+    const answer = onError && await limited('onError', new Promise<ErrorAnswer>((resolve) => resolve(onError(error, { final }))), this.#ended.signal).catch((mistake) => globalThis.reportError?.(mistake));
+    if (!answer) return final ? 'final' : 'retry';
+    if (answer === 'stop') return 'stop';
+    this.#headers = answer.headers;
+    return 'retry';
   }
 
   // Another stream takes the place of a healthy one: if that is quick, the connection
@@ -160,8 +200,8 @@ export class Connection {
   // credential, or has an invalid filter. A problem leaves out an
   // empty name. If there is no room for all positions in the ids of a stream, those that were
   // added are closed.
-  #refused(error: FatalError): void {
-    const { status, problem: { watch = '' } = {} } = error instanceof RefusedError ? error : {};
+  #refused(error: RefusedError): void {
+    const { status, problem: { watch = '' } = {} } = error;
     const refused = this.stores.get(watch) ? [watch] : status === 414 ? this.stores.added : [];
     if (refused.length === 0) return this.close(error);
     for (const watch of refused) this.stores.remove(watch, error);

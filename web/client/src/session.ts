@@ -23,11 +23,17 @@ export interface SessionRequest {
 
 const nobody: Session = { name: '', issuer: '', mechanism: 'anonymous', tag: '' };
 
-/** Asks the gateway at url which user it sees. A gateway without sessions sees nobody. */
+/** Asks the gateway at url which user it sees. A gateway without sessions sees nobody; an answer that is not a gateway's is an error. */
 export async function getSession(url: string | URL, request: SessionRequest = {}): Promise<Session> {
   const response = await ask('GET', at(url, 'session'), request);
-  if (response.status === 404) return nobody;
-  return { ...nobody, ...await (await granted(response)).json() as Partial<Session> };
+  if (!response.ok) {
+    const refusal = await refusedBy(response);
+    if (refusal.status === 404 && refusal.fatal) return nobody;
+    throw refusal;
+  }
+  const session = await response.json() as Partial<Session> | null;
+  if (!session?.mechanism) throw new Error(`${url} does not answer as a gateway does`);
+  return { ...nobody, ...session };
 }
 
 /** Exchanges a token for the cookie of a session, which the page itself cannot read. */

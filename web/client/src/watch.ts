@@ -8,6 +8,8 @@ export interface WatchOptions<Name extends string = string> {
   readonly watches?: ReadonlyArray<WatchSpec<Name>>;
   /** Returns the token to send as `Authorization: Bearer`; called before each connection. expired: the server has ended the last stream because its token had expired. */
   readonly getToken?: ConnectionOptions['getToken'];
+  /** Called when a connection fails or is refused: may answer with other headers, or `stop`. */
+  readonly onError?: ConnectionOptions['onError'];
   /** Additional headers of each request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** As in `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
@@ -48,12 +50,12 @@ export interface Watches<Values = Record<string, unknown>> {
  */
 export function watch<Values = Record<string, unknown>>(
   url: string | URL,
-  { watches = [], getToken, headers = {}, credentials = 'same-origin', transport = fetchTransport, parse = JSON.parse, hiddenMs = 300_000 }:
+  { watches = [], getToken, onError, headers = {}, credentials = 'same-origin', transport = fetchTransport, parse = JSON.parse, hiddenMs = 300_000 }:
   WatchOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
   if (getToken && !transport.hearsHeartbeat) throw new Error('an EventSource cannot send a token: use authenticated');
   const events = `${String(url).replace(/\/$/, '')}/v1/events`;
-  const options = { url: events, transport, credentials, headers, getToken, parse, hiddenMs };
+  const options = { url: events, transport, credentials, headers, getToken, onError, parse, hiddenMs };
   let connections: Connection[] = [];
   let closed = false;
 

@@ -18,14 +18,6 @@ describe('a refusal', () => {
     expect(error).toMatchObject({ status: code, problem: { detail: `refused with ${code}` } });
   });
 
-  test('204 is final, as for an EventSource', async () => {
-    await f.start();
-    f.server.last.answer(new Response(null, { status: 204 }));
-    await pass(600_000);
-    expect(f.server.exchanges).toHaveLength(1);
-    expect(f.tide.store('w').view).toMatchObject({ state: 'closed', error: { status: 204 } });
-  });
-
   test.each([408, 500, 502, 504])('%i is not', async (code) => {
     await f.start();
     f.server.last.refuse(code);
