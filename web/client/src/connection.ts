@@ -7,6 +7,9 @@ import { closed, Stores } from './stores.js';
 import { limited } from './time_limit.js';
 import type { Transport } from './transport.js';
 
+// A stream that lasts longer is healthy.
+const healthyMs = 60_000;
+
 // Watches that are added or removed within this time share one request.
 const debounceMs = 50;
 
@@ -16,6 +19,7 @@ const graceMs = 15_000;
 
 // The least time between two attempts, however often the network comes back.
 const minIntervalMs = 1_000;
+const maxIntervalMs = 30_000;
 
 /**
  * Called when a connection fails or is refused, before the next attempt. final: the
@@ -54,12 +58,13 @@ export class Connection {
   #running = false;
   #closed = false;
   #immediately = false; // the set of watches changed: no pause before the next stream
-  #suspended = false;   // the tab was hidden for too long
+  #suspended = '';      // the reason why the page may not hold a connection
   #expired = false;     // the server said that the token has expired, or refused it
   #refreshed = false;   // another token was requested because of a refusal, since the last open stream
   #headers: Readonly<Record<string, string>>;
   readonly #ended = new AbortController();
   #attemptAt = 0;
+  #hurries = 0;         // attempts that were made early, since a healthy stream
   #aliveAt = 0;         // of the newest stream that was open
   #grace: ReturnType<typeof setTimeout> | undefined;
   #requested = '';      // the query of the newest request
@@ -68,9 +73,9 @@ export class Connection {
   constructor(private readonly options: ConnectionOptions) {
     this.#headers = options.headers;
     this.#page = new PageLifecycle(options.hiddenMs, {
-      online: () => this.#retrySoon(),
+      online: () => this.hurry(),
       shown: () => this.#resume(),
-      hiddenTooLong: () => this.#suspend(),
+      away: (reason) => this.#suspend(reason),
     });
   }
 
@@ -105,12 +110,14 @@ export class Connection {
     this.#running = true;
     await undefined; // all watches added in this task share one request
     while (this.#wanted) {
+      while (this.#suspended && this.#wanted) await this.#pause.begin(Infinity, 'interruptible');
+      if (!this.#wanted) break;
       this.#attemptAt = Date.now();
       const end = await this.#attempt();
       if (end.openedAt !== undefined && !(this.#grace && end.goodbye)) this.#aliveAt = end.aliveAt;
       if (!this.#wanted) break;
-      this.#immediately ? this.#replace('waiting for a new stream') : await this.#recover(end);
-      while (this.#suspended && this.#wanted) await this.#pause.begin(Infinity, 'interruptible');
+      if (this.#suspended) this.#lose(this.#suspended);
+      else this.#immediately ? this.#replace('waiting for a new stream') : await this.#recover(end);
     }
     this.#grace = void clearTimeout(this.#grace);
     this.#running = this.#immediately = false;
@@ -127,6 +134,7 @@ export class Connection {
     this.#immediately = false;
     try {
       const headers = await this.#authorized();
+      if (this.#suspended) stream.cut(this.#suspended);
       this.#requested = this.stores.request();
       return await stream.run({ url: `${url}?${this.#requested}`, lastEventId: this.stores.id, headers, credentials });
     } catch (error) { // thrown by getToken
@@ -157,7 +165,9 @@ export class Connection {
     // The answer to the next request says which of the watches it is, or that it is all of them.
     if (goodbye?.reason === 'revoked' && this.stores.size < 2) return this.close(new RefusedError(403, undefined, undefined, reason));
     goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
-    this.#backoff.ended(openedAt === undefined ? 0 : aliveAt - openedAt);
+    const lived = openedAt === undefined ? 0 : aliveAt - openedAt;
+    if (lived >= healthyMs) this.#hurries = 0;
+    this.#backoff.ended(lived);
     const demanded = goodbye?.retry_ms ?? refusal?.retryAfterMs;
     const wait = this.#backoff.next(demanded ?? retryMs ?? 0);
     await this.#pause.begin(wait, demanded === undefined ? 'interruptible' : 'uninterruptible');
@@ -217,19 +227,30 @@ export class Connection {
     this.#stream.cut('other watches');
   }
 
-  // An attempt is more likely to succeed now: there is no need to wait longer.
+  /**
+   * An attempt is more likely to succeed now: there is no need to wait longer. The more
+   * attempts were made early and failed, the longer it waits at least, so that this can
+   * be called at any rate.
+   */
+  hurry(): void {
+    this.options.transport.hurry?.();
+    if (!this.#suspended) this.#retrySoon();
+  }
+
   #retrySoon(): void {
-    this.#pause.shorten(this.#attemptAt + minIntervalMs - Date.now());
+    const interval = Math.min(minIntervalMs * 2 ** this.#hurries, maxIntervalMs);
+    if (this.#pause.shorten(this.#attemptAt + interval - Date.now())) this.#hurries++;
   }
 
   #resume(): void {
-    this.#suspended = false;
     this.check(); // timers may be late
-    this.#retrySoon();
+    if (this.#suspended) this.#pause.shorten(this.#attemptAt + minIntervalMs - Date.now());
+    this.#suspended = '';
+    this.hurry();
   }
 
-  #suspend(): void {
-    this.#suspended = true;
-    this.#stream?.cut('this tab was hidden for too long');
+  #suspend(reason: string): void {
+    this.#suspended = reason;
+    this.#stream?.cut(reason);
   }
 }

@@ -28,6 +28,10 @@ export class FallbackTransport implements Transport {
     await this.read(request, receiver); // with the next transport
   }
 
+  hurry(): void {
+    this.#transport.hurry?.();
+  }
+
   #next(): void {
     const create = this.#factories.shift()!;
     const left = this.#factories.length;

@@ -29,8 +29,12 @@ export class Hub {
 
   /** Serves a tab until the returned function is called; onSilent is called when the tab has sent nothing for minutes. */
   serve(port: Port, onSilent: () => void = () => {}): () => void {
-    const tab = new Tab(this, port, onSilent);
-    this.#tabs.add(tab);
+    // A tab that is gone must not be kept; one that was frozen comes back.
+    const left = () => {
+      this.#tabs.delete(tab);
+      onSilent();
+    };
+    const tab = new Tab(this, port, left, (back) => this.#tabs.add(back));
     return () => {
       tab.close();
       this.#tabs.delete(tab);
@@ -68,6 +72,11 @@ export class Hub {
     if (problem?.watch === spec.watch) return; // the others go on
     if (status === 414 && [...this.#shared.values()].some(({ idle, closed }) => !idle && !closed)) return;
     if ([...this.#shared.values()].every(({ idle }) => idle)) this.#drop();
+  }
+
+  /** @internal */
+  hurry(): void {
+    this.#tide?.hurry();
   }
 
   /** @internal Does what is due, whenever a tab sends something: timers here may be late. */

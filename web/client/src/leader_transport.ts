@@ -49,6 +49,10 @@ export class LeaderTransport implements Transport {
     }
   }
 
+  hurry(): void {
+    this.#channel?.transport.hurry?.();
+  }
+
   #open(): LeaderChannel {
     this.#reads++;
     clearTimeout(this.#closing);

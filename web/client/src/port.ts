@@ -21,8 +21,8 @@ export interface Port {
 export type TabMessage = { readonly stream: number } & (
   /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, and the newest id that the tab has. */
   | { readonly query: string; readonly lastEventId: string }
-  /** `more`: the events are processed, and the next may be sent. `alive`: a ping, which is answered. */
-  | { readonly say: 'more' | 'alive' | 'end' }
+  /** `more`: the events are processed, and the next may be sent. `alive`: a ping, which is answered. `hurry`: an attempt to connect is more likely to succeed now. */
+  | { readonly say: 'more' | 'alive' | 'end' | 'hurry' }
 );
 
 /**

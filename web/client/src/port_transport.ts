@@ -30,6 +30,7 @@ export function sharedTransport(port: Port, onUnresponsive: () => void = () => {
   port.start?.();
   return {
     hearsHeartbeat: true,
+    hurry: () => readers.forEach((reader) => reader.say('hurry')),
     async read(request, receiver) {
       const reader = new Reader(port, request, receiver, onUnresponsive);
       readers.add(reader);
@@ -66,7 +67,7 @@ class Reader {
   // Each request has a new number: messages that a replaced hub still sends are not
   // for this stream.
   request(stream: number): void {
-    this.#say('end');
+    this.say('end');
     this.#stream = stream;
     this.receiver.alive();
     const { url } = this.streamRequest;
@@ -90,23 +91,23 @@ class Reader {
     for (const event of events) this.receiver.event(event);
     if (id) this.receiver.id(this.#id = id);
     this.receiver.flush();
-    this.#say('more');
+    this.say('more');
   }
 
   #ping(): void {
     if (this.#unanswered++ >= maxUnanswered) this.onUnresponsive();
-    this.#say('alive');
+    this.say('alive');
   }
 
   #end(reason: unknown): void {
     clearInterval(this.#timer);
     this.port.removeEventListener('message', this.#receive);
-    this.#say('end');
+    this.say('end');
     this.#stream = 0;
     this.#reject(reason);
   }
 
-  #say(say: 'more' | 'alive' | 'end'): void {
+  say(say: 'more' | 'alive' | 'end' | 'hurry'): void {
     if (this.#stream) this.#post({ stream: this.#stream, say });
   }
 

@@ -38,6 +38,8 @@ export interface Watches<Values = Record<string, unknown>> {
   remove(watch: WatchSpec<keyof Values & string>): void;
   /** Closes the connection for good. The stores stay readable. */
   close(): void;
+  /** Tries again soon, if the connection is lost: for instance, another request of the page has succeeded. May be called at any rate. */
+  hurry(): void;
   /** @internal Does what is due, in case timers are late, as in a hidden tab. */
   check(): void;
 }
@@ -103,5 +105,6 @@ export function watch<Values = Record<string, unknown>>(
   }
 
   watches.forEach(add);
-  return { store, add, remove, close, check: () => connections.forEach((connection) => connection.check()) } as Watches<Values>;
+  const hurry = () => connections.forEach((connection) => connection.hurry());
+  return { store, add, remove, close, hurry, check: () => connections.forEach((connection) => connection.check()) } as Watches<Values>;
 }

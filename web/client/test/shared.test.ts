@@ -250,7 +250,7 @@ describe('a tab that is gone', () => {
     }
     server.last.send(upsert('w', 'a', 6, 2, 'w@e-6'));
     await pass();
-    expect([shown(tide), shown(tides[1]!)]).toEqual(['in_sync a=1', 'in_sync a=2']);
+    expect([shown(tide), shown(tides[1]!)]).toEqual(['offline a=1', 'in_sync a=2']);
     tab.thaw();
     await pass(1_000);
     expect(shown(tide)).toBe('in_sync a=2');

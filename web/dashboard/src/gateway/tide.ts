@@ -51,6 +51,9 @@ function connect(): Watches {
   return watchShared(base, { worker: () => sharedWorker(name), name, parse, ...(user !== undefined && { transport: authenticated({ tag: user }) }) });
 }
 
+/** The gateway has answered: a lost connection is tried again soon. */
+export const hurry = (): void => tide?.hurry();
+
 function acquire(name: string): ResourceStore {
   users.set(name, (users.get(name) ?? 0) + 1);
   return (tide ??= connect()).add(name);
