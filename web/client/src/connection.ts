@@ -3,6 +3,7 @@ import { RefusedError } from './errors.js';
 import { PageLifecycle } from './page_lifecycle.js';
 import { Pause } from './pause.js';
 import { Stream, type StreamEnd } from './stream.js';
+import type { Store } from './store.js';
 import { closed, Stores } from './stores.js';
 import { limited } from './time_limit.js';
 import type { Transport } from './transport.js';
@@ -38,6 +39,8 @@ export interface ConnectionOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly getToken: ((asked: { expired: boolean }) => string | undefined | Promise<string | undefined>) | undefined;
   readonly onError: OnError | undefined;
+  /** Moves stores, for which a stream has no room, to other connections. */
+  readonly move: (stores: Store[]) => void;
   readonly parse: (json: string) => unknown;
   /** The time after which a hidden tab closes its stream, in ms. */
   readonly hiddenMs: number;
@@ -51,6 +54,8 @@ export interface ConnectionOptions {
  */
 export class Connection {
   readonly stores = new Stores();
+  /** A stream has no room for further watches. */
+  full = false;
   readonly #backoff = new Backoff();
   readonly #pause = new Pause();
   readonly #page: PageLifecycle;
@@ -159,6 +164,7 @@ export class Connection {
     if (this.#refreshes) return;
     const verdict = error instanceof Error && !goodbye ? await this.#judge(error) : 'retry';
     if (verdict === 'stop') return this.close(error as Error);
+    if (refusal?.status === 414 && !refusal.problem?.watch && this.stores.size > 1) return this.#split();
     if (verdict === 'final') return this.#refused(error as RefusedError);
     if (!this.#wanted) return;
     const reason = goodbye ? `the server said goodbye: ${goodbye.reason}` : error instanceof Error ? error.message : 'the stream ended';
@@ -208,14 +214,20 @@ export class Connection {
 
   // If the problem names a watch, only that one is closed: it does not exist, needs a
   // credential, or has an invalid filter. A problem leaves out an
-  // empty name. If there is no room for all positions in the ids of a stream, those that were
-  // added are closed.
+  // empty name.
   #refused(error: RefusedError): void {
-    const { status, problem: { watch = '' } = {} } = error;
-    const refused = this.stores.get(watch) ? [watch] : status === 414 ? this.stores.added : [];
-    if (refused.length === 0) return this.close(error);
-    for (const watch of refused) this.stores.remove(watch, error);
+    const { watch = '' } = error.problem ?? {};
+    if (!this.stores.get(watch)) return this.close(error);
+    this.stores.remove(watch, error);
     this.#immediately = true;
+  }
+
+  // There is no room for all positions in the ids of a stream, or for all names in a URL. Each
+  // attempt has fewer watches.
+  #split(): void {
+    this.full = true;
+    this.#immediately = true;
+    this.options.move(this.stores.split());
   }
 
   #resubscribe(): void {

@@ -46,7 +46,8 @@ export interface Watches<Values = Record<string, unknown>> {
 
 /**
  * Follows watches of the gateway at url until it is closed: in one stream, and in a further
- * one for each further definition of the same watch, which a stream can carry only once.
+ * one for each further definition of the same watch, which a stream can carry only once, and
+ * for watches for which a stream has no room.
  *
  * url is the base URL of the gateway, for instance `/` or `https://gateway.example/live/`.
  */
@@ -57,7 +58,7 @@ export function watch<Values = Record<string, unknown>>(
 ): Watches<Values> {
   if (getToken && !transport.hearsHeartbeat) throw new Error('an EventSource cannot send a token: use authenticated');
   const events = `${String(url).replace(/\/$/, '')}/v1/events`;
-  const options = { url: events, transport, credentials, headers, getToken, onError, parse, hiddenMs };
+  const options = { url: events, transport, credentials, headers, getToken, onError, parse, hiddenMs, move };
   let connections: Connection[] = [];
   let closed = false;
 
@@ -65,8 +66,8 @@ export function watch<Values = Record<string, unknown>>(
 
   // A connection that was refused for good is left alone: another one may have another
   // token or cookie.
-  function connectionFor({ watch }: Followed): Connection {
-    const free = connections.find(({ stores }) => !stores.get(watch) && stores.connection.state !== 'closed');
+  function connectionFor({ watch }: Pick<Followed, 'watch'>): Connection {
+    const free = connections.find(({ stores, full }) => !full && !stores.get(watch) && stores.connection.state !== 'closed');
     if (free) return free;
     const connection = new Connection(options);
     if (closed) connection.close();
@@ -85,6 +86,14 @@ export function watch<Values = Record<string, unknown>>(
     return store(spec);
   }
 
+  function move(stores: Store[]): void {
+    for (const store of stores) {
+      const connection = connectionFor(store);
+      connection.stores.adopt(store);
+      connection.changed();
+    }
+  }
+
   function store(spec: WatchSpec): Store {
     const followed = followedOf(spec);
     const store = find(followed)?.stores.get(followed.watch);
@@ -95,8 +104,10 @@ export function watch<Values = Record<string, unknown>>(
   function remove(spec: WatchSpec): void {
     const followed = followedOf(spec);
     const connection = find(followed);
-    connection?.stores.remove(followed.watch);
-    connection?.changed();
+    if (!connection) return;
+    connection.stores.remove(followed.watch);
+    connection.full = false;
+    connection.changed();
   }
 
   function close(): void {

@@ -63,19 +63,6 @@ describe('a refusal', () => {
     expect(store.state).toBe('in_sync');
   });
 
-  test('of a stream with too many watches affects only those that were added', async () => {
-    const store = await f.follow();
-    const long = f.tide.add('long');
-    await pass(50);
-    f.server.last.refuse(414);
-    await pass();
-    expect(long.view).toMatchObject({ state: 'closed', error: { status: 414 } });
-    expect(f.server.last.watches).toEqual(['w']);
-    f.server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
-    await pass(20_000);
-    expect(store.state).toBe('in_sync');
-  });
-
   test.each([[429, '20', 20_000], [503, '20', 20_000], [503, new Date(1_030_000).toUTCString(), 30_000]])(
     'after %i with Retry-After: %s', async (code, after, ms) => {
       f.tide = watch(url, { watches: ['w'] });
