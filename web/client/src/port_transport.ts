@@ -14,9 +14,9 @@ const maxUnanswered = 2;
 /**
  * Reads streams from a hub: `watch(url, { transport: sharedTransport(worker.port) })`.
  * onUnresponsive is called when the hub does not answer, long before the stream is
- * given up, or when it is of another version.
+ * given up, or when it is of another version. tag is that of the principal whose data is read.
  */
-export function sharedTransport(port: Port, onUnresponsive: () => void = () => {}): Transport {
+export function sharedTransport(port: Port, onUnresponsive: () => void = () => {}, tag?: string): Transport {
   const readers = new Set<Reader>();
   let hub = '';
   let streams = 0;
@@ -32,7 +32,7 @@ export function sharedTransport(port: Port, onUnresponsive: () => void = () => {
     hearsHeartbeat: true,
     hurry: () => readers.forEach((reader) => reader.say('hurry')),
     async read(request, receiver) {
-      const reader = new Reader(port, request, receiver, onUnresponsive);
+      const reader = new Reader(port, request, receiver, onUnresponsive, tag);
       readers.add(reader);
       if (hub) reader.request(++streams);
       await reader.ended.finally(() => readers.delete(reader));
@@ -54,6 +54,7 @@ class Reader {
     private readonly streamRequest: StreamRequest,
     private readonly receiver: Receiver,
     private readonly onUnresponsive: () => void,
+    private readonly tag: string | undefined,
   ) {
     let settle: (reason: unknown) => void = () => {};
     this.ended = new Promise<never>((_, reject) => { settle = reject; });
@@ -71,7 +72,7 @@ class Reader {
     this.#stream = stream;
     this.receiver.alive();
     const { url } = this.streamRequest;
-    this.#post({ stream, query: url.slice(url.indexOf('?') + 1), lastEventId: this.#id });
+    this.#post({ stream, query: url.slice(url.indexOf('?') + 1), lastEventId: this.#id, ...(this.tag !== undefined && { tag: this.tag }) });
   }
 
   readonly #receive = ({ data }: MessageEvent<HubMessage>): void => {
@@ -86,7 +87,7 @@ class Reader {
   };
 
   #take({ events, id, refused }: Extract<HubMessage, { stream: number }>): void {
-    if (refused) return this.#end(new RefusedError(refused.status, refused.problem, undefined));
+    if (refused) return this.#end(new RefusedError(refused.status, refused.problem, undefined, refused.reason, refused.final));
     if (!events) return;
     for (const event of events) this.receiver.event(event);
     if (id) this.receiver.id(this.#id = id);

@@ -293,7 +293,7 @@ test('a tab requests its stream once there is a hub, and only once', async () =>
   tides.push(tide);
   await pass(8_000);
   expect(asked).toEqual([]);
-  port.dispatchEvent(new MessageEvent('message', { data: { hub: 'h', dialect: 2 } }));
+  port.dispatchEvent(new MessageEvent('message', { data: { hub: 'h', dialect: 3 } }));
   expect(asked).toEqual(['watch=w']);
   await pass(8_000);
   expect(asked).toEqual(['watch=w', 'alive']);
