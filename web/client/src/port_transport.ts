@@ -14,9 +14,10 @@ const maxUnanswered = 2;
 /**
  * Reads streams from a hub: `watch(url, { transport: sharedTransport(worker.port) })`.
  * onUnresponsive is called when the hub does not answer, long before the stream is
- * given up, or when it is of another version. tag is that of the principal whose data is read.
+ * given up, or when it is of another version. tag is that of the principal whose data is read. onHub is called
+ * when a hub of this version answers.
  */
-export function sharedTransport(port: Port, onUnresponsive: () => void = () => {}, tag?: string): Transport {
+export function sharedTransport(port: Port, onUnresponsive: () => void = () => {}, tag?: string, onHub: () => void = () => {}): Transport {
   const readers = new Set<Reader>();
   let hub = '';
   let streams = 0;
@@ -25,6 +26,7 @@ export function sharedTransport(port: Port, onUnresponsive: () => void = () => {
     if (!('hub' in data)) return;
     if (data.dialect !== dialect) return onUnresponsive();
     hub = data.hub;
+    onHub();
     for (const reader of readers) reader.request(++streams);
   });
   port.start?.();

@@ -1,4 +1,4 @@
-import { FallbackTransport, type TransportFactory } from './fallback_transport.js';
+import { FallbackTransport, type ClosableTransport, type TransportFactory } from './fallback_transport.js';
 import { Hub, type HubOptions } from './hub.js';
 import { LeaderTransport } from './leader_transport.js';
 import { dialect } from './port.js';
@@ -41,7 +41,7 @@ export function watchShared<Values = Record<string, unknown>>(
   const shared = (tag: string | undefined) => {
     const lock = `watchtide ${dialect} ${name}${tag === undefined ? '' : `#${tag}`}`;
     const transports: TransportFactory[] = [];
-    if (hasWorker) transports.push((failed) => workerTransport(worker(), failed, tag));
+    if (hasWorker) transports.push((failed, works) => workerTransport(worker(), failed, works, tag));
     if (hasLocks) transports.push((failed) => new LeaderTransport(lock, newHub, failed, tag));
     return new FallbackTransport([...transports, () => ownTransport(newHub(), tag)]);
   };
@@ -55,9 +55,9 @@ export function serveTabs(url: string | URL, options?: HubOptions): void {
   globalThis.addEventListener('connect', (event) => hub.serve((event as MessageEvent).ports[0]!));
 }
 
-function workerTransport(worker: SharedWorker, failed: () => void, tag: string | undefined): Transport {
+function workerTransport(worker: SharedWorker, failed: () => void, works: () => void, tag: string | undefined): ClosableTransport {
   worker.addEventListener('error', failed); // its script was not found, or not allowed
-  return sharedTransport(worker.port, failed, tag);
+  return { ...sharedTransport(worker.port, failed, tag, works), close: () => worker.port.close() };
 }
 
 function ownTransport(hub: Hub, tag: string | undefined): Transport {
