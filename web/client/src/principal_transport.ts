@@ -4,7 +4,7 @@ import { limited } from './time_limit.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
 import type { WatchOptions } from './watch.js';
 
-export type PrincipalOptions = Pick<WatchOptions, 'getToken' | 'headers' | 'credentials'> & { readonly tag?: string };
+export type PrincipalOptions = Pick<WatchOptions, 'getToken' | 'headers' | 'credentials'> & { readonly tag?: string | null };
 
 /**
  * Reads streams that are shared with other tabs of the same principal, and only those:
@@ -32,7 +32,7 @@ export class PrincipalTransport implements Transport {
   // A token that is refused may have expired.
   async #identify(signal: AbortSignal): Promise<string | undefined> {
     const { tag, getToken } = this.options;
-    if (tag !== undefined) return tag;
+    if (tag !== undefined) return tag ?? undefined;
     try {
       return await this.#ask(signal, false);
     } catch (error) {

@@ -15,8 +15,8 @@ export interface SharedOptions<Name extends string = string> extends WatchOption
   readonly worker?: () => SharedWorker;
   /** Without a SharedWorker, tabs with the same name and the same principal share a connection; the URL unless set. */
   readonly name?: string;
-  /** The tag of the principal whose data is shown, from `getSession`; the gateway is asked for it before each stream unless set. */
-  readonly tag?: string;
+  /** The tag of the principal whose data is shown, from `getSession`, or null for a gateway without sessions; the gateway is asked for it before each stream unless set. */
+  readonly tag?: string | null;
 }
 
 /**

@@ -126,3 +126,12 @@ describe.each([['a worker', true], ['a leader', false]])('of tabs that share %s'
     expect(shown(tide)).not.toContain('closed');
   });
 });
+
+test('a gateway is not asked for sessions if the page knows that there are none', async () => {
+  const tide = browser.tab().run(() => watchShared(url, { watches: ['w'], tag: null }));
+  tides.push(tide);
+  await pass(10);
+  gateway.last.accept(snapshot('w', 'for all'));
+  await pass(10);
+  expect([shown(tide), gateway.log]).toEqual(['in_sync for all', []]);
+});

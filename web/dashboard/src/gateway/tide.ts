@@ -47,7 +47,7 @@ function verify(): void {
 function connect(): Watches {
   const user = tag();
   const name = nameOf(user);
-  return watchShared(base, { worker: () => sharedWorker(name), name, parse, ...(user !== undefined && { tag: user }) });
+  return watchShared(base, { worker: () => sharedWorker(name), name, parse, tag: user ?? null });
 }
 
 /** The gateway has answered: a lost connection is tried again soon. */
