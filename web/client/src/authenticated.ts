@@ -1,6 +1,7 @@
 import { RefusedError } from './errors.js';
 import type { Event } from './protocol.js';
 import { anotherUser, beginSession, bearer, getSession, getTicket, renewStream, type SessionRequest } from './session.js';
+import { limited } from './time_limit.js';
 import { fetchTransport, type Receiver, type StreamRequest, type Transport } from './transport.js';
 
 export interface AuthenticatedOptions {
@@ -102,10 +103,8 @@ class Reading {
     }
   }
 
-  async #getToken(expired: boolean): Promise<string> {
-    const token = await this.identity.getToken!({ expired });
-    this.#ended.signal.throwIfAborted();
-    return token;
+  #getToken(expired: boolean): Promise<string> {
+    return limited('getToken', this.identity.getToken!({ expired }), this.#ended.signal);
   }
 
   async #open(): Promise<void> {

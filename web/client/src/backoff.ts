@@ -1,7 +1,9 @@
 const baseMs = 1_000;
 const capMs = 30_000;
-const healthyMs = 60_000;
 const usedMs = 1_000;
+
+/** A stream that lasts longer is healthy. */
+export const healthyMs = 60_000;
 
 /** How a connection ended. */
 export interface ConnectionEnd {

@@ -1,9 +1,11 @@
-import { Backoff } from './backoff.js';
-import { isFatal, RefusedError, type FatalError } from './errors.js';
+import { Backoff, healthyMs } from './backoff.js';
+import { RefusedError } from './errors.js';
 import { PageLifecycle } from './page_lifecycle.js';
 import { Pause } from './pause.js';
 import { Stream, type StreamEnd } from './stream.js';
+import type { Store } from './store.js';
 import { closed, Stores } from './stores.js';
+import { limited } from './time_limit.js';
 import type { Transport } from './transport.js';
 
 // Watches that are added or removed within this time share one request.
@@ -15,6 +17,16 @@ const graceMs = 15_000;
 
 // The least time between two attempts, however often the network comes back.
 const minIntervalMs = 1_000;
+const maxIntervalMs = 30_000;
+
+/**
+ * Called when a connection fails or is refused, before the next attempt. final: the
+ * refusal is the gateway's own, and would be repeated. May answer with other headers for
+ * the next attempts, even after a final refusal, or with `stop`, which closes the stores.
+ */
+export type OnError = (error: Error, hint: { readonly final: boolean }) => ErrorAnswer | Promise<ErrorAnswer>;
+
+type ErrorAnswer = void | 'stop' | { readonly headers: Readonly<Record<string, string>> };
 
 export interface ConnectionOptions {
   /** `…/v1/events` */
@@ -23,6 +35,9 @@ export interface ConnectionOptions {
   readonly credentials: RequestCredentials;
   readonly headers: Readonly<Record<string, string>>;
   readonly getToken: ((asked: { expired: boolean }) => string | undefined | Promise<string | undefined>) | undefined;
+  readonly onError: OnError | undefined;
+  /** Moves stores, for which a stream has no room, to other connections. */
+  readonly move: (stores: Store[]) => void;
   readonly parse: (json: string) => unknown;
   /** The time after which a hidden tab closes its stream, in ms. */
   readonly hiddenMs: number;
@@ -36,6 +51,8 @@ export interface ConnectionOptions {
  */
 export class Connection {
   readonly stores = new Stores();
+  /** A stream has no room for further watches. */
+  full = false;
   readonly #backoff = new Backoff();
   readonly #pause = new Pause();
   readonly #page: PageLifecycle;
@@ -43,19 +60,24 @@ export class Connection {
   #running = false;
   #closed = false;
   #immediately = false; // the set of watches changed: no pause before the next stream
-  #suspended = false;   // the tab was hidden for too long
-  #expired = false;     // the server said that the token has expired
+  #suspended = '';      // the reason why the page may not hold a connection
+  #expired = false;     // the server said that the token has expired, or refused it
+  #refreshed = false;   // another token was requested because of a refusal, since the last open stream
+  #headers: Readonly<Record<string, string>>;
+  readonly #ended = new AbortController();
   #attemptAt = 0;
+  #hurries = 0;         // attempts that were made early, since a healthy stream
   #aliveAt = 0;         // of the newest stream that was open
   #grace: ReturnType<typeof setTimeout> | undefined;
   #requested = '';      // the query of the newest request
   #debounce: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly options: ConnectionOptions) {
+    this.#headers = options.headers;
     this.#page = new PageLifecycle(options.hiddenMs, {
-      online: () => this.#retrySoon(),
+      online: () => this.hurry(),
       shown: () => this.#resume(),
-      hiddenTooLong: () => this.#suspend(),
+      away: (reason) => this.#suspend(reason),
     });
   }
 
@@ -77,6 +99,7 @@ export class Connection {
   close(error?: Error): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#ended.abort(new Error('closed'));
     this.#page.close();
     clearTimeout(this.#debounce);
     clearTimeout(this.#grace);
@@ -89,12 +112,14 @@ export class Connection {
     this.#running = true;
     await undefined; // all watches added in this task share one request
     while (this.#wanted) {
+      while (this.#suspended && this.#wanted) await this.#pause.begin(Infinity, 'interruptible');
+      if (!this.#wanted) break;
       this.#attemptAt = Date.now();
       const end = await this.#attempt();
       if (end.openedAt !== undefined && !(this.#grace && end.goodbye)) this.#aliveAt = end.aliveAt;
       if (!this.#wanted) break;
-      this.#immediately ? this.#replace('waiting for a new stream') : await this.#recover(end);
-      while (this.#suspended && this.#wanted) await this.#pause.begin(Infinity, 'interruptible');
+      if (this.#suspended) this.#lose(this.#suspended);
+      else this.#immediately ? this.#replace('waiting for a new stream') : await this.#recover(end);
     }
     this.#grace = void clearTimeout(this.#grace);
     this.#running = this.#immediately = false;
@@ -110,7 +135,8 @@ export class Connection {
     const stream = this.#stream = new Stream(this.stores, transport, parse);
     this.#immediately = false;
     try {
-      const headers = await this.#headers();
+      const headers = await this.#authorized();
+      if (this.#suspended) stream.cut(this.#suspended);
       this.#requested = this.stores.request();
       return await stream.run({ url: `${url}?${this.#requested}`, lastEventId: this.stores.id, headers, credentials });
     } catch (error) { // thrown by getToken
@@ -120,25 +146,51 @@ export class Connection {
     }
   }
 
-  async #headers(): Promise<Record<string, string>> {
-    const { headers, getToken } = this.options;
-    const token = await getToken?.({ expired: this.#expired });
+  async #authorized(): Promise<Record<string, string>> {
+    const { getToken } = this.options;
+    const token = getToken && await limited('getToken', getToken({ expired: this.#expired }), this.#ended.signal);
     this.#expired = false;
-    return { ...headers, ...(token && { Authorization: `Bearer ${token}` }) };
+    return { ...this.#headers, ...(token && { Authorization: `Bearer ${token}` }) };
   }
 
   // Reports a stream that ended, and waits until the next may begin.
   async #recover({ error, goodbye, retryMs, openedAt, aliveAt }: StreamEnd): Promise<void> {
-    if (isFatal(error)) return this.#refused(error);
-    this.#expired = goodbye?.reason === 'token_expired';
+    const refusal = error instanceof RefusedError ? error : undefined;
+    if (openedAt !== undefined) this.#refreshed = false;
+    this.#expired = goodbye?.reason === 'token_expired' || refusal?.status === 401;
+    if (this.#refreshes) return;
+    const verdict = error instanceof Error && !goodbye ? await this.#judge(error) : 'retry';
+    if (verdict === 'stop') return this.close(error as Error);
+    if (refusal?.status === 414 && !refusal.problem?.watch && this.stores.size > 1) return this.#split();
+    if (verdict === 'final') return this.#refused(error as RefusedError);
+    if (!this.#wanted) return;
     const reason = goodbye ? `the server said goodbye: ${goodbye.reason}` : error instanceof Error ? error.message : 'the stream ended';
     // The answer to the next request says which of the watches it is, or that it is all of them.
     if (goodbye?.reason === 'revoked' && this.stores.size < 2) return this.close(new RefusedError(403, undefined, undefined, reason));
     goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
-    const demanded = goodbye?.retry_ms ?? (error instanceof RefusedError ? error.retryAfterMs : undefined);
     const lastedMs = openedAt === undefined ? 0 : aliveAt - openedAt;
+    if (lastedMs >= healthyMs) this.#hurries = 0;
+    const demanded = goodbye?.retry_ms ?? refusal?.retryAfterMs;
     const wait = this.#backoff.ended({ lastedMs, goodbye: goodbye?.reason, askedMs: demanded ?? retryMs ?? 0 });
     await this.#pause.begin(wait, demanded === undefined ? 'interruptible' : 'uninterruptible');
+  }
+
+  // The first refusal of a token is followed at once by an attempt with another one.
+  get #refreshes(): boolean {
+    if (!this.#expired || this.#refreshed || !this.options.getToken) return false;
+    this.#refreshed = true;
+    return true;
+  }
+
+  // Asks the page what to do. One that throws, or does not answer, has no say.
+  async #judge(error: Error): Promise<'retry' | 'final' | 'stop'> {
+    const { onError } = this.options;
+    const final = error instanceof RefusedError && error.fatal;
+    const answer = onError && await limited('onError', new Promise<ErrorAnswer>((resolve) => resolve(onError(error, { final }))), this.#ended.signal).catch((mistake) => globalThis.reportError?.(mistake));
+    if (!answer) return final ? 'final' : 'retry';
+    if (answer === 'stop') return 'stop';
+    this.#headers = answer.headers;
+    return 'retry';
   }
 
   // Another stream takes the place of a healthy one: if that is quick, the connection
@@ -158,14 +210,20 @@ export class Connection {
 
   // If the problem names a watch, only that one is closed: it does not exist, needs a
   // credential, or has an invalid filter. A problem leaves out an
-  // empty name. If there is no room for all positions in the ids of a stream, those that were
-  // added are closed.
-  #refused(error: FatalError): void {
-    const { status, problem: { watch = '' } = {} } = error instanceof RefusedError ? error : {};
-    const refused = this.stores.get(watch) ? [watch] : status === 414 ? this.stores.added : [];
-    if (refused.length === 0) return this.close(error);
-    for (const watch of refused) this.stores.remove(watch, error);
+  // empty name.
+  #refused(error: RefusedError): void {
+    const { watch = '' } = error.problem ?? {};
+    if (!this.stores.get(watch)) return this.close(error);
+    this.stores.remove(watch, error);
     this.#immediately = true;
+  }
+
+  // There is no room for all positions in the ids of a stream, or for all names in a URL. Each
+  // attempt has fewer watches.
+  #split(): void {
+    this.full = true;
+    this.#immediately = true;
+    this.options.move(this.stores.split());
   }
 
   #resubscribe(): void {
@@ -177,19 +235,30 @@ export class Connection {
     this.#stream.cut('other watches');
   }
 
-  // An attempt is more likely to succeed now: there is no need to wait longer.
+  /**
+   * An attempt is more likely to succeed now: there is no need to wait longer. The more
+   * attempts were made early and failed, the longer it waits at least, so that this can
+   * be called at any rate.
+   */
+  hurry(): void {
+    this.options.transport.hurry?.();
+    if (!this.#suspended) this.#retrySoon();
+  }
+
   #retrySoon(): void {
-    this.#pause.shorten(this.#attemptAt + minIntervalMs - Date.now());
+    const interval = Math.min(minIntervalMs * 2 ** this.#hurries, maxIntervalMs);
+    if (this.#pause.shorten(this.#attemptAt + interval - Date.now())) this.#hurries++;
   }
 
   #resume(): void {
-    this.#suspended = false;
     this.check(); // timers may be late
-    this.#retrySoon();
+    if (this.#suspended) this.#pause.shorten(this.#attemptAt + minIntervalMs - Date.now());
+    this.#suspended = '';
+    this.hurry();
   }
 
-  #suspend(): void {
-    this.#suspended = true;
-    this.#stream?.cut('this tab was hidden for too long');
+  #suspend(reason: string): void {
+    this.#suspended = reason;
+    this.#stream?.cut(reason);
   }
 }

@@ -1,4 +1,6 @@
+import { authenticated } from './authenticated.js';
 import type { RefusedError } from './errors.js';
+import { onLogout } from './logout.js';
 import type { Port } from './port.js';
 import { SharedWatch, type SharedSpec } from './shared_watch.js';
 import { followedOf } from './spec.js';
@@ -10,7 +12,7 @@ import { watch, type WatchOptions, type Watches } from './watch.js';
 const maxShared = 50;
 
 /** The options of the connection. Those that concern a tab are set in the tab. */
-export type HubOptions = Pick<WatchOptions, 'getToken' | 'headers' | 'credentials' | 'transport'>;
+export type HubOptions = Pick<WatchOptions, 'getToken' | 'onError' | 'headers' | 'credentials' | 'transport'>;
 
 /**
  * Serves the tabs of a browser from connections that they share: to each tab it is a
@@ -19,18 +21,27 @@ export type HubOptions = Pick<WatchOptions, 'getToken' | 'headers' | 'credential
  *
  * A watch is followed for as long as any tab subscribes to it. When none does, the
  * connection is closed, but the data stays: it is resumed when a tab comes back.
+ *
+ * Each principal has a hub of its own inside, which refuses streams of any other one. Its data
+ * is erased when a session ends, and when a tab of another principal comes while no tab uses it.
  */
 export class Hub {
   #tide: Watches<Record<string, string>> | undefined;
   readonly #shared = new Map<string, SharedWatch>(); // by query, without the prefix
   readonly #tabs = new Set<Tab>();
+  readonly #principals = new Map<string, Hub>(); // by tag
+  #ignoreLogout: (() => void) | undefined;
 
   constructor(private readonly url: string | URL, private readonly options: HubOptions = {}) {}
 
   /** Serves a tab until the returned function is called; onSilent is called when the tab has sent nothing for minutes. */
   serve(port: Port, onSilent: () => void = () => {}): () => void {
-    const tab = new Tab(this, port, onSilent);
-    this.#tabs.add(tab);
+    // A tab that is gone must not be kept; one that was frozen comes back.
+    const left = () => {
+      this.#tabs.delete(tab);
+      onSilent();
+    };
+    const tab = new Tab(this, port, left, (back) => this.#tabs.add(back));
     return () => {
       tab.close();
       this.#tabs.delete(tab);
@@ -42,6 +53,33 @@ export class Hub {
     for (const tab of this.#tabs) tab.close();
     this.#tabs.clear();
     this.check(); // at once: the tab in which it lives may be about to freeze
+  }
+
+  /** @internal Returns the hub of a principal; itself where there are no sessions. */
+  of(tag: string | undefined): Hub {
+    if (tag === undefined) return this;
+    for (const [other, hub] of this.#principals) if (other !== tag && hub.#idle) this.#erase(other);
+    const hub = this.#principals.get(tag) ?? new Hub(this.url, asPrincipal(tag, this.options));
+    this.#principals.set(tag, hub);
+    this.#ignoreLogout ??= onLogout(this.url, () => this.#eraseAll());
+    return hub;
+  }
+
+  get #idle(): boolean {
+    return [...this.#shared.values()].every(({ idle }) => idle);
+  }
+
+  #eraseAll(): void {
+    for (const tag of this.#principals.keys()) this.#erase(tag);
+  }
+
+  #erase(tag: string): void {
+    const hub = this.#principals.get(tag);
+    this.#principals.delete(tag);
+    if (hub) hub.#drop();
+    if (this.#principals.size > 0) return;
+    this.#ignoreLogout?.();
+    this.#ignoreLogout = undefined;
   }
 
   /** @internal */
@@ -67,12 +105,19 @@ export class Hub {
     this.#shared.delete(followedOf(spec).query);
     if (problem?.watch === spec.watch) return; // the others go on
     if (status === 414 && [...this.#shared.values()].some(({ idle, closed }) => !idle && !closed)) return;
-    if ([...this.#shared.values()].every(({ idle }) => idle)) this.#drop();
+    if (this.#idle) this.#drop();
+  }
+
+  /** @internal */
+  hurry(): void {
+    this.#tide?.hurry();
+    for (const hub of this.#principals.values()) hub.hurry();
   }
 
   /** @internal Does what is due, whenever a tab sends something: timers here may be late. */
   check(): void {
     this.#tide?.check();
+    for (const hub of this.#principals.values()) hub.check();
   }
 
   #drop(): void {
@@ -80,6 +125,12 @@ export class Hub {
     this.#tide = undefined;
     this.#shared.clear();
   }
+}
+
+/** The options of a connection that shows the data of one principal only. */
+function asPrincipal(tag: string, { getToken, transport, ...options }: HubOptions): HubOptions {
+  const token = getToken && { getToken: async (hint: { expired: boolean }) => await getToken(hint) ?? '' };
+  return { ...options, transport: authenticated({ tag, ...token, ...(transport && { transport }) }) };
 }
 
 // The hub keeps the text of an upsert as the resource's value, and sends it on as it

@@ -30,7 +30,7 @@ export class LeaderTransport implements Transport {
   #channel: LeaderChannel | undefined;
   #closing: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly name: string, newHub: () => Hub, failed: () => void) {
+  constructor(private readonly name: string, newHub: () => Hub, failed: () => void, private readonly tag?: string) {
     let hub: Hub | undefined; // kept, to resume when this tab is elected again
     const elected = () => {
       const leader = new Leader(name, hub ??= newHub());
@@ -49,6 +49,10 @@ export class LeaderTransport implements Transport {
     }
   }
 
+  hurry(): void {
+    this.#channel?.transport.hurry?.();
+  }
+
   #open(): LeaderChannel {
     this.#reads++;
     clearTimeout(this.#closing);
@@ -58,7 +62,7 @@ export class LeaderTransport implements Transport {
     globalThis.addEventListener?.('pagehide', this.#suspend);
     globalThis.addEventListener?.('pageshow', this.#resume);
     this.#election.campaign();
-    return this.#channel = new LeaderChannel(this.name, () => this.#election.takeOver());
+    return this.#channel = new LeaderChannel(this.name, () => this.#election.takeOver(), this.tag);
   }
 
   #close(): void {
@@ -83,10 +87,10 @@ class LeaderChannel {
   readonly #announcements: BroadcastChannel;
   readonly #channel: BroadcastChannel;
 
-  constructor(name: string, onUnresponsive: () => void) {
+  constructor(name: string, onUnresponsive: () => void, tag: string | undefined) {
     this.#announcements = new BroadcastChannel(name);
     this.#channel = new BroadcastChannel(`${name} ${this.#tab}`);
-    this.transport = sharedTransport(this.#channel, onUnresponsive);
+    this.transport = sharedTransport(this.#channel, onUnresponsive, tag);
     this.#announcements.addEventListener('message', ({ data }: MessageEvent<Announcement>) => {
       if ('leader' in data) this.announce();
     });

@@ -15,11 +15,14 @@ export class Pause {
     });
   }
 
-  /** Reduces the rest of an interruptible wait to at most ms. */
-  shorten(ms: number): void {
-    if (!this.#end || this.#uninterruptible) return;
+  /** Reduces the rest of an interruptible wait to at most ms, and returns whether it was longer. */
+  shorten(ms: number): boolean {
+    const dueAt = Date.now() + Math.max(0, ms);
+    if (!this.#end || this.#uninterruptible || this.#dueAt <= dueAt) return false;
     clearTimeout(this.#timer);
+    this.#dueAt = dueAt;
     this.#timer = setTimeout(() => this.end(), Math.max(0, ms));
+    return true;
   }
 
   /** Ends the wait if its time is over: the timer may be late. */

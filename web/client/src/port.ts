@@ -5,7 +5,7 @@ import type { State } from './view.js';
  * The version of these messages. After an upgrade of the page, an old tab may keep
  * the old worker alive: a new tab then uses another transport.
  */
-export const dialect = 2;
+export const dialect = 3;
 
 /** Carries messages between tabs and a hub: a MessagePort, or a BroadcastChannel of the two. */
 export interface Port {
@@ -19,10 +19,10 @@ export interface Port {
 
 /** From a tab to the hub, about one stream of the tab. */
 export type TabMessage = { readonly stream: number } & (
-  /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, and the newest id that the tab has. */
-  | { readonly query: string; readonly lastEventId: string }
-  /** `more`: the events are processed, and the next may be sent. `alive`: a ping, which is answered. */
-  | { readonly say: 'more' | 'alive' | 'end' }
+  /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, the newest id that the tab has, and the tag of its principal; none where there are no sessions. */
+  | { readonly query: string; readonly lastEventId: string; readonly tag?: string }
+  /** `more`: the events are processed, and the next may be sent. `alive`: a ping, which is answered. `hurry`: an attempt to connect is more likely to succeed now. */
+  | { readonly say: 'more' | 'alive' | 'end' | 'hurry' }
 );
 
 /**
@@ -36,7 +36,7 @@ export type HubMessage =
     readonly stream: number;
     readonly events?: readonly string[];
     readonly id?: string;
-    readonly refused?: { readonly status: number; readonly problem: Problem | undefined };
+    readonly refused?: { readonly status: number; readonly problem: Problem | undefined; readonly reason?: string; readonly final?: boolean };
   };
 
 /** A hub also reports the state of its own connection, which no gateway can do. */

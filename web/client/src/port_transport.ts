@@ -14,9 +14,10 @@ const maxUnanswered = 2;
 /**
  * Reads streams from a hub: `watch(url, { transport: sharedTransport(worker.port) })`.
  * onUnresponsive is called when the hub does not answer, long before the stream is
- * given up, or when it is of another version.
+ * given up, or when it is of another version. tag is that of the principal whose data is read. onHub is called
+ * when a hub of this version answers.
  */
-export function sharedTransport(port: Port, onUnresponsive: () => void = () => {}): Transport {
+export function sharedTransport(port: Port, onUnresponsive: () => void = () => {}, tag?: string, onHub: () => void = () => {}): Transport {
   const readers = new Set<Reader>();
   let hub = '';
   let streams = 0;
@@ -25,13 +26,15 @@ export function sharedTransport(port: Port, onUnresponsive: () => void = () => {
     if (!('hub' in data)) return;
     if (data.dialect !== dialect) return onUnresponsive();
     hub = data.hub;
+    onHub();
     for (const reader of readers) reader.request(++streams);
   });
   port.start?.();
   return {
     hearsHeartbeat: true,
+    hurry: () => readers.forEach((reader) => reader.say('hurry')),
     async read(request, receiver) {
-      const reader = new Reader(port, request, receiver, onUnresponsive);
+      const reader = new Reader(port, request, receiver, onUnresponsive, tag);
       readers.add(reader);
       if (hub) reader.request(++streams);
       await reader.ended.finally(() => readers.delete(reader));
@@ -53,6 +56,7 @@ class Reader {
     private readonly streamRequest: StreamRequest,
     private readonly receiver: Receiver,
     private readonly onUnresponsive: () => void,
+    private readonly tag: string | undefined,
   ) {
     let settle: (reason: unknown) => void = () => {};
     this.ended = new Promise<never>((_, reject) => { settle = reject; });
@@ -66,11 +70,11 @@ class Reader {
   // Each request has a new number: messages that a replaced hub still sends are not
   // for this stream.
   request(stream: number): void {
-    this.#say('end');
+    this.say('end');
     this.#stream = stream;
     this.receiver.alive();
     const { url } = this.streamRequest;
-    this.#post({ stream, query: url.slice(url.indexOf('?') + 1), lastEventId: this.#id });
+    this.#post({ stream, query: url.slice(url.indexOf('?') + 1), lastEventId: this.#id, ...(this.tag !== undefined && { tag: this.tag }) });
   }
 
   readonly #receive = ({ data }: MessageEvent<HubMessage>): void => {
@@ -85,28 +89,28 @@ class Reader {
   };
 
   #take({ events, id, refused }: Extract<HubMessage, { stream: number }>): void {
-    if (refused) return this.#end(new RefusedError(refused.status, refused.problem, undefined));
+    if (refused) return this.#end(new RefusedError(refused.status, refused.problem, undefined, refused.reason, refused.final));
     if (!events) return;
     for (const event of events) this.receiver.event(event);
     if (id) this.receiver.id(this.#id = id);
     this.receiver.flush();
-    this.#say('more');
+    this.say('more');
   }
 
   #ping(): void {
     if (this.#unanswered++ >= maxUnanswered) this.onUnresponsive();
-    this.#say('alive');
+    this.say('alive');
   }
 
   #end(reason: unknown): void {
     clearInterval(this.#timer);
     this.port.removeEventListener('message', this.#receive);
-    this.#say('end');
+    this.say('end');
     this.#stream = 0;
     this.#reject(reason);
   }
 
-  #say(say: 'more' | 'alive' | 'end'): void {
+  say(say: 'more' | 'alive' | 'end' | 'hurry'): void {
     if (this.#stream) this.#post({ stream: this.#stream, say });
   }
 

@@ -1,4 +1,5 @@
 import { RefusedError, refusedBy } from './errors.js';
+import { announceLogout } from './logout.js';
 
 /** The user that the gateway sees. */
 export interface Session {
@@ -23,11 +24,22 @@ export interface SessionRequest {
 
 const nobody: Session = { name: '', issuer: '', mechanism: 'anonymous', tag: '' };
 
-/** Asks the gateway at url which user it sees. A gateway without sessions sees nobody. */
+/** Asks the gateway at url which user it sees. A gateway without sessions sees nobody; an answer that is not a gateway's is an error. */
 export async function getSession(url: string | URL, request: SessionRequest = {}): Promise<Session> {
+  return await findSession(url, request) ?? nobody;
+}
+
+/** Like getSession, but returns undefined for a gateway without sessions. */
+export async function findSession(url: string | URL, request: SessionRequest = {}): Promise<Session | undefined> {
   const response = await ask('GET', at(url, 'session'), request);
-  if (response.status === 404) return nobody;
-  return { ...nobody, ...await (await granted(response)).json() as Partial<Session> };
+  if (!response.ok) {
+    const refusal = await refusedBy(response);
+    if (refusal.status === 404 && refusal.fatal) return undefined;
+    throw refusal;
+  }
+  const session = await response.json() as Partial<Session> | null;
+  if (!session?.mechanism) throw new Error(`${url} does not answer as a gateway does`);
+  return { ...nobody, ...session };
 }
 
 /** Exchanges a token for the cookie of a session, which the page itself cannot read. */
@@ -35,9 +47,10 @@ export async function beginSession(url: string | URL, token: string, { headers, 
   await granted(await ask('POST', at(url, 'session'), { ...request, headers: { ...headers, ...bearer(token) } }));
 }
 
-/** Ends the session, and all streams that it has opened, in other tabs too. */
+/** Ends the session, and all streams that it has opened, in other tabs too. What tabs share of its data is erased. */
 export async function endSession(url: string | URL, request: SessionRequest = {}): Promise<void> {
   await granted(await ask('DELETE', at(url, 'session'), request));
+  announceLogout(url);
 }
 
 /** Gets a ticket, which opens streams of the watches without headers or cookies. */

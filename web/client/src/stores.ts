@@ -38,10 +38,22 @@ export class Stores {
     return this.#wanted.size;
   }
 
-  /** The watches that the last stream did not have; none if it had none of the current ones. */
-  get added(): string[] {
-    const added = [...this.#wanted.keys()].filter((watch) => this.#streamed.get(watch) !== this.#wanted.get(watch));
-    return added.length < this.#wanted.size ? added : [];
+  /** Gives up the watches for which a stream has no room: those that the last one did not have, or half of all; none if there is one watch. */
+  split(): Store[] {
+    const all = [...this.#wanted.values()];
+    const added = all.filter((store) => this.#streamed.get(store.watch) !== store);
+    const half = all.slice(Math.ceil(all.length / 2));
+    const given = added.length < all.length && added.length ? added : half;
+    for (const { watch } of given) this.#wanted.delete(watch);
+    this.#streamed = new Map([...this.#streamed].filter(([, store]) => !given.includes(store)));
+    return given;
+  }
+
+  /** Takes over a store that another connection gave up. */
+  adopt(store: Store): void {
+    this.#wanted.set(store.watch, store);
+    store.lost();
+    store.publish(this.connection);
   }
 
   get(watch: string): Store | undefined {

@@ -16,9 +16,10 @@ export class Tab {
   #checking: ReturnType<typeof setInterval> | undefined;
   #missed = 0;
 
-  constructor(private readonly hub: Hub, private readonly port: Port, private readonly onSilent: () => void) {
+  /** onSilent is called when the tab is gone, or has sent nothing for minutes: it may still come back. onBack is called when it does. */
+  constructor(private readonly hub: Hub, private readonly port: Port, private readonly onSilent: () => void, private readonly onBack: (tab: Tab) => void) {
     port.addEventListener('message', this.#receive);
-    port.addEventListener('close', () => this.close());
+    port.addEventListener('close', () => this.#gone());
     port.start?.();
     this.#alive();
     this.#post({ hub: uniqueId(), dialect });
@@ -35,12 +36,13 @@ export class Tab {
     if ('query' in data) return this.#begin(data);
     if (data.say === 'more') return this.#streams.get(stream)?.acknowledged();
     if (data.say === 'end') return this.#end(stream);
+    if (data.say === 'hurry') return this.hub.hurry();
     this.hub.check();
     if (this.#streams.has(stream)) this.#answer(stream);
   };
 
-  #begin({ stream, query, lastEventId }: Extract<TabMessage, { query: string }>): void {
-    const begun = new TabStream(this.hub, new URLSearchParams(query), lastEventId, (message) => this.#post({ stream, ...message }));
+  #begin({ stream, query, lastEventId, tag }: Extract<TabMessage, { query: string }>): void {
+    const begun = new TabStream(this.hub.of(tag), new URLSearchParams(query), lastEventId, (message) => this.#post({ stream, ...message }));
     this.#streams.set(stream, begun);
   }
 
@@ -56,12 +58,19 @@ export class Tab {
 
   #alive(): void {
     this.#missed = 0;
-    this.#checking ??= setInterval(() => this.#check(), checkMs);
+    if (this.#checking) return;
+    this.#checking = setInterval(() => this.#check(), checkMs);
+    this.onBack(this);
   }
 
   #check(): void {
     if (++this.#missed < maxMissed) return;
     this.#endStreams();
+    this.onSilent();
+  }
+
+  #gone(): void {
+    this.close();
     this.onSilent();
   }
 

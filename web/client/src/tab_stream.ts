@@ -109,11 +109,12 @@ export class TabStream {
   }
 
   #refuse({ watch, shared, error }: Subscription): void {
-    const refusal = error instanceof RefusedError ? error : new RefusedError(502, undefined, undefined);
-    const { status, problem } = refusal;
+    const refusal = error instanceof RefusedError ? error : new RefusedError(502, undefined, undefined, error?.message);
+    const { status, problem, message: reason } = refusal;
     // This watch has no room in the stream: the gateway cannot know which one was
     // added last.
-    this.post({ refused: { status, problem: status === 414 ? { ...problem!, watch } : problem } });
+    // Without an error it is closed because the hub begins again.
+    this.post({ refused: { status, problem: status === 414 ? { ...problem!, watch } : problem, reason, final: error !== undefined } });
     this.end();
     this.hub.refused(shared, refusal);
   }

@@ -8,6 +8,8 @@ export interface WatchOptions<Name extends string = string> {
   readonly watches?: ReadonlyArray<WatchSpec<Name>>;
   /** Returns the token to send as `Authorization: Bearer`; called before each connection. expired: the server has ended the last stream because its token had expired. */
   readonly getToken?: ConnectionOptions['getToken'];
+  /** Called when a connection fails or is refused: may answer with other headers, or `stop`. */
+  readonly onError?: ConnectionOptions['onError'];
   /** Additional headers of each request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** As in `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
@@ -36,24 +38,27 @@ export interface Watches<Values = Record<string, unknown>> {
   remove(watch: WatchSpec<keyof Values & string>): void;
   /** Closes the connection for good. The stores stay readable. */
   close(): void;
+  /** Tries again soon, if the connection is lost: for instance, another request of the page has succeeded. May be called at any rate. */
+  hurry(): void;
   /** @internal Does what is due, in case timers are late, as in a hidden tab. */
   check(): void;
 }
 
 /**
  * Follows watches of the gateway at url until it is closed: in one stream, and in a further
- * one for each further definition of the same watch, which a stream can carry only once.
+ * one for each further definition of the same watch, which a stream can carry only once, and
+ * for watches for which a stream has no room.
  *
  * url is the base URL of the gateway, for instance `/` or `https://gateway.example/live/`.
  */
 export function watch<Values = Record<string, unknown>>(
   url: string | URL,
-  { watches = [], getToken, headers = {}, credentials = 'same-origin', transport = fetchTransport, parse = JSON.parse, hiddenMs = 300_000 }:
+  { watches = [], getToken, onError, headers = {}, credentials = 'same-origin', transport = fetchTransport, parse = JSON.parse, hiddenMs = 300_000 }:
   WatchOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
   if (getToken && !transport.hearsHeartbeat) throw new Error('an EventSource cannot send a token: use authenticated');
   const events = `${String(url).replace(/\/$/, '')}/v1/events`;
-  const options = { url: events, transport, credentials, headers, getToken, parse, hiddenMs };
+  const options = { url: events, transport, credentials, headers, getToken, onError, parse, hiddenMs, move };
   let connections: Connection[] = [];
   let closed = false;
 
@@ -61,8 +66,8 @@ export function watch<Values = Record<string, unknown>>(
 
   // A connection that was refused for good is left alone: another one may have another
   // token or cookie.
-  function connectionFor({ watch }: Followed): Connection {
-    const free = connections.find(({ stores }) => !stores.get(watch) && stores.connection.state !== 'closed');
+  function connectionFor({ watch }: Pick<Followed, 'watch'>): Connection {
+    const free = connections.find(({ stores, full }) => !full && !stores.get(watch) && stores.connection.state !== 'closed');
     if (free) return free;
     const connection = new Connection(options);
     if (closed) connection.close();
@@ -81,6 +86,14 @@ export function watch<Values = Record<string, unknown>>(
     return store(spec);
   }
 
+  function move(stores: Store[]): void {
+    for (const store of stores) {
+      const connection = connectionFor(store);
+      connection.stores.adopt(store);
+      connection.changed();
+    }
+  }
+
   function store(spec: WatchSpec): Store {
     const followed = followedOf(spec);
     const store = find(followed)?.stores.get(followed.watch);
@@ -91,8 +104,10 @@ export function watch<Values = Record<string, unknown>>(
   function remove(spec: WatchSpec): void {
     const followed = followedOf(spec);
     const connection = find(followed);
-    connection?.stores.remove(followed.watch);
-    connection?.changed();
+    if (!connection) return;
+    connection.stores.remove(followed.watch);
+    connection.full = false;
+    connection.changed();
   }
 
   function close(): void {
@@ -101,5 +116,6 @@ export function watch<Values = Record<string, unknown>>(
   }
 
   watches.forEach(add);
-  return { store, add, remove, close, check: () => connections.forEach((connection) => connection.check()) } as Watches<Values>;
+  const hurry = () => connections.forEach((connection) => connection.hurry());
+  return { store, add, remove, close, hurry, check: () => connections.forEach((connection) => connection.check()) } as Watches<Values>;
 }

@@ -1,8 +1,9 @@
-import { FallbackTransport, type TransportFactory } from './fallback_transport.js';
+import { FallbackTransport, type ClosableTransport, type TransportFactory } from './fallback_transport.js';
 import { Hub, type HubOptions } from './hub.js';
 import { LeaderTransport } from './leader_transport.js';
 import { dialect } from './port.js';
 import { sharedTransport } from './port_transport.js';
+import { PrincipalTransport } from './principal_transport.js';
 import type { Transport } from './transport.js';
 import { watch, type WatchOptions, type Watches } from './watch.js';
 
@@ -12,12 +13,15 @@ export interface SharedOptions<Name extends string = string> extends WatchOption
    * with Trusted Types the URL of a script must come from a policy of the page.
    */
   readonly worker?: () => SharedWorker;
-  /** Without a SharedWorker, tabs with the same name share a connection; the URL unless set. */
+  /** Without a SharedWorker, tabs with the same name and the same principal share a connection; the URL unless set. */
   readonly name?: string;
+  /** The tag of the principal whose data is shown, from `getSession`, or null for a gateway without sessions; the gateway is asked for it before each stream unless set. */
+  readonly tag?: string | null;
 }
 
 /**
- * Follows watches as `watch` does, over one connection for all tabs of the browser.
+ * Follows watches as `watch` does, over one connection for all tabs of the browser in
+ * which the same principal is signed in.
  * The worker holds it; if there is none, or it does not answer, one of the tabs does;
  * and without Web Locks, each tab has its own.
  *
@@ -28,14 +32,21 @@ export function watchShared<Values = Record<string, unknown>>(
   url: string | URL,
   options: SharedOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
-  const { worker, name = String(url), getToken, headers, credentials, transport, ...tab } = options;
-  const connection: HubOptions = { ...(getToken && { getToken }), ...(headers && { headers }), ...(credentials && { credentials }), ...(transport && { transport }) };
+  const { worker, name = String(url), tag, getToken, onError, headers, credentials, transport, ...tab } = options;
+  const connection: HubOptions = { ...(getToken && { getToken }), ...(onError && { onError }), ...(headers && { headers }), ...(credentials && { credentials }), ...(transport && { transport }) };
   const newHub = () => new Hub(url, connection);
-  const transports: TransportFactory[] = [];
-  if (worker && 'SharedWorker' in globalThis) transports.push((failed) => workerTransport(worker(), failed));
-  if (globalThis.navigator?.locks) transports.push((failed) => new LeaderTransport(`watchtide ${dialect} ${name}`, newHub, failed));
-  if (transports.length === 0) return watch<Values>(url, { ...tab, ...connection });
-  return watch<Values>(url, { ...tab, transport: new FallbackTransport([...transports, () => ownTransport(newHub())]) });
+  const hasWorker = worker !== undefined && 'SharedWorker' in globalThis;
+  const hasLocks = globalThis.navigator?.locks !== undefined;
+  if (!hasWorker && !hasLocks) return watch<Values>(url, { ...tab, ...connection });
+  const shared = (tag: string | undefined) => {
+    const lock = `watchtide ${dialect} ${name}${tag === undefined ? '' : `#${tag}`}`;
+    const transports: TransportFactory[] = [];
+    if (hasWorker) transports.push((failed, works) => workerTransport(worker(), failed, works, tag));
+    if (hasLocks) transports.push((failed) => new LeaderTransport(lock, newHub, failed, tag));
+    return new FallbackTransport([...transports, () => ownTransport(newHub(), tag)]);
+  };
+  const principal = { ...connection, ...(tag !== undefined && { tag }) };
+  return watch<Values>(url, { ...tab, transport: new PrincipalTransport(url, principal, shared) });
 }
 
 /** In a SharedWorker: serves the tabs that connect, over one connection to the gateway at url. */
@@ -44,13 +55,13 @@ export function serveTabs(url: string | URL, options?: HubOptions): void {
   globalThis.addEventListener('connect', (event) => hub.serve((event as MessageEvent).ports[0]!));
 }
 
-function workerTransport(worker: SharedWorker, failed: () => void): Transport {
+function workerTransport(worker: SharedWorker, failed: () => void, works: () => void, tag: string | undefined): ClosableTransport {
   worker.addEventListener('error', failed); // its script was not found, or not allowed
-  return sharedTransport(worker.port, failed);
+  return { ...sharedTransport(worker.port, failed, tag, works), close: () => worker.port.close() };
 }
 
-function ownTransport(hub: Hub): Transport {
+function ownTransport(hub: Hub, tag: string | undefined): Transport {
   const { port1, port2 } = new MessageChannel();
   hub.serve(port1);
-  return sharedTransport(port2);
+  return sharedTransport(port2, undefined, tag);
 }

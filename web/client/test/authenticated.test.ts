@@ -117,7 +117,7 @@ describe('a token', () => {
 
   test('is not needed for a gateway that knows no sessions', async () => {
     vi.stubGlobal('fetch', async (url: string) => url.includes('/v1/session')
-      ? new Response('', { status: 404 })
+      ? new Response(JSON.stringify({ status: 404, title: 'Not Found', detail: 'nothing is here' }), { status: 404, headers: { 'Content-Type': 'application/problem+json' } })
       : new Response(snapshot('w', 7), { headers: { 'Content-Type': 'text/event-stream' } }));
     const store = await start();
     expect(store.resources.get('a')!.value).toBe(7);
@@ -450,4 +450,14 @@ test('a hub that is kept for one user refuses the tabs of the next one', async (
   port1.close();
   port2.close();
   vi.useFakeTimers();
+});
+
+test('a getToken that hangs is a failure after a while', async () => {
+  gateway.tokens.t = { tag: 'alice' };
+  const getToken = vi.fn<() => string | Promise<string>>().mockReturnValueOnce(new Promise(() => {})).mockReturnValue('t');
+  const store = await start({ getToken });
+  await pass(10_000);
+  expect(store.view.reason).toBe('getToken did not answer for 10 s');
+  await pass(1_000);
+  expect(gateway.streams).toHaveLength(1);
 });

@@ -214,6 +214,10 @@ class Port extends EventTarget {
     else deliver(this, message);
   }
 
+  close(): void {
+    this.other.dispatchEvent(new Event('close'));
+  }
+
   start(): void {
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;

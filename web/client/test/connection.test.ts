@@ -125,7 +125,7 @@ describe('the replacement of a stream', () => {
     const store = await f.follow({ getToken });
     f.tide.add('v');
     await pass(15_000 + 50);
-    expect(store.view).toMatchObject({ state: 'offline', since: 1_000_000, reason: 'waiting for a new stream' });
+    expect(store.view).toMatchObject({ state: 'offline', since: 1_000_000, reason: 'getToken did not answer for 10 s' });
   });
 });
 

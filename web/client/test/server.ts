@@ -58,12 +58,17 @@ export class Exchange {
   }
 }
 
-/** Replaces `fetch`, and keeps the requests. */
+const noSessions = () => new Response(JSON.stringify({ type: 'about:blank', title: 'Not Found', status: 404, detail: 'there are no sessions' }), {
+  status: 404, headers: { 'Content-Type': 'application/problem+json' },
+});
+
+/** Replaces `fetch`, and keeps the requests. It has no sessions. */
 export class Server {
   readonly exchanges: Exchange[] = [];
 
   constructor() {
     vi.stubGlobal('fetch', (url: string, init: RequestInit) => new Promise<Response>((resolve, reject) => {
+      if (url.endsWith('/v1/session')) return resolve(noSessions());
       this.exchanges.push(new Exchange(new URL(url), new Headers(init.headers), init.signal as AbortSignal, [resolve, reject]));
     }));
   }

@@ -28,8 +28,18 @@ describe('a session', () => {
   });
 
   test('is of nobody where there are none', async () => {
-    vi.stubGlobal('fetch', async () => new Response('', { status: 404 }));
+    const problem = { type: 'about:blank', title: 'Not Found', status: 404, detail: 'there is nothing at /v1/session' };
+    vi.stubGlobal('fetch', async () => new Response(JSON.stringify(problem), { status: 404, headers: { 'Content-Type': 'application/problem+json' } }));
     expect(await getSession('/')).toEqual({ name: '', issuer: '', mechanism: 'anonymous', tag: '' });
+  });
+
+  test.each([
+    ['a page', new Response('<!doctype html>', { status: 404, headers: { 'Content-Type': 'text/html' } })],
+    ['other JSON', Response.json({ ok: true })],
+    ['null', Response.json(null)],
+  ])('is unknown if a proxy answers with %s', async (_, response) => {
+    vi.stubGlobal('fetch', async () => response);
+    await expect(getSession('/')).rejects.not.toMatchObject({ fatal: true });
   });
 });
 

@@ -95,16 +95,18 @@ describe('a tab', () => {
     const long = open(['w', 'long']).tide;
     const refused = long.store('long');
     await pass(100);
-    server.last.refuse(414);
-    await pass();
-    await resume();
+    server.last.refuse(414); // the two together
+    await pass(100);
+    const [again, alone] = server.exchanges.slice(asked + 1).sort((a, b) => b.watches[0]!.localeCompare(a.watches[0]!));
+    again!.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
+    alone!.refuse(414);
     await pass(1_000);
     expect(refused.view).toMatchObject({ state: 'closed', error: { status: 414 } });
     expect([shown(tide), shown(long)]).toEqual(['in_sync a=1', 'in_sync a=1']);
     long.close();
     tide.remove('w');
     await pass(100);
-    expect(server.exchanges).toHaveLength(asked + 2);
+    expect(server.exchanges).toHaveLength(asked + 3);
   });
 
   test.each([401, 404])('is told that one watch is refused with %i', async (status) => {
@@ -250,7 +252,7 @@ describe('a tab that is gone', () => {
     }
     server.last.send(upsert('w', 'a', 6, 2, 'w@e-6'));
     await pass();
-    expect([shown(tide), shown(tides[1]!)]).toEqual(['in_sync a=1', 'in_sync a=2']);
+    expect([shown(tide), shown(tides[1]!)]).toEqual(['offline a=1', 'in_sync a=2']);
     tab.thaw();
     await pass(1_000);
     expect(shown(tide)).toBe('in_sync a=2');
@@ -291,7 +293,7 @@ test('a tab requests its stream once there is a hub, and only once', async () =>
   tides.push(tide);
   await pass(8_000);
   expect(asked).toEqual([]);
-  port.dispatchEvent(new MessageEvent('message', { data: { hub: 'h', dialect: 2 } }));
+  port.dispatchEvent(new MessageEvent('message', { data: { hub: 'h', dialect: 3 } }));
   expect(asked).toEqual(['watch=w']);
   await pass(8_000);
   expect(asked).toEqual(['watch=w', 'alive']);

@@ -31,7 +31,7 @@ async function gateway(url: string | URL, { method = 'GET', headers }: RequestIn
 
 function unauthorized(detail: string): Response {
   const challenge = 'Bearer realm="watchtide", error="invalid_token"';
-  return Response.json({ status: 401, title: 'Unauthorized', detail }, { status: 401, headers: { 'WWW-Authenticate': challenge } });
+  return Response.json({ status: 401, title: 'Unauthorized', detail }, { status: 401, headers: { 'Content-Type': 'application/problem+json', 'WWW-Authenticate': challenge } });
 }
 
 const pass = (ms = 0) => act(() => vi.advanceTimersByTimeAsync(ms));

@@ -1,8 +1,9 @@
-import { cleanup, renderHook } from '@testing-library/react';
+import { act, cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { useStore } from '../src/gateway/tide';
+import { useWatches } from '../src/gateway/watches';
 
-const { followed } = vi.hoisted(() => ({ followed: new Set<string>() }));
+const { followed, hurry } = vi.hoisted(() => ({ followed: new Set<string>(), hurry: vi.fn() }));
 vi.mock('../src/gateway/worker', () => ({ sharedWorker: () => {}, nameOf: () => '' }));
 vi.mock('@watchtide/client/shared', () => ({
   watchShared: () => ({
@@ -11,6 +12,7 @@ vi.mock('@watchtide/client/shared', () => ({
       return { watch: name, subscribe: () => () => {} };
     },
     remove: (name: string) => followed.delete(name),
+    hurry,
   }),
 }));
 
@@ -39,4 +41,19 @@ it('of many visited watches, only the last stay followed', () => {
   const page = open('w0');
   for (let i = 1; i < 30; i++) page.rerender({ name: `w${i}` });
   expect([...followed]).toEqual(['w25', 'w26', 'w27', 'w28', 'w29']);
+});
+
+it('a poll that succeeds makes a lost connection hurry, and one that fails does not', async () => {
+  open('a');
+  const answer = vi.fn<() => Promise<Response>>().mockImplementation(async () => new Response('', { status: 503 }));
+  vi.stubGlobal('fetch', answer);
+  const polling = renderHook(() => useWatches());
+  await act(() => vi.advanceTimersByTimeAsync(1_500));
+  expect(answer).toHaveBeenCalled();
+  expect(hurry).not.toHaveBeenCalled();
+  answer.mockImplementation(async () => Response.json({ instance: 'i', watches: [] }));
+  await act(() => vi.advanceTimersByTimeAsync(3_000));
+  expect(hurry.mock.calls.length).toBeGreaterThan(1);
+  polling.unmount();
+  vi.unstubAllGlobals();
 });

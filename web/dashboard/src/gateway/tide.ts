@@ -1,6 +1,5 @@
 import { useEffect, useState } from 'react';
 import type { Store, Watches } from '@watchtide/client';
-import { authenticated } from '@watchtide/client/auth';
 import { watchShared } from '@watchtide/client/shared';
 import { base } from './base';
 import { parse } from './digits';
@@ -48,8 +47,11 @@ function verify(): void {
 function connect(): Watches {
   const user = tag();
   const name = nameOf(user);
-  return watchShared(base, { worker: () => sharedWorker(name), name, parse, ...(user !== undefined && { transport: authenticated({ tag: user }) }) });
+  return watchShared(base, { worker: () => sharedWorker(name), name, parse, tag: user ?? null });
 }
+
+/** The gateway has answered: a lost connection is tried again soon. */
+export const hurry = (): void => tide?.hurry();
 
 function acquire(name: string): ResourceStore {
   users.set(name, (users.get(name) ?? 0) + 1);

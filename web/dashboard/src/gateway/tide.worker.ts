@@ -1,8 +1,7 @@
 // Holds one connection to the gateway for all tabs of the browser in which the same user
 // is signed in. Its name is the URL of the gateway, so that two gateways on one origin
 // have two workers, and the tag of the user's session if there are sessions.
-import { authenticated } from '@watchtide/client/auth';
 import { serveTabs } from '@watchtide/client/shared';
 
-const [gateway = '', tag] = self.name.split('#');
-serveTabs(gateway, tag === undefined ? {} : { transport: authenticated({ tag }) });
+const [gateway = ''] = self.name.split('#');
+serveTabs(gateway);

@@ -1,7 +1,9 @@
 import type { Trouble } from '../app/troubles';
 import { useTroubles } from '../app/troubles';
+import { useEffect } from 'react';
 import { useNow } from '../app/clock';
 import { useAnswer, type Answer } from './answer';
+import { hurry } from './tide';
 import type { ListWatchesResponse } from './contract';
 
 const everyMs = 1000;
@@ -10,6 +12,7 @@ const everyMs = 1000;
 export function useWatches(): Answer<ListWatchesResponse> {
   const answer = useAnswer<ListWatchesResponse>('v1/watches', everyMs);
   useTroubles(useSilence(answer, everyMs));
+  useEffect(() => { if (answer.status === 200) hurry(); }, [answer.at, answer.status]);
   return answer;
 }
 

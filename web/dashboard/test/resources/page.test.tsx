@@ -6,7 +6,7 @@ import { ResourcesPage } from '../../src/resources/ResourcesPage';
 import { Source } from './source';
 
 let source: Source;
-vi.mock('../../src/gateway/tide', () => ({ useStore: () => source.store }));
+vi.mock('../../src/gateway/tide', () => ({ useStore: () => source.store, hurry: () => {} }));
 
 let reported = '';
 function Reported() {

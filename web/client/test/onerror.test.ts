@@ -1,0 +1,162 @@
+import { describe, expect, test, vi } from 'vitest';
+import { NotAStreamError, RefusedError } from '../src/errors.js';
+import { following } from './following.js';
+import { goodbye, hello, pass, snapshot } from './server.js';
+
+const f = following();
+
+const page = (status: number) => new Response('<!doctype html>', { status, headers: { 'Content-Type': 'text/html' } });
+
+describe('an answer that is not of the gateway', () => {
+  test.each([204, 400, 401, 403, 404, 406])('a page with %i is not final', async (status) => {
+    await f.start();
+    f.server.last.answer(status === 204 ? new Response(null, { status }) : page(status));
+    await pass(1_000);
+    expect(f.server.exchanges).toHaveLength(2);
+    expect(f.tide.store('w').view).toMatchObject({ state: 'connecting', reason: `the server answered with status ${status}` });
+    f.server.last.accept(snapshot('w'));
+    await pass();
+    expect(f.tide.store('w').state).toBe('in_sync');
+  });
+
+  test('a page in place of a stream is not final', async () => {
+    await f.start();
+    f.server.last.answer(page(200));
+    await pass(1_000);
+    expect(f.server.exchanges).toHaveLength(2);
+  });
+
+  test.each([
+    ['of another server', { type: 'https://proxy.example/problems/denied', title: 'Denied', status: 403, detail: 'denied' }],
+    ['with another status', { type: 'about:blank', title: 'Denied', status: 404, detail: 'denied' }],
+    ['without detail', { type: 'about:blank', title: 'Denied', status: 403 }],
+    ['that is null', null],
+  ])('a problem %s is not final', async (_, problem) => {
+    await f.start();
+    f.server.last.refuse(403, {}, problem as object);
+    await pass(1_000);
+    expect(f.server.exchanges).toHaveLength(2);
+  });
+
+  test('JSON that is not a problem is not final', async () => {
+    await f.start();
+    f.server.last.refuse(404, { 'Content-Type': 'application/json' });
+    await pass(1_000);
+    expect(f.server.exchanges).toHaveLength(2);
+  });
+});
+
+describe('a 401', () => {
+  test('asks for another token, once', async () => {
+    const getToken = vi.fn(({ expired }: { expired: boolean }) => expired ? 'new' : 'old');
+    await f.start({ getToken });
+    f.server.last.refuse(401);
+    await pass();
+    expect(f.server.exchanges.map(({ headers }) => headers.get('Authorization'))).toEqual(['Bearer old', 'Bearer new']);
+    f.server.last.refuse(401);
+    await pass(600_000);
+    expect(f.server.exchanges).toHaveLength(2);
+    expect(f.tide.store('w').view).toMatchObject({ state: 'closed', error: { status: 401 } });
+  });
+
+  test('asks for another token again after a stream', async () => {
+    const getToken = vi.fn(() => 't');
+    await f.start({ getToken });
+    f.server.last.refuse(401);
+    await pass();
+    f.server.last.accept(hello(['w']) + goodbye('draining', 10)).end();
+    await pass(5_000);
+    f.server.last.refuse(401);
+    await pass();
+    expect(f.server.exchanges).toHaveLength(4);
+    expect(f.tide.store('w').state).not.toBe('closed');
+  });
+
+  test('of a proxy asks for another token, once at once', async () => {
+    const getToken = vi.fn(() => 't');
+    await f.start({ getToken });
+    f.server.last.answer(page(401));
+    await pass();
+    expect(f.server.exchanges).toHaveLength(2);
+    f.server.last.answer(page(401));
+    await pass();
+    expect(f.server.exchanges).toHaveLength(2);
+    await pass(30_000);
+    expect(f.server.exchanges).toHaveLength(3);
+    expect(getToken.mock.calls).toEqual([[{ expired: false }], [{ expired: true }], [{ expired: true }]]);
+  });
+});
+
+describe('onError', () => {
+  test('is told of each failure, and whether it is final', async () => {
+    const onError = vi.fn();
+    await f.start({ onError });
+    f.server.last.fail();
+    await pass(1_000);
+    f.server.last.answer(page(200));
+    await pass(2_000);
+    f.server.last.accept(hello(['w']) + goodbye('draining', 10)).end(); // no failure
+    await pass(4_000);
+    f.server.last.refuse(403);
+    await pass();
+    expect(onError.mock.calls.map(([error, { final }]) => [error.constructor, final])).toEqual([[TypeError, false], [NotAStreamError, false], [RefusedError, true]]);
+    expect(f.tide.store('w').state).toBe('closed');
+  });
+
+  test('may answer with new headers, also to a refusal, after a pause', async () => {
+    await f.start({ headers: { A: '1', B: '1' }, onError: async () => ({ headers: { A: '2' } }) });
+    f.server.last.refuse(403);
+    await pass();
+    expect(f.server.exchanges).toHaveLength(1);
+    await pass(1_000);
+    expect([f.server.last.headers.get('A'), f.server.last.headers.get('B')]).toEqual(['2', null]);
+    f.server.last.accept(snapshot('w'));
+    await pass();
+    expect(f.tide.store('w').state).toBe('in_sync');
+  });
+
+  test('may stop the client', async () => {
+    await f.start({ onError: () => 'stop' });
+    f.server.last.fail('no route');
+    await pass(600_000);
+    expect(f.server.exchanges).toHaveLength(1);
+    expect(f.tide.store('w').view).toMatchObject({ state: 'closed', reason: 'no route' });
+  });
+
+  test.each([
+    ['throws', () => { throw new Error('a mistake'); }],
+    ['never answers', () => new Promise<void>(() => {})],
+  ])('that %s does not stop the client', async (_, onError) => {
+    await f.start({ onError });
+    f.server.last.fail();
+    await pass(11_000);
+    expect(f.server.exchanges).toHaveLength(2);
+  });
+
+  test('that never answers does not outlive the client', async () => {
+    await f.start({ onError: () => new Promise<void>(() => {}) });
+    f.server.last.fail();
+    await pass();
+    f.tide.close();
+    await pass();
+    expect(f.tide.store('w').state).toBe('closed');
+  });
+});
+
+describe('a getToken that hangs', () => {
+  test('is a failure after a while', async () => {
+    const getToken = vi.fn<() => string | Promise<string>>().mockReturnValueOnce(new Promise(() => {})).mockReturnValue('t');
+    await f.start({ getToken });
+    await pass(10_000);
+    expect(f.tide.store('w').view).toMatchObject({ state: 'connecting', reason: 'getToken did not answer for 10 s' });
+    await pass(1_000);
+    expect(f.server.last.headers.get('Authorization')).toBe('Bearer t');
+  });
+
+  test('does not outlive the client', async () => {
+    await f.start({ getToken: () => new Promise(() => {}) });
+    f.tide.close();
+    await pass();
+    expect(f.server.exchanges).toEqual([]);
+  });
+});
