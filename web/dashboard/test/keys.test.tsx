@@ -10,7 +10,7 @@ import { EventRow } from '../src/wire/EventRow';
 import { Source } from './resources/source';
 
 let source: Source;
-vi.mock('../src/gateway/tide', () => ({ useStore: () => source.store }));
+vi.mock('../src/gateway/tide', () => ({ useStore: () => source.store, hurry: () => {} }));
 
 const key = 'invoice\u202efdp.exe\u0007';
 const shown = 'invoice\\u202efdp.exe\\u0007';
