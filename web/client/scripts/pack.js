@@ -20,7 +20,21 @@ function check(packed) {
   // A list of the packages, or a map by name, depending on the version of npm.
   const [tarball] = Array.isArray(packed) ? packed : Object.values(packed);
   const files = tarball.files.map(({ path }) => path);
-  for (const wanted of ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts', 'dist/auth.js', 'dist/auth.d.ts', 'dist/delivery.js', 'dist/delivery.d.ts', 'dist/react.js', 'dist/react.d.ts', 'dist/shared.js', 'dist/shared.d.ts']) {
+  for (const wanted of [
+    'LICENSE',
+    'README.md',
+    'package.json',
+    'dist/index.js',
+    'dist/index.d.ts',
+    'dist/auth.js',
+    'dist/auth.d.ts',
+    'dist/delivery.js',
+    'dist/delivery.d.ts',
+    'dist/react.js',
+    'dist/react.d.ts',
+    'dist/shared.js',
+    'dist/shared.d.ts',
+  ]) {
     if (!files.includes(wanted)) throw new Error(`the package has no ${wanted}`);
   }
   const foreign = files.filter((path) => !/^(dist\/\w+\.(js|d\.ts)|LICENSE|README\.md|package\.json)$/.test(path));
@@ -32,8 +46,19 @@ function check(packed) {
 function use(filename) {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module', private: true }));
-  npm(project, 'install', '--ignore-scripts', '--no-audit', '--no-fund', `./${filename}`, `react@${devDependencies.react}`, `@types/react@${devDependencies['@types/react']}`);
-  writeFileSync(join(project, 'use.ts'), `
+  npm(
+    project,
+    'install',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    `./${filename}`,
+    `react@${devDependencies.react}`,
+    `@types/react@${devDependencies['@types/react']}`,
+  );
+  writeFileSync(
+    join(project, 'use.ts'),
+    `
     import { watch, RefusedError, type View, type WatchSpec } from '@watchtide/client';
     import { authenticated, beginSession, endSession, getSession, type Session } from '@watchtide/client/auth';
     import { reportDelivery } from '@watchtide/client/delivery';
@@ -50,9 +75,13 @@ function use(filename) {
     untyped.close();
     const tag = ({ tag }: Session) => tag;
     watchShared('http://127.0.0.1:1/', { transport: authenticated({ getToken: async ({ expired }) => String(expired), tag: tag({ name: '', issuer: '', mechanism: 'jwt', tag: 'x' }) }) }).close();
-  `);
+  `,
+  );
   const tsc = join(root, 'node_modules/.bin/tsc');
-  execFileSync(tsc, ['--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable', 'use.ts'], { cwd: project, stdio: 'inherit' });
+  execFileSync(tsc, ['--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable', 'use.ts'], {
+    cwd: project,
+    stdio: 'inherit',
+  });
   execFileSync('node', ['use.js'], { cwd: project, stdio: 'inherit' });
 }
 

@@ -15,7 +15,8 @@ const read = ['Event', 'Problem'];
 export function generate({ components: { schemas } }, roots = read) {
   const names = new Set(roots);
   const declarations = [];
-  for (const name of names) { // grows while it is walked
+  for (const name of names) {
+    // grows while it is walked
     declarations.push(declare(name, schemas[name], (ref) => names.add(ref)));
   }
   return `// Generated from openapi/openapi.json by scripts/protocol.js. Do not edit.\n\n${declarations.join('\n')}`;
@@ -24,7 +25,7 @@ export function generate({ components: { schemas } }, roots = read) {
 function declare(name, schema, refer) {
   if (!schema) throw new Error(`openapi.json has no schema ${name}`);
   const comment = doc(schema.description, '');
-  if (schema.type !== 'object') return `${comment}export type ${name} =${typeOf(schema, refer, "").replace(/^(?!\n)/, " ")};\n`;
+  if (schema.type !== 'object') return `${comment}export type ${name} =${typeOf(schema, refer, '').replace(/^(?!\n)/, ' ')};\n`;
   return `${comment}export interface ${name} ${object(schema, refer, '')}\n`;
 }
 
@@ -34,12 +35,20 @@ function typeOf(schema, refer, indent) {
   if (schema.allOf) return schema.allOf.map((one) => typeOf(one, refer, indent)).join(' & ');
   if (schema.enum) return schema.enum.map((one) => JSON.stringify(one)).join(' | ');
   switch (schema.type) {
-    case undefined: return 'unknown';
-    case 'integer': return 'number';
-    case 'array': return `Array<${typeOf(schema.items, refer, indent)}>`;
-    case 'object': return object(schema, refer, indent);
-    case 'string': case 'number': case 'boolean': return schema.type;
-    default: throw new Error(`scripts/protocol.js cannot write the type ${JSON.stringify(schema.type)} yet`);
+    case undefined:
+      return 'unknown';
+    case 'integer':
+      return 'number';
+    case 'array':
+      return `Array<${typeOf(schema.items, refer, indent)}>`;
+    case 'object':
+      return object(schema, refer, indent);
+    case 'string':
+    case 'number':
+    case 'boolean':
+      return schema.type;
+    default:
+      throw new Error(`scripts/protocol.js cannot write the type ${JSON.stringify(schema.type)} yet`);
   }
 }
 
@@ -59,7 +68,7 @@ function object({ properties = {}, required = [], additionalProperties: others }
   return `{\n${fields.join('')}${indent}}`;
 }
 
-const doc = (text, indent) => text ? `${indent}/** ${text.trim().replace(/\s+/g, ' ')} */\n` : '';
+const doc = (text, indent) => (text ? `${indent}/** ${text.trim().replace(/\s+/g, ' ')} */\n` : '');
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) main();
 

@@ -31,7 +31,14 @@ function serve() {
 function stream() {
   const event = (data, id) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n${id ? `id: ${id}\n` : ''}\n`;
   const upsert = (i) => {
-    const value = { name: `row ${i}`, host: `10.0.${i >> 8 & 255}.${i & 255}`, port: 8000 + i % 1000, healthy: i % 7 !== 0, labels: { zone: `z${i % 3}`, team: `t${i % 20}` }, text: '' };
+    const value = {
+      name: `row ${i}`,
+      host: `10.0.${(i >> 8) & 255}.${i & 255}`,
+      port: 8000 + (i % 1000),
+      healthy: i % 7 !== 0,
+      labels: { zone: `z${i % 3}`, team: `t${i % 20}` },
+      text: '',
+    };
     value.text = 'x'.repeat(bytes - JSON.stringify(value).length);
     return event({ type: 'upsert', watch: 'w', key: `default/row-${i}`, revision: String(i + 1), value });
   };
@@ -44,7 +51,7 @@ function stream() {
     pull(controller) {
       if (i > rows) return new Promise(() => {});
       let text = '';
-      for (const to = i + 200; i < rows && i < to;) text += upsert(i++);
+      for (const to = i + 200; i < rows && i < to; ) text += upsert(i++);
       if (i === rows) {
         text += end;
         i++;
@@ -61,7 +68,9 @@ async function measure() {
   for (let i = 0; i < rounds; i++) times.push(await tab(worker));
   times.sort((a, b) => a.ms - b.ms);
   const { ms, blocked, hub } = times[rounds >> 1];
-  console.log(`${rows} rows of ${bytes} B from the hub: ${ms.toFixed(0)} ms (median of ${rounds}, ${times[0].ms.toFixed(0)} to ${times.at(-1).ms.toFixed(0)}); longest task of the tab ${blocked.toFixed(0)} ms, of the hub ${hub.toFixed(0)} ms`);
+  console.log(
+    `${rows} rows of ${bytes} B from the hub: ${ms.toFixed(0)} ms (median of ${rounds}, ${times[0].ms.toFixed(0)} to ${times.at(-1).ms.toFixed(0)}); longest task of the tab ${blocked.toFixed(0)} ms, of the hub ${hub.toFixed(0)} ms`,
+  );
   await worker.terminate();
 }
 

@@ -52,7 +52,7 @@ interface Identity {
   readonly getToken: AuthenticatedOptions['getToken'];
   readonly tickets: boolean;
   tag: string | undefined; // of the user; unknown before the first stream
-  expired: boolean;        // the server has ended a stream because of its token
+  expired: boolean; // the server has ended a stream because of its token
 }
 
 /** One stream, from its credential to its end. */
@@ -62,12 +62,16 @@ class Reading {
   readonly #plain: SessionRequest;
   readonly #gate: Gate;
   #token = '';
-  #stream = '';  // its id at the server
-  #expires = 0;  // when its credential expires
+  #stream = ''; // its id at the server
+  #expires = 0; // when its credential expires
   #failure: unknown;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly identity: Identity, private readonly request: StreamRequest, receiver: Receiver) {
+  constructor(
+    private readonly identity: Identity,
+    private readonly request: StreamRequest,
+    receiver: Receiver,
+  ) {
     const { url, headers, credentials } = request;
     this.#base = url.slice(0, url.lastIndexOf('/v1/events'));
     this.#plain = { headers, credentials, signal: this.#ended.signal };
@@ -92,7 +96,7 @@ class Reading {
   async #withToken(): Promise<void> {
     const { expired } = this.identity;
     this.identity.expired = false;
-    const token = this.#token = await this.#getToken(expired);
+    const token = (this.#token = await this.#getToken(expired));
     try {
       await this.#open();
     } catch (error) {
@@ -110,7 +114,9 @@ class Reading {
   async #open(): Promise<void> {
     const { transport, tickets } = this.identity;
     const token = this.#token;
-    await this.#identify(token).catch((error) => { if (!this.#survives(error)) throw error; });
+    await this.#identify(token).catch((error) => {
+      if (!this.#survives(error)) throw error;
+    });
     if (this.#needsSession) await beginSession(this.#base, token, this.#plain);
     const url = this.request.url + (token && tickets ? `&ticket=${encodeURIComponent(await this.#ticket())}` : '');
     const headers = { ...this.request.headers, ...(token && transport.hearsHeartbeat && bearer(token)) };
@@ -132,7 +138,10 @@ class Reading {
 
   #ticket(): Promise<string> {
     const { url } = this.request;
-    return getTicket(this.#base, new URLSearchParams(url.slice(url.indexOf('?'))).getAll('watch'), { ...this.#plain, headers: this.#as(this.#token) });
+    return getTicket(this.#base, new URLSearchParams(url.slice(url.indexOf('?'))).getAll('watch'), {
+      ...this.#plain,
+      headers: this.#as(this.#token),
+    });
   }
 
   #as(token: string): Record<string, string> {
@@ -170,7 +179,7 @@ class Reading {
   // Asks whose the credential is, the token or else the cookie, and when it expires.
   async #identify(token: string): Promise<void> {
     const { tag, expires } = await getSession(this.#base, { ...this.#plain, headers: this.#as(token) });
-    if ((this.identity.tag ??= tag) !== tag) throw this.#failure = anotherUser();
+    if ((this.identity.tag ??= tag) !== tag) throw (this.#failure = anotherUser());
     this.#expires = expires ? Date.parse(expires) : 0;
   }
 
@@ -187,7 +196,7 @@ class Reading {
     const rest = this.#expires - Date.now();
     if (!this.#token || !this.#stream || !(rest > 0) || this.#ended.signal.aborted) return;
     const wait = rest - Math.min(rest * leadOfRest, leadMs + Math.random() * spreadMs);
-    this.#timer = setTimeout(() => wait > maxTimerMs ? this.#schedule() : void this.#renew(), Math.min(wait, maxTimerMs));
+    this.#timer = setTimeout(() => (wait > maxTimerMs ? this.#schedule() : void this.#renew()), Math.min(wait, maxTimerMs));
   }
 
   // If there is no other token, or another replica answers, the server will say goodbye,
@@ -199,7 +208,7 @@ class Reading {
       if (!token || token === this.#token) return;
       await this.#identify(token);
       if (this.#needsSession) await beginSession(this.#base, token, this.#plain);
-      if (!await renewStream(this.#base, this.#stream, token, this.#plain)) return;
+      if (!(await renewStream(this.#base, this.#stream, token, this.#plain))) return;
       this.#token = token;
       if (this.#expires > before) this.#schedule();
     } catch {
@@ -215,8 +224,13 @@ class Gate implements Receiver {
   #begin!: () => void;
   #held: Array<() => void> | undefined = [];
 
-  constructor(private readonly receiver: Receiver, private readonly look: (event: Event) => void) {
-    this.begun = new Promise((resolve) => { this.#begin = resolve; });
+  constructor(
+    private readonly receiver: Receiver,
+    private readonly look: (event: Event) => void,
+  ) {
+    this.begun = new Promise((resolve) => {
+      this.#begin = resolve;
+    });
   }
 
   /** Whether events are held back. */
@@ -240,7 +254,8 @@ class Gate implements Receiver {
     if (first || data.includes('"goodbye"')) {
       const event = JSON.parse(data) as Event;
       this.look(event);
-      if (first && event.type === 'goodbye') this.open(); // there is no data to hold back
+      if (first && event.type === 'goodbye')
+        this.open(); // there is no data to hold back
       else if (first) this.#begin();
     }
     this.#pass(() => this.receiver.event(data));

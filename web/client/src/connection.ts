@@ -60,16 +60,16 @@ export class Connection {
   #running = false;
   #closed = false;
   #immediately = false; // the set of watches changed: no pause before the next stream
-  #suspended = '';      // the reason why the page may not hold a connection
-  #expired = false;     // the server said that the token has expired, or refused it
-  #refreshed = false;   // another token was requested because of a refusal, since the last open stream
+  #suspended = ''; // the reason why the page may not hold a connection
+  #expired = false; // the server said that the token has expired, or refused it
+  #refreshed = false; // another token was requested because of a refusal, since the last open stream
   #headers: Readonly<Record<string, string>>;
   readonly #ended = new AbortController();
   #attemptAt = 0;
-  #hurries = 0;         // attempts that were made early, since a healthy stream
-  #aliveAt = 0;         // of the newest stream that was open
+  #hurries = 0; // attempts that were made early, since a healthy stream
+  #aliveAt = 0; // of the newest stream that was open
   #grace: ReturnType<typeof setTimeout> | undefined;
-  #requested = '';      // the query of the newest request
+  #requested = ''; // the query of the newest request
   #debounce: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly options: ConnectionOptions) {
@@ -132,14 +132,15 @@ export class Connection {
 
   async #attempt(): Promise<StreamEnd> {
     const { transport, parse, url, credentials } = this.options;
-    const stream = this.#stream = new Stream(this.stores, transport, parse);
+    const stream = (this.#stream = new Stream(this.stores, transport, parse));
     this.#immediately = false;
     try {
       const headers = await this.#authorized();
       if (this.#suspended) stream.cut(this.#suspended);
       this.#requested = this.stores.request();
       return await stream.run({ url: `${url}?${this.#requested}`, lastEventId: this.stores.id, headers, credentials });
-    } catch (error) { // thrown by getToken
+    } catch (error) {
+      // thrown by getToken
       return { error, goodbye: undefined, retryMs: undefined, aliveAt: Date.now(), openedAt: undefined };
     } finally {
       this.#stream = undefined;
@@ -148,7 +149,7 @@ export class Connection {
 
   async #authorized(): Promise<Record<string, string>> {
     const { getToken } = this.options;
-    const token = getToken && await limited('getToken', getToken({ expired: this.#expired }), this.#ended.signal);
+    const token = getToken && (await limited('getToken', getToken({ expired: this.#expired }), this.#ended.signal));
     this.#expired = false;
     return { ...this.#headers, ...(token && { Authorization: `Bearer ${token}` }) };
   }
@@ -186,7 +187,11 @@ export class Connection {
   async #judge(error: Error): Promise<'retry' | 'final' | 'stop'> {
     const { onError } = this.options;
     const final = error instanceof RefusedError && error.fatal;
-    const answer = onError && await limited('onError', new Promise<ErrorAnswer>((resolve) => resolve(onError(error, { final }))), this.#ended.signal).catch((mistake) => globalThis.reportError?.(mistake));
+    const answer =
+      onError &&
+      (await limited('onError', new Promise<ErrorAnswer>((resolve) => resolve(onError(error, { final }))), this.#ended.signal).catch(
+        (mistake) => globalThis.reportError?.(mistake),
+      ));
     if (!answer) return final ? 'final' : 'retry';
     if (answer === 'stop') return 'stop';
     this.#headers = answer.headers;

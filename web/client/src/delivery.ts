@@ -35,10 +35,13 @@ export function reportDelivery(
 
   // Chance keeps the pages that were opened together from reporting together.
   function schedule(): void {
-    timer = setTimeout(() => {
-      if (!document.hidden) stores.slice(0, mostPainted).forEach((store) => awaited.add(store));
-      schedule();
-    }, Math.max(everyMs, 1_000) * (0.5 + Math.random()));
+    timer = setTimeout(
+      () => {
+        if (!document.hidden) stores.slice(0, mostPainted).forEach((store) => awaited.add(store));
+        schedule();
+      },
+      Math.max(everyMs, 1_000) * (0.5 + Math.random()),
+    );
   }
 
   const unsubscribe = stores.map((store) => {
@@ -64,7 +67,9 @@ export function reportDelivery(
       const began = performance.now();
       const changes = painted.splice(0, mostPainted).map(({ watch, revision, at }) => ({ watch, revision, ago_ms: began - at }));
       const response = await fetch(report, {
-        method: 'POST', credentials, signal: ended.signal,
+        method: 'POST',
+        credentials,
+        signal: ended.signal,
         headers: { 'Content-Type': 'application/json', ...given },
         body: JSON.stringify({ round_trip_ms: roundTrip, painted: changes }),
       });

@@ -30,9 +30,9 @@ export async function refusedBy(response: Response): Promise<RefusedError> {
 // repeat the status. The page, or the problem, of a proxy says nothing about the gateway.
 async function problemOf(response: Response): Promise<Problem | undefined> {
   if (!response.headers.get('Content-Type')?.startsWith('application/problem+json')) return void response.body?.cancel().catch(() => {});
-  const problem = await response.json().catch(() => undefined) as Partial<Problem> | null | undefined;
+  const problem = (await response.json().catch(() => undefined)) as Partial<Problem> | null | undefined;
   const { type = 'about:blank', status, detail } = problem ?? {};
-  return type === 'about:blank' && status === response.status && detail ? problem as Problem : undefined;
+  return type === 'about:blank' && status === response.status && detail ? (problem as Problem) : undefined;
 }
 
 // Retry-After holds seconds, or a date (RFC 9110, 10.2.3).
@@ -45,7 +45,10 @@ function retryAfterMs(header: string | null): number | undefined {
 export class NotAStreamError extends Error {
   override readonly name = 'NotAStreamError';
 
-  constructor(url: string, readonly contentType: string) {
+  constructor(
+    url: string,
+    readonly contentType: string,
+  ) {
     super(`${url} answered with ${contentType || 'no content type'}: want the URL of a gateway`);
   }
 }

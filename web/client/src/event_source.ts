@@ -30,7 +30,7 @@ export const eventSourceTransport: Transport = {
         receiver.event(data);
         // An event without an id repeats the last one. A transaction may also end
         // with the id of the one before: then it is complete after a silence.
-        if (id !== last) receiver.id(last = id);
+        if (id !== last) receiver.id((last = id));
         else if (id) quiet = setTimeout(settle, quietMs);
         receiver.flush();
       };

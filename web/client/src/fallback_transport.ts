@@ -35,14 +35,14 @@ export class FallbackTransport implements Transport {
     const heard: Receiver = {
       alive: () => receiver.alive(),
       event: (data) => receiver.event(data),
-      id: (id) => receiver.id(lastEventId = id),
+      id: (id) => receiver.id((lastEventId = id)),
       retry: (ms) => receiver.retry(ms),
       flush: () => receiver.flush(),
     };
     this.#reading++;
     this.#schedule();
     try {
-      while (!await this.#readOnce({ ...request, lastEventId }, heard)); // with the next transport, after what has arrived
+      while (!(await this.#readOnce({ ...request, lastEventId }, heard))); // with the next transport, after what has arrived
     } finally {
       if (--this.#reading === 0) this.#giveUp();
     }
@@ -73,7 +73,12 @@ export class FallbackTransport implements Transport {
   #next(): void {
     const index = ++this.#index;
     try {
-      this.#transport = this.factories[index]!(() => { if (this.#index === index) this.#fallBack(); }, () => {});
+      this.#transport = this.factories[index]!(
+        () => {
+          if (this.#index === index) this.#fallBack();
+        },
+        () => {},
+      );
     } catch (error) {
       if (index === this.factories.length - 1) throw error;
       this.#next();
@@ -104,10 +109,15 @@ export class FallbackTransport implements Transport {
   #try(): void {
     this.#timer = setTimeout(() => this.#failed(), trialMs);
     try {
-      const trial = this.factories[0]!(() => {
-        if (this.#trial === trial) this.#failed();
-        else if (this.#transport === trial) this.#fallBack();
-      }, () => { if (this.#trial === trial) this.#return(trial); });
+      const trial = this.factories[0]!(
+        () => {
+          if (this.#trial === trial) this.#failed();
+          else if (this.#transport === trial) this.#fallBack();
+        },
+        () => {
+          if (this.#trial === trial) this.#return(trial);
+        },
+      );
       this.#trial = trial;
     } catch {
       this.#failed();

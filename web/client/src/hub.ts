@@ -32,7 +32,10 @@ export class Hub {
   readonly #principals = new Map<string, Hub>(); // by tag
   #ignoreLogout: (() => void) | undefined;
 
-  constructor(private readonly url: string | URL, private readonly options: HubOptions = {}) {}
+  constructor(
+    private readonly url: string | URL,
+    private readonly options: HubOptions = {},
+  ) {}
 
   /** Serves a tab until the returned function is called; onSilent is called when the tab has sent nothing for minutes. */
   serve(port: Port, onSilent: () => void = () => {}): () => void {
@@ -129,7 +132,7 @@ export class Hub {
 
 /** The options of a connection that shows the data of one principal only. */
 function asPrincipal(tag: string, { getToken, transport, ...options }: HubOptions): HubOptions {
-  const token = getToken && { getToken: async (hint: { expired: boolean }) => await getToken(hint) ?? '' };
+  const token = getToken && { getToken: async (hint: { expired: boolean }) => (await getToken(hint)) ?? '' };
   return { ...options, transport: authenticated({ tag, ...token, ...(transport && { transport }) }) };
 }
 

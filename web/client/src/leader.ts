@@ -8,7 +8,10 @@ export class Leader {
   readonly #announcements: BroadcastChannel;
   readonly #channels = new Map<string, BroadcastChannel>();
 
-  constructor(private readonly name: string, private readonly hub: Hub) {
+  constructor(
+    private readonly name: string,
+    private readonly hub: Hub,
+  ) {
     this.#announcements = new BroadcastChannel(name);
     this.#announcements.addEventListener('message', ({ data }: MessageEvent<Announcement>) => {
       if ('tab' in data && !this.#channels.has(data.tab)) this.#serve(data.tab);

@@ -11,7 +11,11 @@ export class LeaderElection {
    * elected is called when this tab becomes the leader, and returns a function that
    * is called when it no longer is; failed is called if locks are not available.
    */
-  constructor(private readonly name: string, private readonly elected: () => () => void, private readonly failed: () => void) {}
+  constructor(
+    private readonly name: string,
+    private readonly elected: () => () => void,
+    private readonly failed: () => void,
+  ) {}
 
   /** Becomes the leader as soon as no other tab is. */
   campaign(): void {
@@ -33,7 +37,7 @@ export class LeaderElection {
   }
 
   async #request(options: LockOptions = {}): Promise<void> {
-    const candidacy = this.#candidacy = new AbortController();
+    const candidacy = (this.#candidacy = new AbortController());
     try {
       await navigator.locks.request(this.name, options.steal ? options : { signal: candidacy.signal }, () => this.#lead(candidacy.signal));
     } catch (error) {

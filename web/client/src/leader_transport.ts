@@ -30,10 +30,15 @@ export class LeaderTransport implements Transport {
   #channel: LeaderChannel | undefined;
   #closing: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly name: string, newHub: () => Hub, failed: () => void, private readonly tag?: string) {
+  constructor(
+    private readonly name: string,
+    newHub: () => Hub,
+    failed: () => void,
+    private readonly tag?: string,
+  ) {
     let hub: Hub | undefined; // kept, to resume when this tab is elected again
     const elected = () => {
-      const leader = new Leader(name, hub ??= newHub());
+      const leader = new Leader(name, (hub ??= newHub()));
       return () => leader.close();
     };
     this.#election = new LeaderElection(name, elected, failed);
@@ -62,7 +67,7 @@ export class LeaderTransport implements Transport {
     globalThis.addEventListener?.('pagehide', this.#suspend);
     globalThis.addEventListener?.('pageshow', this.#resume);
     this.#election.campaign();
-    return this.#channel = new LeaderChannel(this.name, () => this.#election.takeOver(), this.tag);
+    return (this.#channel = new LeaderChannel(this.name, () => this.#election.takeOver(), this.tag));
   }
 
   #close(): void {

@@ -16,6 +16,8 @@ export function onLogout(url: string | URL, run: () => void): () => void {
   if (!('BroadcastChannel' in globalThis)) return () => {};
   const announcements = new BroadcastChannel(channel);
   (announcements as { unref?(): void }).unref?.(); // does not keep Node alive
-  announcements.addEventListener('message', ({ data }: MessageEvent<string>) => { if (data === absolute(url)) run(); });
+  announcements.addEventListener('message', ({ data }: MessageEvent<string>) => {
+    if (data === absolute(url)) run();
+  });
   return () => announcements.close();
 }

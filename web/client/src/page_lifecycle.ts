@@ -16,7 +16,10 @@ export class PageLifecycle {
   #late = false; // hidden for too long
   readonly #listeners: readonly Listener[];
 
-  constructor(private readonly hiddenMs: number, private readonly events: PageEvents) {
+  constructor(
+    private readonly hiddenMs: number,
+    private readonly events: PageEvents,
+  ) {
     // A browser keeps a page that was left, and may show it again, if it holds no connection.
     this.#listeners = [
       ['window', 'online', () => events.online()],
@@ -52,4 +55,4 @@ export class PageLifecycle {
   }
 }
 
-const of = (target: Listener[0]): EventTarget | undefined => target === 'window' ? globalThis : globalThis.document;
+const of = (target: Listener[0]): EventTarget | undefined => (target === 'window' ? globalThis : globalThis.document);

@@ -18,8 +18,10 @@ export interface Port {
 }
 
 /** From a tab to the hub, about one stream of the tab. */
-export type TabMessage = { readonly stream: number } & (
-  /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, the newest id that the tab has, and the tag of its principal; none where there are no sessions. */
+export type TabMessage = {
+  readonly stream: number;
+} & /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, the newest id that the tab has, and the tag of its principal; none where there are no sessions. */
+(
   | { readonly query: string; readonly lastEventId: string; readonly tag?: string }
   /** `more`: the events are processed, and the next may be sent. `alive`: a ping, which is answered. `hurry`: an attempt to connect is more likely to succeed now. */
   | { readonly say: 'more' | 'alive' | 'end' | 'hurry' }
@@ -33,11 +35,18 @@ export type TabMessage = { readonly stream: number } & (
 export type HubMessage =
   | { readonly hub: string; readonly dialect: number }
   | {
-    readonly stream: number;
-    readonly events?: readonly string[];
-    readonly id?: string;
-    readonly refused?: { readonly status: number; readonly problem: Problem | undefined; readonly reason?: string; readonly final?: boolean };
-  };
+      readonly stream: number;
+      readonly events?: readonly string[];
+      readonly id?: string;
+      readonly refused?: {
+        readonly status: number;
+        readonly problem: Problem | undefined;
+        readonly reason?: string;
+        readonly final?: boolean;
+      };
+    };
 
 /** A hub also reports the state of its own connection, which no gateway can do. */
-export type HubStatusEvent = Omit<StatusEvent, 'state'> & { readonly state: StatusEvent['state'] | Extract<State, 'offline' | 'connecting'> };
+export type HubStatusEvent = Omit<StatusEvent, 'state'> & {
+  readonly state: StatusEvent['state'] | Extract<State, 'offline' | 'connecting'>;
+};

@@ -59,7 +59,9 @@ class Reader {
     private readonly tag: string | undefined,
   ) {
     let settle: (reason: unknown) => void = () => {};
-    this.ended = new Promise<never>((_, reject) => { settle = reject; });
+    this.ended = new Promise<never>((_, reject) => {
+      settle = reject;
+    });
     this.#reject = settle;
     this.#id = streamRequest.lastEventId;
     port.addEventListener('message', this.#receive);
@@ -83,7 +85,8 @@ class Reader {
     this.receiver.alive();
     try {
       this.#take(data);
-    } catch (error) { // an event that cannot be read
+    } catch (error) {
+      // an event that cannot be read
       this.#end(error);
     }
   };
@@ -92,7 +95,7 @@ class Reader {
     if (refused) return this.#end(new RefusedError(refused.status, refused.problem, undefined, refused.reason, refused.final));
     if (!events) return;
     for (const event of events) this.receiver.event(event);
-    if (id) this.receiver.id(this.#id = id);
+    if (id) this.receiver.id((this.#id = id));
     this.receiver.flush();
     this.say('more');
   }

@@ -15,12 +15,16 @@ export class PrincipalTransport implements Transport {
   readonly hearsHeartbeat = true;
   #shared: { readonly tag: string | undefined; readonly transport: Transport } | undefined;
 
-  constructor(private readonly url: string | URL, private readonly options: PrincipalOptions, private readonly create: (tag: string | undefined) => Transport) {}
+  constructor(
+    private readonly url: string | URL,
+    private readonly options: PrincipalOptions,
+    private readonly create: (tag: string | undefined) => Transport,
+  ) {}
 
   async read(request: StreamRequest, receiver: Receiver): Promise<void> {
     const tag = await this.#identify(request.signal);
     receiver.alive();
-    const shared = this.#shared ??= { tag, transport: this.create(tag) };
+    const shared = (this.#shared ??= { tag, transport: this.create(tag) });
     if (shared.tag !== tag) throw anotherUser();
     await shared.transport.read(request, receiver);
   }
@@ -43,8 +47,12 @@ export class PrincipalTransport implements Transport {
 
   async #ask(signal: AbortSignal, expired: boolean): Promise<string | undefined> {
     const { getToken, headers, credentials } = this.options;
-    const token = getToken && await limited('getToken', getToken({ expired }), signal);
-    const session = await findSession(this.url, { headers: { ...headers, ...(token && bearer(token)) }, ...(credentials && { credentials }), signal });
+    const token = getToken && (await limited('getToken', getToken({ expired }), signal));
+    const session = await findSession(this.url, {
+      headers: { ...headers, ...(token && bearer(token)) },
+      ...(credentials && { credentials }),
+      signal,
+    });
     return session?.tag;
   }
 }

@@ -19,7 +19,9 @@ export function useWatch<V, S>(
   const subscribe = useMemo(() => (changed: () => void) => store.subscribe(changed), [store]);
   const selection = useMemo(() => memoized(store, select, isEqual, rendered), [store, select, isEqual]);
   const selected = useSyncExternalStore(subscribe, selection, selection);
-  useEffect(() => { rendered.current = { selected }; }, [selected]);
+  useEffect(() => {
+    rendered.current = { selected };
+  }, [selected]);
   return selected;
 }
 
@@ -33,7 +35,10 @@ const identity = <V>(view: View<V>) => view;
 // React reads the snapshot often, and must get the same object until it changes. A selector
 // that is a new function for each render begins with what was rendered last.
 function memoized<V, S>(
-  store: Store<V>, select: (view: View<V>) => S, isEqual: (a: S, b: S) => boolean, rendered: { readonly current: Rendered<S> | undefined },
+  store: Store<V>,
+  select: (view: View<V>) => S,
+  isEqual: (a: S, b: S) => boolean,
+  rendered: { readonly current: Rendered<S> | undefined },
 ): () => S {
   let last: { view: View<V>; selected: S } | undefined;
   return () => {

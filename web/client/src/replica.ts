@@ -36,8 +36,8 @@ export class Replica<V = unknown> {
 
   #uncommitted: Event[] = [];
   #staged = new Map<string, Resource<V> | undefined>(); // undefined: deleted
-  #replacing = false;                                   // #staged is the whole state
-  #revision = '';                                       // of #staged
+  #replacing = false; // #staged is the whole state
+  #revision = ''; // of #staged
   #keys = new Set<string>();
   #replaced = false;
 

@@ -11,19 +11,33 @@ export class Resources<V> implements ReadonlyMap<string, Resource<V>> {
   // Not #map: some frameworks wrap what they observe in a Proxy, which has no private names.
   constructor(private readonly map: ReadonlyMap<string, Resource<V>>) {}
 
-  get size() { return this.map.size; }
+  get size() {
+    return this.map.size;
+  }
 
-  get(key: string) { return this.map.get(key); }
+  get(key: string) {
+    return this.map.get(key);
+  }
 
-  has(key: string) { return this.map.has(key); }
+  has(key: string) {
+    return this.map.has(key);
+  }
 
-  keys() { return this.map.keys(); }
+  keys() {
+    return this.map.keys();
+  }
 
-  values() { return this.map.values(); }
+  values() {
+    return this.map.values();
+  }
 
-  entries() { return this.map.entries(); }
+  entries() {
+    return this.map.entries();
+  }
 
-  [Symbol.iterator]() { return this.entries(); }
+  [Symbol.iterator]() {
+    return this.entries();
+  }
 
   forEach(run: (resource: Resource<V>, key: string, resources: ReadonlyMap<string, Resource<V>>) => void, thisArg?: unknown): void {
     this.map.forEach((resource, key) => run.call(thisArg, resource, key, this));

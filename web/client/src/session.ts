@@ -26,7 +26,7 @@ const nobody: Session = { name: '', issuer: '', mechanism: 'anonymous', tag: '' 
 
 /** Asks the gateway at url which user it sees. A gateway without sessions sees nobody; an answer that is not a gateway's is an error. */
 export async function getSession(url: string | URL, request: SessionRequest = {}): Promise<Session> {
-  return await findSession(url, request) ?? nobody;
+  return (await findSession(url, request)) ?? nobody;
 }
 
 /** Like getSession, but returns undefined for a gateway without sessions. */
@@ -37,7 +37,7 @@ export async function findSession(url: string | URL, request: SessionRequest = {
     if (refusal.status === 404 && refusal.fatal) return undefined;
     throw refusal;
   }
-  const session = await response.json() as Partial<Session> | null;
+  const session = (await response.json()) as Partial<Session> | null;
   if (!session?.mechanism) throw new Error(`${url} does not answer as a gateway does`);
   return { ...nobody, ...session };
 }
@@ -54,14 +54,25 @@ export async function endSession(url: string | URL, request: SessionRequest = {}
 }
 
 /** Gets a ticket, which opens streams of the watches without headers or cookies. */
-export async function getTicket(url: string | URL, watches: readonly string[], { headers, ...request }: SessionRequest = {}): Promise<string> {
+export async function getTicket(
+  url: string | URL,
+  watches: readonly string[],
+  { headers, ...request }: SessionRequest = {},
+): Promise<string> {
   const json = { 'Content-Type': 'application/json' };
-  const response = await granted(await ask('POST', at(url, 'tickets'), { ...request, headers: { ...headers, ...json } }, JSON.stringify({ watches })));
-  return (await response.json() as { ticket: string }).ticket;
+  const response = await granted(
+    await ask('POST', at(url, 'tickets'), { ...request, headers: { ...headers, ...json } }, JSON.stringify({ watches })),
+  );
+  return ((await response.json()) as { ticket: string }).ticket;
 }
 
 /** Extends an open stream to the end of another token of the same user; false: that replica does not have the stream, or it is not the user's. */
-export async function renewStream(url: string | URL, stream: string, token: string, { headers, ...request }: SessionRequest = {}): Promise<boolean> {
+export async function renewStream(
+  url: string | URL,
+  stream: string,
+  token: string,
+  { headers, ...request }: SessionRequest = {},
+): Promise<boolean> {
   const path = `streams/${encodeURIComponent(stream)}`;
   return (await ask('PUT', at(url, path), { ...request, headers: { ...headers, ...bearer(token) } })).ok;
 }
@@ -73,7 +84,12 @@ const at = (url: string | URL, path: string) => `${String(url).replace(/\/$/, ''
 // A stream is opened only once the session is known, so a request must not last forever.
 const timeoutMs = 10_000;
 
-async function ask(method: string, url: string, { headers = {}, credentials = 'same-origin', signal }: SessionRequest, body?: string): Promise<Response> {
+async function ask(
+  method: string,
+  url: string,
+  { headers = {}, credentials = 'same-origin', signal }: SessionRequest,
+  body?: string,
+): Promise<Response> {
   const late = new AbortController();
   const abort = () => late.abort(signal?.reason);
   signal?.throwIfAborted();
@@ -81,7 +97,15 @@ async function ask(method: string, url: string, { headers = {}, credentials = 's
   const timer = setTimeout(() => late.abort(new Error(`no answer from ${url} for ${timeoutMs / 1000} s`)), timeoutMs);
   try {
     // A redirect could take the token to another server.
-    return await fetch(url, { method, headers, credentials, signal: late.signal, cache: 'no-store', redirect: 'error', ...(body && { body }) });
+    return await fetch(url, {
+      method,
+      headers,
+      credentials,
+      signal: late.signal,
+      cache: 'no-store',
+      redirect: 'error',
+      ...(body && { body }),
+    });
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);
@@ -94,6 +118,14 @@ async function granted(response: Response): Promise<Response> {
 }
 
 /** The refusal if another user is signed in than the one whose data is shown. */
-export const anotherUser = (): RefusedError => new RefusedError(401, {
-  type: 'about:blank', title: 'Another user', status: 401, detail: 'another user is signed in now: load the page again',
-}, undefined);
+export const anotherUser = (): RefusedError =>
+  new RefusedError(
+    401,
+    {
+      type: 'about:blank',
+      title: 'Another user',
+      status: 401,
+      detail: 'another user is signed in now: load the page again',
+    },
+    undefined,
+  );

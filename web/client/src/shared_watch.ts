@@ -29,7 +29,10 @@ export class SharedWatch {
   #prefix: string | undefined;
   #store: WeakRef<Store<string>> | undefined; // while idle, the connection may drop it
 
-  constructor(private readonly tide: RawWatches, readonly spec: SharedSpec) {}
+  constructor(
+    private readonly tide: RawWatches,
+    readonly spec: SharedSpec,
+  ) {}
 
   get view(): View<string> {
     return this.#store!.deref()!.view; // followed for as long as there is a listener
@@ -87,7 +90,7 @@ export class SharedWatch {
   // listened to all the time.
   #setStore(store: Store<string>): void {
     if (store === this.#store?.deref()) return;
-    const current = this.#store = new WeakRef(store);
+    const current = (this.#store = new WeakRef(store));
     this.#changed({ replaced: true, keys: new Set() });
     store.subscribe((_, changes) => {
       if (this.#store === current) this.#changed(changes);

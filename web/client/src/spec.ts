@@ -33,7 +33,8 @@ export function followedOf(spec: WatchSpec): Followed {
 }
 
 /** Returns the watches of the query of a stream. */
-export const specsOf = (query: URLSearchParams) => query.getAll('watch').map((watch) => {
-  const of = (name: typeof parameters[number]) => query.get(`${name}.${watch}`) ?? '';
-  return { watch, prefix: of('prefix'), labels: of('labels'), filter: of('filter'), fields: of('fields') };
-});
+export const specsOf = (query: URLSearchParams) =>
+  query.getAll('watch').map((watch) => {
+    const of = (name: (typeof parameters)[number]) => query.get(`${name}.${watch}`) ?? '';
+    return { watch, prefix: of('prefix'), labels: of('labels'), filter: of('filter'), fields: of('fields') };
+  });

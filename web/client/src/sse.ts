@@ -14,8 +14,8 @@ export interface SSEHandler {
  * page would have to load. A test compares the two.
  */
 export function parser(handler: SSEHandler): (chunk: string) => void {
-  let rest = '';       // the line that has not ended
-  let cr = false;      // the last chunk ended in \r: a following \n belongs to it
+  let rest = ''; // the line that has not ended
+  let cr = false; // the last chunk ended in \r: a following \n belongs to it
   let data: string | undefined;
   let id: string | undefined;
 

@@ -11,7 +11,12 @@ const none: Changes = { replaced: false, keys: new Set() };
 // All keys, for a listener that knows none. Most listeners do not ask for them.
 function added(resources: ReadonlyMap<string, unknown>): Changes {
   let keys: Set<string> | undefined;
-  return { replaced: false, get keys() { return keys ??= new Set(resources.keys()); } };
+  return {
+    replaced: false,
+    get keys() {
+      return (keys ??= new Set(resources.keys()));
+    },
+  };
 }
 
 /** A view that listeners are to see. */
@@ -157,7 +162,9 @@ function notify<V>(listener: Listener<V>, { view, changes }: Call<V>): void {
     listener(view, changes);
   } catch (error) {
     // A listener that throws must not affect the stream or other listeners.
-    queueMicrotask(() => { throw error; });
+    queueMicrotask(() => {
+      throw error;
+    });
   }
 }
 

@@ -115,5 +115,9 @@ export class Stores {
 }
 
 /** The state of a connection, or of a watch, that is closed; error is the reason, unless it was asked for. */
-export const closed = (error?: Error): ConnectionState =>
-  ({ state: 'closed', since: Date.now(), reason: error?.message ?? '', ...(error && { error }) });
+export const closed = (error?: Error): ConnectionState => ({
+  state: 'closed',
+  since: Date.now(),
+  reason: error?.message ?? '',
+  ...(error && { error }),
+});

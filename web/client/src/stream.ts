@@ -80,18 +80,27 @@ export class Stream {
   #guard(): void {
     clearTimeout(this.#watchdog);
     const rest = this.#aliveAt + this.#limit - Date.now();
-    this.#watchdog = setTimeout(() => {
-      this.check();
-      if (!this.#abort.signal.aborted) this.#guard();
-    }, rest > 0 ? rest : this.#limit);
+    this.#watchdog = setTimeout(
+      () => {
+        this.check();
+        if (!this.#abort.signal.aborted) this.#guard();
+      },
+      rest > 0 ? rest : this.#limit,
+    );
   }
 
   #receiver(): Receiver {
     const { stores } = this;
-    const live = (f: () => void) => { if (!this.#abort.signal.aborted) f(); };
+    const live = (f: () => void) => {
+      if (!this.#abort.signal.aborted) f();
+    };
     return {
-      alive: () => { this.#aliveAt = Date.now(); },
-      retry: (ms) => { this.#retryMs = ms; },
+      alive: () => {
+        this.#aliveAt = Date.now();
+      },
+      retry: (ms) => {
+        this.#retryMs = ms;
+      },
       event: (data) => live(() => this.#take(this.parse(data) as Event)),
       id: (id) => live(() => stores.commit(id)),
       flush: () => live(() => stores.publish()),
@@ -114,6 +123,7 @@ export class Stream {
   }
 }
 
-const aborted = (signal: AbortSignal) => new Promise<never>((_, reject) => {
-  signal.addEventListener('abort', () => reject(signal.reason));
-});
+const aborted = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason));
+  });

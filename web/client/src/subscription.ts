@@ -10,12 +10,17 @@ export class Subscription {
   readonly unsubscribe: () => void;
   /** The position of the tab after the last events; empty before the first snapshot. */
   position = '';
-  #snapshotDue: boolean;   // a snapshot is to be sent
-  #resumeEndDue: boolean;  // or the end of a resume
-  #changed: Set<string>;   // or these keys
+  #snapshotDue: boolean; // a snapshot is to be sent
+  #resumeEndDue: boolean; // or the end of a resume
+  #changed: Set<string>; // or these keys
   #sent: Pick<View, 'state' | 'since' | 'reason' | 'revision'> | undefined;
 
-  constructor(readonly shared: SharedWatch, private readonly prefix: string, lastEventId: string, onChange: () => void) {
+  constructor(
+    readonly shared: SharedWatch,
+    private readonly prefix: string,
+    lastEventId: string,
+    onChange: () => void,
+  ) {
     this.unsubscribe = shared.subscribe(prefix, (changes) => {
       this.#add(changes);
       onChange();
@@ -81,9 +86,12 @@ export class Subscription {
   // not see every change.
   #changes({ resources, revision }: View<string>): string[] {
     const { watch } = this;
-    const lines = [...this.#changed].filter((key) => this.#includes(key)).map((key) => resources.get(key)?.value ?? deleteLine(watch, key, revision));
+    const lines = [...this.#changed]
+      .filter((key) => this.#includes(key))
+      .map((key) => resources.get(key)?.value ?? deleteLine(watch, key, revision));
     this.#changed.clear();
-    if (this.#resumeEndDue) lines.push(line<EndOfSnapshotEvent>({ type: 'end_of_snapshot', watch, revision, count: this.#count(resources), resumed: true }));
+    if (this.#resumeEndDue)
+      lines.push(line<EndOfSnapshotEvent>({ type: 'end_of_snapshot', watch, revision, count: this.#count(resources), resumed: true }));
     else if (lines.length > 0 || revision !== this.#sent?.revision) lines.push(line<BookmarkEvent>({ type: 'bookmark', watch, revision }));
     this.#resumeEndDue = false;
     return lines;
@@ -101,7 +109,13 @@ export class Subscription {
 const line = <E>(event: E): string => JSON.stringify(event);
 
 function statusLine(watch: string, { state, since, reason }: View): string {
-  return line<HubStatusEvent>({ type: 'status', watch, state: state as HubStatusEvent['state'], since: new Date(since).toISOString(), reason });
+  return line<HubStatusEvent>({
+    type: 'status',
+    watch,
+    state: state as HubStatusEvent['state'],
+    since: new Date(since).toISOString(),
+    reason,
+  });
 }
 
 // In the map, a key that is not UTF-8 is in base64, after a lone surrogate.

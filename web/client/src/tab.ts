@@ -17,7 +17,12 @@ export class Tab {
   #missed = 0;
 
   /** onSilent is called when the tab is gone, or has sent nothing for minutes: it may still come back. onBack is called when it does. */
-  constructor(private readonly hub: Hub, private readonly port: Port, private readonly onSilent: () => void, private readonly onBack: (tab: Tab) => void) {
+  constructor(
+    private readonly hub: Hub,
+    private readonly port: Port,
+    private readonly onSilent: () => void,
+    private readonly onBack: (tab: Tab) => void,
+  ) {
     port.addEventListener('message', this.#receive);
     port.addEventListener('close', () => this.#gone());
     port.start?.();

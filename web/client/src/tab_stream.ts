@@ -23,18 +23,25 @@ type Message = Omit<Extract<HubMessage, { stream: number }>, 'stream'>;
  */
 export class TabStream {
   readonly #subscriptions: Subscription[];
-  readonly #hello: string[];            // until it is sent
-  #lines: string[] = [];                // to be sent
-  #sent = 0;                            // the number of #lines that are sent
-  #snapshotId: string | undefined;      // the id inside #lines, if they are a snapshot
-  #id = '';                             // the id after #lines
-  #ready = true;                        // the tab has acknowledged all messages
-  #quiet: boolean;                      // the hub's initial states are not sent
+  readonly #hello: string[]; // until it is sent
+  #lines: string[] = []; // to be sent
+  #sent = 0; // the number of #lines that are sent
+  #snapshotId: string | undefined; // the id inside #lines, if they are a snapshot
+  #id = ''; // the id after #lines
+  #ready = true; // the tab has acknowledged all messages
+  #quiet: boolean; // the hub's initial states are not sent
   #scheduled = false;
   #ended = false;
 
-  constructor(private readonly hub: Hub, query: URLSearchParams, lastEventId: string, private readonly post: (message: Message) => void) {
-    this.#subscriptions = specsOf(query).map(({ prefix, ...spec }) => new Subscription(hub.follow(spec), prefix, lastEventId, () => this.#schedule()));
+  constructor(
+    private readonly hub: Hub,
+    query: URLSearchParams,
+    lastEventId: string,
+    private readonly post: (message: Message) => void,
+  ) {
+    this.#subscriptions = specsOf(query).map(
+      ({ prefix, ...spec }) => new Subscription(hub.follow(spec), prefix, lastEventId, () => this.#schedule()),
+    );
     const watches = this.#subscriptions.map(({ watch, mode }) => ({ watch, mode }));
     this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, watches } satisfies HelloEvent)];
     this.#quiet = lastEventId !== '';
@@ -99,7 +106,10 @@ export class TabStream {
   }
 
   get #position(): string {
-    return this.#subscriptions.map(({ position }) => position).filter(Boolean).join();
+    return this.#subscriptions
+      .map(({ position }) => position)
+      .filter(Boolean)
+      .join();
   }
 
   #slice(): string[] {

@@ -58,8 +58,9 @@ const troubled = ({ state }: Freshness) => state === 'stale' || state === 'offli
 function current(replica: Replica, connection: ConnectionState, status: HubStatusEvent | undefined): Freshness {
   const reported = { since: status?.since ? Date.parse(status.since) : Date.now(), reason: status?.reason ?? '' };
   if (connection.state === 'closed') return connection as Freshness;
-  if (status?.state === 'offline' || status?.state === 'connecting') return { state: replica.complete ? 'offline' : status.state, ...reported };
-  if (!replica.complete) return connection.state === 'open' ? { state: 'priming', ...reported } : connection as Freshness;
+  if (status?.state === 'offline' || status?.state === 'connecting')
+    return { state: replica.complete ? 'offline' : status.state, ...reported };
+  if (!replica.complete) return connection.state === 'open' ? { state: 'priming', ...reported } : (connection as Freshness);
   if (connection.state !== 'open') return { ...connection, state: 'offline' };
   if (status && status.state !== 'in_sync') return { state: 'stale', ...reported };
   if (replica.inconsistent) return { state: 'stale', since: Date.now(), reason: 'catching up' };

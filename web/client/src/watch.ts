@@ -53,8 +53,16 @@ export interface Watches<Values = Record<string, unknown>> {
  */
 export function watch<Values = Record<string, unknown>>(
   url: string | URL,
-  { watches = [], getToken, onError, headers = {}, credentials = 'same-origin', transport = fetchTransport, parse = JSON.parse, hiddenMs = 300_000 }:
-  WatchOptions<keyof NoInfer<Values> & string> = {},
+  {
+    watches = [],
+    getToken,
+    onError,
+    headers = {},
+    credentials = 'same-origin',
+    transport = fetchTransport,
+    parse = JSON.parse,
+    hiddenMs = 300_000,
+  }: WatchOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
   if (getToken && !transport.hearsHeartbeat) throw new Error('an EventSource cannot send a token: use authenticated');
   const events = `${String(url).replace(/\/$/, '')}/v1/events`;

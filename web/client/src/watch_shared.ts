@@ -33,7 +33,13 @@ export function watchShared<Values = Record<string, unknown>>(
   options: SharedOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
   const { worker, name = String(url), tag, getToken, onError, headers, credentials, transport, ...tab } = options;
-  const connection: HubOptions = { ...(getToken && { getToken }), ...(onError && { onError }), ...(headers && { headers }), ...(credentials && { credentials }), ...(transport && { transport }) };
+  const connection: HubOptions = {
+    ...(getToken && { getToken }),
+    ...(onError && { onError }),
+    ...(headers && { headers }),
+    ...(credentials && { credentials }),
+    ...(transport && { transport }),
+  };
   const newHub = () => new Hub(url, connection);
   const hasWorker = worker !== undefined && 'SharedWorker' in globalThis;
   const hasLocks = globalThis.navigator?.locks !== undefined;

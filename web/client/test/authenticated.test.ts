@@ -24,7 +24,8 @@ async function start(options: AuthenticatedOptions = {}) {
   return f.tide.store('w');
 }
 
-const named = (stream: string) => wire({ type: 'hello', heartbeat_ms: 15_000, stream, watches: [{ watch: 'w', mode: 'snapshot' }] } as never);
+const named = (stream: string) =>
+  wire({ type: 'hello', heartbeat_ms: 15_000, stream, watches: [{ watch: 'w', mode: 'snapshot' }] } as never);
 const rest = (value: unknown) => reset('w', 'w@e-0/5') + upsert('w', 'a', 5, value) + endOfSnapshot('w', 5, 1, 'w@e-5');
 const authorization = () => gateway.streams.map(({ headers }) => headers.get('Authorization'));
 
@@ -94,13 +95,22 @@ describe('a token', () => {
     gateway.last.accept(snapshot('w') + goodbye('draining', 1_000)).end();
     await pass(600_000);
     expect(gateway.streams).toHaveLength(1);
-    expect(store.view).toMatchObject({ state: 'closed', error: { status: 401 }, reason: 'another user is signed in now: load the page again' });
+    expect(store.view).toMatchObject({
+      state: 'closed',
+      error: { status: 401 },
+      reason: 'another user is signed in now: load the page again',
+    });
   });
 
   test('that cannot be had is asked for again', async () => {
     gateway.tokens.one = { tag: 'alice' };
     let asked = 0;
-    const store = await start({ getToken: async () => { if (++asked === 1) throw new Error('the provider is down'); return 'one'; } });
+    const store = await start({
+      getToken: async () => {
+        if (++asked === 1) throw new Error('the provider is down');
+        return 'one';
+      },
+    });
     expect(store.view.reason).toBe('the provider is down');
     await pass(1_000);
     expect(authorization()).toEqual(['Bearer one']);
@@ -108,7 +118,12 @@ describe('a token', () => {
 
   test('that comes after the page has closed the connection is not used', async () => {
     let give = (_: string) => {};
-    await start({ getToken: () => new Promise<string>((resolve) => { give = resolve; }) });
+    await start({
+      getToken: () =>
+        new Promise<string>((resolve) => {
+          give = resolve;
+        }),
+    });
     f.tide.close();
     give('one');
     await pass();
@@ -116,16 +131,24 @@ describe('a token', () => {
   });
 
   test('is not needed for a gateway that knows no sessions', async () => {
-    vi.stubGlobal('fetch', async (url: string) => url.includes('/v1/session')
-      ? new Response(JSON.stringify({ status: 404, title: 'Not Found', detail: 'nothing is here' }), { status: 404, headers: { 'Content-Type': 'application/problem+json' } })
-      : new Response(snapshot('w', 7), { headers: { 'Content-Type': 'text/event-stream' } }));
+    vi.stubGlobal('fetch', async (url: string) =>
+      url.includes('/v1/session')
+        ? new Response(JSON.stringify({ status: 404, title: 'Not Found', detail: 'nothing is here' }), {
+            status: 404,
+            headers: { 'Content-Type': 'application/problem+json' },
+          })
+        : new Response(snapshot('w', 7), { headers: { 'Content-Type': 'text/event-stream' } }),
+    );
     const store = await start();
     expect(store.resources.get('a')!.value).toBe(7);
   });
 });
 
 describe('access that is revoked', () => {
-  test.each([['with', () => authenticated()], ['without', () => undefined]])('closes the store, %s authenticated', async (_, transport) => {
+  test.each([
+    ['with', () => authenticated()],
+    ['without', () => undefined],
+  ])('closes the store, %s authenticated', async (_, transport) => {
     gateway.cookie = { tag: 'alice' };
     f.tide = watch(url, { watches: ['w'], ...(transport() && { transport: transport()! }) });
     const store = f.tide.store('w');
@@ -144,7 +167,13 @@ describe('access that is revoked', () => {
     gateway.cookie = { tag: 'alice' };
     f.tide = watch(url, { watches: ['w', 'lost'], transport: authenticated() });
     await pass();
-    gateway.last.accept(hello(['w', 'lost']) + reset('w', 'w@e-0/5') + endOfSnapshot('w', 5, 0, 'w@e-5') + reset('lost', 'w@e-5,lost@e-0/5') + endOfSnapshot('lost', 5, 0, 'w@e-5,lost@e-5'));
+    gateway.last.accept(
+      hello(['w', 'lost']) +
+        reset('w', 'w@e-0/5') +
+        endOfSnapshot('w', 5, 0, 'w@e-5') +
+        reset('lost', 'w@e-5,lost@e-0/5') +
+        endOfSnapshot('lost', 5, 0, 'w@e-5,lost@e-5'),
+    );
     await pass();
     const [kept, lost] = [f.tide.store('w'), f.tide.store('lost')];
     const states: string[] = [];
@@ -442,7 +471,11 @@ test('a hub that is kept for one user refuses the tabs of the next one', async (
   const done = hub.serve(port1);
   gateway.cookie = { tag: 'bob' };
   const tide = watch(url, { watches: ['w'], transport: sharedTransport(port2) });
-  await new Promise<void>((resolve) => { tide.store('w').subscribe(({ state }) => { if (state === 'closed') resolve(); }); });
+  await new Promise<void>((resolve) => {
+    tide.store('w').subscribe(({ state }) => {
+      if (state === 'closed') resolve();
+    });
+  });
   expect(tide.store('w').view.error).toMatchObject({ status: 401, message: 'another user is signed in now: load the page again' });
   expect(gateway.streams).toHaveLength(0);
   tide.close();
@@ -454,7 +487,10 @@ test('a hub that is kept for one user refuses the tabs of the next one', async (
 
 test('a getToken that hangs is a failure after a while', async () => {
   gateway.tokens.t = { tag: 'alice' };
-  const getToken = vi.fn<() => string | Promise<string>>().mockReturnValueOnce(new Promise(() => {})).mockReturnValue('t');
+  const getToken = vi
+    .fn<() => string | Promise<string>>()
+    .mockReturnValueOnce(new Promise(() => {}))
+    .mockReturnValue('t');
   const store = await start({ getToken });
   await pass(10_000);
   expect(store.view.reason).toBe('getToken did not answer for 10 s');

@@ -19,11 +19,17 @@ export class Browser {
     const scheduled = timers();
     for (const [name, value] of Object.entries(scheduled)) vi.stubGlobal(name, value);
     vi.stubGlobal('addEventListener', (...args: Parameters<EventTarget['addEventListener']>) => current()?.addEventListener(...args));
-    vi.stubGlobal('removeEventListener', (...args: Parameters<EventTarget['removeEventListener']>) => current()?.removeEventListener(...args));
+    vi.stubGlobal('removeEventListener', (...args: Parameters<EventTarget['removeEventListener']>) =>
+      current()?.removeEventListener(...args),
+    );
     vi.stubGlobal('BroadcastChannel', channelsOf(this.channels));
     vi.stubGlobal('MessageChannel', PortPair);
     const { locks } = this;
-    vi.stubGlobal('navigator', { get locks() { return locks.of(current()); } });
+    vi.stubGlobal('navigator', {
+      get locks() {
+        return locks.of(current());
+      },
+    });
     Object.defineProperty(globalThis, 'document', { configurable: true, get: () => (current() as Tab | undefined)?.document });
   }
 
@@ -105,7 +111,9 @@ export class Tab extends Scope {
   /** Stops everything in it. quietly: without an event. */
   freeze(quietly = false): void {
     if (!quietly) this.do(() => this.document.dispatchEvent(new Event('freeze')));
-    queueMicrotask(() => { this.state = 'frozen'; });
+    queueMicrotask(() => {
+      this.state = 'frozen';
+    });
   }
 
   thaw(quietly = false): void {
@@ -148,7 +156,7 @@ function timers() {
         due();
       }, at - Date.now());
     };
-    const due = () => scope ? scope.do(task) : task();
+    const due = () => (scope ? scope.do(task) : task());
     const task = () => {
       waiting = false;
       f();
@@ -170,7 +178,7 @@ function timers() {
 function deliver(to: EventTarget & { owner: Scope | undefined }, message: unknown): void {
   const data = structuredClone(message);
   const dispatch = () => to.dispatchEvent(new MessageEvent('message', { data }));
-  queueMicrotask(() => to.owner ? to.owner.do(dispatch) : dispatch());
+  queueMicrotask(() => (to.owner ? to.owner.do(dispatch) : dispatch()));
 }
 
 type Channel = EventTarget & { readonly name: string; owner: Scope | undefined };
@@ -182,7 +190,9 @@ function channelsOf(all: Set<Channel>) {
     constructor(readonly name: string) {
       super();
       all.add(this);
-      gone.addEventListener('gone', (event) => { if ((event as CustomEvent).detail === this.owner) all.delete(this); });
+      gone.addEventListener('gone', (event) => {
+        if ((event as CustomEvent).detail === this.owner) all.delete(this);
+      });
     }
 
     postMessage(message: unknown): void {
@@ -293,7 +303,7 @@ class LockManager {
       this.held.delete(name);
       this.#grant(name);
     };
-    queueMicrotask(() => next.owner ? next.owner.do(start) : void start());
+    queueMicrotask(() => (next.owner ? next.owner.do(start) : void start()));
   }
 
   #release(owner: Scope): void {

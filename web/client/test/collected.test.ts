@@ -11,9 +11,15 @@ sharing();
 // The garbage collector may take the store of a watch that nobody follows at any time.
 class Reference {
   static all: Reference[] = [];
-  constructor(private target: unknown) { Reference.all.push(this); }
-  deref() { return this.target; }
-  collect() { this.target = undefined; }
+  constructor(private target: unknown) {
+    Reference.all.push(this);
+  }
+  deref() {
+    return this.target;
+  }
+  collect() {
+    this.target = undefined;
+  }
 }
 
 test('a refusal for too long a request does not need the stores of watches that nobody follows', async () => {

@@ -121,7 +121,10 @@ describe('the replacement of a stream', () => {
   });
 
   test('for other watches is reported if there is no token for it', async () => {
-    const getToken = vi.fn<() => Promise<string>>().mockResolvedValueOnce('t').mockReturnValue(new Promise(() => {}));
+    const getToken = vi
+      .fn<() => Promise<string>>()
+      .mockResolvedValueOnce('t')
+      .mockReturnValue(new Promise(() => {}));
     const store = await f.follow({ getToken });
     f.tide.add('v');
     await pass(15_000 + 50);
@@ -142,8 +145,12 @@ describe('the set of watches', () => {
     expect(f.server.exchanges).toHaveLength(2);
     expect(f.server.last.url.search).toBe('?watch=w&watch=v&watch=u&prefix.u=p');
     expect(f.server.last.lastEventId).toBe('w@e-5');
-    f.server.last.accept(hello(['w', 'v', 'u'], 'resume') + endOfSnapshot('w', 5, 1, undefined, true)
-      + reset('v', 'w@e-5,v@f-0/1') + endOfSnapshot('v', 1, 0, 'w@e-5,v@f-1'));
+    f.server.last.accept(
+      hello(['w', 'v', 'u'], 'resume') +
+        endOfSnapshot('w', 5, 1, undefined, true) +
+        reset('v', 'w@e-5,v@f-0/1') +
+        endOfSnapshot('v', 1, 0, 'w@e-5,v@f-1'),
+    );
     await pass();
     expect(v.state).toBe('in_sync');
     expect(states).toEqual(['in_sync']);
@@ -245,7 +252,13 @@ describe('closing', () => {
 
   test('while a token is being requested', async () => {
     let give = (_: string) => {};
-    f.tide = watch(url, { watches: ['w'], getToken: () => new Promise((resolve) => { give = resolve; }) });
+    f.tide = watch(url, {
+      watches: ['w'],
+      getToken: () =>
+        new Promise((resolve) => {
+          give = resolve;
+        }),
+    });
     await pass();
     f.tide.close();
     give('late');

@@ -21,11 +21,20 @@ async function answer(exchange: Exchange, epoch: string, value: unknown): Promis
 const values = (spec: Parameters<typeof f.tide.store>[0]) => [...f.tide.store(spec).resources.values()].map(({ value }) => value);
 
 test('what narrows a watch is sent as it was given', async () => {
-  f.tide = watch(url, { watches: ['v', { watch: 'w', prefix: 'eu/', labels: 'app in (web, shop)', filter: 'value.a && key != "b"', fields: ['state', 'tags."a,b"'] }] });
+  f.tide = watch(url, {
+    watches: [
+      'v',
+      { watch: 'w', prefix: 'eu/', labels: 'app in (web, shop)', filter: 'value.a && key != "b"', fields: ['state', 'tags."a,b"'] },
+    ],
+  });
   await pass();
   expect([...f.server.last.url.searchParams]).toEqual([
-    ['watch', 'v'], ['watch', 'w'], ['prefix.w', 'eu/'], ['labels.w', 'app in (web, shop)'],
-    ['filter.w', 'value.a && key != "b"'], ['fields.w', 'state,tags."a,b"'],
+    ['watch', 'v'],
+    ['watch', 'w'],
+    ['prefix.w', 'eu/'],
+    ['labels.w', 'app in (web, shop)'],
+    ['filter.w', 'value.a && key != "b"'],
+    ['fields.w', 'state,tags."a,b"'],
   ]);
 });
 
@@ -33,7 +42,9 @@ test('one watch is followed in several parts at once, each with a stream, a stor
   f.tide = watch(url, { watches: ['w', red, slow, 'v'] });
   await pass();
   expect(f.server.exchanges.map(({ url }) => url.search)).toEqual([
-    '?watch=w&watch=v', '?watch=w&labels.w=team%3Dred&fields.w=state%2Cnode', '?watch=w&filter.w=value.ms+%3E+100',
+    '?watch=w&watch=v',
+    '?watch=w&labels.w=team%3Dred&fields.w=state%2Cnode',
+    '?watch=w&filter.w=value.ms+%3E+100',
   ]);
   const [whole, reds, slows] = f.server.exchanges as [Exchange, Exchange, Exchange];
   await answer(whole, 'e', 'all');

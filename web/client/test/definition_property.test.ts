@@ -14,7 +14,10 @@ class Gateway implements Transport {
   readonly heads: number[];
   #responses: Array<{ left: string; feed: (text: string) => void; receiver: Receiver; cut: (error: Error) => void }> = [];
 
-  constructor(private readonly upstreams: Upstream[], private readonly choose: (n: number) => number) {
+  constructor(
+    private readonly upstreams: Upstream[],
+    private readonly choose: (n: number) => number,
+  ) {
     this.heads = upstreams.map(() => 0);
   }
 
@@ -23,7 +26,9 @@ class Gateway implements Transport {
     return new Promise((_, cut) => {
       const response = { left, feed: parser(receiver), receiver, cut };
       this.#responses.push(response);
-      request.signal.addEventListener('abort', () => { this.#responses = this.#responses.filter((one) => one !== response); });
+      request.signal.addEventListener('abort', () => {
+        this.#responses = this.#responses.filter((one) => one !== response);
+      });
     });
   }
 
@@ -37,7 +42,12 @@ class Gateway implements Transport {
       const i = this.upstreams.indexOf(upstream);
       this.heads[i] = Math.max(this.heads[i]!, upstream.find(lastEventId));
     }
-    return response(served, lastEventId, served.map((upstream) => this.heads[this.upstreams.indexOf(upstream)]!), this.choose);
+    return response(
+      served,
+      lastEventId,
+      served.map((upstream) => this.heads[this.upstreams.indexOf(upstream)]!),
+      this.choose,
+    );
   }
 
   get streams(): number {
@@ -72,8 +82,19 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('wait' as const), of: fc.nat(0), n: fc.constantFrom(10, 60, 2_000) }),
 );
 
-const zeros = () => fc.stream(function* () { while (true) yield 0; }());
-const put: Commit = { restored: false, changes: [['a', 1], ['b/c', 2]] };
+const zeros = () =>
+  fc.stream(
+    (function* () {
+      while (true) yield 0;
+    })(),
+  );
+const put: Commit = {
+  restored: false,
+  changes: [
+    ['a', 1],
+    ['b/c', 2],
+  ],
+};
 const add = (of: number): Step => ({ do: 'add', of, n: 0 });
 const remove = (of: number): Step => ({ do: 'remove', of, n: 0 });
 const send = (n: number): Step => ({ do: 'send', of: 0, n });
@@ -87,50 +108,54 @@ const early = [add(0), requested, remove(0), add(1), send(2_000), requested];
 const back = (n: number) => [add(0), requested, send(2_000), remove(0), add(1), requested, send(n), remove(1), add(0), requested];
 
 test('each part of a watch shows only states that it had, whatever is added, removed or cut', async () => {
-  await fc.assert(fc.asyncProperty(history, history, fc.array(step, { maxLength: 40 }), fc.infiniteStream(fc.nat(1_000)), async (a, b, steps, random) => {
-    const choose = (n: number) => (random.next().value as number) % n;
-    const upstreams = [new Upstream('v', a, choose), new Upstream('w', b, choose)];
-    const gateway = new Gateway(upstreams, choose);
-    const tide = watch('http://gateway.test', { watches: ['v'], transport: gateway, hiddenMs: Infinity });
-    const seen = new Map([[tide.store('v'), new Seen(upstreams[0]!, tide.store('v'))]]);
-    const followed = new Set<number>();
+  await fc.assert(
+    fc.asyncProperty(history, history, fc.array(step, { maxLength: 40 }), fc.infiniteStream(fc.nat(1_000)), async (a, b, steps, random) => {
+      const choose = (n: number) => (random.next().value as number) % n;
+      const upstreams = [new Upstream('v', a, choose), new Upstream('w', b, choose)];
+      const gateway = new Gateway(upstreams, choose);
+      const tide = watch('http://gateway.test', { watches: ['v'], transport: gateway, hiddenMs: Infinity });
+      const seen = new Map([[tide.store('v'), new Seen(upstreams[0]!, tide.store('v'))]]);
+      const followed = new Set<number>();
 
-    const act = {
-      send: (of: number, n: number) => gateway.send(of, n),
-      cut: (of: number) => gateway.cut(of),
-      wait: () => {},
-      add: (of: number) => {
-        const store = tide.add(parts[of]!);
-        if (!seen.has(store)) seen.set(store, new Seen(upstreams[1]!, store, parts[of]!.prefix));
-        followed.add(of);
-      },
-      remove: (of: number) => {
-        tide.remove(parts[of]!);
-        followed.delete(of);
-      },
-    };
-    try {
-      for (const { do: what, of, n } of steps) {
-        act[what](of, n);
-        await pass(what === 'wait' ? n : 1);
+      const act = {
+        send: (of: number, n: number) => gateway.send(of, n),
+        cut: (of: number) => gateway.cut(of),
+        wait: () => {},
+        add: (of: number) => {
+          const store = tide.add(parts[of]!);
+          if (!seen.has(store)) seen.set(store, new Seen(upstreams[1]!, store, parts[of]!.prefix));
+          followed.add(of);
+        },
+        remove: (of: number) => {
+          tide.remove(parts[of]!);
+          followed.delete(of);
+        },
+      };
+      try {
+        for (const { do: what, of, n } of steps) {
+          act[what](of, n);
+          await pass(what === 'wait' ? n : 1);
+        }
+        for (let i = 0; i < 6; i++) {
+          // until every back-off is over
+          await pass(10_000);
+          for (let stream = 0; stream < gateway.streams; stream++) gateway.send(stream, Infinity);
+        }
+        await pass(100);
+        for (const { faults } of seen.values()) for (const fault of faults) throw fault;
+        for (const store of [tide.store('v'), ...[...followed].map((of) => tide.store(parts[of]!))]) {
+          const { at, upstream } = seen.get(store)!;
+          expect([store.state, at]).toEqual(['in_sync', upstream.versions.length - 1]);
+        }
+        expect(gateway.streams).toBeLessThanOrEqual(Math.max(1, parts.length));
+      } finally {
+        tide.close();
+        vi.clearAllTimers();
       }
-      for (let i = 0; i < 6; i++) { // until every back-off is over
-        await pass(10_000);
-        for (let stream = 0; stream < gateway.streams; stream++) gateway.send(stream, Infinity);
-      }
-      await pass(100);
-      for (const { faults } of seen.values()) for (const fault of faults) throw fault;
-      for (const store of [tide.store('v'), ...[...followed].map((of) => tide.store(parts[of]!))]) {
-        const { at, upstream } = seen.get(store)!;
-        expect([store.state, at]).toEqual(['in_sync', upstream.versions.length - 1]);
-      }
-      expect(gateway.streams).toBeLessThanOrEqual(Math.max(1, parts.length));
-    } finally {
-      tide.close();
-      vi.clearAllTimers();
-    }
-  }), {
-    numRuns: 300,
-    examples: [early, ...Array.from({ length: 40 }, (_, i) => back(20 * i))].map((steps) => [[put], [put], steps, zeros()]),
-  });
+    }),
+    {
+      numRuns: 300,
+      examples: [early, ...Array.from({ length: 40 }, (_, i) => back(20 * i))].map((steps) => [[put], [put], steps, zeros()]),
+    },
+  );
 });

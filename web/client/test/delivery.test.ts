@@ -8,18 +8,24 @@ import { Stores } from '../src/stores.js';
 
 const paintMs = 16;
 let stores: Stores, store: Store, end: () => void;
-let hidden = false, answerMs = 40, status = 204;
+let hidden = false,
+  answerMs = 40,
+  status = 204;
 let reports: Array<{ round_trip_ms: number; painted: Array<{ watch: string; revision: string; ago_ms: number }> }>;
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
   vi.stubGlobal('requestAnimationFrame', (call: () => void) => setTimeout(call, paintMs));
-  vi.stubGlobal('MessageChannel', class { // whose messages arrive in fake time
-    port1 = { onmessage: () => {}, close() {} };
-    port2 = { postMessage: () => setTimeout(() => this.port1.onmessage(), 1) };
-  });
+  vi.stubGlobal(
+    'MessageChannel',
+    class {
+      // whose messages arrive in fake time
+      port1 = { onmessage: () => {}, close() {} };
+      port2 = { postMessage: () => setTimeout(() => this.port1.onmessage(), 1) };
+    },
+  );
   vi.spyOn(document, 'hidden', 'get').mockImplementation(() => hidden);
-  hidden = false, answerMs = 40, status = 204, reports = [];
+  (hidden = false), (answerMs = 40), (status = 204), (reports = []);
   vi.stubGlobal('fetch', async (url: string, { body }: { body: string }) => {
     expect(url).toBe('/gateway/v1/delivery');
     reports.push(JSON.parse(body));
@@ -46,7 +52,8 @@ function feed(...events: Array<Event | string>) {
   stores.publish();
 }
 
-const change = (revision: number) => feed({ type: 'upsert', watch: 'w', key: 'k', revision: String(revision), value: revision }, `w@e-${revision}`);
+const change = (revision: number) =>
+  feed({ type: 'upsert', watch: 'w', key: 'k', revision: String(revision), value: revision }, `w@e-${revision}`);
 
 /** Waits until a change is awaited, has one, and waits for the answer. */
 async function sample(revision: number) {
@@ -82,7 +89,11 @@ test('a clock that is hours wrong, and is set meanwhile, changes nothing', async
     vi.setSystemTime(Date.now() + hours * 3_600_000);
     await sample(2 + i);
   }
-  expect(reports.map(({ round_trip_ms, painted }) => [round_trip_ms, painted[0]!.ago_ms])).toEqual([[0, 0], [40, 0], [40, 0]]);
+  expect(reports.map(({ round_trip_ms, painted }) => [round_trip_ms, painted[0]!.ago_ms])).toEqual([
+    [0, 0],
+    [40, 0],
+    [40, 0],
+  ]);
 });
 
 test('what a resume or a snapshot brings is not reported', async () => {
@@ -90,7 +101,11 @@ test('what a resume or a snapshot brings is not reported', async () => {
   stores.disconnect({ state: 'offline', since: Date.now(), reason: 'gone' });
   stores.request();
   stores.open();
-  feed({ type: 'upsert', watch: 'w', key: 'k', revision: '2', value: 2 }, { type: 'end_of_snapshot', watch: 'w', revision: '2', count: 1, resumed: true }, 'w@e-2');
+  feed(
+    { type: 'upsert', watch: 'w', key: 'k', revision: '2', value: 2 },
+    { type: 'end_of_snapshot', watch: 'w', revision: '2', count: 1, resumed: true },
+    'w@e-2',
+  );
   feed({ type: 'reset', watch: 'w', reason: 'expired' }, { type: 'end_of_snapshot', watch: 'w', revision: '3', count: 0 }, 'w@e-3');
   await vi.advanceTimersByTimeAsync(1_000);
   expect(reports).toEqual([]);
@@ -111,10 +126,14 @@ test('a hidden page, and one that has ended the reports, reports nothing', async
 });
 
 test('a report that fails is not repeated, and its round trip does not count', async () => {
-  status = 429, answerMs = 1;
+  (status = 429), (answerMs = 1);
   await sample(2);
-  status = 204, answerMs = 40;
+  (status = 204), (answerMs = 40);
   await sample(3);
   await sample(4);
-  expect(reports.map((report) => [report.round_trip_ms, report.painted[0]!.revision])).toEqual([[0, '2'], [0, '3'], [40, '4']]);
+  expect(reports.map((report) => [report.round_trip_ms, report.painted[0]!.revision])).toEqual([
+    [0, '2'],
+    [0, '3'],
+    [40, '4'],
+  ]);
 });

@@ -5,7 +5,10 @@ export class FakeEventSource extends EventTarget {
   closed = false;
   #id = '';
 
-  constructor(readonly url: string, readonly init: EventSourceInit) {
+  constructor(
+    readonly url: string,
+    readonly init: EventSourceInit,
+  ) {
     super();
     FakeEventSource.all.push(this);
   }

@@ -47,7 +47,13 @@ export class Following {
     vi.stubGlobal('addEventListener', addEventListener);
     vi.stubGlobal('removeEventListener', removeEventListener);
     const hidden = () => this.#hidden;
-    vi.stubGlobal('document', { get hidden() { return hidden(); }, addEventListener, removeEventListener });
+    vi.stubGlobal('document', {
+      get hidden() {
+        return hidden();
+      },
+      addEventListener,
+      removeEventListener,
+    });
   }
 
   async end(): Promise<void> {

@@ -17,15 +17,20 @@ class Gateway implements Transport {
   readonly heads: number[];
   #response: { left: string; feed: (text: string) => void; receiver: Receiver; cut: (error: Error) => void } | undefined;
 
-  constructor(private readonly upstreams: Upstream[], private readonly choose: (n: number) => number) {
+  constructor(
+    private readonly upstreams: Upstream[],
+    private readonly choose: (n: number) => number,
+  ) {
     this.heads = upstreams.map(() => 0);
   }
 
   read(request: StreamRequest, receiver: Receiver): Promise<void> {
     const left = new TextDecoder().decode(this.#respond(request));
     return new Promise((_, cut) => {
-      const response = this.#response = { left, feed: parser(receiver), receiver, cut };
-      request.signal.addEventListener('abort', () => { if (this.#response === response) this.#response = undefined; });
+      const response = (this.#response = { left, feed: parser(receiver), receiver, cut });
+      request.signal.addEventListener('abort', () => {
+        if (this.#response === response) this.#response = undefined;
+      });
     });
   }
 
@@ -37,7 +42,12 @@ class Gateway implements Transport {
       this.has(i, upstream.find(lastEventId));
     }
     const served = this.upstreams.filter((upstream) => searchParams.getAll('watch').includes(upstream.watch));
-    return response(served, lastEventId, served.map((upstream) => this.heads[this.upstreams.indexOf(upstream)]!), this.choose);
+    return response(
+      served,
+      lastEventId,
+      served.map((upstream) => this.heads[this.upstreams.indexOf(upstream)]!),
+      this.choose,
+    );
   }
 
   /** The next gateway has every version that a client has seen. */
@@ -71,7 +81,14 @@ function visit(browser: Browser, upstreams: Upstream[], prefix: string): Visitor
   const tab = browser.tab();
   const { port1, port2 } = new MessageChannel();
   const tide = tab.run(() => watch(url, { watches: ['v', { watch: 'w', prefix }], transport: sharedTransport(port2), hiddenMs: 1_000 }));
-  const seen = upstreams.map((upstream) => new Seen(upstream, upstream.watch === 'w' ? tide.store({ watch: 'w', prefix }) : tide.store('v'), upstream.watch === 'w' ? prefix : ''));
+  const seen = upstreams.map(
+    (upstream) =>
+      new Seen(
+        upstream,
+        upstream.watch === 'w' ? tide.store({ watch: 'w', prefix }) : tide.store('v'),
+        upstream.watch === 'w' ? prefix : '',
+      ),
+  );
   return { tab, port: port1, tide, seen };
 }
 
@@ -81,74 +98,91 @@ afterEach(() => void vi.useRealTimers());
 
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('send' as const), n: fc.nat(2_000) }) },
-  fc.record({ do: fc.constantFrom('cut' as const, 'hide' as const, 'show' as const, 'another hub' as const, 'visit' as const), n: fc.nat(100) }),
+  fc.record({
+    do: fc.constantFrom('cut' as const, 'hide' as const, 'show' as const, 'another hub' as const, 'visit' as const),
+    n: fc.nat(100),
+  }),
 );
 
-const zeros = () => fc.stream(function* () { while (true) yield 0; }());
+const zeros = () =>
+  fc.stream(
+    (function* () {
+      while (true) yield 0;
+    })(),
+  );
 const put: Commit = { restored: false, changes: [['a', '']] };
 const restore: Commit = { restored: true, changes: [['a', undefined]] };
 const sends = Array.from({ length: 15 }, () => ({ do: 'send' as const, n: 100 }));
 
 // A hub follows w with the prefix of the second tab alone. Then the first tab comes
 // back, and the hub follows w with their common prefix.
-const widened = [{ do: 'hide' as const, n: 0 }, { do: 'another hub' as const, n: 0 }, { do: 'send' as const, n: 2_000 }, { do: 'show' as const, n: 0 }];
+const widened = [
+  { do: 'hide' as const, n: 0 },
+  { do: 'another hub' as const, n: 0 },
+  { do: 'send' as const, n: 2_000 },
+  { do: 'show' as const, n: 0 },
+];
 
 test('tabs show only states that the upstream had, whatever happens to them or the hub', async () => {
-  await fc.assert(fc.asyncProperty(history, history, fc.array(step, { maxLength: 25 }), fc.infiniteStream(fc.nat(1_000)), async (a, b, steps, random) => {
-    const choose = (n: number) => (random.next().value as number) % n;
-    const upstreams = [new Upstream('v', a, choose), new Upstream('w', b, choose)];
-    const gateway = new Gateway(upstreams, choose);
-    const browser = new Browser();
-    const visitors: Visitor[] = [];
-    let hub = new Hub(url, { transport: gateway });
+  await fc.assert(
+    fc.asyncProperty(history, history, fc.array(step, { maxLength: 25 }), fc.infiniteStream(fc.nat(1_000)), async (a, b, steps, random) => {
+      const choose = (n: number) => (random.next().value as number) % n;
+      const upstreams = [new Upstream('v', a, choose), new Upstream('w', b, choose)];
+      const gateway = new Gateway(upstreams, choose);
+      const browser = new Browser();
+      const visitors: Visitor[] = [];
+      let hub = new Hub(url, { transport: gateway });
 
-    const act = {
-      send: (n: number) => gateway.send(n),
-      cut: () => gateway.cut(),
-      hide: (n: number) => visitors[n % visitors.length]!.tab.hide(),
-      show: (n: number) => visitors[n % visitors.length]!.tab.show(),
-      'another hub': () => {
-        for (const { seen } of visitors) seen.forEach(({ at }, i) => gateway.has(i, at));
+      const act = {
+        send: (n: number) => gateway.send(n),
+        cut: () => gateway.cut(),
+        hide: (n: number) => visitors[n % visitors.length]!.tab.hide(),
+        show: (n: number) => visitors[n % visitors.length]!.tab.show(),
+        'another hub': () => {
+          for (const { seen } of visitors) seen.forEach(({ at }, i) => gateway.has(i, at));
+          hub.rest();
+          hub = new Hub(url, { transport: gateway });
+          for (const { port } of visitors) hub.serve(port);
+        },
+        visit: (n: number) => {
+          const visitor = visit(browser, upstreams, ['', 'a', 'b/', 'b/c'][n % 4]!);
+          hub.serve(visitor.port);
+          visitors.push(visitor);
+        },
+      };
+      act.visit(2);
+      act.visit(1);
+      try {
+        for (const { do: what, n } of steps) {
+          act[what](n);
+          await pass(what === 'hide' ? 70_000 : 100);
+        }
+        for (const { tab } of visitors) tab.show();
+        for (let i = 0; i < 6; i++) {
+          // until every back-off is over
+          await pass(10_000);
+          gateway.send(Infinity);
+        }
+        await pass(100);
+        for (const { store, at, upstream, faults } of visitors.flatMap(({ seen }) => seen)) {
+          for (const fault of faults) throw fault;
+          expect([store.state, at]).toEqual(['in_sync', upstream.versions.length - 1]);
+        }
+      } finally {
+        for (const { tide } of visitors) tide.close();
         hub.rest();
-        hub = new Hub(url, { transport: gateway });
-        for (const { port } of visitors) hub.serve(port);
-      },
-      visit: (n: number) => {
-        const visitor = visit(browser, upstreams, ['', 'a', 'b/', 'b/c'][n % 4]!);
-        hub.serve(visitor.port);
-        visitors.push(visitor);
-      },
-    };
-    act.visit(2);
-    act.visit(1);
-    try {
-      for (const { do: what, n } of steps) {
-        act[what](n);
-        await pass(what === 'hide' ? 70_000 : 100);
+        browser.close();
+        vi.clearAllTimers();
       }
-      for (const { tab } of visitors) tab.show();
-      for (let i = 0; i < 6; i++) { // until every back-off is over
-        await pass(10_000);
-        gateway.send(Infinity);
-      }
-      await pass(100);
-      for (const { store, at, upstream, faults } of visitors.flatMap(({ seen }) => seen)) {
-        for (const fault of faults) throw fault;
-        expect([store.state, at]).toEqual(['in_sync', upstream.versions.length - 1]);
-      }
-    } finally {
-      for (const { tide } of visitors) tide.close();
-      hub.rest();
-      browser.close();
-      vi.clearAllTimers();
-    }
-  }), {
-    numRuns: 200,
-    examples: [
-      // A stream with a wider prefix does not go back in time.
-      [[put], [put, restore], [...widened, ...sends], zeros()],
-      // A position with the narrower prefix does not resume it, however often it is sent.
-      [[put], [put], [...widened, { do: 'cut', n: 0 }, ...sends], zeros()],
-    ],
-  });
+    }),
+    {
+      numRuns: 200,
+      examples: [
+        // A stream with a wider prefix does not go back in time.
+        [[put], [put, restore], [...widened, ...sends], zeros()],
+        // A position with the narrower prefix does not resume it, however often it is sent.
+        [[put], [put], [...widened, { do: 'cut', n: 0 }, ...sends], zeros()],
+      ],
+    },
+  );
 });

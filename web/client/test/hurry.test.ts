@@ -41,7 +41,8 @@ describe('after a long outage', () => {
     await f.follow();
     const attempts = await outage(600_000, () => {
       f.tide.hurry();
-      if (!f.server.last.open && !f.server.last.signal.aborted) f.server.last.accept('data: {"type":"hello","heartbeat_ms":15000,"watches":[]}\n\n');
+      if (!f.server.last.open && !f.server.last.signal.aborted)
+        f.server.last.accept('data: {"type":"hello","heartbeat_ms":15000,"watches":[]}\n\n');
     });
     expect(attempts).toBeLessThan(600 / 15 + 20);
   });

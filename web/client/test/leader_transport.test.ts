@@ -294,7 +294,9 @@ test('when all tabs are hidden for too long, there is no leader; the next one co
 
 describe('the connection is', () => {
   test('not that of a worker that cannot be created', async () => {
-    const worker = vi.fn(() => { throw new TypeError('this document requires TrustedScriptURL'); });
+    const worker = vi.fn(() => {
+      throw new TypeError('this document requires TrustedScriptURL');
+    });
     vi.stubGlobal('SharedWorker', class {});
     const { tab } = open({ worker });
     await pass();
@@ -333,7 +335,7 @@ describe('the connection is', () => {
     expect(shown(tide)).toBe('in_sync a=2');
   });
 
-  test('the tab\'s own if the origin has no locks', async () => {
+  test("the tab's own if the origin has no locks", async () => {
     vi.stubGlobal('navigator', { locks: { request: () => Promise.reject(new DOMException('no', 'SecurityError')) } });
     const { tide } = open({ headers: { 'X-Team': 'tide' } });
     await pass();
@@ -342,7 +344,7 @@ describe('the connection is', () => {
     expect(shown(tide)).toBe('in_sync a=2');
   });
 
-  test('the tab\'s own if there is nothing to share it with', async () => {
+  test("the tab's own if there is nothing to share it with", async () => {
     vi.stubGlobal('navigator', {});
     const { tide } = open({ headers: { 'X-Team': 'tide' }, getToken: () => 't' });
     await pass();

@@ -19,7 +19,13 @@ beforeEach(() => {
   store = stores.add(followedOf('w')) as Store<number>;
   stores.request();
   stores.open();
-  feed({ type: 'reset', watch: 'w', reason: 'initial' }, up('a', 1), up('b', 2), { type: 'end_of_snapshot', watch: 'w', revision: '2', count: 2 }, 'w@e-2');
+  feed(
+    { type: 'reset', watch: 'w', reason: 'initial' },
+    up('a', 1),
+    up('b', 2),
+    { type: 'end_of_snapshot', watch: 'w', revision: '2', count: 2 },
+    'w@e-2',
+  );
 });
 
 /** Subscribes, and returns what the listener is called with from then on. */
@@ -90,7 +96,11 @@ test('views keep their order if the first call of a listener closes everything',
 
 test('a listener that throws in its first call does not hold up others', () => {
   const calls = listen();
-  expect(() => store.subscribe(() => { throw new Error('bad'); })).toThrow('bad');
+  expect(() =>
+    store.subscribe(() => {
+      throw new Error('bad');
+    }),
+  ).toThrow('bad');
   stores.disconnect(closed());
   expect(calls).toEqual(['in_sync 2 a,b', 'closed 2 ']);
 });

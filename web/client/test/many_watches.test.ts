@@ -32,7 +32,11 @@ describe('a page with many watches', () => {
     await pass();
     expect(await answer()).toBeLessThan(count / 5);
     expect(states(names(count))).toEqual(new Set(['in_sync']));
-    expect(streams().flatMap(({ watches }) => watches).sort()).toEqual(names(count).sort());
+    expect(
+      streams()
+        .flatMap(({ watches }) => watches)
+        .sort(),
+    ).toEqual(names(count).sort());
   });
 
   test('one after the other, which does not affect the others', async () => {

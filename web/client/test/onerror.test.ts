@@ -48,7 +48,7 @@ describe('an answer that is not of the gateway', () => {
 
 describe('a 401', () => {
   test('asks for another token, once', async () => {
-    const getToken = vi.fn(({ expired }: { expired: boolean }) => expired ? 'new' : 'old');
+    const getToken = vi.fn(({ expired }: { expired: boolean }) => (expired ? 'new' : 'old'));
     await f.start({ getToken });
     f.server.last.refuse(401);
     await pass();
@@ -99,7 +99,11 @@ describe('onError', () => {
     await pass(4_000);
     f.server.last.refuse(403);
     await pass();
-    expect(onError.mock.calls.map(([error, { final }]) => [error.constructor, final])).toEqual([[TypeError, false], [NotAStreamError, false], [RefusedError, true]]);
+    expect(onError.mock.calls.map(([error, { final }]) => [error.constructor, final])).toEqual([
+      [TypeError, false],
+      [NotAStreamError, false],
+      [RefusedError, true],
+    ]);
     expect(f.tide.store('w').state).toBe('closed');
   });
 
@@ -124,7 +128,12 @@ describe('onError', () => {
   });
 
   test.each([
-    ['throws', () => { throw new Error('a mistake'); }],
+    [
+      'throws',
+      () => {
+        throw new Error('a mistake');
+      },
+    ],
     ['never answers', () => new Promise<void>(() => {})],
   ])('that %s does not stop the client', async (_, onError) => {
     await f.start({ onError });
@@ -145,7 +154,10 @@ describe('onError', () => {
 
 describe('a getToken that hangs', () => {
   test('is a failure after a while', async () => {
-    const getToken = vi.fn<() => string | Promise<string>>().mockReturnValueOnce(new Promise(() => {})).mockReturnValue('t');
+    const getToken = vi
+      .fn<() => string | Promise<string>>()
+      .mockReturnValueOnce(new Promise(() => {}))
+      .mockReturnValue('t');
     await f.start({ getToken });
     await pass(10_000);
     expect(f.tide.store('w').view).toMatchObject({ state: 'connecting', reason: 'getToken did not answer for 10 s' });

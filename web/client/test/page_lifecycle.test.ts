@@ -4,7 +4,10 @@ import { endOfSnapshot, hello, pass } from './server.js';
 
 const f = following();
 
-describe.each([['pagehide', 'pageshow', 'the page was left'], ['freeze', 'resume', 'this tab was frozen']])('a page with %s', (leave, back, reason) => {
+describe.each([
+  ['pagehide', 'pageshow', 'the page was left'],
+  ['freeze', 'resume', 'this tab was frozen'],
+])('a page with %s', (leave, back, reason) => {
   test('closes its connection, and resumes when it is back', async () => {
     const store = await f.follow();
     f.happens(leave);
@@ -38,7 +41,12 @@ describe.each([['pagehide', 'pageshow', 'the page was left'], ['freeze', 'resume
 
   test('waits for its token before, and begins no connection with it', async () => {
     let give: (token: string) => void = () => {};
-    await f.start({ getToken: () => new Promise((resolve) => { give = resolve; }) });
+    await f.start({
+      getToken: () =>
+        new Promise((resolve) => {
+          give = resolve;
+        }),
+    });
     f.happens(leave);
     give('t');
     await pass(5_000);

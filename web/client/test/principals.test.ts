@@ -17,7 +17,10 @@ beforeEach(() => {
   vi.spyOn(Math, 'random').mockImplementation(() => 0.5 + ++n / 1e9);
   gateway = new Gateway();
   browser = new Browser();
-  vi.stubGlobal('SharedWorker', browser.worker(() => serveTabs(url)));
+  vi.stubGlobal(
+    'SharedWorker',
+    browser.worker(() => serveTabs(url)),
+  );
   tides = [];
 });
 
@@ -32,7 +35,10 @@ afterEach(async () => {
 
 const shown = (tide: Watches) => `${tide.store('w').state} ${[...tide.store('w').resources.values()].map(({ value }) => value)}`;
 
-describe.each([['a worker', true], ['a leader', false]])('of tabs that share %s', (_, hasWorker) => {
+describe.each([
+  ['a worker', true],
+  ['a leader', false],
+])('of tabs that share %s', (_, hasWorker) => {
   async function open(options: SharedOptions = {}): Promise<Watches> {
     const worker = () => new SharedWorker('tide.worker.js');
     const tide = browser.tab().run(() => watchShared(url, { watches: ['w'], ...(hasWorker && { worker }), ...options }));
@@ -89,7 +95,7 @@ describe.each([['a worker', true], ['a leader', false]])('of tabs that share %s'
       } else {
         tide.close();
         gateway.cookie = { tag: 'bob' };
-        (await end() as Watches).close();
+        ((await end()) as Watches).close();
         gateway.cookie = { tag: 'alice' };
       }
       await pass(1_000);
@@ -107,7 +113,7 @@ describe.each([['a worker', true], ['a leader', false]])('of tabs that share %s'
     if (hasWorker) return; // a worker cannot ask its tabs for a token
     await open({ getToken: () => 'a' });
     await accept('of alice');
-    const tide = await open({ getToken: ({ expired }) => expired ? 'b' : 'old' });
+    const tide = await open({ getToken: ({ expired }) => (expired ? 'b' : 'old') });
     expect(gateway.last.headers.get('Authorization')).toBe('Bearer b');
     await accept('of bob');
     expect(shown(tide)).toBe('in_sync of bob');

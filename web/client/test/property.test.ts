@@ -27,7 +27,9 @@ class Follower {
       id: (id) => this.stores.commit(id),
       retry: () => {},
     });
-    this.seen.forEach((seen, i) => { seen.head = heads[i]!; });
+    this.seen.forEach((seen, i) => {
+      seen.head = heads[i]!;
+    });
     const decoder = new TextDecoder();
     const at = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
     for (let i = 1; i < at.length; i++) {
@@ -43,26 +45,33 @@ class Follower {
 }
 
 test('shows only states that the upstream had, wherever its streams are cut', () => {
-  const attempt = fc.record({ heads: fc.array(fc.nat(), { minLength: 2, maxLength: 2 }), cuts: fc.array(fc.nat(), { maxLength: 8 }), lostAt: fc.nat() });
-  fc.assert(fc.property(history, history, fc.array(attempt, { maxLength: 5 }), fc.infiniteStream(fc.nat(1_000)), (a, b, attempts, random) => {
-    const choose = (n: number) => (random.next().value as number) % n;
-    const upstreams = [new Upstream('v', a, choose), new Upstream('w', b, choose)];
-    const client = new Follower(upstreams);
-    let heads = [0, 0];
-    for (const { cuts, lostAt, ...on } of attempts) {
-      // Meanwhile the upstreams have moved on; they never move back.
-      heads = heads.map((head, i) => head + on.heads[i]! % (upstreams[i]!.versions.length - head));
+  const attempt = fc.record({
+    heads: fc.array(fc.nat(), { minLength: 2, maxLength: 2 }),
+    cuts: fc.array(fc.nat(), { maxLength: 8 }),
+    lostAt: fc.nat(),
+  });
+  fc.assert(
+    fc.property(history, history, fc.array(attempt, { maxLength: 5 }), fc.infiniteStream(fc.nat(1_000)), (a, b, attempts, random) => {
+      const choose = (n: number) => (random.next().value as number) % n;
+      const upstreams = [new Upstream('v', a, choose), new Upstream('w', b, choose)];
+      const client = new Follower(upstreams);
+      let heads = [0, 0];
+      for (const { cuts, lostAt, ...on } of attempts) {
+        // Meanwhile the upstreams have moved on; they never move back.
+        heads = heads.map((head, i) => head + (on.heads[i]! % (upstreams[i]!.versions.length - head)));
+        const bytes = response(upstreams, client.stores.id, heads, choose);
+        client.read(bytes.subarray(0, lostAt % (bytes.length + 1)), cuts, heads);
+        client.lose();
+        // The next replica has the version of the position as well, or waits for it.
+        heads = heads.map((head, i) => Math.max(head, upstreams[i]!.find(client.stores.id)));
+      }
       const bytes = response(upstreams, client.stores.id, heads, choose);
-      client.read(bytes.subarray(0, lostAt % (bytes.length + 1)), cuts, heads);
-      client.lose();
-      // The next replica has the version of the position as well, or waits for it.
-      heads = heads.map((head, i) => Math.max(head, upstreams[i]!.find(client.stores.id)));
-    }
-    const bytes = response(upstreams, client.stores.id, heads, choose);
-    client.read(bytes, [], heads);
-    for (const { store, at, upstream } of client.seen) {
-      expect(store.state).toBe('in_sync');
-      expect(at).toBe(upstream.versions.length - 1);
-    }
-  }), { numRuns: 1_000 });
+      client.read(bytes, [], heads);
+      for (const { store, at, upstream } of client.seen) {
+        expect(store.state).toBe('in_sync');
+        expect(at).toBe(upstream.versions.length - 1);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
 });

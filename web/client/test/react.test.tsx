@@ -31,18 +31,34 @@ function feed(...events: Array<Event | string>) {
   stores.publish();
 }
 
-const up = (key: string, revision: number, value: number): Event => ({ type: 'upsert', watch: 'w', key, revision: String(revision), value });
+const up = (key: string, revision: number, value: number): Event => ({
+  type: 'upsert',
+  watch: 'w',
+  key,
+  revision: String(revision),
+  value,
+});
 
 function prime() {
   stores.request();
   stores.open();
-  feed({ type: 'reset', watch: 'w', reason: 'initial' }, up('a', 1, 1), up('b', 2, 2), { type: 'end_of_snapshot', watch: 'w', revision: '2', count: 2 }, 'w@e-2');
+  feed(
+    { type: 'reset', watch: 'w', reason: 'initial' },
+    up('a', 1, 1),
+    up('b', 2, 2),
+    { type: 'end_of_snapshot', watch: 'w', revision: '2', count: 2 },
+    'w@e-2',
+  );
 }
 
 function Whole() {
   const { state, resources } = useWatch(store);
   renders++;
-  return <p>{state}: {[...resources].map(([key, { value }]) => `${key}=${value}`).join()}</p>;
+  return (
+    <p>
+      {state}: {[...resources].map(([key, { value }]) => `${key}=${value}`).join()}
+    </p>
+  );
 }
 
 function One({ name }: { name: string }) {
@@ -52,7 +68,13 @@ function One({ name }: { name: string }) {
 }
 
 test('shows the store, and its changes', async () => {
-  await act(() => root.render(<StrictMode><Whole /></StrictMode>));
+  await act(() =>
+    root.render(
+      <StrictMode>
+        <Whole />
+      </StrictMode>,
+    ),
+  );
   expect(place.textContent).toBe('connecting: ');
   await act(prime);
   expect(place.textContent).toBe('in_sync: a=1,b=2');

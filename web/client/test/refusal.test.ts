@@ -63,28 +63,38 @@ describe('a refusal', () => {
     expect(store.state).toBe('in_sync');
   });
 
-  test.each([[429, '20', 20_000], [503, '20', 20_000], [503, new Date(1_030_000).toUTCString(), 30_000]])(
-    'after %i with Retry-After: %s', async (code, after, ms) => {
-      f.tide = watch(url, { watches: ['w'] });
-      await pass();
-      f.server.last.refuse(code, { 'Retry-After': after });
-      await pass();
-      expect(f.tide.store('w').view).toMatchObject({ state: 'connecting', reason: `refused with ${code}` });
-      f.happens('online');
-      await pass(ms - 1);
-      expect(f.server.exchanges).toHaveLength(1);
-      await pass(1);
-      expect(f.server.exchanges).toHaveLength(2);
-    });
+  test.each([
+    [429, '20', 20_000],
+    [503, '20', 20_000],
+    [503, new Date(1_030_000).toUTCString(), 30_000],
+  ])('after %i with Retry-After: %s', async (code, after, ms) => {
+    f.tide = watch(url, { watches: ['w'] });
+    await pass();
+    f.server.last.refuse(code, { 'Retry-After': after });
+    await pass();
+    expect(f.tide.store('w').view).toMatchObject({ state: 'connecting', reason: `refused with ${code}` });
+    f.happens('online');
+    await pass(ms - 1);
+    expect(f.server.exchanges).toHaveLength(1);
+    await pass(1);
+    expect(f.server.exchanges).toHaveLength(2);
+  });
 
   test('what the server says about one view too many is the reason', async () => {
     const many = { watch: 'v', filter: 'value.n > 1' };
     f.tide = watch(url, { watches: ['w', many] });
     await pass();
     const detail = 'there are 10 views, of 10 at most: come back later';
-    f.server.last.refuse(503, { 'Retry-After': '5' }, { status: 503, title: 'Service Unavailable', detail, watch: 'v', parameter: 'filter.v' });
+    f.server.last.refuse(
+      503,
+      { 'Retry-After': '5' },
+      { status: 503, title: 'Service Unavailable', detail, watch: 'v', parameter: 'filter.v' },
+    );
     await pass();
-    expect([f.tide.store('w').view, f.tide.store(many).view]).toMatchObject([{ state: 'connecting', reason: detail }, { state: 'connecting', reason: detail }]);
+    expect([f.tide.store('w').view, f.tide.store(many).view]).toMatchObject([
+      { state: 'connecting', reason: detail },
+      { state: 'connecting', reason: detail },
+    ]);
   });
 
   test('a request to an overloaded server is repeated after the time in Retry-After', async () => {

@@ -51,12 +51,21 @@ test.each(['throws', 'does not load', 'is of another version'])('a tab returns t
 test('the trials of a transport become rare, are given up, and end with the reads', async () => {
   const closed = vi.fn();
   let fail = () => {};
-  const silent: ClosableTransport = { hearsHeartbeat: true, read: ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))), close: closed };
-  const create = vi.fn((failed: () => void) => { fail = failed; return { ...silent }; });
+  const silent: ClosableTransport = {
+    hearsHeartbeat: true,
+    read: ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    close: closed,
+  };
+  const create = vi.fn((failed: () => void) => {
+    fail = failed;
+    return { ...silent };
+  });
   const both = new FallbackTransport([create, () => ({ ...silent })]);
   const end = new AbortController();
   const receiver: Receiver = { alive() {}, event() {}, id() {}, retry() {}, flush() {} };
-  const read = both.read({ url: '', lastEventId: '', headers: {}, credentials: 'same-origin', signal: end.signal }, receiver).catch(() => {});
+  const read = both
+    .read({ url: '', lastEventId: '', headers: {}, credentials: 'same-origin', signal: end.signal }, receiver)
+    .catch(() => {});
   fail();
   await pass(3_600_000);
   expect(create.mock.calls.length).toBeGreaterThan(5);

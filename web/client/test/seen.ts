@@ -6,15 +6,23 @@ import type { Upstream } from './upstream.js';
 
 /** Compares what a store shows, of one watch or of the keys with a prefix, with the model at every call. */
 export class Seen {
-  head = 0;           // of the watch when the stream began
-  at = -1;            // the version that was shown last
+  head = 0; // of the watch when the stream began
+  at = -1; // the version that was shown last
   shown = new Map<string, unknown>();
   readonly faults: unknown[] = [];
 
-  constructor(readonly upstream: Upstream, readonly store: Store, private readonly prefix = '') {
+  constructor(
+    readonly upstream: Upstream,
+    readonly store: Store,
+    private readonly prefix = '',
+  ) {
     store.subscribe((...call) => {
       // A store does not report the errors of its listeners.
-      try { this.#check(...call); } catch (error) { this.faults.push(error); }
+      try {
+        this.#check(...call);
+      } catch (error) {
+        this.faults.push(error);
+      }
     });
   }
 

@@ -6,11 +6,20 @@ export class Exchange {
   readonly #resolve: (response: Response) => void;
   readonly #reject: (error: Error) => void;
 
-  constructor(readonly url: URL, readonly headers: Headers, readonly signal: AbortSignal, settle: [(r: Response) => void, (e: Error) => void]) {
+  constructor(
+    readonly url: URL,
+    readonly headers: Headers,
+    readonly signal: AbortSignal,
+    settle: [(r: Response) => void, (e: Error) => void],
+  ) {
     [this.#resolve, this.#reject] = settle;
     signal.addEventListener('abort', () => {
       this.#reject(signal.reason);
-      try { this.#controller?.error(signal.reason); } catch { /* it has ended already */ }
+      try {
+        this.#controller?.error(signal.reason);
+      } catch {
+        /* it has ended already */
+      }
     });
   }
 
@@ -27,13 +36,21 @@ export class Exchange {
   }
 
   accept(text = ''): this {
-    const body = new ReadableStream<Uint8Array>({ start: (controller) => { this.#controller = controller; } });
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#controller = controller;
+      },
+    });
     this.#resolve(new Response(body, { headers: { 'Content-Type': 'text/event-stream; charset=utf-8' } }));
     if (text) this.send(text);
     return this;
   }
 
-  refuse(status: number, headers: Record<string, string> = {}, problem: object = { status, title: 'No', detail: `refused with ${status}` }): void {
+  refuse(
+    status: number,
+    headers: Record<string, string> = {},
+    problem: object = { status, title: 'No', detail: `refused with ${status}` },
+  ): void {
     this.#resolve(new Response(JSON.stringify(problem), { status, headers: { 'Content-Type': 'application/problem+json', ...headers } }));
   }
 
@@ -58,19 +75,25 @@ export class Exchange {
   }
 }
 
-const noSessions = () => new Response(JSON.stringify({ type: 'about:blank', title: 'Not Found', status: 404, detail: 'there are no sessions' }), {
-  status: 404, headers: { 'Content-Type': 'application/problem+json' },
-});
+const noSessions = () =>
+  new Response(JSON.stringify({ type: 'about:blank', title: 'Not Found', status: 404, detail: 'there are no sessions' }), {
+    status: 404,
+    headers: { 'Content-Type': 'application/problem+json' },
+  });
 
 /** Replaces `fetch`, and keeps the requests. It has no sessions. */
 export class Server {
   readonly exchanges: Exchange[] = [];
 
   constructor() {
-    vi.stubGlobal('fetch', (url: string, init: RequestInit) => new Promise<Response>((resolve, reject) => {
-      if (url.endsWith('/v1/session')) return resolve(noSessions());
-      this.exchanges.push(new Exchange(new URL(url), new Headers(init.headers), init.signal as AbortSignal, [resolve, reject]));
-    }));
+    vi.stubGlobal(
+      'fetch',
+      (url: string, init: RequestInit) =>
+        new Promise<Response>((resolve, reject) => {
+          if (url.endsWith('/v1/session')) return resolve(noSessions());
+          this.exchanges.push(new Exchange(new URL(url), new Headers(init.headers), init.signal as AbortSignal, [resolve, reject]));
+        }),
+    );
   }
 
   get last(): Exchange {

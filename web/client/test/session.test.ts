@@ -6,7 +6,9 @@ import { Gateway } from './gateway.js';
 following();
 let gateway: Gateway;
 
-beforeEach(() => { gateway = new Gateway(); });
+beforeEach(() => {
+  gateway = new Gateway();
+});
 
 describe('a session', () => {
   test('begins, is told, and ends', async () => {
@@ -29,7 +31,10 @@ describe('a session', () => {
 
   test('is of nobody where there are none', async () => {
     const problem = { type: 'about:blank', title: 'Not Found', status: 404, detail: 'there is nothing at /v1/session' };
-    vi.stubGlobal('fetch', async () => new Response(JSON.stringify(problem), { status: 404, headers: { 'Content-Type': 'application/problem+json' } }));
+    vi.stubGlobal(
+      'fetch',
+      async () => new Response(JSON.stringify(problem), { status: 404, headers: { 'Content-Type': 'application/problem+json' } }),
+    );
     expect(await getSession('/')).toEqual({ name: '', issuer: '', mechanism: 'anonymous', tag: '' });
   });
 
@@ -42,4 +47,3 @@ describe('a session', () => {
     await expect(getSession('/')).rejects.not.toMatchObject({ fatal: true });
   });
 });
-

@@ -270,7 +270,13 @@ test('a watch without subscriptions is freed while others go on', async () => {
   });
   const { tide } = open(['w', 'v']);
   await pass();
-  server.last.accept(hello(['w', 'v']) + reset('w', 'w@e-0/5') + endOfSnapshot('w', 5, 0) + reset('v', 'w@e-0/5,v@e-0/5') + endOfSnapshot('v', 5, 0, 'w@e-5,v@e-5'));
+  server.last.accept(
+    hello(['w', 'v']) +
+      reset('w', 'w@e-0/5') +
+      endOfSnapshot('w', 5, 0) +
+      reset('v', 'w@e-0/5,v@e-0/5') +
+      endOfSnapshot('v', 5, 0, 'w@e-5,v@e-5'),
+  );
   await pass();
   tide.remove('v');
   await pass(200);
@@ -288,7 +294,9 @@ test('a watch without subscriptions is freed while others go on', async () => {
 
 test('a tab requests its stream once there is a hub, and only once', async () => {
   const asked: string[] = [];
-  const port = Object.assign(new EventTarget(), { postMessage: ({ query, say }: { query?: string; say?: string }) => asked.push(query ?? say!) });
+  const port = Object.assign(new EventTarget(), {
+    postMessage: ({ query, say }: { query?: string; say?: string }) => asked.push(query ?? say!),
+  });
   const tide = watch(url, { watches: ['w'], transport: sharedTransport(port as unknown as Port) });
   tides.push(tide);
   await pass(8_000);
@@ -318,7 +326,9 @@ test('a slow tab receives the newest values, and costs only their keys', async (
   ask({ say: 'more' }); // it has read hello and the snapshot
   ask({ say: 'more' });
   await pass();
-  expect(posted.filter((line) => line.includes('"upsert"'))).toEqual(['{"type":"upsert","watch":"w","key":"a","revision":"999","value":999}']);
+  expect(posted.filter((line) => line.includes('"upsert"'))).toEqual([
+    '{"type":"upsert","watch":"w","key":"a","revision":"999","value":999}',
+  ]);
   end();
   await pass(100);
 });

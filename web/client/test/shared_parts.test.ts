@@ -91,7 +91,10 @@ describe('definitions', () => {
     expect(server.last.url.searchParams.get('prefix.w')).toBe('home/');
     expect(server.last.url.searchParams.get('filter.w')).toBe('value > 1');
     await answer('h', 'home/x/1', 2);
-    expect([shown(tide, { ...high, prefix: 'home/x/' }), shown(other, { ...high, prefix: 'home/y/' })]).toEqual(['in_sync home/x/1=2', 'in_sync ']);
+    expect([shown(tide, { ...high, prefix: 'home/x/' }), shown(other, { ...high, prefix: 'home/y/' })]).toEqual([
+      'in_sync home/x/1=2',
+      'in_sync ',
+    ]);
     expect(requests()).toHaveLength(1);
   });
 
@@ -109,7 +112,12 @@ describe('definitions', () => {
     expect([shown(tide), shown(wrong)]).toEqual(['in_sync a=1', 'in_sync a=1']);
     const right = wrong.add({ watch: 'v', filter: 'value == 1' });
     await pass(100);
-    server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true) + reset('v', 'w@e-5,v@e-0/1') + endOfSnapshot('v', 1, 0, 'w@e-5,v@e-1'));
+    server.last.accept(
+      hello(['w'], 'resume') +
+        endOfSnapshot('w', 5, 1, 'w@e-5', true) +
+        reset('v', 'w@e-5,v@e-0/1') +
+        endOfSnapshot('v', 1, 0, 'w@e-5,v@e-1'),
+    );
     await pass(100);
     expect(right.state).toBe('in_sync');
   });

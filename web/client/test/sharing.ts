@@ -18,7 +18,10 @@ export function sharing(): void {
     vi.spyOn(Math, 'random').mockImplementation(halves());
     server = new Server();
     browser = new Browser();
-    vi.stubGlobal('SharedWorker', browser.worker(() => serveTabs(url)));
+    vi.stubGlobal(
+      'SharedWorker',
+      browser.worker(() => serveTabs(url)),
+    );
     tides = [];
   });
 
@@ -38,14 +41,19 @@ function halves(): () => number {
   return () => 0.5 + ++n / 1e9;
 }
 
-export function open(watches: SharedOptions['watches'] = ['w'], options: SharedOptions = {}, tab = browser.tab()): { tab: Tab; tide: Watches } {
+export function open(
+  watches: SharedOptions['watches'] = ['w'],
+  options: SharedOptions = {},
+  tab = browser.tab(),
+): { tab: Tab; tide: Watches } {
   const worker = () => new SharedWorker('tide.worker.js');
   const tide = tab.run(() => watchShared(url, { watches, worker, ...options }));
   tides.push(tide);
   return { tab, tide };
 }
 
-export const shown = (tide: Watches, spec: WatchSpec = 'w') => `${tide.store(spec).state} ${[...tide.store(spec).resources].map(([key, { value }]) => `${key}=${value}`)}`;
+export const shown = (tide: Watches, spec: WatchSpec = 'w') =>
+  `${tide.store(spec).state} ${[...tide.store(spec).resources].map(([key, { value }]) => `${key}=${value}`)}`;
 
 /** The changes that a store reports from now on. */
 export function told(tide: Watches, spec: WatchSpec = 'w'): string[] {

@@ -28,22 +28,41 @@ function theirs(text: string): string[] {
 }
 
 const line = fc.oneof(
-  fc.constantFrom('data: x', 'data:y', 'data:  z', 'data', 'id: 7', 'id:', 'id: a\0b', 'retry: 10', 'retry: 1x', ': note', 'event: upsert', 'other: 1', 'data: a:b', ''),
+  fc.constantFrom(
+    'data: x',
+    'data:y',
+    'data:  z',
+    'data',
+    'id: 7',
+    'id:',
+    'id: a\0b',
+    'retry: 10',
+    'retry: 1x',
+    ': note',
+    'event: upsert',
+    'other: 1',
+    'data: a:b',
+    '',
+  ),
   fc.string(),
 );
 
 // The usual package drops the id of an event without data, which the standard does
 // not: so each block has some.
-const block = fc.tuple(fc.array(line, { maxLength: 5 }), fc.constantFrom('\n', '\r\n', '\r')).map(([lines, end]) =>
-  ['data: d', ...lines.map((one) => one.replace(/[\r\n]/g, '')).filter(Boolean), '', ''].join(end));
+const block = fc
+  .tuple(fc.array(line, { maxLength: 5 }), fc.constantFrom('\n', '\r\n', '\r'))
+  .map(([lines, end]) => ['data: d', ...lines.map((one) => one.replace(/[\r\n]/g, '')).filter(Boolean), '', ''].join(end));
 
 test('parses like the usual package, wherever the text is cut', () => {
-  fc.assert(fc.property(fc.array(block), fc.array(fc.nat(400)), (blocks, cuts) => {
-    const text = `${blocks.join('')}:\n`;
-    const at = [0, ...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
-    const chunks = at.slice(1).map((end, i) => text.slice(at[i], end));
-    expect(ours(chunks)).toEqual(theirs(text));
-  }), { numRuns: 2_000 });
+  fc.assert(
+    fc.property(fc.array(block), fc.array(fc.nat(400)), (blocks, cuts) => {
+      const text = `${blocks.join('')}:\n`;
+      const at = [0, ...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
+      const chunks = at.slice(1).map((end, i) => text.slice(at[i], end));
+      expect(ours(chunks)).toEqual(theirs(text));
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 test('an incomplete event is ignored', () => {

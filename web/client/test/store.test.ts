@@ -21,12 +21,18 @@ beforeEach(() => {
 
 const text = (resources: Store['resources']) => [...resources].map(([key, { value }]) => `${key}=${value}`).join();
 
-const up = (key: string, revision: number, value: unknown): Event => ({ type: 'upsert', watch: 'w', key, revision: String(revision), value });
+const up = (key: string, revision: number, value: unknown): Event => ({
+  type: 'upsert',
+  watch: 'w',
+  key,
+  revision: String(revision),
+  value,
+});
 const del = (key: string, revision: number): Event => ({ type: 'delete', watch: 'w', key, revision: String(revision) });
 const reset = (): Event => ({ type: 'reset', watch: 'w', reason: 'expired' });
 const end = (revision: number): Event => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision), count: 0 });
 const bookmark = (revision: number): Event => ({ type: 'bookmark', watch: 'w', revision: String(revision) });
-const status = (state: string, since = '1970-01-01T00:10:00Z'): Event => ({ type: 'status', watch: 'w', state, since } as Event);
+const status = (state: string, since = '1970-01-01T00:10:00Z'): Event => ({ type: 'status', watch: 'w', state, since }) as Event;
 
 function open(renewing = false) {
   if (!renewing) stores.connection = { state: 'offline', since: Date.now(), reason: '' };
@@ -195,7 +201,9 @@ test('a listener that throws does not affect others', () => {
   primed();
   const microtasks: Array<() => void> = [];
   vi.stubGlobal('queueMicrotask', (task: () => void) => microtasks.push(task));
-  const bad = vi.fn(() => { if (bad.mock.calls.length > 1) throw new Error('bad'); });
+  const bad = vi.fn(() => {
+    if (bad.mock.calls.length > 1) throw new Error('bad');
+  });
   const good = vi.fn();
   store.subscribe(bad);
   store.subscribe(good);
@@ -276,8 +284,16 @@ test('a store is kept while the id still has the position that came with the req
 });
 
 test('the same definition has the same query, however it is written', () => {
-  const { query } = followedOf({ watch: 'w', prefix: 'a b/', labels: 'app in (x, y)', filter: 'value.a && value.b', fields: ['x', 'y."a,b"'] });
+  const { query } = followedOf({
+    watch: 'w',
+    prefix: 'a b/',
+    labels: 'app in (x, y)',
+    filter: 'value.a && value.b',
+    fields: ['x', 'y."a,b"'],
+  });
   expect(query).toBe('watch=w&prefix.w=a+b%2F&labels.w=app+in+%28x%2C+y%29&filter.w=value.a+%26%26+value.b&fields.w=x%2Cy.%22a%2Cb%22');
-  expect(followedOf({ fields: 'x,y."a,b"', filter: 'value.a && value.b', labels: 'app in (x, y)', prefix: 'a b/', watch: 'w' }).query).toBe(query);
+  expect(followedOf({ fields: 'x,y."a,b"', filter: 'value.a && value.b', labels: 'app in (x, y)', prefix: 'a b/', watch: 'w' }).query).toBe(
+    query,
+  );
   expect(followedOf({ watch: 'w', prefix: '', fields: [] })).toEqual(followedOf('w'));
 });

@@ -47,7 +47,12 @@ export function read(file: string): Transcript {
   return { clients: [...clients.values()], states: upstreams.states };
 }
 
-interface RawBlock { line: string; text: string; begins?: RegExpMatchArray | undefined; ends?: string | undefined }
+interface RawBlock {
+  line: string;
+  text: string;
+  begins?: RegExpMatchArray | undefined;
+  ends?: string | undefined;
+}
 
 function split(output: string): RawBlock[] {
   const blocks: RawBlock[] = [];
@@ -98,9 +103,15 @@ class Upstreams {
     const [watch = '', verb = '', first = '', , ...value] = line.split(' ');
     const open = this.#open.get(watch);
     switch (verb) {
-      case 'reset': this.#open.set(watch, { epoch: first, state: new Map() }); return;
-      case 'upsert': open?.state.set(key(first), JSON.parse(value.join(' '))); return;
-      case 'delete': open?.state.delete(key(first)); return;
+      case 'reset':
+        this.#open.set(watch, { epoch: first, state: new Map() });
+        return;
+      case 'upsert':
+        open?.state.set(key(first), JSON.parse(value.join(' ')));
+        return;
+      case 'delete':
+        open?.state.delete(key(first));
+        return;
       case 'commit': {
         if (!open) return;
         const state = new Map(open.state);

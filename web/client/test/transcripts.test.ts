@@ -90,7 +90,8 @@ const meanings: Record<string, (value: any) => boolean> = {
 function narrowed(upstream: State, { prefix, labels, filter, fields }: Spec): State {
   const mine = [...upstream].filter(([key, value]) => key.startsWith(prefix) && meanings[labels]!(value) && meanings[filter]!(value));
   const names = fields.split(',');
-  const kept = (value: unknown) => fields ? Object.fromEntries(Object.entries(value as object).filter(([name]) => names.includes(name))) : value;
+  const kept = (value: unknown) =>
+    fields ? Object.fromEntries(Object.entries(value as object).filter(([name]) => names.includes(name))) : value;
   return new Map(mine.map(([key, value]) => [key, kept(value)]));
 }
 

@@ -37,9 +37,13 @@ export class Upstream {
   /** Of the next stream, which has only such keys. A position resumes only streams with the same prefix. */
   prefix = '';
 
-  constructor(readonly watch: string, commits: Commit[], private readonly choose: (n: number) => number) {
+  constructor(
+    readonly watch: string,
+    commits: Commit[],
+    private readonly choose: (n: number) => number,
+  ) {
     let version: Version = { epoch: 0, revision: firstOf(0), state: new Map(), deleted: new Map() };
-    for (const commit of commits) this.versions.push(version = next(version, commit));
+    for (const commit of commits) this.versions.push((version = next(version, commit)));
   }
 
   /** The values of the watch in a version. */
@@ -56,7 +60,7 @@ export class Upstream {
   /** A stream for a client with this position when the watch is at head, up to its last version. */
   *serve(position: string | undefined, head: number): Generator<Piece> {
     yield* this.#greet(position, this.versions[head]!);
-    for (let at = head; at < this.versions.length - 1;) {
+    for (let at = head; at < this.versions.length - 1; ) {
       const to = Math.min(this.versions.length - 1, at + 1 + this.choose(3));
       yield* this.#follow(at, to);
       at = to;
@@ -87,7 +91,10 @@ export class Upstream {
     const upserts = [...version.state].filter(([key, [revision]]) => revision > upTo && this.#has(key)).sort(([, [a]], [, [b]]) => a - b);
     for (const [i, [key, [revision, value]]] of upserts.entries()) {
       const whole = upserts[i + 1]?.[1][0] !== revision;
-      yield { text: upsert(this.watch, key, revision, value), position: whole && this.choose(2) ? this.#position(version, revision) : undefined };
+      yield {
+        text: upsert(this.watch, key, revision, value),
+        position: whole && this.choose(2) ? this.#position(version, revision) : undefined,
+      };
     }
   }
 
@@ -97,7 +104,8 @@ export class Upstream {
     if (before.epoch !== after.epoch) yield* this.#snapshot(after, 'epoch_changed');
     else if (to === from + 1) yield this.#piece(this.#difference(before, after), after);
     else if (this.choose(2)) yield* this.#skip(before, after);
-    else { // one flush, with the id at its end
+    else {
+      // one flush, with the id at its end
       let text = '';
       for (let i = from; i < to; i++) text += this.#difference(this.versions[i]!, this.versions[i + 1]!);
       yield this.#piece(text, after);
@@ -151,9 +159,12 @@ export function response(upstreams: Upstream[], id: string, heads: number[], cho
   const came = id.split(',').map((position): [string, string] => [position.split('@')[0]!, position]);
   const known = new Map(came.filter(([name]) => upstreams.some(({ watch }) => watch === name)));
   const open = upstreams.map((upstream, i) => upstream.serve(known.get(upstream.watch), heads[i]!));
-  let text = `retry: 1\n\n${hello(upstreams.map(({ watch }) => watch), 'resume')}`;
+  let text = `retry: 1\n\n${hello(
+    upstreams.map(({ watch }) => watch),
+    'resume',
+  )}`;
   // After a piece without a position comes another piece of the same watch.
-  for (let last: Generator<Piece> | undefined; open.length > 0;) {
+  for (let last: Generator<Piece> | undefined; open.length > 0; ) {
     const one = last ?? open[choose(open.length)]!;
     const { done, value: piece } = one.next();
     if (done) {

@@ -11,7 +11,13 @@ import { Stores } from '../src/stores.js';
 let stores: Stores;
 let store: Store<number>;
 
-const up = (key: string, revision: number, value: number): Event => ({ type: 'upsert', watch: 'w', key, revision: String(revision), value });
+const up = (key: string, revision: number, value: number): Event => ({
+  type: 'upsert',
+  watch: 'w',
+  key,
+  revision: String(revision),
+  value,
+});
 const reset: Event = { type: 'reset', watch: 'w', reason: 'initial' };
 const end = (revision: number): Event => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision), count: 2 });
 
@@ -58,13 +64,18 @@ test('resources have all that a read-only map has, and cannot be changed', () =>
   const { resources } = store;
   const [a, b] = [resources.get('a')!, resources.get('b')!];
   expect([resources.size, resources.has('a'), resources.has('c'), resources.get('c')]).toEqual([2, true, false, undefined]);
-  expect([...resources]).toEqual([['a', a], ['b', b]]);
+  expect([...resources]).toEqual([
+    ['a', a],
+    ['b', b],
+  ]);
   expect([...resources.entries()]).toEqual([...resources]);
   expect([...resources.keys()]).toEqual(['a', 'b']);
   expect([...resources.values()]).toEqual([a, b]);
   const seen: unknown[] = [];
   const self = {};
-  resources.forEach(function (this: unknown, ...all) { seen.push(this === self, ...all); }, self);
+  resources.forEach(function (this: unknown, ...all) {
+    seen.push(this === self, ...all);
+  }, self);
   expect(seen).toEqual([true, a, 'a', resources, true, b, 'b', resources]);
   expect('set' in resources || 'delete' in resources || 'clear' in resources).toBe(false);
 });
@@ -90,13 +101,24 @@ test('resources work as a dependency, a property and a selection in React', asyn
 });
 
 test('isEqual is kept with a selector that is a new function for each render', async () => {
-  const Keys = memo(({ keys }: { keys: string[] }) => { drawn++; return <b>{keys.join()}</b>; });
+  const Keys = memo(({ keys }: { keys: string[] }) => {
+    drawn++;
+    return <b>{keys.join()}</b>;
+  });
   let renders = 0;
   let drawn = 0;
   function Whole({ n }: { n: number }) {
     renders++;
-    const keys = useWatch(store, ({ resources }) => [...resources.keys()].sort(), (a, b) => a.join() === b.join());
-    return <i title={`${n}`}><Keys keys={keys} /></i>;
+    const keys = useWatch(
+      store,
+      ({ resources }) => [...resources.keys()].sort(),
+      (a, b) => a.join() === b.join(),
+    );
+    return (
+      <i title={`${n}`}>
+        <Keys keys={keys} />
+      </i>
+    );
   }
   const place = document.createElement('div');
   const root = createRoot(place);

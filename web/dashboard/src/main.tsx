@@ -7,4 +7,10 @@ import './app/controls.css';
 
 const root = document.getElementById('app');
 if (!root) throw new Error('index.html has no #app');
-createRoot(root).render(<StrictMode><SignedIn><App /></SignedIn></StrictMode>);
+createRoot(root).render(
+  <StrictMode>
+    <SignedIn>
+      <App />
+    </SignedIn>
+  </StrictMode>,
+);

@@ -15,13 +15,19 @@ describe('curves', () => {
     const samples = sampled({ a: 1 }, { a: 2, b: NaN }, { a: 3, b: 7 });
     expect(curves(samples, 'a', 'b')).toEqual({
       times: [1000, 2000, 3000],
-      curves: [{ name: 'a', values: [1, 2, 3] }, { name: 'b', values: [null, null, 7] }],
+      curves: [
+        { name: 'a', values: [1, 2, 3] },
+        { name: 'b', values: [null, null, 7] },
+      ],
     });
   });
   it('are at most as many as there are colours, with the smallest added up', () => {
     const samples = sampled({ a: 1, b: 9, c: 8, d: 2, e: 7 });
     expect(curves(samples, 'a', 'b', 'c', 'd', 'e').curves).toEqual([
-      { name: 'b', values: [9] }, { name: 'c', values: [8] }, { name: 'e', values: [7] }, { name: '2 others', values: [3] },
+      { name: 'b', values: [9] },
+      { name: 'c', values: [8] },
+      { name: 'e', values: [7] },
+      { name: '2 others', values: [3] },
     ]);
   });
   it('do not turn unknown values into zero', () => {

@@ -15,11 +15,13 @@ describe('JSON that is parsed with all digits', () => {
   });
 
   it('equals the result of JSON.parse if that loses nothing', () => {
-    fc.assert(fc.property(fc.json(), (json) => {
-      const value: unknown = JSON.parse(json);
-      fc.pre(JSON.stringify(value) === json && !/\d{16}/.test(json.replace(/"(?:[^"\\]|\\.)*"/g, '')));
-      expect(parse(json)).toEqual(value);
-    }));
+    fc.assert(
+      fc.property(fc.json(), (json) => {
+        const value: unknown = JSON.parse(json);
+        fc.pre(JSON.stringify(value) === json && !/\d{16}/.test(json.replace(/"(?:[^"\\]|\\.)*"/g, '')));
+        expect(parse(json)).toEqual(value);
+      }),
+    );
   });
 
   it('is invalid if JSON.parse rejects it', () => {

@@ -4,7 +4,11 @@ import { newest, perMinute } from '../src/upstreams/incidents';
 
 const now = Date.parse('2026-01-02T03:59:30Z');
 const incident = (first: string, at = first, times = 1, kind: Incident['kind'] = 'reconnect'): Incident => ({
-  kind, reason: 'error', times, first: `2026-01-02T${first}Z`, at: `2026-01-02T${at}Z`,
+  kind,
+  reason: 'error',
+  times,
+  first: `2026-01-02T${first}Z`,
+  at: `2026-01-02T${at}Z`,
 });
 
 // The minutes of the last hour, 03:00 to 03:59, in which something happened.
@@ -35,7 +39,14 @@ describe('incidents per minute', () => {
 });
 
 it('the newest incident of all watches comes first', () => {
-  const upstream = (watch: string, ...incidents: Incident[]) => ({ watch, source: 's', connected: true, reconnects: {}, resyncs: {}, incidents });
+  const upstream = (watch: string, ...incidents: Incident[]) => ({
+    watch,
+    source: 's',
+    connected: true,
+    reconnects: {},
+    resyncs: {},
+    incidents,
+  });
   const all = newest([upstream('a', incident('03:10:00'), incident('03:01:00')), upstream('b', incident('03:05:00'))]);
   expect(all.map(({ watch, at }) => `${watch} ${at.slice(11, 16)}`)).toEqual(['a 03:10', 'b 03:05', 'a 03:01']);
 });

@@ -49,7 +49,9 @@ describe('a key with hidden characters', () => {
     await pass();
     await act(() => source.snapshot(5, { [key]: 1 }));
     await pass();
-    const cell = within(screen.getByTestId('resources')).getAllByRole('gridcell').find(({ className }) => className.includes('name'))!;
+    const cell = within(screen.getByTestId('resources'))
+      .getAllByRole('gridcell')
+      .find(({ className }) => className.includes('name'))!;
     expect(cell.textContent).toBe(shown);
     expect(cell.querySelector('bdi')?.textContent).toBe(shown);
     fireEvent.click(cell);
@@ -94,7 +96,11 @@ describe('a key with hidden characters', () => {
 
 describe('a selection that is copied', () => {
   function copied(select: (bdi: HTMLElement, range: Range) => void): string | undefined {
-    render(<p>before <KeyText text={key} /></p>);
+    render(
+      <p>
+        before <KeyText text={key} />
+      </p>,
+    );
     const bdi = document.querySelector('bdi')!;
     const range = document.createRange();
     select(bdi, range);
@@ -110,10 +116,12 @@ describe('a selection that is copied', () => {
   });
 
   it('may be a part of a key', () => {
-    expect(copied((bdi, range) => {
-      range.setStart(bdi.childNodes[0]!, 5);
-      range.setEnd(bdi.childNodes[2]!, 3);
-    })).toBe('ce\u202efdp');
+    expect(
+      copied((bdi, range) => {
+        range.setStart(bdi.childNodes[0]!, 5);
+        range.setEnd(bdi.childNodes[2]!, 3);
+      }),
+    ).toBe('ce\u202efdp');
   });
 
   it('is left to the browser if it is more than a key', () => {

@@ -5,19 +5,37 @@ import type { Watch } from '../src/gateway/contract';
 import { Overview } from '../src/overview/Overview';
 
 const watchOf = (name: string, more: Partial<Watch> = {}): Watch => ({
-  name, source: 'local', state: 'in_sync', since: '2026-01-02T03:04:05Z', epoch: 'ab12', revision: '17', count: 1234, bytes: 2048,
-  subscribers: 3, changes: 5, writable: true, upstream: { connected: true, attempts: 0 }, ...more,
+  name,
+  source: 'local',
+  state: 'in_sync',
+  since: '2026-01-02T03:04:05Z',
+  epoch: 'ab12',
+  revision: '17',
+  count: 1234,
+  bytes: 2048,
+  subscribers: 3,
+  changes: 5,
+  writable: true,
+  upstream: { connected: true, attempts: 0 },
+  ...more,
 });
 
 let reported = '';
 function Reported() {
-  reported = useReported().map(({ what, state, reason }) => `${what} ${state} ${reason}`).join(', ');
+  reported = useReported()
+    .map(({ what, state, reason }) => `${what} ${state} ${reason}`)
+    .join(', ');
   return null;
 }
 
 async function show(...watches: Watch[]): Promise<void> {
   vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches })));
-  render(<><Overview /><Reported /></>);
+  render(
+    <>
+      <Overview />
+      <Reported />
+    </>,
+  );
   await act(() => vi.advanceTimersByTimeAsync(0));
 }
 
@@ -25,7 +43,7 @@ const names = () => screen.queryAllByTestId('watch-row').map((row) => row.datase
 
 let now = Date.parse('2026-01-02T03:04:05Z');
 beforeEach(() => {
-  vi.useFakeTimers({ now: now += 60_000 }); // after what the page remembers
+  vi.useFakeTimers({ now: (now += 60_000) }); // after what the page remembers
   location.hash = '#/';
 });
 afterEach(() => {

@@ -2,15 +2,29 @@ import { describe, expect, it } from 'vitest';
 import { count } from '../src/text/number';
 import { drawn, period } from '../src/charts/plot';
 
-const data = { times: [1000, 2000], curves: [{ name: 'reconnects', values: [3, 0] }, { name: 'resyncs', values: [1, null] }] };
+const data = {
+  times: [1000, 2000],
+  curves: [
+    { name: 'reconnects', values: [3, 0] },
+    { name: 'resyncs', values: [1, null] },
+  ],
+};
 const options = { format: count, whole: true };
 
 describe('the data that is drawn', () => {
   it('has times in seconds', () => {
-    expect(drawn(data, { ...options, bars: false })).toEqual([[1, 2], [3, 0], [1, null]]);
+    expect(drawn(data, { ...options, bars: false })).toEqual([
+      [1, 2],
+      [3, 0],
+      [1, null],
+    ]);
   });
   it('has bars stacked', () => {
-    expect(drawn(data, { ...options, bars: true })).toEqual([[1, 2], [4, 0], [1, 0]]);
+    expect(drawn(data, { ...options, bars: true })).toEqual([
+      [1, 2],
+      [4, 0],
+      [1, 0],
+    ]);
   });
 });
 

@@ -19,7 +19,16 @@ describe('rates', () => {
   });
   it('are unknown when another replica answered, whose counters are different', () => {
     const rates = new Rates();
-    for (const [i, [count, instance]] of ([[5, 'one'], [15, 'one'], [900, 'two'], [910, 'two'], [940, 'one'], [941, 'one']] as const).entries()) {
+    for (const [i, [count, instance]] of (
+      [
+        [5, 'one'],
+        [15, 'one'],
+        [900, 'two'],
+        [910, 'two'],
+        [940, 'one'],
+        [941, 'one'],
+      ] as const
+    ).entries()) {
       rates.note(new Map([['notes', count]]), (i + 1) * 1000, instance);
     }
     expect(perSecond(rates)).toEqual([NaN, 10, NaN, 10, NaN, 1]);
@@ -28,7 +37,10 @@ describe('rates', () => {
     expect(perSecond(noted([1000, 5], [1000, 5], [2000, 6], [2010, 7], [3000, 8]))).toEqual([NaN, 1, 2]);
   });
   it('start again when the clock was set back', () => {
-    expect(noted([5000, 5], [6000, 6], [1000, 7], [2000, 9]).of('notes')).toEqual([{ at: 1000, value: NaN }, { at: 2000, value: 2 }]);
+    expect(noted([5000, 5], [6000, 6], [1000, 7], [2000, 9]).of('notes')).toEqual([
+      { at: 1000, value: NaN },
+      { at: 2000, value: 2 },
+    ]);
   });
   it('keep ten minutes of one response per second', () => {
     const rates = noted(...Array.from({ length: 700 }, (_, i) => [(i + 1) * 1000, i] as const));

@@ -1,7 +1,11 @@
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 
-interface Request { readonly method: string; readonly path: string; readonly token: string | null }
+interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly token: string | null;
+}
 
 /** The gateway: as whom it sees the page, and what it was asked. */
 let cookie: { name: string; tag: string } | undefined;
@@ -25,13 +29,17 @@ async function gateway(url: string | URL, { method = 'GET', headers }: RequestIn
   else if (method === 'POST' || refused) return unauthorized(refused || 'want a valid token');
   if (method === 'DELETE') cookie = undefined;
   if (method !== 'GET') return new Response(null, { status: 204 });
-  if (pathname === '/v1/watches') return Response.json({ watches: cookie || open ? [{ name: 'w' }] : [] }, { headers: { Vary: 'Origin, Authorization, Cookie' } });
+  if (pathname === '/v1/watches')
+    return Response.json({ watches: cookie || open ? [{ name: 'w' }] : [] }, { headers: { Vary: 'Origin, Authorization, Cookie' } });
   return Response.json({ name: '', ...cookie, issuer: '', mechanism: cookie ? 'jwt' : 'anonymous' });
 }
 
 function unauthorized(detail: string): Response {
   const challenge = 'Bearer realm="watchtide", error="invalid_token"';
-  return Response.json({ status: 401, title: 'Unauthorized', detail }, { status: 401, headers: { 'Content-Type': 'application/problem+json', 'WWW-Authenticate': challenge } });
+  return Response.json(
+    { status: 401, title: 'Unauthorized', detail },
+    { status: 401, headers: { 'Content-Type': 'application/problem+json', 'WWW-Authenticate': challenge } },
+  );
 }
 
 const pass = (ms = 0) => act(() => vi.advanceTimersByTimeAsync(ms));
@@ -41,9 +49,15 @@ beforeEach(async () => {
   vi.useFakeTimers();
   [cookie, open, refused, sessions, down, requests, reloads] = [undefined, false, '', true, false, [], 0];
   vi.stubGlobal('fetch', vi.fn(gateway));
-  vi.spyOn(location, 'reload').mockImplementation(() => { reloads++; });
+  vi.spyOn(location, 'reload').mockImplementation(() => {
+    reloads++;
+  });
   vi.resetModules();
-  page = { ...await import('../src/session/SignedIn'), ...await import('../src/session/User'), ...await import('../src/gateway/session') };
+  page = {
+    ...(await import('../src/session/SignedIn')),
+    ...(await import('../src/session/User')),
+    ...(await import('../src/gateway/session')),
+  };
 });
 afterEach(() => {
   cleanup();
@@ -53,7 +67,12 @@ afterEach(() => {
 });
 
 async function load() {
-  render(<page.SignedIn><page.User /><p>the data</p></page.SignedIn>);
+  render(
+    <page.SignedIn>
+      <page.User />
+      <p>the data</p>
+    </page.SignedIn>,
+  );
   await pass();
 }
 
@@ -131,7 +150,9 @@ it('a credential that is not accepted any more shows the login, and why', async 
   cookie = { name: 'alice', tag: 'a' };
   await load();
   refused = 'the credential has been revoked';
-  await act(async () => { await page.ask(url, {}).catch(() => {}); });
+  await act(async () => {
+    await page.ask(url, {}).catch(() => {});
+  });
   expect(shown()).not.toContain('the data');
   expect(screen.getByRole('alert').textContent).toContain('The gateway says: the credential has been revoked.');
   screen.getByLabelText('Token');
@@ -148,8 +169,13 @@ it('the login says nothing of a session that there never was', async () => {
 it('a 401 of something in front of a gateway without sessions does not load the page again and again', async () => {
   sessions = false;
   await load();
-  vi.stubGlobal('fetch', vi.fn(async () => unauthorized('the proxy says no')));
-  await act(async () => { await page.ask(url, {}).catch(() => {}); });
+  vi.stubGlobal(
+    'fetch',
+    vi.fn(async () => unauthorized('the proxy says no')),
+  );
+  await act(async () => {
+    await page.ask(url, {}).catch(() => {});
+  });
   expect(shown()).not.toContain('the data');
   expect(shown()).toContain('the proxy says no');
   vi.stubGlobal('fetch', vi.fn(gateway));
@@ -160,8 +186,15 @@ it('a 401 of something in front of a gateway without sessions does not load the 
 it('one watch that is not for nobody in particular does not hide the others', async () => {
   open = true;
   await load();
-  vi.stubGlobal('fetch', vi.fn(async (url: string | URL, init: RequestInit) => String(url).endsWith('/secret') ? unauthorized('there is no watch of that name') : gateway(url, init)));
-  await act(async () => { await page.ask(new URL('http://localhost:3000/v1/watches/secret'), {}); });
+  vi.stubGlobal(
+    'fetch',
+    vi.fn(async (url: string | URL, init: RequestInit) =>
+      String(url).endsWith('/secret') ? unauthorized('there is no watch of that name') : gateway(url, init),
+    ),
+  );
+  await act(async () => {
+    await page.ask(new URL('http://localhost:3000/v1/watches/secret'), {});
+  });
   expect(shown()).toContain('the data');
 });
 
@@ -170,7 +203,9 @@ it('when somebody signs in elsewhere, a page of nobody in particular is loaded a
   await load();
   cookie = { name: 'alice', tag: 'a' };
   let answered = false;
-  void page.ask(url, {}).then(() => { answered = true; });
+  void page.ask(url, {}).then(() => {
+    answered = true;
+  });
   await pass(60_000);
   expect([answered, reloads]).toEqual([false, 1]);
 });
@@ -179,7 +214,9 @@ it('an answer for another user is not returned: the page is loaded again', async
   cookie = { name: 'alice', tag: 'a' };
   await load();
   let answered = false;
-  void page.ask(url, {}).then(() => { answered = true; });
+  void page.ask(url, {}).then(() => {
+    answered = true;
+  });
   cookie = { name: 'bob', tag: 'b' };
   await pass(60_000);
   expect([answered, reloads]).toEqual([false, 1]);

@@ -11,8 +11,20 @@ vi.mock('../src/charts/plot', () => ({ plot: () => ({ setData() {}, destroy() {}
 const began = Date.parse('2026-01-02T03:00:00Z');
 
 const subscriber = (id: string, more: Partial<Subscriber> = {}): Subscriber => ({
-  id, address: '10.0.0.7', user_agent: 'curl/8.5.0', transport: 'sse', encoding: 'gzip', since: '2026-01-02T02:59:00Z',
-  watches: ['notes'], position: 'notes@ab12-17', events: 1234, bytes: 2048, lag: 0, skipped: 0, catching_up: false, ...more,
+  id,
+  address: '10.0.0.7',
+  user_agent: 'curl/8.5.0',
+  transport: 'sse',
+  encoding: 'gzip',
+  since: '2026-01-02T02:59:00Z',
+  watches: ['notes'],
+  position: 'notes@ab12-17',
+  events: 1234,
+  bytes: 2048,
+  lag: 0,
+  skipped: 0,
+  catching_up: false,
+  ...more,
 });
 
 const all: Subscribers = {
@@ -25,15 +37,45 @@ const all: Subscribers = {
     { watch: 'notes', filter: 'value.n > 1', fields: 'n,team', resources: 7, bytes: 2048, subscribers: 3 },
     { watch: 'notes', prefix: 'a/', resources: 1, bytes: 90, subscribers: 0 },
   ],
-  upstreams: [{
-    watch: 'notes', source: 'local', connected: true, reconnects: { ended: 0, error: 3, stalled: 1 }, resyncs: { initial: 1 },
-    incidents: [{ at: '2026-01-02T02:58:00Z', kind: 'reconnect', reason: 'error', detail: 'connection refused', times: 3, first: '2026-01-02T02:57:00Z' }],
-  }],
+  upstreams: [
+    {
+      watch: 'notes',
+      source: 'local',
+      connected: true,
+      reconnects: { ended: 0, error: 3, stalled: 1 },
+      resyncs: { initial: 1 },
+      incidents: [
+        {
+          at: '2026-01-02T02:58:00Z',
+          kind: 'reconnect',
+          reason: 'error',
+          detail: 'connection refused',
+          times: 3,
+          first: '2026-01-02T02:57:00Z',
+        },
+      ],
+    },
+  ],
 };
 
 const watches = ['drafts', 'notes'].map((name) => ({
-  name, source: 'local', state: 'in_sync', since: '2026-01-02T02:00:00Z', epoch: 'ab12', revision: '17', count: 2, bytes: 99, subscribers: 1, writable: true,
-  upstream: { connected: name === 'notes', attempts: name === 'notes' ? 0 : 4, ...(name === 'notes' ? {} : { next_attempt_at: '2026-01-02T03:00:12Z' }), last_error: 'no route', last_error_at: '2026-01-02T02:59:00Z' },
+  name,
+  source: 'local',
+  state: 'in_sync',
+  since: '2026-01-02T02:00:00Z',
+  epoch: 'ab12',
+  revision: '17',
+  count: 2,
+  bytes: 99,
+  subscribers: 1,
+  writable: true,
+  upstream: {
+    connected: name === 'notes',
+    attempts: name === 'notes' ? 0 : 4,
+    ...(name === 'notes' ? {} : { next_attempt_at: '2026-01-02T03:00:12Z' }),
+    last_error: 'no route',
+    last_error_at: '2026-01-02T02:59:00Z',
+  },
 }));
 
 const notFound = () => Response.json({ type: 'about:blank', title: 'Not Found', status: 404, detail: 'there is nothing' }, { status: 404 });
@@ -50,7 +92,12 @@ async function show(page: React.ReactNode, answer: (url: URL) => Response): Prom
     asked.push(url.pathname + url.search);
     return Promise.resolve(url.pathname.endsWith('/v1/watches') ? Response.json({ watches }) : answer(url));
   });
-  render(<>{page}<Reported /></>);
+  render(
+    <>
+      {page}
+      <Reported />
+    </>,
+  );
   await act(() => vi.advanceTimersByTimeAsync(0));
 }
 
@@ -71,20 +118,31 @@ describe('the subscribers page', () => {
   it('shows the connected subscribers, and their number', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
     expect(screen.getByText('the 2 with the highest lag, of 9,123')).toBeTruthy();
-    const [first] = within(screen.getByRole('table', { name: 'Connected' })).getAllByRole('row').slice(1);
-    for (const text of ['10.0.0.7', 'curl/8.5.0', 'sse, gzip', '1 min', '1,234', '2.0 KiB', '55', 'catching up']) expect(first!.textContent).toContain(text);
+    const [first] = within(screen.getByRole('table', { name: 'Connected' }))
+      .getAllByRole('row')
+      .slice(1);
+    for (const text of ['10.0.0.7', 'curl/8.5.0', 'sse, gzip', '1 min', '1,234', '2.0 KiB', '55', 'catching up'])
+      expect(first!.textContent).toContain(text);
     expect(within(first!).getByRole('link', { name: 'notes' }).getAttribute('href')).toBe('#/watches/notes');
   });
   it('shows the largest views, and what each selects', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
-    const views = within(screen.getByRole('table', { name: 'Largest views' })).getAllByRole('row').slice(1).map(({ textContent }) => textContent);
+    const views = within(screen.getByRole('table', { name: 'Largest views' }))
+      .getAllByRole('row')
+      .slice(1)
+      .map(({ textContent }) => textContent);
     expect(views).toEqual(['notesfilter value.n > 1fields n,team372.0 KiB', 'notesprefix a/0190 B']);
   });
   it('shows disconnects by reason, the most frequent first', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
-    const reasons = within(screen.getByRole('table', { name: /Disconnects by reason/ })).getAllByRole('row').slice(1).map(({ textContent }) => textContent);
+    const reasons = within(screen.getByRole('table', { name: /Disconnects by reason/ }))
+      .getAllByRole('row')
+      .slice(1)
+      .map(({ textContent }) => textContent);
     expect(reasons).toEqual(['client_closedthe client disconnected30', 'max_agethe stream reached its maximum age2']);
-    const [departure] = within(screen.getByRole('table', { name: 'Recent disconnects' })).getAllByRole('row').slice(1);
+    const [departure] = within(screen.getByRole('table', { name: 'Recent disconnects' }))
+      .getAllByRole('row')
+      .slice(1);
     expect(departure!.textContent).toContain('max_age30 s ago30 s');
   });
   it('requests the selected watch, and keeps it in the URL', async () => {
@@ -116,13 +174,17 @@ describe('the subscribers page', () => {
 describe('the upstreams page', () => {
   it('shows reconnects and resyncs by reason, with disconnected watches first', async () => {
     await show(<UpstreamsPage />, () => Response.json(all));
-    const names = within(screen.getByRole('table', { name: 'Connections' })).getAllByRole('rowheader').map(({ textContent }) => textContent);
+    const names = within(screen.getByRole('table', { name: 'Connections' }))
+      .getAllByRole('rowheader')
+      .map(({ textContent }) => textContent);
     expect(names).toEqual(['drafts local', 'notes local']);
     expect(row('notes').getByText('error 3, stalled 1')).toBeTruthy();
     expect(row('notes').getByText('initial 1')).toBeTruthy();
     expect(row('drafts').getByText(/attempt 4, next in/).textContent).toContain('attempt 4, next in 12 s');
     expect(row('notes').queryByText(/next in/)).toBeNull();
-    const [incident] = within(screen.getByRole('table', { name: 'Incidents' })).getAllByRole('row').slice(1);
+    const [incident] = within(screen.getByRole('table', { name: 'Incidents' }))
+      .getAllByRole('row')
+      .slice(1);
     expect(incident!.textContent).toMatch(/2 min ago.*notes.*reconnect: error.*3 times since.*connection refused/);
   });
   it('falls back to the data of the watches if the rest is not served', async () => {

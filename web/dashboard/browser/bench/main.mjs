@@ -9,12 +9,14 @@ import { Upstream } from '../stage/upstream.mjs';
 import { measureChanges, measureLoad } from './measure.mjs';
 import { printTable } from './table.mjs';
 
-const { values: flags } = parseArgs({ options: {
-  rows: { type: 'string', default: '100000' },
-  rate: { type: 'string', default: '1000' },
-  seconds: { type: 'string', default: '60' },
-  runs: { type: 'string', default: '5' },
-} });
+const { values: flags } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '100000' },
+    rate: { type: 'string', default: '1000' },
+    seconds: { type: 'string', default: '60' },
+    runs: { type: 'string', default: '5' },
+  },
+});
 const [rows, perSecond, seconds, runs] = [flags.rows, flags.rate, flags.seconds, flags.runs].map(Number);
 const bytes = 300;
 
@@ -43,20 +45,27 @@ const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers
 const ms = (number) => `${number.toFixed(number < 100 ? 1 : 0)} ms`;
 const megabytes = (number) => `${(number / 1e6).toFixed(1)} MB`;
 
-const version = execFileSync(chromiumProgram, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim();
-console.log(`\n${rows.toLocaleString('en')} rows of ${bytes} bytes; then ${perSecond.toLocaleString('en')} changes per second for ${seconds} s.`);
+const version = execFileSync(chromiumProgram, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] })
+  .toString()
+  .trim();
+console.log(
+  `\n${rows.toLocaleString('en')} rows of ${bytes} bytes; then ${perSecond.toLocaleString('en')} changes per second for ${seconds} s.`,
+);
 console.log(`${version}, headless; ${cpus().length} cores, ${cpus()[0].model}.\n`);
-printTable(['', ...subjects.map(({ name }) => name)], [
-  [`navigation to consistent table, median of ${runs}`, ({ loads }) => ms(median(loads.map((load) => load.ms)))],
-  ['slowest of them', ({ loads }) => ms(Math.max(...loads.map((load) => load.ms)))],
-  ['longest frame while loading, median', ({ loads }) => ms(median(loads.map(({ longest }) => longest)))],
-  ['frames under changes: median', ({ live }) => ms(live.frames.p50)],
-  ['99th percentile', ({ live }) => ms(live.frames.p99)],
-  ['longest', ({ live }) => ms(live.frames.longest)],
-  ['over 50 ms, of all', ({ live }) => `${live.frames.over50} of ${live.frames.count}`],
-  ['farthest behind the gateway', ({ live }) => ms(live.delay)],
-  ['CPU of the renderers for each change', ({ live }) => `${live.cpuMicroseconds.toFixed(0)} µs`],
-  ['heap of the page before, after GC', ({ live }) => megabytes(live.heapBefore)],
-  ['heap of the page at the end, after GC', ({ live }) => megabytes(live.heapAfter)],
-  ['memory of the renderers at the end', ({ live }) => megabytes(live.memory)],
-].map(([title, of]) => [title, ...subjects.map(of)]));
+printTable(
+  ['', ...subjects.map(({ name }) => name)],
+  [
+    [`navigation to consistent table, median of ${runs}`, ({ loads }) => ms(median(loads.map((load) => load.ms)))],
+    ['slowest of them', ({ loads }) => ms(Math.max(...loads.map((load) => load.ms)))],
+    ['longest frame while loading, median', ({ loads }) => ms(median(loads.map(({ longest }) => longest)))],
+    ['frames under changes: median', ({ live }) => ms(live.frames.p50)],
+    ['99th percentile', ({ live }) => ms(live.frames.p99)],
+    ['longest', ({ live }) => ms(live.frames.longest)],
+    ['over 50 ms, of all', ({ live }) => `${live.frames.over50} of ${live.frames.count}`],
+    ['farthest behind the gateway', ({ live }) => ms(live.delay)],
+    ['CPU of the renderers for each change', ({ live }) => `${live.cpuMicroseconds.toFixed(0)} µs`],
+    ['heap of the page before, after GC', ({ live }) => megabytes(live.heapBefore)],
+    ['heap of the page at the end, after GC', ({ live }) => megabytes(live.heapAfter)],
+    ['memory of the renderers at the end', ({ live }) => megabytes(live.memory)],
+  ].map(([title, of]) => [title, ...subjects.map(of)]),
+);

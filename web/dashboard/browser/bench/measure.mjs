@@ -34,25 +34,33 @@ export function measureChanges(url, rows, { upstream, gateway, perSecond, second
     const newest = async () => Number((await gateway.watch('services')).revision);
     await upstream.change('services', perSecond);
     const first = await newest();
-    await until('the changes are under way', async () => await newest() > first + perSecond);
+    await until('the changes are under way', async () => (await newest()) > first + perSecond);
 
     const heapBefore = await heapBytes(visitor.context, tab.page);
     const before = await renderers.usage();
     const from = await newest();
     await frames.take(tab.page);
     const delays = [];
-    for (let seen = from; seen < from + perSecond * seconds;) {
-      seen = await until('a second of changes', async () => { const now = await newest(); return now >= seen + perSecond && now; });
+    for (let seen = from; seen < from + perSecond * seconds; ) {
+      seen = await until('a second of changes', async () => {
+        const now = await newest();
+        return now >= seen + perSecond && now;
+      });
       delays.push(await tab.delay(seen, 120_000));
     }
     const taken = await frames.take(tab.page);
     const after = await renderers.usage();
-    const changes = await newest() - from;
+    const changes = (await newest()) - from;
     const heapAfter = await heapBytes(visitor.context, tab.page);
     await upstream.change('services', 0);
     return {
-      changes, frames: taken, heapBefore, heapAfter, memory: after.memory,
-      cpuMicroseconds: (after.cpu - before.cpu) * 1e6 / changes, delay: Math.max(...delays),
+      changes,
+      frames: taken,
+      heapBefore,
+      heapAfter,
+      memory: after.memory,
+      cpuMicroseconds: ((after.cpu - before.cpu) * 1e6) / changes,
+      delay: Math.max(...delays),
     };
   });
 }

@@ -29,7 +29,11 @@ for (const [name, options] of Object.entries({
 }
 
 scenario('axe finds nothing in a login', async (stage) => {
-  const { origin, guard, gateways: [gateway] } = await Place.open(stage, { allow: openRows });
+  const {
+    origin,
+    guard,
+    gateways: [gateway],
+  } = await Place.open(stage, { allow: openRows });
   const tabs = [];
   for (const colorScheme of ['light', 'dark']) {
     const visitor = await stage.visitor({ colorScheme });
@@ -76,7 +80,9 @@ scenario('axe finds a violation', async (stage) => {
   await visitor.context.addInitScript(axe);
   const tab = await visitor.open(`${gateway.origin}/`);
   await tab.ready();
-  await tab.page.evaluate(() => { document.querySelector('main').append(document.createElement('button')); });
+  await tab.page.evaluate(() => {
+    document.querySelector('main').append(document.createElement('button'));
+  });
   assert.match(String(await violations(tab.page)), /button-name/);
 });
 

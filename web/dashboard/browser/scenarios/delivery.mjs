@@ -6,11 +6,17 @@ import { clientFolder, Site } from '../stage/site.mjs';
 
 const hourMs = 3_600_000;
 
-for (const [clock, aheadMs] of [['is right', 0], ['is an hour ahead', hourMs], ['is an hour behind', -hourMs]]) {
+for (const [clock, aheadMs] of [
+  ['is right', 0],
+  ['is an hour ahead', hourMs],
+  ['is an hour behind', -hourMs],
+]) {
   scenario(`a page whose clock ${clock} reports what its user sees`, async (stage) => {
-    const site = stage.own(await Site.start({ '/client/': clientFolder }, (request, response) => {
-      response.setHeader('Content-Type', 'text/html').end('<!doctype html><link rel="icon" href="data:,"><p id="shown"></p>');
-    }));
+    const site = stage.own(
+      await Site.start({ '/client/': clientFolder }, (request, response) => {
+        response.setHeader('Content-Type', 'text/html').end('<!doctype html><link rel="icon" href="data:,"><p id="shown"></p>');
+      }),
+    );
     const gateway = await Gateway.start(await shared.upstream(), { origins: [site.origin], deliveryReports: true });
     stage.own({ stop: gateway.kill });
     const visitor = await stage.visitor();
@@ -34,7 +40,8 @@ for (const [clock, aheadMs] of [['is right', 0], ['is an hour ahead', hourMs], [
 /** What the metrics say of the watch notes. */
 async function delivery({ operations }) {
   const text = await (await fetch(`${operations}/metrics`)).text();
-  const value = (name, more = '') => Number(RegExp(`^watchtide_browser_delivery_seconds_${name}{watch="notes"${more}} (.*)$`, 'm').exec(text)?.[1] ?? 0);
+  const value = (name, more = '') =>
+    Number(RegExp(`^watchtide_browser_delivery_seconds_${name}{watch="notes"${more}} (.*)$`, 'm').exec(text)?.[1] ?? 0);
   return { count: value('count'), sum: value('sum'), sane: value('bucket', ',le="30"') };
 }
 

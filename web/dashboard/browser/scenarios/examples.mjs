@@ -20,9 +20,14 @@ scenario('the example without a library shows what is written, and says when the
 scenario('the page of the README shows this machine, with the configuration beside it', async (stage) => {
   const readme = await readFile(fileURLToPath(new URL('../../../../README.md', import.meta.url)), 'utf8');
   const [, page] = /^```html\n(.*?)^```$/ms.exec(readme);
-  const [configuration] = [...readme.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text]) => text).filter((text) => text.includes('allowed_origins'));
+  const [configuration] = [...readme.matchAll(/^```yaml\n(.*?)^```$/gms)]
+    .map(([, text]) => text)
+    .filter((text) => text.includes('allowed_origins'));
   const shown = await Example.show(stage, page, configuration);
-  await shown.page.locator('#out').getByText(/^\d+ \S+ .* %$/m).waitFor();
+  await shown.page
+    .locator('#out')
+    .getByText(/^\d+ \S+ .* %$/m)
+    .waitFor();
 });
 
 scenario('the wall screen shows what needs attention first, and whether it is out of date', async (stage) => {
@@ -42,7 +47,10 @@ scenario('the wall screen shows what needs attention first, and whether it is ou
 scenario('the pods of the example are grouped by namespace', async (stage) => {
   const { page, gateway } = await Example.open(stage, 'kubernetes-pods');
   const pod = (namespace, name, phase, ready, restarts = 0) => ({
-    apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name }, spec: { nodeName: 'node-1' },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { namespace, name },
+    spec: { nodeName: 'node-1' },
     status: { phase, conditions: [{ type: 'Ready', status: ready }], containerStatuses: [{ restartCount: restarts }] },
   });
   await gateway.put('pods', 'shop%2Fweb-1', pod('shop', 'web-1', 'Running', 'True'));

@@ -6,7 +6,11 @@ scenario('first paint: the overview lists every watch with its resources', async
   const gateway = await shared.gateway();
   const tab = await (await stage.visitor()).open(`${gateway.origin}/`);
   await tab.ready();
-  for (const [name, count] of [['services', '1,000'], ['nodes', '50'], ['notes', '1']]) {
+  for (const [name, count] of [
+    ['services', '1,000'],
+    ['nodes', '50'],
+    ['notes', '1'],
+  ]) {
     const row = tab.page.locator(`[data-testid=watch-row][data-watch=${name}]`);
     await row.getByText(count, { exact: true }).first().waitFor();
   }
@@ -22,7 +26,7 @@ scenario('first paint: a table shows the resources of the gateway, once it has a
   const { revision } = await gateway.watch('services');
   assert.equal(await tab.revision(), revision);
   await assertShows(tab, gateway, 'services');
-  assert.ok(await tab.consistentAfter() > 0, 'performance.mark("consistent") is missing');
+  assert.ok((await tab.consistentAfter()) > 0, 'performance.mark("consistent") is missing');
 });
 
 /** Every row that is rendered is a resource of the gateway, with its values. */

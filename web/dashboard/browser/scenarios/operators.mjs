@@ -15,7 +15,10 @@ scenario('operators: their pages are only on their listener, if the other one is
   const other = await operator.open(`${gateway.operations}/#/subscribers`);
   await other.page.getByText('Disconnects since start').waitFor();
 
-  for (const [origin, status] of [[gateway.origin, 404], [gateway.operations, 200]]) {
+  for (const [origin, status] of [
+    [gateway.origin, 404],
+    [gateway.operations, 200],
+  ]) {
     assert.equal((await fetch(`${origin}/metrics`)).status, status);
   }
 });

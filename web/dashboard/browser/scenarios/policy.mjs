@@ -33,7 +33,10 @@ scenario('policy: violations are noticed', async (stage) => {
 
   const stranger = await visitor.context.newPage();
   await stranger.goto('http://elsewhere.example/').catch(() => {});
-  assert.ok(strays.some((url) => url.includes('elsewhere.example')), 'what leaves this machine ends in the trap');
+  assert.ok(
+    strays.some((url) => url.includes('elsewhere.example')),
+    'what leaves this machine ends in the trap',
+  );
   strays.length = 0;
 });
 

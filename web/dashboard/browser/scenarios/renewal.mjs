@@ -29,7 +29,11 @@ const renewals = (front) => front.asked('PUT', '/v1/streams/').map(({ status }) 
 
 /** A page was in sync all the time since its first snapshot, had no other one, and removed no row. */
 async function assertUndisturbed(page) {
-  const { states, ...others } = await page.evaluate(() => ({ states: globalThis.states, snapshots: globalThis.snapshots, removed: globalThis.removed }));
+  const { states, ...others } = await page.evaluate(() => ({
+    states: globalThis.states,
+    snapshots: globalThis.snapshots,
+    removed: globalThis.removed,
+  }));
   assert.equal(states.indexOf('in_sync'), states.length - 1, states.join());
   assert.deepEqual(others, { snapshots: 1, removed: 0 });
 }
@@ -58,7 +62,10 @@ scenario('a token ends while a table is open, and the page renews it in time: no
 
 scenario('a token ends, and another replica answers the renewal: the stream ends, and resumes there', async (stage) => {
   const place = await Place.open(stage, { replicas: 2 });
-  const { front, gateways: [first, second] } = place;
+  const {
+    front,
+    gateways: [first, second],
+  } = place;
   front.choose = ({ method }) => (method === 'PUT' || renewals(front).length > 0 ? second : first);
   const { page, hints, shows } = await openShort(stage, place, 'token');
   await until('the first replica ends the stream', () => streams(front).length === 2);
@@ -69,7 +76,10 @@ scenario('a token ends, and another replica answers the renewal: the stream ends
   assert.equal(streams(front)[0].position, '');
   assert.match(streams(front)[1].position, /^services@/);
   await assertUndisturbed(page);
-  assert.deepEqual(streams(front).map(({ gateway }) => gateway), [first, second]);
+  assert.deepEqual(
+    streams(front).map(({ gateway }) => gateway),
+    [first, second],
+  );
 });
 
 scenario('a token ends, and the page renews its session only later: the streams wait, and resume', async (stage) => {
@@ -80,7 +90,10 @@ scenario('a token ends, and the page renews its session only later: the streams 
   const { page: other } = await visitor.open(`${origin}/pages/empty.html`);
   const renew = (lastsMs) => beginSession(other, guard.jwt('alice', lastsMs));
   await renew(60_000);
-  const [{ page }, native] = [await visitor.open(`${origin}/pages/index.html?by=cookie`), await visitor.open(`${origin}/pages/native.html`)];
+  const [{ page }, native] = [
+    await visitor.open(`${origin}/pages/index.html?by=cookie`),
+    await visitor.open(`${origin}/pages/native.html`),
+  ];
   const both = [page, native.page];
   for (const page of both) await page.getByText('alice/secret: only alice reads this').waitFor();
 
@@ -94,7 +107,11 @@ scenario('a token ends, and the page renews its session only later: the streams 
   await until('the browser comes back in vain', () => turnedAway(false) > before);
   for (const { text } of front.turnedAway) {
     assert.ok(Number(/^retry: (\d+)$/m.exec(text)[1]) >= 30_000, text);
-    assert.deepEqual([...text.matchAll(/^event: (.*)$/mg)].map(([, type]) => type), ['goodbye'], text);
+    assert.deepEqual(
+      [...text.matchAll(/^event: (.*)$/gm)].map(([, type]) => type),
+      ['goodbye'],
+      text,
+    );
     assert.match(text, /"reason":"token_expired"/);
   }
   for (const page of both) {

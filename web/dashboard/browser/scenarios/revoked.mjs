@@ -6,7 +6,11 @@ import { openRows, Place, refusals, signedInAs, signIn } from './access/place.mj
 const soonMs = 1_000;
 
 scenario('a user is revoked while a table is open: the rows vanish, and the page says why', async (stage) => {
-  const { origin, guard, gateways: [gateway] } = await Place.open(stage);
+  const {
+    origin,
+    guard,
+    gateways: [gateway],
+  } = await Place.open(stage);
   const visitor = await stage.visitor();
   visitor.tolerate(...refusals);
   const tab = await visitor.open(`${origin}/#/watches/services`);
@@ -29,25 +33,32 @@ scenario('a user is revoked while a table is open: the rows vanish, and the page
   assert.equal(await tab.row('alice/secret').count(), 0);
 });
 
-scenario('the rules change while two tables are open: who loses one watch keeps the other, and gets the first back with the rules', async (stage) => {
-  const place = await Place.open(stage, { allow: openRows });
-  const { origin, guard, gateways: [gateway] } = place;
-  const visitor = await stage.visitor();
-  visitor.tolerate(...refusals);
-  const services = await visitor.open(`${origin}/#/watches/services`);
-  await services.page.locator('.user').getByRole('button', { name: 'Sign in' }).click();
-  await signIn(services.page, guard.token('alice'));
-  await services.row('alice/secret').waitFor();
-  const nodes = await visitor.open(`${origin}/#/watches/nodes`);
-  await nodes.consistent({ rows: 50 });
+scenario(
+  'the rules change while two tables are open: who loses one watch keeps the other, and gets the first back with the rules',
+  async (stage) => {
+    const place = await Place.open(stage, { allow: openRows });
+    const {
+      origin,
+      guard,
+      gateways: [gateway],
+    } = place;
+    const visitor = await stage.visitor();
+    visitor.tolerate(...refusals);
+    const services = await visitor.open(`${origin}/#/watches/services`);
+    await services.page.locator('.user').getByRole('button', { name: 'Sign in' }).click();
+    await signIn(services.page, guard.token('alice'));
+    await services.row('alice/secret').waitFor();
+    const nodes = await visitor.open(`${origin}/#/watches/nodes`);
+    await nodes.consistent({ rows: 50 });
 
-  await gateway.reload({ nodes: openRows.nodes });
-  await services.page.getByText(/^(You may not see|There is no watch) “services”$/).waitFor();
-  assert.equal(await services.page.getByText('alice/secret').count(), 0);
-  await nodes.consistent({ rows: 50 });
-  await nodes.banner.waitFor({ state: 'detached' });
-  await signedInAs(nodes.page, 'alice');
+    await gateway.reload({ nodes: openRows.nodes });
+    await services.page.getByText(/^(You may not see|There is no watch) “services”$/).waitFor();
+    assert.equal(await services.page.getByText('alice/secret').count(), 0);
+    await nodes.consistent({ rows: 50 });
+    await nodes.banner.waitFor({ state: 'detached' });
+    await signedInAs(nodes.page, 'alice');
 
-  await gateway.reload(openRows);
-  await services.row('alice/secret').waitFor();
-});
+    await gateway.reload(openRows);
+    await services.row('alice/secret').waitFor();
+  },
+);

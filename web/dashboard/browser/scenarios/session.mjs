@@ -40,12 +40,18 @@ scenario('a token becomes a session with the client on a page of another kind', 
   assert.equal(await page.getByRole('listitem').count(), 1);
   const [cookie] = await visitor.context.cookies();
   assert.ok(Math.abs(cookie.expires - Date.now() / 1000 - 3660) < 30, 'an hour more than the minute of the token');
-  assert.deepEqual(front.asked('POST', '/v1/session').map(({ status }) => status), [204]);
+  assert.deepEqual(
+    front.asked('POST', '/v1/session').map(({ status }) => status),
+    [204],
+  );
 });
 
 scenario('a session over https: the cookie has the prefix __Host-, and is secure', async (stage) => {
   const [tls, port] = await Promise.all([makeCertificate(), freePort()]);
-  const { guard, gateways: [gateway] } = await Place.open(stage, { tls, port });
+  const {
+    guard,
+    gateways: [gateway],
+  } = await Place.open(stage, { tls, port });
   const visitor = await stage.visitor({ ignoreHTTPSErrors: true });
   visitor.tolerate(...refusals);
   const tab = await visitor.open(`${gateway.origin}/#/watches/services`);

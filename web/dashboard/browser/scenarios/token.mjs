@@ -35,5 +35,8 @@ scenario('a token is refused: the page reports it and does not retry', async (st
   await shows('state', 'closed 401');
   await page.clock.fastForward('10:00');
   await shows('state', 'closed 401');
-  assert.deepEqual(place.front.asked('GET', '/v1/events').map(({ status }) => status), [200, 401]);
+  assert.deepEqual(
+    place.front.asked('GET', '/v1/events').map(({ status }) => status),
+    [200, 401],
+  );
 });

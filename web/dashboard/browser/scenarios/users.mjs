@@ -56,11 +56,14 @@ scenario('a login as another user without a logout: the tabs follow, and never s
   const tabs = [await visitor.open(`${origin}/#/watches/services`), await visitor.open(`${origin}/#/`)];
   for (const { page } of tabs) await signedInAs(page, 'alice');
   await tabs[0].row('alice/secret').waitFor();
-  for (const [next, other] of [['bob', 'alice'], ['alice', 'bob']]) {
+  for (const [next, other] of [
+    ['bob', 'alice'],
+    ['alice', 'bob'],
+  ]) {
     await begin(next);
     for (const { page } of tabs) await signedInAs(page, next);
     await tabs[0].row(`${next}/secret`).waitFor();
-    await until(`${other} is gone`, async () => await tabs[0].row(`${other}/secret`).count() === 0);
+    await until(`${other} is gone`, async () => (await tabs[0].row(`${other}/secret`).count()) === 0);
   }
   assert.deepEqual(mixed, []);
 });
@@ -100,6 +103,9 @@ scenario('the witness of these scenarios notices a tab that shows two users', as
     }, owner);
   }
   assert.deepEqual(mixed, []); // nothing of it was ever seen
-  for (const owner of ['alice', 'bob']) await page.evaluate((owner) => { document.body.append(`only ${owner} reads this`); }, owner);
+  for (const owner of ['alice', 'bob'])
+    await page.evaluate((owner) => {
+      document.body.append(`only ${owner} reads this`);
+    }, owner);
   await until('it is noticed', () => mixed.length > 0);
 });

@@ -22,7 +22,11 @@ scenario('a number that is too large for JavaScript has every digit', async (sta
 scenario('a deeply nested value can be read', async (stage) => {
   const gateway = await shared.gateway();
   const depth = 60;
-  await gateway.put('notes', 'deep', Array.from({ length: depth }).reduce((inner) => ({ inner }), 'the bottom'));
+  await gateway.put(
+    'notes',
+    'deep',
+    Array.from({ length: depth }).reduce((inner) => ({ inner }), 'the bottom'),
+  );
   stage.own({ stop: () => fetch(`${gateway.origin}/v1/watches/notes/resources/deep`, { method: 'DELETE' }) });
 
   const visitor = await stage.visitor({ viewport: { width: 390, height: 844 } });

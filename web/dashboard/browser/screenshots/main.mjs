@@ -81,11 +81,24 @@ async function change(tab) {
 async function history() {
   const newest = async () => Number((await gateway.watch('services')).revision);
   const began = await newest();
-  await until('history', async () => await newest() > began + perSecond * secondsOfHistory, 2_000 * secondsOfHistory);
+  await until('history', async () => (await newest()) > began + perSecond * secondsOfHistory, 2_000 * secondsOfHistory);
 }
 
 /** Converts a picture to a palette: a third of the size, without a visible difference. */
 async function shrink(file) {
-  await promisify(execFile)('pngquant', ['--force', '--skip-if-larger', '--strip', '--speed', '1', '--nofs', '--output', file, '32', '--', file])
-    .catch((error) => { if (error.code === 'ENOENT') console.warn('pngquant is missing: the pictures stay large'); });
+  await promisify(execFile)('pngquant', [
+    '--force',
+    '--skip-if-larger',
+    '--strip',
+    '--speed',
+    '1',
+    '--nofs',
+    '--output',
+    file,
+    '32',
+    '--',
+    file,
+  ]).catch((error) => {
+    if (error.code === 'ENOENT') console.warn('pngquant is missing: the pictures stay large');
+  });
 }

@@ -9,6 +9,8 @@ import { run } from './process.mjs';
 export async function makeCertificate() {
   const folder = await mkdtemp(join(tmpdir(), 'watchtide-certificate-'));
   const { stdout } = await promisify(execFile)('go', ['env', 'GOROOT']);
-  await run('go', ['run', join(stdout.trim(), 'src/crypto/tls/generate_cert.go'), '--host', '127.0.0.1', '--ecdsa-curve', 'P256'], { cwd: folder });
+  await run('go', ['run', join(stdout.trim(), 'src/crypto/tls/generate_cert.go'), '--host', '127.0.0.1', '--ecdsa-curve', 'P256'], {
+    cwd: folder,
+  });
   return { cert_file: join(folder, 'cert.pem'), key_file: join(folder, 'key.pem') };
 }

@@ -62,6 +62,5 @@ class ExampleGateway {
   stop = this.kill;
 }
 
-const asStore = (text) => text
-  .replace(/^(  \w+): \{ type: kubernetes.*$/m, '$1: { type: store }')
-  .replace(/, version: v1, resource: pods/, '');
+const asStore = (text) =>
+  text.replace(/^(  \w+): \{ type: kubernetes.*$/m, '$1: { type: store }').replace(/, version: v1, resource: pods/, '');

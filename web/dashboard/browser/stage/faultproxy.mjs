@@ -48,8 +48,12 @@ export class FaultProxy {
     const server = connect({ host, port: Number(port), allowHalfOpen: true });
     const pair = [browser, server];
     this.#pairs.add(pair);
-    this.#pump(server, browser, (bytes) => { this.toBrowser += bytes; });
-    this.#pump(browser, server, (bytes) => { this.toServer += bytes; });
+    this.#pump(server, browser, (bytes) => {
+      this.toBrowser += bytes;
+    });
+    this.#pump(browser, server, (bytes) => {
+      this.toServer += bytes;
+    });
     for (const socket of pair) {
       socket.on('error', () => {}); // close follows
       socket.on('close', () => {
@@ -66,7 +70,9 @@ export class FaultProxy {
       count(data.length);
       if (!to.write(data)) from.pause();
     });
-    to.on('drain', () => { if (!this.#silent) from.resume(); });
+    to.on('drain', () => {
+      if (!this.#silent) from.resume();
+    });
     from.on('end', () => to.end());
   }
 }

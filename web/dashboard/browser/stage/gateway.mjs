@@ -19,7 +19,10 @@ export class Gateway {
    * guard: whose credentials it accepts, with the rules of the watches in allow; tls: the files of a certificate for https;
    * deliveryReports: whether it takes reports of when pages have painted a change.
    */
-  static async start(upstream, { port = 0, origins = [], hosts = [], heartbeat = `${heartbeatMs}ms`, guard, allow = {}, tls, deliveryReports = false } = {}) {
+  static async start(
+    upstream,
+    { port = 0, origins = [], hosts = [], heartbeat = `${heartbeatMs}ms`, guard, allow = {}, tls, deliveryReports = false } = {},
+  ) {
     const gateway = new Gateway();
     const file = join(await mkdtemp(join(tmpdir(), 'watchtide-browser-')), 'gateway.yaml');
     gateway.#write = (allow) => writeFile(file, config({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports }));

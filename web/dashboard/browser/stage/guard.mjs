@@ -37,7 +37,9 @@ export class Guard {
   /** Returns a token of the provider that ends after that time. */
   jwt(name, lastsMs) {
     const claims = { iss: issuer, aud: 'watchtide', sub: name, exp: (Date.now() + lastsMs) / 1000, jti: randomBytes(8).toString('hex') };
-    const text = [{ alg: 'ES256', kid: 'k1', typ: 'JWT' }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+    const text = [{ alg: 'ES256', kid: 'k1', typ: 'JWT' }, claims]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.');
     const signature = sign('sha256', Buffer.from(text), { key: this.#keys.privateKey, dsaEncoding: 'ieee-p1363' });
     return `${text}.${signature.toString('base64url')}`;
   }

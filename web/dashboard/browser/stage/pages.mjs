@@ -12,15 +12,25 @@ const watch = pages.find(({ name }) => name === 'watch').shows;
 /** All scenes: the pages, and the panels and dialogs in them. */
 export const scenes = [
   ...pages.map((page) => ({ ...page, pose: () => {} })),
-  { name: 'detail', hash: '#/watches/services', shows: watch, async pose(tab) {
-    await tab.rows.nth(2).click();
-    await tab.detail.waitFor();
-  } },
-  { name: 'editor', hash: '#/watches/notes', shows: watch, async pose(tab) {
-    await tab.rows.first().click();
-    await tab.detail.getByRole('button', { name: 'Edit' }).click();
-    await tab.page.getByRole('dialog').getByRole('textbox').waitFor();
-  } },
+  {
+    name: 'detail',
+    hash: '#/watches/services',
+    shows: watch,
+    async pose(tab) {
+      await tab.rows.nth(2).click();
+      await tab.detail.waitFor();
+    },
+  },
+  {
+    name: 'editor',
+    hash: '#/watches/notes',
+    shows: watch,
+    async pose(tab) {
+      await tab.rows.first().click();
+      await tab.detail.getByRole('button', { name: 'Edit' }).click();
+      await tab.page.getByRole('dialog').getByRole('textbox').waitFor();
+    },
+  },
 ];
 
 /** Completes a scene in a tab that was opened at its hash. */

@@ -84,7 +84,10 @@ export class Process {
 export async function run(program, args, options = {}) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => { output += data; });
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (data) => {
+      output += data;
+    });
   const [code] = await once(child, 'exit');
   if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}:\n${output}`);
 }

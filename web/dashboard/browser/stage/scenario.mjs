@@ -25,7 +25,8 @@ export function scenario(name, play, { timeout = 60_000, skip = false } = {}) {
 /** Plays a scenario once. Returns nothing, or its error and whether a renderer crashed. */
 async function act(name, play) {
   const { browser, proxy, strays } = await shared.chromium();
-  const visitors = [], things = [];
+  const visitors = [],
+    things = [];
   const stage = {
     async visitor(options) {
       const visitor = await Visitor.arrive(browser, { proxy, ...options });

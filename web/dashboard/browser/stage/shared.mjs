@@ -19,17 +19,19 @@ export const shared = {
   chromium: () => once('chromium', startChromium),
 
   /** services has 1,000 rows and nodes 50, without changes; a scenario undoes its own changes. */
-  upstream: () => once('upstream', async () => {
-    const upstream = await Upstream.start();
-    await upstream.fill('services', 1_000);
-    await upstream.fill('nodes', 50);
-    return upstream;
-  }),
+  upstream: () =>
+    once('upstream', async () => {
+      const upstream = await Upstream.start();
+      await upstream.fill('services', 1_000);
+      await upstream.fill('nodes', 50);
+      return upstream;
+    }),
 
   /** A gateway that stays healthy. Scenarios that break one start their own. */
-  gateway: () => once('gateway', async () => {
-    const gateway = await Gateway.start(await shared.upstream());
-    await gateway.put('notes', 'welcome', { text: 'The kettle is on.', by: 'Ada', pinned: true });
-    return Object.assign(gateway, { stop: gateway.kill });
-  }),
+  gateway: () =>
+    once('gateway', async () => {
+      const gateway = await Gateway.start(await shared.upstream());
+      await gateway.put('notes', 'welcome', { text: 'The kettle is on.', by: 'Ada', pinned: true });
+      return Object.assign(gateway, { stop: gateway.kill });
+    }),
 };

@@ -7,7 +7,9 @@ export async function snapshotBytes(proxy, watch) {
     const headers = { Accept: 'text/event-stream', 'Accept-Encoding': 'gzip, deflate, br, zstd' };
     request(`${proxy.origin}/v1/events?watch=${watch}&until=end_of_snapshot`, { headers, agent: false }, (response) => {
       response.resume().on('end', resolve).on('error', reject);
-    }).on('error', reject).end();
+    })
+      .on('error', reject)
+      .end();
   });
   const bytes = proxy.toBrowser;
   proxy.reset();

@@ -30,7 +30,9 @@ export class Tab {
 
   /** Waits until the first complete snapshot is painted, and returns when that was, in ms after the start of the navigation. */
   async consistentAfter() {
-    const mark = await this.page.waitForFunction(() => performance.getEntriesByName('consistent')[0]?.startTime, undefined, { timeout: patience });
+    const mark = await this.page.waitForFunction(() => performance.getEntriesByName('consistent')[0]?.startTime, undefined, {
+      timeout: patience,
+    });
     return mark.jsonValue();
   }
 }

@@ -14,5 +14,9 @@ export function Until({ of }: { of: string }) {
 function Distance({ of, in: ms }: { of: string; in: (then: number, now: number) => number }) {
   const then = Date.parse(of);
   const now = useNow();
-  return <time dateTime={of} title={new Date(then).toLocaleString()}>{duration(Math.max(0, ms(then, now)))}</time>;
+  return (
+    <time dateTime={of} title={new Date(then).toLocaleString()}>
+      {duration(Math.max(0, ms(then, now)))}
+    </time>
+  );
 }

@@ -10,31 +10,53 @@ import { href, useRoute, type Route } from './route';
 import './App.css';
 
 const pages: ReadonlyArray<readonly [page: string, title: string]> = [
-  ['', 'Overview'], ['stream', 'Stream'], ['subscribers', 'Subscribers'], ['upstreams', 'Upstreams'],
+  ['', 'Overview'],
+  ['stream', 'Stream'],
+  ['subscribers', 'Subscribers'],
+  ['upstreams', 'Upstreams'],
 ];
 
 /** The frame of every page, and the page that the URL names. */
 export function App() {
   const route = useRoute();
   const main = useRef<HTMLElement>(null);
-  useEffect(() => { document.documentElement.dataset['app'] = 'ready'; }, []);
-  useEffect(() => { document.title = [route.name || title(route.page), 'Watchtide'].join(' · '); }, [route.page, route.name]);
+  useEffect(() => {
+    document.documentElement.dataset['app'] = 'ready';
+  }, []);
+  useEffect(() => {
+    document.title = [route.name || title(route.page), 'Watchtide'].join(' · ');
+  }, [route.page, route.name]);
   return (
     <div className="frame">
-      <button type="button" className="skip" onClick={() => main.current?.focus()}>Skip to content</button>
+      <button type="button" className="skip" onClick={() => main.current?.focus()}>
+        Skip to content
+      </button>
       <header className="top">
-        <h1><a href="#/"><img src="./assets/icon.svg" alt="" width="24" height="24" /> Watchtide</a></h1>
+        <h1>
+          <a href="#/">
+            <img src="./assets/icon.svg" alt="" width="24" height="24" /> Watchtide
+          </a>
+        </h1>
         <nav aria-label="Pages">
-          <ul>{pages.map(([page, text]) => (
-            <li key={page}><a href={href(page)} aria-current={current(route, page) ? 'page' : undefined}>{text}</a></li>
-          ))}</ul>
+          <ul>
+            {pages.map(([page, text]) => (
+              <li key={page}>
+                <a href={href(page)} aria-current={current(route, page) ? 'page' : undefined}>
+                  {text}
+                </a>
+              </li>
+            ))}
+          </ul>
         </nav>
         <User />
       </header>
       <Banner />
-      <main ref={main} tabIndex={-1}><Page route={route} /></main>
+      <main ref={main} tabIndex={-1}>
+        <Page route={route} />
+      </main>
       <footer>
-        <a href="./docs/">documentation</a> <a href="./openapi.json">API</a> <a href="./v1/watches">watches as JSON</a> <a href="./assets/licenses.txt">licences</a>
+        <a href="./docs/">documentation</a> <a href="./openapi.json">API</a> <a href="./v1/watches">watches as JSON</a>{' '}
+        <a href="./assets/licenses.txt">licences</a>
       </footer>
     </div>
   );
@@ -42,12 +64,22 @@ export function App() {
 
 function Page({ route }: { route: Route }) {
   switch (route.page) {
-    case '': return <Overview />;
-    case 'watches': return <ResourcesPage key={route.name} watch={route.name} />;
-    case 'stream': return <WirePage key={route.name} watch={route.name} />;
-    case 'subscribers': return <SubscribersPage />;
-    case 'upstreams': return <UpstreamsPage />;
-    default: return <p>There is no page “{route.page}”. <a href="#/">Go to the overview</a></p>;
+    case '':
+      return <Overview />;
+    case 'watches':
+      return <ResourcesPage key={route.name} watch={route.name} />;
+    case 'stream':
+      return <WirePage key={route.name} watch={route.name} />;
+    case 'subscribers':
+      return <SubscribersPage />;
+    case 'upstreams':
+      return <UpstreamsPage />;
+    default:
+      return (
+        <p>
+          There is no page “{route.page}”. <a href="#/">Go to the overview</a>
+        </p>
+      );
   }
 }
 

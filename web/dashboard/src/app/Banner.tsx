@@ -32,10 +32,20 @@ export function Banner() {
   // attempt, nor all lines again when there is one more.
   return (
     <>
-      <div role="alert" aria-atomic="false" aria-relevant="additions"
-        {...state && { className: mild.has(state) ? 'banner mild' : 'banner', 'data-testid': 'stale-banner', 'data-state': state }}>
-        {troubles.slice(0, most).map((trouble) => <Line key={`${trouble.what} ${trouble.state}`} trouble={trouble} />)}
-        {troubles.length > most && <p><a href={href('', '', new URLSearchParams({ sort: 'state' }))}>and {troubles.length - most} more</a></p>}
+      <div
+        role="alert"
+        aria-atomic="false"
+        aria-relevant="additions"
+        {...(state && { className: mild.has(state) ? 'banner mild' : 'banner', 'data-testid': 'stale-banner', 'data-state': state })}
+      >
+        {troubles.slice(0, most).map((trouble) => (
+          <Line key={`${trouble.what} ${trouble.state}`} trouble={trouble} />
+        ))}
+        {troubles.length > most && (
+          <p>
+            <a href={href('', '', new URLSearchParams({ sort: 'state' }))}>and {troubles.length - most} more</a>
+          </p>
+        )}
       </div>
       <RecoveryNotice troubled={state !== undefined} starting={state === 'priming' || state === 'connecting'} />
     </>
@@ -46,7 +56,11 @@ function Line({ trouble: { what, state, since, reason } }: { trouble: Trouble })
   return (
     <p>
       <strong>{what}</strong> {texts[state]}
-      {since > 0 && <>, since <time dateTime={new Date(since).toISOString()}>{moment(since)}</time> <Elapsed since={since} /></>}
+      {since > 0 && (
+        <>
+          , since <time dateTime={new Date(since).toISOString()}>{moment(since)}</time> <Elapsed since={since} />
+        </>
+      )}
       {reason && <>: {reason}</>}
     </p>
   );

@@ -19,5 +19,9 @@ export function RecoveryNotice({ troubled, starting }: { troubled: boolean; star
     const timers = [setTimeout(setRecovered, stableMs, true), setTimeout(setRecovered, stableMs + shownMs, false)];
     return () => timers.forEach(clearTimeout);
   }, [troubled, starting, place]);
-  return <div role="status" className={recovered ? 'banner clear' : ''}>{recovered && 'What you see is up to date again.'}</div>;
+  return (
+    <div role="status" className={recovered ? 'banner clear' : ''}>
+      {recovered && 'What you see is up to date again.'}
+    </div>
+  );
 }

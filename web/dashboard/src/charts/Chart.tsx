@@ -40,16 +40,21 @@ export function Chart({ title, summary, data, format, whole = false, bars = fals
     <figure className="chart card" aria-labelledby={id}>
       <figcaption>
         <h3 id={id}>{title}</h3>
-        <ul>{data.curves.map(({ name, values }, i) => (
-          <li key={name} className={`series-${i + 1}`}>{name} <span className="number">{label(values[under ?? values.length - 1], format)}</span></li>
-        ))}</ul>
+        <ul>
+          {data.curves.map(({ name, values }, i) => (
+            <li key={name} className={`series-${i + 1}`}>
+              {name} <span className="number">{label(values[under ?? values.length - 1], format)}</span>
+            </li>
+          ))}
+        </ul>
       </figcaption>
       <div ref={canvas} className="canvas" role="img" aria-label={`${title}: ${summary}`} />
     </figure>
   );
 }
 
-const label = (value: number | null | undefined, format: (value: number) => string) => (value === null || value === undefined ? '' : format(value));
+const label = (value: number | null | undefined, format: (value: number) => string) =>
+  value === null || value === undefined ? '' : format(value);
 
 /** Keeps a chart as wide as its element, and in the colours of the theme. */
 function follow(into: HTMLElement, chart: uPlot): () => void {

@@ -17,8 +17,12 @@ export function Sparkline({ samples }: { samples: readonly Sample[] }) {
   return (
     <span className="sparkline" ref={place}>
       <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
-        {runs.map((run, i) => <path key={i} className="area" d={area(run)} />)}
-        {runs.map((run, i) => <path key={i} className="line" d={run} />)}
+        {runs.map((run, i) => (
+          <path key={i} className="area" d={area(run)} />
+        ))}
+        {runs.map((run, i) => (
+          <path key={i} className="line" d={run} />
+        ))}
       </svg>
       <span className="visually-hidden">{Number.isNaN(max) ? '' : `, at most ${rate(max)} in the last two minutes`}</span>
     </span>

@@ -27,7 +27,13 @@ export function curvesOf(names: readonly string[], samples: (name: string) => re
   const ranked = lists.toSorted((a, b) => b.sum - a.sum);
   const shown = new Set(ranked.slice(0, colours - 1).map(({ name }) => name));
   const rest = lists.filter(({ name }) => !shown.has(name)).map(curve);
-  const others = { name: `${rest.length} others`, values: added(rest.map(({ values }) => values), times.length) };
+  const others = {
+    name: `${rest.length} others`,
+    values: added(
+      rest.map(({ values }) => values),
+      times.length,
+    ),
+  };
   return { times, curves: [...lists.filter(({ name }) => shown.has(name)).map(curve), others] };
 }
 
@@ -38,7 +44,9 @@ function aligned(samples: readonly Sample[], length: number): (number | null)[] 
 }
 
 function added(columns: ReadonlyArray<readonly (number | null)[]>, length: number): (number | null)[] {
-  return Array.from({ length }, (_, i) => columns.reduce<number | null>((all, { [i]: value = null }) => (value === null ? all : (all ?? 0) + value), null));
+  return Array.from({ length }, (_, i) =>
+    columns.reduce<number | null>((all, { [i]: value = null }) => (value === null ? all : (all ?? 0) + value), null),
+  );
 }
 
 const sum = (samples: readonly Sample[]) => samples.reduce((all, { value }) => all + (value || 0), 0);

@@ -18,22 +18,32 @@ const wholeSteps = [1, 2, 5].flatMap((n) => Array.from({ length: 9 }, (_, e) => 
 /** Draws curves into an element, in the colours of the theme. at is called with the index under the pointer. */
 export function plot(into: HTMLElement, names: readonly string[], options: ChartOptions, at: (index: number | null) => void): uPlot {
   const axis: uPlot.Axis = {
-    stroke: () => colour('--soft'), font: '12px system-ui, sans-serif',
-    grid: { stroke: () => colour('--line'), width: 1 }, ticks: { show: false },
+    stroke: () => colour('--soft'),
+    font: '12px system-ui, sans-serif',
+    grid: { stroke: () => colour('--line'), width: 1 },
+    ticks: { show: false },
   };
-  return new uPlot({
-    width: into.clientWidth, height,
-    padding: [8, 28, 0, 0],
-    legend: { show: false },
-    cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 7 } },
-    scales: { x: { time: true, range: ({ data: [times] }) => period(times, options.bars) }, y: { range: (_, from, to) => [Math.min(0, from ?? 0), Math.max(1, to ?? 1) * 1.1] } },
-    axes: [
-      { ...axis, size: 30, space: 80, values: (_, seconds) => seconds.map(clock) },
-      { ...axis, size: 54, space: 34, values: (_, values) => values.map(options.format), ...options.whole && { incrs: wholeSteps } },
-    ],
-    series: [{}, ...names.map((_, i) => series(i + 1, options))],
-    hooks: { setCursor: [({ cursor }) => at(cursor.idx ?? null)] },
-  }, undefined, into);
+  return new uPlot(
+    {
+      width: into.clientWidth,
+      height,
+      padding: [8, 28, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 7 } },
+      scales: {
+        x: { time: true, range: ({ data: [times] }) => period(times, options.bars) },
+        y: { range: (_, from, to) => [Math.min(0, from ?? 0), Math.max(1, to ?? 1) * 1.1] },
+      },
+      axes: [
+        { ...axis, size: 30, space: 80, values: (_, seconds) => seconds.map(clock) },
+        { ...axis, size: 54, space: 34, values: (_, values) => values.map(options.format), ...(options.whole && { incrs: wholeSteps }) },
+      ],
+      series: [{}, ...names.map((_, i) => series(i + 1, options))],
+      hooks: { setCursor: [({ cursor }) => at(cursor.idx ?? null)] },
+    },
+    undefined,
+    into,
+  );
 }
 
 /** Converts curves to the data that uPlot draws: in seconds, and with bars stacked. */
@@ -49,7 +59,7 @@ export function drawn({ times, curves }: Curves, { bars }: ChartOptions): uPlot.
 function series(number: number, { bars }: ChartOptions): uPlot.Series {
   const stroke = () => colour(`--series-${number}`);
   const paths = bars ? uPlot.paths.bars?.({ size: [0.75, 22], align: 1 }) : undefined;
-  return { stroke, width: bars ? 0 : 1.75, points: { show: false }, ...paths && { paths, fill: stroke } };
+  return { stroke, width: bars ? 0 : 1.75, points: { show: false }, ...(paths && { paths, fill: stroke }) };
 }
 
 /**
@@ -64,6 +74,11 @@ export function period(times: ArrayLike<number>, bars: boolean): [number, number
 }
 
 const clock = (seconds: number) =>
-  new Date(seconds * 1000).toLocaleTimeString([], { hourCycle: 'h23', hour: '2-digit', minute: '2-digit', ...seconds % 60 !== 0 && { second: '2-digit' } });
+  new Date(seconds * 1000).toLocaleTimeString([], {
+    hourCycle: 'h23',
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(seconds % 60 !== 0 && { second: '2-digit' }),
+  });
 
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -10,8 +10,8 @@ export const height = 24;
  */
 export function outlines(samples: readonly Sample[], windowMs: number, top: number): readonly string[] {
   const newest = end(samples);
-  const x = (at: number) => round(Math.max(0, width - (newest - at) / windowMs * width));
-  const y = (value: number) => round(height - 1 - value / top * (height - 2));
+  const x = (at: number) => round(Math.max(0, width - ((newest - at) / windowMs) * width));
+  const y = (value: number) => round(height - 1 - (value / top) * (height - 2));
   const runs: string[] = [];
   let run = '';
   let level = NaN; // of the current step

@@ -40,18 +40,50 @@ export function DeleteDialog({ watch, resource, onClose }: Props & { resource: N
   const changed = change.what === 'changed' && newer?.revision !== change.revision;
   const deleted = gone || change.what === 'deleted';
   return (
-    <Dialog title={<>Delete “<KeyText text={resource.key} />”?</>} small={!newer} onLeave={onClose} aside={<span className="soft">in {watch}, revision {revision}</span>}>
+    <Dialog
+      title={
+        <>
+          Delete “<KeyText text={resource.key} />
+          ”?
+        </>
+      }
+      small={!newer}
+      onLeave={onClose}
+      aside={
+        <span className="soft">
+          in {watch}, revision {revision}
+        </span>
+      }
+    >
       <div role="alert">
         {deleted && <p className="notice wait">Another user has already deleted it.</p>}
         {changed && !deleted && (
-          <p className="notice wait">The resource has changed: it is now at revision {change.revision}. <button type="button" onClick={() => void loadCurrent().catch(ignore)}>Show the current value</button></p>
+          <p className="notice wait">
+            The resource has changed: it is now at revision {change.revision}.{' '}
+            <button type="button" onClick={() => void loadCurrent().catch(ignore)}>
+              Show the current value
+            </button>
+          </p>
         )}
-        {refusal && !deleted && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
+        {refusal && !deleted && (
+          <p className="notice bad">
+            {refusal.status > 0 && `${refusal.status}: `}
+            {refusal.reason}
+          </p>
+        )}
       </div>
-      {newer && !deleted && <NewerValue loaded={newer} overwrite="Delete this newer value" onOverwrite={() => void deleteAt(newer.revision).catch(ignore)} />}
+      {newer && !deleted && (
+        <NewerValue loaded={newer} overwrite="Delete this newer value" onOverwrite={() => void deleteAt(newer.revision).catch(ignore)} />
+      )}
       <div className="bar buttons">
-        <button type="button" className="push" autoFocus onClick={onClose}>{deleted ? 'Close' : 'Cancel'}</button>
-        {!deleted && !newer && <button type="button" className="danger" disabled={busy} onClick={() => void deleteAt(revision).catch(ignore)}>Delete</button>}
+        <button type="button" className="push" autoFocus onClick={onClose}>
+          {deleted ? 'Close' : 'Cancel'}
+        </button>
+        {!deleted && !newer && (
+          <button type="button" className="danger" disabled={busy} onClick={() => void deleteAt(revision).catch(ignore)}>
+            Delete
+          </button>
+        )}
       </div>
     </Dialog>
   );

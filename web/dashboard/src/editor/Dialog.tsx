@@ -32,7 +32,10 @@ export function Dialog({ title, aside, small = false, onLeave, children }: Props
   };
   return (
     <dialog ref={dialog} className={small ? 'dialog small' : 'dialog'} aria-labelledby={id} onKeyDown={escape} onCancel={leave}>
-      <header className="bar"><h2 id={id}>{title}</h2>{aside}</header>
+      <header className="bar">
+        <h2 id={id}>{title}</h2>
+        {aside}
+      </header>
       {children}
     </dialog>
   );

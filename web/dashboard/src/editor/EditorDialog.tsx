@@ -28,37 +28,85 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   useUnsaved(draft.dirty, setLeaving);
 
-  const leave = () => draft.dirty ? setLeaving(true) : onClose();
+  const leave = () => (draft.dirty ? setLeaving(true) : onClose());
   const toFault = () => {
     field.current?.focus();
     field.current?.setSelectionRange(fault?.at ?? 0, (fault?.at ?? 0) + 1);
   };
-  const save = () => fault || text === '' ? toFault() : draft.save();
+  const save = () => (fault || text === '' ? toFault() : draft.save());
   return (
     <Dialog
-      title={resource ? <>Edit “<KeyText text={resource.key} />”</> : `New resource in ${watch}`} onLeave={leave}
+      title={
+        resource ? (
+          <>
+            Edit “<KeyText text={resource.key} />”
+          </>
+        ) : (
+          `New resource in ${watch}`
+        )
+      }
+      onLeave={leave}
       aside={base && <span className="soft">revision {base.revision}</span>}
     >
-      <form onSubmit={(event) => { event.preventDefault(); save(); }}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+      >
         {!resource && (
-          <label className="key">Key <input value={target.key} required autoFocus={!base} readOnly={base !== undefined} autoCapitalize="off" autoComplete="off" spellCheck={false} onChange={(event) => draft.setKey(event.target.value)} /></label>
+          <label className="key">
+            Key{' '}
+            <input
+              value={target.key}
+              required
+              autoFocus={!base}
+              readOnly={base !== undefined}
+              autoCapitalize="off"
+              autoComplete="off"
+              spellCheck={false}
+              onChange={(event) => draft.setKey(event.target.value)}
+            />
+          </label>
         )}
-        <div role="alert"><ConflictNotice change={change} draft={draft} /></div>
+        <div role="alert">
+          <ConflictNotice change={change} draft={draft} />
+        </div>
         <div className={newer ? 'sides two' : 'sides'}>
-          <ValueField field={field} text={text} fault={fault} validation={validation} readOnly={!begun} onChange={draft.setText} onFault={toFault} />
+          <ValueField
+            field={field}
+            text={text}
+            fault={fault}
+            validation={validation}
+            readOnly={!begun}
+            onChange={draft.setText}
+            onFault={toFault}
+          />
           {newer && (
             <NewerValue
-              loaded={newer === 'gone' ? undefined : newer} overwrite={newer === 'gone' ? 'Create it again with my text' : 'Keep my text and overwrite it'}
-              onLoad={() => draft.rebase('theirs')} onOverwrite={() => draft.rebase('ours')}
+              loaded={newer === 'gone' ? undefined : newer}
+              overwrite={newer === 'gone' ? 'Create it again with my text' : 'Keep my text and overwrite it'}
+              onLoad={() => draft.rebase('theirs')}
+              onOverwrite={() => draft.rebase('ours')}
             />
           )}
         </div>
-        {leaving && draft.dirty ? <UnsavedPrompt onClose={onClose} onStay={() => setLeaving(false)} /> : (
+        {leaving && draft.dirty ? (
+          <UnsavedPrompt onClose={onClose} onStay={() => setLeaving(false)} />
+        ) : (
           <div className="bar buttons">
-            <button type="button" disabled={!text || fault !== undefined} onClick={() => draft.setText(format(text))}>Format</button>
-            <button type="button" disabled={!ready} onClick={check}>Check</button>
-            <button type="button" className="push" onClick={leave}>Cancel</button>
-            <button type="submit" className="primary" disabled={!begun || saving || newer !== undefined}>{saving ? 'Saving…' : 'Save'}</button>
+            <button type="button" disabled={!text || fault !== undefined} onClick={() => draft.setText(format(text))}>
+              Format
+            </button>
+            <button type="button" disabled={!ready} onClick={check}>
+              Check
+            </button>
+            <button type="button" className="push" onClick={leave}>
+              Cancel
+            </button>
+            <button type="submit" className="primary" disabled={!begun || saving || newer !== undefined}>
+              {saving ? 'Saving…' : 'Save'}
+            </button>
           </div>
         )}
       </form>
@@ -74,20 +122,34 @@ function ConflictNotice({ change, draft: { begun, newer, base, refusal, loadCurr
     <>
       {told && (
         <p className="notice wait">
-          {sentence(change, base?.revision)} {!shown && <button type="button" onClick={loadCurrent}>Show the current value</button>}
+          {sentence(change, base?.revision)}{' '}
+          {!shown && (
+            <button type="button" onClick={loadCurrent}>
+              Show the current value
+            </button>
+          )}
         </p>
       )}
-      {refusal && !(told && isConflict(refusal)) && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
+      {refusal && !(told && isConflict(refusal)) && (
+        <p className="notice bad">
+          {refusal.status > 0 && `${refusal.status}: `}
+          {refusal.reason}
+        </p>
+      )}
     </>
   );
 }
 
 function sentence({ what, revision }: Change, base: string | undefined): string {
   switch (what) {
-    case 'created': return `A resource with this key already exists, at revision ${revision}.`;
-    case 'changed': return `The resource has changed: it is now at revision ${revision}, but your text is based on ${base}.`;
-    case 'deleted': return 'The resource has been deleted.';
-    case '': return '';
+    case 'created':
+      return `A resource with this key already exists, at revision ${revision}.`;
+    case 'changed':
+      return `The resource has changed: it is now at revision ${revision}, but your text is based on ${base}.`;
+    case 'deleted':
+      return 'The resource has been deleted.';
+    case '':
+      return '';
   }
 }
 
@@ -95,8 +157,12 @@ function UnsavedPrompt({ onClose, onStay }: { onClose(): void; onStay(): void })
   return (
     <div className="bar buttons" role="group" aria-label="Your changes are not saved">
       <strong>Your changes are not saved.</strong>
-      <button type="button" className="danger push" onClick={onClose}>Discard changes</button>
-      <button type="button" className="primary" autoFocus onClick={onStay}>Keep editing</button>
+      <button type="button" className="danger push" onClick={onClose}>
+        Discard changes
+      </button>
+      <button type="button" className="primary" autoFocus onClick={onStay}>
+        Keep editing
+      </button>
     </div>
   );
 }

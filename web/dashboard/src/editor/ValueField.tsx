@@ -20,11 +20,28 @@ export function ValueField({ field, text, fault, validation, readOnly, onChange,
     <div className="value">
       <label htmlFor={id}>Value (JSON)</label>
       <textarea
-        id={id} ref={field} value={text} readOnly={readOnly} rows={14} spellCheck={false} autoCapitalize="off" autoComplete="off" wrap="off"
-        aria-invalid={wrong} aria-describedby={`${id}-verdict`} onChange={(event) => onChange(event.target.value)}
+        id={id}
+        ref={field}
+        value={text}
+        readOnly={readOnly}
+        rows={14}
+        spellCheck={false}
+        autoCapitalize="off"
+        autoComplete="off"
+        wrap="off"
+        aria-invalid={wrong}
+        aria-describedby={`${id}-verdict`}
+        onChange={(event) => onChange(event.target.value)}
       />
       <div id={`${id}-verdict`} className={wrong ? 'verdict wrong' : 'verdict'} role="status">
-        {fault && <><button type="button" onClick={onFault}>line {fault.line}, column {fault.column}</button> {fault.reason}</>}
+        {fault && (
+          <>
+            <button type="button" onClick={onFault}>
+              line {fault.line}, column {fault.column}
+            </button>{' '}
+            {fault.reason}
+          </>
+        )}
         {!fault && textOf(validation)}
       </div>
     </div>
@@ -33,9 +50,13 @@ export function ValueField({ field, text, fault, validation, readOnly, onChange,
 
 function textOf({ state, refusal }: Validation): string {
   switch (state) {
-    case 'none': return '';
-    case 'asking': return 'Checking…';
-    case 'accepted': return 'Valid';
-    case 'refused': return refusal?.status ? `Rejected (${refusal.status}): ${refusal.reason}` : `Not checked: ${refusal?.reason}`;
+    case 'none':
+      return '';
+    case 'asking':
+      return 'Checking…';
+    case 'accepted':
+      return 'Valid';
+    case 'refused':
+      return refusal?.status ? `Rejected (${refusal.status}): ${refusal.reason}` : `Not checked: ${refusal?.reason}`;
   }
 }

@@ -20,7 +20,7 @@ export function useChange({ watch, key, key_encoding }: Target, loaded: string |
     const place = mapKey({ key, ...(key_encoding && { key_encoding }) });
     return store?.subscribe((view) => {
       const now = changeSince(loaded, view.resources.get(place)?.revision, view);
-      setChange((before) => before.what === now.what && before.revision === now.revision ? before : now);
+      setChange((before) => (before.what === now.what && before.revision === now.revision ? before : now));
     });
   }, [store, key, key_encoding, loaded]);
   return change;

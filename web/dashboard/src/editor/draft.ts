@@ -56,7 +56,7 @@ export function useDraft(watch: string, resource: Resource | undefined, done: ()
 
   useEffect(() => {
     if (!resource) return;
-    void ask((found) => found === 'gone' ? setNewer(found) : begin(found)).catch(ignore);
+    void ask((found) => (found === 'gone' ? setNewer(found) : begin(found))).catch(ignore);
   }, []); // another resource has another dialog
 
   async function save(): Promise<void> {
@@ -78,7 +78,14 @@ export function useDraft(watch: string, resource: Resource | undefined, done: ()
   }
 
   return {
-    target, text, base, dirty: text !== saved || (!resource && !base && target.key !== ''), begun, saving, refusal, newer,
+    target,
+    text,
+    base,
+    dirty: text !== saved || (!resource && !base && target.key !== ''),
+    begun,
+    saving,
+    refusal,
+    newer,
     setKey: (key) => setTarget({ watch, key }),
     setText,
     loadCurrent: () => void ask(setNewer).catch(ignore),

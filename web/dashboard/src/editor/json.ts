@@ -16,7 +16,8 @@ interface Token {
 }
 
 // The tokens of RFC 8259, each with the whitespace before it.
-const pattern = /[\t\n\r ]*([{}[\],:]|"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
+const pattern =
+  /[\t\n\r ]*([{}[\],:]|"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
 
 /** Returns the first fault of a text, or undefined if it is JSON. */
 export function findFault(text: string): Fault | undefined {
@@ -114,12 +115,17 @@ function step(expected: Expected, token: string, open: string[]): Expected | und
   return token === '{' ? 'key or }' : 'value or ]';
 }
 
-const afterValue = (open: readonly string[]): Expected =>
-  open.length === 0 ? 'end' : open.at(-1) === '{' ? ', or }' : ', or ]';
+const afterValue = (open: readonly string[]): Expected => (open.length === 0 ? 'end' : open.at(-1) === '{' ? ', or }' : ', or ]');
 
 const wants: Record<Expected, string> = {
-  value: 'a value', 'value or ]': 'a value or ]', key: 'a name in double quotes', 'key or }': 'a name in double quotes, or }',
-  ':': 'a colon', ', or }': 'a comma or }', ', or ]': 'a comma or ]', end: 'the end of the text',
+  value: 'a value',
+  'value or ]': 'a value or ]',
+  key: 'a name in double quotes',
+  'key or }': 'a name in double quotes, or }',
+  ':': 'a colon',
+  ', or }': 'a comma or }',
+  ', or ]': 'a comma or ]',
+  end: 'the end of the text',
 };
 
 function fault(text: string, at: number, expected: Expected): Fault {

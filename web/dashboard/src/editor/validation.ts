@@ -16,7 +16,12 @@ const debounceMs = 500;
  * Asks the gateway whether it would accept the text, once the user stops typing and
  * if it is ready. The returned function asks at once.
  */
-export function useValidation({ watch, key, key_encoding }: Target, text: string, revision: string | undefined, ready: boolean): [Validation, () => void] {
+export function useValidation(
+  { watch, key, key_encoding }: Target,
+  text: string,
+  revision: string | undefined,
+  ready: boolean,
+): [Validation, () => void] {
   const [validation, setValidation] = useState(none);
   const ask = useRef(() => {});
   useEffect(() => {

@@ -57,7 +57,7 @@ async function request<T>(path: string, ended: AbortSignal): Promise<Partial<Ans
   try {
     const response = await ask(at(path), { signal: AbortSignal.any([ended, AbortSignal.timeout(timeoutMs)]) });
     if (!response.ok) return { error: await refusal(response), status: response.status };
-    return { data: await response.json() as T, at: Date.now(), error: '', status: 200 };
+    return { data: (await response.json()) as T, at: Date.now(), error: '', status: 200 };
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error), status: 0 };
   }

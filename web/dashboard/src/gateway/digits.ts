@@ -8,5 +8,7 @@ const marked = new RegExp(`^${mark}-?\\d+$`);
 export function parse(json: string): unknown {
   if (!long.test(json)) return JSON.parse(json);
   const text = json.replace(token, (token) => (token.startsWith('"') || Number.isSafeInteger(Number(token)) ? token : `"${mark}${token}"`));
-  return JSON.parse(text, (_, value: unknown) => (typeof value === 'string' && marked.test(value) ? BigInt(value.slice(mark.length)) : value));
+  return JSON.parse(text, (_, value: unknown) =>
+    typeof value === 'string' && marked.test(value) ? BigInt(value.slice(mark.length)) : value,
+  );
 }

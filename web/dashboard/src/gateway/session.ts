@@ -59,8 +59,12 @@ export function identify(): () => void {
  * another user who goes back. Returns a function that stops this.
  */
 export function forgetWhenLeft(): () => void {
-  const hide = ({ persisted }: PageTransitionEvent) => { if (persisted && tag() !== undefined) become({ state: 'asking', reason: '' }); };
-  const show = ({ persisted }: PageTransitionEvent) => { if (persisted && who.state === 'asking') location.reload(); };
+  const hide = ({ persisted }: PageTransitionEvent) => {
+    if (persisted && tag() !== undefined) become({ state: 'asking', reason: '' });
+  };
+  const show = ({ persisted }: PageTransitionEvent) => {
+    if (persisted && who.state === 'asking') location.reload();
+  };
   addEventListener('pagehide', hide);
   addEventListener('pageshow', show);
   return () => {
@@ -71,13 +75,16 @@ export function forgetWhenLeft(): () => void {
 
 async function look(signal: AbortSignal): Promise<Who> {
   try {
-    const response = await fetch(at('v1/watches'), { signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]), cache: 'no-store' });
+    const response = await fetch(at('v1/watches'), {
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      cache: 'no-store',
+    });
     if (response.status === 401) return { state: 'locked', reason: await reasonOf(response) };
     if (!dependsOnCredential(response)) {
       await response.body?.cancel();
       return { state: 'known', session: nobody, hasSessions: false };
     }
-    const { watches } = response.ok ? await response.json() as ListWatchesResponse : { watches: undefined };
+    const { watches } = response.ok ? ((await response.json()) as ListWatchesResponse) : { watches: undefined };
     const session = await getSession(base, { signal });
     if (watches?.length === 0 && isAnonymous(session)) return { state: 'locked', reason: '' };
     return { state: 'known', session, hasSessions: true };

@@ -7,7 +7,7 @@ const everyMs = 2000;
 
 /** Returns the subscribers of one watch or of all (''), and the state of the upstreams, updated every two seconds. */
 export function useSubscribers(watch: string, limit: number): Answer<Subscribers> {
-  const query = new URLSearchParams({ limit: String(limit), ...watch && { watch } });
+  const query = new URLSearchParams({ limit: String(limit), ...(watch && { watch }) });
   const answer = useAnswer<Subscribers>(`v1/subscribers?${query}`, everyMs);
   const silence = useSilence(answer, everyMs);
   useTroubles(isNotServed(answer) ? [] : silence);

@@ -28,7 +28,9 @@ export function useStore(name: string): ResourceStore | undefined {
   useEffect(() => {
     const store = acquire(name);
     setStore(store);
-    const unsubscribe = store.subscribe(({ error }) => { if (error) verify(); });
+    const unsubscribe = store.subscribe(({ error }) => {
+      if (error) verify();
+    });
     return () => {
       unsubscribe();
       setStore(undefined);

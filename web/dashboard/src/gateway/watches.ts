@@ -12,7 +12,9 @@ const everyMs = 1000;
 export function useWatches(): Answer<ListWatchesResponse> {
   const answer = useAnswer<ListWatchesResponse>('v1/watches', everyMs);
   useTroubles(useSilence(answer, everyMs));
-  useEffect(() => { if (answer.status === 200) hurry(); }, [answer.at, answer.status]);
+  useEffect(() => {
+    if (answer.status === 200) hurry();
+  }, [answer.at, answer.status]);
   return answer;
 }
 

@@ -9,9 +9,21 @@ export function LastError({ watch: { name, upstream } }: { watch: Watch }) {
   if (connected && !error) return <span className="soft">none</span>;
   return (
     <span className="last-error">
-      {!connected && <strong>not connected <Attempts upstream={upstream} /></strong>}
-      {error && <a className="error clamped" href={href('upstreams', '', new URLSearchParams({ watch: name }))} title={error}>{error}</a>}
-      {error && at && <span className="soft"><Age of={at} /> ago</span>}
+      {!connected && (
+        <strong>
+          not connected <Attempts upstream={upstream} />
+        </strong>
+      )}
+      {error && (
+        <a className="error clamped" href={href('upstreams', '', new URLSearchParams({ watch: name }))} title={error}>
+          {error}
+        </a>
+      )}
+      {error && at && (
+        <span className="soft">
+          <Age of={at} /> ago
+        </span>
+      )}
     </span>
   );
 }

@@ -2,5 +2,11 @@ import type { Watch } from '../gateway/contract';
 
 /** Shows a figure of a watch. The gateway sends it only to users who may see the whole watch. */
 export function OfWhole({ watch, children }: { watch: Watch; children: string }) {
-  return watch.partial ? <span className="soft" title="You may see only a part of this watch, and this figure is about all of it.">–</span> : children;
+  return watch.partial ? (
+    <span className="soft" title="You may see only a part of this watch, and this figure is about all of it.">
+      –
+    </span>
+  ) : (
+    children
+  );
 }

@@ -43,26 +43,37 @@ function Watches({ watches, rates }: { watches: readonly Watch[]; rates: Rates }
       {(filterable || narrow) && (
         <div className="bar">
           {filterable && <Filter text={filter} />}
-          {filterable && <span className="soft" role="status">{filter && `${shown.length} of ${watches.length}`}</span>}
+          {filterable && (
+            <span className="soft" role="status">
+              {filter && `${shown.length} of ${watches.length}`}
+            </span>
+          )}
           {narrow && <OrderChoice order={order} />}
         </div>
       )}
       {shown.length === 0 && <p>No watch has “{filter}” in its name, source or state.</p>}
-      {shown.length > 0 && (narrow ? <WatchCards watches={shown} rates={rates} /> : <WatchTable watches={shown} rates={rates} order={order} />)}
+      {shown.length > 0 &&
+        (narrow ? <WatchCards watches={shown} rates={rates} /> : <WatchTable watches={shown} rates={rates} order={order} />)}
     </>
   );
 }
 
 function Filter({ text }: { text: string }) {
   return (
-    <input type="search" aria-label="Filter" placeholder="Filter by name, source or state" value={text}
-      onChange={({ target }) => setOptions({ filter: target.value || undefined })} />
+    <input
+      type="search"
+      aria-label="Filter"
+      placeholder="Filter by name, source or state"
+      value={text}
+      onChange={({ target }) => setOptions({ filter: target.value || undefined })}
+    />
   );
 }
 
 function OrderChoice({ order }: { order: string }) {
   return (
-    <label>Sort by{' '}
+    <label>
+      Sort by{' '}
       <select value={order} onChange={({ target }) => setOptions({ sort: target.value === 'name' ? undefined : target.value })}>
         <option value="name">name</option>
         <option value="state">state</option>
@@ -77,7 +88,9 @@ function NoWatches() {
       <h3>This gateway has no watches</h3>
       <p>A watch is a named collection at a source. Watches are defined in the gateway’s configuration:</p>
       <pre>{'sources:\n  local: { type: store }\nwatches:\n  notes: { source: local }'}</pre>
-      <p>With <code>--demo</code>, the gateway watches this machine’s processes, interfaces and mounts.</p>
+      <p>
+        With <code>--demo</code>, the gateway watches this machine’s processes, interfaces and mounts.
+      </p>
     </div>
   );
 }

@@ -6,9 +6,19 @@ import { stateText } from './order';
 export function State({ watch: { state, since, reason, upstream } }: { watch: Watch }) {
   return (
     <>
-      <span className="state" data-state={state}>{stateText(state)}</span>{' '}
-      {since && <span className="soft since">for <Age of={since} /></span>}
-      {reason && state !== 'in_sync' && reason !== upstream.last_error && <span className="reason clamped" title={reason}>{reason}</span>}
+      <span className="state" data-state={state}>
+        {stateText(state)}
+      </span>{' '}
+      {since && (
+        <span className="soft since">
+          for <Age of={since} />
+        </span>
+      )}
+      {reason && state !== 'in_sync' && reason !== upstream.last_error && (
+        <span className="reason clamped" title={reason}>
+          {reason}
+        </span>
+      )}
     </>
   );
 }

@@ -25,11 +25,23 @@ interface Props {
 export const BodyRow = memo(function BodyRow({ id, rowKey, index, y, resource, columns, phase, active, opened, onOpen }: Props) {
   return (
     <div
-      role="row" id={id} className="row" tabIndex={-1} aria-rowindex={index + 2} aria-selected={opened} aria-hidden={phase === 'gone' || undefined}
-      data-key={resource.key} data-phase={phase} data-active={active || undefined} data-odd={index % 2 === 1 || undefined}
-      style={{ transform: `translateY(${y}px)` }} onClick={() => onOpen(rowKey, index)}
+      role="row"
+      id={id}
+      className="row"
+      tabIndex={-1}
+      aria-rowindex={index + 2}
+      aria-selected={opened}
+      aria-hidden={phase === 'gone' || undefined}
+      data-key={resource.key}
+      data-phase={phase}
+      data-active={active || undefined}
+      data-odd={index % 2 === 1 || undefined}
+      style={{ transform: `translateY(${y}px)` }}
+      onClick={() => onOpen(rowKey, index)}
     >
-      {columns.map((column) => <Value key={column.id} column={column} resource={resource} />)}
+      {columns.map((column) => (
+        <Value key={column.id} column={column} resource={resource} />
+      ))}
     </div>
   );
 });

@@ -3,7 +3,11 @@ import { KeyText } from '../text/KeyText';
 
 /** The value of a row in a column. It flashes when the value changes. */
 export const Cell = memo(function Cell({ text, kind }: { text: string; kind: string }) {
-  return <div role="gridcell" className={`cell ${kind}`} data-flash={useFlash(text)}>{kind === 'name' ? <KeyText text={text} /> : text}</div>;
+  return (
+    <div role="gridcell" className={`cell ${kind}`} data-flash={useFlash(text)}>
+      {kind === 'name' ? <KeyText text={text} /> : text}
+    </div>
+  );
 });
 
 /**

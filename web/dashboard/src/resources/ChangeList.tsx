@@ -10,14 +10,22 @@ const maxDifferences = 12; // of one change
 export function ChangeList({ changes }: { changes: readonly Change[] }) {
   if (changes.length === 0) return <p className="soft">None since this was opened.</p>;
   return (
-    <ol className="change-list">{changes.map((change, i) => (
-      <li key={`${changes.length - i} ${change.at}`}>
-        <time dateTime={new Date(change.at).toISOString()}>{moment(change.at)}</time>{' '}
-        <span className="soft">{change.revision ? `revision ${change.revision}` : ''}</span> {textOf(change)}
-        <ul>{change.differences.slice(0, maxDifferences).map((difference) => <Diff key={difference.path.join('\0')} difference={difference} />)}</ul>
-        {change.differences.length > maxDifferences && <span className="soft">and {count(change.differences.length - maxDifferences)} more</span>}
-      </li>
-    ))}</ol>
+    <ol className="change-list">
+      {changes.map((change, i) => (
+        <li key={`${changes.length - i} ${change.at}`}>
+          <time dateTime={new Date(change.at).toISOString()}>{moment(change.at)}</time>{' '}
+          <span className="soft">{change.revision ? `revision ${change.revision}` : ''}</span> {textOf(change)}
+          <ul>
+            {change.differences.slice(0, maxDifferences).map((difference) => (
+              <Diff key={difference.path.join('\0')} difference={difference} />
+            ))}
+          </ul>
+          {change.differences.length > maxDifferences && (
+            <span className="soft">and {count(change.differences.length - maxDifferences)} more</span>
+          )}
+        </li>
+      ))}
+    </ol>
   );
 }
 
@@ -29,8 +37,8 @@ function textOf({ kind, differences }: Change): string {
 function Diff({ difference: { path, before, after } }: { difference: Difference }) {
   return (
     <li>
-      <span className="field">{path.join('.') || 'value'}</span>{' '}
-      <Side value={before} was /> <span aria-hidden="true">→</span><span className="visually-hidden">became</span> <Side value={after} />
+      <span className="field">{path.join('.') || 'value'}</span> <Side value={before} was /> <span aria-hidden="true">→</span>
+      <span className="visually-hidden">became</span> <Side value={after} />
     </li>
   );
 }

@@ -11,7 +11,9 @@ export function ColumnMenu({ columns: { shown, known } }: { columns: Columns }) 
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (!open) return;
-    const elsewhere = ({ target }: Event) => { if (!menu.current?.contains(target as Node)) setOpen(false); };
+    const elsewhere = ({ target }: Event) => {
+      if (!menu.current?.contains(target as Node)) setOpen(false);
+    };
     document.addEventListener('pointerdown', elsewhere);
     return () => document.removeEventListener('pointerdown', elsewhere);
   }, [open]);
@@ -27,15 +29,20 @@ export function ColumnMenu({ columns: { shown, known } }: { columns: Columns }) 
   };
   return (
     <div ref={menu} className="column-menu" onKeyDown={onKeyDown}>
-      <button ref={button} type="button" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>Columns</button>
+      <button ref={button} type="button" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>
+        Columns
+      </button>
       <fieldset id={id} className="card" hidden={!open}>
         <legend className="visually-hidden">Columns</legend>
         {known.map((id) => (
           <label key={id}>
-            <input type="checkbox" checked={ids.includes(id)} disabled={ids.length === 1 && ids[0] === id} onChange={() => toggle(id)} /> {column(id).title}
+            <input type="checkbox" checked={ids.includes(id)} disabled={ids.length === 1 && ids[0] === id} onChange={() => toggle(id)} />{' '}
+            {column(id).title}
           </label>
         ))}
-        <button type="button" onClick={() => choose(undefined)}>Choose automatically</button>
+        <button type="button" onClick={() => choose(undefined)}>
+          Choose automatically
+        </button>
       </fieldset>
     </div>
   );

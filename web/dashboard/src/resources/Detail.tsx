@@ -10,7 +10,9 @@ import { useChanges } from './useChanges';
 import './Detail.css';
 
 /** The dialog to open for a resource; without one, it creates a resource. */
-export type Dialog = { readonly kind: 'edit'; readonly resource: Resource | undefined } | { readonly kind: 'delete'; readonly resource: Resource };
+export type Dialog =
+  | { readonly kind: 'edit'; readonly resource: Resource | undefined }
+  | { readonly kind: 'delete'; readonly resource: Resource };
 
 interface Props {
   readonly model: TableModel;
@@ -35,34 +37,70 @@ export function Detail({ model, status, rowKey, onClose, onDialog }: Props) {
   const shown = resource ?? last;
   const key = shown?.key ?? rowKey;
   return (
-    <section ref={panel} className="resource-detail card" aria-label={`Resource ${visible(key)}`} tabIndex={-1} onKeyDown={onKeyDown} data-testid="resource-detail" data-key={key}>
+    <section
+      ref={panel}
+      className="resource-detail card"
+      aria-label={`Resource ${visible(key)}`}
+      tabIndex={-1}
+      onKeyDown={onKeyDown}
+      data-testid="resource-detail"
+      data-key={key}
+    >
       <div className="bar">
-        <h3><KeyText text={key} /></h3>
+        <h3>
+          <KeyText text={key} />
+        </h3>
         <CopyKey text={key} />
         {shown?.key_encoding && <span className="soft">key in base64</span>}
-        <button type="button" className="push" onClick={onClose} aria-label="Close details">✕</button>
+        <button type="button" className="push" onClick={onClose} aria-label="Close details">
+          ✕
+        </button>
       </div>
-      {!resource && status.revision !== '' && <p className="missing" role="status">{last ? 'It was deleted. This is its last value.' : 'There is no resource with this key.'}</p>}
-      {shown && <>
-        <div className="bar">
-          <span className="soft">revision {shown.revision}{shown.encoding && ' · value in base64'}</span>
-          {onDialog && resource && <>
-            <button type="button" className="push" onClick={() => onDialog({ kind: 'edit', resource })}>Edit</button>
-            <button type="button" className="danger" onClick={() => onDialog({ kind: 'delete', resource })}>Delete</button>
-          </>}
-        </div>
-        <Tree value={shown.value} label="Value" />
-        <h4>Recent changes</h4>
-        <ChangeList changes={changes} />
-      </>}
+      {!resource && status.revision !== '' && (
+        <p className="missing" role="status">
+          {last ? 'It was deleted. This is its last value.' : 'There is no resource with this key.'}
+        </p>
+      )}
+      {shown && (
+        <>
+          <div className="bar">
+            <span className="soft">
+              revision {shown.revision}
+              {shown.encoding && ' · value in base64'}
+            </span>
+            {onDialog && resource && (
+              <>
+                <button type="button" className="push" onClick={() => onDialog({ kind: 'edit', resource })}>
+                  Edit
+                </button>
+                <button type="button" className="danger" onClick={() => onDialog({ kind: 'delete', resource })}>
+                  Delete
+                </button>
+              </>
+            )}
+          </div>
+          <Tree value={shown.value} label="Value" />
+          <h4>Recent changes</h4>
+          <ChangeList changes={changes} />
+        </>
+      )}
     </section>
   );
 }
 
 function CopyKey({ text }: { text: string }) {
   const [announced, setAnnounced] = useState('');
-  const onClick = async () => setAnnounced(await copy(text) ? 'Copied' : 'The browser did not allow copying');
-  return <><span role="status" className="soft">{announced}</span><button type="button" onClick={() => void onClick()}>Copy key</button></>;
+  const onClick = async () => setAnnounced((await copy(text)) ? 'Copied' : 'The browser did not allow copying');
+  return (
+    <>
+      <span role="status" className="soft">
+        {announced}
+      </span>
+      <button type="button" onClick={() => void onClick()}>
+        Copy key
+      </button>
+    </>
+  );
 }
 
 // A deleted resource stays readable.

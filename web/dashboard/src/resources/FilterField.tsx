@@ -9,7 +9,8 @@ const debounceMs = 150; // browsers limit how often the URL may change
 export function FilterField({ filter, status: { arranging, matching, total } }: { filter: string; status: TableStatus }) {
   const [typed, setTyped] = useState(filter);
   const written = useRef(filter);
-  useEffect(() => { // the URL was changed elsewhere
+  useEffect(() => {
+    // the URL was changed elsewhere
     if (filter !== written.current) setTyped(filter);
     written.current = filter;
   }, [filter]);
@@ -24,11 +25,18 @@ export function FilterField({ filter, status: { arranging, matching, total } }: 
   return (
     <div className="row-filter">
       <input
-        type="search" autoComplete="off" spellCheck={false} aria-label="Filter" placeholder="Filter by key or value"
-        value={typed} onChange={({ target }) => setTyped(target.value)}
+        type="search"
+        autoComplete="off"
+        spellCheck={false}
+        aria-label="Filter"
+        placeholder="Filter by key or value"
+        value={typed}
+        onChange={({ target }) => setTyped(target.value)}
       />
       <span className="soft">{filter && arranging ? 'Searching…' : found}</span>
-      <span role="status" className="visually-hidden">{useAnnounced(found, filter)}</span>
+      <span role="status" className="visually-hidden">
+        {useAnnounced(found, filter)}
+      </span>
     </div>
   );
 }
@@ -40,7 +48,9 @@ const announceMs = 500;
 function useAnnounced(text: string, cause: string): string {
   const [announced, setAnnounced] = useState('');
   const newest = useRef(text);
-  useEffect(() => { newest.current = text; });
+  useEffect(() => {
+    newest.current = text;
+  });
   useEffect(() => {
     const timer = setTimeout(() => setAnnounced(newest.current), announceMs);
     return () => clearTimeout(timer);

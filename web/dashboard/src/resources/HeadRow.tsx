@@ -7,7 +7,9 @@ export function HeadRow({ columns, sort }: { columns: readonly ShownColumn[]; so
   return (
     <div role="rowgroup" className="head">
       <div role="row" className="row" aria-rowindex={1}>
-        {columns.map((column) => <Head key={column.id} column={column} sort={sort} />)}
+        {columns.map((column) => (
+          <Head key={column.id} column={column} sort={sort} />
+        ))}
       </div>
     </div>
   );
@@ -20,7 +22,12 @@ function Head({ column: { id, title, numeric }, sort }: { column: ShownColumn; s
   return (
     <div role="columnheader" className={`cell${id === 'key' ? ' name' : ''}${numeric ? ' number' : ''}`} aria-sort={direction}>
       <button type="button" onClick={sortBy} title={`Sort by ${title}`}>
-        <span>{title}</span>{sorted && <span className="direction" aria-hidden="true">{sort.descending ? '▼' : '▲'}</span>}
+        <span>{title}</span>
+        {sorted && (
+          <span className="direction" aria-hidden="true">
+            {sort.descending ? '▼' : '▲'}
+          </span>
+        )}
       </button>
     </div>
   );

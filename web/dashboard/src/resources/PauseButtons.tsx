@@ -5,11 +5,19 @@ import type { TableStatus, TableModel } from './model';
 export function PauseButtons({ model, status: { paused, waiting } }: { model: TableModel; status: TableStatus }) {
   return (
     <div className="bar pause">
-      <button type="button" aria-pressed={paused > 0} onClick={() => (paused > 0 ? model.resume() : model.pause())}>Pause</button>
-      {paused > 0 && <>
-        <button type="button" disabled={waiting === 0} onClick={() => model.step()}>Step</button>
-        <span className="soft">{count(waiting)} {waiting === 1 ? 'change waiting' : 'changes waiting'}</span>
-      </>}
+      <button type="button" aria-pressed={paused > 0} onClick={() => (paused > 0 ? model.resume() : model.pause())}>
+        Pause
+      </button>
+      {paused > 0 && (
+        <>
+          <button type="button" disabled={waiting === 0} onClick={() => model.step()}>
+            Step
+          </button>
+          <span className="soft">
+            {count(waiting)} {waiting === 1 ? 'change waiting' : 'changes waiting'}
+          </span>
+        </>
+      )}
     </div>
   );
 }

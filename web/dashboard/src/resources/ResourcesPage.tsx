@@ -49,10 +49,29 @@ function NotShown({ watch, error: { status, problem }, onAppear }: { watch: stri
   }, [listed, onAppear]);
   return (
     <div className="card not-shown">
-      {status === 401 && <><h2>You must sign in to see “{watch}”</h2><div className="bar"><SignIn /></div></>}
-      {status === 403 && <><h2>You may not see “{watch}”</h2><p>{problem ? `The gateway says: ${problem.detail}.` : 'Your access was revoked while this page was open.'}</p></>}
-      {status === 404 && <><h2>There is no watch “{watch}”</h2><p>The gateway does not serve it.</p></>}
-      <p><a href="#/">The overview</a> lists the watches that you can see.</p>
+      {status === 401 && (
+        <>
+          <h2>You must sign in to see “{watch}”</h2>
+          <div className="bar">
+            <SignIn />
+          </div>
+        </>
+      )}
+      {status === 403 && (
+        <>
+          <h2>You may not see “{watch}”</h2>
+          <p>{problem ? `The gateway says: ${problem.detail}.` : 'Your access was revoked while this page was open.'}</p>
+        </>
+      )}
+      {status === 404 && (
+        <>
+          <h2>There is no watch “{watch}”</h2>
+          <p>The gateway does not serve it.</p>
+        </>
+      )}
+      <p>
+        <a href="#/">The overview</a> lists the watches that you can see.
+      </p>
     </div>
   );
 }
@@ -82,11 +101,26 @@ function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
         <FilterField filter={filter} status={status} />
         <ColumnMenu columns={columns} />
         <PauseButtons model={model} status={status} />
-        {writable && <button type="button" className="primary push" onClick={() => setDialog({ kind: 'edit', resource: undefined })}>New resource</button>}
+        {writable && (
+          <button type="button" className="primary push" onClick={() => setDialog({ kind: 'edit', resource: undefined })}>
+            New resource
+          </button>
+        )}
       </div>
       <div className="workspace" data-opened={isOpen || undefined}>
-        <Table watch={watch} model={model} status={status} columns={columns.shown} sort={parseSort(options.get('sort'))} opened={opened} onOpen={open} onClose={close} />
-        {isOpen && <Detail key={opened} model={model} status={status} rowKey={opened} onClose={close} onDialog={writable ? setDialog : undefined} />}
+        <Table
+          watch={watch}
+          model={model}
+          status={status}
+          columns={columns.shown}
+          sort={parseSort(options.get('sort'))}
+          opened={opened}
+          onOpen={open}
+          onClose={close}
+        />
+        {isOpen && (
+          <Detail key={opened} model={model} status={status} rowKey={opened} onClose={close} onDialog={writable ? setDialog : undefined} />
+        )}
       </div>
       {dialog?.kind === 'edit' && <EditorDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />}
       {dialog?.kind === 'delete' && <DeleteDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />}

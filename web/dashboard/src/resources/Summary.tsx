@@ -6,25 +6,45 @@ import type { TableStatus, TableModel } from './model';
 import { useRate } from './useRate';
 
 /** Shows a summary of a watch. */
-export function Summary({ name, watch, model, status: { view, total, revision } }: { name: string; watch: Watch | undefined; model: TableModel; status: TableStatus }) {
+export function Summary({
+  name,
+  watch,
+  model,
+  status: { view, total, revision },
+}: {
+  name: string;
+  watch: Watch | undefined;
+  model: TableModel;
+  status: TableStatus;
+}) {
   return (
     <div className="bar resource-summary">
       <h2>{name}</h2>
-      <span className="state" data-state={view.state}>{view.state.replace('_', ' ')}</span>
-      <span className="soft">for <Age of={new Date(view.since).toISOString()} /></span>
+      <span className="state" data-state={view.state}>
+        {view.state.replace('_', ' ')}
+      </span>
+      <span className="soft">
+        for <Age of={new Date(view.since).toISOString()} />
+      </span>
       <dl>
         {watch && <Fact name="source">{watch.source}</Fact>}
         <Fact name="resources">{count(total)}</Fact>
         <Fact name="revision">{revision || '–'}</Fact>
         <Rate model={model} />
       </dl>
-      <a className="push" href={href('stream', name)}>Raw stream</a>
+      <a className="push" href={href('stream', name)}>
+        Raw stream
+      </a>
     </div>
   );
 }
 
 function Fact({ name, children }: { name: string; children: string }) {
-  return <div><dt>{name}</dt> <dd>{children}</dd></div>;
+  return (
+    <div>
+      <dt>{name}</dt> <dd>{children}</dd>
+    </div>
+  );
 }
 
 function Rate({ model }: { model: TableModel }) {

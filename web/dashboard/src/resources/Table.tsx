@@ -39,27 +39,52 @@ export function Table({ watch, model, status, columns, sort, opened, onOpen, onC
   const seen = useWindow(grid, rows.length);
   const { first, last } = seen;
   const drawn = rows.slice(first, last);
-  useEffect(() => { model.visible = new Set(drawn.map(({ key }) => key)); });
+  useEffect(() => {
+    model.visible = new Set(drawn.map(({ key }) => key));
+  });
   useAnchor(model, status, seen, sort.column === 'key');
   useConsistent(status.state);
   useSorted(seen.toTop, sort);
   const cursor = useCursor(model.rows, {
-    page: Math.max(1, seen.whole - 1), reveal: seen.reveal, onOpen, onClose: opened === undefined ? undefined : onClose,
+    page: Math.max(1, seen.whole - 1),
+    reveal: seen.reveal,
+    onOpen,
+    onClose: opened === undefined ? undefined : onClose,
   });
   const active = drawn.findIndex(({ key }) => key === cursor.key);
   return (
     <div
-      ref={grid} role="grid" className="resource-grid card" tabIndex={0} aria-label={`Resources of ${watch}`}
-      aria-rowcount={status.matching + 1} aria-colcount={columns.length} aria-busy={status.arranging}
-      aria-activedescendant={active >= 0 ? `${id}${first + active}` : undefined} onKeyDown={cursor.onKeyDown}
-      data-testid="resources" data-state={status.state} data-count={status.total} data-revision={status.revision} style={layout(columns)}
+      ref={grid}
+      role="grid"
+      className="resource-grid card"
+      tabIndex={0}
+      aria-label={`Resources of ${watch}`}
+      aria-rowcount={status.matching + 1}
+      aria-colcount={columns.length}
+      aria-busy={status.arranging}
+      aria-activedescendant={active >= 0 ? `${id}${first + active}` : undefined}
+      onKeyDown={cursor.onKeyDown}
+      data-testid="resources"
+      data-state={status.state}
+      data-count={status.total}
+      data-revision={status.revision}
+      style={layout(columns)}
     >
       <HeadRow columns={columns} sort={sort} />
       <div role="rowgroup" className="body" style={{ height: seen.height }}>
         {drawn.map((row, i) => (
           <BodyRow
-            key={row.key} id={`${id}${first + i}`} rowKey={row.key} index={first + i} y={seen.y(first + i)}
-            resource={row.resource} columns={columns} phase={phase(row)} active={i === active} opened={row.key === opened} onOpen={cursor.open}
+            key={row.key}
+            id={`${id}${first + i}`}
+            rowKey={row.key}
+            index={first + i}
+            y={seen.y(first + i)}
+            resource={row.resource}
+            columns={columns}
+            phase={phase(row)}
+            active={i === active}
+            opened={row.key === opened}
+            onOpen={cursor.open}
           />
         ))}
       </div>

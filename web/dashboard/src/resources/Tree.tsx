@@ -11,7 +11,10 @@ export function Tree({ value, label }: { value: unknown; label: string }) {
   const id = useId();
   const tree = useRef<HTMLDivElement>(null);
   const lines = linesOf(value, folds);
-  const index = Math.max(0, lines.findIndex((line) => line.id === chosen));
+  const index = Math.max(
+    0,
+    lines.findIndex((line) => line.id === chosen),
+  );
 
   const fold = (line: Line, open: boolean) => setFolds((folds) => ({ ...folds, open: new Map(folds.open).set(line.id, open) }));
   const act = (line: Line) => {
@@ -41,8 +44,18 @@ export function Tree({ value, label }: { value: unknown; label: string }) {
   };
 
   return (
-    <div ref={tree} role="tree" className="value-tree" aria-label={label} tabIndex={0} aria-activedescendant={lines.length > 0 ? `${id}${index}` : undefined} onKeyDown={onKeyDown}>
-      {lines.map((line, i) => <Branch key={line.id} id={`${id}${i}`} line={line} active={i === index} onAct={() => act(line)} />)}
+    <div
+      ref={tree}
+      role="tree"
+      className="value-tree"
+      aria-label={label}
+      tabIndex={0}
+      aria-activedescendant={lines.length > 0 ? `${id}${index}` : undefined}
+      onKeyDown={onKeyDown}
+    >
+      {lines.map((line, i) => (
+        <Branch key={line.id} id={`${id}${i}`} line={line} active={i === index} onAct={() => act(line)} />
+      ))}
     </div>
   );
 }
@@ -52,11 +65,28 @@ function Branch({ id, line, active, onAct }: { id: string; line: Line; active: b
   const flash = useFlash(members === undefined ? value : undefined);
   return (
     <div
-      role="treeitem" id={id} aria-level={level} aria-posinset={position} aria-setsize={siblings} aria-selected={active}
-      aria-expanded={open} data-flash={flash} style={{ paddingLeft: indent(level) }} onClick={onAct}
+      role="treeitem"
+      id={id}
+      aria-level={level}
+      aria-posinset={position}
+      aria-setsize={siblings}
+      aria-selected={active}
+      aria-expanded={open}
+      data-flash={flash}
+      style={{ paddingLeft: indent(level) }}
+      onClick={onAct}
     >
-      <span className="knob" aria-hidden="true">{open === undefined ? '' : open ? '▾' : '▸'}</span>
-      {more > 0 ? <em>{count(more)} more</em> : <>{name !== undefined && <span className="field">{name || '""'}: </span>}<Leaf value={value} members={members} open={open} /></>}
+      <span className="knob" aria-hidden="true">
+        {open === undefined ? '' : open ? '▾' : '▸'}
+      </span>
+      {more > 0 ? (
+        <em>{count(more)} more</em>
+      ) : (
+        <>
+          {name !== undefined && <span className="field">{name || '""'}: </span>}
+          <Leaf value={value} members={members} open={open} />
+        </>
+      )}
     </div>
   );
 }
@@ -71,5 +101,9 @@ function Leaf({ value, members, open }: Pick<Line, 'value' | 'members' | 'open'>
   if (typeof value !== 'string') return <span>{brief(value)}</span>;
   const most = open ? maxText : longText;
   if (value.length <= most) return <span className="text">"{value}"</span>;
-  return <><span className="text">"{value.slice(0, most)}…</span> <em>{count(value.length)} characters</em></>;
+  return (
+    <>
+      <span className="text">"{value.slice(0, most)}…</span> <em>{count(value.length)} characters</em>
+    </>
+  );
 }

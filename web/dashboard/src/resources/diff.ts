@@ -26,7 +26,7 @@ const member = (inner: Inner, name: string) => (Object.hasOwn(inner, name) ? inn
 
 // Arrays are compared by their members, like objects.
 function comparable(before: unknown, after: unknown): boolean {
-  return isObject(before) && isObject(after) || Array.isArray(before) && Array.isArray(after);
+  return (isObject(before) && isObject(after)) || (Array.isArray(before) && Array.isArray(after));
 }
 
 function namesOf(before: unknown, after: unknown): Set<string> {

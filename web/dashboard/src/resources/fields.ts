@@ -76,7 +76,7 @@ function collect(value: unknown, path: Path, key: string, tallies: Map<string, T
   let tally = tallies.get(id);
   if (!tally) {
     if (tallies.size >= maxFields) return;
-    tallies.set(id, tally = new Tally(path));
+    tallies.set(id, (tally = new Tally(path)));
   }
   tally.add(value, key);
 }

@@ -53,7 +53,18 @@ function addMembers(lines: Line[], value: object, path: Path, parent: string | u
     addLine(lines, (value as Record<string, unknown>)[name], [...path, name], { parent, position: i + 1, siblings }, folds);
   }
   const more = names.length - shown;
-  if (more > 0) lines.push({ ...single, id: `${parent ?? ''}…`, parent, level: path.length + 1, name: undefined, value: undefined, position: siblings, siblings, more });
+  if (more > 0)
+    lines.push({
+      ...single,
+      id: `${parent ?? ''}…`,
+      parent,
+      level: path.length + 1,
+      name: undefined,
+      value: undefined,
+      position: siblings,
+      siblings,
+      more,
+    });
 }
 
 function addLine(lines: Line[], value: unknown, path: Path, place: Pick<Line, 'parent' | 'position' | 'siblings'>, folds: Folds): void {
@@ -65,7 +76,7 @@ function addLine(lines: Line[], value: unknown, path: Path, place: Pick<Line, 'p
 }
 
 function openness(value: unknown, id: string, level: number, folds: Folds): boolean | undefined {
-  if (typeof value === 'string') return value.length > longText ? folds.open.get(id) ?? false : undefined;
+  if (typeof value === 'string') return value.length > longText ? (folds.open.get(id) ?? false) : undefined;
   if (!hasMembers(value)) return undefined;
   return folds.open.get(id) ?? (level < openLevels && Object.keys(value).length <= pageSize);
 }

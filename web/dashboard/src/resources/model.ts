@@ -171,14 +171,20 @@ export class TableModel {
   #current(): TableStatus {
     const { total, matching } = this.rows;
     return {
-      view: this.store.view, state: this.#state(), revision: this.#revision, total, matching,
-      paused: this.#paused, waiting: this.#paused ? this.#pending.size : 0, arranging: this.#arranging !== undefined,
+      view: this.store.view,
+      state: this.#state(),
+      revision: this.#revision,
+      total,
+      matching,
+      paused: this.#paused,
+      waiting: this.#paused ? this.#pending.size : 0,
+      arranging: this.#arranging !== undefined,
     };
   }
 
   #state(): View['state'] {
     const { state } = this.store.view;
-    if (state !== 'in_sync' || this.#revision && !this.#snapshot) return state;
+    if (state !== 'in_sync' || (this.#revision && !this.#snapshot)) return state;
     return this.#revision ? 'stale' : 'priming';
   }
 }

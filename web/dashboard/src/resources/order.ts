@@ -29,7 +29,7 @@ const wholeNumber = /^(0|[1-9]\d{0,14})$/;
 
 /** Returns a function that computes the rank of a resource. Numbers come before text, and resources without a rank last. */
 export function ranker({ column: id }: Sort): (resource: Resource) => Rank {
-  if (id === 'key') return ({ key }) => wholeNumber.test(key) ? Number(key) : key; // process 9 before process 10
+  if (id === 'key') return ({ key }) => (wholeNumber.test(key) ? Number(key) : key); // process 9 before process 10
   if (id === 'revision') return ({ revision }) => revision.padStart(20, '0'); // too large for a number
   const { get } = column(id);
   return (resource) => rank(get(resource));

@@ -32,7 +32,8 @@ export class Pending {
 
   /** Adds a call to a listener of the store. apart: as a step of its own, if possible. */
   add({ resources, revision }: View, { replaced, keys }: Changes, apart: boolean): void {
-    if (replaced) { // earlier changes are obsolete
+    if (replaced) {
+      // earlier changes are obsolete
       this.#flushes = [{ all: new Map(resources), changes: new Map(), revision }];
       return;
     }

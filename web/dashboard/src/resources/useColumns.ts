@@ -65,7 +65,7 @@ function useSample(model: TableModel): Sample {
 function shown(id: string, { fields, keyWidth }: Sample): ShownColumn {
   const { title, get } = column(id);
   const field = fields.find((field) => field.id === id);
-  const content = id === 'key' ? keyWidth : id === 'revision' ? revisionWidth : field?.width ?? 12;
+  const content = id === 'key' ? keyWidth : id === 'revision' ? revisionWidth : (field?.width ?? 12);
   const width = Math.min(Math.max(content, title.length + 3, 7), 36) + 2;
   return { id, title, get, numeric: id === 'revision' || (field?.numeric ?? false), width };
 }

@@ -7,8 +7,10 @@ const mark = 'consistent';
 export function useConsistent(state: View['state']): void {
   useEffect(() => {
     if (state !== 'in_sync' || performance.getEntriesByName(mark).length > 0) return;
-    requestAnimationFrame(() => setTimeout(() => {
-      if (performance.getEntriesByName(mark).length === 0) performance.mark(mark);
-    }));
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        if (performance.getEntriesByName(mark).length === 0) performance.mark(mark);
+      }),
+    );
   }, [state]);
 }

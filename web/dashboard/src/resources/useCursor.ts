@@ -21,10 +21,13 @@ interface Actions {
 /** Returns the current row of the keyboard, which is followed when it moves. */
 export function useCursor(rows: Rows, { page, reveal, onOpen, onClose }: Actions): Cursor {
   const [{ key, index }, setPlace] = useState({ key: '', index: -1 });
-  const open = useCallback((key: string, index: number) => {
-    setPlace({ key, index });
-    onOpen(key);
-  }, [onOpen]);
+  const open = useCallback(
+    (key: string, index: number) => {
+      setPlace({ key, index });
+      onOpen(key);
+    },
+    [onOpen],
+  );
 
   // The index of the row now; if it was deleted, that of the row in its place.
   const position = () => {
@@ -44,15 +47,33 @@ export function useCursor(rows: Rows, { page, reveal, onOpen, onClose }: Actions
     if (event.target instanceof HTMLButtonElement || event.ctrlKey || event.metaKey || event.altKey) return;
     const at = position();
     switch (event.key) {
-      case 'ArrowDown': moveTo(at + 1); break;
-      case 'ArrowUp': moveTo(at - 1); break;
-      case 'PageDown': moveTo(at + page); break;
-      case 'PageUp': moveTo(at - page); break;
-      case 'Home': moveTo(0); break;
-      case 'End': moveTo(Infinity); break;
-      case 'Enter': if (rows.shown[at]) open(rows.shown[at].key, at); break;
-      case 'Escape': if (!onClose) return; onClose(); break;
-      default: return;
+      case 'ArrowDown':
+        moveTo(at + 1);
+        break;
+      case 'ArrowUp':
+        moveTo(at - 1);
+        break;
+      case 'PageDown':
+        moveTo(at + page);
+        break;
+      case 'PageUp':
+        moveTo(at - page);
+        break;
+      case 'Home':
+        moveTo(0);
+        break;
+      case 'End':
+        moveTo(Infinity);
+        break;
+      case 'Enter':
+        if (rows.shown[at]) open(rows.shown[at].key, at);
+        break;
+      case 'Escape':
+        if (!onClose) return;
+        onClose();
+        break;
+      default:
+        return;
     }
     event.preventDefault();
   };

@@ -34,7 +34,7 @@ export function useWindow(scroller: RefObject<HTMLElement | null>, count: number
 
   const measure = useCallback(() => {
     const element = scroller.current!;
-    const scrolled = element.scrollTop - element.scrollTop % step.current;
+    const scrolled = element.scrollTop - (element.scrollTop % step.current);
     const shown = Math.max(0, element.clientHeight - rowHeight);
     setPlace((before) => (before.scrolled === scrolled && before.shown === shown ? before : { scrolled, shown }));
   }, [scroller]);
@@ -57,20 +57,24 @@ export function useWindow(scroller: RefObject<HTMLElement | null>, count: number
   }, [scroller, measure]);
 
   const place = Math.min(scrolled, Math.max(0, height - shown)); // there may be fewer rows than at the last scroll
-  const top = Math.floor(place * ratio / rowHeight);
+  const top = Math.floor((place * ratio) / rowHeight);
   const first = Math.max(0, top - overscan);
   return {
-    top, first, whole: Math.floor(shown / rowHeight), last: Math.min(count, top + Math.ceil(shown / rowHeight) + overscan + 1), height,
+    top,
+    first,
+    whole: Math.floor(shown / rowHeight),
+    last: Math.min(count, top + Math.ceil(shown / rowHeight) + overscan + 1),
+    height,
     y: (index) => index * rowHeight - Math.round(place * (ratio - 1)),
     reveal(index) {
       const element = scroller.current!;
-      const lowest = index * rowHeight / ratio;
+      const lowest = (index * rowHeight) / ratio;
       const highest = ((index + 1) * rowHeight - shown) / ratio;
       if (element.scrollTop > lowest) element.scrollTop = lowest;
       else if (element.scrollTop < highest) element.scrollTop = highest;
     },
     shift(rows) {
-      scroller.current!.scrollTop += rows * rowHeight / ratio;
+      scroller.current!.scrollTop += (rows * rowHeight) / ratio;
       measure();
     },
     toTop,

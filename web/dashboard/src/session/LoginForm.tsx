@@ -24,16 +24,40 @@ export function LoginForm({ onLeave }: { onLeave?: () => void }) {
   return (
     <form className="login-form" onSubmit={signIn}>
       <label htmlFor={id}>Token</label>
-      <input id={id} type="password" autoComplete="off" spellCheck={false} autoFocus required value={token} onChange={({ target }) => setToken(target.value)} />
-      {error && <p role="alert" className="wrong">Not signed in: {error}</p>}
+      <input
+        id={id}
+        type="password"
+        autoComplete="off"
+        spellCheck={false}
+        autoFocus
+        required
+        value={token}
+        onChange={({ target }) => setToken(target.value)}
+      />
+      {error && (
+        <p role="alert" className="wrong">
+          Not signed in: {error}
+        </p>
+      )}
       <p className="hint">The token becomes a session, in a cookie that no script can read. The page does not keep the token.</p>
       <div className="bar">
-        <button type="submit" className="primary" disabled={busy || !bare(token)}>Sign in</button>
-        {onLeave && <button type="button" onClick={onLeave}>Cancel</button>}
+        <button type="submit" className="primary" disabled={busy || !bare(token)}>
+          Sign in
+        </button>
+        {onLeave && (
+          <button type="button" onClick={onLeave}>
+            Cancel
+          </button>
+        )}
       </div>
     </form>
   );
 }
 
 // A copied token may have the name of the scheme before it, and line breaks.
-const bare = (token: string) => token.replace(/\s+/g, ' ').trim().replace(/^Bearer /i, '').replaceAll(' ', '');
+const bare = (token: string) =>
+  token
+    .replace(/\s+/g, ' ')
+    .trim()
+    .replace(/^Bearer /i, '')
+    .replaceAll(' ', '');

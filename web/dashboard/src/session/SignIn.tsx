@@ -9,8 +9,16 @@ export function SignIn() {
   const close = () => setOpen(false);
   return (
     <>
-      <button type="button" onClick={() => setOpen(true)}>Sign in</button>
-      {open && createPortal(<Dialog title="Sign in" small onLeave={close}><LoginForm onLeave={close} /></Dialog>, document.body)}
+      <button type="button" onClick={() => setOpen(true)}>
+        Sign in
+      </button>
+      {open &&
+        createPortal(
+          <Dialog title="Sign in" small onLeave={close}>
+            <LoginForm onLeave={close} />
+          </Dialog>,
+          document.body,
+        )}
     </>
   );
 }

@@ -9,8 +9,15 @@ export function SignedIn({ children }: { children: ReactNode }) {
   useEffect(identify, [who.state === 'locked']);
   useEffect(forgetWhenLeft, []);
   switch (who.state) {
-    case 'known': return children;
-    case 'locked': return <Login reason={who.reason} />;
-    case 'asking': return who.reason ? <main className="login"><p role="alert">The gateway does not answer ({who.reason}). Trying again…</p></main> : null;
+    case 'known':
+      return children;
+    case 'locked':
+      return <Login reason={who.reason} />;
+    case 'asking':
+      return who.reason ? (
+        <main className="login">
+          <p role="alert">The gateway does not answer ({who.reason}). Trying again…</p>
+        </main>
+      ) : null;
   }
 }

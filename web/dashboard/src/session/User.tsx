@@ -10,7 +10,12 @@ export function User() {
   const [error, setError] = useState('');
   if (who.state !== 'known' || !who.hasSessions) return null;
   const { name, issuer, mechanism } = who.session;
-  if (mechanism === 'anonymous') return <div className="user"><span className="soft">Not signed in</span> <SignIn /></div>;
+  if (mechanism === 'anonymous')
+    return (
+      <div className="user">
+        <span className="soft">Not signed in</span> <SignIn />
+      </div>
+    );
 
   async function signOut(): Promise<void> {
     try {
@@ -22,9 +27,19 @@ export function User() {
   }
   return (
     <p className="user">
-      <span className="who" title={issuer ? `${mechanism}, from ${issuer}` : mechanism}>Signed in as <strong>{name}</strong></span>
-      {mechanism !== 'certificate' && <button type="button" onClick={signOut}>Sign out</button>}
-      {error && <span role="alert" className="wrong">not signed out: {error}</span>}
+      <span className="who" title={issuer ? `${mechanism}, from ${issuer}` : mechanism}>
+        Signed in as <strong>{name}</strong>
+      </span>
+      {mechanism !== 'certificate' && (
+        <button type="button" onClick={signOut}>
+          Sign out
+        </button>
+      )}
+      {error && (
+        <span role="alert" className="wrong">
+          not signed out: {error}
+        </span>
+      )}
     </p>
   );
 }

@@ -6,7 +6,9 @@ export function Client({ subscriber: { address, user_agent: agent } }: { subscri
   return (
     <span className="client">
       <code>{address ?? 'unknown address'}</code>
-      <span className="soft clamped" title={agent}>{agent ?? 'no user agent'}</span>
+      <span className="soft clamped" title={agent}>
+        {agent ?? 'no user agent'}
+      </span>
     </span>
   );
 }
@@ -15,8 +17,18 @@ export function Client({ subscriber: { address, user_agent: agent } }: { subscri
 export function Subscribed({ subscriber: { watches, position } }: { subscriber: Subscriber }) {
   return (
     <span className="client">
-      <span className="watched">{watches.map((name) => <a key={name} href={href('watches', name)}>{name}</a>)}</span>
-      {position && <code className="soft clamped" title={position}>{position}</code>}
+      <span className="watched">
+        {watches.map((name) => (
+          <a key={name} href={href('watches', name)}>
+            {name}
+          </a>
+        ))}
+      </span>
+      {position && (
+        <code className="soft clamped" title={position}>
+          {position}
+        </code>
+      )}
     </span>
   );
 }

@@ -12,7 +12,11 @@ export function Connected({ subscribers, of }: { subscribers: readonly Subscribe
     <section aria-labelledby="present">
       <div className="bar">
         <h3 id="present">Connected</h3>
-        {subscribers.length < of && <span className="soft">the {count(subscribers.length)} with the highest lag, of {count(of)}</span>}
+        {subscribers.length < of && (
+          <span className="soft">
+            the {count(subscribers.length)} with the highest lag, of {count(of)}
+          </span>
+        )}
       </div>
       {subscribers.length === 0 && <p className="soft">None.</p>}
       {subscribers.length > 0 && (narrow ? <Cards subscribers={subscribers} /> : <Table subscribers={subscribers} />)}
@@ -29,14 +33,28 @@ function Table({ subscribers }: { subscribers: readonly Subscriber[] }) {
             <th scope="col">Client</th>
             <th scope="col">Watches, position</th>
             <th scope="col">Transport</th>
-            <th scope="col" className="number">Connected for</th>
-            <th scope="col" className="number">Events</th>
-            <th scope="col" className="number">Bytes</th>
-            <th scope="col" className="number">Lag</th>
-            <th scope="col" className="number">Skipped</th>
+            <th scope="col" className="number">
+              Connected for
+            </th>
+            <th scope="col" className="number">
+              Events
+            </th>
+            <th scope="col" className="number">
+              Bytes
+            </th>
+            <th scope="col" className="number">
+              Lag
+            </th>
+            <th scope="col" className="number">
+              Skipped
+            </th>
           </tr>
         </thead>
-        <tbody>{subscribers.map((subscriber) => <Row key={subscriber.id} subscriber={subscriber} />)}</tbody>
+        <tbody>
+          {subscribers.map((subscriber) => (
+            <Row key={subscriber.id} subscriber={subscriber} />
+          ))}
+        </tbody>
       </table>
     </div>
   );
@@ -45,13 +63,21 @@ function Table({ subscribers }: { subscribers: readonly Subscriber[] }) {
 function Row({ subscriber }: { subscriber: Subscriber }) {
   return (
     <tr>
-      <th scope="row"><Client subscriber={subscriber} /></th>
-      <td><Subscribed subscriber={subscriber} /></td>
+      <th scope="row">
+        <Client subscriber={subscriber} />
+      </th>
+      <td>
+        <Subscribed subscriber={subscriber} />
+      </td>
       <td>{transport(subscriber)}</td>
-      <td className="number"><Age of={subscriber.since} /></td>
+      <td className="number">
+        <Age of={subscriber.since} />
+      </td>
       <td className="number">{count(subscriber.events)}</td>
       <td className="number">{bytes(subscriber.bytes)}</td>
-      <td className="number"><Lag subscriber={subscriber} /></td>
+      <td className="number">
+        <Lag subscriber={subscriber} />
+      </td>
       <td className="number">{count(subscriber.skipped)}</td>
     </tr>
   );
@@ -62,13 +88,21 @@ function Cards({ subscribers }: { subscribers: readonly Subscriber[] }) {
     <ul className="cards" aria-labelledby="present">
       {subscribers.map((subscriber) => (
         <li key={subscriber.id} className="card">
-          <div className="head"><Client subscriber={subscriber} /> <span className="soft">{transport(subscriber)}</span></div>
+          <div className="head">
+            <Client subscriber={subscriber} /> <span className="soft">{transport(subscriber)}</span>
+          </div>
           <dl>
-            <Figure name="Watches, position" wide><Subscribed subscriber={subscriber} /></Figure>
-            <Figure name="Connected for"><Age of={subscriber.since} /></Figure>
+            <Figure name="Watches, position" wide>
+              <Subscribed subscriber={subscriber} />
+            </Figure>
+            <Figure name="Connected for">
+              <Age of={subscriber.since} />
+            </Figure>
             <Figure name="Events">{count(subscriber.events)}</Figure>
             <Figure name="Bytes">{bytes(subscriber.bytes)}</Figure>
-            <Figure name="Lag"><Lag subscriber={subscriber} /></Figure>
+            <Figure name="Lag">
+              <Lag subscriber={subscriber} />
+            </Figure>
             <Figure name="Skipped">{count(subscriber.skipped)}</Figure>
           </dl>
         </li>
@@ -78,5 +112,15 @@ function Cards({ subscribers }: { subscribers: readonly Subscriber[] }) {
 }
 
 function Lag({ subscriber: { lag, catching_up: behind } }: { subscriber: Subscriber }) {
-  return <>{lag > 0 ? <strong>{count(lag)}</strong> : 0}{behind && <><br /><span className="state">catching up</span></>}</>;
+  return (
+    <>
+      {lag > 0 ? <strong>{count(lag)}</strong> : 0}
+      {behind && (
+        <>
+          <br />
+          <span className="state">catching up</span>
+        </>
+      )}
+    </>
+  );
 }

@@ -31,10 +31,26 @@ function Reasons({ reasons }: { reasons: Readonly<Record<string, number>> }) {
       {sorted.length > 0 && (
         <div className="card scroll">
           <table className="plain reasons" aria-labelledby="reasons">
-            <thead><tr><th scope="col">Reason</th><th scope="col">Meaning</th><th scope="col" className="number">Count</th></tr></thead>
-            <tbody>{sorted.map(([reason, times]) => (
-              <tr key={reason}><th scope="row"><code>{reason}</code></th><td>{meaning(reason)}</td><td className="number">{count(times)}</td></tr>
-            ))}</tbody>
+            <thead>
+              <tr>
+                <th scope="col">Reason</th>
+                <th scope="col">Meaning</th>
+                <th scope="col" className="number">
+                  Count
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {sorted.map(([reason, times]) => (
+                <tr key={reason}>
+                  <th scope="row">
+                    <code>{reason}</code>
+                  </th>
+                  <td>{meaning(reason)}</td>
+                  <td className="number">{count(times)}</td>
+                </tr>
+              ))}
+            </tbody>
           </table>
         </div>
       )}
@@ -51,14 +67,28 @@ function Table({ left }: { left: readonly Departure[] }) {
             <th scope="col">Client</th>
             <th scope="col">Watches, position</th>
             <th scope="col">Reason</th>
-            <th scope="col" className="number">Disconnected</th>
-            <th scope="col" className="number">Connected for</th>
-            <th scope="col" className="number">Events</th>
-            <th scope="col" className="number">Bytes</th>
-            <th scope="col" className="number">Skipped</th>
+            <th scope="col" className="number">
+              Disconnected
+            </th>
+            <th scope="col" className="number">
+              Connected for
+            </th>
+            <th scope="col" className="number">
+              Events
+            </th>
+            <th scope="col" className="number">
+              Bytes
+            </th>
+            <th scope="col" className="number">
+              Skipped
+            </th>
           </tr>
         </thead>
-        <tbody>{left.map((departure) => <Row key={departure.id} departure={departure} />)}</tbody>
+        <tbody>
+          {left.map((departure) => (
+            <Row key={departure.id} departure={departure} />
+          ))}
+        </tbody>
       </table>
     </div>
   );
@@ -67,10 +97,18 @@ function Table({ left }: { left: readonly Departure[] }) {
 function Row({ departure }: { departure: Departure }) {
   return (
     <tr>
-      <th scope="row"><Client subscriber={departure} /></th>
-      <td><Subscribed subscriber={departure} /></td>
-      <td><code title={meaning(departure.reason)}>{departure.reason}</code></td>
-      <td className="number"><Age of={departure.left} /> ago</td>
+      <th scope="row">
+        <Client subscriber={departure} />
+      </th>
+      <td>
+        <Subscribed subscriber={departure} />
+      </td>
+      <td>
+        <code title={meaning(departure.reason)}>{departure.reason}</code>
+      </td>
+      <td className="number">
+        <Age of={departure.left} /> ago
+      </td>
       <td className="number">{lasted(departure)}</td>
       <td className="number">{count(departure.events)}</td>
       <td className="number">{bytes(departure.bytes)}</td>
@@ -84,9 +122,20 @@ function Cards({ left }: { left: readonly Departure[] }) {
     <ul className="cards" aria-labelledby="left">
       {left.map((departure) => (
         <li key={departure.id} className="card">
-          <div className="head"><Client subscriber={departure} /> <span><code>{departure.reason}</code><br /><span className="soft"><Age of={departure.left} /> ago</span></span></div>
+          <div className="head">
+            <Client subscriber={departure} />{' '}
+            <span>
+              <code>{departure.reason}</code>
+              <br />
+              <span className="soft">
+                <Age of={departure.left} /> ago
+              </span>
+            </span>
+          </div>
           <dl>
-            <Figure name="Watches, position" wide><Subscribed subscriber={departure} /></Figure>
+            <Figure name="Watches, position" wide>
+              <Subscribed subscriber={departure} />
+            </Figure>
             <Figure name="Connected for">{lasted(departure)}</Figure>
             <Figure name="Events">{count(departure.events)}</Figure>
             <Figure name="Bytes">{bytes(departure.bytes)}</Figure>

@@ -16,7 +16,9 @@ export function NotServed({ what, watch, known, status }: Props) {
     return (
       <p>
         There is no watch “{watch}”.{' '}
-        <button type="button" onClick={() => setOptions({ watch: undefined })}>Show all watches</button>
+        <button type="button" onClick={() => setOptions({ watch: undefined })}>
+          Show all watches
+        </button>
       </p>
     );
   }
@@ -24,14 +26,19 @@ export function NotServed({ what, watch, known, status }: Props) {
     return (
       <div className="card none">
         <h3>You may not see {what}</h3>
-        <p>Only operators can see this: those who hold the role that <code>operations.role</code> names in the gateway’s configuration.</p>
+        <p>
+          Only operators can see this: those who hold the role that <code>operations.role</code> names in the gateway’s configuration.
+        </p>
       </div>
     );
   }
   return (
     <div className="card none">
       <h3>This address does not serve {what}</h3>
-      <p>Only operators can see this. Open the dashboard on the operations listener, which is set in the gateway’s configuration; metrics must be enabled:</p>
+      <p>
+        Only operators can see this. Open the dashboard on the operations listener, which is set in the gateway’s configuration; metrics
+        must be enabled:
+      </p>
       <pre>{'operations:\n  listen: "127.0.0.1:8081"\nmetrics:\n  enabled: true'}</pre>
     </div>
   );

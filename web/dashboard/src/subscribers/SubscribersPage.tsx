@@ -25,8 +25,15 @@ export function SubscribersPage() {
   const names = (watches.data?.watches ?? []).map(({ name }) => name);
   return (
     <div className="page" data-testid="subscribers">
-      <div className="bar"><h2>Subscribers</h2> <span className="push"><WatchSelect watch={watch} names={names} /></span></div>
-      {isNotServed(answer) && watches.data && <NotServed what="the list of subscribers" watch={watch} known={names.includes(watch)} status={answer.status} />}
+      <div className="bar">
+        <h2>Subscribers</h2>{' '}
+        <span className="push">
+          <WatchSelect watch={watch} names={names} />
+        </span>
+      </div>
+      {isNotServed(answer) && watches.data && (
+        <NotServed what="the list of subscribers" watch={watch} known={names.includes(watch)} status={answer.status} />
+      )}
       {!isNotServed(answer) && !answer.data && <p className="soft">Waiting for the gateway…</p>}
       {!isNotServed(answer) && answer.data && (
         <>
@@ -45,10 +52,27 @@ function Totals({ all: { count: connected, subscribers, left_reasons: reasons } 
   const behind = subscribers.filter((subscriber) => subscriber.catching_up).length;
   return (
     <dl className="totals">
-      <div><dt>Connected</dt><dd>{count(connected)}</dd></div>
-      <div><dt>Highest lag</dt><dd>{count(subscribers[0]?.lag ?? 0)} <small>changes</small></dd></div>
-      <div className={behind > 0 ? 'bad' : ''}><dt>Catching up</dt><dd>{count(behind)}{subscribers.length < connected && behind === subscribers.length && ' or more'}</dd></div>
-      <div><dt>Disconnects since start</dt><dd>{count(Object.values(reasons).reduce((all, n) => all + n, 0))}</dd></div>
+      <div>
+        <dt>Connected</dt>
+        <dd>{count(connected)}</dd>
+      </div>
+      <div>
+        <dt>Highest lag</dt>
+        <dd>
+          {count(subscribers[0]?.lag ?? 0)} <small>changes</small>
+        </dd>
+      </div>
+      <div className={behind > 0 ? 'bad' : ''}>
+        <dt>Catching up</dt>
+        <dd>
+          {count(behind)}
+          {subscribers.length < connected && behind === subscribers.length && ' or more'}
+        </dd>
+      </div>
+      <div>
+        <dt>Disconnects since start</dt>
+        <dd>{count(Object.values(reasons).reduce((all, n) => all + n, 0))}</dd>
+      </div>
     </dl>
   );
 }
@@ -59,10 +83,23 @@ function Charts({ watch, watches, answer }: { watch: string; watches: Answer<Lis
   const lags = lagsOf(watch, answer);
   return (
     <div className="charts">
-      <Chart title="Subscribers per watch" whole format={count} data={curvesOf(shown.map(({ name }) => name), (name) => history.of(name))}
-        summary={shown.map(({ name, subscribers }) => `${name} ${subscribers}`).join(', ')} />
-      <Chart title="Lag" whole format={count} data={curvesOf([highest], () => lags.of(highest))}
-        summary={`the subscriber furthest behind lacks ${answer.data?.subscribers[0]?.lag ?? 0} changes`} />
+      <Chart
+        title="Subscribers per watch"
+        whole
+        format={count}
+        data={curvesOf(
+          shown.map(({ name }) => name),
+          (name) => history.of(name),
+        )}
+        summary={shown.map(({ name, subscribers }) => `${name} ${subscribers}`).join(', ')}
+      />
+      <Chart
+        title="Lag"
+        whole
+        format={count}
+        data={curvesOf([highest], () => lags.of(highest))}
+        summary={`the subscriber furthest behind lacks ${answer.data?.subscribers[0]?.lag ?? 0} changes`}
+      />
     </div>
   );
 }

@@ -13,12 +13,22 @@ export function Views({ views }: { views: readonly ListedView[] }) {
             <tr>
               <th scope="col">Watch</th>
               <th scope="col">Part</th>
-              <th scope="col" className="number">Subscribers</th>
-              <th scope="col" className="number">Resources</th>
-              <th scope="col" className="number">Memory</th>
+              <th scope="col" className="number">
+                Subscribers
+              </th>
+              <th scope="col" className="number">
+                Resources
+              </th>
+              <th scope="col" className="number">
+                Memory
+              </th>
             </tr>
           </thead>
-          <tbody>{views.map((view) => <Row key={JSON.stringify([view.watch, partOf(view)])} view={view} />)}</tbody>
+          <tbody>
+            {views.map((view) => (
+              <Row key={JSON.stringify([view.watch, partOf(view)])} view={view} />
+            ))}
+          </tbody>
         </table>
       </div>
     </section>
@@ -29,7 +39,13 @@ function Row({ view }: { view: ListedView }) {
   return (
     <tr>
       <th scope="row">{view.watch}</th>
-      <td>{partOf(view).map(([name, value]) => <div key={name}>{name} <code>{value}</code></div>)}</td>
+      <td>
+        {partOf(view).map(([name, value]) => (
+          <div key={name}>
+            {name} <code>{value}</code>
+          </div>
+        ))}
+      </td>
       <td className="number">{count(view.subscribers)}</td>
       <td className="number">{count(view.resources)}</td>
       <td className="number">{bytes(view.bytes)}</td>

@@ -4,10 +4,13 @@ import { setOptions } from '../app/route';
 export function WatchSelect({ watch, names }: { watch: string; names: readonly string[] }) {
   const all = watch && !names.includes(watch) ? [watch, ...names] : names;
   return (
-    <label>Watch{' '}
+    <label>
+      Watch{' '}
       <select value={watch} onChange={({ target }) => setOptions({ watch: target.value || undefined })}>
         <option value="">all</option>
-        {all.map((name) => <option key={name}>{name}</option>)}
+        {all.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
       </select>
     </label>
   );

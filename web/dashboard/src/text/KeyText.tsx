@@ -9,7 +9,19 @@ import './KeyText.css';
 export function KeyText({ text }: { text: string }) {
   const parts = pieces(text);
   if (parts.length === 1 && parts[0]!.char === undefined) return <bdi>{text}</bdi>;
-  return <bdi onCopy={onCopy}>{parts.map(({ text, char }, i) => char === undefined ? text : <span key={i} className="escape" data-code={char.charCodeAt(0)}>{text}</span>)}</bdi>;
+  return (
+    <bdi onCopy={onCopy}>
+      {parts.map(({ text, char }, i) =>
+        char === undefined ? (
+          text
+        ) : (
+          <span key={i} className="escape" data-code={char.charCodeAt(0)}>
+            {text}
+          </span>
+        ),
+      )}
+    </bdi>
+  );
 }
 
 function onCopy(event: ClipboardEvent<HTMLElement>): void {
@@ -25,6 +37,7 @@ function charsOf(range: Range): string {
   const inside = range.commonAncestorContainer.parentElement?.dataset['code'];
   if (inside) return String.fromCharCode(Number(inside)); // a part of one escape
   const part = range.cloneContents();
-  for (const escape of part.querySelectorAll<HTMLElement>('[data-code]')) escape.textContent = String.fromCharCode(Number(escape.dataset['code']));
+  for (const escape of part.querySelectorAll<HTMLElement>('[data-code]'))
+    escape.textContent = String.fromCharCode(Number(escape.dataset['code']));
   return part.textContent ?? '';
 }

@@ -1,5 +1,8 @@
 const units: ReadonlyArray<readonly [ms: number, name: string]> = [
-  [86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1000, 's'],
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1000, 's'],
 ];
 
 /** Formats a duration in ms with at most two units: `3 s`, `2 min 5 s`, `4 d 1 h`. */

@@ -18,5 +18,8 @@ export interface Piece {
 /** Splits a text at its hidden characters, which become escapes. */
 export function pieces(text: string): Piece[] {
   if (!hidden.test(text)) return [{ text }]; // the usual case, kept fast
-  return text.split(around).filter((part) => part !== '').map((part) => hidden.test(part) ? { text: escape(part), char: part } : { text: part });
+  return text
+    .split(around)
+    .filter((part) => part !== '')
+    .map((part) => (hidden.test(part) ? { text: escape(part), char: part } : { text: part }));
 }

@@ -6,9 +6,17 @@ import { count } from '../text/number';
 export function Attempts({ upstream: { since, attempts, next_attempt_at: next } }: { upstream: Upstream }) {
   return (
     <>
-      {since && <>for <Age of={since} /></>}
+      {since && (
+        <>
+          for <Age of={since} />
+        </>
+      )}
       {attempts > 0 && `, attempt ${count(attempts)}`}
-      {next && <>, next in <Until of={next} /></>}
+      {next && (
+        <>
+          , next in <Until of={next} />
+        </>
+      )}
     </>
   );
 }

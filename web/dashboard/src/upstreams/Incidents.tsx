@@ -15,7 +15,11 @@ export function Incidents({ incidents }: { incidents: readonly WatchIncident[] }
     <section aria-labelledby="incidents">
       <div className="bar">
         <h3 id="incidents">Incidents</h3>
-        {shown.length < incidents.length && <span className="soft">the newest {count(most)} of {count(incidents.length)}</span>}
+        {shown.length < incidents.length && (
+          <span className="soft">
+            the newest {count(most)} of {count(incidents.length)}
+          </span>
+        )}
       </div>
       {shown.length === 0 && <p className="soft">No incidents.</p>}
       {shown.length > 0 && (narrow ? <Cards incidents={shown} /> : <Table incidents={shown} />)}
@@ -35,14 +39,20 @@ function Table({ incidents }: { incidents: readonly WatchIncident[] }) {
             <th scope="col">Detail</th>
           </tr>
         </thead>
-        <tbody>{incidents.map((incident) => (
-          <tr key={key(incident)}>
-            <td><When incident={incident} /></td>
-            <th scope="row">{incident.watch}</th>
-            <td><What incident={incident} /></td>
-            <td>{incident.detail}</td>
-          </tr>
-        ))}</tbody>
+        <tbody>
+          {incidents.map((incident) => (
+            <tr key={key(incident)}>
+              <td>
+                <When incident={incident} />
+              </td>
+              <th scope="row">{incident.watch}</th>
+              <td>
+                <What incident={incident} />
+              </td>
+              <td>{incident.detail}</td>
+            </tr>
+          ))}
+        </tbody>
       </table>
     </div>
   );
@@ -53,7 +63,12 @@ function Cards({ incidents }: { incidents: readonly WatchIncident[] }) {
     <ul className="cards incidents" aria-labelledby="incidents">
       {incidents.map((incident) => (
         <li key={key(incident)} className="card">
-          <div className="head"><span className="stack"><strong>{incident.watch}</strong> <What incident={incident} /></span> <When incident={incident} /></div>
+          <div className="head">
+            <span className="stack">
+              <strong>{incident.watch}</strong> <What incident={incident} />
+            </span>{' '}
+            <When incident={incident} />
+          </div>
           {incident.detail && <p>{incident.detail}</p>}
         </li>
       ))}
@@ -62,14 +77,27 @@ function Cards({ incidents }: { incidents: readonly WatchIncident[] }) {
 }
 
 function When({ incident: { at } }: { incident: WatchIncident }) {
-  return <span className="stack"><span className="number">{moment(Date.parse(at))}</span> <span className="soft"><Age of={at} /> ago</span></span>;
+  return (
+    <span className="stack">
+      <span className="number">{moment(Date.parse(at))}</span>{' '}
+      <span className="soft">
+        <Age of={at} /> ago
+      </span>
+    </span>
+  );
 }
 
 function What({ incident: { kind, reason, times, first } }: { incident: WatchIncident }) {
   return (
     <span className="stack">
-      <span>{kind}: <code>{reason}</code></span>
-      {times > 1 && <span className="soft">{count(times)} times since {moment(Date.parse(first))}</span>}
+      <span>
+        {kind}: <code>{reason}</code>
+      </span>
+      {times > 1 && (
+        <span className="soft">
+          {count(times)} times since {moment(Date.parse(first))}
+        </span>
+      )}
     </span>
   );
 }

@@ -44,7 +44,11 @@ function Table({ lines }: { lines: readonly Line[] }) {
             <th scope="col">Last error</th>
           </tr>
         </thead>
-        <tbody>{lines.map((line) => <Row key={line.watch.name} line={line} />)}</tbody>
+        <tbody>
+          {lines.map((line) => (
+            <Row key={line.watch.name} line={line} />
+          ))}
+        </tbody>
       </table>
     </div>
   );
@@ -53,11 +57,21 @@ function Table({ lines }: { lines: readonly Line[] }) {
 function Row({ line: { watch, history } }: { line: Line }) {
   return (
     <tr>
-      <th scope="row"><Name watch={watch} /></th>
-      <td><Connection watch={watch} /></td>
-      <td><ByReason counts={history?.reconnects} /></td>
-      <td><ByReason counts={history?.resyncs} /></td>
-      <td><ErrorText watch={watch} /></td>
+      <th scope="row">
+        <Name watch={watch} />
+      </th>
+      <td>
+        <Connection watch={watch} />
+      </td>
+      <td>
+        <ByReason counts={history?.reconnects} />
+      </td>
+      <td>
+        <ByReason counts={history?.resyncs} />
+      </td>
+      <td>
+        <ErrorText watch={watch} />
+      </td>
     </tr>
   );
 }
@@ -67,11 +81,19 @@ function Cards({ lines }: { lines: readonly Line[] }) {
     <ul className="cards" aria-labelledby="connections">
       {lines.map(({ watch, history }) => (
         <li key={watch.name} className="card">
-          <div className="head"><Name watch={watch} /> <Connection watch={watch} /></div>
+          <div className="head">
+            <Name watch={watch} /> <Connection watch={watch} />
+          </div>
           <dl>
-            <Figure name="Reconnects" wide><ByReason counts={history?.reconnects} /></Figure>
-            <Figure name="Resyncs" wide><ByReason counts={history?.resyncs} /></Figure>
-            <Figure name="Last error" wide><ErrorText watch={watch} /></Figure>
+            <Figure name="Reconnects" wide>
+              <ByReason counts={history?.reconnects} />
+            </Figure>
+            <Figure name="Resyncs" wide>
+              <ByReason counts={history?.resyncs} />
+            </Figure>
+            <Figure name="Last error" wide>
+              <ErrorText watch={watch} />
+            </Figure>
           </dl>
         </li>
       ))}
@@ -80,15 +102,23 @@ function Cards({ lines }: { lines: readonly Line[] }) {
 }
 
 function Name({ watch: { name, source } }: { watch: Watch }) {
-  return <span className="stack"><a href={href('watches', name)}>{name}</a> <span className="soft">{source}</span></span>;
+  return (
+    <span className="stack">
+      <a href={href('watches', name)}>{name}</a> <span className="soft">{source}</span>
+    </span>
+  );
 }
 
 function Connection({ watch: { upstream } }: { watch: Watch }) {
   const { connected } = upstream;
   return (
     <span className="stack">
-      <span className="state" data-state={connected ? 'in_sync' : 'offline'}>{connected ? 'connected' : 'not connected'}</span>
-      <span className="soft"><Attempts upstream={upstream} /></span>
+      <span className="state" data-state={connected ? 'in_sync' : 'offline'}>
+        {connected ? 'connected' : 'not connected'}
+      </span>
+      <span className="soft">
+        <Attempts upstream={upstream} />
+      </span>
     </span>
   );
 }
@@ -104,7 +134,22 @@ function ByReason({ counts }: { counts: Counts | undefined }) {
   );
 }
 
-function ErrorText({ watch: { upstream: { last_error: error, last_error_at: at } } }: { watch: Watch }) {
+function ErrorText({
+  watch: {
+    upstream: { last_error: error, last_error_at: at },
+  },
+}: {
+  watch: Watch;
+}) {
   if (!error) return <span className="soft">none</span>;
-  return <span className="stack">{error} {at && <span className="soft"><Age of={at} /> ago</span>}</span>;
+  return (
+    <span className="stack">
+      {error}{' '}
+      {at && (
+        <span className="soft">
+          <Age of={at} /> ago
+        </span>
+      )}
+    </span>
+  );
 }

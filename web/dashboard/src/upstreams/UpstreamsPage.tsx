@@ -23,10 +23,15 @@ export function UpstreamsPage() {
   const all = watches.data?.watches ?? [];
   const shown = all.filter(({ name }) => !watch || name === watch);
   const off = isNotServed(answer);
-  const histories = off ? [] : answer.data?.upstreams ?? [];
+  const histories = off ? [] : (answer.data?.upstreams ?? []);
   return (
     <div className="page" data-testid="upstreams">
-      <div className="bar"><h2>Upstreams</h2> <span className="push"><WatchSelect watch={watch} names={all.map(({ name }) => name)} /></span></div>
+      <div className="bar">
+        <h2>Upstreams</h2>{' '}
+        <span className="push">
+          <WatchSelect watch={watch} names={all.map(({ name }) => name)} />
+        </span>
+      </div>
       {!watches.data && <p className="soft">Waiting for the gateway…</p>}
       {shown.length > 0 && <Totals watches={shown} histories={histories} />}
       {off && watches.data && <NotServed what="reconnects and incidents" watch={watch} known={shown.length > 0} status={answer.status} />}
@@ -46,9 +51,24 @@ function Totals({ watches, histories }: Shown) {
   const connected = watches.filter(({ upstream }) => upstream.connected).length;
   return (
     <dl className="totals">
-      <div className={connected < watches.length ? 'bad' : ''}><dt>Connected</dt><dd>{count(connected)} <small>of {count(watches.length)}</small></dd></div>
-      {histories.length > 0 && <div><dt>Reconnects since start</dt><dd>{count(sum(histories.map(({ reconnects }) => total(reconnects))))}</dd></div>}
-      {histories.length > 0 && <div><dt>Resyncs since start</dt><dd>{count(sum(histories.map(({ resyncs }) => total(resyncs))))}</dd></div>}
+      <div className={connected < watches.length ? 'bad' : ''}>
+        <dt>Connected</dt>
+        <dd>
+          {count(connected)} <small>of {count(watches.length)}</small>
+        </dd>
+      </div>
+      {histories.length > 0 && (
+        <div>
+          <dt>Reconnects since start</dt>
+          <dd>{count(sum(histories.map(({ reconnects }) => total(reconnects))))}</dd>
+        </div>
+      )}
+      {histories.length > 0 && (
+        <div>
+          <dt>Resyncs since start</dt>
+          <dd>{count(sum(histories.map(({ resyncs }) => total(resyncs))))}</dd>
+        </div>
+      )}
     </dl>
   );
 }
@@ -60,12 +80,22 @@ function Charts({ watches, answer, histories }: Shown & { answer: Answer<ListWat
   return (
     <div className="charts">
       {histories.length > 0 && (
-        <Chart title="Reconnects and resyncs per minute" whole bars format={count} data={incidents}
-          summary={incidents.curves.map(({ name, values }) => `${sum(values.map((n) => n ?? 0))} ${name} in the last hour`).join(', ')} />
+        <Chart
+          title="Reconnects and resyncs per minute"
+          whole
+          bars
+          format={count}
+          data={incidents}
+          summary={incidents.curves.map(({ name, values }) => `${sum(values.map((n) => n ?? 0))} ${name} in the last hour`).join(', ')}
+        />
       )}
       {names.length > 0 && (
-        <Chart title="Changes per second" format={rate} data={curvesOf(names, (name) => rates.of(name))}
-          summary={names.map((name) => `${name} ${rate(mean(rates.of(name), 5000) || 0)}`).join(', ')} />
+        <Chart
+          title="Changes per second"
+          format={rate}
+          data={curvesOf(names, (name) => rates.of(name))}
+          summary={names.map((name) => `${name} ${rate(mean(rates.of(name), 5000) || 0)}`).join(', ')}
+        />
       )}
     </div>
   );

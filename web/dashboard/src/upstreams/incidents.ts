@@ -20,8 +20,18 @@ const minutes = 60;
 export function perMinute(incidents: readonly Incident[], now: number): Curves {
   const start = (Math.floor(now / minuteMs) - minutes + 1) * minuteMs;
   const times = Array.from({ length: minutes }, (_, i) => start + i * minuteMs);
-  const of = (kind: Incident['kind']) => tally(incidents.filter((incident) => incident.kind === kind), start);
-  return { times, curves: [{ name: 'reconnects', values: of('reconnect') }, { name: 'resyncs', values: of('resync') }] };
+  const of = (kind: Incident['kind']) =>
+    tally(
+      incidents.filter((incident) => incident.kind === kind),
+      start,
+    );
+  return {
+    times,
+    curves: [
+      { name: 'reconnects', values: of('reconnect') },
+      { name: 'resyncs', values: of('resync') },
+    ],
+  };
 }
 
 function tally(incidents: readonly Incident[], start: number): number[] {
@@ -43,5 +53,5 @@ function until({ first, at, times }: Incident, end: number): number {
   const to = Date.parse(at);
   if (end > to) return times;
   if (end <= from) return 0;
-  return Math.ceil((end - from) / (to - from) * (times - 1));
+  return Math.ceil(((end - from) / (to - from)) * (times - 1));
 }

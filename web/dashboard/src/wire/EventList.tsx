@@ -21,12 +21,16 @@ const rowHeight = 34;
  * when the user scrolls up or opens a frame.
  */
 export function EventList({ kept, newest, held, hidden, onHold, onGo }: Props) {
-  const frames = useMemo(() => hidden.size === 0 ? kept.frames : kept.frames.filter(({ type }) => !hidden.has(type)), [kept, hidden]);
+  const frames = useMemo(() => (hidden.size === 0 ? kept.frames : kept.frames.filter(({ type }) => !hidden.has(type))), [kept, hidden]);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const box = useRef<HTMLDivElement>(null);
   const top = useRef(0);
   const rows = useVirtualizer({
-    count: frames.length, getScrollElement: () => box.current, estimateSize: () => rowHeight, overscan: 10, getItemKey: (i) => frames[i]!.number,
+    count: frames.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => rowHeight,
+    overscan: 10,
+    getItemKey: (i) => frames[i]!.number,
   });
   useEffect(() => {
     if (!held && frames.length > 0) rows.scrollToIndex(frames.length - 1, { align: 'end' });
@@ -48,7 +52,14 @@ export function EventList({ kept, newest, held, hidden, onHold, onGo }: Props) {
   const more = lastNumber(newest) - lastNumber(kept);
   return (
     <div className="events card">
-      <div className="event-row columns" aria-hidden="true"><span>type</span><span>watch</span><span>key</span><span>position or revision</span><span className="number">size</span><span className="number">after</span></div>
+      <div className="event-row columns" aria-hidden="true">
+        <span>type</span>
+        <span>watch</span>
+        <span>key</span>
+        <span>position or revision</span>
+        <span className="number">size</span>
+        <span className="number">after</span>
+      </div>
       <div className="scroller" ref={box} onScroll={scrolled} tabIndex={0} role="region" aria-label="Received frames">
         {frames.length === 0 && <p className="soft empty">{kept.types.size === 0 ? 'Nothing yet.' : 'All received frames are hidden.'}</p>}
         <div role="list" aria-label="Frames, oldest first" data-testid="wire" style={{ height: rows.getTotalSize() }} className="rows">
@@ -56,8 +67,14 @@ export function EventList({ kept, newest, held, hidden, onHold, onGo }: Props) {
             const frame = frames[index]!;
             return (
               <div
-                key={key} ref={rows.measureElement} data-index={index} data-event={frame.type} role="listitem"
-                aria-posinset={index + 1} aria-setsize={frames.length} style={{ transform: `translateY(${start}px)` }}
+                key={key}
+                ref={rows.measureElement}
+                data-index={index}
+                data-event={frame.type}
+                role="listitem"
+                aria-posinset={index + 1}
+                aria-setsize={frames.length}
+                style={{ transform: `translateY(${start}px)` }}
               >
                 <EventRow frame={frame} open={open.has(frame.number)} onToggle={toggle} />
               </div>
@@ -65,7 +82,11 @@ export function EventList({ kept, newest, held, hidden, onHold, onGo }: Props) {
           })}
         </div>
       </div>
-      {held && <button type="button" className="more" onClick={onGo}>Paused{more > 0 && `, ${count(more)} newer`}: jump to the newest ↓</button>}
+      {held && (
+        <button type="button" className="more" onClick={onGo}>
+          Paused{more > 0 && `, ${count(more)} newer`}: jump to the newest ↓
+        </button>
+      )}
     </div>
   );
 }

@@ -15,31 +15,48 @@ interface Props {
 }
 
 /** One frame; if open, with its text on the wire. */
-export const EventRow = memo(function EventRow({ frame, open, onToggle }: Props) {
-  const { watch, key, revision } = useMemo(() => subjectOf(frame), [frame]);
-  const position = frame.id || revision;
-  return (
-    <>
-      <button type="button" className="event-row" aria-expanded={open} onClick={() => onToggle(frame.number)}>
-        <span><span className="pill" data-type={frame.type}>{frame.type}</span></span>
-        <span className="watch">{watch}</span>
-        <span className="key mono"><KeyText text={key} /></span>
-        <span className="id mono" title={position}>{position}</span>
-        <span className="number size">{bytes(frame.bytes)}</span>
-        <span className="number after">{elapsed(frame.after)}</span>
-      </button>
-      {open && <Raw frame={frame} />}
-    </>
-  );
-}, (a, b) => a.frame === b.frame && a.open === b.open);
+export const EventRow = memo(
+  function EventRow({ frame, open, onToggle }: Props) {
+    const { watch, key, revision } = useMemo(() => subjectOf(frame), [frame]);
+    const position = frame.id || revision;
+    return (
+      <>
+        <button type="button" className="event-row" aria-expanded={open} onClick={() => onToggle(frame.number)}>
+          <span>
+            <span className="pill" data-type={frame.type}>
+              {frame.type}
+            </span>
+          </span>
+          <span className="watch">{watch}</span>
+          <span className="key mono">
+            <KeyText text={key} />
+          </span>
+          <span className="id mono" title={position}>
+            {position}
+          </span>
+          <span className="number size">{bytes(frame.bytes)}</span>
+          <span className="number after">{elapsed(frame.after)}</span>
+        </button>
+        {open && <Raw frame={frame} />}
+      </>
+    );
+  },
+  (a, b) => a.frame === b.frame && a.open === b.open,
+);
 
 function Raw({ frame: { raw, number, bytes: size } }: { frame: Frame }) {
   const box = useRef<HTMLDivElement>(null);
-  useEffect(() => { void box.current?.scrollIntoView({ block: 'nearest' }); }, []);
+  useEffect(() => {
+    void box.current?.scrollIntoView({ block: 'nearest' });
+  }, []);
   return (
     <div className="raw" ref={box}>
-      <p className="soft">frame {count(number)}, {count(size)} {size === 1 ? 'byte' : 'bytes'}, as on the wire</p>
-      <pre tabIndex={0} aria-label={`Frame ${number}`}>{lines(raw.slice(0, maxChars))}</pre>
+      <p className="soft">
+        frame {count(number)}, {count(size)} {size === 1 ? 'byte' : 'bytes'}, as on the wire
+      </p>
+      <pre tabIndex={0} aria-label={`Frame ${number}`}>
+        {lines(raw.slice(0, maxChars))}
+      </pre>
       {raw.length > maxChars && <p className="soft">and {count(raw.length - maxChars)} more characters</p>}
     </div>
   );

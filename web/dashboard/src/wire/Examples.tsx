@@ -17,11 +17,23 @@ export function Examples({ request }: { request: StreamRequest }) {
   ] as const;
   return (
     <section className="examples" aria-label="The same stream in your own code">
-      <div className="bar"><h3>The same stream in your own code</h3><span role="status" className="soft">{announced}</span></div>
+      <div className="bar">
+        <h3>The same stream in your own code</h3>
+        <span role="status" className="soft">
+          {announced}
+        </span>
+      </div>
       {examples.map(([name, text]) => (
         <figure key={name} className="card" data-example={name}>
-          <figcaption className="bar"><code>{name}</code><button type="button" className="push" aria-label={`Copy the ${name} example`} onClick={() => void copyExample(name, text)}>Copy</button></figcaption>
-          <pre tabIndex={0} aria-label={name}>{text}</pre>
+          <figcaption className="bar">
+            <code>{name}</code>
+            <button type="button" className="push" aria-label={`Copy the ${name} example`} onClick={() => void copyExample(name, text)}>
+              Copy
+            </button>
+          </figcaption>
+          <pre tabIndex={0} aria-label={name}>
+            {text}
+          </pre>
         </figure>
       ))}
     </section>

@@ -15,17 +15,56 @@ export function RequestForm({ request, connection: { state, position }, onChange
   const live = state === 'open' || state === 'connecting';
   const change = (part: Partial<StreamRequest>) => onChange({ ...request, ...part });
   return (
-    <form className="request card" onSubmit={(event) => { event.preventDefault(); onConnect(request); }}>
+    <form
+      className="request card"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onConnect(request);
+      }}
+    >
       <Watches request={request} onChange={(watches) => change({ watches })} />
-      <label>Key prefix <input value={request.prefix} spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ prefix: event.target.value })} /></label>
-      <label>Format <select value={request.format} onChange={(event) => change({ format: event.target.value as StreamRequest['format'] })}>
-        <option value="sse">Server-Sent Events</option><option value="ndjson">NDJSON</option>
-      </select></label>
-      <label className="position">From position <input value={request.position} placeholder="none: start with a snapshot" spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ position: event.target.value })} /></label>
+      <label>
+        Key prefix{' '}
+        <input
+          value={request.prefix}
+          spellCheck={false}
+          autoCapitalize="off"
+          autoComplete="off"
+          onChange={(event) => change({ prefix: event.target.value })}
+        />
+      </label>
+      <label>
+        Format{' '}
+        <select value={request.format} onChange={(event) => change({ format: event.target.value as StreamRequest['format'] })}>
+          <option value="sse">Server-Sent Events</option>
+          <option value="ndjson">NDJSON</option>
+        </select>
+      </label>
+      <label className="position">
+        From position{' '}
+        <input
+          value={request.position}
+          placeholder="none: start with a snapshot"
+          spellCheck={false}
+          autoCapitalize="off"
+          autoComplete="off"
+          onChange={(event) => change({ position: event.target.value })}
+        />
+      </label>
       <div className="bar">
-        <button type="submit" className={live ? '' : 'primary'}>{live ? 'Reconnect' : 'Connect'}</button>
-        {live && <button type="button" onClick={onDisconnect}>Disconnect</button>}
-        {!live && position !== '' && <button type="button" onClick={() => onConnect({ ...request, position })}>Resume from the last position</button>}
+        <button type="submit" className={live ? '' : 'primary'}>
+          {live ? 'Reconnect' : 'Connect'}
+        </button>
+        {live && (
+          <button type="button" onClick={onDisconnect}>
+            Disconnect
+          </button>
+        )}
+        {!live && position !== '' && (
+          <button type="button" onClick={() => onConnect({ ...request, position })}>
+            Resume from the last position
+          </button>
+        )}
       </div>
     </form>
   );
@@ -36,13 +75,17 @@ function Watches({ request: { watches }, onChange }: { request: StreamRequest; o
   const { data } = useWatches();
   const names = data?.watches.map(({ name }) => name).filter((name) => name !== watches[0]) ?? [];
   if (names.length === 0) return null;
-  const toggle = (name: string) => watches.includes(name) ? watches.filter((other) => other !== name) : [...watches, name];
+  const toggle = (name: string) => (watches.includes(name) ? watches.filter((other) => other !== name) : [...watches, name]);
   return (
     <details className="also">
       <summary>{watches.length === 1 ? 'One watch' : `${watches.length} watches in one response`}</summary>
       <div role="group" aria-label={`In addition to ${watches[0]}`}>
         <p className="soft">In addition to {watches[0]}</p>
-        {names.map((name) => <label key={name}><input type="checkbox" checked={watches.includes(name)} onChange={() => onChange(toggle(name))} /> {name}</label>)}
+        {names.map((name) => (
+          <label key={name}>
+            <input type="checkbox" checked={watches.includes(name)} onChange={() => onChange(toggle(name))} /> {name}
+          </label>
+        ))}
       </div>
     </details>
   );

@@ -19,7 +19,9 @@ export function TypeFilter({ types, hidden, onHide, children }: Props) {
     <div className="bar types">
       <div className="bar" role="group" aria-label="Event types">
         {[...types].map(([type, n]) => (
-          <button key={type} type="button" className="pill" data-type={type} aria-pressed={!hidden.has(type)} onClick={() => toggle(type)}>{type} <b>{count(n)}</b></button>
+          <button key={type} type="button" className="pill" data-type={type} aria-pressed={!hidden.has(type)} onClick={() => toggle(type)}>
+            {type} <b>{count(n)}</b>
+          </button>
         ))}
       </div>
       <div className="bar push">{children}</div>

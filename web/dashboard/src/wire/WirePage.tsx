@@ -36,12 +36,31 @@ function Stream({ watch }: { watch: string }) {
   }
   return (
     <div className="wire">
-      <div className="bar"><h2>Stream of {watch}</h2><a href={href('watches', watch)}>Resources</a></div>
-      <RequestForm request={request} connection={connection} onChange={setRequest} onConnect={connect} onDisconnect={() => wire.disconnect()} />
+      <div className="bar">
+        <h2>Stream of {watch}</h2>
+        <a href={href('watches', watch)}>Resources</a>
+      </div>
+      <RequestForm
+        request={request}
+        connection={connection}
+        onChange={setRequest}
+        onConnect={connect}
+        onDisconnect={() => wire.disconnect()}
+      />
       <Answer connection={connection} />
       <TypeFilter types={connection.kept.types} hidden={hidden} onHide={setHidden}>
-        <button type="button" aria-pressed={list.held} onClick={list.held ? list.go : list.hold}>Pause</button>
-        <button type="button" onClick={() => { wire.clear(); list.go(); }}>Clear</button>
+        <button type="button" aria-pressed={list.held} onClick={list.held ? list.go : list.hold}>
+          Pause
+        </button>
+        <button
+          type="button"
+          onClick={() => {
+            wire.clear();
+            list.go();
+          }}
+        >
+          Clear
+        </button>
       </TypeFilter>
       <EventList kept={list.kept} newest={connection.kept} held={list.held} hidden={hidden} onHold={list.hold} onGo={list.go} />
       <Examples request={request} />

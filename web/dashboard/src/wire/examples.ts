@@ -31,14 +31,15 @@ export function eventSourceExample(request: StreamRequest): string {
     `on('reset', (${one ? '' : '{ watch }'}) => ${place}.clear());`,
     `on('upsert', ({ ${of}key, value }) => ${place}.set(key, value));`,
     `on('delete', ({ ${of}key }) => ${place}.delete(key));`,
-    one ? "on('end_of_snapshot', () => console.log('now consistent', resources));"
+    one
+      ? "on('end_of_snapshot', () => console.log('now consistent', resources));"
       : "on('end_of_snapshot', ({ watch }) => console.log('now consistent', watch, watches[watch]));",
   ].join('\n');
 }
 
 /** Returns a program that follows the watches with the client, which reconnects and reports freshness. */
 export function clientExample({ watches, prefix }: StreamRequest): string {
-  const spec = (name: string) => prefix ? `{ watch: ${text(name)}, prefix: ${text(prefix)} }` : text(name);
+  const spec = (name: string) => (prefix ? `{ watch: ${text(name)}, prefix: ${text(prefix)} }` : text(name));
   return [
     "import { watch } from '@watchtide/client';",
     '',
@@ -54,4 +55,4 @@ export function clientExample({ watches, prefix }: StreamRequest): string {
 }
 
 // Returns a JavaScript string literal. Every JSON string is one.
-const text = (value: string) => /^[^'\\\p{C}]*$/u.test(value) ? `'${value}'` : JSON.stringify(value);
+const text = (value: string) => (/^[^'\\\p{C}]*$/u.test(value) ? `'${value}'` : JSON.stringify(value));

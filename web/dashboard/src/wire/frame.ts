@@ -57,7 +57,7 @@ function field(raw: string, name: string): string | undefined {
 
 /** Returns the subject of a frame; empty if it has none. */
 export function subjectOf({ raw }: Pick<Frame, 'raw'>): Subject {
-  const data = parsed(raw.startsWith('{') ? raw : field(raw, 'data') ?? '{}');
+  const data = parsed(raw.startsWith('{') ? raw : (field(raw, 'data') ?? '{}'));
   const { watch = '', key = '', revision = '', watches } = data as Partial<Subject> & { watches?: Array<{ watch: string }> };
   return { watch: watches ? watches.map(({ watch }) => watch).join(', ') : watch, key, revision };
 }

@@ -16,5 +16,10 @@ export function troubleOf({ state, since, reason, aliveAt, heartbeatMs }: Connec
   if (state === 'ended' || state === 'hidden') return { what, state: 'closed', since, reason };
   const silent = heartbeatMs > 0 && now - aliveAt > 2 * heartbeatMs;
   if (state !== 'open' || !silent) return undefined;
-  return { what, state: 'offline', since: aliveAt, reason: `nothing was received, although there is a heartbeat every ${duration(heartbeatMs)}` };
+  return {
+    what,
+    state: 'offline',
+    since: aliveAt,
+    reason: `nothing was received, although there is a heartbeat every ${duration(heartbeatMs)}`,
+  };
 }

@@ -34,7 +34,15 @@ export interface Connection {
 const hiddenMs = 30_000;
 
 const idle: Connection = {
-  state: 'left', since: 0, aliveAt: 0, heartbeatMs: 0, status: '', headers: [], reason: '', position: '', kept: nothing,
+  state: 'left',
+  since: 0,
+  aliveAt: 0,
+  heartbeatMs: 0,
+  status: '',
+  headers: [],
+  reason: '',
+  position: '',
+  kept: nothing,
 };
 
 /**

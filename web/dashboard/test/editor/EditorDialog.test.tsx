@@ -55,7 +55,9 @@ describe('editing', () => {
     gateway.write(key, '{"theirs":true}');
     expect(screen.queryByText(/The resource has changed/)).toBeNull();
     act(() => store.show('2', { [key]: '2' }));
-    expect(screen.getByRole('alert').textContent).toContain('The resource has changed: it is now at revision 2, but your text is based on 1.');
+    expect(screen.getByRole('alert').textContent).toContain(
+      'The resource has changed: it is now at revision 2, but your text is based on 1.',
+    );
     press('Show the current value');
     await screen.findByText(/"theirs": true/);
     expect(document.activeElement).toBe(screen.getByRole('region', { name: 'The newer value' }));
@@ -150,7 +152,7 @@ describe('the text', () => {
 
   it('is validated once the user stops typing', async () => {
     vi.useFakeTimers();
-    gateway.refuse = (_, url) => url.searchParams.has('validate_only') ? problem(400, 'want a name') : undefined;
+    gateway.refuse = (_, url) => (url.searchParams.has('validate_only') ? problem(400, 'want a name') : undefined);
     create();
     type('{}');
     act(() => vi.advanceTimersByTime(499));
@@ -193,7 +195,12 @@ describe('the text', () => {
     expect(closed).toHaveBeenCalledOnce();
   });
 
-  it.each([[403, 'not yours'], [405, 'read-only'], [413, 'too large'], [503, 'draining']])('stays if a save is refused with %d', async (status, detail) => {
+  it.each([
+    [403, 'not yours'],
+    [405, 'read-only'],
+    [413, 'too large'],
+    [503, 'draining'],
+  ])('stays if a save is refused with %d', async (status, detail) => {
     create();
     type('1');
     gateway.refuse = () => problem(status, detail);

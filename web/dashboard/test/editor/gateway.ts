@@ -28,9 +28,13 @@ export class FakeGateway {
     const written = decodeURIComponent(url.pathname.replace(/^.*\/resources\//, ''));
     const key = url.searchParams.get('key_encoding') ? atob(written) : written;
     const found = this.resources.get(key);
-    if (method === 'GET') return found ? new Response(`{"key":${JSON.stringify(key)},"revision":"${found.revision}","value":${found.text}}`) : problem(404, 'no such key');
+    if (method === 'GET')
+      return found
+        ? new Response(`{"key":${JSON.stringify(key)},"revision":"${found.revision}","value":${found.text}}`)
+        : problem(404, 'no such key');
     const wanted = condition === '*' ? undefined : condition.replaceAll('"', '');
-    if (wanted !== (found && String(found.revision))) return problem(412, `key ${key} is at revision ${found?.revision ?? 'none'}, ${wanted ?? 'none'} was expected`);
+    if (wanted !== (found && String(found.revision)))
+      return problem(412, `key ${key} is at revision ${found?.revision ?? 'none'}, ${wanted ?? 'none'} was expected`);
     if (url.searchParams.has('validate_only')) return new Response('{}');
     if (method === 'DELETE') this.resources.delete(key);
     else this.write(key, body);
@@ -56,7 +60,9 @@ export class FakeStore {
   subscribe(listener: (view: unknown) => void): () => void {
     this.#listener = listener;
     listener(this.#view);
-    return () => { this.#listener = () => {}; };
+    return () => {
+      this.#listener = () => {};
+    };
   }
 
   get store(): Store<unknown> {

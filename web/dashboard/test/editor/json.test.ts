@@ -27,7 +27,11 @@ describe('a fault', () => {
       const text = damaged('{"a": [1, -2.5e+3, "x\\u00e9\\n", true], "b": {}, "c": [], "d": null}', random);
       const fault = findFault(text);
       let valid = true;
-      try { JSON.parse(text); } catch { valid = false; }
+      try {
+        JSON.parse(text);
+      } catch {
+        valid = false;
+      }
       expect(fault === undefined, text).toBe(valid);
       if (!fault) continue;
       broken++;
@@ -41,7 +45,8 @@ describe('a fault', () => {
 describe('format', () => {
   it('puts one member on each line, and keeps every token', () => {
     expect(format('{"n":12345678901234567890.10,"e":1E400,"s":"a\\u0041 ,{","o":{},"l":[],"m":[1,{"k":null}]}')).toBe(
-      '{\n  "n": 12345678901234567890.10,\n  "e": 1E400,\n  "s": "a\\u0041 ,{",\n  "o": {},\n  "l": [],\n  "m": [\n    1,\n    {\n      "k": null\n    }\n  ]\n}');
+      '{\n  "n": 12345678901234567890.10,\n  "e": 1E400,\n  "s": "a\\u0041 ,{",\n  "o": {},\n  "l": [],\n  "m": [\n    1,\n    {\n      "k": null\n    }\n  ]\n}',
+    );
   });
   it.each(['1', '"a"', '[[]]', '{"a":[[],{}]}', ' [ 1 , 2 ] '])('changes only whitespace in %j', (text) => {
     expect(JSON.parse(format(text))).toEqual(JSON.parse(text));

@@ -9,16 +9,18 @@ const resource = (value: unknown, key = 'k') => ({ key, revision: '7', value });
 describe('a column', () => {
   it('is parsed as it was formatted, whatever the names in the path', () => {
     const name = fc.string({ unit: fc.constantFrom('a', '.', ',', '\\', '-', 'é'), minLength: 1 });
-    fc.assert(fc.property(fc.array(name, { minLength: 1, maxLength: 4 }), fc.string(), (path, value) => {
-      const id = columnID(path);
-      const nested = path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
-      const [read] = parseColumns(`key,${id}`).slice(1);
-      expect(read).toBe(id);
-      expect(column(read!).get(resource(nested))).toBe(value);
-      for (const descending of [false, true]) {
-        expect(parseSort(sortText({ column: id, descending }) ?? null)).toEqual({ column: id, descending });
-      }
-    }));
+    fc.assert(
+      fc.property(fc.array(name, { minLength: 1, maxLength: 4 }), fc.string(), (path, value) => {
+        const id = columnID(path);
+        const nested = path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
+        const [read] = parseColumns(`key,${id}`).slice(1);
+        expect(read).toBe(id);
+        expect(column(read!).get(resource(nested))).toBe(value);
+        for (const descending of [false, true]) {
+          expect(parseSort(sortText({ column: id, descending }) ?? null)).toEqual({ column: id, descending });
+        }
+      }),
+    );
   });
 
   it('of a field named key is not that of the key', () => {
@@ -35,9 +37,18 @@ describe('a column', () => {
 
 describe('the columns that are picked', () => {
   it('are the most informative ones, in the order of the fields', () => {
-    const sample = Array.from({ length: 20 }, (_, i) => resource({
-      same: 'always', id: i, spec: { replicas: i % 3, rare: i === 0 ? 1 : undefined }, note: 'x'.repeat(100 + i), state: i % 2 ? 'on' : 'off', list: [i], a: i, b: -i,
-    }));
+    const sample = Array.from({ length: 20 }, (_, i) =>
+      resource({
+        same: 'always',
+        id: i,
+        spec: { replicas: i % 3, rare: i === 0 ? 1 : undefined },
+        note: 'x'.repeat(100 + i),
+        state: i % 2 ? 'on' : 'off',
+        list: [i],
+        a: i,
+        b: -i,
+      }),
+    );
     expect(pick(fieldsOf(sample))).toEqual(['key', 'id', 'spec.replicas', 'state', 'list', 'a', 'b']);
   });
 
@@ -46,6 +57,9 @@ describe('the columns that are picked', () => {
   });
 
   it('distinguish numeric columns', () => {
-    expect(fieldsOf([resource({ n: 1, t: 'a' })]).map(({ id, numeric }) => [id, numeric])).toEqual([['n', true], ['t', false]]);
+    expect(fieldsOf([resource({ n: 1, t: 'a' })]).map(({ id, numeric }) => [id, numeric])).toEqual([
+      ['n', true],
+      ['t', false],
+    ]);
   });
 });

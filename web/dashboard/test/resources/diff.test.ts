@@ -25,9 +25,11 @@ describe('the difference of two values', () => {
     const { tree } = fc.letrec((tie) => ({
       tree: fc.oneof({ maxDepth: 3 }, fc.integer({ max: 3, min: 0 }), fc.dictionary(names, tie('tree'))),
     }));
-    fc.assert(fc.property(tree, tree, (before, after) => {
-      expect(patched(before, diff(before, after, Infinity))).toEqual(after);
-    }));
+    fc.assert(
+      fc.property(tree, tree, (before, after) => {
+        expect(patched(before, diff(before, after, Infinity))).toEqual(after);
+      }),
+    );
   });
 
   function patched(value: unknown, differences: Difference[]): unknown {
@@ -49,7 +51,11 @@ describe('a change of a resource', () => {
   });
   it('reports creation, change and deletion', () => {
     expect(changeOf(undefined, resource, 1)).toMatchObject({ kind: 'created', at: 1, revision: '1' });
-    expect(changeOf(resource, { ...resource, revision: '2', value: { a: 2 } }, 1)).toMatchObject({ kind: 'changed', revision: '2', differences: [{ path: ['a'], before: 1, after: 2 }] });
+    expect(changeOf(resource, { ...resource, revision: '2', value: { a: 2 } }, 1)).toMatchObject({
+      kind: 'changed',
+      revision: '2',
+      differences: [{ path: ['a'], before: 1, after: 2 }],
+    });
     expect(changeOf(resource, undefined, 1)).toMatchObject({ kind: 'deleted' });
     expect(changeOf(undefined, undefined, 1)).toBeUndefined();
   });

@@ -8,7 +8,10 @@ describe('the lines of a value', () => {
   it('are its members, and those of open members', () => {
     const lines = linesOf({ a: { b: 1 }, c: [], d: 'x' }, none);
     expect(lines.map(({ name, level, members, position, siblings }) => [name, level, members, position, siblings])).toEqual([
-      ['a', 1, 1, 1, 3], ['b', 2, undefined, 1, 1], ['c', 1, undefined, 2, 3], ['d', 1, undefined, 3, 3],
+      ['a', 1, 1, 1, 3],
+      ['b', 2, undefined, 1, 1],
+      ['c', 1, undefined, 2, 3],
+      ['d', 1, undefined, 3, 3],
     ]);
     const folded = linesOf({ a: { b: 1 } }, { ...none, open: new Map([[lines[0]!.id, false]]) });
     expect(folded.map(({ name }) => name)).toEqual(['a']);
@@ -45,12 +48,22 @@ describe('the lines of a value', () => {
 
 describe('a value in brief', () => {
   it.each([
-    ['text', 'text'], [1.5, '1.5'], [18446744073709551615n, '18446744073709551615'], [null, 'null'], [undefined, ''], [{ a: [1, 'x'], b: {} }, '{a: [1, "x"], b: {}}'],
+    ['text', 'text'],
+    [1.5, '1.5'],
+    [18446744073709551615n, '18446744073709551615'],
+    [null, 'null'],
+    [undefined, ''],
+    [{ a: [1, 'x'], b: {} }, '{a: [1, "x"], b: {}}'],
   ])('is, for %o, %s', (value, text) => {
     expect(brief(value)).toBe(text);
   });
   it('ends at its limit, however large the value', () => {
     expect(brief('x'.repeat(1e6), 20)).toHaveLength(20);
-    expect(brief(Array.from({ length: 1e5 }, () => ({ a: 'x'.repeat(100) })), 50)).toHaveLength(50);
+    expect(
+      brief(
+        Array.from({ length: 1e5 }, () => ({ a: 'x'.repeat(100) })),
+        50,
+      ),
+    ).toHaveLength(50);
   });
 });

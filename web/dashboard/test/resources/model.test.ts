@@ -5,8 +5,12 @@ import { TableModel } from '../../src/resources/model';
 import { parseSort } from '../../src/resources/order';
 import { Source } from './source';
 
-beforeEach(() => { vi.useFakeTimers(); });
-afterEach(() => { vi.useRealTimers(); });
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const frame = () => vi.advanceTimersToNextFrame();
 

@@ -10,7 +10,9 @@ vi.mock('../../src/gateway/tide', () => ({ useStore: () => source.store, hurry: 
 
 let reported = '';
 function Reported() {
-  reported = useReported().map(({ what, state }) => `${what} ${state}`).join(', ');
+  reported = useReported()
+    .map(({ what, state }) => `${what} ${state}`)
+    .join(', ');
   return null;
 }
 
@@ -21,7 +23,12 @@ async function show(values?: Record<string, unknown>, options = '', writable = f
   location.hash = `#/watches/pods${options && `?${options}`}`;
   const watch = { name: 'pods', source: 'cluster', state: 'in_sync', writable };
   vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: [watch] })));
-  render(<><ResourcesPage watch="pods" /><Reported /></>);
+  render(
+    <>
+      <ResourcesPage watch="pods" />
+      <Reported />
+    </>,
+  );
   await pass();
   if (values) await act(() => source.snapshot(5, values));
   await pass();
@@ -33,9 +40,15 @@ async function change(revision: number, values: Record<string, unknown>) {
 }
 
 const grid = () => screen.getByTestId('resources');
-const rows = () => within(grid()).queryAllByRole('row', { hidden: true }).filter((row) => row.dataset['key'] !== undefined);
+const rows = () =>
+  within(grid())
+    .queryAllByRole('row', { hidden: true })
+    .filter((row) => row.dataset['key'] !== undefined);
 const keys = () => rows().map((row) => row.dataset['key']);
-const heads = () => within(grid()).getAllByRole('columnheader').map(({ textContent }) => textContent);
+const heads = () =>
+  within(grid())
+    .getAllByRole('columnheader')
+    .map(({ textContent }) => textContent);
 const cells = (key: string) => within(rows().find((row) => row.dataset['key'] === key)!).getAllByRole('gridcell');
 
 beforeEach(() => {
@@ -204,7 +217,10 @@ describe('the table of a watch', () => {
     expect(screen.getByRole('link', { name: 'The overview' }).getAttribute('href')).toBe('#/');
   });
 
-  it.each([[401, 'You must sign in to see “pods”'], [403, 'You may not see “pods”']])('shows nothing any more after a refusal with %i', async (status, heading) => {
+  it.each([
+    [401, 'You must sign in to see “pods”'],
+    [403, 'You may not see “pods”'],
+  ])('shows nothing any more after a refusal with %i', async (status, heading) => {
     await show({ a: 1 });
     const problem = { type: 'about:blank', title: 'Refused', status, detail: 'it is not for you' };
     act(() => source.become('closed', { error: new RefusedError(status, problem, undefined) }));
@@ -218,7 +234,8 @@ describe('the table of a watch', () => {
 
   it('follows a watch that appears later', async () => {
     await show();
-    const serve = (...names: string[]) => vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: names.map((name) => ({ name })) })));
+    const serve = (...names: string[]) =>
+      vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: names.map((name) => ({ name })) })));
     serve('others');
     act(() => source.become('closed', { error: new RefusedError(404, undefined, undefined) }));
     await pass(1000);
@@ -258,14 +275,20 @@ describe('the detail of a resource', () => {
 
   it('shows the value as a tree that folds, and its changes', async () => {
     await show({ a: { spec: { n: 1 }, t: 'x' } }, 'key=a');
-    const tree = () => within(screen.getByRole('tree')).getAllByRole('treeitem').map(({ textContent }) => textContent);
+    const tree = () =>
+      within(screen.getByRole('tree'))
+        .getAllByRole('treeitem')
+        .map(({ textContent }) => textContent);
     expect(tree()).toEqual(['▾spec: {1}', 'n: 1', 't: "x"']);
     fireEvent.keyDown(screen.getByRole('tree'), { key: 'ArrowLeft' });
     expect(tree()).toEqual(['▸spec: {1}', 't: "x"']);
     await change(6, { a: { spec: { n: 2 }, t: 'x' } });
     await change(7, { a: undefined });
     const changes = screen.getByTestId('resource-detail').querySelectorAll('.change-list > li');
-    expect([...changes].map((li) => li.textContent)).toEqual([expect.stringContaining('deleted'), expect.stringMatching(/revision 6 .*spec\.n 1 →became 2/)]);
+    expect([...changes].map((li) => li.textContent)).toEqual([
+      expect.stringContaining('deleted'),
+      expect.stringMatching(/revision 6 .*spec\.n 1 →became 2/),
+    ]);
     expect(screen.getByText(/It was deleted/)).toBeTruthy();
   });
 

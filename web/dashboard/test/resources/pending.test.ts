@@ -28,7 +28,10 @@ describe('pending changes', () => {
     for (const key of ['a', 'b', 'a']) pending.add(source.view, source.change(key), false);
     expect(pending.size).toBe(2);
     const flush = pending.rest();
-    expect([...flush!.changes].map(([key, resource]) => [key, resource?.value])).toEqual([['a', 3], ['b', 2]]);
+    expect([...flush!.changes].map(([key, resource]) => [key, resource?.value])).toEqual([
+      ['a', 3],
+      ['b', 2],
+    ]);
     expect(pending.empty).toBe(true);
   });
 
@@ -69,26 +72,28 @@ describe('pending changes', () => {
   it('lead to the current state, however they are returned', () => {
     const keys = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 });
     const step = fc.record({ kind: fc.constantFrom('put', 'put', 'delete', 'replace', 'take'), keys, apart: fc.boolean() });
-    fc.assert(fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      const source = new Source();
-      const pending = new Pending();
-      let shown = new Map<string, Resource>();
-      const show = (flush = pending.next()) => {
-        if (!flush) return false;
-        if (flush.all) shown = new Map(flush.all);
-        for (const [key, resource] of flush.changes) resource ? shown.set(key, resource) : shown.delete(key);
-        return true;
-      };
-      for (const { kind, keys, apart } of steps) {
-        if (kind === 'take') show(apart ? pending.next() : pending.rest());
-        if (kind === 'take') continue;
-        const changes = source.change(...keys);
-        if (kind === 'delete') for (const key of keys) source.resources.delete(key);
-        pending.add(source.view, kind === 'replace' ? everything : changes, apart);
-      }
-      while (show());
-      expect(shown).toEqual(source.resources);
-      expect(pending.empty).toBe(true);
-    }));
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const source = new Source();
+        const pending = new Pending();
+        let shown = new Map<string, Resource>();
+        const show = (flush = pending.next()) => {
+          if (!flush) return false;
+          if (flush.all) shown = new Map(flush.all);
+          for (const [key, resource] of flush.changes) resource ? shown.set(key, resource) : shown.delete(key);
+          return true;
+        };
+        for (const { kind, keys, apart } of steps) {
+          if (kind === 'take') show(apart ? pending.next() : pending.rest());
+          if (kind === 'take') continue;
+          const changes = source.change(...keys);
+          if (kind === 'delete') for (const key of keys) source.resources.delete(key);
+          pending.add(source.view, kind === 'replace' ? everything : changes, apart);
+        }
+        while (show());
+        expect(shown).toEqual(source.resources);
+        expect(pending.empty).toBe(true);
+      }),
+    );
   });
 });

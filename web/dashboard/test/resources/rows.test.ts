@@ -29,7 +29,10 @@ describe('rows', () => {
   });
 
   it('sort integers that are too large for a number', () => {
-    const rows = rowsOf([resource('a', 9007199254740994n), resource('b', 9007199254740993n), resource('c', 2.5), resource('d', 'x')], 'value');
+    const rows = rowsOf(
+      [resource('a', 9007199254740994n), resource('b', 9007199254740993n), resource('c', 2.5), resource('d', 'x')],
+      'value',
+    );
     expect(keys(rows)).toEqual(['c', 'b', 'a', 'd']);
   });
 
@@ -46,20 +49,38 @@ describe('rows', () => {
   });
 
   it('are filtered by text in the key or anywhere in the value', () => {
-    const rows = rowsOf([resource('Apple', 1), resource('b', { deep: ['an apple'] }), resource('c', 'pear'), resource('d', { apple: 1 })], 'key', 'apple');
+    const rows = rowsOf(
+      [resource('Apple', 1), resource('b', { deep: ['an apple'] }), resource('c', 'pear'), resource('d', { apple: 1 })],
+      'key',
+      'apple',
+    );
     expect(keys(rows)).toEqual(['Apple', 'b']);
     expect([rows.matching, rows.total]).toEqual([2, 4]);
   });
 
   it('appear and disappear as they match the filter', () => {
     const rows = rowsOf([resource('a', 'x'), resource('b', 'y')], 'key', 'x');
-    rows.apply(new Map([['a', resource('a', 'y')], ['b', resource('b', 'x')]]), 1, none);
+    rows.apply(
+      new Map([
+        ['a', resource('a', 'y')],
+        ['b', resource('b', 'x')],
+      ]),
+      1,
+      none,
+    );
     expect(keys(rows)).toEqual(['b']);
   });
 
   it('stay for a moment when they are deleted on the screen', () => {
     const rows = rowsOf([resource('a', 1), resource('b', 1), resource('c', 1)]);
-    rows.apply(new Map([['a', undefined], ['b', undefined]]), 1000, new Set(['b']));
+    rows.apply(
+      new Map([
+        ['a', undefined],
+        ['b', undefined],
+      ]),
+      1000,
+      new Set(['b']),
+    );
     expect(keys(rows)).toEqual(['b', 'c']);
     expect(rows.matching).toBe(1);
     expect(rows.removeFaded(1000 + fadeMs - 1)).toBe(1000 + fadeMs);
@@ -98,41 +119,49 @@ describe('rows after any changes', () => {
   const filter = fc.constantFrom('', 'a', '3', 'b', 'k1');
   const step = fc.oneof(
     { weight: 6, arbitrary: fc.record({ kind: fc.constant('apply' as const), changes: fc.array(change, { maxLength: 5 }) }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant('apply' as const), changes: fc.array(change, { minLength: 80, maxLength: 400 }) }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constant('apply' as const), changes: fc.array(change, { minLength: 80, maxLength: 400 }) }),
+    },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('arrange' as const), sort, filter }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('replace' as const), changes: fc.array(change, { maxLength: 50 }) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('removeFaded' as const) }) },
   );
 
   it('equal those of a simple model', () => {
-    fc.assert(fc.property(fc.array(step, { maxLength: 30 }), fc.uniqueArray(key), (steps, visible) => {
-      const rows = new Rows();
-      const model = new Map<string, Resource>();
-      let [sort, filter, revision] = ['key', '', 0];
-      const put = (target: Map<string, Resource | undefined>) => ([key, value]: [string, unknown]) =>
-        target.set(key, value === undefined ? undefined : resource(key, value, String(++revision)));
-      for (const step of steps) {
-        if (step.kind === 'arrange') arrange(rows, sort = step.sort, filter = step.filter);
-        if (step.kind === 'removeFaded') rows.removeFaded(Infinity);
-        if (step.kind === 'apply') {
-          const changes = new Map<string, Resource | undefined>();
-          step.changes.forEach(put(changes));
-          rows.apply(changes, 1, new Set(visible));
-          for (const [key, resource] of changes) resource ? model.set(key, resource) : model.delete(key);
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), fc.uniqueArray(key), (steps, visible) => {
+        const rows = new Rows();
+        const model = new Map<string, Resource>();
+        let [sort, filter, revision] = ['key', '', 0];
+        const put =
+          (target: Map<string, Resource | undefined>) =>
+          ([key, value]: [string, unknown]) =>
+            target.set(key, value === undefined ? undefined : resource(key, value, String(++revision)));
+        for (const step of steps) {
+          if (step.kind === 'arrange') arrange(rows, (sort = step.sort), (filter = step.filter));
+          if (step.kind === 'removeFaded') rows.removeFaded(Infinity);
+          if (step.kind === 'apply') {
+            const changes = new Map<string, Resource | undefined>();
+            step.changes.forEach(put(changes));
+            rows.apply(changes, 1, new Set(visible));
+            for (const [key, resource] of changes) resource ? model.set(key, resource) : model.delete(key);
+          }
+          if (step.kind === 'replace') {
+            model.clear();
+            step.changes.filter(([, value]) => value !== undefined).forEach(put(model as Map<string, Resource | undefined>));
+            arrange(rows, sort, filter, new Map(model));
+          }
+          const there = rows.shown.filter(({ deletedAt }) => deletedAt === 0);
+          expect(there.map(({ key, resource }) => [key, resource])).toEqual(plain(model, sort, filter));
+          expect(rows.total).toBe(model.size);
+          expect(rows.matching).toBe(there.length);
+          expect(rows.shown.every(({ key, deletedAt }) => deletedAt === 0 || visible.includes(key))).toBe(true);
+          for (const [i, { key, deletedAt }] of rows.shown.entries()) if (deletedAt === 0) expect(rows.indexOf(key)).toBe(i);
         }
-        if (step.kind === 'replace') {
-          model.clear();
-          step.changes.filter(([, value]) => value !== undefined).forEach(put(model as Map<string, Resource | undefined>));
-          arrange(rows, sort, filter, new Map(model));
-        }
-        const there = rows.shown.filter(({ deletedAt }) => deletedAt === 0);
-        expect(there.map(({ key, resource }) => [key, resource])).toEqual(plain(model, sort, filter));
-        expect(rows.total).toBe(model.size);
-        expect(rows.matching).toBe(there.length);
-        expect(rows.shown.every(({ key, deletedAt }) => deletedAt === 0 || visible.includes(key))).toBe(true);
-        for (const [i, { key, deletedAt }] of rows.shown.entries()) if (deletedAt === 0) expect(rows.indexOf(key)).toBe(i);
-      }
-    }), { numRuns: 60 });
+      }),
+      { numRuns: 60 },
+    );
   });
 
   function plain(model: Map<string, Resource>, sortText: string, filterText: string): unknown {

@@ -26,13 +26,22 @@ afterEach(() => {
 
 const write = (text: string) => act(() => stream.write(text));
 const button = (name: string | RegExp) => screen.getByRole('button', { name });
-const press = (name: string | RegExp) => act(async () => { fireEvent.click(button(name)); await frames(); });
+const press = (name: string | RegExp) =>
+  act(async () => {
+    fireEvent.click(button(name));
+    await frames();
+  });
 const rows = () => [...document.querySelectorAll('[data-event]')].map((row) => row.textContent);
 
 describe('the list', () => {
   it('shows the frames and their subjects', async () => {
     await write(`retry: 1717\n\n${hello}${upsert('a/b', 'id: notes@e-7\n')}: heartbeat\n\n`);
-    expect(rows()).toEqual(['retry13 B50 ms', 'hellonotes106 B0 ms', expect.stringMatching(/^upsertnotesa\/bnotes@e-7\d+ B0 ms$/), 'comment13 B0 ms']);
+    expect(rows()).toEqual([
+      'retry13 B50 ms',
+      'hellonotes106 B0 ms',
+      expect.stringMatching(/^upsertnotesa\/bnotes@e-7\d+ B0 ms$/),
+      'comment13 B0 ms',
+    ]);
     expect(document.querySelector('.answer')?.textContent).toContain('2 events, 238 B');
   });
 
@@ -71,7 +80,10 @@ describe('the list', () => {
 });
 
 describe('the request', () => {
-  const fill = (name: RegExp, value: string) => act(async () => { fireEvent.change(screen.getByLabelText(name), { target: { value } }); });
+  const fill = (name: RegExp, value: string) =>
+    act(async () => {
+      fireEvent.change(screen.getByLabelText(name), { target: { value } });
+    });
 
   it('takes effect with the button, and is in the URL of the page', async () => {
     await fill(/Key prefix/, 'a/');

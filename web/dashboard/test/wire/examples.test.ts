@@ -6,11 +6,18 @@ import { clientExample, curlLine, eventSourceExample } from '../../src/wire/exam
 import { parseRequest, optionsOf, type StreamRequest } from '../../src/wire/request';
 
 const plain: StreamRequest = { watches: ['notes'], prefix: '', format: 'sse', position: '' };
-const hard: StreamRequest = { watches: ["no'tes $HOME", 'b'], prefix: "a'/ $(x) \"?#[1]{2}\\", format: 'ndjson', position: "it's $POS@1-2/3,`b`" };
+const hard: StreamRequest = {
+  watches: ["no'tes $HOME", 'b'],
+  prefix: 'a\'/ $(x) "?#[1]{2}\\',
+  format: 'ndjson',
+  position: "it's $POS@1-2/3,`b`",
+};
 
 // The arguments that curl receives from a shell.
 const argumentsOf = (line: string) =>
-  execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${line}`], { encoding: 'utf8' }).split('\0').slice(0, -1);
+  execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${line}`], { encoding: 'utf8' })
+    .split('\0')
+    .slice(0, -1);
 
 describe('the curl line', () => {
   it('is short without options', () => {
@@ -51,11 +58,21 @@ describe('the example with the client', () => {
   it.each([plain, hard])('asks for the same: %j', (request) => {
     const asked: unknown[] = [];
     const stores: unknown[] = [];
-    const store = (spec: unknown) => (stores.push(spec), { subscribe: (f: (view: object) => void) => f({ state: 'in_sync', since: 0, resources: new Map([['k', { value: 1 }]]) }) });
-    const scope = { watch: (...all: unknown[]) => (asked.push(...all), { store }), console: { log: (...all: unknown[]) => asked.push(all[0]) } };
+    const store = (spec: unknown) => (
+      stores.push(spec),
+      { subscribe: (f: (view: object) => void) => f({ state: 'in_sync', since: 0, resources: new Map([['k', { value: 1 }]]) }) }
+    );
+    const scope = {
+      watch: (...all: unknown[]) => (asked.push(...all), { store }),
+      console: { log: (...all: unknown[]) => asked.push(all[0]) },
+    };
     new Function(...Object.keys(scope), clientExample(request).replace(/^import .*$/m, ''))(...Object.values(scope));
-    const specs = request.watches.map((watch) => request.prefix ? { watch, prefix: request.prefix } : watch);
-    expect(asked).toEqual(['http://localhost:3000/', { watches: specs }, ...request.watches.flatMap((name) => [request.watches.length > 1 ? name : 'in_sync', 'k'])]);
+    const specs = request.watches.map((watch) => (request.prefix ? { watch, prefix: request.prefix } : watch));
+    expect(asked).toEqual([
+      'http://localhost:3000/',
+      { watches: specs },
+      ...request.watches.flatMap((name) => [request.watches.length > 1 ? name : 'in_sync', 'k']),
+    ]);
     expect(stores).toEqual(specs);
   });
 });
@@ -74,8 +91,12 @@ class FakeSource {
   readonly open = (() => {
     const source = this;
     return class {
-      constructor(url: string) { source.url = new URL(url); }
-      addEventListener(type: string, listener: (event: { data: string }) => void) { source.#listeners.set(type, listener); }
+      constructor(url: string) {
+        source.url = new URL(url);
+      }
+      addEventListener(type: string, listener: (event: { data: string }) => void) {
+        source.#listeners.set(type, listener);
+      }
     };
   })();
 

@@ -28,7 +28,9 @@ describe('its subject', () => {
     expect(subjectOf({ raw })).toEqual({ watch: 'notes', key: 'a/b', revision: '18446744073709551615' });
   });
   it('is all watches for hello', () => {
-    expect(subjectOf({ raw: '{"type":"hello","watches":[{"watch":"a","mode":"snapshot"},{"watch":"b","mode":"resume"}]}\n' }).watch).toBe('a, b');
+    expect(subjectOf({ raw: '{"type":"hello","watches":[{"watch":"a","mode":"snapshot"},{"watch":"b","mode":"resume"}]}\n' }).watch).toBe(
+      'a, b',
+    );
   });
   it.each([': heartbeat\n\n', 'data: nonsense\n\n', 'data: null\n\n', 'nonsense'])('is nothing for %j', (raw) => {
     expect(subjectOf({ raw })).toEqual({ watch: '', key: '', revision: '' });

@@ -13,7 +13,11 @@ export class FakeStream {
     this.asked.push({ url: new URL(url), headers: new Headers(headers) });
     this.signal = signal ?? undefined;
     if (this.answer) return this.answer;
-    const body = new ReadableStream<Uint8Array>({ start: (controller) => { this.#body = controller; } });
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.#body = controller;
+      },
+    });
     signal?.addEventListener('abort', () => this.#body.error(signal.reason));
     return new Response(body, { status: 200, statusText: 'OK', headers: { 'content-type': 'text/event-stream' } });
   };
@@ -37,5 +41,6 @@ export class FakeStream {
 /** Passes the next frames of the screen. Needs fake time. */
 export const frames = () => vi.advanceTimersByTimeAsync(50);
 
-export const upsert = (key: string, more = '') => `event: upsert\ndata: {"type":"upsert","watch":"notes","key":"${key}","revision":"7","value":1}\n${more}\n`;
+export const upsert = (key: string, more = '') =>
+  `event: upsert\ndata: {"type":"upsert","watch":"notes","key":"${key}","revision":"7","value":1}\n${more}\n`;
 export const hello = 'event: hello\ndata: {"type":"hello","heartbeat_ms":15000,"watches":[{"watch":"notes","mode":"snapshot"}]}\n\n';

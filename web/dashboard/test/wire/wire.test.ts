@@ -35,7 +35,8 @@ describe('a connection', () => {
     await stream.write('retry: 1717\n\n: heartbeat\n');
     await stream.write(`\n${upsert('ä', 'id: notes@a-7\n')}`);
     expect(seen()).toEqual([
-      ['retry', '', 'retry: 1717\n\n', 13], [`comment`, '', ': heartbeat\n\n', 13],
+      ['retry', '', 'retry: 1717\n\n', 13],
+      [`comment`, '', ': heartbeat\n\n', 13],
       ['upsert', 'notes@a-7', upsert('ä', 'id: notes@a-7\n'), upsert('ä', 'id: notes@a-7\n').length + 1],
     ]);
     expect(wire.connection().position).toBe('notes@a-7');
@@ -139,7 +140,10 @@ it('reports trouble if nothing arrives for two heartbeats', async () => {
   await stream.write(hello);
   const now = Date.now();
   expect(troubleOf(wire.connection(), now + 29_000)).toBeUndefined();
-  expect(troubleOf(wire.connection(), now + 31_000)).toMatchObject({ state: 'offline', reason: 'nothing was received, although there is a heartbeat every 15 s' });
+  expect(troubleOf(wire.connection(), now + 31_000)).toMatchObject({
+    state: 'offline',
+    reason: 'nothing was received, although there is a heartbeat every 15 s',
+  });
 });
 
 it('can be cleared while it continues', async () => {

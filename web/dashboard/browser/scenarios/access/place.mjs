@@ -19,10 +19,12 @@ export class Place {
   static async open(stage, { replicas = 1, allow = ownRows, ...options } = {}) {
     const place = new Place();
     place.guard = await Guard.of('alice', 'bob');
-    const upstream = place.upstream = stage.own(await Upstream.start());
+    const upstream = (place.upstream = stage.own(await Upstream.start()));
     await upstream.fill('nodes', 50);
     for (const owner of ['alice', 'bob']) await place.put(owner, 'secret');
-    place.gateways = await Promise.all(Array.from({ length: replicas }, () => Gateway.start(upstream, { guard: place.guard, allow, ...options })));
+    place.gateways = await Promise.all(
+      Array.from({ length: replicas }, () => Gateway.start(upstream, { guard: place.guard, allow, ...options })),
+    );
     for (const gateway of place.gateways) stage.own({ stop: gateway.kill });
     place.front = new Front(() => place.gateways[0]);
     const site = stage.own(await Site.start({ '/client/': clientFolder, '/pages/': pages }, place.front.answer));
@@ -42,7 +44,10 @@ export async function signIn(page, token) {
 
 /** Makes a token the session of a page, without the dashboard. */
 export async function beginSession(page, token) {
-  const status = await page.evaluate(async (token) => (await fetch('/v1/session', { method: 'POST', headers: { Authorization: `Bearer ${token}` } })).status, token);
+  const status = await page.evaluate(
+    async (token) => (await fetch('/v1/session', { method: 'POST', headers: { Authorization: `Bearer ${token}` } })).status,
+    token,
+  );
   assert.equal(status, 204);
 }
 

@@ -17,7 +17,7 @@ function watchOwners() {
     const text = document.body?.textContent ?? '';
     for (const [owner] of text.matchAll(/(alice|bob)(?=\/secret| reads)/g)) owners.add(owner);
     const user = /Signed in as (alice|bob)/.exec(text)?.[1];
-    if (owners.size > 1 || user && owners.size > 0 && !owners.has(user)) globalThis.reportMixed(`${user}: ${[...owners]}: ${text}`);
+    if (owners.size > 1 || (user && owners.size > 0 && !owners.has(user))) globalThis.reportMixed(`${user}: ${[...owners]}: ${text}`);
   };
   new MutationObserver(look).observe(document, { subtree: true, childList: true, characterData: true });
   const frame = () => {

@@ -3,7 +3,7 @@ import { clear, remove, show } from './rows.js';
 /** How many events of each type came. */
 globalThis.events = {};
 
-const source = globalThis.source = new EventSource('/v1/events?watch=services');
+const source = (globalThis.source = new EventSource('/v1/events?watch=services'));
 
 const take = {
   hello() {},

@@ -17,17 +17,24 @@ const ways = {
 globalThis.states = [];
 globalThis.snapshots = 0;
 
-query.has('kept') ? await followKept() : follow(() => {}, () => {});
+query.has('kept')
+  ? await followKept()
+  : follow(
+      () => {},
+      () => {},
+    );
 
 function follow(keep, onClosed) {
-  watch('/', { watches: ['services'], ...ways[query.get('by')]() }).store('services').subscribe(({ state, error, resources }, { replaced, keys }) => {
-    document.getElementById('state').textContent = [state, error?.status].join(' ').trim();
-    if (globalThis.states.at(-1) !== state) globalThis.states.push(state);
-    if (replaced) globalThis.snapshots++;
-    for (const key of replaced ? resources.keys() : keys) resources.has(key) ? show(key, resources.get(key).value.text) : remove(key);
-    if (state === 'in_sync') keep(resources);
-    if (error) onClosed();
-  });
+  watch('/', { watches: ['services'], ...ways[query.get('by')]() })
+    .store('services')
+    .subscribe(({ state, error, resources }, { replaced, keys }) => {
+      document.getElementById('state').textContent = [state, error?.status].join(' ').trim();
+      if (globalThis.states.at(-1) !== state) globalThis.states.push(state);
+      if (replaced) globalThis.snapshots++;
+      for (const key of replaced ? resources.keys() : keys) resources.has(key) ? show(key, resources.get(key).value.text) : remove(key);
+      if (state === 'in_sync') keep(resources);
+      if (error) onClosed();
+    });
 }
 
 /** ?kept: shows first what it has stored for the user, and is loaded again when that is another one. */
@@ -38,5 +45,8 @@ async function followKept() {
   const place = `rows of ${tag}`;
   for (const [key, text] of Object.entries(JSON.parse(localStorage.getItem(place) ?? '{}'))) show(key, `${text} (stored)`);
   const texts = (resources) => Object.fromEntries([...resources].map(([key, { value }]) => [key, value.text]));
-  follow((resources) => localStorage.setItem(place, JSON.stringify(texts(resources))), () => location.reload());
+  follow(
+    (resources) => localStorage.setItem(place, JSON.stringify(texts(resources))),
+    () => location.reload(),
+  );
 }
