@@ -1,8 +1,9 @@
 // Prints how much the client adds to a page, bundled, minified and compressed, and
 // fails if that is more than promised. It measures a page that uses everything, and
 // leaves React out.
-import { gzipSync } from 'node:zlib';
+
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
 const budgets = [

@@ -1,2 +1,2 @@
-export { authenticated, type AuthenticatedOptions } from './authenticated.js';
+export { type AuthenticatedOptions, authenticated } from './authenticated.js';
 export { beginSession, endSession, getSession, type Session, type SessionRequest } from './session.js';

@@ -1,6 +1,6 @@
 import { RefusedError } from './errors.js';
 import type { Event } from './protocol.js';
-import { anotherUser, beginSession, bearer, getSession, getTicket, renewStream, type SessionRequest } from './session.js';
+import { anotherUser, bearer, beginSession, getSession, getTicket, renewStream, type SessionRequest } from './session.js';
 import { limited } from './time_limit.js';
 import { fetchTransport, type Receiver, type StreamRequest, type Transport } from './transport.js';
 

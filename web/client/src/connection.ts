@@ -2,9 +2,9 @@ import { Backoff, healthyMs } from './backoff.js';
 import { RefusedError } from './errors.js';
 import { PageLifecycle } from './page_lifecycle.js';
 import { Pause } from './pause.js';
-import { Stream, type StreamEnd } from './stream.js';
 import type { Store } from './store.js';
 import { closed, Stores } from './stores.js';
+import { Stream, type StreamEnd } from './stream.js';
 import { limited } from './time_limit.js';
 import type { Transport } from './transport.js';
 

@@ -2,10 +2,10 @@ import { authenticated } from './authenticated.js';
 import type { RefusedError } from './errors.js';
 import { onLogout } from './logout.js';
 import type { Port } from './port.js';
-import { SharedWatch, type SharedSpec } from './shared_watch.js';
+import { type SharedSpec, SharedWatch } from './shared_watch.js';
 import { followedOf } from './spec.js';
 import { Tab } from './tab.js';
-import { watch, type WatchOptions, type Watches } from './watch.js';
+import { type Watches, type WatchOptions, watch } from './watch.js';
 
 // Those that no tab follows any more are remembered up to this number in all: a page may
 // come up with ever new filters.

@@ -1,5 +1,5 @@
 import type { Hub } from './hub.js';
-import { Leader, type Announcement } from './leader.js';
+import { type Announcement, Leader } from './leader.js';
 import { LeaderElection } from './leader_election.js';
 import { sharedTransport } from './port_transport.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';

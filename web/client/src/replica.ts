@@ -1,5 +1,5 @@
 import type { Event } from './protocol.js';
-import { mapKey, resourceOf, type Resource } from './resource.js';
+import { mapKey, type Resource, resourceOf } from './resource.js';
 import { Resources } from './resources.js';
 
 /** What changed from one consistent state to the next. */

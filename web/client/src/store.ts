@@ -1,7 +1,7 @@
 import type { HubStatusEvent } from './port.js';
 import type { Event } from './protocol.js';
-import { Replica, type Changes } from './replica.js';
-import { freshness, type ConnectionState, type View } from './view.js';
+import { type Changes, Replica } from './replica.js';
+import { type ConnectionState, freshness, type View } from './view.js';
 
 /** Called with the current view, and with what changed since the last call. */
 export type Listener<V> = (view: View<V>, changes: Changes) => void;

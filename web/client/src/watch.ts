@@ -1,5 +1,5 @@
 import { Connection, type ConnectionOptions } from './connection.js';
-import { followedOf, type Followed, type WatchSpec } from './spec.js';
+import { type Followed, followedOf, type WatchSpec } from './spec.js';
 import type { Store } from './store.js';
 import { fetchTransport, type Transport } from './transport.js';
 

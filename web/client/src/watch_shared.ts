@@ -1,11 +1,11 @@
-import { FallbackTransport, type ClosableTransport, type TransportFactory } from './fallback_transport.js';
+import { type ClosableTransport, FallbackTransport, type TransportFactory } from './fallback_transport.js';
 import { Hub, type HubOptions } from './hub.js';
 import { LeaderTransport } from './leader_transport.js';
 import { dialect } from './port.js';
 import { sharedTransport } from './port_transport.js';
 import { PrincipalTransport } from './principal_transport.js';
 import type { Transport } from './transport.js';
-import { watch, type WatchOptions, type Watches } from './watch.js';
+import { type Watches, type WatchOptions, watch } from './watch.js';
 
 export interface SharedOptions<Name extends string = string> extends WatchOptions<Name> {
   /**

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { authenticated, type AuthenticatedOptions } from '../src/authenticated.js';
+import { type AuthenticatedOptions, authenticated } from '../src/authenticated.js';
 import { eventSourceTransport } from '../src/event_source.js';
 import { Hub, sharedTransport } from '../src/shared.js';
 import { watch } from '../src/watch.js';

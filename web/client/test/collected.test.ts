@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { Hub } from '../src/hub.js';
 import { RefusedError } from '../src/errors.js';
+import { Hub } from '../src/hub.js';
 import { SharedWatch } from '../src/shared_watch.js';
 import { watch } from '../src/watch.js';
 import { pass } from './server.js';

@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { Stores } from '../src/stores.js';
 import { watch } from '../src/watch.js';
 import { following, url } from './following.js';
-import { endOfSnapshot, hello, pass, reset, upsert, type Exchange } from './server.js';
+import { type Exchange, endOfSnapshot, hello, pass, reset, upsert } from './server.js';
 
 const f = following();
 

@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { reportDelivery } from '../src/delivery.js';
-import { followedOf } from '../src/spec.js';
 import type { Event } from '../src/protocol.js';
+import { followedOf } from '../src/spec.js';
 import type { Store } from '../src/store.js';
 import { Stores } from '../src/stores.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { eventSourceTransport } from '../src/event_source.js';
-import { watch, type Watches } from '../src/watch.js';
+import { type Watches, watch } from '../src/watch.js';
 import { FakeEventSource } from './fake_event_source.js';
 import { pass } from './server.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, vi } from 'vitest';
 import type { Store } from '../src/store.js';
-import { watch, type WatchOptions, type Watches } from '../src/watch.js';
+import { type Watches, type WatchOptions, watch } from '../src/watch.js';
 import { pass, Server, snapshot } from './server.js';
 
 export const url = 'http://gateway.test/live/';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Hub, sharedTransport } from '../src/shared.js';
 import { parser } from '../src/sse.js';
 import type { Receiver, StreamRequest, Transport } from '../src/transport.js';
-import { watch, type Watches } from '../src/watch.js';
+import { type Watches, watch } from '../src/watch.js';
 import { Browser, type Tab } from './browser.js';
 import { Seen } from './seen.js';
 import { pass } from './server.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { watchShared, type SharedOptions } from '../src/shared.js';
+import { type SharedOptions, watchShared } from '../src/shared.js';
 import type { Watches } from '../src/watch.js';
 import { Browser, type Tab } from './browser.js';
 import { endOfSnapshot, hello, pass, Server, snapshot, upsert } from './server.js';

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Event } from '../src/protocol.js';
 import { followedOf } from '../src/spec.js';
-import { closed, Stores } from '../src/stores.js';
 import type { Store } from '../src/store.js';
+import { closed, Stores } from '../src/stores.js';
 
 let stores: Stores;
 let store: Store<number>;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { endSession } from '../src/auth.js';
-import { serveTabs, watchShared, type SharedOptions } from '../src/shared.js';
+import { type SharedOptions, serveTabs, watchShared } from '../src/shared.js';
 import type { Watches } from '../src/watch.js';
 import { Browser } from './browser.js';
 import { Gateway } from './gateway.js';

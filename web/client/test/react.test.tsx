@@ -6,8 +6,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Event } from '../src/protocol.js';
 import { useWatch } from '../src/react.js';
 import { followedOf } from '../src/spec.js';
-import { Stores } from '../src/stores.js';
 import type { Store } from '../src/store.js';
+import { Stores } from '../src/stores.js';
 
 let stores: Stores;
 let store: Store<number>;

@@ -1,8 +1,8 @@
 import { expect, test, vi } from 'vitest';
-import { FallbackTransport, type ClosableTransport } from '../src/fallback_transport.js';
+import { type ClosableTransport, FallbackTransport } from '../src/fallback_transport.js';
 import type { Receiver } from '../src/transport.js';
-import { open, server, sharing, shown } from './sharing.js';
 import { pass, snapshot, upsert } from './server.js';
+import { open, server, sharing, shown } from './sharing.js';
 
 sharing();
 

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test, vi } from 'vitest';
-import { Hub, sharedTransport, type Port } from '../src/shared.js';
+import { Hub, type Port, sharedTransport } from '../src/shared.js';
 import type { Store } from '../src/store.js';
 import { Stores } from '../src/stores.js';
 import { watch } from '../src/watch.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, vi } from 'vitest';
-import { serveTabs, watchShared, type SharedOptions } from '../src/shared.js';
+import { type SharedOptions, serveTabs, watchShared } from '../src/shared.js';
 import type { WatchSpec } from '../src/spec.js';
 import type { Watches } from '../src/watch.js';
 import { Browser, type Tab } from './browser.js';

@@ -1,9 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test, vi } from 'vitest';
-import { serveTabs, type Port } from '../src/shared.js';
-import { primed, server, sharing, shown, url } from './sharing.js';
+import { type Port, serveTabs } from '../src/shared.js';
 import { pass } from './server.js';
+import { primed, server, sharing, shown, url } from './sharing.js';
 
 sharing();
 

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Store } from '../src/store.js';
-import { watch, type Watches } from '../src/watch.js';
+import { type Watches, watch } from '../src/watch.js';
 import { endOfSnapshot, hello, pass, reset, Server, upsert } from './server.js';
-import { read, type Client, type State, type Transcript } from './transcript.js';
+import { type Client, read, type State, type Transcript } from './transcript.js';
 
 const files = readdirSync(new URL('../../../gateway/testdata', import.meta.url)).filter((name) => name.endsWith('.txt'));
 

@@ -1,7 +1,7 @@
 import { act, cleanup, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Banner } from '../src/app/Banner';
-import { useTroubles, type Trouble } from '../src/app/troubles';
+import { type Trouble, useTroubles } from '../src/app/troubles';
 
 const stale: Trouble = { what: 'notes', state: 'stale', since: Date.parse('2026-01-02T03:04:05Z'), reason: 'no connection' };
 

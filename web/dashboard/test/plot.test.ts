@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { count } from '../src/text/number';
 import { drawn, period } from '../src/charts/plot';
+import { count } from '../src/text/number';
 
 const data = {
   times: [1000, 2000],

@@ -1,8 +1,8 @@
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useReported } from '../src/app/troubles';
-import { SubscribersPage } from '../src/subscribers/SubscribersPage';
 import type { Subscriber, Subscribers } from '../src/gateway/contract';
+import { SubscribersPage } from '../src/subscribers/SubscribersPage';
 import { UpstreamsPage } from '../src/upstreams/UpstreamsPage';
 
 // There is no canvas here; what it draws is tested with the curves.

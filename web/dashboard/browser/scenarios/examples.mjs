@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { Example } from '../stage/example.mjs';
 import { run } from '../stage/process.mjs';
 import { scenario } from '../stage/scenario.mjs';
-import { Example } from '../stage/example.mjs';
 
 scenario('the example without a library shows what is written, and says when the connection is lost', async (stage) => {
   const { page, gateway } = await Example.open(stage, 'page');

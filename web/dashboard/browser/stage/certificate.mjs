@@ -1,8 +1,8 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { execFile } from 'node:child_process';
 import { run } from './process.mjs';
 
 /** Makes a certificate for 127.0.0.1 that nobody has signed but itself, with Go's own program. Returns its files. */

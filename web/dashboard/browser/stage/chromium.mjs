@@ -1,5 +1,5 @@
-import { createServer } from 'node:http';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { chromium } from 'playwright-core';
 
 export const chromiumProgram = process.env.CHROMIUM || '/usr/bin/chromium';

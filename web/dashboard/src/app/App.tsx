@@ -6,7 +6,7 @@ import { SubscribersPage } from '../subscribers/SubscribersPage';
 import { UpstreamsPage } from '../upstreams/UpstreamsPage';
 import { WirePage } from '../wire/WirePage';
 import { Banner } from './Banner';
-import { href, useRoute, type Route } from './route';
+import { href, type Route, useRoute } from './route';
 import './App.css';
 
 const pages: ReadonlyArray<readonly [page: string, title: string]> = [

@@ -5,7 +5,7 @@ import { useDelayed } from './delayed';
 import { useNarrow } from './narrow';
 import { RecoveryNotice } from './RecoveryNotice';
 import { href } from './route';
-import { useReported, type Trouble } from './troubles';
+import { type Trouble, useReported } from './troubles';
 import './Banner.css';
 
 // In order of severity.

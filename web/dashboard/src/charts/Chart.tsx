@@ -2,7 +2,7 @@ import { useEffect, useId, useMemo, useRef, useState } from 'react';
 import type uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { Curves } from './curves';
-import { drawn, plot, type ChartOptions } from './plot';
+import { type ChartOptions, drawn, plot } from './plot';
 import './Chart.css';
 
 interface Shown {

@@ -1,4 +1,4 @@
-import { end, Samples, type Sample } from './samples';
+import { end, type Sample, Samples } from './samples';
 
 // Responses that follow sooner are ignored: over such a short time a single change is
 // a high rate.

@@ -1,4 +1,4 @@
-import { useEffect, useState, type RefObject } from 'react';
+import { type RefObject, useEffect, useState } from 'react';
 
 /** Reports whether an element is in view, or nearly. Other elements need not be drawn each second. */
 export function useVisible(of: RefObject<Element | null>): boolean {

@@ -4,7 +4,7 @@ import { useChange } from './change';
 import { Dialog } from './Dialog';
 import type { Props } from './EditorDialog';
 import { NewerValue } from './NewerValue';
-import { isConflict, load, remove, type Loaded, type Refusal, type Target } from './resource';
+import { isConflict, type Loaded, load, type Refusal, remove, type Target } from './resource';
 
 /** Asks before it deletes a resource, and again if it has changed meanwhile. */
 export function DeleteDialog({ watch, resource, onClose }: Props & { resource: NonNullable<Props['resource']> }) {

@@ -1,9 +1,9 @@
-import { useEffect, useRef, useState } from 'react';
 import type { Resource } from '@watchtide/client';
+import { useEffect, useRef, useState } from 'react';
 import { KeyText } from '../text/KeyText';
-import { useChange, type Change } from './change';
+import { type Change, useChange } from './change';
 import { Dialog } from './Dialog';
-import { useDraft, type Draft } from './draft';
+import { type Draft, useDraft } from './draft';
 import { findFault, format } from './json';
 import { NewerValue } from './NewerValue';
 import { isConflict } from './resource';

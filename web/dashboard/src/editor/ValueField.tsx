@@ -1,4 +1,4 @@
-import { useId, type RefObject } from 'react';
+import { type RefObject, useId } from 'react';
 import type { Fault } from './json';
 import type { Validation } from './validation';
 

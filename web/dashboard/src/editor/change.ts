@@ -1,5 +1,5 @@
-import { useEffect, useState } from 'react';
 import { mapKey, type View } from '@watchtide/client';
+import { useEffect, useState } from 'react';
 import { useStore } from '../gateway/tide';
 import type { Target } from './resource';
 

@@ -1,7 +1,7 @@
-import { useEffect, useRef, useState } from 'react';
 import type { Resource } from '@watchtide/client';
+import { useEffect, useRef, useState } from 'react';
 import { format } from './json';
-import { isConflict, load, put, type Loaded, type Outcome, type Refusal, type Target } from './resource';
+import { isConflict, type Loaded, load, type Outcome, put, type Refusal, type Target } from './resource';
 
 /** The edited text and its base. */
 export interface Draft {

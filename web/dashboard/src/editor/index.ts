@@ -1,2 +1,2 @@
-export { EditorDialog } from './EditorDialog';
 export { DeleteDialog } from './DeleteDialog';
+export { EditorDialog } from './EditorDialog';

@@ -1,6 +1,6 @@
 import type { Resource } from '@watchtide/client';
-import { refusal } from '../gateway/refusal';
 import { at } from '../gateway/base';
+import { refusal } from '../gateway/refusal';
 import { ask as askGateway } from '../gateway/session';
 import { member } from './json';
 

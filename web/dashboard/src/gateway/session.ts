@@ -1,5 +1,5 @@
-import { useSyncExternalStore } from 'react';
 import { getSession, type Session } from '@watchtide/client/auth';
+import { useSyncExternalStore } from 'react';
 import { at, base } from './base';
 import type { ListWatchesResponse } from './contract';
 import { refusal } from './refusal';

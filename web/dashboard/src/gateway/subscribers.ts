@@ -1,5 +1,5 @@
 import { useTroubles } from '../app/troubles';
-import { useAnswer, type Answer } from './answer';
+import { type Answer, useAnswer } from './answer';
 import type { Subscribers } from './contract';
 import { useSilence } from './watches';
 

@@ -1,6 +1,6 @@
-import { useEffect, useState } from 'react';
 import type { Store, Watches } from '@watchtide/client';
 import { watchShared } from '@watchtide/client/shared';
+import { useEffect, useState } from 'react';
 import { base } from './base';
 import { parse } from './digits';
 import { confirm, tag } from './session';

@@ -1,10 +1,10 @@
-import type { Trouble } from '../app/troubles';
-import { useTroubles } from '../app/troubles';
 import { useEffect } from 'react';
 import { useNow } from '../app/clock';
-import { useAnswer, type Answer } from './answer';
-import { hurry } from './tide';
+import type { Trouble } from '../app/troubles';
+import { useTroubles } from '../app/troubles';
+import { type Answer, useAnswer } from './answer';
 import type { ListWatchesResponse } from './contract';
+import { hurry } from './tide';
 
 const everyMs = 1000;
 

@@ -1,5 +1,5 @@
-import script from './tide.worker.ts?worker&url';
 import { base } from './base';
+import script from './tide.worker.ts?worker&url';
 
 /** Creates the worker that holds the connection of all tabs, for `watchShared`. */
 export function sharedWorker(name: string): SharedWorker {

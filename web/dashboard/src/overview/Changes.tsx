@@ -1,6 +1,6 @@
 import { mean } from '../charts/rates';
-import type { Sample } from '../charts/samples';
 import { Sparkline } from '../charts/Sparkline';
+import type { Sample } from '../charts/samples';
 import { rate } from '../text/number';
 
 // Long enough for the number to be readable while it changes.

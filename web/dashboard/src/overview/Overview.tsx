@@ -1,6 +1,6 @@
 import { useNarrow } from '../app/narrow';
 import { setOptions, useRoute } from '../app/route';
-import { useTroubles, type Trouble } from '../app/troubles';
+import { type Trouble, useTroubles } from '../app/troubles';
 import { changesOf } from '../charts/changes';
 import type { Rates } from '../charts/rates';
 import type { Watch } from '../gateway/contract';

@@ -4,8 +4,8 @@ import type { Watch } from '../gateway/contract';
 import { bytes, count } from '../text/number';
 import { Changes } from './Changes';
 import { LastError } from './LastError';
-import type { Order } from './order';
 import { OfWhole } from './OfWhole';
+import type { Order } from './order';
 import { State } from './State';
 
 interface Shown {

@@ -1,5 +1,5 @@
-import { memo } from 'react';
 import type { Resource } from '@watchtide/client';
+import { memo } from 'react';
 import { brief } from './brief';
 import { Cell } from './Cell';
 import type { ShownColumn } from './useColumns';

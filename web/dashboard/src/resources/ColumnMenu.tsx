@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState, type KeyboardEvent } from 'react';
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { setOptions } from '../app/route';
 import { column } from './column';
 import type { Columns } from './useColumns';

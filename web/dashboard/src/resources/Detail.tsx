@@ -1,10 +1,10 @@
-import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import type { Resource } from '@watchtide/client';
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { copy } from '../app/clipboard';
 import { KeyText } from '../text/KeyText';
 import { visible } from '../text/visible';
 import { ChangeList } from './ChangeList';
-import type { TableStatus, TableModel } from './model';
+import type { TableModel, TableStatus } from './model';
 import { Tree } from './Tree';
 import { useChanges } from './useChanges';
 import './Detail.css';

@@ -1,5 +1,5 @@
 import { setOptions } from '../app/route';
-import { sortText, type Sort } from './order';
+import { type Sort, sortText } from './order';
 import type { ShownColumn } from './useColumns';
 
 /** The column headers. A click sorts by a column, a second one in reverse. */

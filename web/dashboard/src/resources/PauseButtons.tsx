@@ -1,5 +1,5 @@
 import { count } from '../text/number';
-import type { TableStatus, TableModel } from './model';
+import type { TableModel, TableStatus } from './model';
 
 /** Buttons to pause the table, and to continue step by step. */
 export function PauseButtons({ model, status: { paused, waiting } }: { model: TableModel; status: TableStatus }) {

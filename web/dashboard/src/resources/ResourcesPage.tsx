@@ -1,9 +1,9 @@
-import { useCallback, useEffect, useRef, useState } from 'react';
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { useRoute } from '../app/route';
 import { DeleteDialog, EditorDialog } from '../editor';
-import { useStore, type ResourceStore } from '../gateway/tide';
+import { type ResourceStore, useStore } from '../gateway/tide';
 import { useWatches } from '../gateway/watches';
 import { SignIn } from '../session/SignIn';
 import { ColumnMenu } from './ColumnMenu';
@@ -16,7 +16,7 @@ import { Summary } from './Summary';
 import { Table } from './Table';
 import { useColumns } from './useColumns';
 import { useFreshness } from './useFreshness';
-import { useTableStatus, useTableModel } from './useTableModel';
+import { useTableModel, useTableStatus } from './useTableModel';
 import './ResourcesPage.css';
 
 /** Shows the resources of a watch. */

@@ -2,7 +2,7 @@ import { Age } from '../app/Age';
 import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
 import { count, rate } from '../text/number';
-import type { TableStatus, TableModel } from './model';
+import type { TableModel, TableStatus } from './model';
 import { useRate } from './useRate';
 
 /** Shows a summary of a watch. */

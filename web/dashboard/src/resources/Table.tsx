@@ -1,10 +1,10 @@
-import { useEffect, useId, useRef, type CSSProperties } from 'react';
+import { type CSSProperties, useEffect, useId, useRef } from 'react';
 import { count } from '../text/number';
 import { BodyRow, type Phase } from './BodyRow';
 import { HeadRow } from './HeadRow';
+import type { TableModel, TableStatus } from './model';
 import type { Sort } from './order';
 import type { Row } from './rows';
-import type { TableStatus, TableModel } from './model';
 import { useAnchor } from './useAnchor';
 import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';

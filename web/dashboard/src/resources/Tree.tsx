@@ -1,8 +1,8 @@
-import { useId, useRef, useState, type KeyboardEvent } from 'react';
+import { type KeyboardEvent, useId, useRef, useState } from 'react';
 import { count } from '../text/number';
 import { brief } from './brief';
 import { useFlash } from './Cell';
-import { linesOf, longText, type Folds, type Line } from './lines';
+import { type Folds, type Line, linesOf, longText } from './lines';
 
 /** Shows a value as a tree with branches that fold. */
 export function Tree({ value, label }: { value: unknown; label: string }) {

@@ -1,5 +1,5 @@
 import type { Resource } from '@watchtide/client';
-import { diff, type Difference } from './diff';
+import { type Difference, diff } from './diff';
 
 /** A change of a resource while its detail is open. */
 export interface Change {

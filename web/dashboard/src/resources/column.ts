@@ -1,5 +1,5 @@
 import type { Resource } from '@watchtide/client';
-import { at, parsePath, pathText, split, type Path } from './path';
+import { at, type Path, parsePath, pathText, split } from './path';
 
 /** A column of the table. */
 export interface Column {

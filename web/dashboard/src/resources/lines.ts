@@ -1,4 +1,4 @@
-import { pathText, type Path } from './path';
+import { type Path, pathText } from './path';
 
 /** One line of a value in a tree. */
 export interface Line {

@@ -1,6 +1,6 @@
 import type { Changes, Store, View } from '@watchtide/client';
-import { Pending, type Flush } from './pending';
-import { Rows, type Arrangement } from './rows';
+import { type Flush, Pending } from './pending';
+import { type Arrangement, Rows } from './rows';
 import { inSlices } from './slices';
 
 /** The state of a table at one moment, except for its rows. A new object whenever it or a row changes. */

@@ -1,8 +1,8 @@
 import type { Resource } from '@watchtide/client';
-import type { Row } from './rows';
+import { brief } from './brief';
 import { column } from './column';
 import { isNumber } from './number';
-import { brief } from './brief';
+import type { Row } from './rows';
 
 /** The order of rows; equal rows are sorted by their keys. */
 export interface Sort {

@@ -1,6 +1,6 @@
 import type { Resource } from '@watchtide/client';
 import type { Filter } from './filter';
-import { comparator, insertionIndex, ranker, sorted, type Compare, type Rank, type Sort } from './order';
+import { type Compare, comparator, insertionIndex, type Rank, ranker, type Sort, sorted } from './order';
 
 /** One resource in the table. */
 export interface Row {

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from 'react';
-import type { TableStatus, TableModel } from './model';
+import type { TableModel, TableStatus } from './model';
 import type { Window } from './useWindow';
 
 /**

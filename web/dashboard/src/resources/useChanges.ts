@@ -1,6 +1,6 @@
-import { useEffect, useRef, useState } from 'react';
 import type { Resource } from '@watchtide/client';
-import { changeOf, maxChanges, type Change } from './changes';
+import { useEffect, useRef, useState } from 'react';
+import { type Change, changeOf, maxChanges } from './changes';
 
 /** Returns the last changes of a resource since the component was mounted, the newest first. */
 export function useChanges(resource: Resource | undefined, loaded: boolean): readonly Change[] {

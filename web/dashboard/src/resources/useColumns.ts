@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'react';
-import { column, parseColumns, type Column } from './column';
-import { fieldsOf, keyWidth, pick, type Field } from './fields';
+import { type Column, column, parseColumns } from './column';
+import { type Field, fieldsOf, keyWidth, pick } from './fields';
 import type { TableModel } from './model';
 
 /** A column of the table, with its layout. */

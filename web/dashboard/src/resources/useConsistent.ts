@@ -1,5 +1,5 @@
-import { useEffect } from 'react';
 import type { View } from '@watchtide/client';
+import { useEffect } from 'react';
 
 const mark = 'consistent';
 

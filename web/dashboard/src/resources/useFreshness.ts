@@ -1,4 +1,4 @@
-import { useTroubles, type Trouble } from '../app/troubles';
+import { type Trouble, useTroubles } from '../app/troubles';
 import type { TableStatus } from './model';
 
 /** Reports to the banner why the table may be out of date. */

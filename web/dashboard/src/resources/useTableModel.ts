@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import type { ResourceStore } from '../gateway/tide';
 import { parseFilter } from './filter';
-import { parseSort } from './order';
 import { TableModel, type TableStatus } from './model';
+import { parseSort } from './order';
 
 /** Returns the table model of a store, with the order and filter in the URL. */
 export function useTableModel(store: ResourceStore, sort: string | null, filter: string): TableModel {

@@ -1,5 +1,5 @@
-import { useId, useState, type FormEvent } from 'react';
 import { beginSession } from '@watchtide/client/auth';
+import { type FormEvent, useId, useState } from 'react';
 import { base } from '../gateway/base';
 
 /** Asks for a token, and exchanges it for a session. onLeave: the user may continue without. */

@@ -1,4 +1,4 @@
-import { useEffect, type ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { forgetWhenLeft, identify, useWho } from '../gateway/session';
 import { Login } from './Login';
 import './session.css';

@@ -1,5 +1,5 @@
-import { useState } from 'react';
 import { endSession } from '@watchtide/client/auth';
+import { useState } from 'react';
 import { base } from '../gateway/base';
 import { useWho } from '../gateway/session';
 import { SignIn } from './SignIn';

@@ -1,6 +1,6 @@
 import { useRoute } from '../app/route';
-import { changesOf } from '../charts/changes';
 import { Chart } from '../charts/Chart';
+import { changesOf } from '../charts/changes';
 import { curvesOf } from '../charts/curves';
 import { mean } from '../charts/rates';
 import type { Answer } from '../gateway/answer';
@@ -10,8 +10,8 @@ import { useWatches } from '../gateway/watches';
 import { NotServed } from '../subscribers/NotServed';
 import { WatchSelect } from '../subscribers/WatchSelect';
 import { count, rate } from '../text/number';
-import { newest, perMinute } from './incidents';
 import { Incidents } from './Incidents';
+import { newest, perMinute } from './incidents';
 import { total, UpstreamList } from './UpstreamList';
 import './Upstreams.css';
 

@@ -1,6 +1,6 @@
 import { useNow } from '../app/clock';
-import { bytes, count } from '../text/number';
 import { duration } from '../text/duration';
+import { bytes, count } from '../text/number';
 import { isEvent } from './frame';
 import type { Connection } from './wire';
 

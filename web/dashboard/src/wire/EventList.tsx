@@ -1,5 +1,5 @@
-import { useEffect, useMemo, useRef, useState, type UIEvent } from 'react';
 import { useVirtualizer } from '@tanstack/react-virtual';
+import { type UIEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { count } from '../text/number';
 import { EventRow } from './EventRow';
 import type { LogContents } from './log';

@@ -3,7 +3,7 @@ import { duration } from '../text/duration';
 import { KeyText } from '../text/KeyText';
 import { bytes, count } from '../text/number';
 import { visible } from '../text/visible';
-import { subjectOf, type Frame } from './frame';
+import { type Frame, subjectOf } from './frame';
 
 // More text would take the browser long to lay out.
 const maxChars = 64 << 10;

@@ -5,10 +5,10 @@ import { EventList } from './EventList';
 import { Examples } from './Examples';
 import { RequestForm } from './RequestForm';
 import { optionsOf, parseRequest, type StreamRequest } from './request';
-import { useStreamTrouble } from './trouble';
 import { TypeFilter } from './TypeFilter';
+import { useStreamTrouble } from './trouble';
 import { WatchList } from './WatchList';
-import { Wire, type Connection } from './wire';
+import { type Connection, Wire } from './wire';
 import './wire.css';
 
 /** Shows the events of a stream as they arrive; without a watch, a list of watches. */

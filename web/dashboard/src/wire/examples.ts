@@ -1,5 +1,5 @@
 import { base } from '../gateway/base';
-import { headersOf, urlOf, type StreamRequest } from './request';
+import { headersOf, type StreamRequest, urlOf } from './request';
 
 /** Returns the request as a shell command. */
 export function curlLine(request: StreamRequest): string {

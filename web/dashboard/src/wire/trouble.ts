@@ -1,5 +1,5 @@
 import { useNow } from '../app/clock';
-import { useTroubles, type Trouble } from '../app/troubles';
+import { type Trouble, useTroubles } from '../app/troubles';
 import { duration } from '../text/duration';
 import type { Connection } from './wire';
 

@@ -2,8 +2,8 @@ import { refusal } from '../gateway/refusal';
 import { ask } from '../gateway/session';
 import { readFrame } from './frame';
 import { Framer } from './framer';
-import { Log, nothing, type LogContents } from './log';
-import { headersOf, urlOf, type StreamRequest } from './request';
+import { Log, type LogContents, nothing } from './log';
+import { headersOf, type StreamRequest, urlOf } from './request';
 
 /** The state of a connection, and the frames that it received. */
 export interface Connection {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changeOf } from '../../src/resources/changes';
-import { diff, type Difference } from '../../src/resources/diff';
+import { type Difference, diff } from '../../src/resources/diff';
 
 describe('the difference of two values', () => {
   it('names the innermost fields', () => {

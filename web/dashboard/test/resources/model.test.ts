@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { fadeMs } from '../../src/resources/rows';
 import { TableModel } from '../../src/resources/model';
 import { parseSort } from '../../src/resources/order';
+import { fadeMs } from '../../src/resources/rows';
 import { Source } from './source';
 
 beforeEach(() => {

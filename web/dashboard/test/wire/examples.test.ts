@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { clientExample, curlLine, eventSourceExample } from '../../src/wire/examples';
-import { parseRequest, optionsOf, type StreamRequest } from '../../src/wire/request';
+import { optionsOf, parseRequest, type StreamRequest } from '../../src/wire/request';
 
 const plain: StreamRequest = { watches: ['notes'], prefix: '', format: 'sse', position: '' };
 const hard: StreamRequest = {

@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { StreamRequest } from '../../src/wire/request';
 import { troubleOf } from '../../src/wire/trouble';
 import { Wire } from '../../src/wire/wire';
-import type { StreamRequest } from '../../src/wire/request';
 import { FakeStream, frames, hello, upsert } from './gateway';
 
 const request: StreamRequest = { watches: ['notes'], prefix: '', format: 'sse', position: '' };

@@ -1,5 +1,5 @@
-import { eventSourceTransport, watch } from '/client/index.js';
 import { authenticated, getSession } from '/client/auth.js';
+import { eventSourceTransport, watch } from '/client/index.js';
 import { remove, show } from './rows.js';
 
 const query = new URLSearchParams(location.search);
