@@ -131,7 +131,7 @@ var imports = []struct {
 	{"cmd/gateway/internal/commands", []string{"access/policy", "client", "stream", "stream/*", "stream/source/*", "gateway", "internal/config", "internal/config/auth", "internal/hosts", "internal/loglimit", "internal/suggest", "cmd/gateway/internal/*"}, "only the command line knows everything"},
 	{"cmd/gateway/internal/otlp", []string{"internal/config", "internal/loglimit"}, "it exports spans, whatever they are about"},
 	{"cmd/gateway/internal/permission", []string{"access/policy", "access/principal", "stream", "stream/view"}, "it explains a policy, and reads no configuration"},
-	{"cmd/gateway/internal/diagnosis", []string{"cmd/gateway/internal/bearer", "cmd/gateway/internal/connect", "cmd/gateway/internal/doctor"}, "it prints findings, and examines nothing"},
+	{"cmd/gateway/internal/diagnosis", []string{"cmd/gateway/internal/connect", "cmd/gateway/internal/doctor"}, "it prints findings, and examines nothing"},
 	{"cmd/gateway/internal/doctor", []string{"client", "internal/hosts"}, "it sees a gateway from outside, as a browser does"},
 	{"cmd/gateway/internal/terminal", []string{"cmd/gateway/internal/table"}, "text for a terminal, whatever it says"},
 	{"cmd/gateway/internal/output", []string{"cmd/gateway/internal/terminal"}, "it prints JSON, and reads none of a gateway"},
