@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -104,10 +105,15 @@ func (f Found) judgeDelete(v *verdict, r stream.DeleteRequest, old *stream.Resou
 	return errHidden
 }
 
-// refused returns the answer to a write that the rules do not allow.
+// refused returns the answer to a write that the rules do not allow. Without a credential it is a
+// 401, since one may help.
 func (f Found) refused(d policy.Decision, key string) error {
 	if d.Status == http.StatusNotFound {
 		return problem.New(http.StatusNotFound, "watch %q has no resource with the key %q that you may write", f.Name(), key).OnWatch(f.Name()).OnKey(key)
+	}
+	if f.rules.who.IsAnonymous() {
+		text := fmt.Sprintf("no rule of watch %q lets you do this with the key %q without a credential: send Authorization: Bearer", f.Name(), key)
+		return f.lookup.missing(text).OnWatch(f.Name()).OnKey(key)
 	}
 	return problem.New(http.StatusForbidden, "no rule of watch %q lets you do this with the key %q", f.Name(), key).OnWatch(f.Name()).OnKey(key)
 }
