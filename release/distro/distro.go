@@ -5,6 +5,7 @@ package distro
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/watchtide/watchtide/release/archive"
 	"github.com/watchtide/watchtide/release/contents"
+	"github.com/watchtide/watchtide/release/licenses"
 )
 
 // Formats are the kinds of packages.
@@ -23,11 +25,12 @@ var Formats = []string{"deb", "rpm"}
 
 // Package is a package for one architecture.
 type Package struct {
-	Version  string
-	Arch     string // as the go command names it
-	Time     time.Time
-	Contents contents.Contents
-	Program  []byte
+	Version    string
+	Maintainer string // a name and a mail address
+	Arch       string // as the go command names it
+	Time       time.Time
+	Contents   contents.Contents
+	Program    []byte
 }
 
 // Make returns a package in a format, and the name of its file.
@@ -44,14 +47,14 @@ func (p Package) Make(format string) (name string, data []byte, err error) {
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "watchtide", Arch: p.Arch, Version: p.Version, Release: "1",
 		Section: "net", Priority: "optional", License: "Apache-2.0",
-		Maintainer:  "Watchtide maintainers <watchtide@users.noreply.github.com>",
+		Maintainer:  p.Maintainer,
 		Homepage:    "https://github.com/watchtide/watchtide",
 		Description: "Live state for browsers, scripts and services\nWatchtide puts live state from etcd, Consul, Kubernetes, NATS or files in\nfront of browsers, scripts and services.",
 		MTime:       p.Time, DisableGlobbing: true,
 		Overridables: nfpm.Overridables{
 			Contents: entries,
 			// By default it is the name of this machine.
-			RPM: nfpm.RPM{BuildHost: "localhost", Summary: "Live state for browsers, scripts and services"},
+			RPM: nfpm.RPM{BuildHost: "localhost", Packager: p.Maintainer, Summary: "Live state for browsers, scripts and services"},
 		},
 	})
 	packager, err := nfpm.Get(format)
@@ -73,6 +76,7 @@ func (p Package) files(folder, format string) (files.Contents, error) {
 		{Name: zshFolder[format] + "/_watchtide", Mode: 0o644, Data: p.Contents.Zsh},
 		{Name: "/usr/share/fish/vendor_completions.d/watchtide.fish", Mode: 0o644, Data: p.Contents.Fish},
 		{Name: licenseFile[format], Mode: 0o644, Data: p.Contents.License},
+		{Name: path.Dir(licenseFile[format]) + "/" + licenses.FileName, Mode: 0o644, Data: p.Contents.Others},
 	}
 	for _, page := range p.Contents.Pages {
 		packed, err := archive.Gzip(page.Data)
