@@ -10,7 +10,7 @@ import (
 
 // nobody is the maintainer of packages that are not published: no mail can reach a domain below
 // .invalid, which RFC 2606 reserves.
-const nobody = "Nobody, not for publication <nobody@watchtide.invalid>"
+const nobody = "Watchtide development version <nobody@watchtide.invalid>"
 
 // plainMaintainer is what the control files of both distributions can hold without quotes.
 var plainMaintainer = regexp.MustCompile(`^[^\x00-\x1f\x7f<>",:;]+ <[^\s<>"(),:;]+@[^\s<>"(),:;@]+\.[^\s<>"(),:;@]+>$`)

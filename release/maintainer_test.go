@@ -9,7 +9,7 @@ import (
 
 func TestMaintainer(t *testing.T) {
 	development, tagged := source.Source{Version: "0.0.0-dev+g0123456789ab"}, source.Source{Version: "1.2.3", Tagged: true}
-	for _, text := range []string{"Ann Other <ann@example.org>", "Zoë Ünal <zoe+packages@mail.example.org>"} {
+	for _, text := range []string{nobody, "Ann Other <ann@example.org>", "Zoë Ünal <zoe+packages@mail.example.org>"} {
 		if got, err := parseMaintainer(text, tagged); err != nil || got != text {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
