@@ -277,10 +277,14 @@ check-generated: ## fail if a generated file is stale
 
 # The platforms of a release; empty: all.
 TARGETS ?=
-RELEASE  = cd release && $(GO) run . $(if $(TARGETS),-targets '$(TARGETS)')
+# Who answers for the packages, as in "Name <name@example.org>". Without one, only packages of versions
+# without a tag are made, and they say that they are not for publication.
+MAINTAINER ?=
+export MAINTAINER
+RELEASE     = cd release && $(GO) run . $(if $(TARGETS),-targets '$(TARGETS)') -maintainer "$$MAINTAINER"
 
 .PHONY: release
-release: ## make archives, packages, image, chart and bills of materials in dist/release, and publish nothing (TARGETS=linux/amd64: for these platforms)
+release: ## make archives, packages, image, chart and bills of materials in dist/release, and publish nothing (TARGETS=linux/amd64: for these platforms; MAINTAINER='Name <name@example.org>': who answers for the packages)
 	@$(RELEASE)
 
 .PHONY: release-check

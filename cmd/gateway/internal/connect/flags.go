@@ -22,9 +22,9 @@ const (
 )
 
 // Help describes the flags.
-const Help = `The gateway is the one that --server names, or --context; else that of the environment
-variable WATCHTIDE_SERVER, else that of the current context (see watchtide context), else
-http://127.0.0.1:8080. A context has credentials for its own server, and for no other.
+const Help = `The gateway is the one that --server or --context names; otherwise that of the environment
+variable WATCHTIDE_SERVER, then that of the current context (see watchtide context), then
+http://127.0.0.1:8080. The credentials of a context are sent to its own server only.
 
 ` + bearer.Help
 
