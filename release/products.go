@@ -16,6 +16,7 @@ import (
 	"github.com/watchtide/watchtide/release/distro"
 	"github.com/watchtide/watchtide/release/image"
 	"github.com/watchtide/watchtide/release/manifests"
+	"github.com/watchtide/watchtide/release/npm"
 	"github.com/watchtide/watchtide/release/source"
 )
 
@@ -83,7 +84,20 @@ func makeAll(ctx context.Context, from source.Source, targets []source.Target) (
 			architectures = append(architectures, t.Arch)
 		}
 	}
+	if err := m.client(ctx); err != nil {
+		return nil, err
+	}
 	return m.made, m.shared(linux, architectures)
+}
+
+// client makes the package of the TypeScript client.
+func (m *maker) client(ctx context.Context) error {
+	p := npm.Package{
+		Folder: filepath.Join(m.source.Folder, "web/client"), License: m.contents.License,
+		Version: m.source.Version, Time: m.source.Time,
+	}
+	name, data, err := p.Make(ctx)
+	return m.add(name, data, err)
 }
 
 // platform makes what there is for one target.
