@@ -121,9 +121,13 @@ histories: ## run random histories through trees of gateways and all checkers (N
 	$(GO) test -count 1 -timeout 0 -run '^TestHistories$$' -v ./stream/histories -args -histories $(N) -seed $(SEED)
 
 .PHONY: client
-client: ## check, test and pack the TypeScript client (needs Node 20 or newer, with npm)
+client: ## check, test and pack the TypeScript client, and fail if web/bundle is stale (needs Node 20 or newer, with npm)
 	@echo "==> web/client" >&2
 	@$(call INSTALL,web/client) && npm run --silent check
+
+.PHONY: bundle
+bundle: ## make the client that gateways serve, in web/bundle, which is committed (needs Node 20 or newer, with npm)
+	@$(call INSTALL,web/client) && npm run --silent bundle
 
 .PHONY: dashboard
 dashboard: ## build the dashboard into web/page, which is committed (needs Node 20.19 or newer, with npm)

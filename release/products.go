@@ -17,6 +17,7 @@ import (
 	"github.com/watchtide/watchtide/release/image"
 	"github.com/watchtide/watchtide/release/licenses"
 	"github.com/watchtide/watchtide/release/manifests"
+	"github.com/watchtide/watchtide/release/npm"
 	"github.com/watchtide/watchtide/release/source"
 )
 
@@ -72,6 +73,9 @@ func makeAll(ctx context.Context, from source.Source, maintainer string, targets
 			return nil, err
 		}
 	}
+	if err := m.client(ctx); err != nil {
+		return nil, err
+	}
 	return m.made, m.shared()
 }
 
@@ -91,6 +95,16 @@ func (m *maker) compile(ctx context.Context, t source.Target, file string) error
 		m.images = append(m.images, image.Program{Arch: t.Arch, Data: program, Licenses: m.contents.Others})
 	}
 	return m.platform(t, program)
+}
+
+// client makes the package of the TypeScript client.
+func (m *maker) client(ctx context.Context) error {
+	p := npm.Package{
+		Folder: filepath.Join(m.source.Folder, "web/client"), License: m.contents.License,
+		Version: m.source.Version, Time: m.source.Time,
+	}
+	name, data, err := p.Make(ctx)
+	return m.add(name, data, err)
 }
 
 // platform makes what there is for one target.

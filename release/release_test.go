@@ -52,6 +52,7 @@ func TestRelease(t *testing.T) {
 	t.Run("image", r.testImage)
 	t.Run("bill of materials", r.testBOM)
 	t.Run("chart", r.testChart)
+	t.Run("npm package", r.testNPM)
 }
 
 const maintainer = "Ann Other <ann@example.org>"
@@ -82,8 +83,8 @@ func (r release) testSums(t *testing.T, printed string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 7 {
-		t.Errorf("%d files, want archive, bill of materials, deb, rpm, chart, image and check sums: %v", len(files), files)
+	if len(files) != 8 {
+		t.Errorf("%d files, want archive, bill of materials, deb, rpm, chart, image, npm package and check sums: %v", len(files), files)
 	}
 	for _, f := range files {
 		if f.Name() == "SHA256SUMS" {
@@ -116,6 +117,16 @@ func (r release) file(t *testing.T, pattern string) string {
 		t.Fatalf("%s: %v, %v, want one file", pattern, found, err)
 	}
 	return found[0]
+}
+
+// testNPM: the package passes the client's own check of packages, and has the release's version.
+func (r release) testNPM(t *testing.T) {
+	file := r.file(t, "watchtide-client-*.tgz")
+	mustRun(t, "node", "../web/client/scripts/pack.js", file)
+	version, _, _ := strings.Cut(r.from.Version, "+")
+	if got := mustRun(t, "tar", "-xzOf", file, "package/package.json"); !strings.Contains(got, `"version": "`+version+`"`) || !strings.Contains(got, `"provenance": true`) {
+		t.Errorf("package.json: %s, want version %s", got, version)
+	}
 }
 
 // checkProgram runs a program, which is static and says what it was made from.
@@ -403,7 +414,7 @@ func (r release) testBOM(t *testing.T) {
 }
 
 func (r release) testChart(t *testing.T) {
-	chart, err := loader.LoadFile(r.file(t, "*.tgz"))
+	chart, err := loader.LoadFile(r.file(t, "watchtide-[0-9]*.tgz"))
 	if err != nil {
 		t.Fatal(err)
 	}

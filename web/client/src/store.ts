@@ -45,6 +45,7 @@ export class Store<V = unknown> {
   #position = '';
   #renewing = false;
 
+  /** @internal */
   constructor(
     readonly watch: string,
     /** @internal Its part of the query of a stream: the watch, and what of it. */
