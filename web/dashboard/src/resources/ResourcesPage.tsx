@@ -1,10 +1,11 @@
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useRoute } from '../app/route';
 import { DeleteDialog, EditorDialog } from '../editor';
-import { type ResourceStore, useStore } from '../gateway/tide';
+import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
+import { isMistake, parseQuery, type Query } from '../query/query';
 import { SignIn } from '../session/SignIn';
 import { ColumnMenu } from './ColumnMenu';
 import { Detail, type Dialog } from './Detail';
@@ -16,6 +17,7 @@ import { Summary } from './Summary';
 import { Table } from './Table';
 import { useColumns } from './useColumns';
 import { useFreshness } from './useFreshness';
+import { type Source, useSource } from './useSource';
 import { useTableModel, useTableStatus } from './useTableModel';
 import './ResourcesPage.css';
 
@@ -26,22 +28,51 @@ export function ResourcesPage({ watch }: { watch: string }) {
 }
 
 function Followed({ watch, onAppear }: { watch: string; onAppear: () => void }) {
-  const store = useStore(watch);
-  if (!store) return <h2>{watch}</h2>;
-  return <Known watch={watch} store={store} onAppear={onAppear} />;
+  const filter = useRoute().options.get('filter') ?? '';
+  const query = useQuery(filter);
+  const { data, error } = useWatches();
+  const facts = data?.watches.find(({ name }) => name === watch);
+  const source = useSource(watch, query, facts, data !== undefined || error !== '');
+  if (!source) return <h2>{watch}</h2>;
+  return <Known watch={watch} facts={facts} source={source} listed={data && facts !== undefined} onAppear={onAppear} />;
 }
 
-function Known({ watch, store, onAppear }: { watch: string; store: ResourceStore; onAppear: () => void }) {
-  const error = useWatch(store, ({ error }) => error);
-  if (error instanceof RefusedError && isRefused(error)) return <NotShown watch={watch} error={error} onAppear={onAppear} />;
-  return <Resources watch={watch} store={store} />;
+const everything: Query = [];
+
+// A filter with a mistake, of which the field tells, selects everything.
+function useQuery(filter: string): Query {
+  return useMemo(() => {
+    const query = parseQuery(filter);
+    return isMistake(query) ? everything : query;
+  }, [filter]);
+}
+
+interface Props {
+  readonly watch: string;
+  /** undefined if the gateway does not list it, or not yet. */
+  readonly facts: Watch | undefined;
+  readonly source: Source;
+}
+
+function Known({ listed, onAppear, ...props }: Props & Pick<NotShownProps, 'listed' | 'onAppear'>) {
+  const error = useWatch(props.source.store, ({ error }) => error);
+  if (error instanceof RefusedError && isRefused(error))
+    return <NotShown watch={props.watch} listed={listed} error={error} onAppear={onAppear} />;
+  return <Resources {...props} />;
 }
 
 // Nothing that was loaded before may be shown any more.
 const isRefused = ({ status }: RefusedError) => status === 401 || status === 403 || status === 404;
 
-function NotShown({ watch, error: { status, problem }, onAppear }: { watch: string; error: RefusedError; onAppear: () => void }) {
-  const listed = useWatches().data?.watches.some(({ name }) => name === watch);
+interface NotShownProps {
+  readonly watch: string;
+  /** Whether the gateway lists the watch; undefined while that is not known. */
+  readonly listed: boolean | undefined;
+  readonly error: RefusedError;
+  readonly onAppear: () => void;
+}
+
+function NotShown({ watch, listed, error: { status, problem }, onAppear }: NotShownProps) {
   const missed = useRef(false); // if it is in the list from the start, another attempt is useless
   useEffect(() => {
     if (listed === false) missed.current = true;
@@ -76,14 +107,13 @@ function NotShown({ watch, error: { status, problem }, onAppear }: { watch: stri
   );
 }
 
-function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
+function Resources({ watch, facts, source }: Props) {
   const { options } = useRoute();
   const filter = options.get('filter') ?? '';
-  const model = useTableModel(store, options.get('sort'), filter);
+  const model = useTableModel(source.store, options.get('sort'), source.query, options.get('prefix') ?? '');
   const status = useTableStatus(model);
   const columns = useColumns(model, options.get('columns'));
   const opened = openedKey(options);
-  const facts = useWatches().data?.watches.find(({ name }) => name === watch);
   const writable = facts?.writable ?? false;
   useFreshness(watch, status);
 
@@ -98,7 +128,7 @@ function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
     <div className="resources">
       <Summary name={watch} watch={facts} model={model} status={status} />
       <div className="bar">
-        <FilterField filter={filter} status={status} />
+        <FilterField filter={filter} model={model} status={status} source={source} columns={columns} size={facts?.count ?? 0} />
         <ColumnMenu columns={columns} />
         <PauseButtons model={model} status={status} />
         {writable && (

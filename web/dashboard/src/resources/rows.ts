@@ -1,5 +1,5 @@
 import type { Resource } from '@watchtide/client';
-import type { Filter } from './filter';
+import type { Filter } from '../query/holds';
 import { type Compare, comparator, insertionIndex, type Rank, ranker, type Sort, sorted } from './order';
 
 /** One resource in the table. */
