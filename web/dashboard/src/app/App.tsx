@@ -6,6 +6,7 @@ import { SubscribersPage } from '../subscribers/SubscribersPage';
 import { UpstreamsPage } from '../upstreams/UpstreamsPage';
 import { WirePage } from '../wire/WirePage';
 import { Banner } from './Banner';
+import { DisplayMenu } from './DisplayMenu';
 import { href, type Route, useRoute } from './route';
 import './App.css';
 
@@ -48,6 +49,7 @@ export function App() {
             ))}
           </ul>
         </nav>
+        <DisplayMenu />
         <User />
       </header>
       <Banner />

@@ -1,6 +1,6 @@
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { type CSSProperties, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useRoute } from '../app/route';
 import { DeleteDialog, EditorDialog } from '../editor';
 import type { Watch } from '../gateway/contract';
@@ -13,6 +13,7 @@ import { FilterField } from './FilterField';
 import { closeKey, openedKey, openKey } from './options';
 import { parseSort } from './order';
 import { PauseButtons } from './PauseButtons';
+import { Splitter, useShare } from './Splitter';
 import { Summary } from './Summary';
 import { Table } from './Table';
 import { useColumns } from './useColumns';
@@ -117,6 +118,7 @@ function Resources({ watch, facts, source }: Props) {
   const writable = facts?.writable ?? false;
   useFreshness(watch, status);
 
+  const [share, setShare] = useShare();
   const [dialog, setDialog] = useState<Dialog>();
   const isOpen = opened !== undefined;
   const open = useCallback((key: string) => openKey(key, !isOpen), [isOpen]);
@@ -137,7 +139,7 @@ function Resources({ watch, facts, source }: Props) {
           </button>
         )}
       </div>
-      <div className="workspace" data-opened={isOpen || undefined}>
+      <div className="workspace" data-opened={isOpen || undefined} style={{ '--share': `${share}%` } as CSSProperties}>
         <Table
           watch={watch}
           model={model}
@@ -148,6 +150,7 @@ function Resources({ watch, facts, source }: Props) {
           onOpen={open}
           onClose={close}
         />
+        {isOpen && <Splitter share={share} onChange={setShare} />}
         {isOpen && (
           <Detail key={opened} model={model} status={status} rowKey={opened} onClose={close} onDialog={writable ? setDialog : undefined} />
         )}

@@ -70,7 +70,7 @@ export function Table({ watch, model, status, columns, sort, opened, onOpen, onC
       data-state={status.state}
       data-count={status.total}
       data-revision={status.revision}
-      style={layout(columns)}
+      style={layout(columns, seen.rowHeight)}
     >
       <HeadRow columns={columns} sort={sort} />
       <div role="rowgroup" className="body" style={{ height: seen.height }}>
@@ -118,9 +118,10 @@ function emptyText({ state, revision, total, arranging }: TableStatus): string {
 }
 
 // Each row is a separate grid, so the widths must not depend on its content.
-function layout(columns: readonly ShownColumn[]): CSSProperties {
+function layout(columns: readonly ShownColumn[], rowHeight: number): CSSProperties {
   const widths = columns.map(({ id, width }) => (id === 'key' && columns.length > 1 ? `min(${width}ch, ${maxKeyWidth})` : `${width}ch`));
   return {
+    '--row': `${rowHeight}px`,
     '--columns': columns.map(({ width }, i) => `minmax(${widths[i]}, ${width}fr)`).join(' '),
     '--width': `calc(${widths.join(' + ')})`,
   } as CSSProperties;
