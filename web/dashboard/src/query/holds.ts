@@ -24,7 +24,8 @@ function filterOfTerm(term: Term): Filter {
 const isBuiltIn = (field: string) => field === 'key' || field === 'revision';
 
 function textFilter({ text }: TextTerm): Filter {
-  const pattern = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'iu');
+  const flags = /^[\x20-\x7e]*$/.test(text) ? 'i' : 'iu'; // that of Unicode takes twice as long
+  const pattern = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), flags);
   return ({ key, value }) => pattern.test(key) || contains(value, pattern);
 }
 

@@ -71,7 +71,7 @@ export function FilterField({ filter, model, status: { arranging, matching, tota
           ))}
         </ul>
       </div>
-      <span className="soft" title={source.cel && `filter=${source.cel}`}>
+      <span className="soft found" title={source.cel && `filter=${source.cel}`}>
         {filter && busy ? 'Searching…' : found}
         {filter && !busy && source.cel && ' · by the gateway'}
       </span>

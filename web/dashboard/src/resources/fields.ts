@@ -12,6 +12,8 @@ export interface Field {
   readonly numeric: boolean;
   /** A text with few distinct values, which are shown as badges. */
   readonly enumeration: boolean;
+  /** An enumeration of well-known states. */
+  readonly state: boolean;
   /** The width in characters, for all but the longest values of the sample. */
   readonly width: number;
   /** How informative it is, compared with other fields. */
@@ -20,6 +22,8 @@ export interface Field {
 
 const maxDepth = 4;
 const maxFields = 200;
+const fewest = 6; // so many columns are filled with what there is
+const leastWorth = 0.15; // of further columns
 const maxWords = 12; // of an enumeration
 const maxWord = 24; // characters
 
@@ -51,6 +55,7 @@ class Tally {
       id: this.path.length === 0 ? 'value' : columnID(this.path),
       numeric: this.numbers * 2 > this.count,
       enumeration: this.#isEnumeration(),
+      state: this.#isEnumeration() && [...this.texts].filter((word) => severityOf(word)).length * 2 > this.texts.size,
       width: usualWidth(this.widths),
       worth: this.#worth(of),
     };
@@ -116,8 +121,8 @@ export interface Room {
  * where there is little room, the most telling ones first.
  */
 export function pick(fields: readonly Field[], { columns, narrow }: Room): string[] {
-  const best = [...fields].sort((a, b) => b.worth - a.worth).slice(0, columns);
-  const telling = (field: Field) => field.worth * (field.enumeration ? 2 : 1);
+  const best = [...fields].sort((a, b) => b.worth - a.worth).filter(({ worth }, i) => i < columns && (i < fewest || worth > leastWorth));
+  const telling = (field: Field) => field.worth * (field.state ? 4 : field.enumeration ? 2 : 1);
   const shown = narrow ? best.sort((a, b) => telling(b) - telling(a)) : fields.filter((field) => best.includes(field));
   return ['key', ...shown.map(({ id }) => id)];
 }

@@ -26,7 +26,7 @@ export const largeCount = 20_000;
 export const largeBytes = 32 << 20;
 
 // A view is not asked for while the query is being typed.
-const typingMs = 250;
+const typingMs = 120;
 
 /**
  * Follows the watch, or the part of it that a query selects once the watch is large.
@@ -103,7 +103,7 @@ function useVerdict(watch: string, cel: string): Verdict {
 
 async function judge(watch: string, cel: string, signal: AbortSignal): Promise<Verdict> {
   const url = at(`v1/watches/${encodeURIComponent(watch)}/resources`);
-  url.search = String(new URLSearchParams({ filter: cel, limit: '1' }));
+  url.search = String(new URLSearchParams({ filter: cel, page_size: '1' }));
   try {
     const response = await ask(url, { signal });
     if (!response.ok) return { cel, accepted: '', refusal: await refusal(response) };
