@@ -1,8 +1,8 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/App';
-import { SignedIn } from './session/SignedIn';
 import { beginSettings } from './app/settings';
+import { SignedIn } from './session/SignedIn';
 import './app/theme.css';
 import './app/controls.css';
 

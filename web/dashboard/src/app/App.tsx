@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react';
 import { Overview } from '../overview/Overview';
+import { Palette } from '../palette/Palette';
 import { ResourcesPage } from '../resources/ResourcesPage';
 import { User } from '../session/User';
 import { SubscribersPage } from '../subscribers/SubscribersPage';
@@ -56,6 +57,7 @@ export function App() {
       <main ref={main} tabIndex={-1}>
         <Page route={route} />
       </main>
+      <Palette pages={pages} />
       <footer>
         <a href="./docs/">documentation</a> <a href="./openapi.json">API</a> <a href="./v1/watches">watches as JSON</a>{' '}
         <a href="./assets/licenses.txt">licences</a>

@@ -1,5 +1,5 @@
-import { changeSettings, type Settings, useSettings } from './settings';
 import { useMenu } from './menu';
+import { changeSettings, type Settings, useSettings } from './settings';
 import './DisplayMenu.css';
 
 const themes: ReadonlyArray<readonly [Settings['theme'], string]> = [

@@ -1,15 +1,19 @@
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
 import { type CSSProperties, useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { useRoute } from '../app/route';
+import { setOptions, useRoute } from '../app/route';
 import { DeleteDialog, EditorDialog } from '../editor';
 import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
+import { KeyPanel } from '../keys/KeyPanel';
 import { isMistake, parseQuery, type Query } from '../query/query';
 import { SignIn } from '../session/SignIn';
+import { KeyText } from '../text/KeyText';
+import { ViewMenu } from '../views/ViewMenu';
 import { ColumnMenu } from './ColumnMenu';
 import { Detail, type Dialog } from './Detail';
 import { FilterField } from './FilterField';
+import { useOpenTable } from './openTable';
 import { closeKey, openedKey, openKey } from './options';
 import { parseSort } from './order';
 import { PauseButtons } from './PauseButtons';
@@ -111,12 +115,15 @@ function NotShown({ watch, listed, error: { status, problem }, onAppear }: NotSh
 function Resources({ watch, facts, source }: Props) {
   const { options } = useRoute();
   const filter = options.get('filter') ?? '';
-  const model = useTableModel(source.store, options.get('sort'), source.query, options.get('prefix') ?? '');
+  const prefix = options.get('prefix') ?? '';
+  const showsKeys = options.has('keys');
+  const model = useTableModel(source.store, options.get('sort'), source.query, prefix);
   const status = useTableStatus(model);
   const columns = useColumns(model, options.get('columns'));
   const opened = openedKey(options);
   const writable = facts?.writable ?? false;
   useFreshness(watch, status);
+  useOpenTable(watch, model);
 
   const [share, setShare] = useShare();
   const [dialog, setDialog] = useState<Dialog>();
@@ -130,8 +137,17 @@ function Resources({ watch, facts, source }: Props) {
     <div className="resources">
       <Summary name={watch} watch={facts} model={model} status={status} />
       <div className="bar">
+        {prefix !== '' && (
+          <button type="button" className="prefix" title="Show all keys" onClick={() => setOptions({ prefix: undefined })}>
+            <KeyText text={prefix} /> ✕
+          </button>
+        )}
         <FilterField filter={filter} model={model} status={status} source={source} columns={columns} size={facts?.count ?? 0} />
+        <button type="button" aria-pressed={showsKeys} onClick={() => setOptions({ keys: showsKeys ? undefined : '' })}>
+          Keys
+        </button>
         <ColumnMenu columns={columns} />
+        <ViewMenu watch={watch} />
         <PauseButtons model={model} status={status} />
         {writable && (
           <button type="button" className="primary push" onClick={() => setDialog({ kind: 'edit', resource: undefined })}>
@@ -140,6 +156,14 @@ function Resources({ watch, facts, source }: Props) {
         )}
       </div>
       <div className="workspace" data-opened={isOpen || undefined} style={{ '--share': `${share}%` } as CSSProperties}>
+        {showsKeys && (
+          <KeyPanel
+            store={source.store}
+            prefix={prefix}
+            onChoose={(prefix) => setOptions({ prefix: prefix || undefined })}
+            onClose={() => setOptions({ keys: undefined })}
+          />
+        )}
         <Table
           watch={watch}
           model={model}

@@ -29,7 +29,7 @@ export interface Bar {
 export function barOf(value: unknown, range: Range | undefined): Bar | undefined {
   if (!range || !isNumber(value)) return undefined;
   const at = (number: number) =>
-    Math.round((100 * (Math.min(Math.max(number, range.low), range.high) - range.low)) / (range.high - range.low));
+    Math.round(100 * ((Math.min(Math.max(number, range.low), range.high) - range.low) / (range.high - range.low)));
   const [zero, end] = [at(0), at(Number(value))];
   return { from: Math.min(zero, end), to: Math.max(zero, end) };
 }

@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState } from 'react';
 import { type Column, column, parseColumns } from './column';
-import { useRoom } from './room';
 import { type Field, fieldsOf, keyWidth, pick } from './fields';
 import type { TableModel } from './model';
+import { useRoom } from './room';
 
 /** A column of the table, with its layout. */
 export interface ShownColumn extends Column {

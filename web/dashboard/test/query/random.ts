@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { fieldText, type Operator, type Query, type Wanted, valueText } from '../../src/query/query';
+import { fieldText, type Operator, type Query, valueText, type Wanted } from '../../src/query/query';
 
 const words = [
   'critical',
