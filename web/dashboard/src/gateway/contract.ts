@@ -1,7 +1,15 @@
 // Generated from openapi/openapi.json by scripts/contract.js. Do not edit.
 
 /** One event. Clients ignore types that they do not know. */
-export type Event = HelloEvent | ResetEvent | UpsertEvent | DeleteEvent | EndOfSnapshotEvent | BookmarkEvent | StatusEvent | GoodbyeEvent;
+export type Event =
+  | HelloEvent
+  | ResetEvent
+  | UpsertEvent
+  | DeleteEvent
+  | EndOfSnapshotEvent
+  | BookmarkEvent
+  | StatusEvent
+  | GoodbyeEvent;
 
 export interface ListWatchesResponse {
   instance: Instance;
@@ -30,11 +38,11 @@ export interface Problem {
 /** Resource is one member of a watch. */
 export interface Resource {
   /** `value` is a string that holds bytes in base64. */
-  encoding?: 'base64';
+  encoding?: "base64";
   /** Unique in the watch. Base64 where key_encoding says so. */
   key: string;
   /** `key` is in base64, because the upstream's key is not UTF-8. */
-  key_encoding?: 'base64';
+  key_encoding?: "base64";
   revision: Revision;
   value: Value;
 }
@@ -61,17 +69,17 @@ export interface HelloEvent {
   heartbeat_ms: number;
   instance?: Instance;
   stream?: StreamID;
-  type: 'hello';
+  type: "hello";
   watches: Array<{
-    mode: 'snapshot' | 'resume';
+    mode: "snapshot" | "resume";
     watch: WatchName;
   }>;
 }
 
 /** Forget everything known of this watch; a full snapshot follows. */
 export interface ResetEvent {
-  reason: 'initial' | 'expired' | 'ahead' | 'epoch_changed' | 'invalid_position';
-  type: 'reset';
+  reason: "initial" | "expired" | "ahead" | "epoch_changed" | "invalid_position";
+  type: "reset";
   watch: WatchName;
 }
 
@@ -81,7 +89,7 @@ export interface UpsertEvent {
   key: string;
   key_encoding?: Encoding;
   revision: Revision;
-  type: 'upsert';
+  type: "upsert";
   value: Value;
   watch: WatchName;
 }
@@ -91,7 +99,7 @@ export interface DeleteEvent {
   key: string;
   key_encoding?: Encoding;
   revision: Revision;
-  type: 'delete';
+  type: "delete";
   watch: WatchName;
 }
 
@@ -102,7 +110,7 @@ export interface EndOfSnapshotEvent {
   /** After a resume. */
   resumed?: true;
   revision: Revision;
-  type: 'end_of_snapshot';
+  type: "end_of_snapshot";
   watch: WatchName;
 }
 
@@ -115,7 +123,7 @@ export interface BookmarkEvent {
   revision: Revision;
   /** After a catch-up: changes that this subscriber did not see one by one. */
   skipped?: number;
-  type: 'bookmark';
+  type: "bookmark";
   watch: WatchName;
 }
 
@@ -123,17 +131,17 @@ export interface BookmarkEvent {
 export interface StatusEvent {
   reason?: string;
   since?: string;
-  state: 'priming' | 'in_sync' | 'resyncing' | 'stale' | 'catching_up';
-  type: 'status';
+  state: "priming" | "in_sync" | "resyncing" | "stale" | "catching_up";
+  type: "status";
   watch: WatchName;
 }
 
 /** The last event before the server ends the stream on purpose. */
 export interface GoodbyeEvent {
-  reason: 'draining' | 'max_age' | 'overloaded' | 'token_expired' | 'revoked' | 'watch_removed' | 'watch_replaced' | 'complete';
+  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "watch_replaced" | "complete";
   /** When to come back. */
   retry_ms: number;
-  type: 'goodbye';
+  type: "goodbye";
 }
 
 /** Names the process that answers. Counters of two instances have nothing to do with each other. */
@@ -159,13 +167,13 @@ export interface Watch {
   since?: string;
   /** Name of the source in the configuration. */
   source: string;
-  state: 'priming' | 'in_sync' | 'resyncing' | 'stale';
+  state: "priming" | "in_sync" | "resyncing" | "stale";
   subscribers: number;
   upstream: Upstream;
   writable: boolean;
 }
 
-export type Encoding = 'base64';
+export type Encoding = "base64";
 
 /** Unsigned 64-bit number, the place in the upstream's own order. */
 export type Revision = string;
@@ -177,18 +185,7 @@ export type Value = unknown;
 export type Departure = Subscriber & {
   left: string;
   /** The reason of its `goodbye`, or without one: `client_closed` (the client hung up), `write_timeout` (it did not read), `aborted` (the gateway closed it as it was). */
-  reason:
-    | 'draining'
-    | 'max_age'
-    | 'overloaded'
-    | 'token_expired'
-    | 'revoked'
-    | 'watch_removed'
-    | 'watch_replaced'
-    | 'complete'
-    | 'client_closed'
-    | 'write_timeout'
-    | 'aborted';
+  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "watch_replaced" | "complete" | "client_closed" | "write_timeout" | "aborted";
 };
 
 /** One stream, call of `WatchList`, or long poll that waits. */
@@ -200,7 +197,7 @@ export interface Subscriber {
   /** Values are being skipped now. */
   catching_up: boolean;
   /** Empty: sent as it is. */
-  encoding: 'gzip' | '';
+  encoding: "gzip" | "";
   /** Sent so far, of all types. */
   events: number;
   /** Names the stream, in this process. */
@@ -211,7 +208,7 @@ export interface Subscriber {
   since: string;
   /** Changes that it did not see one by one. */
   skipped: number;
-  transport: 'sse' | 'ndjson' | 'poll' | 'grpc';
+  transport: "sse" | "ndjson" | "poll" | "grpc";
   /** What the client calls itself, at most 128 bytes of it. */
   user_agent?: string;
   /** Which part it follows, of the watches that it does not follow as a whole. */
@@ -283,7 +280,7 @@ export interface Incident {
   /** When it happened first. */
   first: string;
   /** `reconnect`: a connection ended, or could not be made. `resync`: a complete snapshot was taken over. */
-  kind: 'reconnect' | 'resync';
+  kind: "reconnect" | "resync";
   /** A name in `reconnects` or in `resyncs`. */
   reason: string;
   times: number;
