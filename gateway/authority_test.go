@@ -27,7 +27,7 @@ func TestForeignHostIsRefused(t *testing.T) {
 	r := newAPIRig(t, Config{Hosts: []string{"app.example.com"}})
 	address := strings.TrimPrefix(r.url, "http://")
 	for _, path := range []string{
-		"/", "/assets/index.js", "/v1/watches", "/v1/watches/hosts", "/v1/events?watch=hosts", "/v1/watches/hosts/changes", "/v1/watches/hosts/resources",
+		"/", "/assets/boot.js", "/v1/watches", "/v1/watches/hosts", "/v1/events?watch=hosts", "/v1/watches/hosts/changes", "/v1/watches/hosts/resources",
 		"/openapi.json", "/metrics", "/v1/subscribers", "/nowhere",
 	} {
 		for _, request := range []string{

@@ -14,7 +14,7 @@ func TestRoutes(t *testing.T) {
 		synctest.Wait()
 		for path, contentType := range map[string]string{
 			"/":                         "text/html",
-			"/assets/index.js":          "text/javascript",
+			"/assets/boot.js":           "text/javascript",
 			"/openapi.json":             "application/json",
 			"/healthz":                  "",
 			"/readyz":                   "",

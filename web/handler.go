@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -52,9 +53,7 @@ func Handler() http.Handler {
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		// Requested again each time, and answered with 304 while it is unchanged:
-		// after an upgrade no browser runs the old page against the new server.
-		h.Set("Cache-Control", "no-cache")
+		h.Set("Cache-Control", f.cached)
 		h.Add("Vary", "Accept-Encoding") // beside what the gateway sets for Origin
 		content, tag := f.content, f.tag
 		if zipped := f.zipped(); zipped != nil && accept.Gzip(r.Header.Values("Accept-Encoding")) {
@@ -71,6 +70,7 @@ type file struct {
 	name    string
 	content []byte
 	tag     string        // ETag: a hash of the content
+	cached  string        // Cache-Control
 	zipped  func() []byte // the content through gzip; nil if that saves too little
 }
 
@@ -89,10 +89,25 @@ var served = sync.OnceValue(func() map[string]file {
 	return out
 })
 
+const (
+	// A file is requested again each time, and answered with 304 while it is unchanged: after an
+	// upgrade no browser runs the old page against the new server.
+	noCache = "no-cache"
+	// A file whose name changes with its content is never requested again.
+	immutable = "public, max-age=31536000, immutable"
+)
+
+// hashed matches the names of files that have a hash of the content.
+var hashed = regexp.MustCompile(`-[\w-]{8}\.js$`)
+
 func newFile(name string, content []byte) file {
 	sum := sha256.Sum256(content)
+	cached := noCache
+	if hashed.MatchString(name) {
+		cached = immutable
+	}
 	return file{
-		name: name, content: content, tag: `"` + hex.EncodeToString(sum[:8]) + `"`,
+		name: name, content: content, tag: `"` + hex.EncodeToString(sum[:8]) + `"`, cached: cached,
 		zipped: sync.OnceValue(func() []byte { return zip(content) }),
 	}
 }

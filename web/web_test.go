@@ -127,7 +127,7 @@ func TestEveryReferenceExists(t *testing.T) {
 	files := texts(t)
 	used := map[string]bool{"index.html": true}
 	// In the bundle as referenced from the page, or beside the file itself (a worker).
-	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|new URL\\([\"'`](?:\\./)?([\\w-][\\w.-]*\\.\\w+)[\"'`]")
+	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|(?:new URL\\(|import\\(|from|import) ?[\"'`](?:\\./)?([\\w-][\\w.-]*\\.\\w+)[\"'`]")
 	for name, text := range files {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {
 			target := m[1]
@@ -192,9 +192,62 @@ func TestHandlerSendsThePolicy(t *testing.T) {
 	}
 }
 
+// script returns the path of the largest script, which browsers keep.
+func script(t *testing.T) string {
+	t.Helper()
+	for _, p := range Paths() {
+		if strings.HasPrefix(p, "/assets/index-") {
+			return p
+		}
+	}
+	t.Fatal("there is no script")
+	return ""
+}
+
+// TestFilesWithAHashAreKept: browsers keep them, and ask for all others each time.
+func TestFilesWithAHashAreKept(t *testing.T) {
+	for _, p := range []string{"/", "/assets/boot.js", "/assets/style.css", "/docs/"} {
+		if got := get(t, p).Header.Get("Cache-Control"); got != "no-cache" {
+			t.Errorf("%s: Cache-Control %q, want no-cache", p, got)
+		}
+	}
+	if got := get(t, script(t)).Header.Get("Cache-Control"); !strings.Contains(got, "immutable") {
+		t.Errorf("%s: Cache-Control %q, want immutable", script(t), got)
+	}
+}
+
+// TestFirstLoad: what every page loads at first is at most 100 kB, compressed.
+func TestFirstLoad(t *testing.T) {
+	sum := 0
+	imports := regexp.MustCompile("(?:from|import) ?[\"'`]\\./([\\w.-]+\\.js)")
+	seen := map[string]bool{}
+	var load func(path string)
+	load = func(path string) {
+		if seen[path] {
+			return
+		}
+		seen[path] = true
+		zipped, _ := io.ReadAll(get(t, path, "Accept-Encoding", "gzip").Body)
+		plain, _ := io.ReadAll(get(t, path).Body)
+		sum += len(zipped)
+		for _, m := range imports.FindAllStringSubmatch(string(plain), -1) {
+			load("/assets/" + m[1])
+		}
+	}
+	for _, p := range Paths() {
+		if p == "/" || p == "/assets/boot.js" || p == "/assets/style.css" || p == script(t) || strings.HasPrefix(p, "/assets/Overview-") {
+			load(p)
+		}
+	}
+	t.Logf("%d bytes in %d files", sum, len(seen))
+	if sum > 100_000 {
+		t.Errorf("the first page loads %d bytes, compressed: want at most 100,000", sum)
+	}
+}
+
 func TestHandlerAnswersUnchangedFilesWith304(t *testing.T) {
-	tag := get(t, "/assets/index.js").Header.Get("ETag")
-	if r := get(t, "/assets/index.js", "If-None-Match", tag); tag == "" || r.StatusCode != http.StatusNotModified {
+	tag := get(t, script(t)).Header.Get("ETag")
+	if r := get(t, script(t), "If-None-Match", tag); tag == "" || r.StatusCode != http.StatusNotModified {
 		t.Errorf("ETag %q: %s, want 304", tag, r.Status)
 	}
 	if other := get(t, "/assets/style.css").Header.Get("ETag"); other == tag {
@@ -203,8 +256,8 @@ func TestHandlerAnswersUnchangedFilesWith304(t *testing.T) {
 }
 
 func TestHandlerCompressesForThoseWhoTakeIt(t *testing.T) {
-	plain := get(t, "/assets/index.js")
-	zipped := get(t, "/assets/index.js", "Accept-Encoding", "gzip, deflate, br")
+	plain := get(t, script(t))
+	zipped := get(t, script(t), "Accept-Encoding", "gzip, deflate, br")
 	if zipped.Header.Get("Content-Encoding") != "gzip" || zipped.Header.Get("ETag") == plain.Header.Get("ETag") || zipped.ContentLength > plain.ContentLength/2 {
 		t.Errorf("headers %v, %d bytes of %d", zipped.Header, zipped.ContentLength, plain.ContentLength)
 	}
@@ -217,7 +270,7 @@ func TestHandlerCompressesForThoseWhoTakeIt(t *testing.T) {
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v; %d bytes, want %d", err, len(got), len(want))
 	}
-	if r := get(t, "/assets/index.js", "Accept-Encoding", "identity, gzip;q=0"); r.Header.Get("Content-Encoding") != "" {
+	if r := get(t, script(t), "Accept-Encoding", "identity, gzip;q=0"); r.Header.Get("Content-Encoding") != "" {
 		t.Error("compressed for a client that does not take it")
 	}
 }

@@ -1,13 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vitest/config';
+import { boot } from './scripts/boot.ts';
 
 const client = (file: string) => fileURLToPath(new URL(`../client/src/${file}`, import.meta.url));
 
 export default defineConfig({
   // Relative, so that the page works under any path.
   base: './',
-  plugins: [react()],
+  plugins: [react(), boot()],
   resolve: {
     alias: [
       { find: /^@watchtide\/client$/, replacement: client('index.ts') },
@@ -29,9 +30,14 @@ export default defineConfig({
     modulePreload: false,
     license: { fileName: 'assets/licenses.txt' },
     rolldownOptions: {
-      // The server makes browsers revalidate each file, so its name need not change
-      // with its content.
-      output: { entryFileNames: 'assets/[name].js', chunkFileNames: 'assets/[name].js', assetFileNames: 'assets/[name][extname]' },
+      // Browsers keep files whose names change with the content. The names of the boot script
+      // and of the style do not change: they are asked for again each time, so that a page of a
+      // replica that has been updated has a style, and an explanation, from one that has not.
+      output: {
+        entryFileNames: 'assets/[name]-[hash].js',
+        chunkFileNames: 'assets/[name]-[hash].js',
+        assetFileNames: 'assets/[name][extname]',
+      },
     },
   },
   worker: {

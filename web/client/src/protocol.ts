@@ -1,7 +1,15 @@
 // Generated from openapi/openapi.json by scripts/protocol.js. Do not edit.
 
 /** One event. Clients ignore types that they do not know. */
-export type Event = HelloEvent | ResetEvent | UpsertEvent | DeleteEvent | EndOfSnapshotEvent | BookmarkEvent | StatusEvent | GoodbyeEvent;
+export type Event =
+  | HelloEvent
+  | ResetEvent
+  | UpsertEvent
+  | DeleteEvent
+  | EndOfSnapshotEvent
+  | BookmarkEvent
+  | StatusEvent
+  | GoodbyeEvent;
 
 /** RFC 9457. */
 export interface Problem {
@@ -28,17 +36,17 @@ export interface HelloEvent {
   heartbeat_ms: number;
   instance?: Instance;
   stream?: StreamID;
-  type: 'hello';
+  type: "hello";
   watches: Array<{
-    mode: 'snapshot' | 'resume';
+    mode: "snapshot" | "resume";
     watch: WatchName;
   }>;
 }
 
 /** Forget everything known of this watch; a full snapshot follows. */
 export interface ResetEvent {
-  reason: 'initial' | 'expired' | 'ahead' | 'epoch_changed' | 'invalid_position';
-  type: 'reset';
+  reason: "initial" | "expired" | "ahead" | "epoch_changed" | "invalid_position";
+  type: "reset";
   watch: WatchName;
 }
 
@@ -48,7 +56,7 @@ export interface UpsertEvent {
   key: string;
   key_encoding?: Encoding;
   revision: Revision;
-  type: 'upsert';
+  type: "upsert";
   value: Value;
   watch: WatchName;
 }
@@ -58,7 +66,7 @@ export interface DeleteEvent {
   key: string;
   key_encoding?: Encoding;
   revision: Revision;
-  type: 'delete';
+  type: "delete";
   watch: WatchName;
 }
 
@@ -69,7 +77,7 @@ export interface EndOfSnapshotEvent {
   /** After a resume. */
   resumed?: true;
   revision: Revision;
-  type: 'end_of_snapshot';
+  type: "end_of_snapshot";
   watch: WatchName;
 }
 
@@ -82,7 +90,7 @@ export interface BookmarkEvent {
   revision: Revision;
   /** After a catch-up: changes that this subscriber did not see one by one. */
   skipped?: number;
-  type: 'bookmark';
+  type: "bookmark";
   watch: WatchName;
 }
 
@@ -90,20 +98,20 @@ export interface BookmarkEvent {
 export interface StatusEvent {
   reason?: string;
   since?: string;
-  state: 'priming' | 'in_sync' | 'resyncing' | 'stale' | 'catching_up';
-  type: 'status';
+  state: "priming" | "in_sync" | "resyncing" | "stale" | "catching_up";
+  type: "status";
   watch: WatchName;
 }
 
 /** The last event before the server ends the stream on purpose. */
 export interface GoodbyeEvent {
-  reason: 'draining' | 'max_age' | 'overloaded' | 'token_expired' | 'revoked' | 'watch_removed' | 'watch_replaced' | 'complete';
+  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "watch_replaced" | "complete";
   /** When to come back. */
   retry_ms: number;
-  type: 'goodbye';
+  type: "goodbye";
 }
 
-export type Encoding = 'base64';
+export type Encoding = "base64";
 
 /** Names the process that answers. Counters of two instances have nothing to do with each other. */
 export type Instance = string;

@@ -14,21 +14,26 @@ const { values: flags } = parseArgs({
     rows: { type: 'string', default: '100000' },
     rate: { type: 'string', default: '1000' },
     seconds: { type: 'string', default: '60' },
-    runs: { type: 'string', default: '5' },
+    runs: { type: 'string', default: '9' },
   },
 });
 const [rows, perSecond, seconds, runs] = [flags.rows, flags.rate, flags.seconds, flags.runs].map(Number);
 const bytes = 300;
 
-const site = await Site.start({ '/': fileURLToPath(new URL('./naive/', import.meta.url)) });
+const folder = (name) => fileURLToPath(new URL(name, import.meta.url));
+
+const site = await Site.start({ '/peers/': folder('./peers/pages/'), '/': folder('./naive/') });
 const upstream = await Upstream.start();
 await upstream.fill('services', rows, bytes);
 await upstream.fill('nodes', 50);
 const gateway = await Gateway.start(upstream, { origins: [site.origin], heartbeat: '15s' });
 
+const query = `?gateway=${encodeURIComponent(gateway.origin)}`;
 const subjects = [
   { name: 'the dashboard', url: `${gateway.origin}/#/watches/services` },
-  { name: 'a naive page', url: `${site.origin}/index.html?gateway=${encodeURIComponent(gateway.origin)}` },
+  { name: 'TanStack Table', url: `${site.origin}/peers/tanstack.html${query}` },
+  { name: 'AG Grid Community', url: `${site.origin}/peers/aggrid.html${query}` },
+  { name: 'a naive page', url: `${site.origin}/index.html${query}` },
 ];
 
 // Interleaved, so that other load on the machine affects all of them.

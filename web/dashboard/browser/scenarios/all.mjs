@@ -23,4 +23,5 @@ import './anonymous.mjs';
 import './slow_cpu.mjs';
 import './nginx.mjs';
 import './examples.mjs';
+import './updated.mjs';
 import './many_rows.mjs';

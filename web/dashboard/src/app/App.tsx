@@ -1,15 +1,17 @@
 import { useEffect, useRef } from 'react';
-import { Overview } from '../overview/Overview';
 import { Palette } from '../palette/Palette';
-import { ResourcesPage } from '../resources/ResourcesPage';
 import { User } from '../session/User';
-import { SubscribersPage } from '../subscribers/SubscribersPage';
-import { UpstreamsPage } from '../upstreams/UpstreamsPage';
-import { WirePage } from '../wire/WirePage';
 import { Banner } from './Banner';
 import { DisplayMenu } from './DisplayMenu';
+import { Part, part } from './Part';
 import { href, type Route, useRoute } from './route';
 import './App.css';
+
+const Overview = part(async () => (await import('../overview/Overview')).Overview);
+const ResourcesPage = part(async () => (await import('../resources/ResourcesPage')).ResourcesPage);
+const SubscribersPage = part(async () => (await import('../subscribers/SubscribersPage')).SubscribersPage);
+const UpstreamsPage = part(async () => (await import('../upstreams/UpstreamsPage')).UpstreamsPage);
+const WirePage = part(async () => (await import('../wire/WirePage')).WirePage);
 
 const pages: ReadonlyArray<readonly [page: string, title: string]> = [
   ['', 'Overview'],
@@ -55,7 +57,9 @@ export function App() {
       </header>
       <Banner />
       <main ref={main} tabIndex={-1}>
-        <Page route={route} />
+        <Part key={route.page}>
+          <Page route={route} />
+        </Part>
       </main>
       <Palette pages={pages} />
       <footer>
