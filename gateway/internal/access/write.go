@@ -47,6 +47,24 @@ func (f Found) judgePut(v *verdict, r stream.PutRequest, old *stream.Resource, v
 	return f.refused(d, r.Key)
 }
 
+// Changeable reports whether the rules allow to replace the resource with a key by itself, and
+// to delete it. Nothing is said of a resource that is hidden from the principal: it looks as if
+// it did not exist.
+func (f Found) Changeable(key string) (put, deletes bool) {
+	if !f.MayWrite() {
+		return false, false
+	}
+	old, there := f.watch.Snapshot().Get(key)
+	if !there {
+		return false, false
+	}
+	if f.rules.policy == nil {
+		return true, true
+	}
+	who, entry := f.rules.who.Principal, f.rules.entry
+	return f.rules.policy.Write(who, entry, key, &old, &old).Allowed, f.rules.policy.Delete(who, entry, key, &old).Allowed
+}
+
 // readable returns as much of a resource as its principal may read. That is at least its key
 // and its revision.
 func (f Found) readable(r stream.Resource) Shown {

@@ -19,14 +19,28 @@ const maxLingering = 4;
 // A browser opens at most six connections to an origin that speaks HTTP/1.1, for all
 // tabs together: they share one.
 let tide: Watches | undefined;
-const users = new Map<string, number>();
-const lingering = new Map<ReturnType<typeof setTimeout>, string>(); // the oldest first
+const users = new Map<string, number>(); // by the id of what they follow
+const lingering = new Map<ReturnType<typeof setTimeout>, Followed>(); // the oldest first
 
-/** Follows a watch while the component is mounted; undefined in the first render. */
-export function useStore(name: string): ResourceStore | undefined {
+/** A watch, or the part of it for which a filter is true. */
+interface Followed {
+  readonly name: string;
+  readonly filter: string;
+}
+
+const idOf = ({ name, filter }: Followed) => JSON.stringify([name, filter]);
+const specOf = ({ name, filter }: Followed) => (filter === '' ? name : { watch: name, filter });
+
+/**
+ * Follows a watch while the component is mounted, or the part of it for which a filter is
+ * true; nothing without a name. undefined in the first render.
+ */
+export function useStore(name: string | undefined, filter = ''): ResourceStore | undefined {
   const [store, setStore] = useState<ResourceStore>();
   useEffect(() => {
-    const store = acquire(name);
+    if (name === undefined) return;
+    const followed: Followed = { name, filter };
+    const store = acquire(followed);
     setStore(store);
     const unsubscribe = store.subscribe(({ error }) => {
       if (error) verify();
@@ -34,11 +48,14 @@ export function useStore(name: string): ResourceStore | undefined {
     return () => {
       unsubscribe();
       setStore(undefined);
-      linger(name);
+      linger(followed);
     };
-  }, [name]);
+  }, [name, filter]);
   return store;
 }
+
+/** Reports whether the whole of a watch is followed. */
+export const isFollowed = (name: string): boolean => users.has(idOf({ name, filter: '' }));
 
 // A store that is refused may be another user's by now.
 function verify(): void {
@@ -55,14 +72,15 @@ function connect(): Watches {
 /** The gateway has answered: a lost connection is tried again soon. */
 export const hurry = (): void => tide?.hurry();
 
-function acquire(name: string): ResourceStore {
-  users.set(name, (users.get(name) ?? 0) + 1);
-  return (tide ??= connect()).add(name);
+function acquire(followed: Followed): ResourceStore {
+  const id = idOf(followed);
+  users.set(id, (users.get(id) ?? 0) + 1);
+  return (tide ??= connect()).add(specOf(followed));
 }
 
-function linger(name: string): void {
+function linger(followed: Followed): void {
   const timer = setTimeout(() => end(timer), lingerMs);
-  lingering.set(timer, name);
+  lingering.set(timer, followed);
   const [first] = lingering.keys();
   if (lingering.size > maxLingering) end(first!);
 }
@@ -73,9 +91,10 @@ function end(timer: ReturnType<typeof setTimeout>): void {
   lingering.delete(timer);
 }
 
-function release(name: string): void {
-  const left = (users.get(name) ?? 1) - 1;
-  if (left > 0) return void users.set(name, left);
-  users.delete(name);
-  tide?.remove(name);
+function release(followed: Followed): void {
+  const id = idOf(followed);
+  const left = (users.get(id) ?? 1) - 1;
+  if (left > 0) return void users.set(id, left);
+  users.delete(id);
+  tide?.remove(specOf(followed));
 }
