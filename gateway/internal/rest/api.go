@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -198,8 +199,9 @@ func (a *API) getWatch(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.ParseQuery(r.URL.RawQuery, access.Narrowable("page_size", "page_token"))
+	var size uint64
 	if p == nil {
-		_, p = problem.Uint(query, "page_size", unary.MaxPageSize)
+		size, p = problem.Uint(query, "page_size", unary.MaxPageSize)
 	}
 	watch, p := a.watchOf(r, p)
 	part, p := a.part(r, watch, query, p)
@@ -207,7 +209,7 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
 		problem.WriteForPath(w, r, p)
 		return
 	}
-	if query.Get("page_token") == "" && a.unchanged(w, r, part) {
+	if query.Get("page_token") == "" && a.unchanged(w, r, part, int(cmp.Or(size, unary.DefaultPageSize))) {
 		return
 	}
 	r = r.WithContext(unary.WithPart(r.Context(), part))
@@ -236,10 +238,10 @@ func only(query url.Values, names ...string) url.Values {
 
 // unchanged answers a request with If-None-Match if there is no list to answer with: 304 if the
 // caller has the newest state already, or a refusal. Pages after the first belong to a revision
-// of their own and are always answered. So is a watch whose deletes have no revision, since its
-// page tokens are those of one position. If the view cannot be opened, the list itself is
-// refused.
-func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of access.Part) bool {
+// of their own and are always answered. So is a list of several pages where deletes have no
+// revision, since its page tokens are those of one position. If the view cannot be opened, the
+// list itself is refused.
+func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of access.Part, size int) bool {
 	known := r.Header.Values("If-None-Match")
 	if len(known) == 0 {
 		return false
@@ -253,7 +255,7 @@ func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of access.Part) 
 		return true
 	}
 	v := part.Snapshot()
-	if !v.Primed() || strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
+	if !v.Primed() || v.Count() > size && strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
 		return false
 	}
 	tag := listTag(v.Tag())

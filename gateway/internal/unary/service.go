@@ -91,15 +91,15 @@ func moment(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
-// defaultPageSize is the number of resources in a page unless the request says
+// DefaultPageSize is the number of resources in a page unless the request says
 // otherwise.
-const defaultPageSize = 1000
+const DefaultPageSize = 1000
 
 // ListResources implements api.WatchServiceServer.
 func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest) (*api.ListResourcesResponse, error) {
 	size := int(r.GetPageSize())
 	if size == 0 {
-		size = defaultPageSize
+		size = DefaultPageSize
 	}
 	if size > MaxPageSize {
 		return nil, problem.BadParameter("page_size", "page_size %d: want at most %d", size, MaxPageSize)
