@@ -1,6 +1,7 @@
 package log
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/watchtide/watchtide/stream"
@@ -30,9 +31,7 @@ const defaultPageSize = 1000
 // revision. The error is ErrPageGone if that can no longer be built, and an InvalidError if
 // the token is not one of ours. The log must be primed.
 func (l *Log) Page(token string, size int) (Page, error) {
-	if size <= 0 {
-		size = defaultPageSize
-	}
+	size = cmp.Or(max(size, 0), defaultPageSize)
 	v, seq, t, err := l.listing(token)
 	if err != nil {
 		return Page{}, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log/internal/listing"
+	"pgregory.net/rapid"
 )
 
 func allPages(t *testing.T, l *Writer, size int, between func(page int)) map[string]string {
@@ -102,6 +103,32 @@ func TestPagesAreBounded(t *testing.T) {
 			t.Errorf("%d revisions: the first page has %d of %d, %v", revisions, len(p.Resources), p.Count, err)
 		}
 	}
+}
+
+// TestFitsPage checks random logs: what fits a page has no further one, and a few small resources
+// do fit.
+func TestFitsPage(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		l := NewWriter(Config{Watch: "w"})
+		var all []Change
+		bytes := 0
+		for i := range uint64(rapid.IntRange(1, 12).Draw(r, "resources")) {
+			c := upsert(fmt.Sprintf("key-%02d", i), 1+i)
+			c.Value = value(strings.Repeat("x", rapid.SampledFrom([]int{1, 1000, listing.PageBytes / 8, listing.PageBytes / 2, listing.PageBytes}).Draw(r, "bytes")))
+			bytes += len(c.Key) + len(c.Value)
+			all = append(all, c)
+		}
+		mustReplace(t, l, "e", 20, all...)
+		size := rapid.IntRange(1, 12).Draw(r, "size")
+		p, err := l.Page("", size)
+		if err != nil {
+			r.Fatal(err)
+		}
+		fits := l.Snapshot().FitsPage(size)
+		if fits && p.Next != "" || !fits && len(all) <= size && bytes < listing.PageBytes/4 {
+			r.Fatalf("%d resources of %d bytes, %d in a page: it fits: %t", len(all), bytes, size, fits)
+		}
+	})
 }
 
 func TestPageTokens(t *testing.T) {

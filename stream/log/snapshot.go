@@ -37,8 +37,7 @@ func (s Snapshot) Bytes() int64 { return s.v.Bytes }
 // Tombstones is how many deletes are remembered.
 func (s Snapshot) Tombstones() int { return s.v.Tombstones }
 
-// Horizon is the oldest revision from which a reader can resume, and when the watch
-// was there.
+// Horizon is the oldest revision from which a reader can resume, and when the watch was there.
 func (s Snapshot) Horizon() (revision uint64, at time.Time) { return s.v.Horizon, s.v.HorizonAge }
 
 // Status is the freshness of the watch.
@@ -54,6 +53,9 @@ func (s Snapshot) Position() stream.Position {
 // resources, whichever replicas took them. So it reveals no changes that a part of a log does
 // not have. Where deletes have no revision, a tag is valid at one replica only.
 func (s Snapshot) Tag() string { return s.log.listings.Tag(s.v) }
+
+// FitsPage reports whether one page of up to size resources surely has all of them.
+func (s Snapshot) FitsPage(size int) bool { return s.log.listings.Fits(s.v, size) }
 
 // Get returns one resource.
 func (s Snapshot) Get(key string) (stream.Resource, bool) {

@@ -255,7 +255,7 @@ func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of access.Part, 
 		return true
 	}
 	v := part.Snapshot()
-	if !v.Primed() || v.Count() > size && strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
+	if !v.Primed() || !v.FitsPage(size) && strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
 		return false
 	}
 	tag := listTag(v.Tag())

@@ -119,6 +119,12 @@ func (p *pager) isNext(revision uint64, key string) bool {
 // messages of 4 MiB by default.
 const PageBytes = 3 << 20
 
+// Fits reports whether one page of up to size resources surely has all of a version. The version has
+// more bytes than their keys and values, so false may be wrong.
+func (c *Cache) Fits(v *version.Version, size int) bool {
+	return v.Count <= size && v.Bytes <= PageBytes
+}
+
 // fitting returns how many of the resources fit into a page, at least one.
 func fitting(resources []stream.Resource, size int) int {
 	bytes := 0
