@@ -21,6 +21,9 @@ import (
 // full makes the restarts those of a gateway with its defaults, whose goodbyes take 10 s.
 var full = flag.Bool("full", false, "measure with the default times, and compare the gaps")
 
+// clients is how many follow the replicas while these are restarted.
+var clients = flag.Int("clients", 200, "restart the replicas behind deploy/'s configurations under so many clients")
+
 // times are those of the replicas.
 type times struct{ retry, drain time.Duration }
 
@@ -41,7 +44,7 @@ func TestRestartsBehindProxies(t *testing.T) {
 	for _, p := range proxies {
 		t.Run(p.program, func(t *testing.T) {
 			alongside(t)
-			s := newStage(t, p, 200, timesOf(3*time.Second))
+			s := newStage(t, p, *clients, timesOf(3*time.Second))
 			s.restartAll()
 			if cuts := s.crowd.cuts(); cuts > 0 {
 				t.Errorf("%d streams ended without a goodbye", cuts)
