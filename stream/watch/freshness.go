@@ -100,9 +100,16 @@ func (in *ingest) progressText(took time.Duration) string {
 		return fmt.Sprintf("catching up, at revision %d so far", revision)
 	case late:
 		in.logger.Warn("upstream sends no end_of_snapshot", "after", took, "resources", received)
-		return fmt.Sprintf("no end_of_snapshot after %v, %d resources so far", took, received)
+		return fmt.Sprintf("no end_of_snapshot after %v, %s so far", took, resources(received))
 	}
-	return fmt.Sprintf("loading, %d resources so far", received)
+	return fmt.Sprintf("loading, %s so far", resources(received))
+}
+
+func resources(n int64) string {
+	if n == 1 {
+		return "1 resource"
+	}
+	return fmt.Sprintf("%d resources", n)
 }
 
 // progressEvery is the time until the next report on a snapshot that has taken so

@@ -206,7 +206,7 @@ func TestNoEndOfSnapshotIsReported(t *testing.T) {
 	}, func(t *testing.T, w *Watch, _ *script) {
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		if got := w.Status().Full(); got != "loading, 1 resources so far" {
+		if got := w.Status().Full(); got != "loading, 1 resource so far" {
 			t.Errorf("after 6 s: %q", got)
 		}
 		time.Sleep(time.Minute)

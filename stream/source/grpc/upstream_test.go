@@ -55,7 +55,7 @@ func TestNeverEndOfTheSecondSnapshot(t *testing.T) {
 			u := serve(t, sayAndEnd(nil, first()...), say(begin, upsert("z", 3, "1")))
 			w := declare(t, u, Config{})
 			s := subscribe(t, w)
-			s.untilStatus(stream.Resyncing, "s, 1 resources so far")
+			s.untilStatus(stream.Resyncing, "s, 1 resource so far")
 			s.wantState(map[string]string{"x": "1", "y": "1"})
 		})
 	}

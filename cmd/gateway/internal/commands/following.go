@@ -153,9 +153,9 @@ func (f *following) why() string {
 		case !w.replica.Synced():
 			fmt.Fprintf(&out, "; %s is not complete (%s)", name, strings.TrimSuffix(state+": "+reason, ": "))
 		case w.doubt != nil:
-			fmt.Fprintf(&out, "; --wait-for cannot be evaluated for %s, which has %d resources: %v", name, w.replica.Count(), w.doubt)
+			fmt.Fprintf(&out, "; --wait-for cannot be evaluated for %s, which has %s: %v", name, count(w.replica.Count(), "resource", "resources"), w.doubt)
 		case f.condition != nil && !w.met:
-			fmt.Fprintf(&out, "; --wait-for is not true of %s, which has %d resources", name, w.replica.Count())
+			fmt.Fprintf(&out, "; --wait-for is not true of %s, which has %s", name, count(w.replica.Count(), "resource", "resources"))
 		}
 	}
 	return out.String()

@@ -20,7 +20,7 @@ func TestWatchDrawsATableOnATerminal(t *testing.T) {
 	code := make(chan int, 1)
 	go func() { code <- run(t.Context(), p, []string{"watch", "notes", "--server", g.url()}) }()
 
-	out.await(t, "notes  in_sync  revision 1  1 resources")
+	out.await(t, "notes  in_sync  revision 1  1 resource")
 	out.await(t, "a    one   1")
 	g.put("b", `{"name":"two","n":2}`)
 	out.await(t, "b    two   2")

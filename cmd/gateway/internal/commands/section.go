@@ -66,7 +66,7 @@ func (s *section) status(r *client.Replica, now time.Time) string {
 	if !r.Synced() {
 		parts = append(parts, fmt.Sprintf("loading, %d so far", r.Count()))
 	} else {
-		parts = append(parts, fmt.Sprintf("%d resources", s.count(r)))
+		parts = append(parts, count(s.count(r), "resource", "resources"))
 	}
 	if reason != "" {
 		parts = append(parts, reason)
