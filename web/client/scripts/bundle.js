@@ -24,7 +24,8 @@ async function standalone() {
   for (const entry of Object.values(exports).filter((entry) => typeof entry !== 'string')) {
     const { metafile } = await esbuild({ entryPoints: [join(root, entry.default)], metafile: true });
     const imports = Object.values(metafile.outputs).flatMap(({ imports }) => imports);
-    if (imports.length === 0) found.push({ ...entry, exports: exportsOf(metafile) });
+    const typed = /from '[^.]/.test(readFileSync(join(root, entry.types), 'utf8')); // by another package
+    if (imports.length === 0 && !typed) found.push({ ...entry, exports: exportsOf(metafile) });
   }
   return found;
 }

@@ -69,8 +69,7 @@ function use(tarball) {
     '--no-audit',
     '--no-fund',
     tarball,
-    `react@${devDependencies.react}`,
-    `@types/react@${devDependencies['@types/react']}`,
+    ...['react', '@types/react', 'vue', 'svelte', 'solid-js', '@tanstack/db'].map((name) => `${name}@${devDependencies[name]}`),
   );
   writeFileSync(
     join(project, 'use.ts'),
@@ -78,11 +77,15 @@ function use(tarball) {
     import { watch, RefusedError, type View, type WatchSpec } from '@watchtide/client';
     import { authenticated, beginSession, endSession, getSession, type Session } from '@watchtide/client/auth';
     import { reportDelivery } from '@watchtide/client/delivery';
-    import { useWatch } from '@watchtide/client/react';
+    import { hydrating, renderedStore, useWatch, useWatchSuspense } from '@watchtide/client/react';
+    import * as solid from '@watchtide/client/solid';
+    import * as svelte from '@watchtide/client/svelte';
+    import { watchCollectionOptions } from '@watchtide/client/tanstack-db';
+    import * as vue from '@watchtide/client/vue';
     import { Hub, serveTabs, sharedTransport, watchShared } from '@watchtide/client/shared';
     const tide = watch<{ notes: { text: string } }>('http://127.0.0.1:1/', { watches: ['notes'] });
     const view: View<{ text: string }> = tide.store('notes').view;
-    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [authenticated, beginSession, endSession, getSession, reportDelivery, Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
+    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [authenticated, beginSession, endSession, getSession, reportDelivery, hydrating, renderedStore, useWatchSuspense, solid.useResources, solid.useWatch, svelte.useWatch, vue.useWatch, watchCollectionOptions, Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
     tide.close();
     const untyped = watch('http://127.0.0.1:1/', { watches: ['notes'] });
     untyped.add({ watch: 'mounts', prefix: '/home', labels: 'a=b', filter: 'true', fields: ['a', 'b.c'] });
@@ -94,7 +97,19 @@ function use(tarball) {
   `,
   );
   const tsc = join(root, 'node_modules/.bin/tsc');
-  run(project, tsc, '--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable', 'use.ts');
+  run(
+    project,
+    tsc,
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2022',
+    '--skipLibCheck',
+    '--lib',
+    'es2022,dom,dom.iterable',
+    'use.ts',
+  );
   run(project, 'node', 'use.js');
 }
 

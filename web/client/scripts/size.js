@@ -13,8 +13,13 @@ const budgets = [
   {
     name: 'core and useWatch',
     limit: 7_000,
-    code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './react.js'`,
+    code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useWatch } from './react.js'`,
   },
+  { name: 'React: `useWatchSuspense`, `hydrating`, alone', limit: 900, code: `export * from './react.js'` },
+  { name: 'Vue: `useWatch`, alone', limit: 300, code: `export * from './vue.js'` },
+  { name: 'Svelte: `useWatch`, alone', limit: 300, code: `export * from './svelte.js'` },
+  { name: 'Solid: `useWatch`, `useResources`, alone', limit: 700, code: `export * from './solid.js'` },
+  { name: 'TanStack DB: `watchCollectionOptions`, alone', limit: 1_500, code: `export * from './tanstack_db.js'` },
   {
     name: 'core and authenticated',
     limit: 8_000,

@@ -1,5 +1,7 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
-import type { Store, View } from './index.js';
+import { type Followed, hasState, settled } from './followed.js';
+import type { Resource, View } from './index.js';
+import { mapKey } from './resource.js';
 
 /**
  * Returns the view of a watch, or what a selector takes from it; the component is
@@ -8,25 +10,87 @@ import type { Store, View } from './index.js';
  * A selector that returns a new object each time, such as an array, needs isEqual, or
  * else the component is rendered for every change. Both may be written in place.
  */
-export function useWatch<V>(store: Store<V>): View<V>;
-export function useWatch<V, S>(store: Store<V>, select: (view: View<V>) => S, isEqual?: (a: S, b: S) => boolean): S;
+export function useWatch<V>(store: Followed<V>): View<V>;
+export function useWatch<V, S>(store: Followed<V>, select: (view: View<V>) => S, isEqual?: (a: S, b: S) => boolean): S;
 export function useWatch<V, S>(
-  store: Store<V>,
+  store: Followed<V> & { readonly rendered?: View<V> },
   select: (view: View<V>) => S | View<V> = identity,
   isEqual: (a: S | View<V>, b: S | View<V>) => boolean = Object.is,
 ): S | View<V> {
-  const rendered = useRef<Rendered<S | View<V>>>(undefined);
+  const shown = useRef<Shown<S | View<V>>>(undefined);
   const subscribe = useMemo(() => (changed: () => void) => store.subscribe(changed), [store]);
-  const selection = useMemo(() => memoized(store, select, isEqual, rendered), [store, select, isEqual]);
-  const selected = useSyncExternalStore(subscribe, selection, selection);
+  const selection = useMemo(() => memoized(() => store.view, select, isEqual, shown), [store, select, isEqual]);
+  const rendered = useMemo(() => memoized(() => store.rendered ?? store.view, select, isEqual, shown), [store, select, isEqual]);
+  const selected = useSyncExternalStore(subscribe, selection, rendered);
   useEffect(() => {
-    rendered.current = { selected };
+    shown.current = { selected };
   }, [selected]);
   return selected;
 }
 
+/**
+ * Returns what useWatch returns, but suspends the component until there is something to
+ * show: a Suspense boundary shows its fallback meanwhile. If the watch is refused before
+ * that, it throws the error, for an error boundary.
+ */
+export function useWatchSuspense<V>(store: Followed<V>): View<V>;
+export function useWatchSuspense<V, S>(store: Followed<V>, select: (view: View<V>) => S, isEqual?: (a: S, b: S) => boolean): S;
+export function useWatchSuspense<V, S>(
+  store: Followed<V> & { readonly rendered?: View<V> },
+  select: (view: View<V>) => S | View<V> = identity,
+  isEqual?: (a: S | View<V>, b: S | View<V>) => boolean,
+): S | View<V> {
+  const selected = useWatch(store, select, isEqual);
+  const view = store.rendered && !hasState(store.view) ? store.rendered : store.view;
+  if (hasState(view)) return selected;
+  if (view.error) throw view.error;
+  throw settled(store); // React renders again when it resolves
+}
+
+/** What a server has rendered of a watch, as plain data. */
+export interface Rendered<V = unknown> {
+  readonly resources: ReadonlyArray<Resource<V>>;
+  readonly revision: string;
+  /** When that was the state, in ms as of `Date.now`. */
+  readonly since: number;
+}
+
+/**
+ * Returns a store that stands still, for a server to render from. In the browser, `hydrating`
+ * with the same data makes the first render the same.
+ */
+export function renderedStore<V>(data: Rendered<V>): Followed<V> {
+  const view = viewOf(data);
+  return {
+    view,
+    subscribe(run) {
+      run(view, { replaced: false, keys: new Set(view.resources.keys()) });
+      return () => {};
+    },
+  };
+}
+
+/**
+ * Returns a store for pages that a server has rendered: the first render of each component
+ * shows what the server has rendered, however much the store has received meanwhile, and the
+ * next one what the store has.
+ */
+export function hydrating<V>(store: Followed<V>, data: Rendered<V>): Followed<V> & { readonly rendered: View<V> } {
+  return {
+    rendered: viewOf(data),
+    get view() {
+      return store.view;
+    },
+    subscribe: (run) => store.subscribe(run),
+  };
+}
+
+function viewOf<V>({ resources, revision, since }: Rendered<V>): View<V> {
+  return { state: 'stale', since, reason: '', resources: new Map(resources.map((one) => [mapKey(one), one])), revision };
+}
+
 /** What a component has shown. */
-interface Rendered<S> {
+interface Shown<S> {
   readonly selected: S;
 }
 
@@ -35,17 +99,17 @@ const identity = <V>(view: View<V>) => view;
 // React reads the snapshot often, and must get the same object until it changes. A selector
 // that is a new function for each render begins with what was rendered last.
 function memoized<V, S>(
-  store: Store<V>,
+  current: () => View<V>,
   select: (view: View<V>) => S,
   isEqual: (a: S, b: S) => boolean,
-  rendered: { readonly current: Rendered<S> | undefined },
+  shown: { readonly current: Shown<S> | undefined },
 ): () => S {
   let last: { view: View<V>; selected: S } | undefined;
   return () => {
-    const { view } = store;
+    const view = current();
     if (last?.view === view) return last.selected;
     const selected = select(view);
-    const before = last ?? rendered.current;
+    const before = last ?? shown.current;
     last = { view, selected: before && isEqual(before.selected, selected) ? before.selected : selected };
     return last.selected;
   };

@@ -11,6 +11,12 @@ const entries: Record<string, () => Promise<object>> = {
   '@watchtide/client/delivery': () => import('../src/delivery.js'),
   '@watchtide/client/react': () => import('../src/react.js'),
   '@watchtide/client/shared': () => import('../src/shared.js'),
+  '@watchtide/client/solid': () => import('../src/solid.js'),
+  '@watchtide/client/svelte': () => import('../src/svelte.js'),
+  '@watchtide/client/tanstack-db': () => import('../src/tanstack_db.js'),
+  '@watchtide/client/vue': () => import('../src/vue.js'),
+  vue: () => import('vue'),
+  '@tanstack/db': () => import('@tanstack/db'),
 };
 
 test('the README has code', () => {

@@ -1,0 +1,45 @@
+import { type Accessor, batch, createSignal, onCleanup } from 'solid-js';
+import { createStore, reconcile } from 'solid-js/store';
+import type { Followed } from './followed.js';
+import type { Resource } from './resource.js';
+import type { View } from './view.js';
+
+/** Returns the view of a watch as a signal, until its owner ends. */
+export function useWatch<V>(store: Followed<V>): Accessor<View<V>> {
+  const [view, setView] = createSignal(store.view);
+  onCleanup(store.subscribe((next) => void setView(() => next)));
+  return view;
+}
+
+/**
+ * Returns the resources of a watch by key as a store of Solid, until its owner ends. What
+ * reads one resource, or one field of its value, runs again only when that changes. The
+ * values are copies: Solid changes them in place. The key `__proto__` is left out, since Solid
+ * has none.
+ */
+export function useResources<V>(store: Followed<V>): Readonly<Record<string, Resource<V>>> {
+  const [resources, setResources] = createStore<Record<string, Resource<V>>>(Object.create(null));
+  const remove = (key: string) => setResources(key, undefined as never);
+  const set = (key: string, resource: Resource<V>) => {
+    const copy = structuredClone(resource);
+    if (hasSpecialName(copy)) remove(key);
+    setResources(key, reconcile(copy));
+  };
+  const take = (key: string, resource: Resource<V> | undefined) => {
+    if (key !== '__proto__') resource ? set(key, resource) : remove(key);
+  };
+  const end = store.subscribe(({ resources: next }, { replaced, keys }) => {
+    const changed = replaced ? new Set([...Object.keys(resources), ...next.keys()]) : keys;
+    batch(() => changed.forEach((key) => take(key, next.get(key))));
+  });
+  onCleanup(end);
+  return resources;
+}
+
+// Solid does not change fields with these names, so a resource that has one is replaced.
+const special = new Set(['__proto__', 'constructor', 'prototype']);
+
+function hasSpecialName(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([name, part]) => special.has(name) || hasSpecialName(part));
+}

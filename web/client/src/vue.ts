@@ -1,0 +1,24 @@
+import { type MaybeRefOrGetter, type ShallowRef, shallowReadonly, shallowRef, toValue, watchEffect } from 'vue';
+import type { Followed } from './followed.js';
+import type { View } from './view.js';
+
+/**
+ * Returns a reference to the view of a watch, until the scope in which it is called ends, such
+ * as that of a component. Each view is a new object, so `computed` works on it as usual. The
+ * store may be a reference or a getter too; then the reference follows the one that it returns.
+ */
+export function useWatch<V>(store: MaybeRefOrGetter<Followed<V>>): Readonly<ShallowRef<View<V>>> {
+  const view = shallowRef(toValue(store).view);
+  watchEffect(
+    (onCleanup) => {
+      const followed = toValue(store);
+      onCleanup(
+        followed.subscribe((next) => {
+          view.value = next;
+        }),
+      );
+    },
+    { flush: 'sync' },
+  );
+  return shallowReadonly(view) as Readonly<ShallowRef<View<V>>>;
+}

@@ -1,0 +1,91 @@
+// @vitest-environment happy-dom
+import { createEffect, createRoot, from } from 'solid-js';
+import { expect, test } from 'vitest';
+import { useResources, useWatch } from '../src/solid.js';
+import { Counted, remove, upsert } from './line.js';
+
+/** Runs a function in a root; returns what it gives, and what ends the root. */
+const rooted = <T>(run: () => T) => createRoot((dispose) => ({ made: run(), dispose }));
+
+test('the view is a signal, until the owner ends', async () => {
+  const notes = new Counted();
+  const seen: string[] = [];
+  const { made: view, dispose } = rooted(() => {
+    const view = useWatch(notes);
+    createEffect(() => void seen.push(`${view().state} ${view().resources.size}`));
+    return view;
+  });
+  await notes.snapshot(5, { a: 1, b: 2 });
+  notes.line.send('w@e-6', remove('b', 6));
+  expect(seen).toEqual(['connecting 0', 'in_sync 2', 'in_sync 1']);
+  expect(view()).toBe(notes.view);
+  expect(notes.listeners).toBe(1);
+  dispose();
+  expect(notes.listeners).toBe(0);
+  notes.tide.close();
+});
+
+test('from takes a store as it is', async () => {
+  const notes = new Counted();
+  const { made: view, dispose } = rooted(() => from(notes));
+  await notes.snapshot(5, { a: 1 });
+  expect(view()?.resources.get('a')?.value).toBe(1);
+  dispose();
+  expect(notes.listeners).toBe(0);
+  notes.tide.close();
+});
+
+test('what reads one field runs again when that changes, and not for others', async () => {
+  const notes = new Counted<{ text: string; done: boolean }>();
+  await notes.snapshot(5, { a: { text: 'milk', done: false }, b: { text: 'tea', done: false } });
+  const seen: unknown[] = [];
+  const { made: resources, dispose } = rooted(() => {
+    const resources = useResources(notes);
+    createEffect(() => void seen.push(resources.a?.value.text));
+    return resources;
+  });
+  notes.line.send('w@e-6', upsert('b', 6, { text: 'coffee', done: true }));
+  notes.line.send('w@e-7', upsert('a', 7, { text: 'milk', done: true }));
+  expect(seen).toEqual(['milk']);
+  notes.line.send('w@e-8', upsert('a', 8, { text: 'cream', done: true }));
+  expect(seen).toEqual(['milk', 'cream']);
+  notes.line.send('w@e-9', remove('a', 9));
+  expect(seen).toEqual(['milk', 'cream', undefined]);
+  notes.line.snapshot(12, { c: { text: 'new', done: false } });
+  expect(JSON.parse(JSON.stringify(resources))).toEqual({ c: { key: 'c', revision: '12', value: { text: 'new', done: false } } });
+  dispose();
+  expect(notes.listeners).toBe(0);
+  notes.tide.close();
+});
+
+test('Solid changes copies, and not what the store has', async () => {
+  const notes = new Counted<{ text: string; tags?: string[] }>();
+  await notes.snapshot(5, { a: { text: 'milk', tags: ['x'] } });
+  const before = notes.view.resources.get('a');
+  const { dispose } = rooted(() => useResources(notes));
+  notes.line.send('w@e-6', upsert('a', 6, { text: 'cream', tags: ['y', 'z'] }));
+  const after = notes.view.resources.get('a');
+  notes.line.send('w@e-7', upsert('a', 7, { text: 'butter' }));
+  expect(before).toEqual({ key: 'a', revision: '5', value: { text: 'milk', tags: ['x'] } });
+  expect(after).toEqual({ key: 'a', revision: '6', value: { text: 'cream', tags: ['y', 'z'] } });
+  dispose();
+  notes.tide.close();
+});
+
+test('keys and fields that objects have are like others, except __proto__', async () => {
+  const notes = new Counted<{ readonly constructor: string }>();
+  await notes.snapshot(5, JSON.parse('{ "__proto__": 1, "constructor": { "constructor": "a" }, "toString": 3 }'));
+  const seen: unknown[] = [];
+  const { made: resources, dispose } = rooted(() => {
+    const resources = useResources(notes);
+    createEffect(() => void seen.push(resources['constructor' as string]?.value.constructor));
+    return resources;
+  });
+  expect(Object.keys(resources).sort()).toEqual(['constructor', 'toString']);
+  notes.line.send('w@e-6', upsert('constructor', 6, { constructor: 'b' }));
+  notes.line.send('w@e-7', remove('toString', 7));
+  expect(seen).toEqual(['a', 'b']);
+  expect(Object.keys(resources)).toEqual(['constructor']);
+  dispose();
+  notes.tide.close();
+});
