@@ -30,9 +30,9 @@ export function Difference({ before, after }: { before: string; after: string })
 const signs = { same: ' ', added: '+', removed: '−' };
 
 function Line({ kind, text }: DiffLine) {
-  const content = `${signs[kind]} ${text}\n`;
+  const content = `${signs[kind]} ${text}`;
   if (kind === 'added') return <ins>{content}</ins>;
-  return kind === 'removed' ? <del>{content}</del> : content;
+  return kind === 'removed' ? <del>{content}</del> : <span>{content}</span>;
 }
 
 function nearChanges(lines: readonly DiffLine[]): DiffLine[] {
