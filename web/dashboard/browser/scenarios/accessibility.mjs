@@ -8,6 +8,62 @@ import { openRows, Place, refusals, signedInAs, signIn } from './access/place.mj
 
 const axe = await readFile(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
+const table = scenes.find(({ name }) => name === 'watch');
+
+/** Panels and menus of a watch. */
+const finding = [
+  {
+    ...table,
+    name: 'suggestions',
+    async pose({ page }) {
+      await page.getByRole('combobox', { name: 'Filter' }).pressSequentially('sta');
+      await page.getByRole('option').first().waitFor();
+      await page.keyboard.press('ArrowDown');
+    },
+  },
+  {
+    ...table,
+    name: 'a mistake in the filter',
+    hash: '#/watches/services?filter=state:critical+%22a',
+    pose: ({ page }) => page.getByText('the quote is not closed').waitFor(),
+  },
+  { ...table, name: 'keys', hash: '#/watches/services?keys=', pose: ({ page }) => page.getByRole('treeitem').nth(1).waitFor() },
+  {
+    ...table,
+    name: 'views',
+    async pose({ page }) {
+      await page.getByRole('button', { name: 'Views' }).click();
+      await page.getByRole('textbox', { name: 'Name of the view' }).fill('mine');
+      await page.getByRole('button', { name: 'Save this view' }).click();
+      await page.getByRole('link', { name: 'mine' }).waitFor();
+    },
+  },
+  {
+    ...table,
+    name: 'palette',
+    async pose({ page }) {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('dialog').getByRole('option').first().waitFor();
+    },
+  },
+  { ...table, name: 'display', pose: ({ page }) => page.getByRole('button', { name: 'Display' }).click() },
+  {
+    name: 'a difference, and YAML with a mistake',
+    hash: '#/watches/notes?key=welcome',
+    shows: table.shows,
+    async pose({ page, detail }) {
+      await detail.getByRole('button', { name: 'Edit' }).click();
+      const text = page.getByRole('dialog').getByRole('textbox', { name: 'Value' });
+      await text.fill('{"text": "changed"}');
+      await page.getByText('lines removed').waitFor();
+      await page.getByRole('button', { name: 'Edit as YAML' }).click();
+      await page.getByText('Value (YAML)').waitFor();
+      await text.fill('a: 0x1F');
+      await page.getByText('JSON has no number').waitFor();
+    },
+  },
+];
+
 const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
 for (const [name, options] of Object.entries({
@@ -19,7 +75,7 @@ for (const [name, options] of Object.entries({
     const gateway = await shared.gateway();
     const visitor = await stage.visitor(options);
     await visitor.context.addInitScript(axe);
-    for (const scene of scenes) {
+    for (const scene of [...scenes, ...finding]) {
       const tab = await visitor.open(`${gateway.origin}/${scene.hash}`);
       await enter(scene, tab);
       assert.deepEqual(await violations(tab.page), [], scene.name);

@@ -6,6 +6,7 @@ import './accessibility.mjs';
 import './keyboard.mjs';
 import './editing.mjs';
 import './values.mjs';
+import './finding.mjs';
 import './upstream_away.mjs';
 import './restart.mjs';
 import './silence.mjs';

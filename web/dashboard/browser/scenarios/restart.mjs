@@ -14,7 +14,7 @@ scenario('a gateway is killed and restarted: a warning, then only the changes', 
 
   const visitor = await stage.visitor();
   visitor.tolerate(/Failed to load resource: net::ERR_/);
-  const tab = await visitor.open(`${proxy.origin}/#/watches/services`);
+  const tab = await visitor.open(`${proxy.origin}/#/watches/services?columns=key,name`);
   await tab.consistent({ rows: 1_000 });
 
   await first.kill();

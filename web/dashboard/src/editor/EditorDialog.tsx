@@ -3,8 +3,10 @@ import { useEffect, useRef, useState } from 'react';
 import { KeyText } from '../text/KeyText';
 import { type Change, useChange } from './change';
 import { Dialog } from './Dialog';
+import { Difference } from './Difference';
 import { type Draft, useDraft } from './draft';
-import { findFault, format } from './json';
+import { format } from './json';
+import { useLanguage } from './language';
 import { NewerValue } from './NewerValue';
 import { isConflict } from './resource';
 import { ValueField } from './ValueField';
@@ -21,7 +23,8 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
   const draft = useDraft(watch, resource, onClose);
   const { target, text, base, begun, saving, newer } = draft;
   const change = useChange(target, base?.revision);
-  const fault = text === '' ? undefined : findFault(text);
+  const edited = useLanguage(text, draft.setText);
+  const { fault } = edited;
   const ready = begun && !saving && !newer && !fault && text !== '' && target.key !== '';
   const [validation, check] = useValidation(target, text, base?.revision, ready);
   const [leaving, setLeaving] = useState(false);
@@ -75,11 +78,13 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
         <div className={newer ? 'sides two' : 'sides'}>
           <ValueField
             field={field}
-            text={text}
+            text={edited.text}
+            language={edited.language}
             fault={fault}
             validation={validation}
             readOnly={!begun}
-            onChange={draft.setText}
+            onChange={edited.change}
+            onLanguage={edited.choose}
             onFault={toFault}
           />
           {newer && (
@@ -91,13 +96,16 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
             />
           )}
         </div>
+        {base && draft.dirty && !fault && <Difference before={format(base.text)} after={format(text)} />}
         {leaving && draft.dirty ? (
           <UnsavedPrompt onClose={onClose} onStay={() => setLeaving(false)} />
         ) : (
           <div className="bar buttons">
-            <button type="button" disabled={!text || fault !== undefined} onClick={() => draft.setText(format(text))}>
-              Format
-            </button>
+            {edited.language === 'json' && (
+              <button type="button" disabled={!text || fault !== undefined} onClick={() => draft.setText(format(text))}>
+                Format
+              </button>
+            )}
             <button type="button" disabled={!ready} onClick={check}>
               Check
             </button>

@@ -1,38 +1,71 @@
-import { type RefObject, useId } from 'react';
+import { type RefObject, type UIEvent, useId, useMemo, useRef } from 'react';
+import { highlight } from './highlight';
 import type { Fault } from './json';
+import type { Language } from './language';
 import type { Validation } from './validation';
 
 interface Props {
   field: RefObject<HTMLTextAreaElement | null>;
   text: string;
+  language: Language;
   fault: Fault | undefined;
   validation: Validation;
   readOnly: boolean;
   onChange(text: string): void;
+  onLanguage(language: Language): void;
   onFault(): void;
 }
 
-/** The text of a value, with its errors below. */
-export function ValueField({ field, text, fault, validation, readOnly, onChange, onFault }: Props) {
+/** The text of a value, coloured, with its errors below. */
+export function ValueField({ field, text, language, fault, validation, readOnly, onChange, onLanguage, onFault }: Props) {
   const id = useId();
   const wrong = fault !== undefined || validation.state === 'refused';
+  const back = useRef<HTMLPreElement>(null);
+  const spans = useMemo(() => highlight(text, language), [text, language]);
+  // The coloured text is behind that of the field, and moves with it.
+  const onScroll = ({ currentTarget: { scrollTop, scrollLeft } }: UIEvent) => back.current?.scrollTo(scrollLeft, scrollTop);
   return (
     <div className="value">
-      <label htmlFor={id}>Value (JSON)</label>
-      <textarea
-        id={id}
-        ref={field}
-        value={text}
-        readOnly={readOnly}
-        rows={14}
-        spellCheck={false}
-        autoCapitalize="off"
-        autoComplete="off"
-        wrap="off"
-        aria-invalid={wrong}
-        aria-describedby={`${id}-verdict`}
-        onChange={(event) => onChange(event.target.value)}
-      />
+      <div className="bar">
+        <label htmlFor={id}>Value ({language === 'json' ? 'JSON' : 'YAML'})</label>
+        <button
+          type="button"
+          className="push language"
+          disabled={readOnly || fault !== undefined}
+          onClick={() => onLanguage(language === 'json' ? 'yaml' : 'json')}
+        >
+          {language === 'json' ? 'Edit as YAML' : 'Edit as JSON'}
+        </button>
+      </div>
+      <div className="coloured">
+        <pre ref={back} aria-hidden="true">
+          {spans.map(({ text, kind }, i) =>
+            kind === '' ? (
+              text
+            ) : (
+              <span key={i} data-kind={kind}>
+                {text}
+              </span>
+            ),
+          )}
+          {'\n'}
+        </pre>
+        <textarea
+          id={id}
+          ref={field}
+          value={text}
+          readOnly={readOnly}
+          rows={14}
+          spellCheck={false}
+          autoCapitalize="off"
+          autoComplete="off"
+          wrap="off"
+          aria-invalid={wrong}
+          aria-describedby={`${id}-verdict`}
+          onChange={(event) => onChange(event.target.value)}
+          onScroll={onScroll}
+        />
+      </div>
       <div id={`${id}-verdict`} className={wrong ? 'verdict wrong' : 'verdict'} role="status">
         {fault && (
           <>

@@ -1,6 +1,6 @@
 import { mapKey, type View } from '@watchtide/client';
 import { useEffect, useState } from 'react';
-import { useStore } from '../gateway/tide';
+import { isFollowed, useStore } from '../gateway/tide';
 import type { Target } from './resource';
 
 /** How a resource changed since it was loaded, according to the stream; and its revision, unless it was deleted. */
@@ -13,7 +13,9 @@ const none: Change = { what: '', revision: '' };
 
 /** Follows a resource that was loaded at a revision (undefined: it did not exist) while the component is mounted. */
 export function useChange({ watch, key, key_encoding }: Target, loaded: string | undefined): Change {
-  const store = useStore(watch);
+  // A large watch may be followed in part only: then the gateway alone notices a conflict.
+  const [followed] = useState(() => isFollowed(watch));
+  const store = useStore(followed ? watch : undefined);
   const [change, setChange] = useState(none);
   useEffect(() => {
     setChange(none);

@@ -10,7 +10,7 @@ export interface Fault {
   readonly reason: string;
 }
 
-interface Token {
+export interface Token {
   readonly at: number;
   readonly text: string;
 }
@@ -74,7 +74,8 @@ function valueAt(text: string, tokens: readonly Token[], first: number): string 
 const opens = (token: string) => token === '{' || token === '[';
 const closes = (token: string) => token === '}' || token === ']';
 
-function tokensOf(text: string): Token[] {
+/** Returns the tokens of a text up to the first that is none. */
+export function tokensOf(text: string): Token[] {
   const tokens: Token[] = [];
   pattern.lastIndex = 0;
   for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
@@ -129,8 +130,13 @@ const wants: Record<Expected, string> = {
 };
 
 function fault(text: string, at: number, expected: Expected): Fault {
+  return { ...placeOf(text, at), reason: `expected ${wants[expected]}, found ${found(text, at)}` };
+}
+
+/** Returns the line and the column of an index. */
+export function placeOf(text: string, at: number): Pick<Fault, 'at' | 'line' | 'column'> {
   const lines = text.slice(0, at).split('\n');
-  return { at, line: lines.length, column: lines.at(-1)!.length + 1, reason: `expected ${wants[expected]}, found ${found(text, at)}` };
+  return { at, line: lines.length, column: lines.at(-1)!.length + 1 };
 }
 
 function found(text: string, at: number): string {

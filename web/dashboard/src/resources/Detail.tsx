@@ -1,6 +1,7 @@
 import type { Resource } from '@watchtide/client';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { copy } from '../app/clipboard';
+import { type Methods, useMethods } from '../editor/useMethods';
 import { KeyText } from '../text/KeyText';
 import { visible } from '../text/visible';
 import { ChangeList } from './ChangeList';
@@ -15,6 +16,7 @@ export type Dialog =
   | { readonly kind: 'delete'; readonly resource: Resource };
 
 interface Props {
+  readonly watch: string;
   readonly model: TableModel;
   readonly status: TableStatus;
   /** As in the store's map. */
@@ -25,16 +27,20 @@ interface Props {
 }
 
 /** Shows one resource: its value as a tree, and its changes since it was opened. */
-export function Detail({ model, status, rowKey, onClose, onDialog }: Props) {
+export function Detail({ watch, model, status, rowKey, onClose, onDialog }: Props) {
   const resource = model.rows.get(rowKey)?.resource;
   const last = useLast(resource);
+  const shown = resource ?? last;
   const changes = useChanges(resource, status.revision !== '');
+  const may = useMethods(
+    { watch, key: shown?.key ?? '', ...(shown?.key_encoding && { key_encoding: shown.key_encoding }) },
+    onDialog !== undefined && resource !== undefined,
+  );
   const panel = useRef<HTMLElement>(null);
   useEffect(() => panel.current?.focus({ preventScroll: true }), []);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Escape') onClose();
   };
-  const shown = resource ?? last;
   const key = shown?.key ?? rowKey;
   return (
     <section
@@ -70,15 +76,16 @@ export function Detail({ model, status, rowKey, onClose, onDialog }: Props) {
             </span>
             {onDialog && resource && (
               <>
-                <button type="button" className="push" onClick={() => onDialog({ kind: 'edit', resource })}>
+                <button type="button" className="push" disabled={!may.put} onClick={() => onDialog({ kind: 'edit', resource })}>
                   Edit
                 </button>
-                <button type="button" className="danger" onClick={() => onDialog({ kind: 'delete', resource })}>
+                <button type="button" className="danger" disabled={!may.delete} onClick={() => onDialog({ kind: 'delete', resource })}>
                   Delete
                 </button>
               </>
             )}
           </div>
+          {onDialog && resource && <p className="soft">{forbidden(may)}</p>}
           <Tree value={shown.value} label="Value" />
           <h4>Recent changes</h4>
           <ChangeList changes={changes} />
@@ -86,6 +93,11 @@ export function Detail({ model, status, rowKey, onClose, onDialog }: Props) {
       )}
     </section>
   );
+}
+
+function forbidden({ put, delete: deletes }: Methods): string {
+  if (put && deletes) return '';
+  return `The access rules of this watch do not let you ${put ? 'delete' : deletes ? 'change' : 'change or delete'} this resource.`;
 }
 
 function CopyKey({ text }: { text: string }) {

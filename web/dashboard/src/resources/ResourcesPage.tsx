@@ -1,8 +1,9 @@
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
 import { type CSSProperties, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { Part, part } from '../app/Part';
 import { setOptions, useRoute } from '../app/route';
-import { DeleteDialog, EditorDialog } from '../editor';
+import { DeleteDialog } from '../editor/DeleteDialog';
 import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
 import { KeyPanel } from '../keys/KeyPanel';
@@ -25,6 +26,8 @@ import { useFreshness } from './useFreshness';
 import { type Source, useSource } from './useSource';
 import { useTableModel, useTableStatus } from './useTableModel';
 import './ResourcesPage.css';
+
+const EditorDialog = part(() => import('../editor/EditorDialog').then(({ EditorDialog }) => EditorDialog));
 
 /** Shows the resources of a watch. */
 export function ResourcesPage({ watch }: { watch: string }) {
@@ -176,10 +179,22 @@ function Resources({ watch, facts, source }: Props) {
         />
         {isOpen && <Splitter share={share} onChange={setShare} />}
         {isOpen && (
-          <Detail key={opened} model={model} status={status} rowKey={opened} onClose={close} onDialog={writable ? setDialog : undefined} />
+          <Detail
+            key={opened}
+            watch={watch}
+            model={model}
+            status={status}
+            rowKey={opened}
+            onClose={close}
+            onDialog={writable ? setDialog : undefined}
+          />
         )}
       </div>
-      {dialog?.kind === 'edit' && <EditorDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />}
+      {dialog?.kind === 'edit' && (
+        <Part>
+          <EditorDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />
+        </Part>
+      )}
       {dialog?.kind === 'delete' && <DeleteDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />}
     </div>
   );

@@ -86,9 +86,9 @@ function useVerdict(watch: string, cel: string): Verdict {
   const [verdict, setVerdict] = useState(none);
   const typed = useRef(false);
   useEffect(() => {
-    const delay = typed.current ? typingMs : 0;
-    typed.current = true;
     if (cel === '') return setVerdict(none);
+    const delay = typed.current ? typingMs : 0; // none for the filter with which the page opens
+    typed.current = true;
     const ended = new AbortController();
     const timer = setTimeout(() => {
       judge(watch, cel, ended.signal).then(setVerdict, () => {}); // fails only if it was aborted

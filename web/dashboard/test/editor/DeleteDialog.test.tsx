@@ -1,12 +1,12 @@
 import { act, cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { DeleteDialog } from '../../src/editor';
+import { DeleteDialog } from '../../src/editor/DeleteDialog';
 import { FakeGateway, FakeStore, problem } from './gateway';
 
 let gateway: FakeGateway;
 let store: FakeStore;
 let closed: () => void;
-vi.mock('../../src/gateway/tide', () => ({ useStore: () => store.store, hurry: () => {} }));
+vi.mock('../../src/gateway/tide', () => ({ useStore: () => store.store, isFollowed: () => true, hurry: () => {} }));
 
 beforeEach(() => {
   gateway = new FakeGateway();

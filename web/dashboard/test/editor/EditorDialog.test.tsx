@@ -1,12 +1,12 @@
 import { act, cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EditorDialog } from '../../src/editor';
+import { EditorDialog } from '../../src/editor/EditorDialog';
 import { FakeGateway, FakeStore, problem } from './gateway';
 
 let gateway: FakeGateway;
 let store: FakeStore;
 let closed: () => void;
-vi.mock('../../src/gateway/tide', () => ({ useStore: () => store.store, hurry: () => {} }));
+vi.mock('../../src/gateway/tide', () => ({ useStore: () => store.store, isFollowed: () => true, hurry: () => {} }));
 
 const key = 'a/b c?#%';
 const path = '/v1/watches/notes/resources/a%2Fb%20c%3F%23%25';

@@ -1,2 +1,0 @@
-export { DeleteDialog } from './DeleteDialog';
-export { EditorDialog } from './EditorDialog';

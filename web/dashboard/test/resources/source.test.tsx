@@ -1,0 +1,158 @@
+import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ResourcesPage } from '../../src/resources/ResourcesPage';
+import { largeCount } from '../../src/resources/useSource';
+import { Source } from './source';
+
+// What the page follows, by its filter; empty for the whole watch.
+let followed: Map<string, Source>;
+let asked: string[];
+let answer: (filter: string) => Response;
+
+vi.mock('../../src/gateway/tide', async () => {
+  const { useEffect, useState } = await import('react');
+  const useStore = (name: string | undefined, filter = '') => {
+    const [store, setStore] = useState<unknown>();
+    useEffect(() => {
+      if (name === undefined) return;
+      const source = followed.get(filter) ?? new Source();
+      followed.set(filter, source);
+      setStore(source.store);
+      return () => setStore(undefined);
+    }, [name, filter]);
+    return store;
+  };
+  return { useStore, isFollowed: () => true, hurry: () => {} };
+});
+
+const pass = (ms = 50) => act(() => vi.advanceTimersByTimeAsync(ms));
+const keys = () =>
+  within(screen.getByTestId('resources'))
+    .queryAllByRole('row')
+    .map((row) => row.dataset['key'])
+    .filter((key) => key !== undefined);
+const note = () => document.querySelector('.found')!.textContent;
+
+async function show(count: number, filter = '') {
+  location.hash = `#/watches/pods${filter && `?filter=${encodeURIComponent(filter)}`}`;
+  vi.stubGlobal('fetch', async (input: URL | string) => {
+    const url = new URL(input);
+    if (!url.pathname.endsWith('/resources'))
+      return Response.json({ watches: [{ name: 'pods', source: 's', state: 'in_sync', count, bytes: 1 }] });
+    const filter = url.searchParams.get('filter')!;
+    asked.push(filter);
+    return answer(filter);
+  });
+  render(<ResourcesPage watch="pods" />);
+  await pass();
+  await pass();
+}
+
+async function load(filter: string, values: Record<string, unknown>) {
+  await act(() => followed.get(filter)!.snapshot(5, values));
+  await pass();
+}
+
+async function type(filter: string) {
+  fireEvent.change(screen.getByRole('combobox', { name: 'Filter' }), { target: { value: filter } });
+  await pass(400);
+}
+
+const some = { a: { state: 'bad', n: 1 }, b: { state: 'bad', n: 2 }, c: { state: 'good', n: 3 } };
+const bad = 'value.state == "bad"';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  followed = new Map();
+  asked = [];
+  answer = () => Response.json({ resources: [] });
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+describe('a filter', () => {
+  it('is evaluated by the page while the watch is small', async () => {
+    await show(3);
+    await load('', some);
+    await type('state:bad');
+    expect([keys(), note(), asked]).toEqual([['a', 'b'], '2 of 3', []]);
+  });
+
+  it('is evaluated by the gateway once the watch is large, and by the page until its rows are there', async () => {
+    await show(largeCount + 1);
+    await load('', some);
+    await type('state:bad n>1');
+    expect(asked).toEqual([`${bad} && value.n > 1`]);
+    expect([keys(), note()]).toEqual([['b'], '1 of 3']);
+    await load(`${bad} && value.n > 1`, { b: some.b, d: { state: 'bad', n: 7 } });
+    expect([keys(), note()]).toEqual([['b', 'd'], '2 of 20,001 · by the gateway']);
+    await type('');
+    expect(keys()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('leaves texts to the page', async () => {
+    await show(largeCount + 1, 'state:bad needle');
+    await load(bad, { a: { state: 'bad', t: 'a Needle' }, b: { state: 'bad' } });
+    expect(keys()).toEqual(['a']);
+    expect([...followed.keys()]).toEqual([bad]); // the whole watch was never followed
+    await type('needle');
+    expect([...followed.keys()]).toEqual([bad, '']);
+    expect(asked).toEqual([bad]);
+  });
+
+  it('is evaluated by the page if the gateway refuses it, which says why', async () => {
+    answer = () => Response.json({ detail: 'the filter could cost too much' }, { status: 400 });
+    await show(largeCount + 1);
+    await load('', some);
+    await type('state:bad');
+    expect([keys(), [...followed.keys()]]).toEqual([['a', 'b'], ['']]);
+    screen.getByText('Filtered in this page: the filter could cost too much');
+  });
+
+  it('with a mistake says where, and changes nothing', async () => {
+    await show(3);
+    await load('', some);
+    await type('state:bad');
+    await type('state:bad "x');
+    expect(keys()).toEqual(['a', 'b']);
+    screen.getByText(/^Character 11: the quote is not closed/);
+    await type('stat:bad');
+    screen.getByText(/No resource here has a field “stat”: did you mean “state”\?/);
+  });
+});
+
+describe('a prefix', () => {
+  it('of the tree narrows the table', async () => {
+    await show(3);
+    await load('', { 'a/1': 1, 'a/2': 1, 'b/1': 1 });
+    act(() => {
+      location.hash = '#/watches/pods?prefix=a/';
+      dispatchEvent(new HashChangeEvent('hashchange'));
+    });
+    await pass();
+    expect(keys()).toEqual(['a/1', 'a/2']);
+    fireEvent.click(screen.getByTitle('Show all keys'));
+    await pass();
+    expect(keys()).toEqual(['a/1', 'a/2', 'b/1']);
+  });
+});
+
+describe('the detail', () => {
+  it('can be made wider with the keyboard, which is remembered', async () => {
+    await show(3);
+    await load('', some);
+    fireEvent.click(within(screen.getByTestId('resources')).getAllByRole('gridcell')[0]!);
+    await pass();
+    const splitter = screen.getByRole('separator', { name: 'Width of the detail' });
+    const before = Number(splitter.getAttribute('aria-valuenow'));
+    fireEvent.keyDown(splitter, { key: 'ArrowLeft' });
+    expect(splitter.getAttribute('aria-valuenow')).toBe(String(before + 2));
+    expect(localStorage.getItem('watchtide detail')).toBe(String(before + 2));
+    fireEvent.keyDown(splitter, { key: 'End' });
+    expect(splitter.getAttribute('aria-valuenow')).toBe(splitter.getAttribute('aria-valuemin'));
+    localStorage.clear();
+  });
+});
