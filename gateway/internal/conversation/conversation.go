@@ -254,6 +254,9 @@ func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
 		c.Written(now, c.Committed)
 	}
 	c.Committed = monotime.Moment{}
+	if c.Own != nil { // a group is not flushed before its members are
+		c.NothingLeft()
+	}
 }
 
 // Written measures a change that was written.
@@ -263,6 +266,19 @@ func (c *Conversation) Written(now time.Time, of monotime.Moment) {
 		id = c.Deps.Tracing.Commit(committed, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
 	}
 	c.Deps.Metrics.Written(now, committed, of.Age, id)
+	for i := range c.Follows {
+		if f := &c.Follows[i]; f.news && !committed.IsZero() {
+			f.tally.Written(now.Sub(committed))
+		}
+	}
+}
+
+// NothingLeft is called once everything that was written so far is flushed: from now on, other
+// watches may have news.
+func (c *Conversation) NothingLeft() {
+	for i := range c.Follows {
+		c.Follows[i].news = false
+	}
 }
 
 // ReasonToEnd returns why the server must end the stream now, or "".
@@ -387,13 +403,20 @@ func (c *Conversation) Lag() (lag uint64) {
 	return lag
 }
 
+// AddLags adds the lag of each of its watches.
+func (c *Conversation) AddLags(l subscribers.Lags) {
+	for i := range c.Follows {
+		l.Add(c.watches[i].Name, c.Follows[i].Sub.Progress())
+	}
+}
+
 // Fork returns a conversation at the same position, in which the subscription of the
 // i-th watch is sub(i); c must have caught up. The fork has no zipper and nothing of its own.
 func (c *Conversation) Fork(sub func(i int) *log.Subscription) Conversation {
 	f := *c
 	f.Follows = slices.Clone(c.Follows)
 	for i := range f.Follows {
-		f.Follows[i].Sub = sub(i)
+		f.Follows[i].Sub, f.Follows[i].news = sub(i), false
 	}
 	f.Own, f.Zipper = nil, nil
 	f.Lease = snapshots.NewLease(c.Deps.Snapshots)
