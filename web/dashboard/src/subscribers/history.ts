@@ -1,3 +1,4 @@
+import type { Earlier } from '../charts/earlier';
 import { Samples } from '../charts/samples';
 import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Subscribers } from '../gateway/contract';
@@ -11,6 +12,9 @@ export function subscribersOf({ data, at }: Answer<ListWatchesResponse>): Sample
   if (data) subscribers.note(new Map(data.watches.map((watch) => [watch.name, watch.subscribers])), at);
   return subscribers;
 }
+
+/** Fills the numbers of subscribers with what was recorded before the page was opened; for useEarlier. */
+export const fillSubscribers = (earlier: Earlier): void => earlier.fill('subscribers', subscribers);
 
 /** The name of the samples of lagsOf. */
 export const highest = 'highest lag';

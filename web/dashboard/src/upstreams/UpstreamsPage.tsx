@@ -1,7 +1,8 @@
 import { useRoute } from '../app/route';
 import { Chart } from '../charts/Chart';
-import { changesOf } from '../charts/changes';
+import { changesOf, fillChanges } from '../charts/changes';
 import { curvesOf } from '../charts/curves';
+import { useEarlier } from '../charts/earlier';
 import { mean } from '../charts/rates';
 import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Watch, WatchUpstream } from '../gateway/contract';
@@ -20,6 +21,7 @@ export function UpstreamsPage() {
   const watch = useRoute().options.get('watch') ?? '';
   const watches = useWatches();
   const answer = useSubscribers(watch, 0);
+  useEarlier(watches, fillChanges);
   const all = watches.data?.watches ?? [];
   const shown = all.filter(({ name }) => !watch || name === watch);
   const off = isNotServed(answer);

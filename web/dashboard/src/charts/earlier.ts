@@ -1,0 +1,54 @@
+import { useEffect, useReducer } from 'react';
+import type { Answer } from '../gateway/answer';
+import type { ListWatchesResponse, Series } from '../gateway/contract';
+import { type Figure, followSeries } from '../gateway/series';
+import type { Sample } from './samples';
+
+/** Something that takes samples from before its own. */
+interface Filled {
+  fill(earlier: ReadonlyMap<string, readonly Sample[]>): void;
+}
+
+/**
+ * Fills charts that the page measures itself with what the gateway has recorded of the minutes
+ * before the page was opened, once. Where the gateway does not tell that to this user, they
+ * begin empty.
+ */
+export function useEarlier({ data }: Answer<ListWatchesResponse>, fill: (earlier: Earlier) => void): void {
+  const instance = data?.instance;
+  const [, rendered] = useReducer((n: number) => n + 1, 0);
+  useEffect(() => {
+    if (instance === undefined) return;
+    const stop = followSeries(1, '', ({ data: series, denied }) => {
+      if (denied || series) stop();
+      if (series?.instance !== instance || series.samples === 0) return;
+      fill(new Earlier(series, Date.now()));
+      rendered();
+    });
+    return stop;
+  }, [instance, fill]);
+}
+
+/** The figures of an answer that arrived at a time, as samples by the clock of the browser. */
+export class Earlier {
+  constructor(
+    private readonly series: Series,
+    private readonly at: number,
+  ) {}
+
+  /** Adds a figure of each watch to samples that are kept by watch. */
+  fill(figure: Figure, into: Filled): void {
+    into.fill(new Map(this.series.watches.map((watch) => [watch.watch, this.samples(watch[figure])])));
+  }
+
+  /** Returns the samples of a figure of a watch, or of all together (''). */
+  of(watch: string, figure: Figure): readonly Sample[] {
+    const found = watch ? this.series.watches.find((one) => one.watch === watch) : this.series.total;
+    return found ? this.samples(found[figure]) : [];
+  }
+
+  private samples(values: readonly (number | null)[]): Sample[] {
+    const stepMs = this.series.step * 1000;
+    return values.map((value, i) => ({ at: this.at - (values.length - 1 - i) * stepMs, value: value ?? Number.NaN }));
+  }
+}
