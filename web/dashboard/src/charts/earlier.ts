@@ -1,7 +1,8 @@
 import { useEffect, useReducer } from 'react';
 import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Series } from '../gateway/contract';
-import { type Figure, followSeries } from '../gateway/series';
+import type { Figure } from '../gateway/merge';
+import { followSeries } from '../gateway/series';
 import type { Sample } from './samples';
 
 /** Something that takes samples from before its own. */

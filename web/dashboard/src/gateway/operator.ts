@@ -1,7 +1,11 @@
 import { at } from './base';
 import { tag } from './session';
 
+// For so long an answer counts: roles change.
+const keptMs = 60_000;
+
 let asked: Promise<boolean> | undefined;
+let askedAt = 0;
 let of: string | undefined; // the user who asked
 
 /**
@@ -9,8 +13,9 @@ let of: string | undefined; // the user who asked
  * operators could find out by asking for it, but then the browser would log an error.
  */
 export function isOperator(): Promise<boolean> {
-  if (!asked || of !== tag()) {
+  if (!asked || of !== tag() || Date.now() - askedAt > keptMs) {
     of = tag();
+    askedAt = Date.now();
     asked = ask().catch(() => {
       asked = undefined; // the gateway does not answer: the next one asks again
       return false;

@@ -1,11 +1,11 @@
 import { Chart } from '../charts/Chart';
 import type { Figures, Series } from '../gateway/contract';
-import type { Figure } from '../gateway/series';
-import { bytes, count, rate } from '../text/number';
+import type { Figure } from '../gateway/merge';
+import { count, rate } from '../text/number';
 import { FreshnessStrip } from './FreshnessStrip';
 import { HeatStrip } from './HeatStrip';
 import { Legend } from './Legend';
-import { highest, latency } from './scale';
+import { highest, latency, size } from './scale';
 import { stretches } from './states';
 
 /** Shows one watch over time, with charts on one time axis. */
@@ -40,9 +40,9 @@ export function Charts({ series, of, times }: { series: Series; of: Figures; tim
         <Chart
           {...shared}
           title="Bytes per second, before compression"
-          format={(n) => bytes(Math.round(n))}
+          format={size}
           data={curves(['events', 'bytes'])}
-          summary={`at most ${bytes(Math.round(highest(of.bytes)))}`}
+          summary={`at most ${size(highest(of.bytes))}`}
         />
         <Chart
           {...shared}

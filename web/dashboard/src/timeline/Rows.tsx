@@ -18,7 +18,7 @@ export function Rows({ series, options }: { series: Series; options: URLSearchPa
       <Legend />
       <p className="soft scales">
         All rows have the same scales: changes up to {rate(tops.changes)} per second, latency from 0.1 ms to 10 s, lag up to{' '}
-        {count(tops.lag)} changes.
+        {count(tops.lag)} {tops.lag === 1 ? 'change' : 'changes'}.
       </p>
       <div className="card scroll">
         <table className="plain timeline">
@@ -65,7 +65,7 @@ function TimeAxis({ shared: { series, index, point } }: { shared: Shared }) {
       <div className="ticks" aria-hidden="true">
         {ticks(start, end).map((at) => (
           <span key={at} style={{ left: `${(100 * (at - start)) / (end - start)}%` }}>
-            {clock(at, false)}
+            {clock(at, end - start < 120)}
           </span>
         ))}
       </div>

@@ -1,3 +1,5 @@
+import { bytes } from '../text/number';
+
 /** The highest of some numbers; 0 if there are none. */
 export const highest = (values: readonly (number | null)[]): number => values.reduce<number>((max, value) => Math.max(max, value ?? 0), 0);
 
@@ -31,9 +33,9 @@ export function areas(values: readonly (number | null)[], top: number, height: n
   return path;
 }
 
-/** Returns the places of the labels of a time axis, in seconds since 1970: whole minutes, at most about so many. */
+/** Returns the places of the labels of a time axis, in seconds since 1970: at most so many. */
 export function ticks(start: number, end: number, most = 6): number[] {
-  const step = [60, 120, 300, 600, 900, 1200, 3600].find((seconds) => (end - start) / seconds <= most) ?? 3600;
+  const step = [5, 10, 15, 30, 60, 120, 300, 600, 900].find((seconds) => (end - start) / seconds <= most) ?? 3600;
   const out: number[] = [];
   for (let at = Math.ceil(start / step) * step; at <= end; at += step) out.push(at);
   return out;
@@ -41,9 +43,13 @@ export function ticks(start: number, end: number, most = 6): number[] {
 
 /** Formats a latency in ms: `0.42 ms`, `12 ms`, `1.5 s`. */
 export function latency(ms: number): string {
+  if (ms === 0) return '0 ms';
   if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
   return `${ms < 1 ? ms.toFixed(2) : ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`;
 }
+
+/** Formats a number of bytes for an axis: `88.3 KiB`, `176 KiB`. */
+export const size = (n: number): string => bytes(Math.round(n)).replace(/^(\d{3,})\.\d/, '$1');
 
 /** Formats a time in seconds since 1970, on a clock of 24 hours. */
 export const clock = (seconds: number, withSeconds = true): string =>

@@ -12,7 +12,7 @@ import { NotServed } from '../subscribers/NotServed';
 import { WatchSelect } from '../subscribers/WatchSelect';
 import { count, rate } from '../text/number';
 import { Incidents } from './Incidents';
-import { newest, perMinute } from './incidents';
+import { newest, perMinute, resyncs } from './incidents';
 import { total, UpstreamList } from './UpstreamList';
 import './Upstreams.css';
 
@@ -68,7 +68,7 @@ function Totals({ watches, histories }: Shown) {
       {histories.length > 0 && (
         <div>
           <dt>Resyncs since start</dt>
-          <dd>{count(sum(histories.map(({ resyncs }) => total(resyncs))))}</dd>
+          <dd>{count(sum(histories.map((history) => total(resyncs(history.resyncs)))))}</dd>
         </div>
       )}
     </dl>
