@@ -42,6 +42,11 @@ export class Earlier {
     into.fill(new Map(this.series.watches.map((watch) => [watch.watch, this.samples(watch[figure])])));
   }
 
+  /** The names of the watches. */
+  get names(): readonly string[] {
+    return this.series.watches.map(({ watch }) => watch);
+  }
+
   /** Returns the samples of a figure of a watch, or of all together (''). */
   of(watch: string, figure: Figure): readonly Sample[] {
     const found = watch ? this.series.watches.find((one) => one.watch === watch) : this.series.total;

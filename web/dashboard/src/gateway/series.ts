@@ -3,6 +3,7 @@ import { type Answer, poll } from './answer';
 import type { Series } from './contract';
 import { merge, pathOf, type Step } from './merge';
 import { isOperator } from './operator';
+import { tag } from './session';
 
 const everyMs: Readonly<Record<Step, number>> = { 1: 1000, 10: 5000 };
 
@@ -37,7 +38,7 @@ export function followSeries(step: Step, watch: string, tell: (known: Known) => 
   };
   void isOperator().then((is) => {
     if (ended) return;
-    if (!is) return tell({ ...nothing, denied: true });
+    if (!is) return tell({ ...nothing, denied: true, status: tag() === undefined ? 404 : 403 });
     stop = poll<Series>(() => pathOf(step, watch, known.data), everyMs[step], told);
   });
   return () => {

@@ -1,5 +1,6 @@
-import { type PointerEvent, useMemo } from 'react';
+import { type PointerEvent, useMemo, useRef } from 'react';
 import { href } from '../app/route';
+import { useVisible } from '../charts/visible';
 import type { Figures, Series } from '../gateway/contract';
 import { duration } from '../text/duration';
 import { count, rate } from '../text/number';
@@ -22,6 +23,8 @@ export interface Shared {
 export function Row({ name, of, template, shared }: { name: string; of: Figures; template: boolean; shared: Shared }) {
   const { series, tops, index } = shared;
   const all = useMemo(() => stretches(of.states), [of.states]);
+  const place = useRef<HTMLDivElement>(null);
+  const visible = useVisible(place);
   const under = (event: PointerEvent<HTMLElement>) => {
     const { left, width } = event.currentTarget.getBoundingClientRect();
     const at = Math.floor(((event.clientX - left) / width) * series.samples);
@@ -33,13 +36,16 @@ export function Row({ name, of, template, shared }: { name: string; of: Figures;
         <Name name={name} template={template} options={shared.options} />
       </th>
       <td className="strips">
-        {/* biome-ignore lint: the slider above does the same from the keyboard */}
-        <div className="plot" onPointerMove={under} onPointerDown={under} onPointerLeave={() => shared.point(null)}>
-          <FreshnessStrip stretches={all} samples={series.samples} start={series.start} step={series.step} />
-          <AreaStrip kind="changes" values={of.changes} top={tops.changes} />
-          <HeatStrip p50={of.latency_p50_ms} p99={of.latency_p99_ms} />
-          <AreaStrip kind="lag" values={of.lag} top={tops.lag} />
-          <span className="cursor" style={{ left: `${(100 * (index + 0.5)) / series.samples}%` }} />
+        <div ref={place} className="plot" onPointerMove={under} onPointerDown={under} onPointerLeave={() => shared.point(null)}>
+          {visible && (
+            <>
+              <FreshnessStrip stretches={all} samples={series.samples} start={series.start} step={series.step} />
+              <AreaStrip kind="changes" values={of.changes} top={tops.changes} />
+              <HeatStrip p50={of.latency_p50_ms} p99={of.latency_p99_ms} />
+              <AreaStrip kind="lag" values={of.lag} top={tops.lag} />
+              <span className="cursor" style={{ left: `${(100 * (index + 0.5)) / series.samples}%` }} />
+            </>
+          )}
         </div>
         <span className="visually-hidden">{summary(of, late(all) * series.step)}</span>
       </td>
