@@ -1,9 +1,12 @@
-import { useEffect, useReducer } from 'react';
+import { useEffect, useReducer, useRef } from 'react';
 import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Series } from '../gateway/contract';
 import type { Figure } from '../gateway/merge';
 import { followSeries } from '../gateway/series';
 import type { Sample } from './samples';
+
+// The page may have asked for other figures a little before.
+const marginMs = 2000;
 
 /** Something that takes samples from before its own. */
 interface Filled {
@@ -15,26 +18,29 @@ interface Filled {
  * before the page was opened, once. Where the gateway does not tell that to this user, they
  * begin empty.
  */
-export function useEarlier({ data }: Answer<ListWatchesResponse>, fill: (earlier: Earlier) => void): void {
+export function useEarlier({ data, at }: Answer<ListWatchesResponse>, fill: (earlier: Earlier) => void): void {
   const instance = data?.instance;
   const [, rendered] = useReducer((n: number) => n + 1, 0);
+  const first = useRef(0);
+  first.current ||= at;
   useEffect(() => {
     if (instance === undefined) return;
     const stop = followSeries(1, '', ({ data: series, denied }) => {
       if (denied || series) stop();
       if (series?.instance !== instance || series.samples === 0) return;
-      fill(new Earlier(series, Date.now()));
+      fill(new Earlier(series, Date.now(), first.current - marginMs));
       rendered();
     });
     return stop;
   }, [instance, fill]);
 }
 
-/** The figures of an answer that arrived at a time, as samples by the clock of the browser. */
+/** The figures of an answer that arrived at a time, as samples by the clock of the browser that are older than what the page measures itself. */
 export class Earlier {
   constructor(
     private readonly series: Series,
     private readonly at: number,
+    private readonly until: number,
   ) {}
 
   /** Adds a figure of each watch to samples that are kept by watch. */
@@ -55,6 +61,7 @@ export class Earlier {
 
   private samples(values: readonly (number | null)[]): Sample[] {
     const stepMs = this.series.step * 1000;
-    return values.map((value, i) => ({ at: this.at - (values.length - 1 - i) * stepMs, value: value ?? Number.NaN }));
+    const all = values.map((value, i) => ({ at: this.at - (values.length - 1 - i) * stepMs, value: value ?? Number.NaN }));
+    return all.filter(({ at }) => at < this.until);
   }
 }

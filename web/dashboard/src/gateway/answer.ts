@@ -41,6 +41,7 @@ export function poll<T>(path: string | (() => string), everyMs: number, tell: (c
     asking = false;
     if (ended.signal.aborted) return;
     tell(change);
+    if (ended.signal.aborted) return; // by tell
     clearTimeout(timer);
     timer = setTimeout(next, everyMs);
   }

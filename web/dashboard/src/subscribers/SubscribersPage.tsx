@@ -88,6 +88,7 @@ function Charts({ watch, watches, answer }: { watch: string; watches: Answer<Lis
       <Chart
         title="Subscribers per watch"
         whole
+        steps
         format={count}
         data={curvesOf(
           shown.map(({ name }) => name),

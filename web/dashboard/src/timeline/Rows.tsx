@@ -63,7 +63,7 @@ function TimeAxis({ shared: { series, index, point } }: { shared: Shared }) {
         onBlur={() => point(null)}
       />
       <div className="ticks" aria-hidden="true">
-        {ticks(start, end).map((at) => (
+        {ticks(start, end - (end - start) / 20).map((at) => (
           <span key={at} style={{ left: `${(100 * (at - start)) / (end - start)}%` }}>
             {clock(at, end - start < 120)}
           </span>
