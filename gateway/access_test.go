@@ -170,7 +170,7 @@ var waysToRead = []string{
 	"/v1/watches/orders/changes?wait=1ms&filter=true",
 	"/v1/watches/orders",
 	"/v1/watches",
-	"/v1/subscribers", "/metrics", "/debug/pprof/heap",
+	"/v1/subscribers", "/v1/series", "/metrics", "/debug/pprof/heap",
 	"/healthz", "/readyz", "/openapi.json",
 }
 
@@ -287,7 +287,7 @@ func TestHiddenAndMissingWatchesAreTheSame(t *testing.T) {
 		for name := range hides {
 			for _, path := range []string{
 				"/v1/events?watch=%s", "/v1/events?watch=orders&watch=%s", "/v1/events?watch=%s&filter.%[1]s=(", "/v1/watches/%s/events", "/v1/watches/%s/changes", "/v1/watches/%s",
-				"/v1/watches/%s/resources", "/v1/watches/%s/resources?filter=(", "/v1/watches/%s/resources?page_size=0&page_token=x", "/v1/watches/%s/resources/k", "/v1/subscribers?watch=%s",
+				"/v1/watches/%s/resources", "/v1/watches/%s/resources?filter=(", "/v1/watches/%s/resources?page_size=0&page_token=x", "/v1/watches/%s/resources/k", "/v1/subscribers?watch=%s", "/v1/series?watch=%s",
 			} {
 				for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete} {
 					for _, more := range []string{"Accept: */*", "Accept: text/event-stream", "If-None-Match: *", `If-Match: "1"`} {

@@ -57,7 +57,7 @@ func unzipped(t *testing.T, text string) string {
 // on an operations listener that other machines can reach.
 func TestOnlyOperatorsSeeOperations(t *testing.T) {
 	r := newGuarded(t, nil)
-	for _, path := range []string{"/metrics", "/v1/subscribers", "/debug/pprof/heap", "/debug/pprof/cmdline", "/debug/pprof/"} {
+	for _, path := range []string{"/metrics", "/v1/subscribers", "/v1/series", "/debug/pprof/heap", "/debug/pprof/cmdline", "/debug/pprof/"} {
 		for _, name := range []string{"nobody", "outsider", "ann", "agent"} {
 			for _, at := range []*apiRig{r.apiRig, r.operations} {
 				for _, method := range []string{http.MethodGet, http.MethodHead} {
@@ -78,7 +78,7 @@ func TestOnlyOperatorsSeeOperations(t *testing.T) {
 // machines can reach if no role is named.
 func TestWithoutOperationsRole(t *testing.T) {
 	r := newGuarded(t, func(c *Config) { c.Access.OperationsRole = "" })
-	for _, path := range []string{"/metrics", "/v1/subscribers", "/debug/pprof/heap"} {
+	for _, path := range []string{"/metrics", "/v1/subscribers", "/v1/series", "/debug/pprof/heap"} {
 		for _, at := range []*apiRig{r.apiRig, r.operations} {
 			if got := at.get(path, r.as("sam")...); got.StatusCode < 400 {
 				t.Errorf("%s: %s %.200s", got.Request.URL, got.Status, got.text)
@@ -208,7 +208,7 @@ func TestTickets(t *testing.T) {
 	if got := r.get("/v1/watches?ticket=" + ticket); strings.Contains(got.text, "vault") {
 		t.Errorf("the list of watches: %s", got.text)
 	}
-	for _, path := range []string{"/metrics?", "/v1/subscribers?"} {
+	for _, path := range []string{"/metrics?", "/v1/subscribers?", "/v1/series?"} {
 		if got := r.get(path + "ticket=" + ticket); got.StatusCode < 400 {
 			t.Errorf("%s: a ticket for a watch makes an operator: %s", path, got.Status)
 		}
@@ -456,7 +456,7 @@ func TestAccessWithoutPolicy(t *testing.T) {
 	}
 	r := newGuarded(t, func(c *Config) { c.Access.Policy = policy.Nothing() })
 	for name := range hides {
-		for _, path := range []string{"/v1/watches/orders", "/v1/watches/orders/resources", "/v1/events?watch=orders", "/v1/subscribers", "/metrics"} {
+		for _, path := range []string{"/v1/watches/orders", "/v1/watches/orders/resources", "/v1/events?watch=orders", "/v1/subscribers", "/v1/series", "/metrics"} {
 			if got := r.get(path, r.as(name)...); got.StatusCode < 400 {
 				t.Errorf("%s: %s: %s %s", name, path, got.Status, got.text)
 			}

@@ -153,7 +153,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 func TestNoAnswerIsSniffed(t *testing.T) {
 	r := newAPIRig(t, Config{AllowedOrigins: []string{"https://app.example.com"}})
 	for _, path := range []string{
-		"/", "/openapi.json", "/healthz", "/readyz", "/metrics", "/v1/subscribers", "/nowhere", "/v1/watches/nosuch",
+		"/", "/openapi.json", "/healthz", "/readyz", "/metrics", "/v1/subscribers", "/v1/series", "/nowhere", "/v1/watches/nosuch",
 		"/v1/watches/hosts/events?until=end_of_snapshot", "/v1/watches/hosts/changes", "/v1/events?watch=hosts&until=x",
 	} {
 		h := r.get(path).Header

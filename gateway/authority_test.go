@@ -28,7 +28,7 @@ func TestForeignHostIsRefused(t *testing.T) {
 	address := strings.TrimPrefix(r.url, "http://")
 	for _, path := range []string{
 		"/", "/assets/boot.js", "/v1/watches", "/v1/watches/hosts", "/v1/events?watch=hosts", "/v1/watches/hosts/changes", "/v1/watches/hosts/resources",
-		"/openapi.json", "/metrics", "/v1/subscribers", "/nowhere",
+		"/openapi.json", "/metrics", "/v1/subscribers", "/v1/series", "/nowhere",
 	} {
 		for _, request := range []string{
 			"GET " + path + " HTTP/1.1\r\nHost: evil.example\r\n\r\n",

@@ -148,8 +148,8 @@ type Config struct {
 	// DeliveryReports accepts reports of browsers on when they have painted a change, for
 	// the metrics; see POST /v1/delivery.
 	DeliveryReports bool
-	// Metrics serves /metrics and /v1/subscribers to operators: see
-	// OperationsHandler.
+	// Metrics serves /metrics, /v1/subscribers and /v1/series to operators: see
+	// OperationsHandler. Serve records the figures of /v1/series.
 	Metrics bool
 	// Certificates are those of the listeners, by listener ("http", "grpc",
 	// "operations"). Only the metrics use them, to show when they expire.

@@ -157,6 +157,7 @@ func (g *settings) observe(r *http.Request, report deliveryReport, received time
 	for entry, all := range took {
 		for _, d := range all {
 			g.metrics.Delivered(entry, d)
+			g.series.TallyOf(entry).Delivered(d)
 		}
 	}
 	return nil

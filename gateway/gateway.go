@@ -25,6 +25,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
+	"github.com/watchtide/watchtide/gateway/internal/series"
 	"github.com/watchtide/watchtide/gateway/internal/shard"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
@@ -43,6 +44,7 @@ type Gateway struct {
 	started     time.Time
 	log         *slog.Logger
 	metrics     *metrics.Metrics
+	series      *series.Recorder
 	admission   *admission.Controller // safe for use by several goroutines
 	snapshots   *snapshots.Budget
 	bodies      *budget.Bodies
@@ -98,6 +100,7 @@ func New(c Config) (*Gateway, error) {
 		reports:     newReportRate(),
 	}
 	g.passes.Audit = g.audit
+	g.series = series.New(c.Registry, g.lags)
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
 	g.snapshots = snapshots.New(c.SnapshotBudget, g.metrics)
 	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint)
@@ -137,7 +140,7 @@ func (g *Gateway) retryHint() time.Duration { return g.now.Load().deps.RetryHint
 func (g *Gateway) newDeps(c Config) *conversation.Deps {
 	return &conversation.Deps{
 		Settings: c.streams(), Instance: c.Instance,
-		Log: g.log, Metrics: g.metrics, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Passes: g.passes, Quotas: g.quotas, Tracing: c.tracing(),
+		Log: g.log, Metrics: g.metrics, Series: g.series, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Passes: g.passes, Quotas: g.quotas, Tracing: c.tracing(),
 	}
 }
 
@@ -205,6 +208,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	if (operators || g.servesOperators()) && g.cfg.Metrics {
 		get("/metrics", g.onlyOperators(g.metricsHandler().ServeHTTP))
 		get("/v1/subscribers", g.onlyOperators(g.handleSubscribers))
+		get("/v1/series", g.onlyOperators(g.handleSeries))
 	}
 
 	if profiles != nil {
@@ -263,7 +267,7 @@ func (g *Gateway) operationsHandler(address net.Addr) http.Handler {
 }
 
 // OperationsHandler returns the handler for operators: everything that Handler
-// serves, with the reasons in full, and also /metrics, /v1/subscribers and
+// serves, with the reasons in full, and also /metrics, /v1/subscribers, /v1/series and
 // /debug/pprof/. Anyone who can reach it may see addresses of clients and
 // upstreams.
 func (g *Gateway) OperationsHandler() http.Handler {

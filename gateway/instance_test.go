@@ -14,7 +14,7 @@ import (
 func TestInstance(t *testing.T) {
 	r := newAPIRig(t, Config{Instance: "i-1"})
 	const want = `"instance":"i-1"`
-	for _, path := range []string{"/v1/watches", "/v1/subscribers", "/v1/watches/hosts/events?until=" + conversation.UntilEndOfSnapshot} {
+	for _, path := range []string{"/v1/watches", "/v1/subscribers", "/v1/series", "/v1/watches/hosts/events?until=" + conversation.UntilEndOfSnapshot} {
 		if got := r.get(path); strings.Count(got.text, want) != 1 {
 			t.Errorf("%s: %.300s, want %s once", path, got.text, want)
 		}

@@ -139,6 +139,10 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/v1/subscribers?watch=hosts&limit=1", "", nil, 200},
 		{"GET", "/v1/subscribers?limit=1001", "", nil, 400},
 		{"GET", "/v1/subscribers?watch=x", "", nil, 404},
+		{"GET", "/v1/series", "", nil, 200},
+		{"GET", "/v1/series?watch=hosts&step=10s&since=1700000000&limit=1", "", nil, 200},
+		{"GET", "/v1/series?step=2s", "", nil, 400},
+		{"GET", "/v1/series?watch=x", "", nil, 404},
 		{"GET", "/openapi.json", "", nil, 200},
 		{"GET", "/", "", nil, 200},
 	}
@@ -336,11 +340,11 @@ func (d *documented) checkTicketLater(t *testing.T) {
 func (d *documented) checkNoRoom(t *testing.T) {
 	t.Helper()
 	for _, c := range []documentedCase{
-		{"PUT", "/v1/watches/notes/resources/a", "1", nil, 503}, {"GET", "/v1/watches", "", nil, 503},
+		{"PUT", "/v1/watches/notes/resources/a", "1", nil, 503}, {"GET", "/v1/watches", "", nil, 503}, {"GET", "/v1/series", "", nil, 503},
 	} {
 		var got reply
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, Config{})
+			r := newRig(t, Config{Metrics: true})
 			if _, err := r.Registry.Add(streamConfig("notes", newNotebook())); err != nil {
 				t.Fatal(err)
 			}

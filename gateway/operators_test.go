@@ -118,6 +118,7 @@ func TestPublicListenerHidesSecrets(t *testing.T) {
 		"/healthz":        "200 ok",
 		"/metrics":        "404 nothing",
 		"/v1/subscribers": "404 nothing",
+		"/v1/series":      "404 nothing",
 		"/debug/pprof/":   "404 nothing",
 	} {
 		code, text := getText(t, public+path)
@@ -153,6 +154,7 @@ func TestOperationsListenerShowsEverything(t *testing.T) {
 		"/healthz":                   "200 ok",
 		"/metrics":                   "200 watchtide_watch_state",
 		"/v1/subscribers":            `200 "detail":"` + errSecret.Error(),
+		"/v1/series":                 `200 {"instance":`,
 		"/debug/pprof/":              "200 profile of /debug/pprof/",
 		"/debug/pprof/heap":          "200 profile of /debug/pprof/heap",
 		"/":                          "200 <",
@@ -180,7 +182,7 @@ func TestLoopbackIsForOperators(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.config.Profiles = http.NotFoundHandler()
 			public, _, _ := gatewayWithSecrets(t, c.config)
-			for _, path := range []string{"/v1/subscribers", "/metrics"} {
+			for _, path := range []string{"/v1/subscribers", "/v1/series", "/metrics"} {
 				if code, text := getText(t, public+path); code != c.want {
 					t.Errorf("%s: %d %.200s, want %d", path, code, text, c.want)
 				}

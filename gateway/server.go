@@ -51,6 +51,7 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 		return errors.New("gateway.Listeners: HTTP is missing")
 	}
 	defer g.learn(context.WithoutCancel(ctx))()
+	defer g.record(context.WithoutCancel(ctx))()
 	s := g.newServers(l)
 	s.serveOperations()
 	err := s.open(ctx)

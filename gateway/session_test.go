@@ -447,7 +447,7 @@ func TestTicketIsNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	for _, path := range []string{"/v1/subscribers", "/metrics"} {
+	for _, path := range []string{"/v1/subscribers", "/v1/series", "/metrics"} {
 		got := r.send("GET", path, "", bearer(r.ann))
 		got.want(t, 200, "")
 		if strings.Contains(got.text, ticket) {

@@ -395,7 +395,7 @@ func readUpToText(t *testing.T, from io.Reader, text string) {
 func TestSubscribersAreSwitchedOffWithTheMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		for _, path := range []string{"/metrics", "/v1/subscribers"} {
+		for _, path := range []string{"/metrics", "/v1/subscribers", "/v1/series"} {
 			if x := r.get(path); x.StatusCode != http.StatusNotFound {
 				t.Errorf("%s: %s", path, x.Status)
 			}

@@ -213,6 +213,32 @@ func (a *Account) Keep(n int64) bool {
 	return true
 }
 
+// spare is how many times as much must be free for Reserve.
+const spare = 4
+
+// Reserve counts n bytes beside the log that are kept about the watch and that it can do without,
+// until Return. It returns false if they would leave little room for the log, or for those of
+// other watches. It may be called from any goroutine.
+func (a *Account) Reserve(n int64) bool {
+	if a == nil {
+		return true
+	}
+	for _, m := range []*Ceiling{&a.own, a.shared} {
+		if m.Bytes() > 0 && m.logs.Load()+spare*n > logsPool.allowed(m) {
+			return false
+		}
+	}
+	a.give(logsPool, -n)
+	return true
+}
+
+// Return frees n bytes that Reserve counted. It may be called from any goroutine.
+func (a *Account) Return(n int64) {
+	if a != nil {
+		a.give(logsPool, n)
+	}
+}
+
 // Crowded reports whether n bytes do not fit beside everything that is held.
 func (a *Account) Crowded(n int64) bool {
 	if a == nil {

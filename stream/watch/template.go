@@ -83,6 +83,7 @@ type Template struct {
 	opened  map[*Watch]time.Duration // when each was last asked for; see now
 	leaving map[*Watch]struct{}      // removed, but ingest has not ended; with all others at most 2 * Max
 	total   Stats                    // of watches that have ended
+	changes uint64                   // of those
 	closed  bool
 }
 
@@ -150,6 +151,20 @@ func (t *Template) Stats() Stats {
 	}
 	for w := range t.leaving {
 		sum.add(w.Stats())
+	}
+	return sum
+}
+
+// Changes counts what was committed in all watches that the template has made; see Watch.Changes.
+func (t *Template) Changes() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sum := t.changes
+	for w := range t.opened {
+		sum += w.Changes()
+	}
+	for w := range t.leaving {
+		sum += w.Changes()
 	}
 	return sum
 }
@@ -302,6 +317,7 @@ func (t *Template) ended(w *Watch) {
 	}
 	delete(t.leaving, w)
 	t.total.add(w.Stats())
+	t.changes += w.Changes()
 }
 
 // close makes no more watches, and returns those that were removed and have not ended.

@@ -162,6 +162,9 @@ func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
 		c.Written(now, c.Committed)
 	}
 	c.Committed = monotime.Moment{}
+	if c.Own != nil { // a group is not flushed before its members are
+		c.NothingLeft()
+	}
 }
 
 // Written measures a change that was written.
@@ -171,6 +174,19 @@ func (c *Conversation) Written(now time.Time, of monotime.Moment) {
 		id = c.Deps.Tracing.Commit(committed, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
 	}
 	c.Deps.Metrics.Written(now, committed, of.Age, id)
+	for i := range c.Follows {
+		if f := &c.Follows[i]; f.news && !committed.IsZero() {
+			f.tally.Written(now.Sub(committed))
+		}
+	}
+}
+
+// NothingLeft is called once everything that was written so far is flushed: from now on, other
+// watches may have news.
+func (c *Conversation) NothingLeft() {
+	for i := range c.Follows {
+		c.Follows[i].news = false
+	}
 }
 
 // BreakSilence writes a heartbeat.
@@ -194,7 +210,7 @@ func (c *Conversation) Fork(sub func(i int) *log.Subscription) Conversation {
 	f := *c
 	f.Follows = slices.Clone(c.Follows)
 	for i := range f.Follows {
-		f.Follows[i].Sub = sub(i)
+		f.Follows[i].Sub, f.Follows[i].news = sub(i), false
 	}
 	f.Own, f.Zipper = nil, nil
 	f.Lease = snapshots.NewLease(c.Deps.Snapshots)

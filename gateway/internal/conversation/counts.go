@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/series"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/stream"
@@ -21,6 +22,7 @@ type counts struct {
 // counting counts one stream, or a number of streams that are sent the same bytes.
 type counting struct {
 	metrics   *metrics.Metrics
+	tally     *series.Tally
 	transport string
 	streams   int
 	began     time.Time              // not of a group, which has had its snapshot
@@ -33,11 +35,13 @@ type counting struct {
 
 // count counts the events of a batch that was written.
 func (n *counts) count(in counting, sub *log.Subscription, b *log.Batch) {
-	m := in.metrics
+	m, events := in.metrics, uint64(0)
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
 		m.EventsOut(in.transport, t, b.Count(t)*in.streams)
-		in.delivered.Events += uint64(b.Count(t))
+		events += uint64(b.Count(t))
 	}
+	in.delivered.Events += events
+	in.tally.Sent(events*uint64(in.streams), uint64(b.Bytes()*in.streams))
 	n.inSnapshot = n.inSnapshot || b.Count(stream.Reset) > 0
 	if b.Count(stream.EndOfSnapshot) > 0 && n.inSnapshot {
 		n.inSnapshot = false

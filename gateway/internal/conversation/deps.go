@@ -9,6 +9,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/quota"
+	"github.com/watchtide/watchtide/gateway/internal/series"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
@@ -35,6 +36,7 @@ type Deps struct {
 
 	Log         *slog.Logger
 	Metrics     *metrics.Metrics
+	Series      *series.Recorder // nil: nothing is recorded
 	Admission   *admission.Controller
 	Snapshots   *snapshots.Budget
 	Subscribers *subscribers.List

@@ -36,6 +36,13 @@ func (c *Conversation) Lag() (lag uint64) {
 	return lag
 }
 
+// AddLags adds the lag of each of its watches.
+func (c *Conversation) AddLags(l subscribers.Lags) {
+	for i := range c.Follows {
+		l.Add(c.watches[i].Name, c.Follows[i].Sub.Progress())
+	}
+}
+
 // Wanted reports whether a request for the streams of a watch, or of all, includes
 // this one.
 func (c *Conversation) Wanted(watch string) bool {

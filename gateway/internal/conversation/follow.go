@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/series"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -23,6 +24,10 @@ type Follow struct {
 	// withdrawn means that the client may not see the watch any more, and is sent deletes of
 	// all that it has.
 	withdrawn bool
+
+	// news means that a change of the watch is written but not yet flushed.
+	news  bool
+	tally *series.Tally
 
 	granted <-chan struct{} // ends a wait for the turn; nil: a shard is called
 
@@ -47,6 +52,7 @@ func (d *Deps) Follow(w *watch.Watch, choice Choice, holds *log.Holding) Follow 
 		}),
 		came:       choice.resume,
 		invalid:    choice.invalid,
+		tally:      d.Series.Tally(w),
 		quietSince: time.Now(),
 	}
 }
@@ -87,12 +93,13 @@ func appendPositions(dst []byte, follows []Follow) []byte {
 
 // countBatch counts the events of a batch that was written.
 func (c *Conversation) countBatch(f *Follow) {
-	in := counting{metrics: c.Deps.Metrics, transport: c.Transport(), streams: c.Stands, delivered: &c.Delivered, tracing: c.Deps.Tracing, watch: f.Watch.Name()}
+	in := counting{metrics: c.Deps.Metrics, tally: f.tally, transport: c.Transport(), streams: c.Stands, delivered: &c.Delivered, tracing: c.Deps.Tracing, watch: f.Watch.Name()}
 	if c.Own != nil {
 		in.began, in.request = c.Began, c.Request
 	}
 	f.count(in, f.Sub, &c.Batch)
 	at, age := c.Batch.Committed()
+	f.news = f.news || !at.IsZero()
 	c.Committed = c.Committed.Earlier(monotime.Moment{At: monotime.Nanos(at), Age: age})
 }
 

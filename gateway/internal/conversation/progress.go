@@ -6,10 +6,12 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/pass"
+	"github.com/watchtide/watchtide/gateway/internal/series"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Progress is one subscription as gRPC and the long poll read it, with its counts.
@@ -18,6 +20,7 @@ type Progress struct {
 	Term
 	// Static after construction.
 	Metrics   *metrics.Metrics
+	tally     *series.Tally
 	tracing   *tracing.Tracing
 	request   tracing.Parent // nil: it is not traced
 	watch     string
@@ -35,12 +38,12 @@ type Progress struct {
 
 // NewProgress lists the stream among the subscribers. ctx is that of its request. Its pass may be
 // nil. It must be closed.
-func NewProgress(ctx context.Context, d *Deps, transport string, with *pass.Pass, who subscribers.Identity, of subscribers.Followed, sub *log.Subscription) Progress {
+func NewProgress(ctx context.Context, d *Deps, transport string, with *pass.Pass, who subscribers.Identity, w *watch.Watch, of subscribers.ViewRef, sub *log.Subscription) Progress {
 	now := time.Now()
 	p := Progress{
-		Term: d.newTerm(now, with), Metrics: d.Metrics, tracing: d.Tracing, request: d.Tracing.ParentOf(ctx), watch: of.Watch, transport: transport, Began: now, Sub: sub,
+		Term: d.newTerm(now, with), Metrics: d.Metrics, tally: d.Series.Tally(w), tracing: d.Tracing, request: d.Tracing.ParentOf(ctx), watch: w.Name(), transport: transport, Began: now, Sub: sub,
 		lease: snapshots.NewLease(d.Snapshots), QuietSince: now,
-		Published: subscribers.NewPublishedProgress(who, transport, false, of),
+		Published: subscribers.NewPublishedProgress(who, transport, false, subscribers.Followed{Watch: w.Name(), View: of}),
 	}
 	p.Show()
 	d.Subscribers.Add(p.Published)
@@ -79,7 +82,7 @@ func (p *Progress) Bookmark() bool { return p.Sub.Bookmark(&p.Batch) }
 // Wrote counts the batch as written.
 func (p *Progress) Wrote(bytes int) {
 	p.QuietSince = time.Now()
-	p.count(counting{metrics: p.Metrics, transport: p.transport, streams: 1, began: p.Began, delivered: &p.Delivered, tracing: p.tracing, request: p.request, watch: p.watch}, p.Sub, &p.Batch)
+	p.count(counting{metrics: p.Metrics, tally: p.tally, transport: p.transport, streams: 1, began: p.Began, delivered: &p.Delivered, tracing: p.tracing, request: p.request, watch: p.watch}, p.Sub, &p.Batch)
 	p.Metrics.BytesOut(p.transport, bytes)
 	p.Delivered.Bytes += uint64(bytes)
 	p.Batch.Release()
@@ -95,6 +98,9 @@ func (p *Progress) written(committed time.Time, age time.Duration) {
 		id = p.tracing.Commit(committed, p.QuietSince, tracing.Delivery{Transport: p.transport, Watches: []string{p.watch}})
 	}
 	p.Metrics.Written(p.QuietSince, committed, age, id)
+	if !committed.IsZero() {
+		p.tally.Written(p.QuietSince.Sub(committed))
+	}
 }
 
 // Synced reports whether the first end_of_snapshot was written.

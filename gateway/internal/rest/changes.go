@@ -142,7 +142,7 @@ func newPoll(ctx context.Context, a *API, w *watch.Watch, ask changesRequest, wi
 	})
 	p := &poll{
 		api: a, watch: w, after: ask.after, out: out,
-		Progress: conversation.NewProgress(ctx, a.Streams, metrics.Poll, with, who, subscribers.Followed{Watch: ask.watch, View: ask.view}, sub),
+		Progress: conversation.NewProgress(ctx, a.Streams, metrics.Poll, with, who, w, ask.view, sub),
 	}
 	p.until = p.Began.Add(ask.wait)
 	p.limit = p.Began.Add(max(ask.wait, a.Service.Lookup.PrimeWait(), a.Streams.AheadWait+time.Second))

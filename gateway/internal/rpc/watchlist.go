@@ -98,7 +98,7 @@ func newListPump(s *server, w *watch.Watch, of subscribers.ViewRef, r *api.Watch
 	p := &listPump{
 		server: s, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: s.Streams.RetryHint(),
 		stalled: make(chan struct{}, 1), draining: s.Streams.Admission.Draining,
-		Progress: conversation.NewProgress(out.Context(), s.Streams, metrics.GRPC, with, who, subscribers.Followed{Watch: w.Name(), View: of}, w.Subscribe(options)),
+		Progress: conversation.NewProgress(out.Context(), s.Streams, metrics.GRPC, with, who, w, of, w.Subscribe(options)),
 		timer:    time.NewTimer(s.Streams.Heartbeat),
 		parcels:  parcels{server: s, client: quota.Payer(access.IdentityOf(out.Context()), s.Proxies.ClientOfCall(out.Context())), out: out},
 	}

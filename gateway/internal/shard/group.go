@@ -131,6 +131,9 @@ func (g *group) advance(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
 		return false
 	}
+	if g.behind == 0 {
+		g.NothingLeft()
+	}
 	for g.Turn(g) && g.near() {
 	}
 	g.publish(now)

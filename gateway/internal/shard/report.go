@@ -44,6 +44,35 @@ func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
 	return to
 }
 
+// Lags implements subscribers.Carrier.
+func (s *shard) Lags(l subscribers.Lags, from int32) (next int32) {
+	next = -1
+	s.ask(func() { next = s.addLags(l, from) })
+	return next
+}
+
+// addLags adds the lags of a slice of the table. The members of a group have the same, so that
+// most slots cost nothing.
+func (s *shard) addLags(l subscribers.Lags, from int32) (next int32) {
+	to := min(from+subscribers.ReportedAtOnce, int32(len(s.table.slots)))
+	var of *group // of the previous member
+	for at := from; at < to; at++ {
+		switch c := &s.table.slots[at]; c.kind {
+		case unsharedSlot:
+			s.unshared[at].AddLags(l)
+		case memberSlot:
+			if g := s.groups[c.group]; g != of {
+				of = g
+				g.AddLags(l)
+			}
+		}
+	}
+	if int(to) == len(s.table.slots) {
+		return -1
+	}
+	return to
+}
+
 // describe describes the candidates that are still open.
 func (s *shard) describe(all []subscribers.Candidate, some []int, found []subscribers.Subscriber) {
 	for _, i := range some {

@@ -23,6 +23,9 @@ type Carrier interface {
 	// Detail describes the candidates that are still open, each at its index
 	// among the candidates.
 	Detail(all []Candidate, some []int, found []Subscriber)
+	// Lags adds the lag of the streams of the slice that begins at from, and returns the
+	// start of the next slice; negative: there is none.
+	Lags(l Lags, from int32) (next int32)
 }
 
 // Query determines how many streams are open, and which come first in the list of

@@ -30,6 +30,7 @@ function declare(name, schema, refer) {
 }
 
 function typeOf(schema, refer, indent) {
+  if (schema.nullable && (schema.type || schema.allOf)) return `${typeOf({ ...schema, nullable: false }, refer, indent)} | null`;
   if (schema.$ref) return reference(schema.$ref, refer);
   if (schema.oneOf) return schema.oneOf.map((one) => `\n${indent}  | ${typeOf(one, refer, indent)}`).join('');
   if (schema.allOf) return schema.allOf.map((one) => typeOf(one, refer, indent)).join(' & ');

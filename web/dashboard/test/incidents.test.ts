@@ -28,6 +28,10 @@ describe('incidents per minute', () => {
     expect(happened(0, ...all)).toEqual({ '03:10': 2 });
     expect(happened(1, ...all)).toEqual({ '03:11': 1 });
   });
+  it('do not count the first load of a watch as a resync', () => {
+    const start: Incident = { ...incident('03:10:00', undefined, 1, 'resync'), reason: 'initial' };
+    expect(happened(1, start, incident('03:12:00', undefined, 1, 'resync'))).toEqual({ '03:12': 1 });
+  });
   it('spread a repeated incident over its time, without losing any', () => {
     expect(happened(0, incident('03:10:30', '03:12:30', 5))).toEqual({ '03:10': 1, '03:11': 2, '03:12': 2 });
     expect(happened(0, incident('03:10:30', '03:10:30', 3))).toEqual({ '03:10': 3 });

@@ -43,7 +43,7 @@ const all: Subscribers = {
       source: 'local',
       connected: true,
       reconnects: { ended: 0, error: 3, stalled: 1 },
-      resyncs: { initial: 1 },
+      resyncs: { initial: 1, reconnect: 2 },
       incidents: [
         {
           at: '2026-01-02T02:58:00Z',
@@ -179,7 +179,9 @@ describe('the upstreams page', () => {
       .map(({ textContent }) => textContent);
     expect(names).toEqual(['drafts local', 'notes local']);
     expect(row('notes').getByText('error 3, stalled 1')).toBeTruthy();
-    expect(row('notes').getByText('initial 1')).toBeTruthy();
+    expect(row('notes').getByText('reconnect 2')).toBeTruthy();
+    expect(screen.queryByText(/initial/)).toBeNull(); // the load at the start is no resync
+    expect(screen.getByText('Resyncs since start').nextSibling?.textContent).toBe('2');
     expect(row('drafts').getByText(/attempt 4, next in/).textContent).toContain('attempt 4, next in 12 s');
     expect(row('notes').queryByText(/next in/)).toBeNull();
     const [incident] = within(screen.getByRole('table', { name: 'Incidents' }))

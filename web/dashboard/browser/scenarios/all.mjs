@@ -15,6 +15,7 @@ import './operators.mjs';
 import './delivery.mjs';
 import './tabs.mjs';
 import './hidden.mjs';
+import './timeline.mjs';
 import './token.mjs';
 import './session.mjs';
 import './renewal.mjs';

@@ -5,6 +5,8 @@ export const pages = [
   { name: 'stream', hash: '#/stream/nodes', shows: '[data-testid=wire] [data-event=end_of_snapshot]' },
   { name: 'subscribers', hash: '#/subscribers', shows: '[data-testid=subscribers] .totals' },
   { name: 'upstreams', hash: '#/upstreams', shows: '[data-testid=upstreams] .totals' },
+  { name: 'timeline', hash: '#/timeline', shows: '[data-testid=timeline-row][data-watch=services]' },
+  { name: 'timeline_watch', hash: '#/timeline/services', shows: '[data-testid=timeline] .charts' },
 ];
 
 const watch = pages.find(({ name }) => name === 'watch').shows;

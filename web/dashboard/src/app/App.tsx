@@ -11,6 +11,7 @@ const Overview = part(async () => (await import('../overview/Overview')).Overvie
 const ResourcesPage = part(async () => (await import('../resources/ResourcesPage')).ResourcesPage);
 const SubscribersPage = part(async () => (await import('../subscribers/SubscribersPage')).SubscribersPage);
 const UpstreamsPage = part(async () => (await import('../upstreams/UpstreamsPage')).UpstreamsPage);
+const TimelinePage = part(async () => (await import('../timeline/TimelinePage')).TimelinePage);
 const WirePage = part(async () => (await import('../wire/WirePage')).WirePage);
 
 const pages: ReadonlyArray<readonly [page: string, title: string]> = [
@@ -18,6 +19,7 @@ const pages: ReadonlyArray<readonly [page: string, title: string]> = [
   ['stream', 'Stream'],
   ['subscribers', 'Subscribers'],
   ['upstreams', 'Upstreams'],
+  ['timeline', 'Timeline'],
 ];
 
 /** The frame of every page, and the page that the URL names. */
@@ -82,6 +84,8 @@ function Page({ route }: { route: Route }) {
       return <SubscribersPage />;
     case 'upstreams':
       return <UpstreamsPage />;
+    case 'timeline':
+      return <TimelinePage key={route.name} watch={route.name} />;
     default:
       return (
         <p>

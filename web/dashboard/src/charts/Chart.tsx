@@ -14,12 +14,14 @@ interface Shown {
   readonly format: (value: number) => string;
   readonly whole?: boolean;
   readonly bars?: boolean;
+  readonly steps?: boolean;
+  readonly cursor?: string;
 }
 
 /** Draws numbers over time, at full width and in the colours of the theme. */
-export function Chart({ title, summary, data, format, whole = false, bars = false }: Shown) {
+export function Chart({ title, summary, data, format, whole = false, bars = false, steps = false, cursor = '' }: Shown) {
   const id = useId();
-  const options = useMemo<ChartOptions>(() => ({ format, whole, bars }), [format, whole, bars]);
+  const options = useMemo<ChartOptions>(() => ({ format, whole, bars, steps, cursor }), [format, whole, bars, steps, cursor]);
   const names = data.curves.map(({ name }) => name).join('\n');
   const canvas = useRef<HTMLDivElement>(null);
   const drawing = useRef<uPlot>(undefined);

@@ -1,8 +1,12 @@
 import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse } from '../gateway/contract';
+import type { Earlier } from './earlier';
 import { Rates } from './rates';
 
 const rates = new Rates();
+
+/** Fills the rates with what was recorded before the page was opened; for useEarlier. */
+export const fillChanges = (earlier: Earlier): void => earlier.fill('changes', rates);
 
 /** Returns the changes per second of every watch that the user may see all of, from all responses so far. */
 export function changesOf({ data, at }: Answer<ListWatchesResponse>): Rates {

@@ -9,6 +9,10 @@ export interface ChartOptions {
   readonly whole: boolean;
   /** Stacked bars, each as wide as the time to the next, instead of lines. */
   readonly bars: boolean;
+  /** Each value lasts until the next, as counts do. */
+  readonly steps?: boolean;
+  /** Charts with the same name show one cursor. */
+  readonly cursor?: string;
 }
 
 const height = 170;
@@ -29,7 +33,12 @@ export function plot(into: HTMLElement, names: readonly string[], options: Chart
       height,
       padding: [8, 28, 0, 0],
       legend: { show: false },
-      cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 7 } },
+      cursor: {
+        ...(options.cursor && { sync: { key: options.cursor, setSeries: false } }),
+        y: false,
+        drag: { x: false, y: false, setScale: false },
+        points: { size: 7 },
+      },
       scales: {
         x: { time: true, range: ({ data: [times] }) => period(times, options.bars) },
         y: { range: (_, from, to) => [Math.min(0, from ?? 0), Math.max(1, to ?? 1) * 1.1] },
@@ -56,10 +65,11 @@ export function drawn({ times, curves }: Curves, { bars }: ChartOptions): uPlot.
   return [seconds, ...stacked];
 }
 
-function series(number: number, { bars }: ChartOptions): uPlot.Series {
+function series(number: number, { bars, steps }: ChartOptions): uPlot.Series {
   const stroke = () => colour(`--series-${number}`);
-  const paths = bars ? uPlot.paths.bars?.({ size: [0.75, 22], align: 1 }) : undefined;
-  return { stroke, width: bars ? 0 : 1.75, points: { show: false }, ...(paths && { paths, fill: stroke }) };
+  const stepped = steps ? uPlot.paths.stepped?.({ align: 1 }) : undefined;
+  const paths = bars ? uPlot.paths.bars?.({ size: [0.75, 22], align: 1 }) : stepped;
+  return { stroke, width: bars ? 0 : 1.75, points: { show: false }, ...(paths && { paths }), ...(bars && { fill: stroke }) };
 }
 
 /**

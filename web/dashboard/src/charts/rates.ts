@@ -28,6 +28,11 @@ export class Rates {
     this.lastAt = at;
   }
 
+  /** Adds rates from before the first reading. */
+  fill(earlier: ReadonlyMap<string, readonly Sample[]>): void {
+    this.samples.fill(earlier);
+  }
+
   /** Returns the rates of a counter, the oldest first. */
   of(name: string): readonly Sample[] {
     return this.samples.of(name);

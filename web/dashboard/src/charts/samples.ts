@@ -20,6 +20,16 @@ export class Samples {
     for (const [name, value] of values) this.add(name, { at, value });
   }
 
+  /** Adds samples from before the first one of their name, which is replaced if it is unknown. */
+  fill(earlier: ReadonlyMap<string, readonly Sample[]>): void {
+    for (const [name, samples] of earlier) {
+      const own = this.of(name);
+      const known = own.slice(Number.isNaN(own[0]?.value) ? 1 : 0);
+      const first = known[0]?.at ?? Infinity;
+      this.byName.set(name, [...samples.filter(({ at }) => at < first), ...known].slice(-maxSamples));
+    }
+  }
+
   /** Returns the samples of a name, the oldest first. */
   of(name: string): readonly Sample[] {
     return this.byName.get(name) ?? [];

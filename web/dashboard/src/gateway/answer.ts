@@ -28,8 +28,8 @@ export function useAnswer<T>(path: string, everyMs: number): Answer<T> {
   return answer;
 }
 
-/** Polls until the returned function is called. */
-export function poll<T>(path: string, everyMs: number, tell: (change: Partial<Answer<T>>) => void): () => void {
+/** Polls until the returned function is called. The path may be another one for each request. */
+export function poll<T>(path: string | (() => string), everyMs: number, tell: (change: Partial<Answer<T>>) => void): () => void {
   const ended = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asking = false;
@@ -37,10 +37,11 @@ export function poll<T>(path: string, everyMs: number, tell: (change: Partial<An
   async function next(): Promise<void> {
     if (asking || document.hidden) return;
     asking = true;
-    const change = await request<T>(path, ended.signal);
+    const change = await request<T>(typeof path === 'string' ? path : path(), ended.signal);
     asking = false;
     if (ended.signal.aborted) return;
     tell(change);
+    if (ended.signal.aborted) return; // by tell
     clearTimeout(timer);
     timer = setTimeout(next, everyMs);
   }

@@ -47,6 +47,30 @@ export interface Resource {
   value: Value;
 }
 
+/** Each list has one entry for each interval, the oldest first. */
+export interface Series {
+  /** Watches and templates that there are. */
+  count: number;
+  /** True with `http.delivery_reports`. */
+  delivery_reports: boolean;
+  instance: Instance;
+  /** Number of intervals. */
+  samples: number;
+  /** Of the first interval, in seconds since 1970 by the clock of the gateway; 0 if there is none. */
+  start: number;
+  /** Length of an interval, in seconds. Of those of 10 s, the newest may not have ended yet. */
+  step: 1 | 10;
+  /** Of all watches together: sums, and of `lag` and `states` the worst. Null if `watch` is given, and before the first interval. */
+  total: Figures | null;
+  /** In order of name. */
+  watches: Array<WatchSeries>;
+  /** Watches that have no figures. */
+  without: Array<{
+    reason: string;
+    watch: string;
+  }>;
+}
+
 export interface Subscribers {
   /** All that there are, of the watch if one is named. */
   count: number;
@@ -181,6 +205,38 @@ export type Revision = string;
 /** Any JSON, digits and key order as the upstream has them. */
 export type Value = unknown;
 
+export interface Figures {
+  /** Of these events per second, before compression. */
+  bytes: Array<number | null>;
+  /** Committed per second. */
+  changes: Array<number | null>;
+  /** From the commit of a change until a browser has painted it, in milliseconds, as browsers report it. */
+  delivery_p50_ms: Array<number | null>;
+  /** Of one in a hundred it is more. */
+  delivery_p99_ms: Array<number | null>;
+  /** Changes that browsers have reported. */
+  delivery_reports: Array<number | null>;
+  /** Sent per second, over all subscribers. */
+  events: Array<number | null>;
+  /** Changes that the subscriber furthest behind lacks. */
+  lag: Array<number | null>;
+  /** From the commit of a change until it is written, in milliseconds: the median of what `watchtide_commit_to_write_seconds` counts. Null if nothing was measured. */
+  latency_p50_ms: Array<number | null>;
+  /** Of one in a hundred it is more. */
+  latency_p99_ms: Array<number | null>;
+  /** The worst freshness in each interval, those in a row with the same one together: `stale` is worse than `resyncing`, that than `priming`, `in_sync` and `idle`. */
+  states: Array<StateRun>;
+  /** At the end of the interval. */
+  subscribers: Array<number | null>;
+}
+
+/** The figures of a watch of the configuration, or of all watches of a template. */
+export type WatchSeries = Figures & {
+  /** True for a template, else missing. */
+  template?: boolean;
+  watch: string;
+};
+
 /** A stream that has ended, as it was then. */
 export type Departure = Subscriber & {
   left: string;
@@ -256,6 +312,14 @@ export interface Upstream {
   next_attempt_at?: string;
   /** When connected last changed; missing for a watch that was never started. */
   since?: string;
+}
+
+/** Intervals in a row. */
+export interface StateRun {
+  /** How many they are. */
+  samples: number;
+  /** Missing: there are no figures. `idle`: nobody follows the watch, and it runs on demand. */
+  state?: "idle" | "in_sync" | "priming" | "resyncing" | "stale";
 }
 
 /** Opaque. Printable ASCII. */

@@ -1,7 +1,8 @@
 import { useNarrow } from '../app/narrow';
 import { setOptions, useRoute } from '../app/route';
 import { type Trouble, useTroubles } from '../app/troubles';
-import { changesOf } from '../charts/changes';
+import { changesOf, fillChanges } from '../charts/changes';
+import { useEarlier } from '../charts/earlier';
 import type { Rates } from '../charts/rates';
 import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
@@ -20,6 +21,7 @@ export function Overview() {
   const answer = useWatches();
   const watches = answer.data?.watches;
   useTroubles((watches ?? []).flatMap(troubles));
+  useEarlier(answer, fillChanges);
   return (
     <div className="overview page">
       <h2>Watches</h2>

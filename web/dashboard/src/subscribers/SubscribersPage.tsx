@@ -1,6 +1,7 @@
 import { useRoute } from '../app/route';
 import { Chart } from '../charts/Chart';
 import { curvesOf } from '../charts/curves';
+import { useEarlier } from '../charts/earlier';
 import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Subscribers } from '../gateway/contract';
 import { isNotServed, useSubscribers } from '../gateway/subscribers';
@@ -8,7 +9,7 @@ import { useWatches } from '../gateway/watches';
 import { count } from '../text/number';
 import { Connected } from './Connected';
 import { Disconnects } from './Disconnects';
-import { highest, lagsOf, subscribersOf } from './history';
+import { fillSubscribers, highest, lagsOf, subscribersOf } from './history';
 import { NotServed } from './NotServed';
 import { Views } from './Views';
 import { WatchSelect } from './WatchSelect';
@@ -22,6 +23,7 @@ export function SubscribersPage() {
   const watch = useRoute().options.get('watch') ?? '';
   const watches = useWatches();
   const answer = useSubscribers(watch, limit);
+  useEarlier(watches, fillSubscribers);
   const names = (watches.data?.watches ?? []).map(({ name }) => name);
   return (
     <div className="page" data-testid="subscribers">
@@ -86,6 +88,7 @@ function Charts({ watch, watches, answer }: { watch: string; watches: Answer<Lis
       <Chart
         title="Subscribers per watch"
         whole
+        steps
         format={count}
         data={curvesOf(
           shown.map(({ name }) => name),

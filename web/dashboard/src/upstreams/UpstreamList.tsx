@@ -5,6 +5,7 @@ import { href } from '../app/route';
 import type { Watch, WatchUpstream } from '../gateway/contract';
 import { count } from '../text/number';
 import { Attempts } from './Attempts';
+import { resyncs } from './incidents';
 
 type Counts = Readonly<Record<string, number>>;
 
@@ -67,7 +68,7 @@ function Row({ line: { watch, history } }: { line: Line }) {
         <ByReason counts={history?.reconnects} />
       </td>
       <td>
-        <ByReason counts={history?.resyncs} />
+        <ByReason counts={history && resyncs(history.resyncs)} />
       </td>
       <td>
         <ErrorText watch={watch} />
@@ -89,7 +90,7 @@ function Cards({ lines }: { lines: readonly Line[] }) {
               <ByReason counts={history?.reconnects} />
             </Figure>
             <Figure name="Resyncs" wide>
-              <ByReason counts={history?.resyncs} />
+              <ByReason counts={history && resyncs(history.resyncs)} />
             </Figure>
             <Figure name="Last error" wide>
               <ErrorText watch={watch} />

@@ -1,7 +1,8 @@
 import { useRoute } from '../app/route';
 import { Chart } from '../charts/Chart';
-import { changesOf } from '../charts/changes';
+import { changesOf, fillChanges } from '../charts/changes';
 import { curvesOf } from '../charts/curves';
+import { useEarlier } from '../charts/earlier';
 import { mean } from '../charts/rates';
 import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Watch, WatchUpstream } from '../gateway/contract';
@@ -11,7 +12,7 @@ import { NotServed } from '../subscribers/NotServed';
 import { WatchSelect } from '../subscribers/WatchSelect';
 import { count, rate } from '../text/number';
 import { Incidents } from './Incidents';
-import { newest, perMinute } from './incidents';
+import { newest, perMinute, resyncs } from './incidents';
 import { total, UpstreamList } from './UpstreamList';
 import './Upstreams.css';
 
@@ -20,6 +21,7 @@ export function UpstreamsPage() {
   const watch = useRoute().options.get('watch') ?? '';
   const watches = useWatches();
   const answer = useSubscribers(watch, 0);
+  useEarlier(watches, fillChanges);
   const all = watches.data?.watches ?? [];
   const shown = all.filter(({ name }) => !watch || name === watch);
   const off = isNotServed(answer);
@@ -66,7 +68,7 @@ function Totals({ watches, histories }: Shown) {
       {histories.length > 0 && (
         <div>
           <dt>Resyncs since start</dt>
-          <dd>{count(sum(histories.map(({ resyncs }) => total(resyncs))))}</dd>
+          <dd>{count(sum(histories.map((history) => total(resyncs(history.resyncs)))))}</dd>
         </div>
       )}
     </dl>

@@ -13,6 +13,12 @@ export function newest(upstreams: readonly WatchUpstream[]): WatchIncident[] {
     .sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
 }
 
+// The reason of the first complete snapshot of a watch, which is no resync: nothing was lost.
+const atStart = 'initial';
+
+/** Returns the resyncs by reason, without the loads at the start. */
+export const resyncs = ({ [atStart]: _, ...others }: Readonly<Record<string, number>>): Readonly<Record<string, number>> => others;
+
 const minuteMs = 60_000;
 const minutes = 60;
 
@@ -22,7 +28,7 @@ export function perMinute(incidents: readonly Incident[], now: number): Curves {
   const times = Array.from({ length: minutes }, (_, i) => start + i * minuteMs);
   const of = (kind: Incident['kind']) =>
     tally(
-      incidents.filter((incident) => incident.kind === kind),
+      incidents.filter((incident) => incident.kind === kind && (kind !== 'resync' || incident.reason !== atStart)),
       start,
     );
   return {

@@ -1,0 +1,381 @@
+package series_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/series"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// rig is a recorder of scripted watches. Its clock is the fake one of its bubble, which tests can
+// set.
+type rig struct {
+	*gatewaytest.Watches
+	t        *testing.T
+	recorder *series.Recorder
+	lags     sync.Map // of uint64, by watch
+}
+
+func newRig(t *testing.T, watches ...string) *rig {
+	r := &rig{Watches: gatewaytest.NewWatches(t, watches...), t: t}
+	r.recorder = series.New(r.Registry, func() map[string]uint64 {
+		lags := map[string]uint64{}
+		r.lags.Range(func(watch, lag any) bool { lags[watch.(string)] = lag.(uint64); return true })
+		return lags
+	})
+	return r
+}
+
+// run runs the recorder to the end of the test.
+func (r *rig) run(wanted func() bool) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); r.recorder.Run(ctx, wanted) }()
+	stop = func() { cancel(); <-done }
+	r.t.Cleanup(stop)
+	return stop
+}
+
+func always() bool { return true }
+
+func (r *rig) ask(step series.Step) series.Answer {
+	return r.recorder.Ask(series.Query{Step: step, Limit: 100})
+}
+
+// only returns the figures of the only watch.
+func (r *rig) only(step series.Step) series.Watch {
+	r.t.Helper()
+	a := r.ask(step)
+	if len(a.Watches) != 1 {
+		r.t.Fatalf("%+v: want one watch", a)
+	}
+	return a.Watches[0]
+}
+
+// text writes figures as JSON does.
+func text(t *testing.T, n interface{ MarshalJSON() ([]byte, error) }) string {
+	t.Helper()
+	out, err := n.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func states(w series.Watch) string {
+	var out []string
+	for _, run := range w.States {
+		out = append(out, fmt.Sprintf("%d %s", run.Samples, run.State))
+	}
+	return strings.Join(out, ", ")
+}
+
+func want(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %s, want %s", what, got, want)
+	}
+}
+
+// TestFiguresOfAWatch checks what is recorded of a watch, second by second and in all.
+func TestFiguresOfAWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "a")
+		r.run(always)
+		time.Sleep(1100 * time.Millisecond) // the first second that is recorded begins
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
+		tally := r.recorder.TallyOf("a")
+		for i := range uint64(3) {
+			r.Commit("a", 2+i, gatewaytest.Resource("k", 2+i, "2"), gatewaytest.Resource("l", 2+i, "2"))
+			tally.Sent(4, 100)
+			tally.Written(10 * time.Millisecond)
+			tally.Delivered(80 * time.Millisecond)
+			r.lags.Store("a", i*7)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Second)
+		got := r.only(series.Fine)
+		want(t, "changes", text(t, got.Changes), "[2,2,2,0]")
+		want(t, "events", text(t, got.Events), "[4,4,4,0]")
+		want(t, "bytes", text(t, got.Bytes), "[100,100,100,0]")
+		want(t, "lag", text(t, got.Lag), "[0,7,14,14]")
+		want(t, "subscribers", text(t, got.Subscribers), "[0,0,0,0]")
+		want(t, "reports", text(t, got.Reports), "[1,1,1,0]")
+		want(t, "p50", text(t, got.LatencyP50), "[9.437,9.437,9.437,null]") // within a tenth
+		want(t, "painted p99", text(t, got.DeliveryP99), text(t, got.DeliveryP99[:4]))
+		want(t, "states", states(got), "4 in_sync")
+		total := r.ask(series.Fine).Total
+		want(t, "total", text(t, total.Changes), "[2,2,2,0]")
+		if n := len(r.only(series.Coarse).Changes); n < 1 || n > 2 {
+			t.Errorf("%d samples of ten seconds", n)
+		}
+	})
+}
+
+// TestFreshnessIsTheWorst checks that a second has the worst state of it, even one that lasted
+// for less.
+func TestFreshnessIsTheWorst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "a")
+		r.run(always)
+		time.Sleep(2100 * time.Millisecond)
+		r.Prime("a", 1)
+		time.Sleep(2 * time.Second)
+		r.Do("a", func(sink stream.Sink) error { return sink.Status(stream.Stale, "behind") })
+		time.Sleep(3 * time.Second)
+		r.Do("a", func(sink stream.Sink) error { return sink.Status(stream.InSync, "") })
+		time.Sleep(2 * time.Second)
+		r.Do("a", func(sink stream.Sink) error { return sink.Status(stream.Stale, "behind") })
+		time.Sleep(100 * time.Millisecond)
+		r.Do("a", func(sink stream.Sink) error { return sink.Status(stream.InSync, "") })
+		time.Sleep(2 * time.Second)
+		want(t, "states", states(r.only(series.Fine)), "1 priming, 2 in_sync, 3 stale, 2 in_sync, 1 resyncing, 1 in_sync")
+	})
+}
+
+// TestGapsAreMissing checks that no figures are made up for a time in which nothing ran, whether
+// the clock that measures durations ran on or not.
+func TestGapsAreMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "a")
+		r.Prime("a", 1)
+		synctest.Wait()
+		now := time.Unix(1_800_000_000, 0)
+		for _, wait := range []time.Duration{0, 1, 1, 60, 1, 1} { // suspended for a minute
+			now = now.Add(wait * time.Second)
+			r.recorder.Record(now)
+		}
+		got := r.only(series.Fine)
+		want(t, "states", states(got), "2 in_sync, 59 , 3 in_sync")
+		if got := text(t, got.Changes); strings.Count(got, "null") != 59 || strings.Count(got, "0") != 5 {
+			t.Errorf("changes: %s", got)
+		}
+		want(t, "coarse", states(r.only(series.Coarse)), "1 in_sync, 5 , 1 in_sync")
+	})
+}
+
+// TestClockIsSet checks that a clock that is set back begins new hours, and that small corrections
+// lose no counts.
+func TestClockIsSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "a")
+		tally := r.recorder.TallyOf("a")
+		now := time.Unix(1_800_000_000, 0)
+		record := func(after time.Duration) {
+			now = now.Add(after)
+			tally.Sent(1, 1)
+			r.recorder.Record(now)
+		}
+		record(0)
+		record(time.Second)
+		record(-time.Second) // corrected: this second was there already
+		record(time.Second)
+		record(time.Second)
+		if a := r.ask(series.Fine); a.Samples != 2 || a.Start != 1_800_000_000 {
+			t.Fatalf("%+v", a)
+		}
+		record(-time.Hour)
+		if a := r.ask(series.Fine); a.Samples != 0 || len(a.Watches) != 0 {
+			t.Errorf("after the clock was set back: %+v", a)
+		}
+		record(time.Second)
+		record(time.Second)
+		want(t, "events", text(t, r.only(series.Fine).Events), "[1,1]")
+		for range 300 {
+			record(365 * 24 * time.Hour) // a hostile clock
+		}
+		if a := r.ask(series.Fine); a.Samples != 300 {
+			t.Errorf("%d samples", a.Samples)
+		}
+	})
+}
+
+// TestRecordingStops checks that nothing is kept while nobody can ask, nor after the end.
+func TestRecordingStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "a")
+		var on atomic.Bool
+		on.Store(true)
+		stop := r.run(on.Load)
+		w, _ := r.Registry.Watch("a")
+		held := func() int64 { synctest.Wait(); return w.Memory().Logs() }
+		before := held()
+		time.Sleep(5 * time.Second)
+		if n := held() - before; n < 25_000 || n > 28<<10 {
+			t.Errorf("an hour takes %d bytes of the memory of its watch", n)
+		}
+		on.Store(false)
+		time.Sleep(2 * time.Second)
+		if a := r.ask(series.Fine); held() != before || a.Samples+len(a.Watches)+a.Count != 0 {
+			t.Errorf("switched off: %d bytes, %+v", held()-before, a)
+		}
+		on.Store(true)
+		time.Sleep(3 * time.Second)
+		stop()
+		if held() != before {
+			t.Errorf("%d bytes are held at the end", held()-before)
+		}
+	})
+}
+
+// TestRemovedAndReplacedWatches checks that an hour ends with its watch, and goes on if a reload
+// declares another watch of that name, whose memory it then counts for.
+func TestRemovedAndReplacedWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "a", "b")
+		r.Prime("a", 1)
+		for i := range uint64(5) {
+			r.Commit("a", 2+i, gatewaytest.Resource("k", 2+i, "1"))
+		}
+		r.run(always)
+		time.Sleep(5100 * time.Millisecond)
+		a, _ := r.Registry.Watch("a")
+		r.Registry.Remove("b")
+		r.Replace(watch.Config{Name: "a", SourceName: "other"})
+		other, _ := r.Registry.Watch("a")
+		time.Sleep(2 * time.Second)
+		got := r.only(series.Fine)
+		want(t, "states", states(got), "4 in_sync, 2 priming")
+		want(t, "changes", text(t, got.Changes), "[0,0,0,0,0,0]")
+		if before, after := a.Memory().Logs(), other.Memory().Logs(); before != 0 || after < 25_000 {
+			t.Errorf("the former watch holds %d bytes, the newer one %d", before, after)
+		}
+	})
+}
+
+// TestTemplatesAreAddedUp checks that a template has one hour for all its watches.
+func TestTemplatesAreAddedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		if _, err := r.Registry.AddTemplate(watch.TemplateConfig{
+			Name: "t-{x}", Match: func(name string) bool { return strings.HasPrefix(name, "t-") },
+			Make: func(string) (watch.Config, error) {
+				return watch.Config{Source: stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
+					err := errors.Join(sink.Reset("e"), sink.Commit(1), sink.Upsert(gatewaytest.Resource("k", 2, "1")), sink.Commit(2))
+					<-ctx.Done()
+					return err
+				})}, nil
+			},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		r.run(always)
+		time.Sleep(2100 * time.Millisecond)
+		for _, name := range []string{"t-1", "t-2"} {
+			w, err := r.Registry.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Prime(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			r.recorder.Tally(w).Sent(1, 1)
+			r.lags.Store(name, uint64(3))
+		}
+		time.Sleep(time.Second)
+		got := r.only(series.Fine)
+		if got.Name != "t-{x}" || !got.Template {
+			t.Errorf("%+v", got)
+		}
+		want(t, "states", states(got), "1 idle, 1 in_sync")
+		want(t, "changes", text(t, got.Changes), "[0,2]")
+		want(t, "events", text(t, got.Events), "[0,2]")
+		want(t, "lag", text(t, got.Lag), "[0,3]")
+		time.Sleep(2 * time.Minute) // both watches end
+		got = r.only(series.Fine)
+		want(t, "the end", fmt.Sprint(got.States[len(got.States)-1].State), "idle")
+		if got := text(t, got.Changes); strings.Contains(got, "-") || strings.Count(got, "2") != 1 {
+			t.Errorf("changes: %s", got)
+		}
+	})
+}
+
+// TestMemoryGoesToTheWatches checks that a watch with little memory has no hour, that all give
+// theirs up when the memory of all is short, and that the answer says why.
+func TestMemoryGoesToTheWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.Add(watch.Config{Name: "small", MaxBytes: 100 << 10})
+		r.Add(watch.Config{Name: "large", MaxBytes: 10 << 20})
+		r.run(always)
+		time.Sleep(3100 * time.Millisecond)
+		a := r.ask(series.Fine)
+		if len(a.Watches) != 1 || a.Watches[0].Name != "large" || len(a.Without) != 1 || a.Without[0].Name != "small" || !strings.Contains(a.Without[0].Reason, "memory of the watch") {
+			t.Errorf("%+v", a)
+		}
+		want(t, "the total", fmt.Sprint(len(a.Total.Changes)), "2")
+	})
+}
+
+// TestSharedMemoryIsShort checks the same for the ceiling of all watches.
+func TestSharedMemoryIsShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		all := memory.NewCeiling(2 << 20)
+		r.Add(watch.Config{Name: "a", Memory: all})
+		r.Add(watch.Config{Name: "b", Memory: all})
+		r.run(always)
+		r.Prime("a", 1)
+		time.Sleep(3100 * time.Millisecond)
+		if a := r.ask(series.Fine); len(a.Watches) != 2 {
+			t.Fatalf("%+v", a)
+		}
+		go r.Do("b", func(sink stream.Sink) error {
+			return errors.Join(sink.Reset("e"), gatewaytest.UpsertAll(sink, gatewaytest.LargeOnes(10_000, 1)), sink.Commit(1))
+		})
+		time.Sleep(2 * time.Second)
+		b, _ := r.Registry.Watch("b")
+		if b.Full() == nil {
+			t.Fatal("the watch fits")
+		}
+		a := r.ask(series.Fine)
+		if len(a.Watches) != 0 || len(a.Without) != 2 || !slices.ContainsFunc(a.Without, func(l series.Lack) bool { return strings.Contains(l.Reason, "all watches") }) {
+			t.Errorf("%+v", a)
+		}
+	})
+}
+
+// TestHoursAreBounded checks the limit for all watches together.
+func TestHoursAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		for i := range series.MaxHours + 3 {
+			r.Add(watch.Config{Name: fmt.Sprintf("w%d", i), OnDemand: true})
+		}
+		now := time.Now()
+		for i := range 3 {
+			r.recorder.Record(now.Add(time.Duration(i) * time.Second))
+		}
+		a := r.recorder.Ask(series.Query{Step: series.Fine, Limit: 10_000})
+		if len(a.Watches) != series.MaxHours || len(a.Without) != 3 || a.Without[0].Reason == "" {
+			t.Errorf("%d hours, %+v", len(a.Watches), a.Without)
+		}
+		r.recorder.Drop()
+	})
+}
+
+// BenchmarkRecord measures a second of a thousand watches.
+func BenchmarkRecord(b *testing.B) {
+	w := gatewaytest.NewWatches(b)
+	for i := range 1000 {
+		w.Add(watch.Config{Name: fmt.Sprintf("w%d", i), OnDemand: true})
+	}
+	r := series.New(w.Registry, func() map[string]uint64 { return nil })
+	now := time.Now()
+	for b.Loop() {
+		now = now.Add(time.Second)
+		r.Record(now)
+	}
+}

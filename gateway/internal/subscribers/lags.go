@@ -1,0 +1,37 @@
+package subscribers
+
+import "github.com/watchtide/watchtide/stream/log"
+
+// Lags has the greatest lag of all streams, by watch.
+//
+// Owned by the caller of AskLags; by a carrier while it answers.
+type Lags map[string]uint64
+
+// Add adds one watch of a stream.
+func (l Lags) Add(watch string, p log.Progress) {
+	if lag := p.Lag(); lag > l[watch] {
+		l[watch] = lag
+	}
+}
+
+// AskLags asks all streams, in slices, as Query.Ask does.
+func AskLags(all *List, carriers []Carrier) Lags {
+	l := Lags{}
+	for _, one := range all.Standalone() {
+		one.lags(l)
+	}
+	for _, c := range carriers {
+		for from := int32(0); from >= 0; {
+			from = c.Lags(l, from)
+		}
+	}
+	return l
+}
+
+func (s *PublishedProgress) lags(l Lags) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, f := range s.followed {
+		l.Add(f.Watch, s.progress[i])
+	}
+}

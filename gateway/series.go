@@ -1,0 +1,134 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/quota"
+	"github.com/watchtide/watchtide/gateway/internal/series"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/internal/accept"
+)
+
+const (
+	defaultSeries = 100
+	maxSeries     = 200
+	// sampleBytes is about what an answer takes for one sample of one watch: eleven numbers, in
+	// memory and as text.
+	sampleBytes = 11 * 10
+)
+
+// record keeps the figures of the last hour until the function that it returns is called.
+func (g *Gateway) record(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.series.Run(ctx, func() bool { return g.now.Load().cfg.Metrics })
+	}()
+	return func() { cancel(); <-done }
+}
+
+// lags returns the greatest lag of a subscriber, by watch.
+func (g *Gateway) lags() map[string]uint64 {
+	return subscribers.AskLags(g.subscribers, g.shards.Carriers())
+}
+
+// seriesAnswer is what GET /v1/series answers.
+type seriesAnswer struct {
+	Instance        string `json:"instance"`
+	DeliveryReports bool   `json:"delivery_reports"` // they are accepted
+	series.Answer
+}
+
+// handleSeries serves the figures of the last hour.
+func (g *settings) handleSeries(w http.ResponseWriter, r *http.Request) {
+	q, p := g.seriesQuery(r)
+	if p != nil {
+		problem.Write(w, p)
+		return
+	}
+	answer := g.answers.Answer(quota.Payer(access.IdentityOf(r.Context()), g.proxies.ClientOfRequest(r)))
+	defer answer.Release()
+	if err := answer.Reserve(r.Context(), int64(q.Limit+1)*q.Samples(time.Now())*sampleBytes); err != nil {
+		problem.Write(w, problem.Of(err))
+		return
+	}
+	body, err := json.Marshal(seriesAnswer{g.cfg.Instance, g.cfg.DeliveryReports, g.series.Ask(q)})
+	if err != nil {
+		problem.Write(w, problem.Of(err)) // never: everything in it can be marshalled
+		return
+	}
+	writeZipped(w, r, append(body, '\n'))
+}
+
+// seriesQuery reads the parameters of a request for figures.
+func (g *settings) seriesQuery(r *http.Request) (q series.Query, p *problem.Problem) {
+	query, p := problem.Query(r, "watch", "step", "since", "limit")
+	if p != nil {
+		return q, p
+	}
+	q = series.Query{Entry: query.Get("watch"), Step: series.Fine, Limit: defaultSeries}
+	switch step := query.Get("step"); step {
+	case "", "1s":
+	case "10s":
+		q.Step = series.Coarse
+	default:
+		return q, problem.BadParameter("step", "step %q: want 1s, for the last five minutes, or 10s, for the last hour", step)
+	}
+	since, p := problem.Uint(query, "since", 1<<40)
+	if p != nil {
+		return q, p
+	}
+	q.Since = time.Unix(int64(since), 0)
+	if query.Has("limit") {
+		limit, p := problem.Uint(query, "limit", maxSeries)
+		if p != nil {
+			return q, p
+		}
+		q.Limit = int(limit)
+	}
+	if query.Has("watch") {
+		q.Limit = 1
+		return q, g.checkEntry(q.Entry)
+	}
+	return q, nil
+}
+
+// checkEntry returns a 404 for what is neither a watch of the configuration nor a template.
+func (g *settings) checkEntry(name string) *problem.Problem {
+	for _, t := range g.registry.Templates() {
+		if t.Name() == name {
+			return nil
+		}
+	}
+	w, p := g.lookup.Known(name)
+	if p == nil && w.Template() != nil {
+		p = problem.New(http.StatusNotFound, "the figures of the watches of a template are added up: ask for watch %q", w.Template().Name())
+	}
+	if p != nil {
+		p.Parameter = "watch"
+	}
+	return p
+}
+
+// writeZipped writes JSON, compressed if the client accepts that.
+func writeZipped(w http.ResponseWriter, r *http.Request, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Add("Vary", "Accept-Encoding")
+	problem.NoStore(w.Header())
+	if !accept.Gzip(r.Header.Values("Accept-Encoding")) {
+		_, _ = w.Write(body) // an error means that the client disconnected
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // never fails: the level is valid
+	_, _ = z.Write(body)
+	_ = z.Close()
+}

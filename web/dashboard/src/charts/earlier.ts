@@ -1,0 +1,67 @@
+import { useEffect, useReducer, useRef } from 'react';
+import type { Answer } from '../gateway/answer';
+import type { ListWatchesResponse, Series } from '../gateway/contract';
+import type { Figure } from '../gateway/merge';
+import { followSeries } from '../gateway/series';
+import type { Sample } from './samples';
+
+// The page may have asked for other figures a little before.
+const marginMs = 2000;
+
+/** Something that takes samples from before its own. */
+interface Filled {
+  fill(earlier: ReadonlyMap<string, readonly Sample[]>): void;
+}
+
+/**
+ * Fills charts that the page measures itself with what the gateway has recorded of the minutes
+ * before the page was opened, once. Where the gateway does not tell that to this user, they
+ * begin empty.
+ */
+export function useEarlier({ data, at }: Answer<ListWatchesResponse>, fill: (earlier: Earlier) => void): void {
+  const instance = data?.instance;
+  const [, rendered] = useReducer((n: number) => n + 1, 0);
+  const first = useRef(0);
+  first.current ||= at;
+  useEffect(() => {
+    if (instance === undefined) return;
+    const stop = followSeries(1, '', ({ data: series, denied }) => {
+      if (denied || series) stop();
+      if (series?.instance !== instance || series.samples === 0) return;
+      fill(new Earlier(series, Date.now(), first.current - marginMs));
+      rendered();
+    });
+    return stop;
+  }, [instance, fill]);
+}
+
+/** The figures of an answer that arrived at a time, as samples by the clock of the browser that are older than what the page measures itself. */
+export class Earlier {
+  constructor(
+    private readonly series: Series,
+    private readonly at: number,
+    private readonly until: number,
+  ) {}
+
+  /** Adds a figure of each watch to samples that are kept by watch. */
+  fill(figure: Figure, into: Filled): void {
+    into.fill(new Map(this.series.watches.map((watch) => [watch.watch, this.samples(watch[figure])])));
+  }
+
+  /** The names of the watches. */
+  get names(): readonly string[] {
+    return this.series.watches.map(({ watch }) => watch);
+  }
+
+  /** Returns the samples of a figure of a watch, or of all together (''). */
+  of(watch: string, figure: Figure): readonly Sample[] {
+    const found = watch ? this.series.watches.find((one) => one.watch === watch) : this.series.total;
+    return found ? this.samples(found[figure]) : [];
+  }
+
+  private samples(values: readonly (number | null)[]): Sample[] {
+    const stepMs = this.series.step * 1000;
+    const all = values.map((value, i) => ({ at: this.at - (values.length - 1 - i) * stepMs, value: value ?? Number.NaN }));
+    return all.filter(({ at }) => at < this.until);
+  }
+}

@@ -1,0 +1,109 @@
+import { act, cleanup, render } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Watch } from '../src/gateway/contract';
+import { Overview } from '../src/overview/Overview';
+import { subscribersOf } from '../src/subscribers/history';
+import { SubscribersPage } from '../src/subscribers/SubscribersPage';
+
+vi.mock('../src/charts/plot', () => ({
+  plot: () => ({ setData: () => {}, destroy: () => {}, redraw: () => {} }),
+  drawn: (data: unknown) => data,
+}));
+
+const list = (value: number) => new Array<number>(100).fill(value);
+const figures = {
+  states: [{ state: 'in_sync', samples: 100 }],
+  ...{ changes: list(20), events: list(1), bytes: list(1), latency_p50_ms: list(1), latency_p99_ms: list(1), lag: list(3) },
+  ...{ subscribers: list(4), delivery_p50_ms: list(1), delivery_p99_ms: list(1), delivery_reports: list(0) },
+};
+
+const watch = { source: 'local', state: 'in_sync', epoch: 'ab12', revision: '17', count: 1, bytes: 1, subscribers: 3 };
+const upstream = { connected: true, attempts: 0 };
+
+let asked: string[] = [];
+let name = ''; // another one in each test, since the page keeps what it has measured
+function serve(instance: string, operator: boolean): void {
+  name = `notes-${now}-${instance}`;
+  let changes = 0;
+  asked = [];
+  vi.stubGlobal('fetch', ({ pathname }: URL) => {
+    asked.push(pathname.split('/').at(-1)!);
+    switch (asked.at(-1)) {
+      case 'healthz':
+        return Promise.resolve(new Response(operator ? 'ok\ninstance: one\n' : 'ok\n'));
+      case 'series':
+        return Promise.resolve(
+          Response.json({
+            instance,
+            delivery_reports: false,
+            start: 1000,
+            step: 1,
+            samples: 100,
+            count: 1,
+            total: figures,
+            watches: [{ watch: name, ...figures }],
+            without: [],
+          }),
+        );
+      case 'subscribers':
+        return Promise.resolve(
+          Response.json({ instance: 'one', count: 0, subscribers: [], left: [], left_reasons: {}, upstreams: [], views: [] }),
+        );
+      default:
+        return Promise.resolve(
+          Response.json({ instance: 'one', watches: [{ ...watch, name, upstream, writable: true, changes: (changes += 20) } as Watch] }),
+        );
+    }
+  });
+}
+
+const settle = async (ms = 0) => {
+  for (let i = 0; i < 6; i++) await act(() => vi.advanceTimersByTimeAsync(i === 0 ? ms : 0));
+};
+
+let now = Date.parse('2026-01-02T03:04:05Z');
+beforeEach(() => {
+  vi.useFakeTimers({ now: (now += 3_600_000) });
+  location.hash = '#/';
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+const sparkline = () => document.querySelector('.rated')?.textContent;
+
+it('the charts of the overview are full when it opens', async () => {
+  serve('one', true);
+  render(<Overview />);
+  await settle();
+  expect(sparkline()).toBe('20, at most 20 in the last two minutes');
+  await settle(5000);
+  expect(asked.filter((path) => path === 'series')).toHaveLength(1);
+});
+
+it('the charts of subscribers are full, and go on', async () => {
+  serve('one', true);
+  render(<SubscribersPage />);
+  await settle();
+  for (let i = 0; i < 5; i++) await settle(1000);
+  const samples = subscribersOf({ data: undefined, at: 0, error: '', status: 0 }).of(name);
+  expect(samples.slice(0, 97).every(({ value }) => value === 4)).toBe(true);
+  expect(samples.at(-1)?.value).toBe(3);
+  expect(samples.length).toBeGreaterThan(100);
+});
+
+it('the figures of another replica are not used, and nobody else is asked for any', async () => {
+  serve('two', true);
+  render(<Overview />);
+  await settle();
+  expect(sparkline()).toBe('');
+  cleanup();
+  vi.setSystemTime((now += 600_000));
+  serve('one', false);
+  render(<Overview />);
+  await settle();
+  expect(asked).not.toContain('series');
+  expect(sparkline()).toBe('');
+});
