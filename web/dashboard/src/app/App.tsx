@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react';
+import { useOperator } from '../gateway/operator';
 import { User } from '../session/User';
 import { Banner } from './Banner';
 import { Part, part } from './Part';
@@ -11,16 +12,24 @@ const SubscribersPage = part(async () => (await import('../subscribers/Subscribe
 const UpstreamsPage = part(async () => (await import('../upstreams/UpstreamsPage')).UpstreamsPage);
 const WirePage = part(async () => (await import('../wire/WirePage')).WirePage);
 
-const pages: ReadonlyArray<readonly [page: string, title: string]> = [
-  ['', 'Overview'],
-  ['stream', 'Stream'],
-  ['subscribers', 'Subscribers'],
-  ['upstreams', 'Upstreams'],
+interface Listed {
+  readonly page: string;
+  readonly title: string;
+  /** Only operators have it in their navigation. */
+  readonly operators?: true;
+}
+
+const pages: readonly Listed[] = [
+  { page: '', title: 'Overview' },
+  { page: 'stream', title: 'Stream' },
+  { page: 'subscribers', title: 'Subscribers', operators: true },
+  { page: 'upstreams', title: 'Upstreams', operators: true },
 ];
 
 /** The frame of every page, and the page that the URL names. */
 export function App() {
   const route = useRoute();
+  const operator = useOperator();
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
     document.documentElement.dataset['app'] = 'ready';
@@ -41,13 +50,15 @@ export function App() {
         </h1>
         <nav aria-label="Pages">
           <ul>
-            {pages.map(([page, text]) => (
-              <li key={page}>
-                <a href={href(page)} aria-current={current(route, page) ? 'page' : undefined}>
-                  {text}
-                </a>
-              </li>
-            ))}
+            {pages
+              .filter(({ operators }) => operator || !operators)
+              .map(({ page, title }) => (
+                <li key={page}>
+                  <a href={href(page)} aria-current={current(route, page) ? 'page' : undefined}>
+                    {title}
+                  </a>
+                </li>
+              ))}
           </ul>
         </nav>
         <User />
@@ -90,4 +101,4 @@ function Page({ route }: { route: Route }) {
 // The page of a watch belongs to the overview.
 const current = ({ page }: Route, link: string) => page === link || (link === '' && page === 'watches');
 
-const title = (page: string) => pages.find(([known]) => known === page)?.[1] ?? '';
+const title = (page: string) => pages.find((listed) => listed.page === page)?.title ?? '';

@@ -1,5 +1,15 @@
 // Generated from openapi/openapi.json by scripts/contract.js. Do not edit.
 
+export interface Client {
+  /** With the port, if it is that of a connection. Absent: the connection has no address. */
+  address?: string;
+  instance: Instance;
+  /** `direct`: no header tells of a proxy. `trusted`: the address is from the header of a proxy in `http.trusted_proxies`. `ignored`: there is a proxy, which is not among them, and its address is given. `missing`: a proxy that is among them has named no client. */
+  naming: "direct" | "trusted" | "ignored" | "missing";
+  /** The paths for operators answer this client, such as `/v1/subscribers`. */
+  operator: boolean;
+}
+
 /** One event. Clients ignore types that they do not know. */
 export type Event =
   | HelloEvent
@@ -62,6 +72,9 @@ export interface Subscribers {
   /** The views that clients have asked for and that hold the most, the largest first. */
   views: Array<ListedView>;
 }
+
+/** Names the process that answers. Counters of two instances have nothing to do with each other. */
+export type Instance = string;
 
 /** The first event of every response. */
 export interface HelloEvent {
@@ -143,9 +156,6 @@ export interface GoodbyeEvent {
   retry_ms: number;
   type: "goodbye";
 }
-
-/** Names the process that answers. Counters of two instances have nothing to do with each other. */
-export type Instance = string;
 
 /** Watch is one named collection at one source. */
 export interface Watch {
