@@ -31,8 +31,17 @@ func (g *settings) handleClient(w http.ResponseWriter, r *http.Request) {
 	case from.IsValid():
 		answer.Address = from.Addr().String()
 	}
-	body, _ := json.Marshal(answer) // strings: cannot fail
+	writeJSON(w, answer)
+}
+
+// writeJSON answers with a value that can always be encoded, and that is true only now.
+func writeJSON(w http.ResponseWriter, v any) {
+	body, _ := json.Marshal(v)
+	writeJSONBody(w, append(body, '\n'))
+}
+
+func writeJSONBody(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	problem.NoStore(w.Header())
-	_, _ = w.Write(append(body, '\n')) // an error means that the client disconnected
+	_, _ = w.Write(body) // an error means that the client disconnected
 }

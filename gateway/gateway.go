@@ -58,6 +58,7 @@ type Gateway struct {
 	quotas      *quota.Table
 	reports     *quota.Table // of delivery
 	refusals    *access.RefusalLog
+	topology    topologyCache
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -205,6 +206,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	if (operators || g.servesOperators()) && g.cfg.Metrics {
 		get("/metrics", g.onlyOperators(g.metricsHandler().ServeHTTP))
 		get("/v1/subscribers", g.onlyOperators(g.handleSubscribers))
+		get("/v1/topology", g.onlyOperators(g.handleTopology))
 	}
 
 	if profiles != nil {
@@ -263,8 +265,8 @@ func (g *Gateway) operationsHandler(address net.Addr) http.Handler {
 }
 
 // OperationsHandler returns the handler for operators: everything that Handler
-// serves, with the reasons in full, and also /metrics, /v1/subscribers and
-// /debug/pprof/. Anyone who can reach it may see addresses of clients and
+// serves, with the reasons in full, and also /metrics, /v1/subscribers,
+// /v1/topology and /debug/pprof/. Anyone who can reach it may see addresses of clients and
 // upstreams.
 func (g *Gateway) OperationsHandler() http.Handler {
 	return g.serving(func(s *settings) http.Handler { return s.operators })

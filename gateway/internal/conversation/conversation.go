@@ -369,6 +369,15 @@ func (c *Conversation) Followed() []subscribers.Followed {
 	return out
 }
 
+// Report adds what the stream follows to a slice, and returns its place there.
+func (c *Conversation) Report(to *subscribers.Slice) (first, end int32) {
+	first, end = to.Follow()
+	for i := range c.watches {
+		_, end = to.Follow(c.watches[i].followed())
+	}
+	return first, end
+}
+
 // Describe returns the stream's entry in the list, without its identity.
 func (c *Conversation) Describe(d subscribers.Delivered) subscribers.Subscriber {
 	out := subscribers.Subscriber{Transport: c.Transport(), Encoding: subscribers.EncodingName(c.Gzip)}
@@ -437,12 +446,6 @@ func Closed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// Wanted reports whether a request for the streams of a watch, or of all, includes
-// this one.
-func (c *Conversation) Wanted(watch string) bool {
-	return watch == "" || slices.ContainsFunc(c.watches, func(w Choice) bool { return w.Name == watch })
 }
 
 // GroupKey identifies the properties that members of one group share.
