@@ -9,6 +9,7 @@ import './App.css';
 const Overview = part(async () => (await import('../overview/Overview')).Overview);
 const ResourcesPage = part(async () => (await import('../resources/ResourcesPage')).ResourcesPage);
 const SubscribersPage = part(async () => (await import('../subscribers/SubscribersPage')).SubscribersPage);
+const TopologyPage = part(async () => (await import('../topology/TopologyPage')).TopologyPage);
 const UpstreamsPage = part(async () => (await import('../upstreams/UpstreamsPage')).UpstreamsPage);
 const WirePage = part(async () => (await import('../wire/WirePage')).WirePage);
 
@@ -20,7 +21,8 @@ interface Listed {
 }
 
 const pages: readonly Listed[] = [
-  { page: '', title: 'Overview' },
+  { page: '', title: 'Topology', operators: true },
+  { page: 'watches', title: 'Watches' },
   { page: 'stream', title: 'Stream' },
   { page: 'subscribers', title: 'Subscribers', operators: true },
   { page: 'upstreams', title: 'Upstreams', operators: true },
@@ -35,8 +37,8 @@ export function App() {
     document.documentElement.dataset['app'] = 'ready';
   }, []);
   useEffect(() => {
-    document.title = [route.name || title(route.page), 'Watchtide'].join(' · ');
-  }, [route.page, route.name]);
+    document.title = [route.name || title(route.page === '' && !operator ? 'watches' : route.page), 'Watchtide'].join(' · ');
+  }, [route.page, route.name, operator]);
   return (
     <div className="frame">
       <button type="button" className="skip" onClick={() => main.current?.focus()}>
@@ -54,7 +56,7 @@ export function App() {
               .filter(({ operators }) => operator || !operators)
               .map(({ page, title }) => (
                 <li key={page}>
-                  <a href={href(page)} aria-current={current(route, page) ? 'page' : undefined}>
+                  <a href={href(page)} aria-current={current(route, page, operator) ? 'page' : undefined}>
                     {title}
                   </a>
                 </li>
@@ -80,9 +82,9 @@ export function App() {
 function Page({ route }: { route: Route }) {
   switch (route.page) {
     case '':
-      return <Overview />;
+      return <Home />;
     case 'watches':
-      return <ResourcesPage key={route.name} watch={route.name} />;
+      return route.name === '' ? <Overview /> : <ResourcesPage key={route.name} watch={route.name} />;
     case 'stream':
       return <WirePage key={route.name} watch={route.name} />;
     case 'subscribers':
@@ -92,13 +94,21 @@ function Page({ route }: { route: Route }) {
     default:
       return (
         <p>
-          There is no page “{route.page}”. <a href="#/">Go to the overview</a>
+          There is no page “{route.page}”. <a href="#/">Go to the first page</a>
         </p>
       );
   }
 }
 
-// The page of a watch belongs to the overview.
-const current = ({ page }: Route, link: string) => page === link || (link === '' && page === 'watches');
+// The first page is the topology for operators, and the watches for all others.
+function Home() {
+  const operator = useOperator();
+  if (operator === undefined) return null;
+  return operator ? <TopologyPage /> : <Overview />;
+}
+
+// For those who see no topology, the first page belongs to the watches.
+const current = ({ page }: Route, link: string, operator: boolean | undefined) =>
+  page === link || (operator === false && page === '' && link === 'watches');
 
 const title = (page: string) => pages.find((listed) => listed.page === page)?.title ?? '';

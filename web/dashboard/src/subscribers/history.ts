@@ -19,6 +19,6 @@ export const highest = 'highest lag';
 export function lagsOf(watch: string, { data, at }: Answer<Subscribers>): Samples {
   const samples = lags.get(watch) ?? new Samples();
   lags.set(watch, samples);
-  if (data) samples.note(new Map([[highest, data.subscribers[0]?.lag ?? 0]]), at); // the first has the highest lag
+  if (data) samples.note(new Map([[highest, data.lag.max]]), at);
   return samples;
 }
