@@ -26,9 +26,13 @@ export function Diagram({ graph }: { graph: Graph }) {
           ))}
         </g>
         {layout.placed.map((placed) => (
-          <NodeLink key={placed.node.id} placed={placed} onChoose={choose} />
+          <NodeLink
+            key={placed.node.id}
+            placed={placed}
+            label={labelOf(layout.lines.filter(near), placed.node.id, chosen)}
+            onChoose={choose}
+          />
         ))}
-        <Labels lines={layout.lines.filter(near)} chosen={chosen} placed={layout.placed} />
       </svg>
     </div>
   );
@@ -46,7 +50,17 @@ function Heads({ layout }: { layout: Layout }) {
   );
 }
 
-function NodeLink({ placed: { node, x, y }, onChoose }: { placed: Placed; onChoose: (id: string) => void }) {
+// The figures of the edge between a node and the one that the user points at; empty if there is none.
+const labelOf = (near: readonly Line[], id: string, chosen: string) =>
+  id === chosen ? '' : (near.find(({ edge }) => edge.from === id || edge.to === id)?.edge.label ?? '');
+
+interface Linked {
+  readonly placed: Placed;
+  readonly label: string;
+  readonly onChoose: (id: string) => void;
+}
+
+function NodeLink({ placed: { node, x, y }, label, onChoose }: Linked) {
   return (
     <a
       href={node.href}
@@ -62,7 +76,7 @@ function NodeLink({ placed: { node, x, y }, onChoose }: { placed: Placed; onChoo
       <rect x={x} y={y} width={size.node} height={size.height} rx={8} />
       <rect className="mark" x={x} y={y} width={6} height={size.height} rx={3} />
       <Cut x={x + 16} y={y + 19} className="title" text={node.title} at={27} />
-      <Cut x={x + 16} y={y + 36} className="detail" text={node.detail} at={38} />
+      <Cut x={x + 16} y={y + 36} className={label ? 'detail of-edge' : 'detail'} text={label || node.detail} at={38} />
     </a>
   );
 }
@@ -74,24 +88,5 @@ function Cut({ text, at, ...rest }: { text: string; at: number; x: number; y: nu
       {text.length > at ? `${text.slice(0, at - 1)}…` : text}
       {text.length > at && <title>{text}</title>}
     </text>
-  );
-}
-
-// The figures of the edges of the node that the user points at.
-function Labels({ lines, chosen, placed }: { lines: readonly Line[]; chosen: string; placed: readonly Placed[] }) {
-  const at = (id: string) => placed.find(({ node }) => node.id === id)!;
-  return (
-    <g className="labels" aria-hidden="true">
-      {lines.map(({ edge }) => {
-        const out = edge.from === chosen;
-        const other = at(out ? edge.to : edge.from);
-        const x = out ? other.x - 8 : other.x + size.node + 8;
-        return (
-          <text key={`${edge.from}>${edge.to}`} x={x} y={other.y + size.height / 2 - 6} textAnchor={out ? 'end' : 'start'}>
-            {edge.label}
-          </text>
-        );
-      })}
-    </g>
   );
 }

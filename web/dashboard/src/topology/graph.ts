@@ -77,7 +77,11 @@ interface Fold {
   readonly of: ReadonlyMap<string, Folded>;
 }
 
-export const freshnessOf = ({ state }: TopologyWatch): Freshness => (state === 'in_sync' ? 'fresh' : state === 'stale' ? 'late' : 'behind');
+// A watch that has a reason not to be in sync waits for its upstream, and not only for a snapshot.
+export const freshnessOf = ({ state, reason }: TopologyWatch): Freshness => {
+  if (state === 'in_sync') return 'fresh';
+  return state === 'stale' || reason ? 'late' : 'behind';
+};
 
 const urgency: Readonly<Record<Freshness, number>> = { late: 0, behind: 1, fresh: 2 };
 
@@ -165,7 +169,7 @@ function viewsOf({ views, other_views: others }: Topology, fold: Fold): Views {
   const nodes: Node[] = shown.map((view) => ({
     id: `view ${view.id}`,
     column: 'views',
-    title: part(view),
+    title: `${view.watch}: ${part(view)}`,
     detail: `${count(view.resources)} resources · ${people(view.subscribers)}`,
     href: href('subscribers', '', new URLSearchParams({ watch: view.watch })),
     freshness: fold.of.get(view.watch)?.node.freshness ?? 'fresh',
