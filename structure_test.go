@@ -106,6 +106,7 @@ var imports = []struct {
 	{"gateway/internal/series", []string{"stream", "stream/memory", "stream/watch"}, "figures over time of watches, whoever measures them"},
 	{"gateway/internal/subscribers", []string{"internal/loglimit", "gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log", "stream/view"}, "the list asks what carries streams through an interface"},
 	{"gateway/internal/pass", []string{"access/audit", "access/credential", "access/refusal", "gateway/internal/access", "stream", "stream/log", "stream/watch"}, "a pass knows who may go on, and carries no stream"},
+	{"gateway/internal/topology", []string{"gateway/internal/subscribers", "stream", "stream/views", "stream/watch"}, "it is given what it shows"},
 	{"gateway/internal/quota", []string{"access/credential", "gateway/internal/admission"}, "it counts what principals have, and carries nothing"},
 	{"gateway/internal/conversation", []string{"gateway/internal/monotime", "gateway/internal/series", "gateway/internal/tracing", "gateway/internal/quota", "gateway/internal/access", "gateway/internal/pass", "internal/accept", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "stream", "stream/frame", "stream/log", "stream/watch", "stream/views"}, "a stream is given what it needs of its gateway"},
 	{"gateway/internal/unary", []string{"gateway/internal/access", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/budget", "openapi/watchtidev1", "stream", "stream/log", "stream/watch", "stream/views"}, "the service, whichever transport calls it"},
@@ -171,6 +172,7 @@ var imports = []struct {
 	{"release/licenses/print", []string{"release/source", "release/licenses"}, "a command of its own, for the Dockerfile"},
 	{"release/licenses", []string{"release/source"}, "it asks the go command what is linked in, and knows no archive"},
 	{"release/contents", []string{"release/archive", "release/licenses"}, "what is installed, whatever it is packed in"},
+	{"release/npm", []string{"release/archive"}, "the package of the client, and not where it is from"},
 	{"release/distro", []string{"release/archive", "release/contents", "release/licenses"}, "packages of a program, and not where it is from"},
 	{"release/image", []string{"release/archive", "release/licenses"}, "an image of a program, and not where it is from"},
 	{"release/bom", nil, "it reads programs; a leaf"},
@@ -570,6 +572,7 @@ var waysToWatches = map[string]string{
 	"gateway Revoked":                "reads what is revoked, for nobody",
 	"gateway readiness":              "names watches for operators only",
 	"gateway checkEntry":             "names watches for operators only",
+	"gateway newTopology":            "shows watches to operators only",
 	"gateway upstreamsOf":            "lists watches for operators only",
 	"gateway awaitPrimed":            "waits for them at start, for nobody",
 }

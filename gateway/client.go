@@ -8,11 +8,13 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
-// clientAnswer tells a client where its request seems to come from.
+// clientAnswer tells a client where its request seems to come from, and whether it is an
+// operator's.
 type clientAnswer struct {
 	Instance string           `json:"instance"`
 	Address  string           `json:"address,omitempty"`
 	Naming   admission.Naming `json:"naming"`
+	Operator bool             `json:"operator"` // the paths for operators answer this client
 }
 
 // handleClient answers with the address for which the request is counted: where proxies are
@@ -22,15 +24,24 @@ func (g *settings) handleClient(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	answer := clientAnswer{Instance: g.cfg.Instance, Naming: g.proxies.NamingOf(r)}
+	answer := clientAnswer{Instance: g.cfg.Instance, Naming: g.proxies.NamingOf(r), Operator: g.cfg.Metrics && admission.IsOperator(r.Context())}
 	switch from := g.proxies.OfRequest(r); {
 	case from.Port() != 0:
 		answer.Address = from.String()
 	case from.IsValid():
 		answer.Address = from.Addr().String()
 	}
-	body, _ := json.Marshal(answer) // strings: cannot fail
+	writeJSON(w, answer)
+}
+
+// writeJSON answers with a value that can always be encoded, and that is true only now.
+func writeJSON(w http.ResponseWriter, v any) {
+	body, _ := json.Marshal(v)
+	writeJSONBody(w, append(body, '\n'))
+}
+
+func writeJSONBody(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	problem.NoStore(w.Header())
-	_, _ = w.Write(append(body, '\n')) // an error means that the client disconnected
+	_, _ = w.Write(body) // an error means that the client disconnected
 }

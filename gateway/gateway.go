@@ -60,6 +60,7 @@ type Gateway struct {
 	quotas      *quota.Table
 	reports     *reportRate
 	refusals    *access.RefusalLog
+	topology    topologyCache
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -209,6 +210,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 		get("/metrics", g.onlyOperators(g.metricsHandler().ServeHTTP))
 		get("/v1/subscribers", g.onlyOperators(g.handleSubscribers))
 		get("/v1/series", g.onlyOperators(g.handleSeries))
+		get("/v1/topology", g.onlyOperators(g.handleTopology))
 	}
 
 	if profiles != nil {
@@ -267,8 +269,8 @@ func (g *Gateway) operationsHandler(address net.Addr) http.Handler {
 }
 
 // OperationsHandler returns the handler for operators: everything that Handler
-// serves, with the reasons in full, and also /metrics, /v1/subscribers, /v1/series and
-// /debug/pprof/. Anyone who can reach it may see addresses of clients and
+// serves, with the reasons in full, and also /metrics, /v1/subscribers, /v1/series,
+// /v1/topology and /debug/pprof/. Anyone who can reach it may see addresses of clients and
 // upstreams.
 func (g *Gateway) OperationsHandler() http.Handler {
 	return g.serving(func(s *settings) http.Handler { return s.operators })

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"time"
@@ -11,19 +10,19 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-const (
-	defaultListed = 100
-	maxListed     = 1000
-)
-
 // overview lists the open streams, those that ended last, and the state of the
 // upstreams.
 type overview struct {
 	Instance    string                                 `json:"instance"`
 	Count       int                                    `json:"count"`
+	Lag         subscribers.LagCounts                  `json:"lag"`
 	Subscribers []subscribers.Subscriber               `json:"subscribers"`
+	Next        string                                 `json:"next,omitempty"`
+	Groups      []subscribers.NamedGroup               `json:"groups,omitempty"`
+	Others      *subscribers.Figures                   `json:"others,omitempty"`
 	Left        []subscribers.Departure                `json:"left"`
 	LeftReasons map[subscribers.DepartureReason]uint64 `json:"left_reasons"`
+	LeftMinutes []subscribers.DepartureMinute          `json:"left_minutes"`
 	Upstreams   []upstream                             `json:"upstreams"`
 	Views       []listedView                           `json:"views"`
 }
@@ -61,30 +60,14 @@ type incident struct {
 
 // handleSubscribers serves the overview.
 func (g *settings) handleSubscribers(w http.ResponseWriter, r *http.Request) {
-	query, p := problem.Query(r, "watch", "limit")
-	limit, p := listed(query, p)
+	query, p := problem.Query(r, "watch", "limit", "after", "search", "application", "network", "transport", "group")
+	q, p := subscribersQuery(query, p)
 	watches, p := g.upstreamsOf(query, p)
 	if p != nil {
 		problem.Write(w, p)
 		return
 	}
-	body, err := json.Marshal(g.overview(query.Get("watch"), limit, watches))
-	if err != nil {
-		problem.Write(w, problem.Of(err)) // never: everything in it can be marshalled
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	problem.NoStore(w.Header())
-	_, _ = w.Write(append(body, '\n')) // an error means that the client disconnected
-}
-
-// listed returns how many subscribers are listed.
-func listed(query url.Values, before *problem.Problem) (int, *problem.Problem) {
-	if before != nil || !query.Has("limit") {
-		return defaultListed, before
-	}
-	n, p := problem.Uint(query, "limit", maxListed)
-	return int(n), p
+	writeJSON(w, g.overview(&q, watches))
 }
 
 // upstreamsOf returns the watches whose upstreams are listed.
@@ -96,10 +79,14 @@ func (g *settings) upstreamsOf(query url.Values, before *problem.Problem) ([]*wa
 	return []*watch.Watch{w}, p
 }
 
-func (g *settings) overview(watch string, limit int, watches []*watch.Watch) overview {
-	r := subscribers.Query{Watch: watch, Limit: limit}
+func (g *settings) overview(r *subscribers.Query, watches []*watch.Watch) overview {
 	r.Ask(g.subscribers, g.shards.Carriers())
-	out := overview{Instance: g.cfg.Instance, Count: r.Count, Subscribers: r.List(g.subscribers), Upstreams: []upstream{}, Views: []listedView{}}
+	out := overview{
+		Instance: g.cfg.Instance, Count: r.Count, Lag: r.Lags.Counts(), Subscribers: r.List(g.subscribers), Next: r.Next().String(),
+		Upstreams: []upstream{}, Views: []listedView{}, LeftMinutes: g.subscribers.DepartureMinutes(),
+	}
+	out.Groups, out.Others = r.Named(maxListedGroups)
+	watch := r.Filter.Watch
 	out.Left, out.LeftReasons = g.subscribers.Departures(watch)
 	for _, w := range watches {
 		out.Upstreams = append(out.Upstreams, upstreamOf(w))

@@ -259,7 +259,7 @@ func TestChurn(t *testing.T) {
 	})
 	others.Go(func() {
 		for !conversation.Closed(stop) {
-			checkListed(t, r.gateway.now.Load().overview("a", 10, nil))
+			checkListed(t, r.gateway.now.Load().overview(&subscribers.Query{Filter: subscribers.Filter{Watch: "a"}, Limit: 10}, nil))
 			<-time.After(time.Millisecond)
 		}
 	})
@@ -280,7 +280,7 @@ func TestChurn(t *testing.T) {
 		more := descriptors(t) - open
 		return more <= 2, fmt.Sprintf("%d descriptors are still open", more) // the listener's may be in use
 	})
-	o := r.gateway.now.Load().overview("a", 10, nil)
+	o := r.gateway.now.Load().overview(&subscribers.Query{Filter: subscribers.Filter{Watch: "a"}, Limit: 10}, nil)
 	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.Standalone()) > 0 || kept.Agents.Keys() != 0 {
 		t.Errorf("%d are listed, %d are standalone, %d user agents are remembered", o.Count, len(kept.Standalone()), kept.Agents.Keys())
 	}

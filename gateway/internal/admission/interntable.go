@@ -55,6 +55,15 @@ func (t *InternTable[K]) add(key K) int32 {
 // Key returns the key of a number.
 func (t *InternTable[K]) Key(at int32) K { return t.rows[at].key }
 
+// Find returns the key of a number that may not have a stream any more; the zero value if it has
+// no key.
+func (t *InternTable[K]) Find(at int32) (key K) {
+	if int(at) < len(t.rows) {
+		key = t.rows[at].key
+	}
+	return key
+}
+
 // Leave counts a stream out, and returns its key.
 func (t *InternTable[K]) Leave(at int32) K {
 	row := &t.rows[at]

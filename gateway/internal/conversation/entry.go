@@ -18,6 +18,15 @@ func (c *Conversation) Followed() []subscribers.Followed {
 	return out
 }
 
+// Report adds what the stream follows to a slice, and returns its place there.
+func (c *Conversation) Report(to *subscribers.Slice) (first, end int32) {
+	first, end = to.Follow()
+	for i := range c.watches {
+		_, end = to.Follow(c.watches[i].followed())
+	}
+	return first, end
+}
+
 // Describe returns the stream's entry in the list, without its identity.
 func (c *Conversation) Describe(d subscribers.Delivered) subscribers.Subscriber {
 	out := subscribers.Subscriber{Transport: c.Transport(), Encoding: subscribers.EncodingName(c.Gzip)}
@@ -37,7 +46,7 @@ func (c *Conversation) Lag() (lag uint64) {
 }
 
 // AddLags adds the lag of each of its watches.
-func (c *Conversation) AddLags(l subscribers.Lags) {
+func (c *Conversation) AddLags(l subscribers.WatchLags) {
 	for i := range c.Follows {
 		l.Add(c.watches[i].Name, c.Follows[i].Sub.Progress())
 	}

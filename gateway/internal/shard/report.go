@@ -1,11 +1,14 @@
 package shard
 
-import "github.com/watchtide/watchtide/gateway/internal/subscribers"
+import (
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+)
 
 // Report implements subscribers.Carrier.
-func (s *shard) Report(q *subscribers.Query, from int32) (next int32) {
+func (s *shard) Report(out *subscribers.Slice, from int32) (next int32) {
 	next = -1
-	s.ask(func() { next = s.answer(q, from) })
+	s.ask(func() { next = s.answer(out, from) })
 	return next
 }
 
@@ -16,26 +19,21 @@ func (s *shard) Detail(all []subscribers.Candidate, some []int, found []subscrib
 
 // answer adds the streams of a slice of the table, and returns the start of the
 // next slice; negative: there is none.
-func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
+func (s *shard) answer(out *subscribers.Slice, from int32) (next int32) {
 	to := min(from+subscribers.ReportedAtOnce, int32(len(s.table.slots)))
-	var of *group // of the previous member
-	wanted, lag := false, uint64(0)
+	r := reporter{out: out}
 	for at := from; at < to; at++ {
-		c := &s.table.slots[at]
-		switch c.kind {
+		switch c := &s.table.slots[at]; c.kind {
 		case vacantSlot:
 			continue
 		case unsharedSlot:
-			of = nil
 			l := s.unshared[at]
-			wanted, lag = l.Wanted(r.Watch), l.Lag()
+			r.turnTo(&l.Conversation)
+			r.add(s, at, l.Delivered)
 		case memberSlot:
-			if g := s.groups[c.group]; g != of {
-				of, wanted, lag = g, g.Wanted(r.Watch), g.Lag()
-			}
-		}
-		if wanted {
-			r.Add(subscribers.Candidate{Lag: lag, Stamp: c.stamp, Carrier: s, Key: s.table.key(at)})
+			g := s.groups[c.group]
+			r.turnTo(&g.Conversation)
+			r.add(s, at, s.table.visitors.at(at).differs.Plus(g.Delivered))
 		}
 	}
 	if int(to) == len(s.table.slots) {
@@ -45,7 +43,7 @@ func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
 }
 
 // Lags implements subscribers.Carrier.
-func (s *shard) Lags(l subscribers.Lags, from int32) (next int32) {
+func (s *shard) Lags(l subscribers.WatchLags, from int32) (next int32) {
 	next = -1
 	s.ask(func() { next = s.addLags(l, from) })
 	return next
@@ -53,7 +51,7 @@ func (s *shard) Lags(l subscribers.Lags, from int32) (next int32) {
 
 // addLags adds the lags of a slice of the table. The members of a group have the same, so that
 // most slots cost nothing.
-func (s *shard) addLags(l subscribers.Lags, from int32) (next int32) {
+func (s *shard) addLags(l subscribers.WatchLags, from int32) (next int32) {
 	to := min(from+subscribers.ReportedAtOnce, int32(len(s.table.slots)))
 	var of *group // of the previous member
 	for at := from; at < to; at++ {
@@ -71,6 +69,31 @@ func (s *shard) addLags(l subscribers.Lags, from int32) (next int32) {
 		return -1
 	}
 	return to
+}
+
+// reporter fills a slice. Streams of one conversation share what they follow.
+//
+// Owned by one shard.
+type reporter struct {
+	out        *subscribers.Slice
+	of         *conversation.Conversation // of the previous stream
+	lag        uint64
+	first, end int32
+}
+
+// turnTo sets the conversation of the next streams.
+func (r *reporter) turnTo(of *conversation.Conversation) {
+	if r.of == of {
+		return
+	}
+	r.of, r.lag = of, of.Lag()
+	r.first, r.end = of.Report(r.out)
+}
+
+func (r *reporter) add(s *shard, at int32, d subscribers.Delivered) {
+	r.out.Add(subscribers.Stream{
+		Identity: s.table.identity(at), Delivered: d, Lag: r.lag, Transport: r.of.Transport(), Key: s.table.key(at),
+	}, r.first, r.end)
 }
 
 // describe describes the candidates that are still open.

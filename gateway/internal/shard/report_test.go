@@ -22,15 +22,17 @@ func TestReportOfACrowd(t *testing.T) {
 	}
 	s := c.shards.all[0]
 	turns, slices := 0, 0
-	r := subscribers.Query{Limit: limit}
+	var r subscribers.Slice
+	found := 0
 	for from := int32(0); from >= 0; slices++ {
 		s.ask(func() {
 			from = s.answer(&r, from)
 			turns++
+			found = len(r.Streams) // a slice that is not cleared grows
 		})
 	}
-	if slices != 4 || turns != 4 || r.Count != size {
-		t.Errorf("%d streams in %d slices", r.Count, slices)
+	if slices != 4 || turns != 4 || found != size {
+		t.Errorf("%d streams in %d slices", found, slices)
 	}
 	if count, all := listOf(c.deps, c.shards, "other", limit); count != 0 || len(all) != 0 {
 		t.Errorf("of another watch: %d, %+v", count, all)
@@ -51,12 +53,24 @@ func BenchmarkReport(b *testing.B) {
 func BenchmarkReportSlice(b *testing.B) {
 	c := newCrowd(b, subscribers.ReportedAtOnce, 1)
 	s := c.shards.all[0]
+	r := subscribers.NewSlice()
 	b.ReportAllocs()
 	for b.Loop() {
-		r := subscribers.Query{Limit: 100, Best: make([]subscribers.Candidate, 0, 100+subscribers.ReportedAtOnce)}
-		s.answer(&r, 0) // nothing else happens in the shard
-		if r.Count != subscribers.ReportedAtOnce {
-			b.Fatal(r.Count)
+		r.Clear()
+		s.answer(r, 0) // nothing else happens in the shard
+		if len(r.Streams) != subscribers.ReportedAtOnce {
+			b.Fatal(len(r.Streams))
+		}
+	}
+}
+
+// BenchmarkCensus measures the groups of very many subscribers.
+func BenchmarkCensus(b *testing.B) {
+	c := newCrowd(b, 20_000, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if census := subscribers.TakeCensus(c.deps.Subscribers, c.shards.Carriers(), 50); census.All.Count != c.size {
+			b.Fatal(census.All.Count)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (r *rig) get(path string) *gatewaytest.Exchange {
 
 // listOf returns how many streams are open, and the list of the first of them.
 func listOf(d *conversation.Deps, s *Pump, watch string, limit int) (count int, all []subscribers.Subscriber) {
-	q := subscribers.Query{Watch: watch, Limit: limit}
+	q := subscribers.Query{Filter: subscribers.Filter{Watch: watch}, Limit: limit}
 	q.Ask(d.Subscribers, s.Carriers())
 	return q.Count, q.List(d.Subscribers)
 }

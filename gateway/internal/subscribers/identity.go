@@ -43,14 +43,16 @@ func (i Identity) since(now time.Time) time.Time {
 }
 
 // from returns the address, with the port if it is known, or "" if there is none.
-func (o Origin) from() string {
+func (o Origin) from() string { return string(o.append(nil)) }
+
+func (o Origin) append(dst []byte) []byte {
 	switch a := netip.AddrFrom16(o.address).Unmap(); {
 	case o.address == [16]byte{}:
-		return ""
+		return dst
 	case o.port == 0:
-		return a.String()
+		return a.AppendTo(dst)
 	default:
-		return netip.AddrPortFrom(a, o.port).String()
+		return netip.AddrPortFrom(a, o.port).AppendTo(dst)
 	}
 }
 

@@ -2,21 +2,21 @@ package subscribers
 
 import "github.com/watchtide/watchtide/stream/log"
 
-// Lags has the greatest lag of all streams, by watch.
+// WatchLags has the greatest lag of all streams, by watch.
 //
 // Owned by the caller of AskLags; by a carrier while it answers.
-type Lags map[string]uint64
+type WatchLags map[string]uint64
 
 // Add adds one watch of a stream.
-func (l Lags) Add(watch string, p log.Progress) {
+func (l WatchLags) Add(watch string, p log.Progress) {
 	if lag := p.Lag(); lag > l[watch] {
 		l[watch] = lag
 	}
 }
 
 // AskLags asks all streams, in slices, as Query.Ask does.
-func AskLags(all *List, carriers []Carrier) Lags {
-	l := Lags{}
+func AskLags(all *List, carriers []Carrier) WatchLags {
+	l := WatchLags{}
 	for _, one := range all.Standalone() {
 		one.lags(l)
 	}
@@ -28,7 +28,7 @@ func AskLags(all *List, carriers []Carrier) Lags {
 	return l
 }
 
-func (s *PublishedProgress) lags(l Lags) {
+func (s *PublishedProgress) lags(l WatchLags) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, f := range s.followed {

@@ -1,7 +1,6 @@
 package subscribers
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/watchtide/watchtide/stream/log"
@@ -45,21 +44,6 @@ func (s *PublishedProgress) Follow(followed ...Followed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.followed = followed
-}
-
-func (s *PublishedProgress) follows(watch string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return watch == "" || slices.ContainsFunc(s.followed, func(f Followed) bool { return f.Watch == watch })
-}
-
-func (s *PublishedProgress) lag() (lag uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.progress {
-		lag += s.progress[i].Lag()
-	}
-	return lag
 }
 
 // subscriber returns the stream's entry in the list, without its user agent.

@@ -3,6 +3,8 @@ package subscribers
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 const (
@@ -17,15 +19,15 @@ const (
 //
 // Its methods may be called from any goroutine.
 type Carrier interface {
-	// Report adds the matching streams of the slice that begins at from, and
-	// returns the start of the next slice; negative: there is none.
-	Report(q *Query, from int32) (next int32)
+	// Report adds the streams of the slice that begins at from, and returns the start
+	// of the next slice; negative: there is none.
+	Report(to *Slice, from int32) (next int32)
 	// Detail describes the candidates that are still open, each at its index
 	// among the candidates.
 	Detail(all []Candidate, some []int, found []Subscriber)
 	// Lags adds the lag of the streams of the slice that begins at from, and returns the
 	// start of the next slice; negative: there is none.
-	Lags(l Lags, from int32) (next int32)
+	Lags(l WatchLags, from int32) (next int32)
 }
 
 // Query determines how many streams are open, and which come first in the list of
@@ -33,15 +35,20 @@ type Carrier interface {
 // stream for long: first about all streams for what decides the order, then about the
 // listed ones for the rest.
 //
-// Owned by the caller; by a carrier while it answers.
+// Owned by the caller.
 type Query struct {
-	Watch string // only its streams; empty: all
-	Limit int
+	Filter Filter
+	By     Property // groups are counted by it; empty: none are
+	After  Place    // the list continues after it; the zero value: it begins
+	Limit  int
 
-	Count int
-	Best  []Candidate // in order up to the limit
-	full  bool        // streams after the last one are not listed
-	last  Candidate
+	Count  int
+	Lags   Lags
+	Groups GroupTable[string]
+	Best   []Candidate // in order up to the limit
+	full   bool        // streams after the last one are not listed
+	more   bool        // there are such streams
+	last   Candidate
 }
 
 // Candidate has the data that decides a stream's position in the list: a stream of a
@@ -54,33 +61,85 @@ type Candidate struct {
 	progress *PublishedProgress // nil: it has a carrier
 }
 
+// Place is a place in the list of subscribers.
+type Place struct {
+	Lag   uint64
+	Stamp int64
+}
+
+func (p Place) before() Candidate { return Candidate{Lag: p.Lag, Stamp: p.Stamp} }
+
+// String returns the text that ParsePlace parses; empty for the zero value.
+func (p Place) String() string {
+	if p == (Place{}) {
+		return ""
+	}
+	return strconv.FormatUint(p.Lag, 36) + "." + strconv.FormatInt(p.Stamp, 36)
+}
+
+// ParsePlace parses a place. It returns false if the text is not that of a place.
+func ParsePlace(text string) (Place, bool) {
+	lag, stamp, _ := strings.Cut(text, ".")
+	l, err := strconv.ParseUint(lag, 36, 64)
+	s, invalid := strconv.ParseInt(stamp, 36, 64)
+	p := Place{Lag: l, Stamp: s}
+	return p, err == nil && invalid == nil && p.String() == text
+}
+
 // compare puts the stream with the most lag first, then the oldest.
 func (c Candidate) compare(o Candidate) int {
 	return cmp.Or(cmp.Compare(o.Lag, c.Lag), cmp.Compare(c.Stamp, o.Stamp))
 }
 
-// Ask asks all streams: those with their own goroutine, and those of the carriers.
+// Ask asks all streams.
 func (q *Query) Ask(all *List, carriers []Carrier) {
-	q.Best = make([]Candidate, 0, q.Limit+ReportedAtOnce) // so that no carrier has to grow it
-	for _, one := range all.Standalone() {
-		if one.follows(q.Watch) {
-			q.Add(Candidate{Lag: one.lag(), Stamp: one.who.Stamp, progress: one})
+	q.Best = make([]Candidate, 0, q.Limit+ReportedAtOnce)
+	Walk(all, carriers, q.visit)
+}
+
+func (q *Query) visit(s *Slice, agents []string) {
+	for i := range s.Streams {
+		if one := &s.Streams[i]; q.Filter.accepts(s, one, agents[i]) {
+			q.count(s, one, agents[i])
+			q.add(Candidate{Lag: one.Lag, Stamp: one.Stamp, Carrier: one.carrier, Key: one.Key, progress: one.progress})
 		}
 	}
 	q.cut()
-	for _, c := range carriers {
-		for from := int32(0); from >= 0; q.cut() {
-			from = c.Report(q, from)
+}
+
+// count adds a stream to the figures of all that match.
+func (q *Query) count(s *Slice, one *Stream, agent string) {
+	q.Count++
+	q.Lags.Add(one.Lag)
+	switch q.By {
+	case "":
+	case ByWatch:
+		for _, f := range s.Follows(one) {
+			q.Groups.Of(f.Watch).Add(one)
 		}
+	default:
+		q.Groups.Of(q.By.of(one, agent)).Add(one)
 	}
 }
 
-// Add counts a stream, and keeps it if it may be listed.
-func (q *Query) Add(c Candidate) {
-	q.Count++
-	if q.Limit > 0 && (!q.full || c.compare(q.last) < 0) {
-		q.Best = append(q.Best, c)
+// add keeps a stream if it may be listed.
+func (q *Query) add(c Candidate) {
+	if q.After != (Place{}) && q.After.before().compare(c) >= 0 {
+		return
 	}
+	if q.Limit == 0 || q.full && c.compare(q.last) > 0 {
+		q.more = true
+		return
+	}
+	q.Best = append(q.Best, c)
+}
+
+// Next returns the place after which the list continues; the zero value: nothing follows.
+func (q *Query) Next() Place {
+	if !q.more || q.Limit == 0 {
+		return Place{}
+	}
+	return Place{Lag: q.last.Lag, Stamp: q.last.Stamp}
 }
 
 // cut drops the streams that are not listed.
@@ -89,6 +148,7 @@ func (q *Query) cut() {
 	if len(q.Best) < q.Limit || q.Limit == 0 {
 		return
 	}
+	q.more = q.more || len(q.Best) > q.Limit
 	q.Best = q.Best[:q.Limit]
 	q.full, q.last = true, q.Best[q.Limit-1]
 }

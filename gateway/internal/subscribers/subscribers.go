@@ -31,6 +31,7 @@ type List struct {
 	newest  []Departure                     // a ring
 	next    int                             // where in the ring the next one goes
 	reasons map[DepartureReason]uint64
+	minutes minutes // of departures
 }
 
 const (
@@ -115,6 +116,7 @@ func (s *List) recordEnd(who Identity, d *Departure) {
 	defer s.mu.Unlock()
 	d.UserAgent = s.forgetLocked(who)
 	s.reasons[d.Reason]++
+	s.minutes.add(d.Left, d.Reason)
 	if len(s.newest) < DeparturesKept {
 		s.newest = append(s.newest, *d)
 		return

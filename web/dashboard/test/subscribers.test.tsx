@@ -30,6 +30,14 @@ const subscriber = (id: string, more: Partial<Subscriber> = {}): Subscriber => (
 const all: Subscribers = {
   instance: 'one',
   count: 9123,
+  lag: { max: 55, buckets: [{ up_to: 0, count: 9000 }, { up_to: 9, count: 100 }, { up_to: 99, count: 23 }, { count: 0 }] },
+  next: '0.abc',
+  groups: [
+    { name: 'curl', count: 9000, events: 10, bytes: 2048, skipped: 0, lag: { max: 55, buckets: [] } },
+    { name: 'shop', count: 100, events: 5, bytes: 10, skipped: 0, lag: { max: 0, buckets: [] } },
+  ],
+  others: { count: 23, events: 1, bytes: 1, skipped: 0, lag: { max: 0, buckets: [] } },
+  left_minutes: [{ minute: '2026-01-02T02:58:00Z', reasons: { client_closed: 3, write_timeout: 1 } }],
   subscribers: [subscriber('1', { lag: 55, skipped: 7, catching_up: true }), { ...subscriber('2', { encoding: '' }) }],
   left: [{ ...subscriber('3'), left: '2026-01-02T02:59:30Z', reason: 'max_age' }],
   left_reasons: { max_age: 2, client_closed: 30 },
@@ -80,6 +88,7 @@ const watches = ['drafts', 'notes'].map((name) => ({
 
 const notFound = () => Response.json({ type: 'about:blank', title: 'Not Found', status: 404, detail: 'there is nothing' }, { status: 404 });
 
+let operator = true;
 let asked: string[] = [];
 let troubles: ReturnType<typeof useReported> = [];
 function Reported() {
@@ -90,6 +99,7 @@ function Reported() {
 async function show(page: React.ReactNode, answer: (url: URL) => Response): Promise<void> {
   vi.stubGlobal('fetch', (url: URL) => {
     asked.push(url.pathname + url.search);
+    if (url.pathname === '/v1/client') return Promise.resolve(Response.json({ instance: 'one', naming: 'direct', operator }));
     return Promise.resolve(url.pathname.endsWith('/v1/watches') ? Response.json({ watches }) : answer(url));
   });
   render(
@@ -98,6 +108,7 @@ async function show(page: React.ReactNode, answer: (url: URL) => Response): Prom
       <Reported />
     </>,
   );
+  await act(() => vi.advanceTimersByTimeAsync(0)); // who is an operator
   await act(() => vi.advanceTimersByTimeAsync(0));
 }
 
@@ -150,7 +161,50 @@ describe('the subscribers page', () => {
     fireEvent.change(screen.getByRole('combobox', { name: 'Watch' }), { target: { value: 'notes' } });
     expect(location.hash).toBe('#/subscribers?watch=notes');
     await act(() => vi.advanceTimersByTimeAsync(0));
-    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&watch=notes');
+    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&watch=notes&group=application');
+  });
+  it('searches once the user pauses', async () => {
+    await show(<SubscribersPage />, () => Response.json(all));
+    fireEvent.change(screen.getByRole('searchbox', { name: 'Search subscribers' }), { target: { value: '10.0' } });
+    await act(() => vi.advanceTimersByTimeAsync(299));
+    expect(location.hash).toBe('#/subscribers');
+    await act(() => vi.advanceTimersByTimeAsync(1));
+    expect(location.hash).toBe('#/subscribers?search=10.0');
+    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&search=10.0&group=application');
+  });
+  it('selects a group, and all again', async () => {
+    await show(<SubscribersPage />, () => Response.json(all));
+    expect(within(screen.getByRole('table', { name: 'Groups' })).getAllByRole('row')).toHaveLength(4);
+    fireEvent.click(screen.getByRole('button', { name: 'shop' }));
+    await act(() => vi.advanceTimersByTimeAsync(0));
+    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&application=shop&group=application');
+    fireEvent.click(screen.getByRole('button', { name: /application: shop/ }));
+    expect(location.hash).toBe('#/subscribers');
+  });
+  it('turns to the next page, and back to the first', async () => {
+    await show(<SubscribersPage />, () => Response.json(all));
+    fireEvent.click(screen.getByRole('button', { name: 'Next page' }));
+    await act(() => vi.advanceTimersByTimeAsync(0));
+    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&group=application&after=0.abc');
+    fireEvent.click(screen.getByRole('button', { name: 'First page' }));
+    expect(location.hash).toBe('#/subscribers');
+  });
+  it('shows lags, and disconnects by the minute', async () => {
+    await show(<SubscribersPage />, () => Response.json(all));
+    expect(screen.getByRole('region', { name: /by lag/ }).textContent).toContain('10 – 9923');
+    expect(screen.getByRole('region', { name: /last hour/ }).textContent).toContain('write_timeout 1');
+  });
+  it('does not ask for what is only for operators', async () => {
+    operator = false;
+    await show(<SubscribersPage />, () => Response.json(all));
+    await act(() => vi.advanceTimersByTimeAsync(1)); // the former test had an operator
+    asked = [];
+    await act(() => vi.advanceTimersByTimeAsync(30_000));
+    expect(screen.getByText(/enabled: true/)).toBeTruthy();
+    expect(asked.some((path) => path.includes('subscribers'))).toBe(false);
+    operator = true;
+    await act(() => vi.advanceTimersByTimeAsync(30_000));
+    expect(screen.getByText('Disconnects since start')).toBeTruthy();
   });
   it('names the missing setting if it is not served, without a warning', async () => {
     await show(<SubscribersPage />, notFound);

@@ -4,7 +4,7 @@ import { shared } from '../stage/shared.mjs';
 
 scenario('first paint: the overview lists every watch with its resources', async (stage) => {
   const gateway = await shared.gateway();
-  const tab = await (await stage.visitor()).open(`${gateway.origin}/`);
+  const tab = await (await stage.visitor()).open(`${gateway.origin}/#/watches`);
   await tab.ready();
   for (const [name, count] of [
     ['services', '1,000'],

@@ -13,7 +13,7 @@ async function tabTo(page, selector, limit = 60) {
 
 scenario('keyboard: from the overview to a watch, and to a resource in it', async (stage) => {
   const gateway = await shared.gateway();
-  const tab = await (await stage.visitor()).open(`${gateway.origin}/`);
+  const tab = await (await stage.visitor()).open(`${gateway.origin}/#/watches`);
   const { page } = tab;
   await page.locator('[data-testid=watch-row][data-watch=services]').waitFor();
   await tabTo(page, '[data-testid=watch-row][data-watch=services] a');
@@ -26,6 +26,17 @@ scenario('keyboard: from the overview to a watch, and to a resource in it', asyn
   const detail = page.getByTestId('resource-detail');
   await detail.waitFor();
   assert.match(await detail.getAttribute('data-key'), /\/\w+-\d+$/);
+});
+
+scenario('keyboard: through the topology to a watch', async (stage) => {
+  const gateway = await shared.gateway();
+  const tab = await (await stage.visitor()).open(`${gateway.origin}/`);
+  const { page } = tab;
+  await page.locator('[data-node="watch services"]').waitFor();
+  await tabTo(page, '[data-node="watch services"]');
+  assert.ok(await page.locator('.edge[data-near]').count(), 'no edge is marked');
+  await page.keyboard.press('Enter');
+  await tab.consistent({ rows: 1_000 });
 });
 
 scenario('keyboard: the text filter narrows the table', async (stage) => {

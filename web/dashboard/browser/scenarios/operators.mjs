@@ -7,13 +7,16 @@ scenario('operators: their pages are only on their listener, if the other one is
   const gateway = await Gateway.start(await shared.upstream(), { hosts: ['app.example.com'] });
   stage.own({ stop: gateway.kill });
   const visitor = await stage.visitor();
-  visitor.tolerate(/status of 404 .*\/v1\/subscribers/);
-  const tab = await visitor.open(`${gateway.origin}/#/subscribers`);
+  const tab = await visitor.open(`${gateway.origin}/#/subscribers`); // a refused request would be a complaint
   await tab.page.getByText('This address does not serve the list of subscribers').waitFor();
+  assert.deepEqual(await pagesOf(tab), ['Watches', 'Stream']);
+  const first = await visitor.open(`${gateway.origin}/`);
+  await first.page.locator('[data-testid=watch-row][data-watch=services]').waitFor();
 
   const operator = await stage.visitor();
   const other = await operator.open(`${gateway.operations}/#/subscribers`);
   await other.page.getByText('Disconnects since start').waitFor();
+  assert.deepEqual(await pagesOf(other), ['Topology', 'Watches', 'Stream', 'Subscribers', 'Upstreams']);
 
   for (const [origin, status] of [
     [gateway.origin, 404],
@@ -21,4 +24,29 @@ scenario('operators: their pages are only on their listener, if the other one is
   ]) {
     assert.equal((await fetch(`${origin}/metrics`)).status, status);
   }
+});
+
+const pagesOf = ({ page }) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allInnerTexts();
+
+scenario('operators: they find one subscriber among many, by its group and by a search', async (stage) => {
+  const gateway = await Gateway.start(await shared.upstream());
+  stage.own({ stop: gateway.kill });
+  const followed = new AbortController();
+  stage.own({ stop: async () => followed.abort() });
+  const follow = (agent) =>
+    fetch(`${gateway.origin}/v1/watches/nodes/events`, { headers: { 'User-Agent': agent }, signal: followed.signal });
+  for (let i = 0; i < 120; i++) await follow(i === 60 ? 'needle/1' : 'shop/2');
+
+  const { page } = await (await stage.visitor()).open(`${gateway.origin}/#/subscribers`);
+  const connected = page.getByRole('table', { name: 'Connected' });
+  await page.getByRole('button', { name: 'Next page' }).click();
+  await page.getByText('20 more, of 120').waitFor();
+  await page.getByRole('button', { name: 'needle' }).click();
+  await connected.getByText('needle/1').waitFor();
+  assert.equal(await connected.getByRole('row').count(), 2);
+  await page.getByRole('button', { name: /application: needle/ }).click();
+  await page.getByRole('searchbox', { name: 'Search subscribers' }).fill('NEEDLE');
+  await page.waitForURL(/search=NEEDLE/);
+  await connected.getByText('shop/2').first().waitFor({ state: 'detached' });
+  assert.equal(await connected.getByRole('row').count(), 2);
 });

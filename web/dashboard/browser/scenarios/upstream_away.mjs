@@ -11,21 +11,27 @@ scenario('an upstream goes away and comes back: every page shows it', async (sta
   stage.own({ stop: gateway.kill });
   const visitor = await stage.visitor();
   const table = await visitor.open(`${gateway.origin}/#/watches/services`);
-  const overview = await visitor.open(`${gateway.origin}/`);
+  const overview = await visitor.open(`${gateway.origin}/#/watches`);
+  const topology = await visitor.open(`${gateway.origin}/`);
   await table.consistent({ rows: 100 });
 
   await upstream.leave();
-  for (const tab of [table, overview]) {
+  for (const tab of [table, overview, topology]) {
     await tab.page.bringToFront();
     await tab.banner.and(tab.page.locator('[data-state=stale]')).waitFor();
     assert.match(await tab.banner.innerText(), /services/);
   }
 
+  const late = topology.page.locator('[data-node="watch services"][data-freshness=late]');
+  await late.waitFor();
+  assert.ok(await topology.page.locator('.edge[data-freshness=late]').count(), 'its edges are late, too');
+
   await upstream.comeBack();
-  for (const tab of [table, overview]) {
+  for (const tab of [table, overview, topology]) {
     await tab.page.bringToFront();
     await tab.banner.waitFor({ state: 'detached' });
   }
+  await late.waitFor({ state: 'detached' });
   await upstream.delete('services', 'billing/api-000006');
   await table.consistent({ rows: 99 });
 });

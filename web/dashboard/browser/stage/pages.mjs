@@ -1,6 +1,7 @@
 /** Every page of the dashboard, and an element that exists once it is complete. */
 export const pages = [
-  { name: 'overview', hash: '#/', shows: '[data-testid=watch-row][data-watch=services]' },
+  { name: 'topology', hash: '#/', shows: '[data-testid=topology] [data-node="watch services"]' },
+  { name: 'overview', hash: '#/watches', shows: '[data-testid=watch-row][data-watch=services]' },
   { name: 'watch', hash: '#/watches/services', shows: '[data-testid=resources][data-state=in_sync] [role=row][data-key]' },
   { name: 'stream', hash: '#/stream/nodes', shows: '[data-testid=wire] [data-event=end_of_snapshot]' },
   { name: 'subscribers', hash: '#/subscribers', shows: '[data-testid=subscribers] .totals' },

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react';
+import { useOperator } from '../gateway/operator';
 import { Palette } from '../palette/Palette';
 import { User } from '../session/User';
 import { Banner } from './Banner';
@@ -10,28 +11,39 @@ import './App.css';
 const Overview = part(async () => (await import('../overview/Overview')).Overview);
 const ResourcesPage = part(async () => (await import('../resources/ResourcesPage')).ResourcesPage);
 const SubscribersPage = part(async () => (await import('../subscribers/SubscribersPage')).SubscribersPage);
+const TopologyPage = part(async () => (await import('../topology/TopologyPage')).TopologyPage);
 const UpstreamsPage = part(async () => (await import('../upstreams/UpstreamsPage')).UpstreamsPage);
 const TimelinePage = part(async () => (await import('../timeline/TimelinePage')).TimelinePage);
 const WirePage = part(async () => (await import('../wire/WirePage')).WirePage);
 
-const pages: ReadonlyArray<readonly [page: string, title: string]> = [
-  ['', 'Overview'],
-  ['stream', 'Stream'],
-  ['subscribers', 'Subscribers'],
-  ['upstreams', 'Upstreams'],
-  ['timeline', 'Timeline'],
+interface Listed {
+  readonly page: string;
+  readonly title: string;
+  /** Only operators have it in their navigation. */
+  readonly operators?: true;
+}
+
+const pages: readonly Listed[] = [
+  { page: '', title: 'Topology', operators: true },
+  { page: 'watches', title: 'Watches' },
+  { page: 'stream', title: 'Stream' },
+  { page: 'subscribers', title: 'Subscribers', operators: true },
+  { page: 'upstreams', title: 'Upstreams', operators: true },
+  { page: 'timeline', title: 'Timeline', operators: true },
 ];
 
 /** The frame of every page, and the page that the URL names. */
 export function App() {
   const route = useRoute();
+  const operator = useOperator();
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
     document.documentElement.dataset['app'] = 'ready';
   }, []);
   useEffect(() => {
-    document.title = [route.name || title(route.page), 'Watchtide'].join(' · ');
-  }, [route.page, route.name]);
+    document.title = [route.name || title(route.page === '' && !operator ? 'watches' : route.page), 'Watchtide'].join(' · ');
+  }, [route.page, route.name, operator]);
+  const shown = pages.filter(({ operators }) => operator || !operators);
   return (
     <div className="frame">
       <button type="button" className="skip" onClick={() => main.current?.focus()}>
@@ -45,10 +57,10 @@ export function App() {
         </h1>
         <nav aria-label="Pages">
           <ul>
-            {pages.map(([page, text]) => (
+            {shown.map(({ page, title }) => (
               <li key={page}>
-                <a href={href(page)} aria-current={current(route, page) ? 'page' : undefined}>
-                  {text}
+                <a href={href(page)} aria-current={current(route, page, operator) ? 'page' : undefined}>
+                  {title}
                 </a>
               </li>
             ))}
@@ -63,7 +75,7 @@ export function App() {
           <Page route={route} />
         </Part>
       </main>
-      <Palette pages={pages} />
+      <Palette pages={shown.map(({ page, title }) => [page, title])} />
       <footer>
         <a href="./docs/">documentation</a> <a href="./openapi.json">API</a> <a href="./v1/watches">watches as JSON</a>{' '}
         <a href="./assets/licenses.txt">licences</a>
@@ -75,9 +87,9 @@ export function App() {
 function Page({ route }: { route: Route }) {
   switch (route.page) {
     case '':
-      return <Overview />;
+      return <Home />;
     case 'watches':
-      return <ResourcesPage key={route.name} watch={route.name} />;
+      return route.name === '' ? <Overview /> : <ResourcesPage key={route.name} watch={route.name} />;
     case 'stream':
       return <WirePage key={route.name} watch={route.name} />;
     case 'subscribers':
@@ -89,13 +101,21 @@ function Page({ route }: { route: Route }) {
     default:
       return (
         <p>
-          There is no page “{route.page}”. <a href="#/">Go to the overview</a>
+          There is no page “{route.page}”. <a href="#/">Go to the first page</a>
         </p>
       );
   }
 }
 
-// The page of a watch belongs to the overview.
-const current = ({ page }: Route, link: string) => page === link || (link === '' && page === 'watches');
+// The first page is the topology for operators, and the watches for all others.
+function Home() {
+  const operator = useOperator();
+  if (operator === undefined) return null;
+  return operator ? <TopologyPage /> : <Overview />;
+}
 
-const title = (page: string) => pages.find(([known]) => known === page)?.[1] ?? '';
+// For those who see no topology, the first page belongs to the watches.
+const current = ({ page }: Route, link: string, operator: boolean | undefined) =>
+  page === link || (operator === false && page === '' && link === 'watches');
+
+const title = (page: string) => pages.find((listed) => listed.page === page)?.title ?? '';

@@ -6,7 +6,7 @@ import { useSyncExternalStore } from 'react';
  * `#/watches/notes?sort=key&filter=a`.
  */
 export interface Route {
-  readonly page: string; // '' for the overview
+  readonly page: string; // '' for the first page
   readonly name: string; // of the watch, if the page shows one
   readonly options: URLSearchParams;
 }

@@ -18,11 +18,12 @@ const nothing = { data: undefined, at: 0, error: '', status: 0 };
 // After this time without an answer, a request has failed.
 const timeoutMs = 10_000;
 
-/** Polls a path of the gateway, everyMs after the last response, while the tab is visible. */
+/** Polls a path of the gateway, everyMs after the last response, while the tab is visible; nothing if the path is empty. */
 export function useAnswer<T>(path: string, everyMs: number): Answer<T> {
   const [answer, setAnswer] = useState<Answer<T>>(nothing);
   useEffect(() => {
     setAnswer(nothing);
+    if (!path) return;
     return poll<T>(path, everyMs, (change) => setAnswer((before) => ({ ...before, ...change })));
   }, [path, everyMs]);
   return answer;

@@ -1,5 +1,15 @@
 // Generated from openapi/openapi.json by scripts/contract.js. Do not edit.
 
+export interface Client {
+  /** With the port, if it is that of a connection. Absent: the connection has no address. */
+  address?: string;
+  instance: Instance;
+  /** `direct`: no header tells of a proxy. `trusted`: the address is from the header of a proxy in `http.trusted_proxies`. `ignored`: there is a proxy, which is not among them, and its address is given. `missing`: a proxy that is among them has named no client. */
+  naming: "direct" | "trusted" | "ignored" | "missing";
+  /** The paths for operators answer this client, such as `/v1/subscribers`. */
+  operator: boolean;
+}
+
 /** One event. Clients ignore types that they do not know. */
 export type Event =
   | HelloEvent
@@ -72,13 +82,25 @@ export interface Series {
 }
 
 export interface Subscribers {
-  /** All that there are, of the watch if one is named. */
+  /** All that there are, and that are selected. */
   count: number;
+  /** With `group`. The largest groups, the largest first. */
+  groups?: Array<NamedGroup>;
   instance: Instance;
+  lag: LagCounts;
   /** The last hundred that left, the newest first. */
   left: Array<Departure>;
+  /** The minutes of the last hour in which streams ended, the oldest first. */
+  left_minutes: Array<{
+    minute: string;
+    reasons: Record<string, number>;
+  }>;
   /** How many left for which reason since the start of the process. */
   left_reasons: Record<string, number>;
+  /** Continues the list as `after`. Absent: nothing follows. */
+  next?: string;
+  /** The subscribers of all other groups; absent if there is none. */
+  others?: SubscriberFigures;
   /** Who lags most first, then who is oldest. */
   subscribers: Array<Subscriber>;
   /** In order of name. */
@@ -86,6 +108,32 @@ export interface Subscribers {
   /** The views that clients have asked for and that hold the most, the largest first. */
   views: Array<ListedView>;
 }
+
+export interface Topology {
+  all: SubscriberFigures;
+  at: string;
+  /** The largest groups of subscribers, the largest first. */
+  groups: Array<TopologyGroup>;
+  instance: Instance;
+  /** Those that are not listed; absent if there is none. */
+  other_views?: {
+    bytes: number;
+    resources: number;
+    subscribers: number;
+    views: number;
+  };
+  /** Those that are not listed; absent if there is none. */
+  others?: TopologyOthers;
+  /** In order of name. */
+  sources: Array<TopologySource>;
+  /** The views that clients have asked for and that hold the most, the largest first. */
+  views: Array<TopologyView>;
+  /** In order of name. */
+  watches: Array<TopologyWatch>;
+}
+
+/** Names the process that answers. Counters of two instances have nothing to do with each other. */
+export type Instance = string;
 
 /** The first event of every response. */
 export interface HelloEvent {
@@ -168,9 +216,6 @@ export interface GoodbyeEvent {
   type: "goodbye";
 }
 
-/** Names the process that answers. Counters of two instances have nothing to do with each other. */
-export type Instance = string;
-
 /** Watch is one named collection at one source. */
 export interface Watch {
   /** Bytes that the watch's log holds. */
@@ -237,12 +282,37 @@ export type WatchSeries = Figures & {
   watch: string;
 };
 
+/** A group of subscribers with something in common. */
+export type NamedGroup = {
+  /** An application: the first product of the user agent, or the browser. A network: the first 24 bits of an IPv4 address, 56 of an IPv6 address. A transport. A watch. */
+  name: string;
+} & SubscriberFigures;
+
+/** How many subscribers are how far behind. */
+export interface LagCounts {
+  buckets: Array<{
+    count: number;
+    /** The highest lag that is counted here; those of the bucket before are not. Absent from the last one. */
+    up_to?: number;
+  }>;
+  max: number;
+}
+
 /** A stream that has ended, as it was then. */
 export type Departure = Subscriber & {
   left: string;
   /** The reason of its `goodbye`, or without one: `client_closed` (the client hung up), `write_timeout` (it did not read), `aborted` (the gateway closed it as it was). */
   reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "watch_replaced" | "complete" | "client_closed" | "write_timeout" | "aborted";
 };
+
+/** Those of several subscribers together. */
+export interface SubscriberFigures {
+  bytes: number;
+  count: number;
+  events: number;
+  lag: LagCounts;
+  skipped: number;
+}
 
 /** One stream, call of `WatchList`, or long poll that waits. */
 export interface Subscriber {
@@ -293,6 +363,56 @@ export type ListedView = View & {
   resources: number;
   subscribers: number;
 };
+
+/** Subscribers of one application, in one network, over one transport. */
+export type TopologyGroup = {
+  application: string;
+  follows: Array<TopologyEdge>;
+  network: string;
+  transport: "sse" | "ndjson" | "poll" | "grpc";
+} & SubscriberFigures;
+
+/** The groups that are not listed. */
+export type TopologyOthers = {
+  follows: Array<TopologyEdge>;
+  /** How many there are. */
+  groups: number;
+} & SubscriberFigures;
+
+export interface TopologySource {
+  /** How many there were since then. */
+  attempts?: number;
+  /** How many of its watches have a connection. */
+  connected: number;
+  name: string;
+  /** Why the last attempt failed, in full. */
+  reason?: string;
+  /** When the longest of its outages began. */
+  since?: string;
+  watches: number;
+}
+
+export type TopologyView = {
+  /** The same in each answer. */
+  id: string;
+} & ListedView;
+
+export interface TopologyWatch {
+  bytes: number;
+  /** Since the start of the process. */
+  changes: number;
+  name: WatchName;
+  /** Why it is not `in_sync`, in full. */
+  reason?: string;
+  resources: number;
+  /** Since when it is in this state. */
+  since?: string;
+  source: string;
+  state: "priming" | "in_sync" | "resyncing" | "stale";
+  subscribers: number;
+  /** The template that has made it. */
+  template?: string;
+}
 
 /** Names a stream, so that it can be renewed, if the gateway asks who its clients are. */
 export type StreamID = string;
@@ -348,4 +468,12 @@ export interface Incident {
   /** A name in `reconnects` or in `resyncs`. */
   reason: string;
   times: number;
+}
+
+/** How many subscribers of a group follow a watch, or a view of it. At most 32 for each group. */
+export interface TopologyEdge {
+  count: number;
+  /** The `id` of the view, or `others` if it is not listed. Absent: all of the watch. */
+  view?: string;
+  watch: WatchName;
 }

@@ -1,31 +1,47 @@
-import { at } from './base';
-import { tag } from './session';
+import { useSyncExternalStore } from 'react';
+import { type Answer, poll } from './answer';
+import type { Client } from './contract';
 
-// For so long an answer counts: roles change.
-const keptMs = 60_000;
+// The configuration may change, and with it who is an operator.
+const everyMs = 15_000;
 
-let asked: Promise<boolean> | undefined;
-let askedAt = 0;
-let of: string | undefined; // the user who asked
+let operator: boolean | undefined;
+let stop: (() => void) | undefined;
+const listeners = new Set<() => void>();
 
 /**
- * Reports whether the gateway tells this user what is for operators. A page that is only for
- * operators could find out by asking for it, but then the browser would log an error.
+ * Reports whether the gateway answers the paths for operators to this user, at this address; undefined: it has not
+ * answered yet. A page of theirs asks for nothing before that, so that others cause no refused requests.
  */
-export function isOperator(): Promise<boolean> {
-  if (!asked || of !== tag() || Date.now() - askedAt > keptMs) {
-    of = tag();
-    askedAt = Date.now();
-    asked = ask().catch(() => {
-      asked = undefined; // the gateway does not answer: the next one asks again
-      return false;
-    });
-  }
-  return asked;
+export const useOperator = (): boolean | undefined => useSyncExternalStore(subscribe, () => operator);
+
+// All components share one answer, which is kept while none is shown.
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  stop ??= poll<Client>('v1/client', everyMs, tell);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    stop?.();
+    stop = undefined;
+  };
 }
 
-// Only operators are told the name of the process.
-async function ask(): Promise<boolean> {
-  const response = await fetch(at('healthz'), { cache: 'no-store', signal: AbortSignal.timeout(10_000) });
-  return /^instance: /m.test(await response.text());
+// Without an answer, the last one counts; without any, the user sees the pages for everybody.
+function tell({ data }: Partial<Answer<Client>>): void {
+  const next = data?.operator ?? operator ?? false;
+  if (next === operator) return;
+  operator = next;
+  for (const listener of listeners) listener();
+}
+
+/** Returns the same as useOperator, once the gateway has answered. */
+export function isOperator(): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (operator !== undefined) return resolve(operator);
+    const end = subscribe(() => {
+      end();
+      resolve(operator ?? false);
+    });
+  });
 }

@@ -1,18 +1,28 @@
-import { useTroubles } from '../app/troubles';
-import { type Answer, useAnswer } from './answer';
+import type { Answer } from './answer';
 import type { Subscribers } from './contract';
-import { useSilence } from './watches';
+import { useOperators } from './operators';
 
 const everyMs = 2000;
 
+/** Which subscribers are wanted. Empty texts select all. */
+export interface Selection {
+  readonly watch: string;
+  readonly search?: string;
+  readonly application?: string;
+  readonly network?: string;
+  readonly transport?: string;
+  /** The property by which they are grouped. */
+  readonly group?: string;
+  /** The next of the page before; '' for the first page. */
+  readonly after?: string;
+}
+
 /** Returns the subscribers of one watch or of all (''), and the state of the upstreams, updated every two seconds. */
-export function useSubscribers(watch: string, limit: number): Answer<Subscribers> {
-  const query = new URLSearchParams({ limit: String(limit), ...(watch && { watch }) });
-  const answer = useAnswer<Subscribers>(`v1/subscribers?${query}`, everyMs);
-  const silence = useSilence(answer, everyMs);
-  useTroubles(isNotServed(answer) ? [] : silence);
-  return answer;
+export function useSubscribers(selection: Selection, limit: number): Answer<Subscribers> {
+  const named = Object.entries(selection).filter(([, value]) => value);
+  const query = new URLSearchParams([['limit', String(limit)], ...(named as [string, string][])]);
+  return useOperators<Subscribers>(`v1/subscribers?${query}`, everyMs);
 }
 
 /** Reports whether an answer is only for operators, or there is no such watch: see NotServed. */
-export const isNotServed = ({ status }: Answer<Subscribers>): boolean => status === 404 || status === 403;
+export const isNotServed = ({ status }: Answer<unknown>): boolean => status === 404 || status === 403;

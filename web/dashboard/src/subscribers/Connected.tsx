@@ -1,12 +1,21 @@
 import { Age } from '../app/Age';
 import { Figure } from '../app/Figure';
 import { useNarrow } from '../app/narrow';
+import { setOptions } from '../app/route';
 import type { Subscriber } from '../gateway/contract';
 import { bytes, count } from '../text/number';
 import { Client, Subscribed, transport } from './Client';
 
-/** Shows the connected subscribers, with the highest lag first. */
-export function Connected({ subscribers, of }: { subscribers: readonly Subscriber[]; of: number }) {
+interface Listed {
+  readonly subscribers: readonly Subscriber[];
+  readonly of: number;
+  /** Where the page begins, see Selection; and where the next one does, undefined if there is none. */
+  readonly after?: string | undefined;
+  readonly next?: string | undefined;
+}
+
+/** Shows one page of the connected subscribers, with the highest lag first. */
+export function Connected({ subscribers, of, after, next }: Listed) {
   const narrow = useNarrow();
   return (
     <section aria-labelledby="present">
@@ -14,7 +23,17 @@ export function Connected({ subscribers, of }: { subscribers: readonly Subscribe
         <h3 id="present">Connected</h3>
         {subscribers.length < of && (
           <span className="soft">
-            the {count(subscribers.length)} with the highest lag, of {count(of)}
+            {after ? `${count(subscribers.length)} more` : `the ${count(subscribers.length)} with the highest lag`}, of {count(of)}
+          </span>
+        )}
+        {(after || next) && (
+          <span className="push">
+            <button type="button" disabled={!after} onClick={() => setOptions({ after: undefined }, true)}>
+              First page
+            </button>{' '}
+            <button type="button" disabled={!next} onClick={() => setOptions({ after: next }, true)}>
+              Next page
+            </button>
           </span>
         )}
       </div>

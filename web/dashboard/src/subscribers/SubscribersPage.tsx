@@ -1,3 +1,4 @@
+import { useRef } from 'react';
 import { useRoute } from '../app/route';
 import { Chart } from '../charts/Chart';
 import { curvesOf } from '../charts/curves';
@@ -8,23 +9,32 @@ import { isNotServed, useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
 import { count } from '../text/number';
 import { Connected } from './Connected';
+import { Departures } from './Departures';
 import { Disconnects } from './Disconnects';
+import { Groups } from './Groups';
 import { fillSubscribers, highest, lagsOf, subscribersOf } from './history';
+import { LagHistogram } from './LagHistogram';
 import { NotServed } from './NotServed';
+import { SelectionBar } from './SelectionBar';
+import { selectionOf } from './selection';
 import { Views } from './Views';
 import { WatchSelect } from './WatchSelect';
 import './Subscribers.css';
 
-// The number of subscribers that are shown at once.
+// The number of subscribers on a page.
 const limit = 100;
 
-/** Shows the subscribers of one watch or of all, and recent disconnects. */
+/** Shows the subscribers of one watch or of all, by groups and pages, and recent disconnects. */
 export function SubscribersPage() {
-  const watch = useRoute().options.get('watch') ?? '';
+  const { options } = useRoute();
+  const selection = selectionOf(options);
+  const { watch } = selection;
   const watches = useWatches();
-  const answer = useSubscribers(watch, limit);
+  const answer = useSubscribers(selection, limit);
+  const data = useLast(answer.data, watch);
   useEarlier(watches, fillSubscribers);
   const names = (watches.data?.watches ?? []).map(({ name }) => name);
+  const served = !isNotServed(answer);
   return (
     <div className="page" data-testid="subscribers">
       <div className="bar">
@@ -33,24 +43,37 @@ export function SubscribersPage() {
           <WatchSelect watch={watch} names={names} />
         </span>
       </div>
-      {isNotServed(answer) && watches.data && (
+      {!served && watches.data && (
         <NotServed what="the list of subscribers" watch={watch} known={names.includes(watch)} status={answer.status} />
       )}
-      {!isNotServed(answer) && !answer.data && <p className="soft">Waiting for the gateway…</p>}
-      {!isNotServed(answer) && answer.data && (
+      {served && !data && <p className="soft">Waiting for the gateway…</p>}
+      {served && data && (
         <>
-          <Totals all={answer.data} />
+          <Totals all={data} />
+          <SelectionBar selection={selection} />
           <Charts watch={watch} watches={watches} answer={answer} />
-          <Connected subscribers={answer.data.subscribers} of={answer.data.count} />
-          <Views views={answer.data.views} />
-          <Disconnects left={answer.data.left} reasons={answer.data.left_reasons} />
+          <div className="charts">
+            <LagHistogram lag={data.lag} />
+            <Departures minutes={data.left_minutes} />
+          </div>
+          <Groups selection={selection} all={data} />
+          <Connected subscribers={data.subscribers} of={data.count} after={selection.after} next={data.next} />
+          <Views views={data.views} />
+          <Disconnects left={data.left} reasons={data.left_reasons} />
         </>
       )}
     </div>
   );
 }
 
-function Totals({ all: { count: connected, subscribers, left_reasons: reasons } }: { all: Subscribers }) {
+// The page stays as it is until the gateway answers another selection, unless it is of another watch.
+function useLast(data: Subscribers | undefined, watch: string): Subscribers | undefined {
+  const last = useRef<{ data: Subscribers; watch: string }>(undefined);
+  if (data) last.current = { data, watch };
+  return last.current?.watch === watch ? last.current.data : undefined;
+}
+
+function Totals({ all: { count: connected, lag, subscribers, left_reasons: reasons } }: { all: Subscribers }) {
   const behind = subscribers.filter((subscriber) => subscriber.catching_up).length;
   return (
     <dl className="totals">
@@ -61,7 +84,7 @@ function Totals({ all: { count: connected, subscribers, left_reasons: reasons } 
       <div>
         <dt>Highest lag</dt>
         <dd>
-          {count(subscribers[0]?.lag ?? 0)} <small>changes</small>
+          {count(lag.max)} <small>changes</small>
         </dd>
       </div>
       <div className={behind > 0 ? 'bad' : ''}>
@@ -101,7 +124,7 @@ function Charts({ watch, watches, answer }: { watch: string; watches: Answer<Lis
         whole
         format={count}
         data={curvesOf([highest], () => lags.of(highest))}
-        summary={`the subscriber furthest behind lacks ${answer.data?.subscribers[0]?.lag ?? 0} changes`}
+        summary={`the subscriber furthest behind lacks ${answer.data?.lag.max ?? 0} changes`}
       />
     </div>
   );

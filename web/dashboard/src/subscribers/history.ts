@@ -25,7 +25,7 @@ export const highest = 'highest lag';
 /** Returns the highest lag of the subscribers of one watch, or of all (''), over time. */
 export function lagsOf(watch: string, { data, at }: Answer<Subscribers>): Samples {
   const samples = samplesOf(watch);
-  if (data) samples.note(new Map([[highest, data.subscribers[0]?.lag ?? 0]]), at); // the first has the highest lag
+  if (data) samples.note(new Map([[highest, data.lag.max]]), at);
   return samples;
 }
 

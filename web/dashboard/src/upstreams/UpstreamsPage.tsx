@@ -20,7 +20,7 @@ import './Upstreams.css';
 export function UpstreamsPage() {
   const watch = useRoute().options.get('watch') ?? '';
   const watches = useWatches();
-  const answer = useSubscribers(watch, 0);
+  const answer = useSubscribers({ watch }, 0);
   useEarlier(watches, fillChanges);
   const all = watches.data?.watches ?? [];
   const shown = all.filter(({ name }) => !watch || name === watch);

@@ -1,0 +1,229 @@
+package topology
+
+import (
+	"cmp"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// maxViews is how many views are listed.
+const maxViews = 20
+
+// Topology is the way of the data: from the sources to the watches, to the views, and to the
+// groups of subscribers.
+type Topology struct {
+	Instance   string              `json:"instance"`
+	At         time.Time           `json:"at"`
+	Sources    []Source            `json:"sources"`
+	Watches    []Watch             `json:"watches"`
+	Views      []View              `json:"views"`
+	OtherViews *ViewFigures        `json:"other_views,omitempty"`
+	Groups     []Group             `json:"groups"`
+	Others     *Others             `json:"others,omitempty"`
+	All        subscribers.Figures `json:"all"`
+}
+
+// Source is a source, with the connections of its watches.
+type Source struct {
+	Name      string    `json:"name"`
+	Watches   int       `json:"watches"`
+	Connected int       `json:"connected"`          // how many of the watches are
+	Since     time.Time `json:"since,omitzero"`     // of the longest outage
+	Attempts  int       `json:"attempts,omitempty"` // since then
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// Watch is a watch, as a node.
+type Watch struct {
+	Name        string    `json:"name"`
+	Source      string    `json:"source"`
+	Template    string    `json:"template,omitempty"`
+	State       string    `json:"state"`
+	Since       time.Time `json:"since,omitzero"`
+	Reason      string    `json:"reason,omitempty"`
+	Resources   int       `json:"resources"`
+	Bytes       int64     `json:"bytes"`
+	Changes     uint64    `json:"changes"`
+	Subscribers int       `json:"subscribers"`
+}
+
+// ViewFigures are those of several views together.
+type ViewFigures struct {
+	Views       int   `json:"views"`
+	Resources   int   `json:"resources"`
+	Bytes       int64 `json:"bytes"`
+	Subscribers int   `json:"subscribers"`
+}
+
+// View is a view that clients have asked for.
+type View struct {
+	ID string `json:"id"`
+	subscribers.View
+	Resources   int   `json:"resources"`
+	Bytes       int64 `json:"bytes"`
+	Subscribers int   `json:"subscribers"`
+}
+
+// Group is a group of subscribers, with what it follows.
+type Group struct {
+	Application string `json:"application"`
+	Network     string `json:"network"`
+	Transport   string `json:"transport"`
+	subscribers.Figures
+	Follows []Edge `json:"follows"`
+}
+
+// Others are the groups that are not listed.
+type Others struct {
+	Groups int `json:"groups"`
+	subscribers.Figures
+	Follows []Edge `json:"follows"`
+}
+
+// Edge is how many subscribers of a group follow a watch, or a view of it.
+type Edge struct {
+	Watch string `json:"watch"`
+	View  string `json:"view,omitempty"` // absent: the whole watch; "others": a view that is not listed
+	Count int    `json:"count"`
+}
+
+// otherViews is the id of all views that are not listed.
+const otherViews = "others"
+
+// New returns the topology at a time.
+func New(now time.Time, instance string, watches []*watch.Watch, all []views.Listed, c *subscribers.Census) Topology {
+	out := Topology{Instance: instance, At: subscribers.Instant(now), Watches: []Watch{}, Sources: sourcesOf(watches)}
+	for _, w := range watches {
+		out.Watches = append(out.Watches, watchOf(w))
+	}
+	out.addGroups(c, out.addViews(all))
+	return out
+}
+
+// addViews adds the largest views, and returns the ids of those that are listed. all has the
+// largest first.
+func (t *Topology) addViews(all []views.Listed) map[subscribers.ViewRef]string {
+	ids := map[subscribers.ViewRef]string{}
+	t.Views = []View{}
+	listed := min(len(all), maxViews)
+	for _, v := range all[:listed] {
+		ref := subscribers.ViewOf(v.Watch, v.Definition)
+		ids[ref] = viewID(v)
+		t.Views = append(t.Views, View{ids[ref], ref.View(), v.Resources, v.Bytes, v.Subscribers})
+	}
+	if listed < len(all) {
+		t.OtherViews = &ViewFigures{}
+	}
+	for _, v := range all[listed:] {
+		t.OtherViews.add(v)
+	}
+	return ids
+}
+
+// addGroups adds the largest groups of subscribers.
+func (t *Topology) addGroups(c *subscribers.Census, listed map[subscribers.ViewRef]string) {
+	t.All = c.All.Figures()
+	t.Groups = []Group{}
+	for _, k := range c.Groups {
+		t.Groups = append(t.Groups, Group{
+			k.Key.Application, subscribers.NetworkName(k.Key.Network), k.Key.Transport, k.Figures(), edgesOf(k.Group, listed),
+		})
+	}
+	if c.Left > 0 {
+		t.Others = &Others{c.Left, c.Others.Figures(), edgesOf(&c.Others, listed)}
+	}
+}
+
+func watchOf(w *watch.Watch) Watch {
+	status, s := w.Status(), w.Snapshot()
+	out := Watch{
+		Name: w.Name(), Source: w.SourceName(), State: status.State.String(), Resources: s.Count(), Bytes: s.Bytes(),
+		Changes: w.Changes(), Subscribers: w.Subscribers(),
+	}
+	if !status.Since.IsZero() {
+		out.Since = subscribers.Instant(status.Since)
+	}
+	if status.State != stream.InSync {
+		out.Reason = status.Full()
+	}
+	if t := w.Template(); t != nil {
+		out.Template = t.Name()
+	}
+	return out
+}
+
+// sourcesOf returns the sources of the watches, in order of name.
+func sourcesOf(all []*watch.Watch) []Source {
+	of := map[string]*Source{}
+	for _, w := range all {
+		s := of[w.SourceName()]
+		if s == nil {
+			s = &Source{Name: w.SourceName()}
+			of[s.Name] = s
+		}
+		s.add(w.Upstream())
+	}
+	out := []Source{}
+	for _, s := range of {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b Source) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// add adds a watch. The longest outage counts.
+func (s *Source) add(u watch.Upstream) {
+	s.Watches++
+	if u.Connected {
+		s.Connected++
+		return
+	}
+	if u.Since.IsZero() || !s.Since.IsZero() && !u.Since.Before(s.Since) {
+		return
+	}
+	s.Since, s.Attempts, s.Reason = subscribers.Instant(u.Since), u.Attempts, u.LastError
+}
+
+func (r *ViewFigures) add(v views.Listed) {
+	r.Views++
+	r.Resources += v.Resources
+	r.Bytes += v.Bytes
+	r.Subscribers += v.Subscribers
+}
+
+// viewID returns a short name of a view, the same in each answer.
+func viewID(v views.Listed) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(v.Watch + "\x00" + v.Definition.ID()))
+	return strconv.FormatUint(h.Sum64(), 36)
+}
+
+// edgesOf returns what a group follows, in order of the watches.
+func edgesOf(g *subscribers.Group, listed map[subscribers.ViewRef]string) []Edge {
+	counts := map[Edge]int{}
+	all, _ := g.Edges()
+	for _, e := range all {
+		edge := Edge{Watch: e.Watch}
+		if e.View != (subscribers.ViewRef{}) {
+			edge.View = cmp.Or(listed[e.View], otherViews)
+		}
+		counts[edge] += e.Count
+	}
+	out := []Edge{}
+	for edge, n := range counts {
+		edge.Count = n
+		out = append(out, edge)
+	}
+	slices.SortFunc(out, func(a, b Edge) int {
+		return cmp.Or(strings.Compare(a.Watch, b.Watch), strings.Compare(a.View, b.View))
+	})
+	return out
+}

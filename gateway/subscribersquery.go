@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+)
+
+const (
+	defaultListed = 100
+	maxListed     = 1000
+	// maxListedGroups is how many groups of subscribers are listed.
+	maxListedGroups = 50
+	// maxSearch is how many bytes a text has that subscribers are searched for.
+	maxSearch = 128
+)
+
+// subscribersQuery parses the parameters of the list of subscribers, unless there is already a
+// problem.
+func subscribersQuery(query url.Values, before *problem.Problem) (q subscribers.Query, p *problem.Problem) {
+	q.Limit, p = listed(query, before)
+	q.After, p = placeOf(query, p)
+	q.By, p = propertyOf(query, p)
+	for _, name := range []string{"search", "application", "network", "transport"} {
+		p = shortEnough(query, name, p)
+	}
+	q.Filter = subscribers.Filter{
+		Watch: query.Get("watch"), Search: query.Get("search"),
+		Application: query.Get("application"), Network: query.Get("network"), Transport: query.Get("transport"),
+	}
+	return q, p
+}
+
+// listed returns how many subscribers are listed.
+func listed(query url.Values, before *problem.Problem) (int, *problem.Problem) {
+	if before != nil || !query.Has("limit") {
+		return defaultListed, before
+	}
+	n, p := problem.Uint(query, "limit", maxListed)
+	return int(n), p
+}
+
+// placeOf returns the place after which the list continues.
+func placeOf(query url.Values, before *problem.Problem) (place subscribers.Place, p *problem.Problem) {
+	if before != nil || !query.Has("after") {
+		return place, before
+	}
+	place, ok := subscribers.ParsePlace(query.Get("after"))
+	if !ok {
+		return place, parameterProblem("after", "after: want next of the former page")
+	}
+	return place, nil
+}
+
+// propertyOf returns the property by which the subscribers are grouped.
+func propertyOf(query url.Values, before *problem.Problem) (subscribers.Property, *problem.Problem) {
+	by := subscribers.Property(query.Get("group"))
+	if before != nil || !query.Has("group") || slices.Contains(subscribers.Properties, by) {
+		return by, before
+	}
+	return by, parameterProblem("group", "group: want one of application, network, transport, watch")
+}
+
+func shortEnough(query url.Values, name string, before *problem.Problem) *problem.Problem {
+	if before != nil || len(query.Get(name)) <= maxSearch {
+		return before
+	}
+	return parameterProblem(name, name+": want 128 bytes at most")
+}
+
+func parameterProblem(name, detail string) *problem.Problem {
+	p := problem.New(http.StatusBadRequest, "%s", detail)
+	p.Parameter = name
+	return p
+}

@@ -1,0 +1,51 @@
+import { useEffect, useState } from 'react';
+import { setOptions } from '../app/route';
+import type { Selection } from '../gateway/subscribers';
+
+const pauseMs = 300;
+
+/** Searches the subscribers, and shows which group is selected. */
+export function SelectionBar({ selection }: { selection: Selection }) {
+  return (
+    <div className="bar">
+      <Search text={selection.search ?? ''} />
+      {(['application', 'network', 'transport'] as const).map(
+        (property) =>
+          selection[property] && (
+            <button
+              key={property}
+              type="button"
+              aria-pressed="true"
+              title="Show all again"
+              onClick={() => setOptions({ [property]: undefined, after: undefined })}
+            >
+              {property}: {selection[property]} <span aria-hidden="true">✕</span>
+              <span className="visually-hidden">: show all again</span>
+            </button>
+          ),
+      )}
+    </div>
+  );
+}
+
+// The gateway is asked once the user pauses, and not for every letter.
+function Search({ text }: { text: string }) {
+  const [typed, setTyped] = useState(text);
+  useEffect(() => setTyped(text), [text]);
+  useEffect(() => {
+    if (typed === text) return;
+    const timer = setTimeout(() => setOptions({ search: typed || undefined, after: undefined }), pauseMs);
+    return () => clearTimeout(timer);
+  }, [typed, text]);
+  return (
+    <input
+      type="search"
+      className="find"
+      maxLength={128}
+      aria-label="Search subscribers"
+      placeholder="Search by address, user agent, watch or id"
+      value={typed}
+      onChange={({ target }) => setTyped(target.value)}
+    />
+  );
+}

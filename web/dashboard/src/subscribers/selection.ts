@@ -1,0 +1,23 @@
+import type { Selection } from '../gateway/subscribers';
+
+/** The properties by which subscribers are grouped. */
+export const properties = ['application', 'network', 'transport', 'watch'] as const;
+
+export type Property = (typeof properties)[number];
+
+const isProperty = (text: string | null): text is Property => properties.some((one) => one === text);
+
+/** Returns the selection that the URL has. */
+export function selectionOf(options: URLSearchParams): Selection & { readonly group: Property } {
+  const text = (name: string) => options.get(name) ?? '';
+  const group = options.get('group');
+  return {
+    watch: text('watch'),
+    search: text('search'),
+    application: text('application'),
+    network: text('network'),
+    transport: text('transport'),
+    group: isProperty(group) ? group : 'application',
+    after: text('after'),
+  };
+}

@@ -1,0 +1,123 @@
+import { Age } from '../app/Age';
+import { useNarrow } from '../app/narrow';
+import { href } from '../app/route';
+import { useTroubles } from '../app/troubles';
+import { mean, Rates } from '../charts/rates';
+import type { Topology, TopologyWatch } from '../gateway/contract';
+import { useTopology } from '../gateway/topology';
+import { stateText } from '../overview/order';
+import { NotServed } from '../subscribers/NotServed';
+import { count, rate } from '../text/number';
+import { Diagram } from './Diagram';
+import { EdgeTable } from './EdgeTable';
+import { counters, freshnessOf, graphOf, type RateOf } from './graph';
+import { Legend } from './Legend';
+import { Tree } from './Tree';
+import '../app/cards.css';
+import './Topology.css';
+
+// Kept for as long as the dashboard is open.
+const rates = new Rates();
+
+/** Shows the way of the data, from the sources to the subscribers, and where it is late. */
+export function TopologyPage() {
+  const answer = useTopology();
+  const { data, at } = answer;
+  if (data) rates.note(counters(data), at, data.instance);
+  useTroubles(
+    (data?.watches ?? [])
+      .filter(({ state }) => state !== 'in_sync')
+      .map(({ name, state, since, reason }) => ({
+        what: name,
+        state: state as Exclude<typeof state, 'in_sync'>,
+        since: since ? Date.parse(since) : 0,
+        reason: reason ?? '',
+      })),
+  );
+  const refused = answer.status === 403 || answer.status === 404;
+  return (
+    <div className="page topology" data-testid="topology">
+      <h2>Topology</h2>
+      {refused && <NotServed what="the topology" watch="" known status={answer.status} />}
+      {!refused && !data && <p className="soft">Waiting for the gateway…</p>}
+      {!refused && data && <Shown topology={data} />}
+    </div>
+  );
+}
+
+const rateOf: RateOf = (counter) => mean(rates.of(counter), 5000);
+
+function Shown({ topology }: { topology: Topology }) {
+  const narrow = useNarrow();
+  const graph = graphOf(topology, rateOf);
+  const late = topology.watches.filter((watch) => freshnessOf(watch) !== 'fresh');
+  return (
+    <>
+      <Totals topology={topology} late={late.length} />
+      {late.length > 0 && <Late watches={late} />}
+      {topology.watches.length === 0 ? (
+        <p className="card none">This gateway has no watches. They are defined in its configuration.</p>
+      ) : narrow ? (
+        <Tree graph={graph} />
+      ) : (
+        <Diagram graph={graph} />
+      )}
+      <Legend />
+      <EdgeTable graph={graph} />
+    </>
+  );
+}
+
+function Totals({ topology: { watches, all }, late }: { topology: Topology; late: number }) {
+  const changes = watches.map(({ name }) => rateOf(`watch ${name}`)).filter((perSecond) => !Number.isNaN(perSecond));
+  return (
+    <dl className="totals">
+      <div className={late > 0 ? 'bad' : ''}>
+        <dt>In sync</dt>
+        <dd>
+          {count(watches.length - late)} <small>of {count(watches.length)} watches</small>
+        </dd>
+      </div>
+      <div>
+        <dt>Changes per second</dt>
+        <dd>{changes.length > 0 ? rate(changes.reduce((sum, n) => sum + n, 0)) : '–'}</dd>
+      </div>
+      <div>
+        <dt>Subscribers</dt>
+        <dd>{count(all.count)}</dd>
+      </div>
+      <div>
+        <dt>Highest lag</dt>
+        <dd>
+          {count(all.lag.max)} <small>changes</small>
+        </dd>
+      </div>
+    </dl>
+  );
+}
+
+// The banner above may name only the first of them.
+function Late({ watches }: { watches: readonly TopologyWatch[] }) {
+  return (
+    <section aria-labelledby="late" className="card late-list">
+      <h3 id="late">Where data is late</h3>
+      <ul>
+        {watches.map(({ name, state, since, reason, source }) => (
+          <li key={name}>
+            <span className="state" data-state={state}>
+              {stateText(state)}
+            </span>{' '}
+            <a href={href('watches', name)}>{name}</a> from {source}
+            {since && (
+              <>
+                {' '}
+                for <Age of={since} />
+              </>
+            )}
+            {reason && <span className="soft clamped">{reason}</span>}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,199 @@
+import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Topology, TopologyGroup, TopologyWatch } from '../src/gateway/contract';
+import { graphOf } from '../src/topology/graph';
+import { layoutOf, size, thickness } from '../src/topology/layout';
+import { TopologyPage } from '../src/topology/TopologyPage';
+
+const began = Date.parse('2026-01-02T03:00:00Z');
+const lag = (max = 0) => ({ max, buckets: [{ count: 1 }] });
+const figures = (count: number, max = 0) => ({ count, events: count * 10, bytes: 1, skipped: 0, lag: lag(max) });
+
+const watch = (name: string, more: Partial<TopologyWatch> = {}): TopologyWatch => ({
+  name,
+  source: 'local',
+  state: 'in_sync',
+  resources: 7,
+  bytes: 10,
+  changes: 100,
+  subscribers: 1,
+  ...more,
+});
+
+const group = (application: string, watches: readonly string[], max = 0): TopologyGroup => ({
+  application,
+  network: '10.0.0.0/24',
+  transport: 'sse',
+  ...figures(watches.length, max),
+  follows: watches.map((name) => ({ watch: name, count: 1 })),
+});
+
+const topologyOf = (watches: readonly TopologyWatch[], more: Partial<Topology> = {}): Topology => ({
+  instance: 'one',
+  at: '2026-01-02T03:00:00Z',
+  sources: [...new Set(watches.map(({ source }) => source))].map((name) => {
+    const all = watches.filter(({ source }) => source === name);
+    return { name, watches: all.length, connected: all.filter(({ state }) => state === 'in_sync').length };
+  }),
+  watches: [...watches],
+  views: [],
+  groups: [],
+  all: figures(0),
+  ...more,
+});
+
+const unknown = () => NaN;
+
+const names = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 12 }), { minLength: 1, maxLength: 200 });
+
+/** Topologies of up to 200 watches, some of them late, and of groups with whatever names. */
+const topologies = names.chain((all) =>
+  fc
+    .tuple(
+      fc.array(fc.constantFrom('in_sync', 'stale', 'priming', 'resyncing' as const), { minLength: all.length, maxLength: all.length }),
+      fc.array(fc.constantFrom('a', 'b'), { minLength: all.length, maxLength: all.length }),
+      fc.uniqueArray(fc.string({ minLength: 1 }), { maxLength: 50 }),
+    )
+    .map(([states, sources, applications]) =>
+      topologyOf(
+        all.map((name, i) => watch(name, { state: states[i] as TopologyWatch['state'], source: sources[i]! })),
+        { groups: applications.map((one, i) => group(one, [all[i % all.length]!])) },
+      ),
+    ),
+);
+
+describe('the graph', () => {
+  it('never folds a watch that is not in sync, and loses none', () => {
+    fc.assert(
+      fc.property(topologies, (topology) => {
+        const { nodes } = graphOf(topology, unknown);
+        const titles = new Set(nodes.filter(({ column }) => column === 'watches').map(({ title }) => title));
+        for (const { name, state } of topology.watches) if (state !== 'in_sync') expect(titles.has(name)).toBe(true);
+        const folded = [...titles].flatMap((title) => /^and (\d+) more, all in sync$/.exec(title)?.[1] ?? []);
+        const shown = nodes.filter(({ column, id }) => column === 'watches' && id.startsWith('watch ')).length;
+        expect(folded.reduce((sum, n) => sum + Number(n), shown)).toBe(topology.watches.length);
+      }),
+    );
+  });
+  it('has a node at both ends of every edge, and each node once', () => {
+    fc.assert(
+      fc.property(topologies, (topology) => {
+        const { nodes, edges } = graphOf(topology, unknown);
+        const ids = nodes.map(({ id }) => id);
+        expect(new Set(ids).size).toBe(ids.length);
+        for (const { from, to } of edges) expect(ids).toEqual(expect.arrayContaining([from, to]));
+      }),
+    );
+  });
+  it('carries lateness from a source to the subscribers', () => {
+    const late = watch('a', { state: 'stale', source: 'away', reason: 'connection refused' });
+    const { nodes, edges } = graphOf(topologyOf([late, watch('b')], { groups: [group('shop', ['a', 'b'])] }), unknown);
+    expect(nodes.find(({ id }) => id === 'source away')!.freshness).toBe('late');
+    expect(edges.find(({ from }) => from === 'source away')!.freshness).toBe('late');
+    expect(edges.find(({ from }) => from === 'watch a')!.freshness).toBe('late');
+    expect(edges.find(({ from }) => from === 'watch b')!.freshness).toBe('fresh');
+  });
+  it('tells a load from an upstream that is away', () => {
+    const freshness = (more: Partial<TopologyWatch>) => graphOf(topologyOf([watch('a', more)]), unknown).nodes[0]!.freshness;
+    expect(freshness({ state: 'priming' })).toBe('behind');
+    expect(freshness({ state: 'priming', reason: 'connection refused' })).toBe('late');
+    expect(freshness({ state: 'resyncing' })).toBe('behind');
+  });
+  it('leads through views', () => {
+    const view = { id: 'v1', watch: 'a', prefix: 'k', resources: 1, bytes: 1, subscribers: 2 };
+    const of = {
+      ...group('shop', []),
+      follows: [
+        { watch: 'a', view: 'v1', count: 2 },
+        { watch: 'a', view: 'others', count: 1 },
+      ],
+    };
+    const others = { views: 3, resources: 1, bytes: 1, subscribers: 1 };
+    const { edges } = graphOf(topologyOf([watch('a')], { views: [view], other_views: others, groups: [of] }), unknown);
+    expect(edges.map(({ from, to }) => [from, to])).toEqual(
+      expect.arrayContaining([
+        ['watch a', 'view v1'],
+        ['view v1', 'group shop 10.0.0.0/24 sse'],
+        ['views', 'group shop 10.0.0.0/24 sse'],
+      ]),
+    );
+  });
+});
+
+describe('the layout', () => {
+  it('lets no nodes overlap, and keeps all within the drawing', () => {
+    fc.assert(
+      fc.property(topologies, (topology) => {
+        const { placed, height } = layoutOf(graphOf(topology, unknown));
+        const byColumn = new Map<number, number[]>();
+        for (const { x, y } of placed) byColumn.set(x, [...(byColumn.get(x) ?? []), y]);
+        for (const [x, ys] of byColumn) {
+          const sorted = ys.toSorted((a, b) => a - b);
+          expect(x + size.node).toBeLessThanOrEqual(size.width);
+          expect(sorted[0]).toBeGreaterThanOrEqual(size.top);
+          expect(sorted.at(-1)! + size.height).toBeLessThanOrEqual(height);
+          for (let i = 1; i < sorted.length; i++) expect(sorted[i]! - sorted[i - 1]!).toBeGreaterThanOrEqual(size.height);
+        }
+      }),
+    );
+  });
+  it('draws edges as thick as their rate, on a logarithmic scale', () => {
+    expect([NaN, 0, 1, 10, 100, 1e9].map(thickness)).toEqual([1.5, 1.5, 2, 3.5, 5, 8]);
+  });
+});
+
+describe('the page', () => {
+  let topology: Topology;
+
+  beforeEach(() => {
+    vi.useFakeTimers({ now: began });
+    vi.stubGlobal('fetch', (url: URL) =>
+      Promise.resolve(Response.json(url.pathname === '/v1/client' ? { instance: 'one', naming: 'direct', operator: true } : topology)),
+    );
+  });
+  afterEach(() => {
+    cleanup();
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  });
+
+  async function show(): Promise<void> {
+    render(<TopologyPage />);
+    await act(() => vi.advanceTimersByTimeAsync(0));
+    await act(() => vi.advanceTimersByTimeAsync(0));
+  }
+
+  it('names what is late, since when and why, and links to it', async () => {
+    topology = topologyOf([watch('a', { state: 'stale', since: '2026-01-02T02:59:00Z', reason: 'connection refused' }), watch('b')]);
+    await show();
+    const late = screen.getByRole('region', { name: 'Where data is late' });
+    expect(late.textContent).toContain('stale a from local for 1 minconnection refused');
+    expect(within(late).getByRole('link').getAttribute('href')).toBe('#/watches/a');
+  });
+  it('has its nodes as links in reading order, and says the same as a table', async () => {
+    topology = topologyOf([watch('a')], { groups: [group('shop', ['a'])], all: figures(1) });
+    await show();
+    const links = within(screen.getByRole('group', { name: /way of the data/ })).getAllByRole('link');
+    expect(links.map((link) => link.getAttribute('href'))).toEqual([
+      '#/upstreams',
+      '#/watches/a',
+      '#/subscribers?application=shop&network=10.0.0.0%2F24&transport=sse',
+    ]);
+    const rows = screen.getByRole('table', { hidden: true }).querySelectorAll('tbody tr');
+    expect([...rows].map(({ textContent }) => textContent)).toEqual([
+      'localain syncchanges per second not known yet',
+      'ashop · 10.0.0.0/24in sync1 subscriber',
+    ]);
+  });
+  it('shows the figures of the edges of the node that has the focus', async () => {
+    topology = topologyOf([watch('a')], { groups: [group('shop', ['a'])], all: figures(1) });
+    await show();
+    topology = { ...topology, watches: [watch('a', { changes: 110 })] };
+    await act(() => vi.advanceTimersByTimeAsync(1000));
+    const source = screen.getByRole('link', { name: /^local/ });
+    expect(source.textContent).toContain('1 of 1 connected');
+    fireEvent.focus(screen.getByRole('link', { name: /^a:/ }));
+    expect(source.textContent).toContain('10 changes/s');
+  });
+});
