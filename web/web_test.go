@@ -126,13 +126,14 @@ func TestTheseTestsCanFail(t *testing.T) {
 func TestEveryReferenceExists(t *testing.T) {
 	files := texts(t)
 	used := map[string]bool{"index.html": true}
-	// In the bundle as referenced from the page, or beside the file itself (a worker).
-	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|(?:new URL\\(|import\\(|from|import) ?[\"'`](?:\\./)?([\\w-][\\w.-]*\\.\\w+)[\"'`]")
+	// In the bundle as referenced from the page, or beside the file itself: a worker, or the style of
+	// a chunk.
+	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|(?:new URL\\(|import\\(|from|import) ?[\"'`](?:\\./)?([\\w-][\\w.-]*\\.\\w+)[\"'`]|[\"'`]\\./([\\w-]+\\.css)[\"'`]")
 	for name, text := range files {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {
 			target := m[1]
 			if target == "" {
-				target = path.Join(path.Dir(name), m[2])
+				target = path.Join(path.Dir(name), m[2]+m[3])
 			}
 			if _, ok := files[target]; !ok {
 				t.Errorf("%s names %s, which is not embedded", name, target)
@@ -235,7 +236,7 @@ func TestFirstLoad(t *testing.T) {
 		}
 	}
 	for _, p := range Paths() {
-		if p == "/" || p == "/assets/boot.js" || p == "/assets/style.css" || p == script(t) || strings.HasPrefix(p, "/assets/Overview-") {
+		if p == "/" || p == "/assets/boot.js" || p == "/assets/style.css" || p == script(t) || strings.HasPrefix(p, "/assets/Overview-") || p == "/assets/Overview.css" || p == "/assets/Figure.css" {
 			load(p)
 		}
 	}

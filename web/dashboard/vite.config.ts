@@ -24,7 +24,6 @@ export default defineConfig({
     outDir: '../page',
     emptyOutDir: true,
     target: 'es2022',
-    cssCodeSplit: false,
     assetsInlineLimit: 0, // data: URLs do not have the page's origin
     chunkSizeWarningLimit: 700,
     modulePreload: false,
@@ -36,7 +35,7 @@ export default defineConfig({
       output: {
         entryFileNames: 'assets/[name]-[hash].js',
         chunkFileNames: 'assets/[name]-[hash].js',
-        assetFileNames: 'assets/[name][extname]',
+        assetFileNames: ({ names }) => (names.includes('index.css') ? 'assets/style.css' : 'assets/[name][extname]'),
       },
     },
   },

@@ -21,13 +21,15 @@ interface Props {
   readonly status: TableStatus;
   /** As in the store's map. */
   readonly rowKey: string;
+  /** Only a part of the watch is loaded: what matches the filter. */
+  readonly partial: boolean;
   readonly onClose: () => void;
   /** undefined: the watch is not writable. */
   readonly onDialog: ((dialog: Dialog) => void) | undefined;
 }
 
 /** Shows one resource: its value as a tree, and its changes since it was opened. */
-export function Detail({ watch, model, status, rowKey, onClose, onDialog }: Props) {
+export function Detail({ watch, model, status, rowKey, partial, onClose, onDialog }: Props) {
   const resource = model.rows.get(rowKey)?.resource;
   const last = useLast(resource);
   const shown = resource ?? last;
@@ -64,7 +66,7 @@ export function Detail({ watch, model, status, rowKey, onClose, onDialog }: Prop
       </div>
       {!resource && status.revision !== '' && (
         <p className="missing" role="status">
-          {last ? 'It was deleted. This is its last value.' : 'There is no resource with this key.'}
+          {missing(last !== undefined, partial)}
         </p>
       )}
       {shown && (
@@ -93,6 +95,11 @@ export function Detail({ watch, model, status, rowKey, onClose, onDialog }: Prop
       )}
     </section>
   );
+}
+
+function missing(wasThere: boolean, partial: boolean): string {
+  if (partial) return `It ${wasThere ? 'was deleted, or no longer matches' : 'does not exist, or does not match'} the filter.`;
+  return wasThere ? 'It was deleted. This is its last value.' : 'There is no resource with this key.';
 }
 
 function forbidden({ put, delete: deletes }: Methods): string {

@@ -185,6 +185,7 @@ function Resources({ watch, facts, source }: Props) {
             model={model}
             status={status}
             rowKey={opened}
+            partial={source.cel !== ''}
             onClose={close}
             onDialog={writable ? setDialog : undefined}
           />

@@ -1,1 +1,0 @@
-import{c as e,l as t,s as n}from"./troubles-cMvjfXtZ.js";var r=t();function i({of:e}){return(0,r.jsx)(o,{of:e,in:(e,t)=>t-e})}function a({of:e}){return(0,r.jsx)(o,{of:e,in:(e,t)=>e-t})}function o({of:t,in:i}){let a=Date.parse(t),o=n();return(0,r.jsx)(`time`,{dateTime:t,title:new Date(a).toLocaleString(),children:e(Math.max(0,i(a,o)))})}export{a as n,i as t};
