@@ -20,7 +20,7 @@ func TestDashboardsPackages(t *testing.T) {
 	for _, p := range packages {
 		names = append(names, p.Name)
 	}
-	want := []string{"@tanstack/react-virtual", "@tanstack/virtual-core", "react", "react-dom", "scheduler", "uplot"}
+	want := []string{"@tanstack/react-virtual", "@tanstack/virtual-core", "react", "react-dom", "scheduler", "uplot", "yaml"}
 	if !slices.Equal(names, want) {
 		t.Errorf("packages %q, want %q", names, want)
 	}
