@@ -50,7 +50,7 @@ func loadDocument(t *testing.T) *documented {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{wire.TypeSSE, wire.TypeNDJSON, "text/html"} {
+	for _, text := range []string{wire.TypeSSE, wire.TypeNDJSON, "text/html", "text/javascript", "text/typescript"} {
 		openapi3filter.RegisterBodyDecoder(text, openapi3filter.PlainBodyDecoder)
 	}
 	return &documented{doc: doc, router: router, seen: map[string]bool{}}
@@ -148,6 +148,8 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/v1/series?step=2s", "", nil, 400},
 		{"GET", "/v1/series?watch=x", "", nil, 404},
 		{"GET", "/openapi.json", "", nil, 200},
+		{"GET", "/client.js", "", nil, 200},
+		{"GET", "/client.d.ts", "", nil, 200},
 		{"GET", "/", "", nil, 200},
 	}
 	for _, stream := range []string{"/v1/events?watch=hosts", "/v1/watches/hosts/events?"} {
