@@ -187,6 +187,9 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	// Long poll, for clients and proxies that cannot stream.
 	get("/v1/watches/{watch}/changes", g.unary.Changes)
 
+	// What has changed lately.
+	get("/v1/watches/{watch}/history", g.unary.History)
+
 	// Everything unary.
 	g.unary.Route(r)
 

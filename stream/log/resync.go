@@ -36,6 +36,8 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 	if err := transaction.Check(changes, revision); err != nil {
 		return result, err
 	}
+	w.fromSnapshot = true
+	defer func() { w.fromSnapshot = false }()
 	changes = w.order().Arrange(transaction.LastOfEachKey(changes))
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
