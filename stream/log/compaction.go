@@ -96,16 +96,10 @@ func (w *Writer) pack() {
 	if v.Count+v.Tombstones == 0 || w.used > segment.FullSize {
 		return
 	}
-	packed := segment.New(v.Number, int(w.used-w.dead), v.Count+v.Tombstones)
-	for i, s := range v.Segments {
+	for _, s := range v.Segments {
 		w.retire(s.Born, s.Bytes())
-		entries := v.Entries(i)
-		for j := range entries {
-			if entries[j].Superseded.Load() == 0 {
-				packed.AppendCopy(s, &entries[j])
-			}
-		}
 	}
+	packed := v.Packed(int(w.used - w.dead))
 	v.Segments, v.First, v.Tail = []*segment.Segment{packed}, []uint64{packed.Entries[0].Seq}, packed.N
 	w.allocated, w.used, w.dead = packed.Bytes(), w.used-w.dead, 0
 }
