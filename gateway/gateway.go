@@ -24,6 +24,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/quota"
+	"github.com/watchtide/watchtide/gateway/internal/replicas"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
 	"github.com/watchtide/watchtide/gateway/internal/series"
 	"github.com/watchtide/watchtide/gateway/internal/shard"
@@ -169,7 +170,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(g.traced, noSniff, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
+	r.Use(g.traced, noSniff, g.named, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {
@@ -212,6 +213,8 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 		get("/metrics", g.onlyOperators(g.metricsHandler().ServeHTTP))
 		get("/v1/subscribers", g.onlyOperators(g.handleSubscribers))
 		get("/v1/series", g.onlyOperators(g.handleSeries))
+		get(replicas.Path, g.onlyOperators(g.handleInstance))
+		get("/v1/replicas", g.onlyOperators(g.handleReplicas))
 	}
 
 	if profiles != nil {
