@@ -7,6 +7,7 @@ import { Part, part } from './Part';
 import { href, type Route, useRoute } from './route';
 import './App.css';
 
+const FeedPage = part(async () => (await import('../life/FeedPage')).FeedPage);
 const Overview = part(async () => (await import('../overview/Overview')).Overview);
 const ResourcesPage = part(async () => (await import('../resources/ResourcesPage')).ResourcesPage);
 const SubscribersPage = part(async () => (await import('../subscribers/SubscribersPage')).SubscribersPage);
@@ -78,6 +79,8 @@ function Page({ route }: { route: Route }) {
       return <Overview />;
     case 'watches':
       return <ResourcesPage key={route.name} watch={route.name} />;
+    case 'changes':
+      return <FeedPage key={route.name} watch={route.name} />;
     case 'stream':
       return <WirePage key={route.name} watch={route.name} />;
     case 'subscribers':
@@ -96,6 +99,6 @@ function Page({ route }: { route: Route }) {
 }
 
 // The page of a watch belongs to the overview.
-const current = ({ page }: Route, link: string) => page === link || (link === '' && page === 'watches');
+const current = ({ page }: Route, link: string) => page === link || (link === '' && (page === 'watches' || page === 'changes'));
 
 const title = (page: string) => pages.find(([known]) => known === page)?.[1] ?? '';
