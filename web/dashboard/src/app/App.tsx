@@ -9,6 +9,7 @@ import './App.css';
 
 const FeedPage = part(async () => (await import('../life/FeedPage')).FeedPage);
 const Overview = part(async () => (await import('../overview/Overview')).Overview);
+const ReplicasPage = part(async () => (await import('../replicas/ReplicasPage')).ReplicasPage);
 const ResourcesPage = part(async () => (await import('../resources/ResourcesPage')).ResourcesPage);
 const SubscribersPage = part(async () => (await import('../subscribers/SubscribersPage')).SubscribersPage);
 const UpstreamsPage = part(async () => (await import('../upstreams/UpstreamsPage')).UpstreamsPage);
@@ -21,6 +22,7 @@ const pages: ReadonlyArray<readonly [page: string, title: string]> = [
   ['subscribers', 'Subscribers'],
   ['upstreams', 'Upstreams'],
   ['timeline', 'Timeline'],
+  ['replicas', 'Replicas'],
 ];
 
 /** The frame of every page, and the page that the URL names. */
@@ -81,6 +83,8 @@ function Page({ route }: { route: Route }) {
       return <ResourcesPage key={route.name} watch={route.name} />;
     case 'changes':
       return <FeedPage key={route.name} watch={route.name} />;
+    case 'replicas':
+      return <ReplicasPage />;
     case 'stream':
       return <WirePage key={route.name} watch={route.name} />;
     case 'subscribers':
