@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 )
@@ -108,9 +109,12 @@ func (s *Siblings) askOne(ctx context.Context, of *Sibling) {
 	began := time.Now()
 	i, err := s.fetch(ctx, of.Address)
 	of.Took = time.Since(began).Seconds()
+	var failed *url.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		of.Error = fmt.Sprintf("there was no answer within %s", askTimeout)
+	case errors.As(err, &failed):
+		of.Error = failed.Err.Error() // the address is there already
 	case err != nil:
 		of.Error = err.Error()
 	default:

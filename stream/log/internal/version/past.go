@@ -25,6 +25,9 @@ func (v *Version) EachNewest(upTo uint64, f func(s *segment.Segment, e *segment.
 
 // Kept is the least revision after which the log still has all that it had, superseded or not.
 func (v *Version) Kept() uint64 {
+	if v.Intact == 0 {
+		return 0 // it began empty, and nothing was dropped
+	}
 	if _, e := v.Find(v.Intact); e != nil {
 		return e.Revision
 	}

@@ -6,7 +6,7 @@ import { KeyText } from '../text/KeyText';
 import { count } from '../text/number';
 import { type Item, itemsOf, matching } from './feed';
 import { PlayButtons } from './PlayButtons';
-import { idOf } from './past';
+import { idOf, isCreation, type Known } from './past';
 import { Since } from './Since';
 import { usePast } from './usePast';
 import { usePlayer } from './usePlayer';
@@ -41,7 +41,7 @@ export function FeedPage({ watch }: { watch: string }) {
           {paused && facts && ', paused'}
         </span>
       </div>
-      <Feed watch={watch} items={items} onHold={() => setPaused(true)} />
+      <Feed watch={watch} past={past} items={items} onHold={() => setPaused(true)} />
       {past.more && (
         <button type="button" onClick={past.older} disabled={past.loading}>
           Older changes
@@ -54,7 +54,7 @@ export function FeedPage({ watch }: { watch: string }) {
 
 const rowHeight = 60;
 
-function Feed({ watch, items, onHold }: { watch: string; items: readonly Item[]; onHold: () => void }) {
+function Feed({ watch, past, items, onHold }: { watch: string; past: Known; items: readonly Item[]; onHold: () => void }) {
   const ids = useMemo(() => items.map(({ change }) => idOf(change)), [items]);
   const box = useRef<HTMLDivElement>(null);
   const { index, playing, onShow, onStep, onPlay, onNewest } = usePlayer(ids);
@@ -94,7 +94,7 @@ function Feed({ watch, items, onHold }: { watch: string; items: readonly Item[];
               aria-current={i === index && index > 0 ? 'true' : undefined}
               style={{ transform: `translateY(${start}px)` }}
             >
-              <FeedRow watch={watch} item={items[i]!} onShow={to(() => onShow(ids[i]!))} />
+              <FeedRow watch={watch} item={items[i]!} created={isCreation(items[i]!.change, past)} onShow={to(() => onShow(ids[i]!))} />
             </div>
           ))}
         </div>
@@ -111,7 +111,14 @@ function useShown(index: number, scrollTo: (index: number) => void): void {
   queueMicrotask(() => scrollTo(index));
 }
 
-function FeedRow({ watch, item: { change, before }, onShow }: { watch: string; item: Item; onShow: () => void }) {
+interface RowProps {
+  readonly watch: string;
+  readonly item: Item;
+  readonly created: boolean;
+  readonly onShow: () => void;
+}
+
+function FeedRow({ watch, item: { change, before }, created, onShow }: RowProps) {
   const options = new URLSearchParams({ key: change.key, ...(change.key_encoding && { key_encoding: change.key_encoding }) });
   return (
     <div className="feed-row" data-type={change.type}>
@@ -122,7 +129,7 @@ function FeedRow({ watch, item: { change, before }, onShow }: { watch: string; i
         <a href={href('watches', watch, options)}>
           <KeyText text={change.key} />
         </a>{' '}
-        <VersionText change={change} before={before} />
+        <VersionText change={change} before={before} created={created} />
       </div>
     </div>
   );

@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import { Tree } from '../resources/Tree';
 import { PlayButtons } from './PlayButtons';
-import { idOf } from './past';
+import { idOf, isCreation } from './past';
 import { Since } from './Since';
 import { usePast } from './usePast';
 import { usePlayer } from './usePlayer';
@@ -43,7 +43,7 @@ export function Life({ watch, resourceKey, encoding, revision }: Props) {
               ●
             </button>
             <div>
-              <VersionText change={change} before={past.changes[i + 1]} />
+              <VersionText change={change} before={past.changes[i + 1]} created={isCreation(change, past)} />
             </div>
           </li>
         ))}

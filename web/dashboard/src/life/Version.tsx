@@ -7,8 +7,16 @@ import { count } from '../text/number';
 
 const maxDifferences = 12; // of one change
 
-/** Shows when a version began, and how it differs from the one before (undefined: that is not known). */
-export const VersionText = memo(function VersionText({ change, before }: { change: HistoricChange; before: HistoricChange | undefined }) {
+interface Props {
+  readonly change: HistoricChange;
+  /** The version before; undefined: it is not known, or there was none. */
+  readonly before: HistoricChange | undefined;
+  /** Whether there was none. */
+  readonly created: boolean;
+}
+
+/** Shows when a version began, and how it differs from the one before. */
+export const VersionText = memo(function VersionText({ change, before, created }: Props) {
   const differences = change.type === 'upsert' && before?.type === 'upsert' ? diff(before.value, change.value) : [];
   return (
     <>
@@ -17,7 +25,7 @@ export const VersionText = memo(function VersionText({ change, before }: { chang
           <time dateTime={change.committed_at}>{moment(Date.parse(change.committed_at))}</time>{' '}
         </>
       )}
-      <span className="soft">revision {change.revision}</span> {textOf(change, before, differences.length)}
+      <span className="soft">revision {change.revision}</span> {textOf(change, before, created, differences.length)}
       {change.conflated && <em className="soft"> values before it may be missing</em>}
       {change.type === 'upsert' && before?.type !== 'upsert' && <code className="brief">{brief(change.value, 160)}</code>}
       {differences.length > 0 && (
@@ -32,9 +40,9 @@ export const VersionText = memo(function VersionText({ change, before }: { chang
   );
 });
 
-function textOf(change: HistoricChange, before: HistoricChange | undefined, differences: number): string {
+function textOf(change: HistoricChange, before: HistoricChange | undefined, created: boolean, differences: number): string {
   if (change.type === 'delete') return 'deleted';
-  if (before === undefined) return '';
+  if (before === undefined) return created ? 'created' : '';
   if (before.type === 'delete') return 'created again';
   return differences === 0 ? 'written again, unchanged' : '';
 }

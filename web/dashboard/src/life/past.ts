@@ -29,6 +29,10 @@ const nothing: Known = { changes: [], since: undefined, more: false, dropped: fa
 /** Names a change: a resource is changed once at a revision, and may be deleted at the same. */
 export const idOf = ({ key, key_encoding, revision, type }: HistoricChange): string => `${type} ${revision} ${key_encoding ?? ''} ${key}`;
 
+/** Reports whether there was no resource before a change, of which no earlier one was loaded. */
+export const isCreation = ({ revision }: HistoricChange, { since, more, dropped }: Known): boolean =>
+  since !== undefined && !more && !dropped && BigInt(revision) > BigInt(since.revision);
+
 /** The changes of a watch, or of a resource, as far as they were loaded. */
 export class Past {
   private known = nothing;

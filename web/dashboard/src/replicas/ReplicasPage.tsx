@@ -112,7 +112,7 @@ function Limits({ limits, instance }: { limits: ReplicaFacts['limits']; instance
       <tbody>
         {limits.map((limit) => (
           <tr key={limit.name}>
-            <th scope="row">{limit.name}</th>
+            <th scope="row">{titles[limit.name] ?? limit.name}</th>
             <td className="number">
               {amount(limit.used, limit)}
               {limit.most !== undefined && ` of ${amount(limit.most, limit)}`}
@@ -129,6 +129,14 @@ function Limits({ limits, instance }: { limits: ReplicaFacts['limits']; instance
     </table>
   );
 }
+
+const titles: Readonly<Record<string, string>> = {
+  watches: 'memory of watches',
+  views: 'memory of views',
+  snapshots: 'snapshots on their way',
+  answers: 'answers on their way',
+  bodies: 'bodies of writes',
+};
 
 const amount = (n: number, { unit }: LimitInUse) => (unit === 'bytes' ? bytes(n) : count(n));
 

@@ -49,7 +49,7 @@ describe('the life of a resource', () => {
     expect(items.filter((item) => item.textContent?.startsWith('●')).map((item) => item.textContent)).toEqual([
       expect.stringContaining('deleted'),
       expect.stringMatching(/revision 8.*spec\.n 1 →became 2/),
-      expect.stringContaining('revision 7'),
+      expect.stringContaining('revision 7 created'),
     ]);
     expect(screen.getByTestId('since').textContent).toMatch(/Nothing is missing after revision 6 .*keeps none/);
   });
