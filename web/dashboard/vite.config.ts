@@ -24,7 +24,6 @@ export default defineConfig({
     outDir: '../page',
     emptyOutDir: true,
     target: 'es2022',
-    cssCodeSplit: false,
     assetsInlineLimit: 0, // data: URLs do not have the page's origin
     chunkSizeWarningLimit: 700,
     modulePreload: false,
@@ -36,7 +35,11 @@ export default defineConfig({
       output: {
         entryFileNames: 'assets/[name]-[hash].js',
         chunkFileNames: 'assets/[name]-[hash].js',
-        assetFileNames: 'assets/[name][extname]',
+        // The style of the frame has a fixed name, those of pages change theirs.
+        assetFileNames: ({ names: [name = ''] }) => {
+          if (name === 'index.css') return 'assets/style.css';
+          return name.endsWith('.css') ? 'assets/[name]-[hash][extname]' : 'assets/[name][extname]';
+        },
       },
     },
   },
