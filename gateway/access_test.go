@@ -168,6 +168,10 @@ var waysToRead = []string{
 	"/v1/watches/orders/resources?page_size=1",
 	"/v1/watches/orders/changes?wait=1ms",
 	"/v1/watches/orders/changes?wait=1ms&filter=true",
+	"/v1/watches/orders/history",
+	"/v1/watches/orders/history?limit=1",
+	"/v1/watches/orders/history?key=o_2",
+	"/v1/watches/orders/history?filter=true",
 	"/v1/watches/orders",
 	"/v1/watches",
 	"/v1/subscribers", "/v1/series", "/metrics", "/debug/pprof/heap",
@@ -393,7 +397,7 @@ func TestHiddenFieldsAreNoOracle(t *testing.T) {
 			{`fields=owner2.x&prefix=o_2`, `fields=owner2.x&prefix=o_9`},
 			{`labels=a%3Db&prefix=o_2`, `labels=a%3Db&prefix=o_9`},
 		} {
-			for _, path := range []string{"resources?", "changes?wait=1ms&", "events?until=end_of_snapshot&", "resources/o_2?"} {
+			for _, path := range []string{"resources?", "changes?wait=1ms&", "events?until=end_of_snapshot&", "resources/o_2?", "history?", "history?key=o_2&"} {
 				yes := strings.NewReplacer("s3cret", "X", "z3cret", "X", "globex", "X", "zlobex", "X", "is_lost", "X", "zost", "X", "o_9", "o_2")
 				var shown [2]string
 				for i, query := range pair {
@@ -428,6 +432,14 @@ func TestTagsOfOthers(t *testing.T) {
 			t.Errorf("%s: the page of another: %s %s", name, page.Status, page.text)
 		}
 		r.get(list, append(r.as(name), "If-None-Match: "+tag)...).want(t, 200, "")
+		older := between(r.get("/v1/watches/orders/history?limit=1", r.as("sam")...).text, `"next":"`, `"`)
+		for _, place := range []string{"after=" + position, "before=" + older} {
+			got := r.get("/v1/watches/orders/history?"+place, r.as(name)...)
+			r.conceals(name, got, hidden)
+			if got.StatusCode != 410 {
+				t.Errorf("%s: the place of another, %s: %s %s", name, place, got.Status, got.text)
+			}
+		}
 		for _, path := range []string{"events?until=end_of_snapshot&last_event_id=", "changes?wait=1ms&after="} {
 			got := r.get("/v1/watches/orders/"+path+position, r.as(name)...)
 			r.conceals(name, got, hidden)

@@ -22,7 +22,7 @@ func actionOf(r *http.Request) audit.Action {
 		return audit.Describe
 	case rest == "changes":
 		return audit.Poll
-	case rest == "resources":
+	case rest == "resources", rest == "history":
 		return audit.List
 	case r.Method == http.MethodPut:
 		return audit.Write

@@ -19,6 +19,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/quota"
+	"github.com/watchtide/watchtide/gateway/internal/replicas"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/view"
@@ -151,6 +152,9 @@ type Config struct {
 	// Metrics serves /metrics, /v1/subscribers and /v1/series to operators: see
 	// OperationsHandler. Serve records the figures of /v1/series.
 	Metrics bool
+	// Replicas are the addresses of the operations listeners of the other replicas, and may
+	// include this one: see ValidReplica. Operators are shown how they are.
+	Replicas []string
 	// Certificates are those of the listeners, by listener ("http", "grpc",
 	// "operations"). Only the metrics use them, to show when they expire.
 	Certificates map[string]*x509.Certificate
@@ -169,6 +173,11 @@ type Config struct {
 	// Commit is what the program was built from, for its metrics. Default: "unknown".
 	Commit string
 }
+
+// ValidReplica reports whether text is the address of an operations listener, such as
+// http://10.0.0.7:8081, or of all that a name has: dns+http://watchtide-headless:8081. There is
+// neither a path nor a credential in it.
+func ValidReplica(text string) bool { return replicas.ValidAddress(text) }
 
 // Access says who may do what.
 //

@@ -15,7 +15,7 @@ const (
 	// delivery reports.
 	corsPostMethods = "GET, HEAD, POST, PUT, DELETE"
 	corsHeaders     = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID"
-	corsExposed     = "Allow, ETag, Retry-After"
+	corsExposed     = "Allow, ETag, Retry-After, " + instanceHeader
 	// corsMaxAge is how long a browser may remember a preflight, in seconds.
 	corsMaxAge = "600"
 )

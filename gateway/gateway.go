@@ -24,6 +24,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/quota"
+	"github.com/watchtide/watchtide/gateway/internal/replicas"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
 	"github.com/watchtide/watchtide/gateway/internal/series"
 	"github.com/watchtide/watchtide/gateway/internal/shard"
@@ -170,7 +171,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(g.traced, noSniff, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
+	r.Use(g.traced, noSniff, g.named, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {
@@ -187,6 +188,9 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 
 	// Long poll, for clients and proxies that cannot stream.
 	get("/v1/watches/{watch}/changes", g.unary.Changes)
+
+	// What has changed lately.
+	get("/v1/watches/{watch}/history", g.unary.History)
 
 	// Everything unary.
 	g.unary.Route(r)
@@ -211,6 +215,8 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 		get("/v1/subscribers", g.onlyOperators(g.handleSubscribers))
 		get("/v1/series", g.onlyOperators(g.handleSeries))
 		get("/v1/topology", g.onlyOperators(g.handleTopology))
+		get(replicas.Path, g.onlyOperators(g.handleInstance))
+		get("/v1/replicas", g.onlyOperators(g.handleReplicas))
 	}
 
 	if profiles != nil {

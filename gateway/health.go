@@ -126,8 +126,11 @@ func servable(v log.Snapshot, required, added bool, now time.Time, allowed time.
 // draining is what /readyz says to everybody.
 const draining = "draining: the gateway is shutting down"
 
-func (r readiness) summary() string {
-	var why []string
+func (r readiness) summary() string { return strings.Join(r.reasons(), "; ") }
+
+// reasons are sentences that say why no traffic should be sent here, and what else is wrong.
+func (r readiness) reasons() []string {
+	why := []string{}
 	if r.Draining {
 		why = append(why, draining)
 	}
@@ -138,8 +141,7 @@ func (r readiness) summary() string {
 		}
 		why = append(why, sentence)
 	}
-	why = append(why, r.remarks()...)
-	return strings.Join(why, "; ")
+	return append(why, r.remarks()...)
 }
 
 // handleOpenAPI serves the OpenAPI document.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net"
 	"net/http"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/replicas"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
@@ -28,6 +30,7 @@ type settings struct {
 	deps     *conversation.Deps
 	unary    *rest.API
 	calls    rpc.Deps
+	siblings *replicas.Siblings
 	who      *credential.Authenticator // nil: the gateway does not ask for credentials
 
 	public    http.Handler // for everybody
@@ -45,6 +48,7 @@ func (g *Gateway) settings(c Config, deps *conversation.Deps, lookup *access.Loo
 		Gateway: g, cfg: c, deps: deps, lookup: lookup,
 		proxies: admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
 		hosts:   hosts.New(slices.Concat(c.Hosts, ownHosts)), replaced: make(chan struct{}),
+		siblings: replicas.New(c.Replicas, net.DefaultResolver),
 	}
 	if err := s.authenticate(before); err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ const (
 )
 
 // hashed matches the names of files that have a hash of the content.
-var hashed = regexp.MustCompile(`-[\w-]{8}\.js$`)
+var hashed = regexp.MustCompile(`-[\w-]{8}\.(js|css)$`)
 
 func newFile(name string, content []byte) file {
 	sum := sha256.Sum256(content)

@@ -10,6 +10,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -126,9 +127,8 @@ func TestTheseTestsCanFail(t *testing.T) {
 func TestEveryReferenceExists(t *testing.T) {
 	files := texts(t)
 	used := map[string]bool{"index.html": true}
-	// In the bundle as referenced from the page, or beside the file itself: a worker, or the style of
-	// a chunk.
-	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|(?:new URL\\(|import\\(|from|import) ?[\"'`](?:\\./)?([\\w-][\\w.-]*\\.\\w+)[\"'`]|[\"'`]\\./([\\w-]+\\.css)[\"'`]")
+	// In the bundle as referenced from the page, or beside the file itself (a worker, a style).
+	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|(?:new URL\\(|import\\(|from|import) ?[\"'`](?:\\./)?([\\w-][\\w.-]*\\.\\w+)[\"'`]|[\"'`]\\./([\\w.-]+\\.css)[\"'`]")
 	for name, text := range files {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {
 			target := m[1]
@@ -240,10 +240,33 @@ func TestFirstLoad(t *testing.T) {
 			load(p)
 		}
 	}
+	for _, p := range stylesOf(t, "Overview") {
+		load("/assets/" + p)
+	}
 	t.Logf("%d bytes in %d files", sum, len(seen))
 	if sum > 100_000 {
 		t.Errorf("the first page loads %d bytes, compressed: want at most 100,000", sum)
 	}
+}
+
+// stylesOf returns the styles that are loaded with a page.
+func stylesOf(t *testing.T, page string) (styles []string) {
+	t.Helper()
+	text, _ := io.ReadAll(get(t, script(t)).Body)
+	listed := regexp.MustCompile(`m\.f=\[([^\]]*)\]`).FindStringSubmatch(string(text))
+	wanted := regexp.MustCompile(page + "-[\\w-]+\\.js.{0,80}?__vite__mapDeps\\(\\[([\\d,]*)\\]").FindStringSubmatch(string(text))
+	if listed == nil || wanted == nil {
+		t.Fatalf("the styles of %s are not found", page)
+	}
+	all := strings.Split(listed[1], ",")
+	for _, n := range strings.Split(wanted[1], ",") {
+		i, err := strconv.Atoi(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		styles = append(styles, strings.Trim(all[i], "\"'`./"))
+	}
+	return styles
 }
 
 func TestHandlerAnswersUnchangedFilesWith304(t *testing.T) {

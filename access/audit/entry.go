@@ -25,7 +25,7 @@ type Action string
 const (
 	Open       Action = "open"       // a stream, over HTTP or gRPC
 	Poll       Action = "poll"       // a long poll
-	List       Action = "list"       // the resources of a watch
+	List       Action = "list"       // the resources of a watch, or their history
 	Get        Action = "get"        // one resource
 	Describe   Action = "describe"   // a watch itself
 	Write      Action = "write"      // one resource

@@ -104,6 +104,8 @@ type Operations struct {
 	// Role is the role whose holders are operators on listeners that other machines can reach
 	// (none).
 	Role string `yaml:"role"`
+	// Replicas are the operations listeners of the other replicas: see gateway.Config.
+	Replicas []string `yaml:"replicas,is=replica"`
 	// FlightRecorder keeps the last seconds of an execution trace in memory.
 	FlightRecorder bool `yaml:"flight_recorder"`
 	// TLS is as in HTTP.

@@ -3,6 +3,7 @@ package log
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/stream/log/internal/committed"
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/tombstone"
@@ -37,6 +38,7 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 	last.Flags |= segment.EndsCommit
 	w.forgetDeletes(now)
 	w.recent.Add(before, w.dead-dead, now, w.history.MaxAge)
+	w.next.Times = w.next.Times.Add(before+1, now, !w.fromSnapshot, committed.Spacing(w.history.MaxAge))
 	w.compactAfter(w.used - used)
 	return last
 }

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"github.com/watchtide/watchtide/stream/log/internal/compacted"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
@@ -42,7 +43,7 @@ func (w *Writer) compact() {
 		begin = 0
 	}
 	stop := min(end, begin+sweepSegments)
-	c := compaction{number: v.Number, mark: w.mark(end), segments: v.Segments[:begin:begin], first: v.First[:begin:begin]}
+	c := compaction{mark: w.mark(end), list: compacted.New(v.Number, v.Segments[:begin:begin], v.First[:begin:begin])}
 	i := begin
 	for ; i < stop && c.read < sweepBytes; i++ {
 		c.add(w, v.Segments[i], v.First[i], v.Entries(i))
@@ -53,15 +54,13 @@ func (w *Writer) compact() {
 	if !c.rewrote {
 		return
 	}
-	c.close()
-	c.segments = append(c.segments, v.Segments[i:]...)
-	c.first = append(c.first, v.First[i:]...)
+	c.list.Close()
 	w.retire(w.listed, inList*int64(len(v.Segments)))
 	w.listed = v.Number
-	v.Segments, v.First = c.segments, c.first
+	v.Segments, v.First = append(c.list.Segments, v.Segments[i:]...), append(c.list.First, v.First[i:]...)
 	w.used -= c.freed
 	w.dead -= c.freed
-	w.allocated += c.allocated
+	w.allocated += c.allocated + c.list.Allocated
 }
 
 // inList is how many bytes a segment takes in the lists of a version.
@@ -97,39 +96,28 @@ func (w *Writer) pack() {
 	if v.Count+v.Tombstones == 0 || w.used > segment.FullSize {
 		return
 	}
-	packed := segment.New(v.Number, int(w.used-w.dead), v.Count+v.Tombstones)
-	for i, s := range v.Segments {
+	for _, s := range v.Segments {
 		w.retire(s.Born, s.Bytes())
-		entries := v.Entries(i)
-		for j := range entries {
-			if entries[j].Superseded.Load() == 0 {
-				packed.AppendCopy(s, &entries[j])
-			}
-		}
 	}
+	packed := v.Packed(int(w.used - w.dead))
 	v.Segments, v.First, v.Tail = []*segment.Segment{packed}, []uint64{packed.Entries[0].Seq}, packed.N
 	w.allocated, w.used, w.dead = packed.Bytes(), w.used-w.dead, 0
 }
 
-// compaction is one pass: the list of segments as it will be.
+// compaction is one pass.
 type compaction struct {
-	segments []*segment.Segment
-	first    []uint64
-	out      *segment.Segment // the last of segments, if this pass made it and it has room
-
-	number    uint64 // of the version being made
+	list      compacted.List
 	mark      uint64 // what was superseded after it is kept
 	rewrote   bool
 	read      int   // bytes examined
 	freed     int64 // bytes of frames dropped
-	allocated int64
+	allocated int64 // less those of segments that were dropped
 }
 
 // add takes over a segment, unchanged or rewritten.
 func (c *compaction) add(w *Writer, s *segment.Segment, first uint64, entries []segment.Entry) {
-	if !c.worth(w, s) && !c.mergeable(s) {
-		c.close()
-		c.segments, c.first = append(c.segments, s), append(c.first, first)
+	if !c.worth(w, s) && !c.list.Mergeable(s, c.mark) {
+		c.list.Keep(s, first)
 		return
 	}
 	c.rewrote = true
@@ -144,7 +132,7 @@ func (c *compaction) add(w *Writer, s *segment.Segment, first uint64, entries []
 			w.next.Intact = max(w.next.Intact, e.Seq)
 			continue
 		}
-		c.copyEntry(s, e)
+		c.list.Copy(s, e)
 	}
 }
 
@@ -156,38 +144,4 @@ func (c *compaction) worth(w *Writer, s *segment.Segment) bool {
 		c.read += s.Used / 2 // about what it costs
 	}
 	return worth
-}
-
-// mergeable reports whether what is left of a segment fits into the one being filled.
-func (c *compaction) mergeable(s *segment.Segment) bool {
-	if c.out == nil || s.Used-s.Dead > len(c.out.Slab)-c.out.Used {
-		return false
-	}
-	return s.Used-s.DeadAt(c.mark) <= len(c.out.Slab)-c.out.Used
-}
-
-func (c *compaction) copyEntry(from *segment.Segment, e *segment.Entry) {
-	if c.out == nil || !c.out.Fits(int(e.Size)) {
-		c.close()
-		bytes := max(segment.FullSize, int(e.Size))
-		c.out = segment.New(c.number, bytes, bytes/int(e.Size)*5/4+4)
-		c.allocated += c.out.Bytes()
-		c.segments, c.first = append(c.segments, c.out), append(c.first, e.Seq)
-	}
-	c.out.AppendCopy(from, e)
-}
-
-// close ends the segment being filled, and trims it if much of it is empty.
-func (c *compaction) close() {
-	s := c.out
-	c.out = nil
-	if s == nil || s.Used*8 >= len(s.Slab)*7 {
-		return
-	}
-	cut := segment.New(c.number, s.Used, s.N)
-	for i := range s.Entries[:s.N] {
-		cut.AppendCopy(s, &s.Entries[i])
-	}
-	c.allocated += cut.Bytes() - s.Bytes()
-	c.segments[len(c.segments)-1] = cut
 }

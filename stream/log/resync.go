@@ -2,7 +2,6 @@ package log
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -36,6 +35,8 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 	if err := transaction.Check(changes, revision); err != nil {
 		return result, err
 	}
+	w.fromSnapshot = true
+	defer func() { w.fromSnapshot = false }()
 	changes = w.order().Arrange(transaction.LastOfEachKey(changes))
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
@@ -114,16 +115,8 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 // missing returns a delete for each live resource that is not present.
 func (w *Writer) missing(present []uint64, revision uint64) []Change {
 	var deletes []Change
-	slices.Sort(present)
-	w.next.Each(w.next.Seq, func(s *segment.Segment, e *segment.Entry) bool {
-		if len(present) > 0 && present[0] == e.Seq {
-			present = present[1:]
-			return true
-		}
-		deletes = append(deletes, Change{
-			Resource: stream.Resource{Key: w.framing.Key(s, e), Revision: revision}, Deleted: true,
-		})
-		return true
+	w.next.EachExcept(present, func(s *segment.Segment, e *segment.Entry) {
+		deletes = append(deletes, Change{Resource: stream.Resource{Key: w.framing.Key(s, e), Revision: revision}, Deleted: true})
 	})
 	return deletes
 }

@@ -26,22 +26,23 @@ type Writer struct {
 	history History
 
 	// Owned by the goroutine that writes.
-	next        *version.Version // becomes the head at the next publish; nil in a part with nothing new, see open
-	unnumbered  bool             // deletes have no revision in the epoch
-	conflated   bool             // the next commit may lack values; see stream.Conflater
-	age         time.Duration    // of the changes of the next commit; 0: not known
-	prefetched  byte             // see prefetch; nothing reads it
-	index       *index.Table
-	indexed     uint64 // number of the first version that holds the index
-	listed      uint64 // number of the first version that holds the list of segments
-	deletes     tombstone.Queue
-	deleteBytes int64 // frames of those not superseded
-	recent      superseded.Recent
-	sweep       uint64        // compaction has examined segments up to this seq
-	used, dead  int64         // bytes of frames, and of the superseded ones
-	allocated   int64         // bytes of slabs and tables
-	added       int64         // of them, by the version being made
-	retired     []pin.Retired // by the version being made
+	next         *version.Version // becomes the head at the next publish; nil in a part with nothing new, see open
+	unnumbered   bool             // deletes have no revision in the epoch
+	fromSnapshot bool             // what is being appended comes from one
+	conflated    bool             // the next commit may lack values; see stream.Conflater
+	age          time.Duration    // of the changes of the next commit; 0: not known
+	prefetched   byte             // see prefetch; nothing reads it
+	index        *index.Table
+	indexed      uint64 // number of the first version that holds the index
+	listed       uint64 // number of the first version that holds the list of segments
+	deletes      tombstone.Queue
+	deleteBytes  int64 // frames of those not superseded
+	recent       superseded.Recent
+	sweep        uint64        // compaction has examined segments up to this seq
+	used, dead   int64         // bytes of frames, and of the superseded ones
+	allocated    int64         // bytes of slabs and tables
+	added        int64         // of them, by the version being made
+	retired      []pin.Retired // by the version being made
 }
 
 // NewWriter returns the writer of a new log, which is empty: not primed, with the status
@@ -178,7 +179,7 @@ func (w *Writer) publish() {
 	v := w.next
 	v.Index = w.index
 	v.Changed = new(signal.Signal)
-	holds, sorted := w.allocated+w.index.Bytes()+w.deletes.Memory(), w.listings.SortedBytes()
+	holds, sorted := w.allocated+w.index.Bytes()+w.deletes.Memory()+v.Times.Bytes(), w.listings.SortedBytes()
 	v.Bytes = holds + sorted
 	w.recordRetired(v)
 	old := w.head.Load()

@@ -13,6 +13,7 @@ type Stats struct {
 	Views       int    // those that exist, lingering ones included
 	Idle        int    // those of them without subscribers
 	Bytes       int64  // that they hold
+	MaxBytes    int64  // that they may hold
 	Builds      uint64 // how often a view was made from all of its watch
 	Evaluations uint64 // how often it was decided whether a view has a resource
 	Found       uint64 // how many of these the index asked for
@@ -42,7 +43,7 @@ func (c *counters) evaluated(err error) {
 // Stats returns the figures.
 func (v *Views) Stats() Stats {
 	s := Stats{
-		Bytes: v.holds(), Builds: v.count.builds.Load(), Evaluations: v.count.evaluations.Load(), Found: v.count.found.Load(),
+		Bytes: v.holds(), MaxBytes: v.limits().MaxBytes, Builds: v.count.builds.Load(), Evaluations: v.count.evaluations.Load(), Found: v.count.found.Load(),
 		Failures: map[string]uint64{},
 	}
 	for f, name := range failures {

@@ -35,7 +35,11 @@ export default defineConfig({
       output: {
         entryFileNames: 'assets/[name]-[hash].js',
         chunkFileNames: 'assets/[name]-[hash].js',
-        assetFileNames: ({ names }) => (names.includes('index.css') ? 'assets/style.css' : 'assets/[name][extname]'),
+        // The style of the frame has a fixed name, those of pages change theirs.
+        assetFileNames: ({ names: [name = ''] }) => {
+          if (name === 'index.css') return 'assets/style.css';
+          return name.endsWith('.css') ? 'assets/[name]-[hash][extname]' : 'assets/[name][extname]';
+        },
       },
     },
   },

@@ -151,6 +151,13 @@ func (c *Connections) Count() int {
 	return c.open
 }
 
+// Now returns how many connections are open, and how many may be.
+func (c *Connections) Now() (open, most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open, c.limit
+}
+
 // Waiting returns how many HTTP connections wait for their next request.
 func (c *Connections) Waiting() int {
 	c.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -129,9 +128,7 @@ func appendTime(dst []byte, name string, t *timestamppb.Timestamp) []byte {
 	if t == nil {
 		return dst
 	}
-	dst = append(append(append(dst, `,"`...), name...), `":"`...)
-	dst = t.AsTime().Truncate(time.Millisecond).AppendFormat(dst, time.RFC3339Nano)
-	return append(dst, '"')
+	return appendMoment(dst, name, t.AsTime())
 }
 
 // appendText appends a member to an object, unless it is empty.

@@ -117,6 +117,13 @@ func (b *Budget) Waiting() int {
 	return b.resumes.streams + b.wholes.streams + b.slow.streams
 }
 
+// Now returns the number of bytes that are on their way and the number of streams that wait.
+func (b *Budget) Now() (used int64, waiting int) {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	return b.Used, b.Waiting()
+}
+
 // Release frees a share, or leaves the queue.
 func (b *Budget) Release(p *Claim) {
 	b.Mu.Lock()

@@ -8,7 +8,7 @@ const document = new URL('../../../openapi/openapi.json', import.meta.url);
 const target = new URL('../src/gateway/contract.ts', import.meta.url);
 
 // The types that the dashboard reads; the types that they refer to are included.
-const roots = ['Client', 'Event', 'ListWatchesResponse', 'Problem', 'Resource', 'Series', 'Subscribers', 'Topology'];
+const roots = ['Client', 'Event', 'History', 'ListWatchesResponse', 'Problem', 'Replicas', 'Resource', 'Series', 'Subscribers', 'Topology'];
 
 const wanted = generate(JSON.parse(readFileSync(document, 'utf8')), roots).replace('by scripts/protocol.js', 'by scripts/contract.js');
 if (!process.argv.includes('--check')) {

@@ -17,7 +17,7 @@ describe('rates', () => {
   it('are unknown, never negative, when the gateway was restarted', () => {
     expect(perSecond(noted([1000, 900], [2000, 910], [3000, 4], [4000, 6]))).toEqual([NaN, 10, NaN, 2]);
   });
-  it('are unknown when another replica answered, whose counters are different', () => {
+  it('are of the replica that answers, and never mix those of several', () => {
     const rates = new Rates();
     for (const [i, [count, instance]] of (
       [
@@ -31,7 +31,16 @@ describe('rates', () => {
     ).entries()) {
       rates.note(new Map([['notes', count]]), (i + 1) * 1000, instance);
     }
-    expect(perSecond(rates)).toEqual([NaN, 10, NaN, 10, NaN, 1]);
+    expect(perSecond(rates)).toEqual([NaN, 10, 925 / 3, 1]);
+    rates.note(new Map([['notes', 911]]), 7000, 'two');
+    expect(perSecond(rates)).toEqual([NaN, 10, 1 / 3]);
+    expect(rates.instances).toEqual(['one', 'two']);
+  });
+  it('forget replicas that have not answered for long', () => {
+    const rates = new Rates();
+    for (let i = 0; i < 100; i++) rates.note(new Map([['notes', i]]), i * 1000, `replica-${i}`);
+    expect(rates.instances).toHaveLength(8);
+    expect(rates.instances.at(-1)).toBe('replica-99');
   });
   it('ignore a repeated reading, and one that follows too soon', () => {
     expect(perSecond(noted([1000, 5], [1000, 5], [2000, 6], [2010, 7], [3000, 8]))).toEqual([NaN, 1, 2]);

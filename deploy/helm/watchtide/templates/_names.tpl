@@ -32,7 +32,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.grpc.enabled -}}
 {{- $_ := set $c "grpc" (set ($c.grpc | default dict) "listen" "0.0.0.0:8082") -}}
 {{- end -}}
-{{- $_ := set $c "operations" (set ($c.operations | default dict) "listen" "0.0.0.0:8081") -}}
+{{- $operations := set ($c.operations | default dict) "listen" "0.0.0.0:8081" -}}
+{{- if not (or $operations.replicas $operations.tls $operations.role) -}}
+{{- $_ := set $operations "replicas" (list (printf "dns+http://%s-replicas:8081" $name)) -}}
+{{- end -}}
+{{- $_ := set $c "operations" $operations -}}
 {{ toYaml $c }}
 {{- end }}
 

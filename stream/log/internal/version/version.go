@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/internal/signal"
+	"github.com/watchtide/watchtide/stream/log/internal/committed"
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
@@ -48,7 +49,8 @@ type Version struct {
 	Bytes      int64          // memory held
 	Status     *stream.Status // static
 	Committed  time.Time
-	Age        time.Duration // of the changes then, by the upstream's clock; 0: not known
+	Age        time.Duration   // of the changes then, by the upstream's clock; 0: not known
+	Times      committed.Times // when entries became visible; in the log of a part of another log none are known
 
 	Changed *signal.Signal // sent when there is a newer version
 

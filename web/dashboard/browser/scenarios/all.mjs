@@ -12,6 +12,7 @@ import './restart.mjs';
 import './silence.mjs';
 import './drain.mjs';
 import './operators.mjs';
+import './life.mjs';
 import './delivery.mjs';
 import './tabs.mjs';
 import './hidden.mjs';

@@ -7,7 +7,7 @@ const gone = (page, pattern) => page.route(pattern, (route) => route.fulfill({ s
 scenario('a part of the page is gone after an update: the page offers to reload, and goes on otherwise', async (stage) => {
   const gateway = await shared.gateway();
   const visitor = await stage.visitor();
-  visitor.tolerate(/404|dynamically imported module/);
+  visitor.tolerate(/404|dynamically imported module|preload CSS/);
   const tab = await visitor.open(`${gateway.origin}/#/watches/nodes`);
   await tab.consistent({ rows: 50 });
 

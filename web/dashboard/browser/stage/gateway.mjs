@@ -17,15 +17,27 @@ export class Gateway {
   /**
    * port: 0 for any; origins: the origins of other pages that may read; hosts: further names, which make the gateway public;
    * guard: whose credentials it accepts, with the rules of the watches in allow; tls: the files of a certificate for https;
-   * deliveryReports: whether it takes reports of when pages have painted a change.
+   * deliveryReports: whether it takes reports of when pages have painted a change;
+   * replicas: the operations listeners of other gateways.
    */
   static async start(
     upstream,
-    { port = 0, origins = [], hosts = [], heartbeat = `${heartbeatMs}ms`, guard, allow = {}, tls, deliveryReports = false } = {},
+    {
+      port = 0,
+      origins = [],
+      hosts = [],
+      heartbeat = `${heartbeatMs}ms`,
+      guard,
+      allow = {},
+      tls,
+      deliveryReports = false,
+      replicas = [],
+    } = {},
   ) {
     const gateway = new Gateway();
     const file = join(await mkdtemp(join(tmpdir(), 'watchtide-browser-')), 'gateway.yaml');
-    gateway.#write = (allow) => writeFile(file, config({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports }));
+    gateway.#write = (allow) =>
+      writeFile(file, config({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports, replicas }));
     await gateway.#write(allow);
     if (guard) gateway.#headers = { Authorization: `Bearer ${guard.token('admin')}` };
     const [process, [address, operations]] = await Process.start(await build('cmd/gateway'), ['serve', '--config', file], listening);
@@ -63,7 +75,7 @@ export class Gateway {
 
 export const listening = (line) => /\blistening\b.*\bhttp"?[=:]"?([0-9.:]+).*\boperations"?[=:]"?([0-9.:]+)/.exec(line)?.slice(1);
 
-const config = ({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports }) => `
+const config = ({ upstream, port, origins, hosts, heartbeat, guard, allow, tls, deliveryReports, replicas }) => `
 http:
   listen: "127.0.0.1:${port}"
   hosts: ${JSON.stringify(hosts)}
@@ -71,7 +83,7 @@ http:
   delivery_reports: ${deliveryReports}
   ${tls ? `public_url: "https://127.0.0.1:${port}"\n  tls: ${JSON.stringify(tls)}` : ''}
 grpc: { listen: "127.0.0.1:0" }
-operations: { listen: "127.0.0.1:0" }
+operations: { listen: "127.0.0.1:0", replicas: ${JSON.stringify(replicas)} }
 stream: { heartbeat: ${heartbeat}, retry: 100ms, drain: 100ms }
 metrics: { enabled: true }
 sources:

@@ -5,6 +5,8 @@ export const pages = [
   { name: 'watch', hash: '#/watches/services', shows: '[data-testid=resources][data-state=in_sync] [role=row][data-key]' },
   { name: 'stream', hash: '#/stream/nodes', shows: '[data-testid=wire] [data-event=end_of_snapshot]' },
   { name: 'subscribers', hash: '#/subscribers', shows: '[data-testid=subscribers] .totals' },
+  { name: 'changes', hash: '#/changes/notes', shows: '[data-testid=feed] [role=listitem]' },
+  { name: 'replicas', hash: '#/replicas', shows: '[data-testid=replicas] .limits' },
   { name: 'upstreams', hash: '#/upstreams', shows: '[data-testid=upstreams] .totals' },
   { name: 'timeline', hash: '#/timeline', shows: '[data-testid=timeline-row][data-watch=services]' },
   { name: 'timeline_watch', hash: '#/timeline/services', shows: '[data-testid=timeline] .charts' },

@@ -8,7 +8,9 @@ import { Part, part } from './Part';
 import { href, type Route, useRoute } from './route';
 import './App.css';
 
+const FeedPage = part(async () => (await import('../life/FeedPage')).FeedPage);
 const Overview = part(async () => (await import('../overview/Overview')).Overview);
+const ReplicasPage = part(async () => (await import('../replicas/ReplicasPage')).ReplicasPage);
 const ResourcesPage = part(async () => (await import('../resources/ResourcesPage')).ResourcesPage);
 const SubscribersPage = part(async () => (await import('../subscribers/SubscribersPage')).SubscribersPage);
 const TopologyPage = part(async () => (await import('../topology/TopologyPage')).TopologyPage);
@@ -30,6 +32,7 @@ const pages: readonly Listed[] = [
   { page: 'subscribers', title: 'Subscribers', operators: true },
   { page: 'upstreams', title: 'Upstreams', operators: true },
   { page: 'timeline', title: 'Timeline', operators: true },
+  { page: 'replicas', title: 'Replicas', operators: true },
 ];
 
 /** The frame of every page, and the page that the URL names. */
@@ -90,6 +93,10 @@ function Page({ route }: { route: Route }) {
       return <Home />;
     case 'watches':
       return route.name === '' ? <Overview /> : <ResourcesPage key={route.name} watch={route.name} />;
+    case 'changes':
+      return <FeedPage key={route.name} watch={route.name} />;
+    case 'replicas':
+      return <ReplicasPage />;
     case 'stream':
       return <WirePage key={route.name} watch={route.name} />;
     case 'subscribers':
@@ -116,6 +123,6 @@ function Home() {
 
 // For those who see no topology, the first page belongs to the watches.
 const current = ({ page }: Route, link: string, operator: boolean | undefined) =>
-  page === link || (operator === false && page === '' && link === 'watches');
+  page === link || (link === 'watches' && (page === 'changes' || (operator === false && page === '')));
 
 const title = (page: string) => pages.find((listed) => listed.page === page)?.title ?? '';

@@ -6,7 +6,7 @@ import { Rates } from './rates';
 const rates = new Rates();
 
 /** Fills the rates with what was recorded before the page was opened; for useEarlier. */
-export const fillChanges = (earlier: Earlier): void => earlier.fill('changes', rates);
+export const fillChanges = (earlier: Earlier): void => rates.fill(earlier);
 
 /** Returns the changes per second of every watch that the user may see all of, from all responses so far. */
 export function changesOf({ data, at }: Answer<ListWatchesResponse>): Rates {

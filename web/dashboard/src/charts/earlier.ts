@@ -48,6 +48,11 @@ export class Earlier {
     into.fill(new Map(this.series.watches.map((watch) => [watch.watch, this.samples(watch[figure])])));
   }
 
+  /** The replica whose figures they are. */
+  get instance(): string {
+    return this.series.instance;
+  }
+
   /** The names of the watches. */
   get names(): readonly string[] {
     return this.series.watches.map(({ watch }) => watch);

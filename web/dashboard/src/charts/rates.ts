@@ -1,15 +1,14 @@
+import type { Earlier } from './earlier';
+import { Instances } from './instances';
 import { end, type Sample, Samples } from './samples';
 
 // Responses that follow sooner are ignored: over such a short time a single change is
 // a high rate.
 const minSeconds = 0.5;
 
-/** Computes rates per second from successive readings of counters. */
+/** Computes rates per second from successive readings of counters, for each replica by itself. */
 export class Rates {
-  private readonly samples = new Samples();
-  private last: ReadonlyMap<string, number> = new Map();
-  private lastAt = -Infinity;
-  private instance = '';
+  private readonly replicas = new Instances(() => new RatesOfOne());
 
   /**
    * Adds a reading of all counters of an instance. A reading that follows too soon is
@@ -17,25 +16,39 @@ export class Rates {
    * balancer, responses may come from several.
    */
   note(counters: ReadonlyMap<string, number>, at: number, instance: string): void {
+    this.replicas.answered(instance).note(counters, at);
+  }
+
+  /** Adds rates of a replica from before its first reading. */
+  fill(earlier: Earlier): void {
+    const one = this.replicas.of(earlier.instance);
+    if (one) earlier.fill('changes', one.samples);
+  }
+
+  /** Returns the rates of a counter at the replica that answered last, the oldest first. */
+  of(name: string): readonly Sample[] {
+    return this.replicas.current.samples.of(name);
+  }
+
+  /** The replicas that have answered, the last one at the end. */
+  get instances(): readonly string[] {
+    return this.replicas.names;
+  }
+}
+
+class RatesOfOne {
+  readonly samples = new Samples();
+  private last: ReadonlyMap<string, number> = new Map();
+  private lastAt = -Infinity;
+
+  note(counters: ReadonlyMap<string, number>, at: number): void {
     const seconds = (at - this.lastAt) / 1000;
     if (seconds >= 0 && seconds < minSeconds) return;
-    // If the clock was set back, it starts again, as Samples does.
-    if (seconds < 0 || instance !== this.instance) this.last = new Map();
-    this.instance = instance;
+    if (seconds < 0) this.last = new Map(); // the clock was set back: it starts again, as Samples does
     const rates = [...counters].map(([name, count]) => [name, increase(this.last.get(name), count) / seconds] as const);
     this.samples.note(new Map(rates), at);
     this.last = counters;
     this.lastAt = at;
-  }
-
-  /** Adds rates from before the first reading. */
-  fill(earlier: ReadonlyMap<string, readonly Sample[]>): void {
-    this.samples.fill(earlier);
-  }
-
-  /** Returns the rates of a counter, the oldest first. */
-  of(name: string): readonly Sample[] {
-    return this.samples.of(name);
   }
 }
 

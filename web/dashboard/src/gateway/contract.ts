@@ -21,6 +21,22 @@ export type Event =
   | StatusEvent
   | GoodbyeEvent;
 
+export interface History {
+  changes: Array<HistoricChange>;
+  /** As far back as this answer reaches, no change after this revision is missing. Earlier ones may be: their values were compacted, or the gateway began or was cut off. */
+  complete_since: {
+    revision: Revision;
+    /** When the watch was there. Absent if that is not known. */
+    time?: string;
+  };
+  instance: Instance;
+  /** `before` for what is older. Empty: there is nothing more. */
+  next: string;
+  position: Position;
+  revision: Revision;
+  watch: WatchName;
+}
+
 export interface ListWatchesResponse {
   instance: Instance;
   watches: Array<Watch>;
@@ -43,6 +59,15 @@ export interface Problem {
   title: string;
   type: string;
   watch?: string;
+}
+
+export interface Replicas {
+  /** Whether there is `operations.replicas`. */
+  configured: boolean;
+  instance: Instance;
+  self: ReplicaFacts;
+  /** The others. */
+  siblings: Array<Sibling>;
 }
 
 /** Resource is one member of a watch. */
@@ -216,6 +241,28 @@ export interface GoodbyeEvent {
   type: "goodbye";
 }
 
+export interface HistoricChange {
+  /** When it became visible at this replica, or up to a second before. Absent if that is not known, as of what a snapshot told. */
+  committed_at?: string;
+  /** Values before it may have been left out by the upstream. */
+  conflated?: boolean;
+  encoding?: "base64";
+  key: string;
+  key_encoding?: "base64";
+  revision: Revision;
+  type: "upsert" | "delete";
+  /** As it is stored. Absent in a delete. */
+  value?: unknown;
+}
+
+/** Unsigned 64-bit number, the place in the upstream's own order. */
+export type Revision = string;
+
+/** Opaque. Printable ASCII. */
+export type Position = string;
+
+export type WatchName = string;
+
 /** Watch is one named collection at one source. */
 export interface Watch {
   /** Bytes that the watch's log holds. */
@@ -244,8 +291,27 @@ export interface Watch {
 
 export type Encoding = "base64";
 
-/** Unsigned 64-bit number, the place in the upstream's own order. */
-export type Revision = string;
+export interface ReplicaFacts {
+  instance: string;
+  limits: Array<LimitInUse>;
+  /** As `/readyz` says. */
+  ready: boolean;
+  /** Why it is not ready, or what else is wrong. */
+  reasons: Array<string>;
+  started: string;
+  uptime_seconds: number;
+  version: string;
+  /** Without those of templates. */
+  watches: Array<WatchOfInstance>;
+}
+
+export interface Sibling {
+  address: string;
+  answer?: ReplicaFacts;
+  /** Why there is no answer. */
+  error?: string;
+  took_seconds: number;
+}
 
 /** Any JSON, digits and key order as the upstream has them. */
 export type Value = unknown;
@@ -417,8 +483,6 @@ export interface TopologyWatch {
 /** Names a stream, so that it can be renewed, if the gateway asks who its clients are. */
 export type StreamID = string;
 
-export type WatchName = string;
-
 /** Upstream says how the connection of a watch to its upstream fares. */
 export interface Upstream {
   /** How often the upstream was tried since then; 0 while connected. */
@@ -434,6 +498,25 @@ export interface Upstream {
   since?: string;
 }
 
+export interface LimitInUse {
+  /** Absent if there is no limit. */
+  most?: number;
+  name: string;
+  unit: "" | "bytes";
+  used: number;
+  /** How many wait for some of it. Absent if none do. */
+  waiting?: number;
+}
+
+export interface WatchOfInstance {
+  epoch: string;
+  name: WatchName;
+  reason?: string;
+  revision: Revision;
+  since: string;
+  state: string;
+}
+
 /** Intervals in a row. */
 export interface StateRun {
   /** How many they are. */
@@ -441,9 +524,6 @@ export interface StateRun {
   /** Missing: there are no figures. `idle`: nobody follows the watch, and it runs on demand. */
   state?: "idle" | "in_sync" | "priming" | "resyncing" | "stale";
 }
-
-/** Opaque. Printable ASCII. */
-export type Position = string;
 
 /** The part of a watch that a stream follows, in canonical form. */
 export interface View {

@@ -1,6 +1,7 @@
 import { useNarrow } from '../app/narrow';
 import { setOptions, useRoute } from '../app/route';
 import { type Trouble, useTroubles } from '../app/troubles';
+import { Answering } from '../charts/Answering';
 import { changesOf, fillChanges } from '../charts/changes';
 import { useEarlier } from '../charts/earlier';
 import type { Rates } from '../charts/rates';
@@ -41,6 +42,7 @@ function Watches({ watches, rates }: { watches: readonly Watch[]; rates: Rates }
   const shown = arrange(watches, order, filter);
   return (
     <>
+      <Answering instances={rates.instances} />
       <Totals watches={watches} rates={rates} />
       {(filterable || narrow) && (
         <div className="bar">

@@ -2,12 +2,11 @@ import type { Resource } from '@watchtide/client';
 import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { copy } from '../app/clipboard';
 import { type Methods, useMethods } from '../editor/useMethods';
+import { Life } from '../life/Life';
 import { KeyText } from '../text/KeyText';
 import { visible } from '../text/visible';
-import { ChangeList } from './ChangeList';
 import type { TableModel, TableStatus } from './model';
 import { Tree } from './Tree';
-import { useChanges } from './useChanges';
 import './Detail.css';
 
 /** The dialog to open for a resource; without one, it creates a resource. */
@@ -28,12 +27,11 @@ interface Props {
   readonly onDialog: ((dialog: Dialog) => void) | undefined;
 }
 
-/** Shows one resource: its value as a tree, and its changes since it was opened. */
+/** Shows one resource: its value as a tree, and its life. */
 export function Detail({ watch, model, status, rowKey, partial, onClose, onDialog }: Props) {
   const resource = model.rows.get(rowKey)?.resource;
   const last = useLast(resource);
   const shown = resource ?? last;
-  const changes = useChanges(resource, status.revision !== '');
   const may = useMethods(
     { watch, key: shown?.key ?? '', ...(shown?.key_encoding && { key_encoding: shown.key_encoding }) },
     onDialog !== undefined && resource !== undefined,
@@ -89,8 +87,13 @@ export function Detail({ watch, model, status, rowKey, partial, onClose, onDialo
           </div>
           {onDialog && resource && <p className="soft">{forbidden(may)}</p>}
           <Tree value={shown.value} label="Value" />
-          <h4>Recent changes</h4>
-          <ChangeList changes={changes} />
+          <Life
+            key={key}
+            watch={watch}
+            resourceKey={shown.key}
+            encoding={shown.key_encoding}
+            revision={resource?.revision ?? `after ${shown.revision}`}
+          />
         </>
       )}
     </section>

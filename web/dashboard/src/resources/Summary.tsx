@@ -32,9 +32,10 @@ export function Summary({
         <Fact name="revision">{revision || '–'}</Fact>
         <Rate model={model} />
       </dl>
-      <a className="push" href={href('stream', name)}>
-        Raw stream
+      <a className="push" href={href('changes', name)}>
+        Changes
       </a>
+      <a href={href('stream', name)}>Raw stream</a>
     </div>
   );
 }

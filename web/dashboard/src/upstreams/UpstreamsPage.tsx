@@ -1,4 +1,5 @@
 import { useRoute } from '../app/route';
+import { Answering } from '../charts/Answering';
 import { Chart } from '../charts/Chart';
 import { changesOf, fillChanges } from '../charts/changes';
 import { curvesOf } from '../charts/curves';
@@ -81,6 +82,7 @@ function Charts({ watches, answer, histories }: Shown & { answer: Answer<ListWat
   const incidents = perMinute(newest(histories), answer.at);
   return (
     <div className="charts">
+      <Answering instances={rates.instances} />
       {histories.length > 0 && (
         <Chart
           title="Reconnects and resyncs per minute"

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { changeOf } from '../../src/resources/changes';
 import { type Difference, diff } from '../../src/resources/diff';
 
 describe('the difference of two values', () => {
@@ -42,21 +41,4 @@ describe('the difference of two values', () => {
     }
     return root['value'];
   }
-});
-
-describe('a change of a resource', () => {
-  const resource = { key: 'k', revision: '1', value: { a: 1 } };
-  it('is none if a snapshot contains the same again', () => {
-    expect(changeOf(resource, structuredClone(resource), 0)).toBeUndefined();
-  });
-  it('reports creation, change and deletion', () => {
-    expect(changeOf(undefined, resource, 1)).toMatchObject({ kind: 'created', at: 1, revision: '1' });
-    expect(changeOf(resource, { ...resource, revision: '2', value: { a: 2 } }, 1)).toMatchObject({
-      kind: 'changed',
-      revision: '2',
-      differences: [{ path: ['a'], before: 1, after: 2 }],
-    });
-    expect(changeOf(resource, undefined, 1)).toMatchObject({ kind: 'deleted' });
-    expect(changeOf(undefined, undefined, 1)).toBeUndefined();
-  });
 });

@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/replicas"
+)
+
+// instanceHeader names the process that answers.
+const instanceHeader = "Watchtide-Instance"
+
+// named names the process in every answer.
+func (g *settings) named(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(instanceHeader, g.cfg.Instance)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// handleInstance says who this replica is, and how it is.
+func (g *settings) handleInstance(w http.ResponseWriter, r *http.Request) {
+	if _, p := problem.Query(r); p != nil {
+		problem.Write(w, p)
+		return
+	}
+	writeOperatorsJSON(w, g.instance(time.Now()))
+}
+
+// replicasAnswer is this replica and its siblings.
+type replicasAnswer struct {
+	Instance   string             `json:"instance"`
+	Self       replicas.Instance  `json:"self"`
+	Siblings   []replicas.Sibling `json:"siblings"` // without this one
+	Configured bool               `json:"configured"`
+}
+
+// handleReplicas says who the replicas are.
+func (g *settings) handleReplicas(w http.ResponseWriter, r *http.Request) {
+	if _, p := problem.Query(r); p != nil {
+		problem.Write(w, p)
+		return
+	}
+	answer := replicasAnswer{Instance: g.cfg.Instance, Siblings: []replicas.Sibling{}, Configured: len(g.cfg.Replicas) > 0}
+	for _, s := range g.siblings.Ask(r.Context()) {
+		if s.Instance == nil || s.Instance.Instance != g.cfg.Instance {
+			answer.Siblings = append(answer.Siblings, s)
+		}
+	}
+	answer.Self = g.instance(time.Now())
+	writeOperatorsJSON(w, answer)
+}
+
+func writeOperatorsJSON(w http.ResponseWriter, answer any) {
+	body, err := json.Marshal(answer)
+	if err != nil {
+		problem.Write(w, problem.Of(err)) // never: everything in it can be marshalled
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	problem.NoStore(w.Header())
+	_, _ = w.Write(append(body, '\n')) // an error means that the client disconnected
+}
+
+func (g *settings) instance(now time.Time) replicas.Instance {
+	state := g.readiness(now)
+	i := replicas.Instance{
+		Instance: g.cfg.Instance, Version: g.cfg.Version, Started: g.started.UTC().Truncate(time.Millisecond), Uptime: now.Sub(g.started).Seconds(),
+		Ready: state.ready(), Reasons: state.reasons(), Limits: g.limits(), Watches: g.instanceWatches(),
+	}
+	return i
+}
+
+// instanceWatches says how far this replica is with its watches, without those of templates.
+func (g *settings) instanceWatches() []replicas.Watch {
+	out := []replicas.Watch{}
+	for _, w := range g.registry.Watches() {
+		if w.Template() != nil {
+			continue
+		}
+		v := w.Snapshot()
+		s := v.Status()
+		out = append(out, replicas.Watch{
+			Name: w.Name(), Epoch: v.Epoch(), Revision: v.Revision(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Full(),
+		})
+	}
+	return out
+}
+
+// limits says how much of what is limited is in use.
+func (g *settings) limits() []replicas.Limit {
+	bodies, bodiesWaiting := g.bodies.Bytes.Now()
+	answers, answersWaiting := g.answers.Bytes.Now()
+	snapshots, snapshotsWaiting := g.snapshots.Now()
+	connections, most := g.doors.Now()
+	views := g.cfg.Views.Stats()
+	return []replicas.Limit{
+		{Name: "streams", Used: int64(g.admission.Count()), Most: int64(g.cfg.MaxSubscribers)},
+		{Name: "connections", Used: int64(connections), Most: int64(most)},
+		{Name: "watches", Used: g.bytesOfWatches(), Unit: "bytes"},
+		{Name: "views", Used: views.Bytes, Most: views.MaxBytes, Unit: "bytes"},
+		{Name: "snapshots", Used: snapshots, Most: g.cfg.SnapshotBudget, Unit: "bytes", Waiting: snapshotsWaiting},
+		{Name: "answers", Used: answers, Most: g.cfg.AnswerBudget, Unit: "bytes", Waiting: answersWaiting},
+		{Name: "bodies", Used: bodies, Most: g.cfg.BodyBudget, Unit: "bytes", Waiting: bodiesWaiting},
+	}
+}
+
+// bytesOfWatches is the memory that the logs of all watches hold.
+func (g *settings) bytesOfWatches() (n int64) {
+	for _, w := range g.registry.Watches() {
+		n += w.Snapshot().Bytes()
+	}
+	return n
+}

@@ -1,0 +1,68 @@
+package replicas
+
+import (
+	"errors"
+	"time"
+	"unicode/utf8"
+)
+
+// Instance is what a replica says of itself to operators.
+type Instance struct {
+	Instance string    `json:"instance"`
+	Version  string    `json:"version"`
+	Started  time.Time `json:"started"`
+	Uptime   float64   `json:"uptime_seconds"`
+	Ready    bool      `json:"ready"`
+	// Reasons say why it is not ready, or what else is wrong.
+	Reasons []string `json:"reasons"`
+	Limits  []Limit  `json:"limits"`
+	Watches []Watch  `json:"watches"`
+}
+
+// Limit is how much of something is in use.
+type Limit struct {
+	Name string `json:"name"`
+	Used int64  `json:"used"`
+	Most int64  `json:"most,omitempty"` // 0: there is no limit
+	Unit string `json:"unit"`           // "" or "bytes"
+	// Waiting is how many wait for some of it.
+	Waiting int `json:"waiting,omitempty"`
+}
+
+// Watch is how far the replica is with a watch.
+type Watch struct {
+	Name     string    `json:"name"`
+	Epoch    string    `json:"epoch"`
+	Revision uint64    `json:"revision,string"`
+	State    string    `json:"state"`
+	Since    time.Time `json:"since"`
+	Reason   string    `json:"reason,omitempty"`
+}
+
+// The most of each that is believed.
+const (
+	maxReasons = 1000
+	maxLimits  = 100
+	maxWatches = 10_000
+	maxText    = 2000
+)
+
+// check refuses what no replica says.
+func (i *Instance) check() error {
+	texts := append([]string{i.Instance, i.Version}, i.Reasons...)
+	for _, l := range i.Limits {
+		texts = append(texts, l.Name, l.Unit)
+	}
+	for _, w := range i.Watches {
+		texts = append(texts, w.Name, w.Epoch, w.State, w.Reason)
+	}
+	if i.Instance == "" || len(i.Reasons) > maxReasons || len(i.Limits) > maxLimits || len(i.Watches) > maxWatches {
+		return errors.New("it is not an instance")
+	}
+	for _, text := range texts {
+		if len(text) > maxText || !utf8.ValidString(text) {
+			return errors.New("a text is too long or not UTF-8")
+		}
+	}
+	return nil
+}

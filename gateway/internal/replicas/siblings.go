@@ -1,0 +1,170 @@
+package replicas
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+const (
+	askTimeout = 2 * time.Second
+	// cachedFor is how old an answer may be.
+	cachedFor = 2 * time.Second
+	// maxAnswer is the size of the largest answer that is read, in bytes.
+	maxAnswer = 1 << 20
+)
+
+// Path is where a replica says who it is.
+const Path = "/v1/instance"
+
+// Sibling is what was learned of one address.
+type Sibling struct {
+	Address  string    `json:"address"`
+	Instance *Instance `json:"answer,omitempty"`
+	Error    string    `json:"error,omitempty"`
+	// Took is how long the answer took.
+	Took float64 `json:"took_seconds"`
+}
+
+// Siblings are the replicas at the configured addresses. All operators share the answers.
+//
+// All methods may be called from any goroutine.
+type Siblings struct {
+	// Static after construction.
+	addresses []string
+	client    *http.Client
+	resolver  Resolver
+
+	mu    sync.Mutex // guards the following fields; held while the replicas are asked
+	at    time.Time
+	known []Sibling
+}
+
+// New returns the replicas at some valid addresses. They are asked without credentials, and not
+// through a proxy.
+func New(addresses []string, r Resolver) *Siblings {
+	transport := &http.Transport{
+		DialContext:       (&net.Dialer{Timeout: askTimeout}).DialContext,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10,
+	}
+	client := &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &Siblings{addresses: addresses, client: client, resolver: r}
+}
+
+// Ask returns what the replicas say, or said within the last two seconds. It takes two seconds at
+// most, and does not end with ctx, since others wait for the same.
+func (s *Siblings) Ask(ctx context.Context) []Sibling {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known != nil && time.Since(s.at) < cachedFor {
+		return s.known
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	s.known = s.ask(ctx)
+	s.at = time.Now()
+	return s.known
+}
+
+// ask asks all replicas at the same time.
+func (s *Siblings) ask(ctx context.Context) []Sibling {
+	all := s.origins(ctx)
+	var asked sync.WaitGroup
+	for i := range all {
+		if all[i].Error == "" {
+			asked.Go(func() { s.askOne(ctx, &all[i]) })
+		}
+	}
+	asked.Wait()
+	return all
+}
+
+// origins returns a sibling for each address, and for each that a name stands for.
+func (s *Siblings) origins(ctx context.Context) []Sibling {
+	all := []Sibling{}
+	for _, address := range s.addresses {
+		origins, err := expand(ctx, s.resolver, address)
+		if err != nil {
+			all = append(all, Sibling{Address: address, Error: "its name cannot be resolved: " + err.Error()})
+		}
+		for _, origin := range origins {
+			all = append(all, Sibling{Address: origin})
+		}
+	}
+	return all[:min(len(all), MaxReplicas)]
+}
+
+func (s *Siblings) askOne(ctx context.Context, of *Sibling) {
+	began := time.Now()
+	i, err := s.fetch(ctx, of.Address)
+	of.Took = time.Since(began).Seconds()
+	var failed *url.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		of.Error = fmt.Sprintf("there was no answer within %s", askTimeout)
+	case errors.As(err, &failed):
+		of.Error = failed.Err.Error() // the address is there already
+	case err != nil:
+		of.Error = err.Error()
+	default:
+		of.Instance = i
+	}
+}
+
+// fetch reads what one replica says.
+func (s *Siblings) fetch(ctx context.Context, origin string) (*Instance, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, origin+Path, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if err := acceptable(answer); err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(body) > maxAnswer:
+		return nil, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+	}
+	var i Instance
+	if err := json.Unmarshal(body, &i); err != nil {
+		return nil, fmt.Errorf("the answer is no instance: %w", err)
+	}
+	if err := i.check(); err != nil {
+		return nil, fmt.Errorf("the answer is wrong: %w", err)
+	}
+	return &i, nil
+}
+
+// acceptable returns why an answer is not read.
+func acceptable(answer *http.Response) error {
+	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
+	switch code := answer.StatusCode; {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return fmt.Errorf("the answer is %d: replicas are asked without a credential, so their operations listeners must serve this machine without one", code)
+	case code >= 300 && code < 400:
+		return fmt.Errorf("the answer is %d, a redirect, which is not followed: want the address of an operations listener", code)
+	case code != http.StatusOK:
+		return fmt.Errorf("the answer is %d: want the address of an operations listener", code)
+	case kind != "application/json":
+		return fmt.Errorf("the answer is %q, not JSON: want the address of an operations listener", kind)
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package replicas
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// names is a Resolver that knows one name.
+type names struct{ addresses []netip.Addr }
+
+func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	if host != "siblings" {
+		return nil, errors.New("no such host")
+	}
+	return n.addresses, nil
+}
+
+// serve starts a server, and returns its origin.
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// says answers with JSON.
+func says(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, body)
+	}
+}
+
+const sane = `{"instance":"b","version":"1.2.3","started":"2026-11-25T10:00:00Z","ready":true,"reasons":[],"limits":[],"watches":[{"name":"w","epoch":"e","revision":"18446744073709551615","state":"in_sync","since":"2026-11-25T10:00:00Z"}]}`
+
+// TestAsk: a sane replica is shown, and each that is not is an error that says why, whatever it
+// does. None of them keeps the others from being shown.
+func TestAsk(t *testing.T) {
+	reached := atomic.Bool{}
+	elsewhere := serve(t, func(http.ResponseWriter, *http.Request) { reached.Store(true) })
+	down, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	down.Close()
+	hang := make(chan struct{})
+	defer close(hang)
+	want := map[string]string{ // by address: what is in the error
+		serve(t, says(sane)):             "",
+		"http://" + down.Addr().String(): "connection refused",
+		serve(t, func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-hang:
+			case <-r.Context().Done():
+			}
+		}): "no answer within 2s",
+		serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere, http.StatusFound) }): "a redirect, which is not followed",
+		serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }):           "asked without a credential",
+		serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }):               "404",
+		serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }):                          "not JSON",
+		serve(t, says(`{"instance":`)):                                                     "no instance",
+		serve(t, says(`{"instance":7}`)):                                                   "no instance",
+		serve(t, says(`{}`)):                                                               "not an instance",
+		serve(t, says(`{"instance":"`+strings.Repeat("x", 3000)+`"}`)):                     "too long",
+		serve(t, says(`{"instance":"x","reasons":[`+strings.Repeat(`"a",`, 2000)+`"a"]}`)): "not an instance",
+		serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			for r.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+					return
+				}
+			}
+		}): "more than 1048576 bytes",
+	}
+	var addresses []string
+	for address := range want {
+		addresses = append(addresses, address)
+	}
+	began := time.Now()
+	for _, s := range New(addresses, names{}).Ask(t.Context()) {
+		if reason := want[s.Address]; reason == "" && (s.Instance == nil || s.Error != "" || s.Instance.Watches[0].Revision != 1<<64-1) || reason != "" && (s.Instance != nil || !strings.Contains(s.Error, reason)) {
+			t.Errorf("want %q: %q %+v", reason, s.Error, s.Instance)
+		}
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if reached.Load() {
+		t.Error("a redirect was followed")
+	}
+}
+
+// TestAskIsShared: many who ask at once cause one request.
+func TestAskIsShared(t *testing.T) {
+	var asked atomic.Int64
+	s := New([]string{serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization")+r.Header.Get("Cookie") != "" {
+			t.Error("a credential was sent")
+		}
+		asked.Add(1)
+		says(sane)(w, r)
+	})}, names{})
+	for range 100 {
+		s.Ask(t.Context())
+	}
+	if n := asked.Load(); n > 5 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// TestNames: a name stands for all of its addresses, at most for as many as are asked.
+func TestNames(t *testing.T) {
+	address := serve(t, says(sane))
+	port := address[strings.LastIndexByte(address, ':'):]
+	here := netip.MustParseAddr("127.0.0.1")
+	all := New([]string{byName + "http://siblings" + port, byName + "http://nowhere" + port}, names{[]netip.Addr{here, here}}).Ask(t.Context())
+	if len(all) != 2 || all[0].Instance == nil || !strings.Contains(all[1].Error, "cannot be resolved") {
+		t.Errorf("%+v", all)
+	}
+	var many []netip.Addr
+	for i := range 100 {
+		many = append(many, netip.AddrFrom4([4]byte{127, 0, 1, byte(i)}))
+	}
+	if all := New([]string{byName + "http://siblings:1"}, names{many}).Ask(t.Context()); len(all) != MaxReplicas {
+		t.Errorf("%d are asked", len(all))
+	}
+}
+
+// TestValidAddress: an address is an origin, and nothing that could say more.
+func TestValidAddress(t *testing.T) {
+	for text, want := range map[string]bool{
+		"http://10.0.0.7:8081": true, "https://[::1]:8081": true, "dns+http://watchtide:8081": true,
+		"http://10.0.0.7": false, "http://10.0.0.7:8081/": false, "http://u:p@a:1": false, "http://a:1?x": false,
+		"file:///etc/passwd": false, "dns+https://a:1": false, "dns+dns+http://a:1": false, "gopher://a:1": false, "": false,
+	} {
+		if got := ValidAddress(text); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+// FuzzInstance: what is accepted is bounded and can be shown.
+func FuzzInstance(f *testing.F) {
+	f.Add([]byte(sane))
+	f.Add([]byte(`{"instance":"\ud800"}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var i Instance
+		if json.Unmarshal(body, &i) != nil || i.check() != nil {
+			return
+		}
+		if out, err := json.Marshal(i); err != nil || i.Instance == "" || len(out) == 0 {
+			t.Fatalf("%s: %v", body, err)
+		}
+	})
+}

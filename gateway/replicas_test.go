@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/watchtide/watchtide/gateway/internal/replicas"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// TestReplicas: two gateways that know each other, and one that is down, are shown by either, and
+// neither shows itself as its sibling.
+func TestReplicas(t *testing.T) {
+	down := httptest.NewServer(nil)
+	down.Close()
+	var first, second *Gateway
+	servers := [2]*httptest.Server{}
+	for i, g := range []**Gateway{&first, &second} {
+		servers[i] = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*g).OperationsHandler().ServeHTTP(w, r) }))
+		t.Cleanup(servers[i].Close)
+	}
+	addresses := []string{servers[0].URL, servers[1].URL, down.URL}
+	for name, g := range map[string]**Gateway{"one": &first, "two": &second} {
+		registry := watch.NewRegistry()
+		t.Cleanup(registry.Close)
+		made, err := New(Config{Registry: registry, Instance: name, Version: "1.2.3", Metrics: true, Replicas: addresses, MaxSubscribers: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		*g = made
+	}
+	for i, self := range []string{"one", "two"} {
+		var got replicasAnswer
+		answer, err := http.Get(servers[i].URL + "/v1/replicas")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.NewDecoder(answer.Body).Decode(&got); err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if got.Instance != self || got.Self.Instance != self || !got.Self.Ready || got.Self.Limits[0].Most != 10 || answer.Header.Get(instanceHeader) != self {
+			t.Errorf("%+v", got.Self)
+		}
+		if len(got.Siblings) != 2 {
+			t.Fatalf("%s has %d siblings: %+v", self, len(got.Siblings), got.Siblings)
+		}
+		other := [2]string{"two", "one"}[i]
+		for _, s := range got.Siblings {
+			if s.Address == down.URL && !strings.Contains(s.Error, "refused") || s.Address != down.URL && (s.Instance == nil || s.Instance.Instance != other || s.Instance.Version != "1.2.3") {
+				t.Errorf("%s: %+v", self, s)
+			}
+		}
+	}
+}
+
+// TestInstanceIsForOperators: the public handler has neither an instance nor its siblings, and
+// every answer names the instance, whatever it is.
+func TestInstanceIsForOperators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{Hosts: []string{"app.example.com"}, Metrics: true}, "services")
+		r.Prime("services", 7)
+		synctest.Wait()
+		for _, path := range []string{replicas.Path, "/v1/replicas"} {
+			if x := r.get(path); x.StatusCode != 404 {
+				t.Errorf("%s: %d %s", path, x.StatusCode, x.Text())
+			}
+		}
+		for _, path := range []string{"/v1/watches", "/v1/watches/services/changes", "/v1/watches/services/resources", "/v1/watches/services/history", "/v1/watches/nothing", "/v1/nothing", "/healthz", "/readyz", "/openapi.json", "/", "/v1/events?watch=services&until=end_of_snapshot"} {
+			if x := r.get(path); x.Header.Get(instanceHeader) != "test" {
+				t.Errorf("%s: the instance is %q", path, x.Header.Get(instanceHeader))
+			}
+		}
+	})
+}

@@ -1,0 +1,35 @@
+package version
+
+import (
+	"slices"
+
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+)
+
+// EachExcept calls f for every live resource, by rising revision, except those with the seqs
+// that are present, which it sorts.
+func (v *Version) EachExcept(present []uint64, f func(s *segment.Segment, e *segment.Entry)) {
+	slices.Sort(present)
+	v.Each(v.Seq, func(s *segment.Segment, e *segment.Entry) bool {
+		if len(present) > 0 && present[0] == e.Seq {
+			present = present[1:]
+			return true
+		}
+		f(s, e)
+		return true
+	})
+}
+
+// Packed returns a segment of so many bytes with the newest entry of each key.
+func (v *Version) Packed(bytes int) *segment.Segment {
+	packed := segment.New(v.Number, bytes, v.Count+v.Tombstones)
+	for i, s := range v.Segments {
+		entries := v.Entries(i)
+		for j := range entries {
+			if entries[j].Superseded.Load() == 0 {
+				packed.AppendCopy(s, &entries[j])
+			}
+		}
+	}
+	return packed
+}

@@ -1,0 +1,52 @@
+package version
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+)
+
+// EachNewest calls f for each entry up to a revision, superseded or not, newest first, until f
+// returns false.
+func (v *Version) EachNewest(upTo uint64, f func(s *segment.Segment, e *segment.Entry) bool) {
+	end := v.Search(func(e *segment.Entry) bool { return e.Revision > upTo })
+	for i := min(end.Segment, len(v.Segments)-1); i >= 0; i-- {
+		entries := v.Entries(i)
+		if i == end.Segment {
+			entries = entries[:end.Entry]
+		}
+		for j := len(entries) - 1; j >= 0; j-- {
+			if !f(v.Segments[i], &entries[j]) {
+				return
+			}
+		}
+	}
+}
+
+// Kept is the least revision after which the log still has all that it had, superseded or not.
+func (v *Version) Kept() uint64 {
+	if v.Intact == 0 {
+		return 0 // it began empty, and nothing was dropped
+	}
+	if _, e := v.Find(v.Intact); e != nil {
+		return e.Revision
+	}
+	first := v.After(v.Intact)
+	if first.Segment == len(v.Segments) {
+		return v.Revision
+	}
+	return v.Entry(first).Revision
+}
+
+// ReachedAt returns when the watch was at a revision, or up to a second before: of what came
+// with a snapshot, when that was, if it is the horizon.
+func (v *Version) ReachedAt(revision uint64) (at time.Time, known bool) {
+	if revision == v.Horizon {
+		return v.HorizonAge, !v.HorizonAge.IsZero()
+	}
+	first := v.FromRevision(revision)
+	if first.Segment == len(v.Segments) {
+		return v.Committed, revision == v.Revision
+	}
+	return v.Times.Of(v.Entry(first).Seq)
+}

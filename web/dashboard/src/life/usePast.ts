@@ -1,0 +1,23 @@
+import { useEffect, useMemo, useSyncExternalStore } from 'react';
+import { type Known, Past } from './past';
+
+interface Followed extends Known {
+  readonly older: () => void;
+}
+
+/**
+ * Returns the past of a watch, or of one resource. It is loaded again whenever news is another text, such as the
+ * newest revision, unless it is paused.
+ */
+export function usePast(watch: string, news: string, paused: boolean, key?: string, encoding?: string): Followed {
+  const past = useMemo(
+    () => new Past(watch, key === undefined ? undefined : { text: key, ...(encoding && { encoding }) }),
+    [watch, key, encoding],
+  );
+  const known = useSyncExternalStore(past.subscribe, past.snapshot);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is the reason to look
+  useEffect(() => {
+    if (!paused) void past.newer();
+  }, [past, news, paused]);
+  return useMemo(() => ({ ...known, older: () => void past.older() }), [known, past]);
+}

@@ -1,0 +1,191 @@
+import { Age } from '../app/Age';
+import type { LimitInUse, ReplicaFacts } from '../gateway/contract';
+import { useOperator } from '../gateway/operator';
+import { useReplicas } from '../gateway/replicas';
+import { NotServed } from '../subscribers/NotServed';
+import { bytes, count } from '../text/number';
+import { compared, type Replica, type Row, replicasOf, type WatchOfReplica } from './compare';
+import './Replicas.css';
+
+/** Shows the replica that answers, and the others that its configuration names. */
+export function ReplicasPage() {
+  const operator = useOperator();
+  if (operator === undefined) return <h2>Replicas</h2>;
+  if (!operator) return <NotServed what="the replicas" watch="" known status={404} />;
+  return <Served />;
+}
+
+function Served() {
+  const { data, error } = useReplicas();
+  const all = data ? replicasOf(data) : [];
+  const facts = all.flatMap(({ facts }) => facts ?? []);
+  return (
+    <div className="page" data-testid="replicas">
+      <h2>Replicas</h2>
+      {error && <p role="alert">The replicas are not known: {error}</p>}
+      {!data && !error && <p className="soft">Waiting for the gateway…</p>}
+      {data && (
+        <>
+          <ul className="replicas">
+            {all.map((replica, i) => (
+              <li key={replica.address ?? 'self'} className="card">
+                <Card replica={replica} answers={i === 0} />
+              </li>
+            ))}
+          </ul>
+          {!data.configured && (
+            <p className="soft">
+              No other replicas are configured. <code>operations.replicas</code> names their operations listeners.
+            </p>
+          )}
+          <Watches rows={compared(facts)} instances={facts.map(({ instance }) => instance)} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Card({ replica: { address, facts, error }, answers }: { replica: Replica; answers: boolean }) {
+  if (!facts) {
+    return (
+      <>
+        <h3>{address}</h3>
+        <p className="failed">
+          <span className="state" data-state="stale">
+            no answer
+          </span>{' '}
+          {error}
+        </p>
+      </>
+    );
+  }
+  return (
+    <>
+      <div className="bar">
+        <h3>{facts.instance}</h3>
+        <span className="state" data-state={facts.ready ? 'in_sync' : 'stale'}>
+          {facts.ready ? 'ready' : 'not ready'}
+        </span>
+        {answers && <span className="soft">answers this page</span>}
+      </div>
+      {facts.reasons.length > 0 && (
+        <ul className="reasons">
+          {facts.reasons.map((reason) => (
+            <li key={reason}>{reason}</li>
+          ))}
+        </ul>
+      )}
+      <dl className="facts">
+        <div>
+          <dt>Version</dt>
+          <dd>{facts.version}</dd>
+        </div>
+        <div>
+          <dt>Up for</dt>
+          <dd>
+            <Age of={facts.started} />
+          </dd>
+        </div>
+        {address && (
+          <div>
+            <dt>Address</dt>
+            <dd>{address}</dd>
+          </div>
+        )}
+      </dl>
+      <Limits limits={facts.limits} instance={facts.instance} />
+    </>
+  );
+}
+
+function Limits({ limits, instance }: { limits: ReplicaFacts['limits']; instance: string }) {
+  return (
+    <table className="plain limits">
+      <caption className="visually-hidden">Limits in use of {instance}</caption>
+      <thead className="visually-hidden">
+        <tr>
+          <th>Limit</th>
+          <th>In use</th>
+          <th>Share</th>
+        </tr>
+      </thead>
+      <tbody>
+        {limits.map((limit) => (
+          <tr key={limit.name}>
+            <th scope="row">{titles[limit.name] ?? limit.name}</th>
+            <td className="number">
+              {amount(limit.used, limit)}
+              {limit.most !== undefined && ` of ${amount(limit.most, limit)}`}
+              {limit.waiting !== undefined && <strong>, {count(limit.waiting)} waiting</strong>}
+            </td>
+            <td>
+              {limit.most !== undefined && (
+                <meter min={0} max={1} high={0.8} value={limit.used / limit.most} aria-label={`${limit.name} in use`} />
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const titles: Readonly<Record<string, string>> = {
+  watches: 'memory of watches',
+  views: 'memory of views',
+  snapshots: 'snapshots on their way',
+  answers: 'answers on their way',
+  bodies: 'bodies of writes',
+};
+
+const amount = (n: number, { unit }: LimitInUse) => (unit === 'bytes' ? bytes(n) : count(n));
+
+function Watches({ rows, instances }: { rows: readonly Row[]; instances: readonly string[] }) {
+  if (rows.length === 0) return <p className="soft">There are no watches.</p>;
+  return (
+    <section aria-label="Watches">
+      <h3>How far they are</h3>
+      <div className="card scroll" tabIndex={0} role="region" aria-label="Watches of the replicas">
+        <table className="plain">
+          <thead>
+            <tr>
+              <th>Watch</th>
+              {instances.map((instance, i) => (
+                <th key={`${i} ${instance}`}>{instance}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ name, split, of }) => (
+              <tr key={name}>
+                <th scope="row">
+                  {name}
+                  {split && <p className="failed">in different epochs</p>}
+                </th>
+                {of.map((watch, i) => (
+                  <td key={`${i} ${instances[i]}`} data-behind={(watch?.behind ?? 0n) > 0n || undefined}>
+                    <Place watch={watch} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Place({ watch }: { watch: WatchOfReplica | undefined }) {
+  if (!watch) return <span className="soft">not served</span>;
+  return (
+    <>
+      <span className="state" data-state={watch.state} title={watch.reason}>
+        {watch.state.replace('_', ' ')}
+      </span>{' '}
+      revision {watch.revision}
+      {(watch.behind ?? 0n) > 0n && <strong className="failed"> {String(watch.behind)} behind</strong>}
+      <div className="soft epoch">{watch.epoch && `epoch ${watch.epoch}`}</div>
+    </>
+  );
+}
