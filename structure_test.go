@@ -99,6 +99,7 @@ var imports = []struct {
 	{"gateway/internal/access", []string{"access/audit", "access/credential", "access/policy", "access/refusal", "internal/loglimit", "internal/suggest", "gateway/internal/problem", "stream", "stream/history", "stream/log", "stream/view", "stream/views", "stream/watch"}, "a request gets a watch, whoever asks"},
 	{"gateway/internal/admission", []string{"gateway/internal/problem", "stream", "stream/views", "stream/watch"}, "admission counts streams, and carries none"},
 	{"gateway/internal/netconn", []string{"gateway/internal/admission", "internal/loglimit"}, "connections know no streams"},
+	{"gateway/internal/delivery", []string{"access/credential", "gateway/internal/problem", "gateway/internal/quota"}, "what browsers report, whatever is made of it"},
 	{"gateway/internal/budget", []string{"gateway/internal/problem", "gateway/internal/admission"}, "memory is shared out among clients"},
 	{"gateway/internal/metrics", []string{"access/audit", "access/principal", "access/refusal", "gateway/internal/deflate", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "stream", "stream/log", "stream/watch", "stream/views"}, "metrics read what is counted below, and are told of the rest"},
 	{"gateway/internal/snapshots", []string{"gateway/internal/metrics", "stream/log"}, "the snapshot budget knows how much a reader has before it, and nothing of its connection"},

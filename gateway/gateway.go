@@ -17,6 +17,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/delivery"
 	"github.com/watchtide/watchtide/gateway/internal/direct"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
@@ -59,7 +60,7 @@ type Gateway struct {
 	passes      *pass.Table
 	audit       *audit.Log
 	quotas      *quota.Table
-	reports     *reportRate
+	reports     *delivery.Rate
 	refusals    *access.RefusalLog
 	topology    topologyCache
 
@@ -99,7 +100,7 @@ func New(c Config) (*Gateway, error) {
 		audit:       audit.New(),
 		refusals:    access.NewRefusalLog(c.Logger),
 		quotas:      quota.New(c.quotas()),
-		reports:     newReportRate(),
+		reports:     delivery.NewRate(),
 	}
 	g.passes.Audit = g.audit
 	g.series = series.New(c.Registry, g.lags)

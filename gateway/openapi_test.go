@@ -26,6 +26,7 @@ import (
 	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/delivery"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/openapi"
@@ -138,7 +139,7 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"POST", "/v1/delivery", `{"round_trip_ms":1.5,"painted":[{"watch":"hosts","revision":"7","ago_ms":3}]}`, nil, 204},
 		{"POST", "/v1/delivery", `{"painted":[{"watch":"x","revision":"7","ago_ms":3}]}`, nil, 404},
 		{"POST", "/v1/delivery", `{}`, nil, 400},
-		{"POST", "/v1/delivery", `"` + strings.Repeat("x", maxReport) + `"`, nil, 413},
+		{"POST", "/v1/delivery", `"` + strings.Repeat("x", delivery.MaxBytes) + `"`, nil, 413},
 		{"GET", "/v1/subscribers", "", nil, 200},
 		{"GET", "/v1/subscribers?watch=hosts&limit=1", "", nil, 200},
 		{"GET", "/v1/subscribers?limit=1001", "", nil, 400},
