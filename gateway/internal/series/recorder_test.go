@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,17 +37,15 @@ func newRig(t *testing.T, watches ...string) *rig {
 	return r
 }
 
-// run runs the recorder to the end of the test.
-func (r *rig) run(wanted func() bool) (stop func()) {
+// run runs the recorder until stop, or to the end of the test.
+func (r *rig) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { defer close(done); r.recorder.Run(ctx, wanted) }()
+	go func() { defer close(done); r.recorder.Run(ctx) }()
 	stop = func() { cancel(); <-done }
 	r.t.Cleanup(stop)
 	return stop
 }
-
-func always() bool { return true }
 
 func (r *rig) ask(step series.Step) series.Answer {
 	return r.recorder.Ask(series.Query{Step: step, Limit: 100})
@@ -93,7 +90,7 @@ func want(t *testing.T, what, got, want string) {
 func TestFiguresOfAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "a")
-		r.run(always)
+		r.run()
 		time.Sleep(1100 * time.Millisecond) // the first second that is recorded begins
 		r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
 		tally := r.recorder.TallyOf("a")
@@ -129,7 +126,7 @@ func TestFiguresOfAWatch(t *testing.T) {
 func TestFreshnessIsTheWorst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "a")
-		r.run(always)
+		r.run()
 		time.Sleep(2100 * time.Millisecond)
 		r.Prime("a", 1)
 		time.Sleep(2 * time.Second)
@@ -206,9 +203,7 @@ func TestClockIsSet(t *testing.T) {
 func TestRecordingStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "a")
-		var on atomic.Bool
-		on.Store(true)
-		stop := r.run(on.Load)
+		stop := r.run()
 		w, _ := r.Registry.Watch("a")
 		held := func() int64 { synctest.Wait(); return w.Memory().Kept() }
 		before := held()
@@ -216,14 +211,16 @@ func TestRecordingStops(t *testing.T) {
 		if n := held() - before; n < 25_000 || n > 28<<10 {
 			t.Errorf("an hour takes %d bytes of the memory of its watch", n)
 		}
-		on.Store(false)
+		stop()
+		r.recorder.Drop()
 		time.Sleep(2 * time.Second)
 		if a := r.ask(series.Fine); held() != before || a.Samples+len(a.Watches)+a.Count != 0 {
 			t.Errorf("switched off: %d bytes, %+v", held()-before, a)
 		}
-		on.Store(true)
+		stop = r.run()
 		time.Sleep(3 * time.Second)
 		stop()
+		r.recorder.Drop()
 		if held() != before {
 			t.Errorf("%d bytes are held at the end", held()-before)
 		}
@@ -239,7 +236,7 @@ func TestRemovedAndReplacedWatches(t *testing.T) {
 		for i := range uint64(5) {
 			r.Commit("a", 2+i, gatewaytest.Resource("k", 2+i, "1"))
 		}
-		r.run(always)
+		r.run()
 		time.Sleep(5100 * time.Millisecond)
 		a, _ := r.Registry.Watch("a")
 		r.Registry.Remove("b")
@@ -271,7 +268,7 @@ func TestTemplatesAreAddedUp(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		r.run(always)
+		r.run()
 		time.Sleep(2100 * time.Millisecond)
 		for _, name := range []string{"t-1", "t-2"} {
 			w, err := r.Registry.Open(name)
@@ -312,7 +309,7 @@ func TestHoursCountAsMemory(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			r.Add(watch.Config{Name: name, MaxBytes: 4 << 20, Memory: all})
 		}
-		r.run(always)
+		r.run()
 		time.Sleep(3100 * time.Millisecond)
 		a := r.ask(series.Fine)
 		small := slices.ContainsFunc(a.Without, func(l series.Lack) bool { return l.Name == "small" && strings.Contains(l.Reason, "no room") })
