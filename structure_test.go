@@ -108,7 +108,7 @@ var imports = []struct {
 	{"gateway/internal/poll", []string{"gateway/internal/netconn", "gateway/internal/wire"}, "file descriptors, and no streams"},
 	{"gateway/internal/tracing", nil, "it makes spans, and knows no streams; a leaf"},
 	{"gateway/internal/monotime", nil, "times without pointers; a leaf"},
-	{"gateway/internal/series", []string{"stream", "stream/memory", "stream/watch"}, "figures over time of watches, whoever measures them"},
+	{"gateway/internal/series", []string{"stream", "stream/watch"}, "figures over time of watches, whoever measures them"},
 	{"gateway/internal/subscribers", []string{"internal/loglimit", "gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log", "stream/view"}, "the list asks what carries streams through an interface"},
 	{"gateway/internal/pass", []string{"access/audit", "access/credential", "access/refusal", "gateway/internal/access", "stream", "stream/log", "stream/watch"}, "a pass knows who may go on, and carries no stream"},
 	{"gateway/internal/topology", []string{"gateway/internal/subscribers", "stream", "stream/views", "stream/watch"}, "it is given what it shows"},

@@ -30,9 +30,35 @@ func (g *Gateway) record(ctx context.Context) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		g.series.Run(ctx, func() bool { return g.now.Load().cfg.Metrics })
+		defer g.series.Drop()
+		for ctx.Err() == nil {
+			g.now.Load().record(ctx)
+		}
 	}()
 	return func() { cancel(); <-done }
+}
+
+// record returns once the settings are replaced, or ctx ends. It records nothing that nobody can
+// ask for.
+func (g *settings) record(ctx context.Context) {
+	if !g.cfg.Metrics {
+		g.series.Drop()
+		select {
+		case <-g.replaced:
+		case <-ctx.Done():
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		defer cancel()
+		select {
+		case <-g.replaced:
+		case <-ctx.Done():
+		}
+	}()
+	g.series.Run(ctx)
 }
 
 // lags returns the greatest lag of a subscriber, by watch.

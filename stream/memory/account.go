@@ -203,39 +203,32 @@ func (a *Account) Keep(n int64) bool {
 		return true
 	case n <= 0:
 		a.give(keptPool, -n)
-	case !keptPool.take(&a.own, n):
-		return false
-	case !keptPool.take(a.shared, n):
-		keptPool.of(&a.own).Add(-n)
+	case !a.Reserve(n):
 		return false
 	}
 	a.kept += n
 	return true
 }
 
-// spare is how many times as much must be free for Reserve.
-const spare = 4
-
-// Reserve counts n bytes beside the log that are kept about the watch and that it can do without,
-// until Return. It returns false if they would leave little room for the log, or for those of
-// other watches. It may be called from any goroutine.
+// Reserve is Keep for others than the log's writer: it may be called from any goroutine. The
+// bytes must be returned, also after Leave.
 func (a *Account) Reserve(n int64) bool {
-	if a == nil {
+	switch {
+	case a == nil:
 		return true
+	case !keptPool.take(&a.own, n):
+		return false
+	case !keptPool.take(a.shared, n):
+		keptPool.of(&a.own).Add(-n)
+		return false
 	}
-	for _, m := range []*Ceiling{&a.own, a.shared} {
-		if m.Bytes() > 0 && m.logs.Load()+spare*n > logsPool.allowed(m) {
-			return false
-		}
-	}
-	a.give(logsPool, -n)
 	return true
 }
 
 // Return frees n bytes that Reserve counted. It may be called from any goroutine.
 func (a *Account) Return(n int64) {
 	if a != nil {
-		a.give(logsPool, n)
+		a.give(keptPool, n)
 	}
 }
 

@@ -198,3 +198,32 @@ func TestKept(t *testing.T) {
 		t.Error("refused without a ceiling")
 	}
 }
+
+// TestReserve checks that what others keep counts against both ceilings, from any goroutine, and
+// outlasts the account until it is returned.
+func TestReserve(t *testing.T) {
+	shared := NewCeiling(10_000) // 100 bytes may be kept, of which one watch may have 60
+	a, b := NewAccount(6000, shared), NewAccount(6000, shared)
+	var granted atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		for _, account := range []*Account{a, b} {
+			all.Go(func() {
+				for range 10 {
+					if account.Reserve(7) {
+						granted.Add(7)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if own := a.Own().Kept(); own > 60 || own+b.Own().Kept() != granted.Load() || shared.Kept() != granted.Load() || granted.Load() > 100 || granted.Load() < 94 {
+		t.Errorf("%d and %d bytes of %d, %d granted", own, b.Own().Kept(), shared.Kept(), granted.Load())
+	}
+	a.Return(a.Own().Kept())
+	b.Return(b.Own().Kept())
+	if shared.Kept() != 0 || !(*Account)(nil).Reserve(1) {
+		t.Errorf("%d bytes are left", shared.Kept())
+	}
+}

@@ -234,8 +234,8 @@ func (w *Watch) Full() error { return w.ingest.full() }
 // Memory is what the watch holds, against its own ceiling.
 func (w *Watch) Memory() *memory.Ceiling { return w.account.Own() }
 
-// Reserve counts n bytes that are kept about the watch against its memory, if that has ample room.
-// They must be returned, also after the end of the watch.
+// Reserve counts n bytes that are kept about the watch against its memory, if they fit; see
+// memory.Account. They must be returned, also after the end of the watch.
 func (w *Watch) Reserve(n int64) bool { return w.account.Reserve(n) }
 
 // Return frees n bytes that Reserve counted.

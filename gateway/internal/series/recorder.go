@@ -58,9 +58,8 @@ func (r *Recorder) TallyOf(entry string) *Tally {
 	return t.(*Tally)
 }
 
-// Run records while wanted returns true, until ctx ends. Then it frees all hours.
-func (r *Recorder) Run(ctx context.Context, wanted func() bool) {
-	defer r.Drop()
+// Run records each second until ctx ends. The hours stay until Drop.
+func (r *Recorder) Run(ctx context.Context) {
 	timer := time.NewTimer(untilNextSecond(time.Now()))
 	defer timer.Stop()
 	for {
@@ -69,11 +68,7 @@ func (r *Recorder) Run(ctx context.Context, wanted func() bool) {
 			return
 		case <-timer.C:
 		}
-		if wanted() {
-			r.Record(time.Now())
-		} else {
-			r.Drop()
-		}
+		r.Record(time.Now())
 		timer.Reset(untilNextSecond(time.Now()))
 	}
 }

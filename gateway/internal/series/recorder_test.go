@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,17 +37,15 @@ func newRig(t *testing.T, watches ...string) *rig {
 	return r
 }
 
-// run runs the recorder to the end of the test.
-func (r *rig) run(wanted func() bool) (stop func()) {
+// run runs the recorder until stop, or to the end of the test.
+func (r *rig) run() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { defer close(done); r.recorder.Run(ctx, wanted) }()
+	go func() { defer close(done); r.recorder.Run(ctx) }()
 	stop = func() { cancel(); <-done }
 	r.t.Cleanup(stop)
 	return stop
 }
-
-func always() bool { return true }
 
 func (r *rig) ask(step series.Step) series.Answer {
 	return r.recorder.Ask(series.Query{Step: step, Limit: 100})
@@ -93,7 +90,7 @@ func want(t *testing.T, what, got, want string) {
 func TestFiguresOfAWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "a")
-		r.run(always)
+		r.run()
 		time.Sleep(1100 * time.Millisecond) // the first second that is recorded begins
 		r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
 		tally := r.recorder.TallyOf("a")
@@ -129,7 +126,7 @@ func TestFiguresOfAWatch(t *testing.T) {
 func TestFreshnessIsTheWorst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "a")
-		r.run(always)
+		r.run()
 		time.Sleep(2100 * time.Millisecond)
 		r.Prime("a", 1)
 		time.Sleep(2 * time.Second)
@@ -206,24 +203,24 @@ func TestClockIsSet(t *testing.T) {
 func TestRecordingStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "a")
-		var on atomic.Bool
-		on.Store(true)
-		stop := r.run(on.Load)
+		stop := r.run()
 		w, _ := r.Registry.Watch("a")
-		held := func() int64 { synctest.Wait(); return w.Memory().Logs() }
+		held := func() int64 { synctest.Wait(); return w.Memory().Kept() }
 		before := held()
 		time.Sleep(5 * time.Second)
 		if n := held() - before; n < 25_000 || n > 28<<10 {
 			t.Errorf("an hour takes %d bytes of the memory of its watch", n)
 		}
-		on.Store(false)
+		stop()
+		r.recorder.Drop()
 		time.Sleep(2 * time.Second)
 		if a := r.ask(series.Fine); held() != before || a.Samples+len(a.Watches)+a.Count != 0 {
 			t.Errorf("switched off: %d bytes, %+v", held()-before, a)
 		}
-		on.Store(true)
+		stop = r.run()
 		time.Sleep(3 * time.Second)
 		stop()
+		r.recorder.Drop()
 		if held() != before {
 			t.Errorf("%d bytes are held at the end", held()-before)
 		}
@@ -239,7 +236,7 @@ func TestRemovedAndReplacedWatches(t *testing.T) {
 		for i := range uint64(5) {
 			r.Commit("a", 2+i, gatewaytest.Resource("k", 2+i, "1"))
 		}
-		r.run(always)
+		r.run()
 		time.Sleep(5100 * time.Millisecond)
 		a, _ := r.Registry.Watch("a")
 		r.Registry.Remove("b")
@@ -249,7 +246,7 @@ func TestRemovedAndReplacedWatches(t *testing.T) {
 		got := r.only(series.Fine)
 		want(t, "states", states(got), "4 in_sync, 2 priming")
 		want(t, "changes", text(t, got.Changes), "[0,0,0,0,0,0]")
-		if before, after := a.Memory().Logs(), other.Memory().Logs(); before != 0 || after < 25_000 {
+		if before, after := a.Memory().Kept(), other.Memory().Kept(); before != 0 || after < 25_000 {
 			t.Errorf("the former watch holds %d bytes, the newer one %d", before, after)
 		}
 	})
@@ -271,7 +268,7 @@ func TestTemplatesAreAddedUp(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		r.run(always)
+		r.run()
 		time.Sleep(2100 * time.Millisecond)
 		for _, name := range []string{"t-1", "t-2"} {
 			w, err := r.Registry.Open(name)
@@ -302,47 +299,28 @@ func TestTemplatesAreAddedUp(t *testing.T) {
 	})
 }
 
-// TestMemoryGoesToTheWatches checks that a watch with little memory has no hour, that all give
-// theirs up when the memory of all is short, and that the answer says why.
-func TestMemoryGoesToTheWatches(t *testing.T) {
+// TestHoursCountAsMemory checks that a watch with little memory has no hour, that the ceiling of all
+// watches has room for as many as fit into its hundredth, and that the answer says why.
+func TestHoursCountAsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.Add(watch.Config{Name: "small", MaxBytes: 100 << 10})
-		r.Add(watch.Config{Name: "large", MaxBytes: 10 << 20})
-		r.run(always)
+		all := memory.NewCeiling(6 << 20) // two hours fit
+		r.Add(watch.Config{Name: "small", MaxBytes: 1 << 20, Memory: all})
+		for _, name := range []string{"a", "b", "c"} {
+			r.Add(watch.Config{Name: name, MaxBytes: 4 << 20, Memory: all})
+		}
+		r.run()
 		time.Sleep(3100 * time.Millisecond)
 		a := r.ask(series.Fine)
-		if len(a.Watches) != 1 || a.Watches[0].Name != "large" || len(a.Without) != 1 || a.Without[0].Name != "small" || !strings.Contains(a.Without[0].Reason, "memory of the watch") {
-			t.Errorf("%+v", a)
+		small := slices.ContainsFunc(a.Without, func(l series.Lack) bool { return l.Name == "small" && strings.Contains(l.Reason, "no room") })
+		if len(a.Watches) != 2 || len(a.Without) != 2 || !small || all.Kept() > all.Bytes()/100 {
+			t.Errorf("%d bytes for %+v", all.Kept(), a)
 		}
 		want(t, "the total", fmt.Sprint(len(a.Total.Changes)), "2")
-	})
-}
-
-// TestSharedMemoryIsShort checks the same for the ceiling of all watches.
-func TestSharedMemoryIsShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		all := memory.NewCeiling(2 << 20)
-		r.Add(watch.Config{Name: "a", Memory: all})
-		r.Add(watch.Config{Name: "b", Memory: all})
-		r.run(always)
-		r.Prime("a", 1)
-		time.Sleep(3100 * time.Millisecond)
-		if a := r.ask(series.Fine); len(a.Watches) != 2 {
-			t.Fatalf("%+v", a)
-		}
-		go r.Do("b", func(sink stream.Sink) error {
-			return errors.Join(sink.Reset("e"), gatewaytest.UpsertAll(sink, gatewaytest.LargeOnes(10_000, 1)), sink.Commit(1))
-		})
-		time.Sleep(2 * time.Second)
-		b, _ := r.Registry.Watch("b")
-		if b.Full() == nil {
-			t.Fatal("the watch fits")
-		}
-		a := r.ask(series.Fine)
-		if len(a.Watches) != 0 || len(a.Without) != 2 || !slices.ContainsFunc(a.Without, func(l series.Lack) bool { return strings.Contains(l.Reason, "all watches") }) {
-			t.Errorf("%+v", a)
+		r.Registry.Remove(a.Watches[0].Name)
+		time.Sleep(11 * time.Minute)
+		if a := r.ask(series.Fine); len(a.Watches) != 2 || len(a.Without) != 1 {
+			t.Errorf("with room for another one: %+v", a)
 		}
 	})
 }

@@ -10,6 +10,9 @@ vi.mock('../src/charts/plot', () => ({
   drawn: (data: unknown) => data,
 }));
 
+const who = vi.hoisted(() => ({ operator: true }));
+vi.mock('../src/gateway/operator', () => ({ isOperator: () => Promise.resolve(who.operator), useOperator: () => who.operator }));
+
 const list = (value: number) => new Array<number>(100).fill(value);
 const figures = {
   states: [{ state: 'in_sync', samples: 100 }],
@@ -26,11 +29,10 @@ function serve(instance: string, operator: boolean): void {
   name = `notes-${now}-${instance}`;
   let changes = 0;
   asked = [];
+  who.operator = operator;
   vi.stubGlobal('fetch', ({ pathname }: URL) => {
     asked.push(pathname.split('/').at(-1)!);
     switch (asked.at(-1)) {
-      case 'healthz':
-        return Promise.resolve(new Response(operator ? 'ok\ninstance: one\n' : 'ok\n'));
       case 'series':
         return Promise.resolve(
           Response.json({
@@ -47,7 +49,18 @@ function serve(instance: string, operator: boolean): void {
         );
       case 'subscribers':
         return Promise.resolve(
-          Response.json({ instance: 'one', count: 0, subscribers: [], left: [], left_reasons: {}, upstreams: [], views: [] }),
+          Response.json({
+            instance: 'one',
+            count: 0,
+            lag: { max: 0, buckets: [] },
+            groups: [],
+            left_minutes: [],
+            subscribers: [],
+            left: [],
+            left_reasons: {},
+            upstreams: [],
+            views: [],
+          }),
         );
       default:
         return Promise.resolve(

@@ -10,6 +10,9 @@ vi.mock('../src/charts/plot', () => ({
   drawn: (data: unknown) => data,
 }));
 
+const who = vi.hoisted(() => ({ operator: true }));
+vi.mock('../src/gateway/operator', () => ({ isOperator: () => Promise.resolve(who.operator) }));
+
 const start = Date.parse('2026-01-02T03:04:00Z') / 1000;
 
 const figuresOf = (more: Partial<Figures> = {}): Figures => ({
@@ -52,9 +55,9 @@ const seriesOf = (more: Partial<Series> = {}): Series => ({
 let asked: string[] = [];
 async function show(watch: string, series: Series | number, operator = true): Promise<void> {
   asked = [];
+  who.operator = operator;
   vi.stubGlobal('fetch', (url: URL) => {
     asked.push(`${url.pathname.split('/').at(-1)}${url.search}`);
-    if (url.pathname.endsWith('healthz')) return Promise.resolve(new Response(operator ? 'ok\ninstance: one\n' : 'ok\n'));
     if (url.pathname.endsWith('watches')) return Promise.resolve(Response.json({ instance: 'one', watches: [{ name: 'notes' }] }));
     return Promise.resolve(typeof series === 'number' ? new Response('{}', { status: series }) : Response.json(series));
   });
@@ -66,7 +69,7 @@ const row = (name: string) => within(screen.getAllByTestId('timeline-row').find(
 
 let now = start * 1000;
 beforeEach(() => {
-  vi.useFakeTimers({ now: (now += 120_000) }); // the page asks again who is an operator
+  vi.useFakeTimers({ now: (now += 120_000) });
   location.hash = '#/timeline';
 });
 afterEach(() => {

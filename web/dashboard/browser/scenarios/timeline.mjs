@@ -38,7 +38,7 @@ scenario('the timeline is full when it opens, and shows an outage of the upstrea
   await page.getByRole('img', { name: /^Latency from commit to write/ }).waitFor();
   assert.match(page.url(), /timeline\/services\?range=1h/);
 
-  const overview = await visitor.open(`${gateway.origin}/#/`);
+  const overview = await visitor.open(`${gateway.origin}/#/watches`);
   const path = overview.page.locator('[data-testid=watch-row][data-watch=services] .sparkline .line').first();
   await path.waitFor();
   const width = await path.evaluate((line) => line.getBBox().width);
@@ -52,7 +52,7 @@ scenario('a page that is not for operators asks for no figures, and logs nothing
   const visitor = await stage.visitor();
   const { page } = await visitor.open(`${gateway.origin}/#/timeline`);
   await page.getByText('This address does not serve figures over time').waitFor();
-  const overview = await visitor.open(`${gateway.origin}/#/`);
+  const overview = await visitor.open(`${gateway.origin}/#/watches`);
   await overview.page.locator('[data-testid=watch-row][data-watch=services] .sparkline').waitFor();
 });
 

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react';
+import { onSettings } from '../app/settings';
 import { heat } from './scale';
 
 /**
@@ -10,9 +11,7 @@ export function HeatStrip({ p50, p99 }: { p50: readonly (number | null)[]; p99: 
   useEffect(() => {
     const draw = () => paint(canvas.current!, [p99, p50]);
     draw();
-    const dark = matchMedia('(prefers-color-scheme: dark)');
-    dark.addEventListener('change', draw);
-    return () => dark.removeEventListener('change', draw);
+    return onSettings(draw);
   }, [p50, p99]);
   return <canvas ref={canvas} className="heat" width={Math.max(1, p50.length)} height={2} aria-hidden="true" />;
 }
