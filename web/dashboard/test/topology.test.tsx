@@ -193,7 +193,7 @@ describe('the page', () => {
     await act(() => vi.advanceTimersByTimeAsync(1000));
     const source = screen.getByRole('link', { name: /^local/ });
     expect(source.textContent).toContain('1 of 1 connected');
-    fireEvent.focus(screen.getByRole('link', { name: /^a:/ }));
+    fireEvent.focus(screen.getByRole('link', { name: /^a / }));
     expect(source.textContent).toContain('10 changes/s');
   });
 });

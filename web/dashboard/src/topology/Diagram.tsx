@@ -67,26 +67,29 @@ function NodeLink({ placed: { node, x, y }, label, onChoose }: Linked) {
       className="node"
       data-freshness={node.freshness}
       data-node={node.id}
-      aria-label={`${node.title}: ${node.detail}${node.freshness === 'fresh' ? '' : `, ${node.freshness}`}`}
       onMouseEnter={() => onChoose(node.id)}
       onMouseLeave={() => onChoose('')}
       onFocus={() => onChoose(node.id)}
       onBlur={() => onChoose('')}
     >
-      <rect x={x} y={y} width={size.node} height={size.height} rx={8} />
-      <rect className="mark" x={x} y={y} width={6} height={size.height} rx={3} />
-      <Cut x={x + 16} y={y + 19} className="title" text={node.title} at={27} />
-      <Cut x={x + 16} y={y + 36} className={label ? 'detail of-edge' : 'detail'} text={label || node.detail} at={38} />
+      <g>
+        <rect x={x} y={y} width={size.node} height={size.height} rx={8} />
+        <rect className="mark" x={x} y={y} width={6} height={size.height} rx={3} />
+        <text>
+          <Cut x={x + 16} y={y + 19} className="title" text={node.title} at={27} />{' '}
+          <Cut x={x + 16} y={y + 36} className={label ? 'detail of-edge' : 'detail'} text={label || node.detail} at={38} />
+        </text>
+      </g>
     </a>
   );
 }
 
-// SVG does not shorten text. The label of the node has all of it.
+// SVG does not shorten text. The tooltip has all of it.
 function Cut({ text, at, ...rest }: { text: string; at: number; x: number; y: number; className: string }): ReactNode {
   return (
-    <text {...rest}>
+    <tspan {...rest}>
       {text.length > at ? `${text.slice(0, at - 1)}…` : text}
       {text.length > at && <title>{text}</title>}
-    </text>
+    </tspan>
   );
 }
