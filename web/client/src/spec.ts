@@ -17,7 +17,8 @@ export type WatchSpec<Name extends string = string> =
   | Name
   | ({ readonly watch: Name; readonly initial?: Picture | undefined } & Definition);
 
-const parameters = ['prefix', 'labels', 'filter', 'fields'] as const;
+/** The parts of a definition, as they are called in queries. */
+export const parameters = ['prefix', 'labels', 'filter', 'fields'] as const;
 
 /** The name of a watch, and its part of the query of a stream: the same text for the same definition. */
 export interface Followed {
