@@ -12,8 +12,8 @@ export interface Readable<V = unknown> {
   subscribe(run: Listener<V>): () => void;
 }
 
-// All keys, for a listener that knows none. Most listeners do not ask for them.
-function added(resources: ReadonlyMap<string, unknown>): Changes {
+/** Returns all keys as changes, for a listener that knows none. Most listeners do not ask for them. */
+export function added(resources: ReadonlyMap<string, unknown>): Changes {
   let keys: Set<string> | undefined;
   return {
     replaced: false,
@@ -23,30 +23,30 @@ function added(resources: ReadonlyMap<string, unknown>): Changes {
   };
 }
 
-/** A view that listeners are to see. */
-interface Call<V> {
-  readonly view: View<V>;
-  readonly changes: Changes;
-  /** Those that were there when the view came. */
-  readonly listeners: ReadonlyArray<Listener<V>>;
+/** A state that listeners are to see. */
+interface Call<S, C> {
+  readonly state: S;
+  readonly changes: C;
+  /** Those that were there when the state came. */
+  readonly listeners: ReadonlyArray<(state: S, changes: C) => void>;
 }
 
-/** The listeners of one store: all of them see all views in order, whatever they do. */
-export class Listeners<V> {
-  readonly #all = new Set<Listener<V>>();
-  // A listener may change the store: its new view waits until all have seen the last one.
-  #calls: Array<Call<V>> = [];
+/** The listeners of one store, or of what is made from one: all of them see all states in order, whatever they do. */
+export class Listeners<S, C = Changes> {
+  readonly #all = new Set<(state: S, changes: C) => void>();
+  // A listener may change the store: its new state waits until all have seen the last one.
+  #calls: Array<Call<S, C>> = [];
   #calling = false;
 
-  /** Adds a listener, which is called with this view at once. If that call throws, so does add, and there is no other. */
-  add(run: Listener<V>, view: View<V>): () => void {
-    const listener: Listener<V> = (view, changes) => run(view, changes); // allows the same function to subscribe twice
+  /** Adds a listener, which is called at once. If that call throws, so does add, and there is no other. */
+  add(run: (state: S, changes: C) => void, state: S, changes: C): () => void {
+    const listener = (state: S, changes: C) => run(state, changes); // allows the same function to subscribe twice
     const unsubscribe = () => void this.#all.delete(listener);
     const nested = this.#calling;
     this.#all.add(listener);
     this.#calling = true;
     try {
-      listener(view, added(view.resources));
+      listener(state, changes);
     } catch (error) {
       unsubscribe();
       throw error;
@@ -58,8 +58,8 @@ export class Listeners<V> {
   }
 
   /** Calls all listeners, after those calls that are under way. */
-  call(view: View<V>, changes: Changes): void {
-    this.#calls.push({ view, changes, listeners: [...this.#all] });
+  call(state: S, changes: C): void {
+    this.#calls.push({ state, changes, listeners: [...this.#all] });
     this.#call();
   }
 
@@ -68,17 +68,18 @@ export class Listeners<V> {
     if (this.#calling) return;
     this.#calling = true;
     for (let call = this.#calls.shift(); call; call = this.#calls.shift()) {
-      for (const listener of call.listeners) if (this.#all.has(listener)) notify(listener, call);
+      const { state, changes } = call;
+      for (const listener of call.listeners) if (this.#all.has(listener)) attempt(() => listener(state, changes));
     }
     this.#calling = false;
   }
 }
 
-function notify<V>(listener: Listener<V>, { view, changes }: Call<V>): void {
+/** Runs a function of the page. If it throws, that must not affect the stream or other listeners. */
+export function attempt(run: () => void): void {
   try {
-    listener(view, changes);
+    run();
   } catch (error) {
-    // A listener that throws must not affect the stream or other listeners.
     queueMicrotask(() => {
       throw error;
     });

@@ -1,5 +1,5 @@
 import type { WriteOptions } from './http.js';
-import { type Listener, Listeners, type Readable } from './listeners.js';
+import { added, type Listener, Listeners, type Readable } from './listeners.js';
 import { Overlaid } from './overlaid.js';
 import { type PendingWrite, PendingWrites } from './pending_writes.js';
 import type { Changes } from './replica.js';
@@ -62,7 +62,7 @@ interface Waiting<V> extends PendingWrite<V> {
 
 class OptimisticOverlay<V> implements Overlay<V> {
   readonly watch: string;
-  readonly #listeners = new Listeners<V>();
+  readonly #listeners = new Listeners<View<V>>();
   readonly #writes = new Map<string, PendingWrites<V>>();
   readonly #over = new Map<string, Resource<V> | undefined>();
   readonly #unsubscribe: () => void;
@@ -91,7 +91,7 @@ class OptimisticOverlay<V> implements Overlay<V> {
   }
 
   subscribe(run: Listener<V>): () => void {
-    return this.#listeners.add(run, this.#view);
+    return this.#listeners.add(run, this.#view, added(this.#view.resources));
   }
 
   put(key: string, value: V, options: OverlayWriteOptions = {}): Promise<Resource<V>> {

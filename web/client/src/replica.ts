@@ -1,7 +1,7 @@
 import type { Picture } from './picture.js';
 import type { Event } from './protocol.js';
+import { ReadOnly } from './read_only.js';
 import { mapKey, type Resource, resourceOf } from './resource.js';
-import { Resources } from './resources.js';
 
 /** What changed from one consistent state to the next. */
 export interface Changes {
@@ -44,7 +44,7 @@ export class Replica<V = unknown> {
 
   constructor(initial?: Picture) {
     this.#map = new Map(initial?.resources.map((resource) => [mapKey(resource), resource as Resource<V>]));
-    this.shown = new Resources(this.#map);
+    this.shown = new ReadOnly(this.#map);
     this.#revision = this.revision = initial?.revision ?? '';
     this.complete = !!initial;
   }
@@ -125,7 +125,7 @@ export class Replica<V = unknown> {
       if (!resource) this.#staged.delete(key);
     }
     this.#map = this.#staged as Map<string, Resource<V>>;
-    this.shown = new Resources(this.#map);
+    this.shown = new ReadOnly(this.#map);
     this.#replaced = true;
     this.#keys = new Set();
     this.#staged = new Map();
@@ -138,7 +138,7 @@ export class Replica<V = unknown> {
       else this.#map.delete(key);
       if (!this.#replaced) this.#keys.add(key);
     }
-    this.shown = new Resources(this.#map);
+    this.shown = new ReadOnly(this.#map);
     this.#staged.clear();
   }
 }

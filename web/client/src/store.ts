@@ -1,4 +1,4 @@
-import { type Listener, Listeners, type Readable } from './listeners.js';
+import { added, type Listener, Listeners, type Readable } from './listeners.js';
 import type { Picture } from './picture.js';
 import type { HubStatusEvent } from './port.js';
 import type { Event } from './protocol.js';
@@ -16,7 +16,7 @@ const none: Changes = { replaced: false, keys: new Set() };
  */
 export class Store<V = unknown> implements Readable<V> {
   readonly #replica: Replica<V>;
-  readonly #listeners = new Listeners<V>();
+  readonly #listeners = new Listeners<View<V>>();
   #status: HubStatusEvent | undefined;
   #view: View<V>;
   #position: string;
@@ -70,7 +70,7 @@ export class Store<V = unknown> implements Readable<V> {
    * function is called. If the first call throws, so does subscribe, and there is no other.
    */
   subscribe(run: Listener<V>): () => void {
-    return this.#listeners.add(run, this.#view);
+    return this.#listeners.add(run, this.#view, added(this.resources));
   }
 
   /** @internal What is shown, in step with the position also while listeners are called. */

@@ -1,32 +1,25 @@
 import type { Store, Watches } from '@watchtide/client';
+import { parse } from '@watchtide/client/digits';
+import { type Pool, pool, type Use } from '@watchtide/client/pool';
 import { watchShared } from '@watchtide/client/shared';
 import { useEffect, useState } from 'react';
 import { base } from './base';
-import { parse } from './digits';
 import { confirm, tag } from './session';
 import { nameOf, sharedWorker } from './worker';
 
 /** The table accepts any JSON. */
 export type ResourceStore = Store<unknown>;
 
-// A watch stays followed for a while, in case the user comes back to its page.
-const lingerMs = 10_000;
-
-// A user who visits many pages must not follow all their watches: one stream has room
-// for about twenty.
-const maxLingering = 4;
-
 // A browser opens at most six connections to an origin that speaks HTTP/1.1, for all
 // tabs together: they share one.
 let tide: Watches | undefined;
-const users = new Map<string, number>();
-const lingering = new Map<ReturnType<typeof setTimeout>, string>(); // the oldest first
+let stores: Pool | undefined;
 
 /** Follows a watch while the component is mounted; undefined in the first render. */
 export function useStore(name: string): ResourceStore | undefined {
   const [store, setStore] = useState<ResourceStore>();
   useEffect(() => {
-    const store = acquire(name);
+    const { store, release } = used(name);
     setStore(store);
     const unsubscribe = store.subscribe(({ error }) => {
       if (error) verify();
@@ -34,7 +27,7 @@ export function useStore(name: string): ResourceStore | undefined {
     return () => {
       unsubscribe();
       setStore(undefined);
-      linger(name);
+      release();
     };
   }, [name]);
   return store;
@@ -55,27 +48,10 @@ function connect(): Watches {
 /** The gateway has answered: a lost connection is tried again soon. */
 export const hurry = (): void => tide?.hurry();
 
-function acquire(name: string): ResourceStore {
-  users.set(name, (users.get(name) ?? 0) + 1);
-  return (tide ??= connect()).add(name);
-}
-
-function linger(name: string): void {
-  const timer = setTimeout(() => end(timer), lingerMs);
-  lingering.set(timer, name);
-  const [first] = lingering.keys();
-  if (lingering.size > maxLingering) end(first!);
-}
-
-function end(timer: ReturnType<typeof setTimeout>): void {
-  clearTimeout(timer);
-  release(lingering.get(timer)!);
-  lingering.delete(timer);
-}
-
-function release(name: string): void {
-  const left = (users.get(name) ?? 1) - 1;
-  if (left > 0) return void users.set(name, left);
-  users.delete(name);
-  tide?.remove(name);
+// A watch stays followed for a while, in case the user comes back to its page, but not those of
+// many pages: one stream has room for about twenty.
+function used(name: string): Use {
+  tide ??= connect();
+  stores ??= pool(tide, { lingerMs: 10_000, maxLingering: 4 });
+  return stores.use(name);
 }
