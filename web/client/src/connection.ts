@@ -119,7 +119,7 @@ export class Connection {
       if (end.openedAt !== undefined && !(this.#grace && end.goodbye)) this.#aliveAt = end.aliveAt;
       if (!this.#wanted) break;
       if (this.#suspended) this.#lose(this.#suspended);
-      else this.#immediately ? this.#replace('waiting for a new stream') : await this.#recover(end);
+      else this.#immediately ? this.#replace('the stream ended') : await this.#recover(end);
     }
     this.#grace = void clearTimeout(this.#grace);
     this.#running = this.#immediately = false;
@@ -173,6 +173,7 @@ export class Connection {
     if (lastedMs >= healthyMs) this.#hurries = 0;
     const demanded = goodbye?.retry_ms ?? refusal?.retryAfterMs;
     const wait = this.#backoff.ended({ lastedMs, goodbye: goodbye?.reason, askedMs: demanded ?? retryMs ?? 0 });
+    this.options.transport.waits?.(wait);
     await this.#pause.begin(wait, demanded !== undefined);
   }
 

@@ -18,9 +18,9 @@ export abstract class Derived<V, D extends DerivedView, C> {
   protected follow(store: Readable<V>): void {
     this.#unsubscribe = store.subscribe((view, changes) => {
       const changed = this.update(view, this.#view ? changes : { replaced: true, keys: new Set() });
-      const first = !this.#view;
-      this.#view = this.derive(view, first || changed !== undefined);
-      if (!first) this.#listeners.call(this.#view, changed ?? this.nothing());
+      const before = this.#view;
+      this.#view = this.derive(view, !before || changed !== undefined);
+      if (before && before !== this.#view) this.#listeners.call(this.#view, changed ?? this.nothing());
     });
   }
 
