@@ -1,4 +1,4 @@
-# The gateway as one static file, and nothing else. The certificate authorities that it
+# The gateway as one static file, with the licences, and nothing else. The certificate authorities that it
 # needs to speak TLS to its upstreams are compiled into it:
 #
 #   docker build --build-arg VERSION="$(git describe --tags --always)" -t watchtide .
@@ -11,9 +11,12 @@ RUN go mod download
 COPY . .
 ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/watchtide ./cmd/gateway
+# The licences of what is compiled in.
+RUN cd release && go run ./licenses/print -program /out/watchtide >/out/THIRD-PARTY-LICENSES.txt
 
 FROM scratch
 COPY --from=build /out/watchtide /watchtide
+COPY --from=build /out/THIRD-PARTY-LICENSES.txt /THIRD-PARTY-LICENSES.txt
 COPY LICENSE /LICENSE
 # A number and not a name: an empty image has no /etc/passwd, and Kubernetes can
 # only tell of a number that it is not root.

@@ -121,9 +121,13 @@ histories: ## run random histories through trees of gateways and all checkers (N
 	$(GO) test -count 1 -timeout 0 -run '^TestHistories$$' -v ./stream/histories -args -histories $(N) -seed $(SEED)
 
 .PHONY: client
-client: ## check, test and pack the TypeScript client (needs Node 20 or newer, with npm)
+client: ## check, test and pack the TypeScript client, and fail if web/bundle is stale (needs Node 20 or newer, with npm)
 	@echo "==> web/client" >&2
 	@$(call INSTALL,web/client) && npm run --silent check
+
+.PHONY: bundle
+bundle: ## make the client that gateways serve, in web/bundle, which is committed (needs Node 20 or newer, with npm)
+	@$(call INSTALL,web/client) && npm run --silent bundle
 
 .PHONY: dashboard
 dashboard: ## build the dashboard into web/page, which is committed (needs Node 20.19 or newer, with npm)
@@ -277,10 +281,14 @@ check-generated: ## fail if a generated file is stale
 
 # The platforms of a release; empty: all.
 TARGETS ?=
-RELEASE  = cd release && $(GO) run . $(if $(TARGETS),-targets '$(TARGETS)')
+# Who answers for the packages, as in "Name <name@example.org>". Without one, only packages of versions
+# without a tag are made, and they say that they are not for publication.
+MAINTAINER ?=
+export MAINTAINER
+RELEASE     = cd release && $(GO) run . $(if $(TARGETS),-targets '$(TARGETS)') -maintainer "$$MAINTAINER"
 
 .PHONY: release
-release: ## make archives, packages, image, chart and bills of materials in dist/release, and publish nothing (TARGETS=linux/amd64: for these platforms)
+release: ## make archives, packages, image, chart and bills of materials in dist/release, and publish nothing (TARGETS=linux/amd64: for these platforms; MAINTAINER='Name <name@example.org>': who answers for the packages)
 	@$(RELEASE)
 
 .PHONY: release-check

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/pause"
 	"github.com/watchtide/watchtide/internal/reconnect"
 )
 
@@ -69,7 +70,7 @@ func (s *Server) Follow(ctx context.Context, o FollowOptions) error {
 		if o.Lost != nil {
 			o.Lost(err, wait)
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -194,16 +195,4 @@ func (f *follower) url() string {
 		query.Set("until", "end_of_snapshot")
 	}
 	return f.server.url(query, "v1", "events")
-}
-
-// sleep waits, or returns why ctx ended.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

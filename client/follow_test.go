@@ -130,6 +130,34 @@ func TestMovesDoNotAddUp(t *testing.T) {
 	})
 }
 
+// A server that says goodbye at once, or for overload, is no server that moves its clients: a client
+// backs off, whatever it asks for.
+func TestGoodbyesThatAreNoMoves(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		after  time.Duration
+	}{"at once": {"draining", 0}, "for overload": {"overloaded", time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			const connections = 40
+			s := &script{}
+			for range connections {
+				s.turns = append(s.turns, func(w http.ResponseWriter, _ *http.Request) {
+					write(w, hello)
+					time.Sleep(c.after)
+					write(w, goodbye(c.reason, 100))
+				})
+			}
+			s.turns = append(s.turns, replies(allGone))
+			began := time.Now()
+			_, err := follow(t, s, t.Context(), FollowOptions{})
+			// 35 of the waits are up to 30 s each, and 15 on average. As a move, each would take 0.1 s.
+			if waited := time.Since(began) - connections*c.after; err != nil || waited < 2*time.Minute {
+				t.Errorf("%s: %v after waits of %v, want at least two minutes", name, err, waited)
+			}
+		})
+	}
+}
+
 func TestFollowEndsWhenRetryingIsUseless(t *testing.T) {
 	for name, c := range map[string]struct {
 		turn turn

@@ -219,7 +219,6 @@ func (r *reader) write(name, text string) {
 // alone for a delete.
 var given = map[string][]string{
 	"README.md: curl -N http://127.0.0.1:8080/v1/watches/services":                   {`web {"state":"ready","node":"a"}`, `shop {"state":"ready","node":"b"}`},
-	"README.md: curl -N -H 'Last-Event-ID":                                           {"ready true"},
 	"docs/protocol.md: curl -N 'http://127.0.0.1:8080/v1/watches/notes/events?until": {`shopping/milk {"text":"two litres"}`},
 	"docs/protocol.md: curl -N -H 'Last-Event-ID":                                    {"k2 2", "k3 3", "k4 4", "k1 5", "k1 6", "k2", "k5 5"},
 	"docs/following-changes.md: watchtide watch notes --changes-only":                {"a 1", "b 1"},
@@ -230,7 +229,7 @@ var during = map[string][]string{
 	"README.md: curl -N http://127.0.0.1:8080/v1/watches/services":           {`web {"state":"draining","node":"a"}`},
 	"docs/following-changes.md: watchtide watch notes --changes-only":        {"a 2", "b"},
 	"docs/following-changes.md: watchtide watch notes --exec":                {"a 3", "b 1", "b"},
-	"README.md: bin/watchtide watch notes --exec":                            {"a 3"},
+	"README.md: watchtide watch notes --exec":                                {"a 3"},
 	"docs/protocol.md: curl 'http://127.0.0.1:8080/v1/watches/notes/changes": {"k6 6"},
 }
 

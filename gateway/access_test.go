@@ -351,6 +351,34 @@ func TestHiddenAndMissingResourcesAreTheSame(t *testing.T) {
 	}
 }
 
+// TestWritesWithoutACredential checks that a client that may see a watch, but may not write there
+// without a credential, is asked for one.
+func TestWritesWithoutACredential(t *testing.T) {
+	public, err := policy.Compile(policy.Config{
+		Roles:   []policy.Role{{Name: "staff", When: `"staff" in principal.groups`}, {Name: "anyone", When: "true"}},
+		Watches: []policy.Watch{{Name: "orders", Rules: []policy.Rule{{Role: "staff", Write: "true", Delete: "true"}, {Role: "anyone", Read: "true"}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newGuarded(t, func(c *Config) { c.Access.Policy = public })
+	for i, method := range []string{"PUT", "DELETE"} {
+		write := func(headers ...string) reply {
+			return r.send(method, "/v1/watches/orders/resources/o_1", bodyFor(method, `{}`), headers...)
+		}
+		got := write()
+		got.wantProblem(t, 401, "", "send Authorization: Bearer")
+		if got.Header.Get("WWW-Authenticate") == "" || !strings.Contains(got.text, `"key":"o_1"`) {
+			t.Errorf("%s: %v %s", method, got.Header, got.text)
+		}
+		if n := counter(t, r.gateway, "watchtide_auth_failures_total", "reason", "credential_missing"); n != float64(i+1) {
+			t.Errorf("%v refusals are counted, want %d", n, i+1)
+		}
+		write(r.as("ann")...).wantProblem(t, 403, "", "no rule")
+		write(r.as("sam")...).want(t, 200, "")
+	}
+}
+
 // TestHiddenFieldsAreNoOracle checks that what narrows a request sees nothing that is
 // hidden: a filter that is true of a hidden field finds as much as one that is false.
 func TestHiddenFieldsAreNoOracle(t *testing.T) {

@@ -154,6 +154,33 @@ func TestSeveralWatchesNeedThemAll(t *testing.T) {
 
 // TestWritesSeeNoMoreThanReads checks that the answer to a write has as much of a resource
 // as its writer may read, over HTTP and in the revision that it is stored with.
+func TestAllowSaysWhatTheRulesDo(t *testing.T) {
+	r := newGuarded(t, nil)
+	const path = "/v1/watches/orders/resources/"
+	r.send("PUT", path+"o_5", `{"owner":"ann","tenant":"acme","status":"is_new"}`, r.as("ann")...).want(t, 201, "")
+	for name, c := range map[string]struct {
+		who, key, allow string
+		status          int
+	}{
+		"hers":              {"ann", "o_5", "GET, HEAD, PUT, DELETE", 200},
+		"partly seen":       {"agent", "o_1", "GET, HEAD", 200},
+		"hidden":            {"ann", "o_2", "", 404},
+		"missing":           {"ann", "o_9", "", 404},
+		"of a staff member": {"sam", "o_2", "GET, HEAD, PUT, DELETE", 200},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			got := r.send(method, path+c.key, "", r.as(c.who)...)
+			if got.StatusCode != c.status || c.allow != "" && got.Header.Get("Allow") != c.allow {
+				t.Errorf("%s, %s: %d and %q, want %d and %q", name, method, got.StatusCode, got.Header.Get("Allow"), c.status, c.allow)
+			}
+		}
+	}
+	hidden, missing := r.get(path+"o_2", r.as("ann")...), r.get(path+"o_9", r.as("ann")...)
+	if hidden.Header.Get("Allow") != missing.Header.Get("Allow") {
+		t.Errorf("hidden %q, missing %q", hidden.Header.Get("Allow"), missing.Header.Get("Allow"))
+	}
+}
+
 func TestWritesSeeNoMoreThanReads(t *testing.T) {
 	r := newGuarded(t, nil)
 	const path = "/v1/watches/orders/resources/"

@@ -26,6 +26,9 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
+// DefaultPrimeWait is Config.PrimeWait if that is 0.
+const DefaultPrimeWait = 5 * time.Second
+
 // Config configures a Gateway. The zero value of every field except Registry is
 // its documented default.
 type Config struct {
@@ -58,7 +61,7 @@ type Config struct {
 	// so that load spreads over the replicas again. Default: 30 min. Negative: never.
 	MaxAge time.Duration
 	// PrimeWait is how long a request that needs the whole state waits for a watch
-	// that is not primed yet. Default: 5 s.
+	// that is not primed yet. Default: DefaultPrimeWait.
 	PrimeWait time.Duration
 	// AheadWait is how long a position ahead of this replica is held until the
 	// replica reaches it. Default: 3 s.
@@ -400,7 +403,7 @@ func (c Config) withDefaults() Config {
 		{&c.WriteTimeout, 10 * time.Second},
 		{&c.Retry, 2 * time.Second},
 		{&c.MaxAge, 30 * time.Minute},
-		{&c.PrimeWait, 5 * time.Second},
+		{&c.PrimeWait, DefaultPrimeWait},
 		{&c.AheadWait, 3 * time.Second},
 		{&c.StaleAllowed, 5 * time.Minute},
 		{&c.DrainDelay, 2 * time.Second},

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/watchtide/watchtide/web"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 	// delivery reports.
 	corsPostMethods = "GET, HEAD, POST, PUT, DELETE"
 	corsHeaders     = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID"
-	corsExposed     = "ETag, Retry-After"
+	corsExposed     = "Allow, ETag, Retry-After"
 	// corsMaxAge is how long a browser may remember a preflight, in seconds.
 	corsMaxAge = "600"
 )
@@ -63,10 +65,11 @@ func (g *settings) logOrigin(next http.Handler) http.Handler {
 }
 
 // refuseOrigin logs the origin of a request if it is not allowed. Browsers send one with some
-// requests of our own page too, whose host a proxy may have changed.
+// requests of our own page too, whose host a proxy may have changed. The client is for pages of every
+// origin.
 func (g *settings) refuseOrigin(r *http.Request) {
 	origin := r.Header.Get("Origin")
-	if origin == "" || r.Header.Get("Sec-Fetch-Site") == "same-origin" {
+	if origin == "" || web.Public(r.URL.Path) || r.Header.Get("Sec-Fetch-Site") == "same-origin" {
 		return
 	}
 	if u, err := url.Parse(origin); err == nil && u.Host == r.Host {

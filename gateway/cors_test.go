@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"log/slog"
 	"net/http"
 	"slices"
 	"testing"
@@ -80,4 +81,31 @@ func TestNoCORSUnlessConfigured(t *testing.T) {
 			t.Errorf("preflight: %s", x.Status)
 		}
 	})
+}
+
+// TestEveryOriginMayImportTheClient: without a line in the log. An allowed origin may do so with
+// credentials.
+func TestEveryOriginMayImportTheClient(t *testing.T) {
+	for _, allowed := range [][]string{nil, {ours}} {
+		synctest.Test(t, func(t *testing.T) {
+			logged := &lockedText{}
+			r := newRig(t, Config{AllowedOrigins: allowed, Logger: logTo(logged, slog.LevelInfo)}, "a")
+			for _, path := range []string{"/client.js", "/client.d.ts"} {
+				x := r.get(path, "Origin: "+theirs)
+				if h := x.Header; x.StatusCode != http.StatusOK || !slices.Equal(h.Values("Access-Control-Allow-Origin"), []string{"*"}) || h.Get("Access-Control-Allow-Credentials") != "" {
+					t.Errorf("%s: %s, %v", path, x.Status, h)
+				}
+				x.Cancel()
+			}
+			x := r.get("/client.js", "Origin: "+ours)
+			want := map[bool]string{false: "*", true: ours}[allowed != nil]
+			if got := x.Header.Values("Access-Control-Allow-Origin"); !slices.Equal(got, []string{want}) {
+				t.Errorf("Access-Control-Allow-Origin %q, want %q", got, want)
+			}
+			x.Cancel()
+			if lines := linesWith(logged, "origin refused"); len(lines) != 0 {
+				t.Errorf("logged: %q", lines)
+			}
+		})
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/quota"
+	"golang.org/x/time/rate"
 )
 
 const (
@@ -25,10 +26,41 @@ const (
 	maxPainted = 8
 	// oldestPaint is how long ago a change may have been painted, in milliseconds.
 	oldestPaint = 60_000
+	// reportsPerSecond is how many delivery reports are taken of all clients together, on average
+	// over quota.Burst: enough for a sample, at little cost.
+	reportsPerSecond = 100
 )
 
-// reportLimits are how many delivery reports one client may send.
-var reportLimits = quota.Limits{RequestsPerSecond: 1}
+// reportRate limits delivery reports: one per second of each client, and reportsPerSecond in all.
+// All methods may be called from any goroutine.
+type reportRate struct {
+	// Static after construction.
+	each *quota.Table
+	all  *rate.Limiter
+}
+
+func newReportRate() *reportRate {
+	burst := reportsPerSecond * int(quota.Burst/time.Second)
+	return &reportRate{quota.New(quota.Limits{RequestsPerSecond: 1}), rate.NewLimiter(reportsPerSecond, burst)}
+}
+
+// admit counts a report, or refuses it. A report of a client that sends too many is not counted
+// among all. The status is 429 for both: with 503, a proxy could take the gateway for ill.
+func (l *reportRate) admit(of *credential.Identity) *problem.Problem {
+	if wait := l.each.Request(of); wait > 0 {
+		return tooManyReports(wait, "too many delivery reports came from this client: want one per second at most")
+	}
+	if !l.all.Allow() {
+		return tooManyReports(time.Second, "too many delivery reports came from all clients together: %d per second are taken, as a sample", reportsPerSecond)
+	}
+	return nil
+}
+
+func tooManyReports(wait time.Duration, format string, args ...any) *problem.Problem {
+	p := problem.New(http.StatusTooManyRequests, format, args...)
+	p.RetryAfter = max(wait, time.Second)
+	return p
+}
 
 // deliveryReport is what a browser says of changes that it has painted. It has no time of day, so
 // that the clock of the browser does not matter.
@@ -52,9 +84,7 @@ func (g *settings) handleDelivery(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	if wait := g.reports.Request(g.reporter(r)); wait > 0 {
-		p := problem.New(http.StatusTooManyRequests, "too many delivery reports came from this client: want one per second at most")
-		p.RetryAfter = max(wait, time.Second)
+	if p := g.reports.admit(g.reporter(r)); p != nil {
 		problem.Write(w, p)
 		return
 	}

@@ -112,6 +112,59 @@ func TestDeliveryReportsAreLimited(t *testing.T) {
 	})
 }
 
+// TestDeliveryReportsAreLimitedInAll checks that all clients together may send reportsPerSecond,
+// and that a client that sends too many takes nothing from the others.
+func TestDeliveryReportsAreLimitedInAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{DeliveryReports: true, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, "a")
+		send := func(client int) *httptest.ResponseRecorder {
+			return post(r.gateway, `{"painted":[{"watch":"a","revision":"1","ago_ms":0}]}`, fmt.Sprintf("X-Forwarded-For: 10.0.%d.%d", client>>8, client&255))
+		}
+		for range 2000 {
+			send(0)
+		}
+		taken := 0
+		for client := range 1500 {
+			if send(1+client).Code == 204 {
+				taken++
+			}
+		}
+		if want := 10*reportsPerSecond - 10; taken != want { // 10 of the first client
+			t.Errorf("%d reports at once, want %d", taken, want)
+		}
+		if x := send(5000); x.Code != 429 || x.Header().Get("Retry-After") != "1" || !strings.Contains(x.Body.String(), "all clients together") {
+			t.Errorf("%d %v %s", x.Code, x.Header(), x.Body)
+		}
+		time.Sleep(time.Second)
+		if x := send(5001); x.Code != 204 {
+			t.Errorf("a second later: %d", x.Code)
+		}
+	})
+}
+
+// TestDeliveryOfRemovedWatches checks that the series of a watch, or of a template, ends with it,
+// and begins at zero if it comes back.
+func TestDeliveryOfRemovedWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{DeliveryReports: true}, "a", "b")
+		count := func(watch string) float64 { return counter(t, r.gateway, browserDelivery, "watch", watch) }
+		for _, watch := range []string{"a", "b", "never-declared"} {
+			r.gateway.metrics.Delivered(watch, time.Second)
+		}
+		if count("a") != 1 || count("b") != 1 || count("never-declared") != -1 {
+			t.Errorf("%v, %v and %v values, want 1, 1 and no series", count("a"), count("b"), count("never-declared"))
+		}
+		r.Registry.Remove("a")
+		if count("a") != -1 || count("b") != 1 {
+			t.Errorf("%v and %v values after the removal, want no series and 1", count("a"), count("b"))
+		}
+		r.gateway.metrics.Delivered("a", time.Second) // a report that was on its way
+		if count("a") != -1 {
+			t.Error("a late report has made a series")
+		}
+	})
+}
+
 // TestDeliveryReportsNeedAccess checks that a client reports about watches that it may see, and
 // that a report makes no watch.
 func TestDeliveryReportsNeedAccess(t *testing.T) {

@@ -56,7 +56,7 @@ type Gateway struct {
 	passes      *pass.Table
 	audit       *audit.Log
 	quotas      *quota.Table
-	reports     *quota.Table // of delivery
+	reports     *reportRate
 	refusals    *access.RefusalLog
 
 	// Atomic.
@@ -95,7 +95,7 @@ func New(c Config) (*Gateway, error) {
 		audit:       audit.New(),
 		refusals:    access.NewRefusalLog(c.Logger),
 		quotas:      quota.New(c.quotas()),
-		reports:     quota.New(reportLimits),
+		reports:     newReportRate(),
 	}
 	g.passes.Audit = g.audit
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)

@@ -15,6 +15,8 @@ func TestRoutes(t *testing.T) {
 		for path, contentType := range map[string]string{
 			"/":                         "text/html",
 			"/assets/boot.js":           "text/javascript",
+			"/client.js":                "text/javascript",
+			"/client.d.ts":              "text/typescript",
 			"/openapi.json":             "application/json",
 			"/healthz":                  "",
 			"/readyz":                   "",

@@ -32,6 +32,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	folder := flags.String("source", "..", "working `folder` of the repository")
 	into := flags.String("out", "../dist/release", "`folder` to write to; what is in it is removed")
 	names := flags.String("targets", everywhere, "`platforms` to make programs for, as OS/ARCH")
+	who := flags.String("maintainer", "", "`name and mail address` of whoever answers for the packages, as \"Name <name@example.org>\"; a tagged version needs one")
 	check := flags.Bool("check", false, "make everything a second time, in another folder, and fail if any byte differs")
 	cached := flags.Bool("cached", false, "with -check, let the second time use what the go command has cached")
 	if err := flags.Parse(args); err != nil {
@@ -45,12 +46,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	made, err := makeAll(ctx, from, targets)
+	maintainer, err := parseMaintainer(*who, from)
+	if err != nil {
+		return err
+	}
+	made, err := makeAll(ctx, from, maintainer, targets)
 	if err != nil {
 		return err
 	}
 	if *check {
-		if err := compareWithAnother(ctx, from, targets, made, !*cached); err != nil {
+		if err := compareWithAnother(ctx, from, maintainer, targets, made, !*cached); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,9 @@ import (
 	"github.com/watchtide/watchtide/release/contents"
 	"github.com/watchtide/watchtide/release/distro"
 	"github.com/watchtide/watchtide/release/image"
+	"github.com/watchtide/watchtide/release/licenses"
 	"github.com/watchtide/watchtide/release/manifests"
+	"github.com/watchtide/watchtide/release/npm"
 	"github.com/watchtide/watchtide/release/source"
 )
 
@@ -32,10 +34,12 @@ func (p product) sum() string {
 
 // maker makes the products of one source.
 type maker struct {
-	source   source.Source
-	contents contents.Contents
-	lock     []byte // of the dashboard's packages
-	made     []product
+	source     source.Source
+	maintainer string
+	contents   contents.Contents
+	lock       []byte // of the dashboard's packages
+	images     []image.Program
+	made       []product
 }
 
 func (m *maker) add(name string, data []byte, err error) error {
@@ -47,13 +51,13 @@ func (m *maker) add(name string, data []byte, err error) error {
 }
 
 // makeAll returns all products for these targets.
-func makeAll(ctx context.Context, from source.Source, targets []source.Target) ([]product, error) {
+func makeAll(ctx context.Context, from source.Source, maintainer string, targets []source.Target) ([]product, error) {
 	folder, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	m := &maker{source: from}
+	m := &maker{source: from, maintainer: maintainer}
 	if m.lock, err = os.ReadFile(filepath.Join(from.Folder, "web/dashboard/package-lock.json")); err != nil {
 		return nil, err
 	}
@@ -64,26 +68,43 @@ func makeAll(ctx context.Context, from source.Source, targets []source.Target) (
 	if m.contents, err = contents.Of(ctx, from.Folder, here); err != nil {
 		return nil, err
 	}
-	linux := map[string][]byte{}
-	var architectures []string
 	for _, t := range targets {
-		file := filepath.Join(folder, "program")
-		if err := from.Compile(ctx, t, file); err != nil {
+		if err := m.compile(ctx, t, filepath.Join(folder, "program")); err != nil {
 			return nil, err
-		}
-		program, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		if err := m.platform(t, program); err != nil {
-			return nil, err
-		}
-		if t.OS == "linux" {
-			linux[t.Arch] = program
-			architectures = append(architectures, t.Arch)
 		}
 	}
-	return m.made, m.shared(linux, architectures)
+	if err := m.client(ctx); err != nil {
+		return nil, err
+	}
+	return m.made, m.shared()
+}
+
+// compile makes a program, and everything that has it.
+func (m *maker) compile(ctx context.Context, t source.Target, file string) error {
+	if err := m.source.Compile(ctx, t, file); err != nil {
+		return err
+	}
+	program, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if m.contents.Others, err = licenses.Text(ctx, m.source, t, program); err != nil {
+		return fmt.Errorf("licences for %v: %w", t, err)
+	}
+	if t.OS == "linux" {
+		m.images = append(m.images, image.Program{Arch: t.Arch, Data: program, Licenses: m.contents.Others})
+	}
+	return m.platform(t, program)
+}
+
+// client makes the package of the TypeScript client.
+func (m *maker) client(ctx context.Context) error {
+	p := npm.Package{
+		Folder: filepath.Join(m.source.Folder, "web/client"), License: m.contents.License,
+		Version: m.source.Version, Time: m.source.Time,
+	}
+	name, data, err := p.Make(ctx)
+	return m.add(name, data, err)
 }
 
 // platform makes what there is for one target.
@@ -102,7 +123,7 @@ func (m *maker) platform(t source.Target, program []byte) error {
 	if err := m.add(base+".cdx.json", data, err); err != nil || t.OS != "linux" {
 		return err
 	}
-	p := distro.Package{Version: m.source.Version, Arch: t.Arch, Time: m.source.Time, Contents: m.contents, Program: program}
+	p := distro.Package{Version: m.source.Version, Maintainer: m.maintainer, Arch: t.Arch, Time: m.source.Time, Contents: m.contents, Program: program}
 	for _, format := range distro.Formats {
 		name, data, err := p.Make(format)
 		if err := m.add(name, data, err); err != nil {
@@ -113,18 +134,18 @@ func (m *maker) platform(t source.Target, program []byte) error {
 }
 
 // shared makes what there is once: the chart, and an image for all architectures of Linux.
-func (m *maker) shared(linux map[string][]byte, architectures []string) error {
+func (m *maker) shared() error {
 	chart, err := manifests.Chart(os.DirFS(filepath.Join(m.source.Folder, "deploy/helm/watchtide")), m.source.Version, m.source.Time)
-	if err := m.add("watchtide-"+m.source.Version+".tgz", chart, err); err != nil || len(linux) == 0 {
+	if err := m.add("watchtide-"+m.source.Version+".tgz", chart, err); err != nil || len(m.images) == 0 {
 		return err
 	}
 	i := image.Image{Version: m.source.Version, Commit: m.source.Commit, Time: m.source.Time, License: m.contents.License}
-	data, err := i.Archive(linux, architectures)
+	data, err := i.Archive(m.images)
 	return m.add("watchtide_"+m.source.Version+"_oci.tar", data, err)
 }
 
 // compareWithAnother makes all products again, from a copy of the source in another folder.
-func compareWithAnother(ctx context.Context, from source.Source, targets []source.Target, made []product, fresh bool) error {
+func compareWithAnother(ctx context.Context, from source.Source, maintainer string, targets []source.Target, made []product, fresh bool) error {
 	folder, err := os.MkdirTemp("", "another")
 	if err != nil {
 		return err
@@ -134,7 +155,7 @@ func compareWithAnother(ctx context.Context, from source.Source, targets []sourc
 	if err != nil {
 		return err
 	}
-	again, err := makeAll(ctx, copied, targets)
+	again, err := makeAll(ctx, copied, maintainer, targets)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/sassoftware/go-rpmutils"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 
+	"github.com/watchtide/watchtide/release/licenses"
 	"github.com/watchtide/watchtide/release/source"
 )
 
@@ -51,7 +52,10 @@ func TestRelease(t *testing.T) {
 	t.Run("image", r.testImage)
 	t.Run("bill of materials", r.testBOM)
 	t.Run("chart", r.testChart)
+	t.Run("npm package", r.testNPM)
 }
+
+const maintainer = "Ann Other <ann@example.org>"
 
 // makeRelease runs the command without the race detector, which slows down compression.
 func makeRelease(t *testing.T) release {
@@ -64,7 +68,7 @@ func makeRelease(t *testing.T) release {
 	command := filepath.Join(t.TempDir(), "release")
 	mustRun(t, "go", "build", "-o", command, ".")
 	r := release{folder: filepath.Join(t.TempDir(), "out"), from: from}
-	printed := mustRun(t, command, "-targets", "linux/"+runtime.GOARCH, "-check", "-cached", "-out", r.folder)
+	printed := mustRun(t, command, "-targets", "linux/"+runtime.GOARCH, "-maintainer", maintainer, "-check", "-cached", "-out", r.folder)
 	if !strings.Contains(printed, "the same bytes") {
 		t.Errorf("the command printed %q: want that both are the same", printed)
 	}
@@ -79,8 +83,8 @@ func (r release) testSums(t *testing.T, printed string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) != 7 {
-		t.Errorf("%d files, want archive, bill of materials, deb, rpm, chart, image and check sums: %v", len(files), files)
+	if len(files) != 8 {
+		t.Errorf("%d files, want archive, bill of materials, deb, rpm, chart, image, npm package and check sums: %v", len(files), files)
 	}
 	for _, f := range files {
 		if f.Name() == "SHA256SUMS" {
@@ -115,6 +119,16 @@ func (r release) file(t *testing.T, pattern string) string {
 	return found[0]
 }
 
+// testNPM: the package passes the client's own check of packages, and has the release's version.
+func (r release) testNPM(t *testing.T) {
+	file := r.file(t, "watchtide-client-*.tgz")
+	mustRun(t, "node", "../web/client/scripts/pack.js", file)
+	version, _, _ := strings.Cut(r.from.Version, "+")
+	if got := mustRun(t, "tar", "-xzOf", file, "package/package.json"); !strings.Contains(got, `"version": "`+version+`"`) || !strings.Contains(got, `"provenance": true`) {
+		t.Errorf("package.json: %s, want version %s", got, version)
+	}
+}
+
 // checkProgram runs a program, which is static and says what it was made from.
 func (r release) checkProgram(t *testing.T, file string) {
 	t.Helper()
@@ -134,7 +148,8 @@ func (r release) testArchive(t *testing.T) {
 	untar(t, unpacked, folder)
 	top := filepath.Join(folder, strings.TrimSuffix(filepath.Base(r.file(t, "*.tar.gz")), ".tar.gz"))
 	r.checkProgram(t, filepath.Join(top, "watchtide"))
-	for _, name := range []string{"LICENSE", "man/man1/watchtide.1", "man/man1/watchtide-serve.1", "completions/watchtide.bash", "completions/_watchtide", "completions/watchtide.fish"} {
+	checkLicenses(t, filepath.Join(top, "watchtide"), filepath.Join(top, licenses.FileName))
+	for _, name := range []string{"LICENSE", licenses.FileName, "man/man1/watchtide.1", "man/man1/watchtide-serve.1", "completions/watchtide.bash", "completions/_watchtide", "completions/watchtide.fish"} {
 		wantFile(t, filepath.Join(top, name))
 	}
 }
@@ -168,9 +183,10 @@ func (r release) testDeb(t *testing.T) {
 	file, root := r.file(t, "*.deb"), t.TempDir()
 	mustRun(t, "dpkg", "-x", file, root)
 	r.checkInstalled(t, root, "usr/share/zsh/vendor-completions/_watchtide", "usr/share/doc/watchtide/copyright")
+	checkLicenses(t, filepath.Join(root, "usr/bin/watchtide"), filepath.Join(root, "usr/share/doc/watchtide", licenses.FileName))
 	info := mustRun(t, "dpkg-deb", "-I", file)
 	version := distroVersion(r.from.Version) + "-1"
-	for _, want := range []string{"Package: watchtide\n", "Version: " + version + "\n", "Architecture: " + runtime.GOARCH + "\n", "Section: net\n", "Priority: optional\n", "Maintainer: Watchtide maintainers <", "Installed-Size: ", "Homepage: https://github.com/watchtide/watchtide\n", "Description: Live state"} {
+	for _, want := range []string{"Package: watchtide\n", "Version: " + version + "\n", "Architecture: " + runtime.GOARCH + "\n", "Section: net\n", "Priority: optional\n", "Maintainer: " + maintainer + "\n", "Installed-Size: ", "Homepage: https://github.com/watchtide/watchtide\n", "Description: Live state"} {
 		if !strings.Contains(info, " "+want) {
 			t.Errorf("dpkg-deb -I lacks %q:\n%s", want, info)
 		}
@@ -220,6 +236,10 @@ func (r release) testRPM(t *testing.T) {
 		}
 	}
 	r.checkInstalled(t, root, "usr/share/zsh/site-functions/_watchtide", "usr/share/licenses/watchtide/LICENSE")
+	checkLicenses(t, filepath.Join(root, "usr/bin/watchtide"), filepath.Join(root, "usr/share/licenses/watchtide", licenses.FileName))
+	if packager, err := rpm.Header.GetString(rpmutils.PACKAGER); err != nil || packager != maintainer {
+		t.Errorf("packager %q, %v, want %q", packager, err, maintainer)
+	}
 }
 
 // testImage reads the layout, and runs the process of the image in the files of its one layer.
@@ -247,6 +267,8 @@ func (r release) testImage(t *testing.T) {
 	wantFile(t, filepath.Join(root, "LICENSE"))
 	program := filepath.Join(root, config.Config.Entrypoint[0])
 	r.checkProgram(t, program)
+	checkLicenses(t, program, filepath.Join(root, licenses.FileName))
+	checkAuthorities(t, root, config.Config.Entrypoint[0])
 	// The port of the image may be taken on this machine.
 	args := slices.Clone(config.Config.Cmd)
 	args[slices.Index(args, "0.0.0.0:8080")] = "127.0.0.1:0"
@@ -335,6 +357,29 @@ func serve(t *testing.T, program string, args []string) {
 	}
 }
 
+// checkLicenses: there is a licence of every module that the go command has recorded in a program,
+// of Go, and of every package in the dashboard.
+func checkLicenses(t *testing.T, program, file string) {
+	t.Helper()
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"the Go standard library, " + info.GoVersion + ": LICENSE", "## react - ", "## uplot - "}
+	for _, m := range info.Deps {
+		want = append(want, m.Path+" "+m.Version+": ")
+	}
+	for _, heading := range want {
+		if !strings.Contains(string(text), "\n"+heading) {
+			t.Errorf("%s: no licence of %s", file, heading)
+		}
+	}
+}
+
 // testBOM: it names every module that the go command has recorded in the program.
 func (r release) testBOM(t *testing.T) {
 	root := t.TempDir()
@@ -369,7 +414,7 @@ func (r release) testBOM(t *testing.T) {
 }
 
 func (r release) testChart(t *testing.T) {
-	chart, err := loader.LoadFile(r.file(t, "*.tgz"))
+	chart, err := loader.LoadFile(r.file(t, "watchtide-[0-9]*.tgz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,15 +28,15 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types watchtide-worker"
 
-// Paths returns every path that Handler serves, sorted: "/", the assets, and the documentation
-// below "/docs/". They are exact, so that the caller that mounts them keeps the answer to all other
-// paths.
+// Paths returns every path that Handler serves, sorted: "/", the assets, the client at "/client.js",
+// and the documentation below "/docs/". They are exact, so that the caller that mounts them keeps the
+// answer to all other paths.
 func Paths() []string {
 	return slices.Sorted(maps.Keys(served()))
 }
 
-// Handler serves the page at "/", what it loads under "/assets/", and the documentation under
-// "/docs/". Anything else is not found.
+// Handler serves the page at "/", what it loads under "/assets/", the client at "/client.js" with its
+// types, and the documentation under "/docs/". Anything else is not found.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/docs" {
@@ -61,6 +61,12 @@ func Handler() http.Handler {
 			h.Set("Content-Encoding", "gzip")
 		}
 		h.Set("ETag", tag)
+		if f.public {
+			permit(h)
+		}
+		for name, value := range f.header {
+			h.Set(name, value)
+		}
 		http.ServeContent(w, r, f.name, time.Time{}, bytes.NewReader(content))
 	})
 }
@@ -69,14 +75,17 @@ func Handler() http.Handler {
 type file struct {
 	name    string
 	content []byte
-	tag     string        // ETag: a hash of the content
-	cached  string        // Cache-Control
+	tag     string // ETag: a hash of the content
+	cached  string // Cache-Control
+	public  bool   // pages of every origin may read it
+	header  map[string]string
 	zipped  func() []byte // the content through gzip; nil if that saves too little
 }
 
 // served returns the files by their path in the URL. They do not change.
 var served = sync.OnceValue(func() map[string]file {
 	out := load(Files)
+	maps.Copy(out, clientFiles())
 	out["/docs"] = file{}
 	out["/docs/style.css"] = newFile("style.css", manual.StyleSheet)
 	pages, err := manual.Render(docs.Pages)

@@ -15,7 +15,7 @@ type Reason string
 // The reasons, and the status of each.
 const (
 	CredentialRequired  Reason = "credential_required"  // 401: there is none that a session or a ticket could be made with
-	CredentialMissing   Reason = "credential_missing"   // 401: there is none, and the watch cannot be seen without one, or does not exist
+	CredentialMissing   Reason = "credential_missing"   // 401: there is none, and the watch cannot be seen without one, or does not exist, or the write is not allowed without one
 	InvalidRequest      Reason = "invalid_request"      // 401: the credential is malformed
 	InvalidToken        Reason = "invalid_token"        // 401: nobody issued it, or it is not for this gateway
 	TokenExpired        Reason = "token_expired"        // 401: it was valid

@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 
 	"github.com/watchtide/watchtide/release/archive"
+	"github.com/watchtide/watchtide/release/licenses"
 )
 
 // Contents is what is installed on a machine.
 type Contents struct {
 	License []byte
+	Others  []byte         // licences of what the program of a platform is made from
 	Unit    []byte         // of systemd
 	Pages   []archive.File // of the manual
 	Bash    []byte         // completions
@@ -22,7 +24,7 @@ type Contents struct {
 	Fish    []byte
 }
 
-// Of returns the contents of a release from the files of its source, and from a program that runs
+// Of returns the contents of a release except Others, from the files of its source, and from a program that runs
 // on this machine.
 func Of(ctx context.Context, folder, program string) (c Contents, err error) {
 	if c.License, err = os.ReadFile(filepath.Join(folder, "LICENSE")); err != nil {
@@ -63,6 +65,7 @@ func (c Contents) Archive(folder string, windows bool, program []byte) []archive
 	files := []archive.File{
 		{Name: folder + "/" + name, Mode: 0o755, Data: program},
 		{Name: folder + "/LICENSE", Mode: 0o644, Data: c.License},
+		{Name: folder + "/" + licenses.FileName, Mode: 0o644, Data: c.Others},
 	}
 	if windows {
 		return files

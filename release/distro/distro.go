@@ -5,6 +5,7 @@ package distro
 import (
 	"bytes"
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -16,18 +17,42 @@ import (
 
 	"github.com/watchtide/watchtide/release/archive"
 	"github.com/watchtide/watchtide/release/contents"
+	"github.com/watchtide/watchtide/release/licenses"
 )
 
 // Formats are the kinds of packages.
 var Formats = []string{"deb", "rpm"}
 
+const (
+	summary     = "Live state for browsers, scripts and services"
+	description = "Watchtide puts live state from etcd, Consul, Kubernetes, NATS or files in\nfront of browsers, scripts and services."
+)
+
+// descriptions are by format: in a .deb, the first line is the summary.
+var descriptions = map[string]string{"deb": summary + "\n" + description, "rpm": description}
+
+// copyright names the licence as Debian wants it. The text of this licence is on every system.
+const copyright = `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: Watchtide
+Source: https://github.com/watchtide/watchtide
+Comment: The licences of everything that is compiled into the program are in
+ /usr/share/doc/watchtide/` + licenses.FileName + `
+
+Files: *
+Copyright: the Watchtide authors
+License: Apache-2.0
+ The text of the Apache License, Version 2.0, is in
+ /usr/share/common-licenses/Apache-2.0.
+`
+
 // Package is a package for one architecture.
 type Package struct {
-	Version  string
-	Arch     string // as the go command names it
-	Time     time.Time
-	Contents contents.Contents
-	Program  []byte
+	Version    string
+	Maintainer string // a name and a mail address
+	Arch       string // as the go command names it
+	Time       time.Time
+	Contents   contents.Contents
+	Program    []byte
 }
 
 // Make returns a package in a format, and the name of its file.
@@ -44,14 +69,14 @@ func (p Package) Make(format string) (name string, data []byte, err error) {
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "watchtide", Arch: p.Arch, Version: p.Version, Release: "1",
 		Section: "net", Priority: "optional", License: "Apache-2.0",
-		Maintainer:  "Watchtide maintainers <watchtide@users.noreply.github.com>",
+		Maintainer:  p.Maintainer,
 		Homepage:    "https://github.com/watchtide/watchtide",
-		Description: "Live state for browsers, scripts and services\nWatchtide puts live state from etcd, Consul, Kubernetes, NATS or files in\nfront of browsers, scripts and services.",
+		Description: descriptions[format],
 		MTime:       p.Time, DisableGlobbing: true,
 		Overridables: nfpm.Overridables{
 			Contents: entries,
 			// By default it is the name of this machine.
-			RPM: nfpm.RPM{BuildHost: "localhost", Summary: "Live state for browsers, scripts and services"},
+			RPM: nfpm.RPM{BuildHost: "localhost", Packager: p.Maintainer, Summary: summary},
 		},
 	})
 	packager, err := nfpm.Get(format)
@@ -66,13 +91,18 @@ func (p Package) Make(format string) (name string, data []byte, err error) {
 
 // files writes what the package contains into a folder, since nfpm reads files.
 func (p Package) files(folder, format string) (files.Contents, error) {
+	license := p.Contents.License
+	if format == "deb" {
+		license = []byte(copyright)
+	}
 	all := []archive.File{
 		{Name: "/usr/bin/watchtide", Mode: 0o755, Data: p.Program},
 		{Name: "/usr/lib/systemd/system/watchtide.service", Mode: 0o644, Data: p.Contents.Unit},
 		{Name: "/usr/share/bash-completion/completions/watchtide", Mode: 0o644, Data: p.Contents.Bash},
 		{Name: zshFolder[format] + "/_watchtide", Mode: 0o644, Data: p.Contents.Zsh},
 		{Name: "/usr/share/fish/vendor_completions.d/watchtide.fish", Mode: 0o644, Data: p.Contents.Fish},
-		{Name: licenseFile[format], Mode: 0o644, Data: p.Contents.License},
+		{Name: licenseFile[format], Mode: 0o644, Data: license},
+		{Name: path.Dir(licenseFile[format]) + "/" + licenses.FileName, Mode: 0o644, Data: p.Contents.Others},
 	}
 	for _, page := range p.Contents.Pages {
 		packed, err := archive.Gzip(page.Data)

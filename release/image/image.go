@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/watchtide/watchtide/release/archive"
+	"github.com/watchtide/watchtide/release/licenses"
 )
 
 // Image is what its images for all architectures have in common.
@@ -27,13 +28,19 @@ type Image struct {
 	License []byte
 }
 
-// Archive returns a tar archive of an OCI image layout with an image for each of these programs
-// for Linux, which are given by the name of their architecture.
-func (i Image) Archive(programs map[string][]byte, architectures []string) ([]byte, error) {
+// Program is a program for Linux.
+type Program struct {
+	Arch     string // as the go command names it
+	Data     []byte
+	Licenses []byte // of what it is made from
+}
+
+// Archive returns a tar archive of an OCI image layout with an image for each of these programs.
+func (i Image) Archive(programs []Program) ([]byte, error) {
 	index := v1.ImageIndex(empty.Index)
-	for _, arch := range architectures {
-		platform := v1.Platform{OS: "linux", Architecture: arch}
-		image, err := i.image(platform, programs[arch])
+	for _, p := range programs {
+		platform := v1.Platform{OS: "linux", Architecture: p.Arch}
+		image, err := i.image(platform, p)
 		if err != nil {
 			return nil, err
 		}
@@ -61,10 +68,11 @@ func (i Image) Archive(programs map[string][]byte, architectures []string) ([]by
 // Tag returns the tag of a version, as the Helm chart names it: a tag has no +.
 func Tag(version string) string { return strings.ReplaceAll(version, "+", "-") }
 
-func (i Image) image(platform v1.Platform, program []byte) (v1.Image, error) {
+func (i Image) image(platform v1.Platform, p Program) (v1.Image, error) {
 	packed, err := archive.TarGzip([]archive.File{
-		{Name: "watchtide", Mode: 0o755, Data: program},
+		{Name: "watchtide", Mode: 0o755, Data: p.Data},
 		{Name: "LICENSE", Mode: 0o644, Data: i.License},
+		{Name: licenses.FileName, Mode: 0o644, Data: p.Licenses},
 	}, i.Time)
 	if err != nil {
 		return nil, err

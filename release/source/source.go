@@ -19,6 +19,7 @@ import (
 type Source struct {
 	Folder  string
 	Version string // semantic, without a v
+	Tagged  bool   // exactly this version is tagged
 	Commit  string
 	Time    time.Time // of the commit
 	cache   string    // of the go command; empty: the usual one
@@ -45,7 +46,8 @@ func Read(ctx context.Context, folder string) (Source, error) {
 	// Without a tag before the commit, describe fails, and that is not an error.
 	described, _ := git(ctx, folder, "describe", "--tags", "--long", "--match", "v[0-9]*")
 	version, err := semantic(described, commit, changed != "")
-	return Source{Folder: folder, Version: version, Commit: commit, Time: time.Unix(unix, 0).UTC()}, err
+	tagged := described != "" && !strings.Contains(version, "+")
+	return Source{Folder: folder, Version: version, Tagged: tagged, Commit: commit, Time: time.Unix(unix, 0).UTC()}, err
 }
 
 // Copy copies the files that Git tracks or would track, and returns the same source there, which
@@ -95,17 +97,25 @@ func (s Source) Compile(ctx context.Context, t Target, file string) error {
 		return err
 	}
 	variables := fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%s", s.Version, s.Commit)
-	c := exec.CommandContext(ctx, "go", "build", "-ldflags", variables, "-o", file, "./cmd/gateway")
+	c := s.goCommand(ctx, t, "build", "-ldflags", variables, "-o", file, program)
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build for %v: %w\n%s", t, err, out)
+	}
+	return nil
+}
+
+// program is the package of the program.
+const program = "./cmd/gateway"
+
+func (s Source) goCommand(ctx context.Context, t Target, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = s.Folder
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.OS, "GOARCH="+t.Arch, "GOAMD64=v1", "GOARM64=v8.0",
 		"GOEXPERIMENT=", "GOWORK=off", "GOFLAGS=-trimpath -buildvcs=false -mod=readonly")
 	if s.cache != "" {
 		c.Env = append(c.Env, "GOCACHE="+s.cache)
 	}
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build for %v: %w\n%s", t, err, out)
-	}
-	return nil
+	return c
 }
 
 func git(ctx context.Context, folder string, args ...string) (string, error) {

@@ -16,6 +16,7 @@ type Account struct {
 	// Owned by the log's writer.
 	log  int64 // bytes that the log holds or has reserved
 	dead int64 // bytes of superseded entries, not part of log
+	kept int64 // bytes beside the log
 }
 
 // Pins are the older versions of a log that its readers hold. Its methods may be called
@@ -65,6 +66,7 @@ func (a *Account) Leave() {
 	}
 	a.TakeVersions()
 	a.SetLog(0, 0)
+	a.Keep(-a.kept)
 	a.shared.leave(a)
 }
 
@@ -190,6 +192,25 @@ func (a *Account) reserveLog(n int64, what string) error {
 	}
 	a.log += n
 	return nil
+}
+
+// Keep counts n more bytes that are kept beside the log, fewer if negative. It returns false if
+// they do not fit, and counts nothing then: nobody gives up memory for them. It belongs to the
+// log's writer.
+func (a *Account) Keep(n int64) bool {
+	switch {
+	case a == nil:
+		return true
+	case n <= 0:
+		a.give(keptPool, -n)
+	case !keptPool.take(&a.own, n):
+		return false
+	case !keptPool.take(a.shared, n):
+		keptPool.of(&a.own).Add(-n)
+		return false
+	}
+	a.kept += n
+	return true
 }
 
 // Crowded reports whether n bytes do not fit beside everything that is held.

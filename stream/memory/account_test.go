@@ -158,3 +158,43 @@ func TestSetBytes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestKept checks that what is kept beside a log is counted against both ceilings, has a hundredth
+// of each, takes no room from logs, and is given back at the end.
+func TestKept(t *testing.T) {
+	shared := NewCeiling(2500) // 25 bytes may be kept, of which one watch may have 10
+	a, b := NewAccount(1000, shared), NewAccount(0, shared)
+	a.Join(noPins{})
+	b.Join(noPins{})
+	for i, step := range []struct {
+		of   *Account
+		n    int64
+		fits bool
+	}{{a, 11, false}, {a, 10, true}, {a, 1, false}, {b, 16, false}, {b, 15, true}, {a, -5, true}, {b, 5, true}, {a, 1, false}} {
+		if step.of.Keep(step.n) != step.fits {
+			t.Errorf("step %d: it fits: %t", i, !step.fits)
+		}
+	}
+	if a.own.Kept() != 5 || b.own.Kept() != 20 || shared.Kept() != 25 {
+		t.Errorf("%d and %d bytes are counted, %d in all", a.own.Kept(), b.own.Kept(), shared.Kept())
+	}
+	if err := a.Grow(400); err != nil {
+		t.Errorf("a log has not all of its room: %v", err)
+	}
+	a.Supersede(195)
+	if a.own.Swollen() {
+		t.Error("swollen at the limit")
+	}
+	if a.Supersede(1); !a.own.Swollen() {
+		t.Error("what is kept takes no room from what is superseded")
+	}
+	a.Supersede(-196)
+	a.Leave()
+	b.Leave()
+	if shared.Kept() != 0 || shared.Logs() != 0 {
+		t.Errorf("%d and %d bytes remain", shared.Kept(), shared.Logs())
+	}
+	if !(*Account)(nil).Keep(1) || !NewAccount(0, nil).Keep(1<<40) {
+		t.Error("refused without a ceiling")
+	}
+}

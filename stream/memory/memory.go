@@ -19,7 +19,8 @@ var ErrExceeded = errors.New("the watch does not fit into its memory")
 // served. The last fifth, and what the logs leave of theirs, is for what was
 // superseded: until it is compacted, and while readers are still in an older
 // version. When it is full, the oldest versions are taken away from their readers,
-// which continue from where they are in the newest one.
+// which continue from where they are in the newest one. A hundredth, out of that
+// fifth, may be kept beside the logs, where it is useful but not necessary.
 //
 // A ceiling that several watches share is fair: when something does not fit, the
 // watch that holds the most is refused. One that is within its equal share is never
@@ -33,8 +34,8 @@ type Ceiling struct {
 	accounts *accounts // that share it; nil: it is that of one account
 
 	// Atomic.
-	ceiling                  atomic.Int64 // 0: none
-	logs, staged, superseded atomic.Int64
+	ceiling                        atomic.Int64 // 0: none
+	logs, staged, superseded, kept atomic.Int64
 }
 
 // NewCeiling returns a ceiling of so many bytes, which several watches may share.
@@ -63,9 +64,12 @@ func (m *Ceiling) Staged() int64 { return m.staged.Load() }
 // readers of older versions.
 func (m *Ceiling) Superseded() int64 { return m.superseded.Load() }
 
+// Kept is how many bytes are held beside the logs; see Account.Keep.
+func (m *Ceiling) Kept() int64 { return m.kept.Load() }
+
 // Swollen reports whether older versions must be taken away from their readers.
 func (m *Ceiling) Swollen() bool {
-	return m.Bytes() > 0 && m.logs.Load()+m.superseded.Load() > m.Bytes()/5*3
+	return m.Bytes() > 0 && m.logs.Load()+m.superseded.Load()+m.kept.Load() > m.Bytes()/5*3
 }
 
 // accounts are those that share a ceiling. Its methods may be called from any goroutine.
@@ -116,18 +120,20 @@ func (m *Ceiling) mostPinned() (most Pins) {
 
 // pool is one of the counters of a Ceiling.
 type pool struct {
-	of     func(*Ceiling) *atomic.Int64
-	fifths int64 // of the ceiling that are allowed
+	of    func(*Ceiling) *atomic.Int64
+	share int64 // of the ceiling that is allowed, in parts
+	parts int64
 }
 
 var (
-	logsPool       = &pool{func(m *Ceiling) *atomic.Int64 { return &m.logs }, 2}
-	stagedPool     = &pool{func(m *Ceiling) *atomic.Int64 { return &m.staged }, 2}
+	logsPool       = &pool{func(m *Ceiling) *atomic.Int64 { return &m.logs }, 2, 5}
+	stagedPool     = &pool{func(m *Ceiling) *atomic.Int64 { return &m.staged }, 2, 5}
+	keptPool       = &pool{func(m *Ceiling) *atomic.Int64 { return &m.kept }, 1, 100}
 	supersededPool = &pool{of: func(m *Ceiling) *atomic.Int64 { return &m.superseded }} // see Swollen
 )
 
 // allowed is how many bytes of a ceiling the pool may have.
-func (p *pool) allowed(m *Ceiling) int64 { return m.Bytes() / 5 * p.fifths }
+func (p *pool) allowed(m *Ceiling) int64 { return m.Bytes() / p.parts * p.share }
 
 // take counts n more bytes, if they are allowed. Of several concurrent calls, none
 // is refused because of another that is refused.

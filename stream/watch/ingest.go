@@ -43,7 +43,7 @@ type ingest struct {
 	tooLarge  atomic.Pointer[memory.Error] // nil: the watch fits into its memory
 	incidents atomic.Pointer[[]Incident]   // never modified, only replaced; newest first
 
-	recent recentCommits // safe for use by several goroutines
+	recent recentCommits // find is safe for use by several goroutines
 
 	// Owned by run.
 	health    Upstream
@@ -65,7 +65,7 @@ type ingest struct {
 	lastError cause
 	upstream  stream.Status // what the upstream reports of itself; State 0: nothing
 
-	retry, stale, progress, linger, slowReaders timer
+	retry, stale, progress, linger, slowReaders, unasked timer
 }
 
 // reader is one Watch call under way.
@@ -93,8 +93,9 @@ func (in *ingest) run(ctx context.Context) {
 		in.step(ctx)
 	}
 	in.disconnect()
+	in.recent.clear()
 	in.account.Leave()
-	for _, a := range []*timer{&in.retry, &in.stale, &in.progress, &in.linger, &in.slowReaders} {
+	for _, a := range []*timer{&in.retry, &in.stale, &in.progress, &in.linger, &in.slowReaders, &in.unasked} {
 		a.stop()
 	}
 }
@@ -131,6 +132,8 @@ func (in *ingest) step(ctx context.Context) {
 	case <-in.linger.C():
 		in.linger.stop()
 		in.sleep()
+	case <-in.unasked.C():
+		in.onUnasked()
 	}
 }
 
@@ -162,6 +165,7 @@ func (in *ingest) sleep() {
 	in.retry.stop()
 	in.stale.stop()
 	in.progress.stop()
+	in.recent.clear()
 	in.failures, in.startOver, in.behind = 0, false, time.Time{}
 	in.sourceEpoch = "" // the aliases stay: positions of the order before are still around
 	in.tooLarge.Store(nil)
@@ -256,12 +260,26 @@ func (in *ingest) onTransaction(m message) error {
 	return nil
 }
 
-// remember keeps when the revision of a transaction became visible.
+// remember keeps when the revision of a transaction became visible, if somebody asks.
 func (in *ingest) remember(m message) {
+	if !in.recent.wanted.Load() {
+		return
+	}
 	if m.reset {
 		in.recent.clear()
 	}
 	in.recent.add(in.log.Snapshot().Revision(), time.Now())
+	if !in.unasked.set() {
+		in.unasked.start(unaskedFor)
+	}
+}
+
+// onUnasked forgets when revisions became visible, if nobody asks any more.
+func (in *ingest) onUnasked() {
+	in.unasked.stop()
+	if in.recent.rest() {
+		in.unasked.start(unaskedFor)
+	}
 }
 
 // onCommitted is called after each commit. The first of a connection shows that it

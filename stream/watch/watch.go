@@ -105,7 +105,7 @@ type Watch struct {
 type root struct {
 	// Static after construction.
 	config *Config
-	ingest *ingest // only its atomic fields, and recent
+	ingest *ingest // only its atomic fields, and recent.find
 	count  watchCounters
 	demand chan struct{} // signals ingest: holders may have changed
 	cancel context.CancelFunc
@@ -141,7 +141,7 @@ func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 	ctx, w.cancel = context.WithCancel(ctx)
 	in := &ingest{
 		config: c, source: c.Source, log: writer, account: w.account, count: w.count,
-		wanted: w.wanted, demand: w.demand, aliases: map[string]string{},
+		wanted: w.wanted, demand: w.demand, aliases: map[string]string{}, recent: recentCommits{account: w.account},
 		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
 	}
 	if of != nil {

@@ -167,16 +167,21 @@ func (l *Lookup) Known(name string) (*watch.Watch, *problem.Problem) {
 // credential it is a 401, whether there is such a watch or not.
 func (l *Lookup) unknown(ctx context.Context, name string) *problem.Problem {
 	if who := IdentityOf(ctx); l.config.Policy != nil && who != nil && who.IsAnonymous() {
-		if l.config.Refused != nil {
-			l.config.Refused(refusal.CredentialMissing)
-		}
-		return Refused(refusal.New(refusal.CredentialMissing, "no watch of this name can be seen without a credential: send Authorization: Bearer")).OnWatch(name)
+		return l.missing("no watch of this name can be seen without a credential: send Authorization: Bearer").OnWatch(name)
 	}
 	var watches []*watch.Watch
 	for _, f := range l.All(ctx) {
 		watches = append(watches, f.watch)
 	}
 	return noWatch(name, watches)
+}
+
+// missing returns a 401 to a client without a credential, and counts it.
+func (l *Lookup) missing(text string) *problem.Problem {
+	if l.config.Refused != nil {
+		l.config.Refused(refusal.CredentialMissing)
+	}
+	return Refused(refusal.New(refusal.CredentialMissing, text))
 }
 
 // noWatch suggests no watch of a template: its name comes from somebody's request.

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -44,6 +45,24 @@ func (f Found) judgePut(v *verdict, r stream.PutRequest, old *stream.Resource, v
 		return &stream.ConflictError{Key: r.Key, Want: *r.IfRevision}
 	}
 	return f.refused(d, r.Key)
+}
+
+// Changeable reports whether the rules allow to replace the resource with a key by itself, and
+// to delete it. Nothing is said of a resource that is hidden from the principal: it looks as if
+// it did not exist.
+func (f Found) Changeable(key string) (put, deletes bool) {
+	if !f.MayWrite() {
+		return false, false
+	}
+	old, there := f.watch.Snapshot().Get(key)
+	if !there {
+		return false, false
+	}
+	if f.rules.policy == nil {
+		return true, true
+	}
+	who, entry := f.rules.who.Principal, f.rules.entry
+	return f.rules.policy.Write(who, entry, key, &old, &old).Allowed, f.rules.policy.Delete(who, entry, key, &old).Allowed
 }
 
 // readable returns as much of a resource as its principal may read. That is at least its key
@@ -104,10 +123,15 @@ func (f Found) judgeDelete(v *verdict, r stream.DeleteRequest, old *stream.Resou
 	return errHidden
 }
 
-// refused returns the answer to a write that the rules do not allow.
+// refused returns the answer to a write that the rules do not allow. Without a credential it is a
+// 401, since one may help.
 func (f Found) refused(d policy.Decision, key string) error {
 	if d.Status == http.StatusNotFound {
 		return problem.New(http.StatusNotFound, "watch %q has no resource with the key %q that you may write", f.Name(), key).OnWatch(f.Name()).OnKey(key)
+	}
+	if f.rules.who.IsAnonymous() {
+		text := fmt.Sprintf("no rule of watch %q lets you do this with the key %q without a credential: send Authorization: Bearer", f.Name(), key)
+		return f.lookup.missing(text).OnWatch(f.Name()).OnKey(key)
 	}
 	return problem.New(http.StatusForbidden, "no rule of watch %q lets you do this with the key %q", f.Name(), key).OnWatch(f.Name()).OnKey(key)
 }

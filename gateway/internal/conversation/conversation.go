@@ -113,98 +113,6 @@ func (c *Conversation) Hello(out wire.Outlet) {
 	}
 }
 
-// Turn writes one batch of each watch that has one.
-func (c *Conversation) Turn(out wire.Outlet) bool {
-	said := false
-	for i := range c.Follows {
-		said = c.TurnOf(i, out) || said
-	}
-	return said
-}
-
-// TurnOf writes one batch of the watch at the index, if it has one.
-func (c *Conversation) TurnOf(i int, out wire.Outlet) bool {
-	f := &c.Follows[i]
-	if c.Until && f.Sub.Synced() {
-		return false // its part of this response is complete
-	}
-	c.check(f)
-	if !c.next(f) {
-		return false
-	}
-	c.Lease.Moved()
-	c.share(i)
-	c.Say(f, out)
-	return true
-}
-
-// next fills the batch with the next flush of a watch. It returns false if there is
-// nothing now.
-func (c *Conversation) next(f *Follow) bool {
-	if !c.Turns {
-		return f.Sub.Next(&c.Batch)
-	}
-	if f.Sub.NextTurn(&c.Batch) {
-		return true
-	}
-	if f.Sub.Busy() {
-		c.Lease.Moved() // the client is not the cause
-	}
-	return false
-}
-
-// share tells the other watches that the connection also carries the batch of one.
-func (c *Conversation) share(of int) {
-	for i := range c.Follows {
-		if i != of {
-			c.Follows[i].Sub.Moved(c.Batch.Bytes())
-		}
-	}
-}
-
-// Busy reports whether a watch has more to read, although its last turn wrote
-// nothing.
-func (c *Conversation) Busy() bool {
-	for i := range c.Follows {
-		if c.Follows[i].Sub.Busy() {
-			return true
-		}
-	}
-	return false
-}
-
-// check makes a watch with a large amount to read wait for the stream's turn.
-func (c *Conversation) check(f *Follow) {
-	if !c.Lease.Check(f.Sub) && c.Lease.Asks() && !c.hasMuch() {
-		c.Lease.Release()
-	}
-	f.granted = c.Lease.Granted
-}
-
-// hasMuch reports whether a lease is still needed.
-func (c *Conversation) hasMuch() bool {
-	for i := range c.Follows {
-		if snapshots.IsMuch(c.Follows[i].Sub) {
-			return true
-		}
-	}
-	return false
-}
-
-// Bookmarks writes the position in watches that were quiet for a heartbeat, or whose
-// changes all lie outside the view.
-func (c *Conversation) Bookmarks(now time.Time, out wire.Outlet) bool {
-	said := false
-	for i := range c.Follows {
-		f := &c.Follows[i]
-		if now.Sub(f.quietSince) >= c.Deps.Heartbeat && f.Sub.Bookmark(&c.Batch) {
-			c.Say(f, out)
-			said = true
-		}
-	}
-	return said
-}
-
 // Say writes the batch of one watch, with the id of the whole stream if the batch
 // ends where the client may resume.
 func (c *Conversation) Say(f *Follow, out wire.Outlet) {
@@ -265,85 +173,8 @@ func (c *Conversation) Written(now time.Time, of monotime.Moment) {
 	c.Deps.Metrics.Written(now, committed, of.Age, id)
 }
 
-// ReasonToEnd returns why the server must end the stream now, or "".
-func (c *Conversation) ReasonToEnd(now time.Time) stream.GoodbyeReason {
-	return c.Term.ReasonToEnd(now, c.Deps.Admission, c.Until && c.synced(), c.Removed())
-}
-
-func (c *Conversation) synced() bool {
-	for i := range c.Follows {
-		if !c.Follows[i].Sub.Synced() {
-			return false
-		}
-	}
-	return true
-}
-
-// Removed returns why the stream must end if one of its watches was removed from the registry,
-// else "". A watch that is gone takes precedence over one that was replaced.
-func (c *Conversation) Removed() (why stream.GoodbyeReason) {
-	for i := range c.Follows {
-		if one := Removed(c.Follows[i].Watch); one != "" && why != stream.GoodbyeWatchRemoved {
-			why = one
-		}
-	}
-	return why
-}
-
-// MustLeave reports whether it is this stream's turn to end while the gateway
-// drains.
-func (c *Conversation) MustLeave(now time.Time) bool { return c.mustLeave(now, c.Deps.Admission) }
-
-// FarewellPatience is how long a stream that must end may take to write its goodbye.
-// After that it is cut off, so that a client that does not read cannot hold it open.
-const FarewellPatience = 2 * time.Second
-
-// Overdue returns why the stream must be cut off now although its client takes no
-// bytes, or "" if it need not be.
-func (c *Conversation) Overdue(now time.Time) stream.GoodbyeReason {
-	before := now.Add(-FarewellPatience)
-	switch {
-	case c.MustLeave(now) && !before.Before(c.LeaveAt):
-		return stream.GoodbyeDraining
-	case !c.TooOld.IsZero() && !before.Before(c.TooOld):
-		return stream.GoodbyeMaxAge
-	}
-	if at := c.Pass.CutAt(FarewellPatience); !at.IsZero() && !now.Before(at) {
-		return c.Pass.ReasonToEnd(now)
-	}
-	return ""
-}
-
-// OverdueAt returns when the stream must be cut off; zero: never.
-func (c *Conversation) OverdueAt() time.Time {
-	at := Earlier(c.TooOld, c.LeaveAt)
-	if !at.IsZero() {
-		at = at.Add(FarewellPatience)
-	}
-	return Earlier(at, c.Pass.CutAt(FarewellPatience))
-}
-
 // BreakSilence writes a heartbeat.
 func (c *Conversation) BreakSilence() { c.QuietSince = time.Time{} }
-
-// Goodbye ends the stream deliberately.
-func (c *Conversation) Goodbye(reason stream.GoodbyeReason, out wire.Outlet) {
-	if reason == stream.GoodbyeRevoked {
-		c.withdraw(out)
-	}
-	c.GoodbyeSaid = reason
-	c.Put(wire.AppendGoodbye(nil, c.Framing, reason, c.Retry), out)
-	if c.Zipper != nil {
-		c.Zipper.end(out)
-	}
-}
-
-// SaidGoodbye counts a goodbye that was sent.
-func (c *Conversation) SaidGoodbye() {
-	c.Deps.Metrics.EventsOut(c.Transport(), stream.Goodbye, 1)
-	c.Delivered.Events++
-	c.Deps.Metrics.Goodbye(c.Transport(), c.GoodbyeSaid)
-}
 
 // HeartbeatAt returns when the next heartbeat is due.
 func (c *Conversation) HeartbeatAt() time.Time { return c.QuietSince.Add(c.Deps.Heartbeat) }
@@ -355,36 +186,6 @@ func (c *Conversation) WakeAt() time.Time {
 		at = Earlier(at, c.Follows[i].Sub.Deadline())
 	}
 	return at
-}
-
-// Names returns the names of its watches.
-func (c *Conversation) Names() []string { return namesOf(c.watches) }
-
-// Followed returns its watches, and which parts of them it follows.
-func (c *Conversation) Followed() []subscribers.Followed {
-	out := make([]subscribers.Followed, len(c.watches))
-	for i := range c.watches {
-		out[i] = c.watches[i].followed()
-	}
-	return out
-}
-
-// Describe returns the stream's entry in the list, without its identity.
-func (c *Conversation) Describe(d subscribers.Delivered) subscribers.Subscriber {
-	out := subscribers.Subscriber{Transport: c.Transport(), Encoding: subscribers.EncodingName(c.Gzip)}
-	out.Count(d)
-	for i := range c.Follows {
-		out.Follow(c.watches[i].followed(), c.Follows[i].Sub.Progress())
-	}
-	return out
-}
-
-// Lag returns how many changes of its watches the stream has not been sent yet.
-func (c *Conversation) Lag() (lag uint64) {
-	for i := range c.Follows {
-		lag += c.Follows[i].Sub.Progress().Lag()
-	}
-	return lag
 }
 
 // Fork returns a conversation at the same position, in which the subscription of the
@@ -437,12 +238,6 @@ func Closed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// Wanted reports whether a request for the streams of a watch, or of all, includes
-// this one.
-func (c *Conversation) Wanted(watch string) bool {
-	return watch == "" || slices.ContainsFunc(c.watches, func(w Choice) bool { return w.Name == watch })
 }
 
 // GroupKey identifies the properties that members of one group share.

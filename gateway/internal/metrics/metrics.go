@@ -41,7 +41,7 @@ type Metrics struct {
 	snapshots prometheus.Histogram
 	latency   prometheus.Histogram
 	origin    prometheus.Histogram
-	delivery  *prometheus.HistogramVec // watch
+	delivery  *delivery
 
 	snapshotWait    prometheus.Histogram
 	snapshotBytes   prometheus.Gauge
@@ -101,14 +101,14 @@ func New(reg *watch.Registry, version, commit string) *Metrics {
 	m.zipped = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: Namespace + "compression_output_bytes_total", Help: "Bytes sent in compressed streams, before TLS and HTTP framing.",
 	})
+	m.delivery = newDelivery(reg)
 	m.makeTransports()
 	m.makeSnapshots()
 	m.makeReloads()
 	m.makeAccess()
 	m.makeRequests()
-	m.makeDelivery()
 	m.makeBuild(version, commit)
-	m.Registry.MustRegister(m.Resumes, m.snapshots, m.latency, m.origin, m.raw, m.zipped,
+	m.Registry.MustRegister(m.Resumes, m.snapshots, m.latency, m.origin, m.delivery, m.raw, m.zipped,
 		watchCollector{reg},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

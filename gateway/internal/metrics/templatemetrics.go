@@ -12,7 +12,7 @@ import (
 // revision: those of different watches have nothing in common.
 func collectTemplate(out chan<- prometheus.Metric, t *watch.Template) {
 	var states [stream.Stale + 1]int
-	var resources, bytes, tombstones, subscribers, staged, superseded, full, connected float64
+	var resources, bytes, tombstones, subscribers, staged, superseded, kept, full, connected float64
 	var oldest, unsynced time.Duration
 	watches := t.Watches()
 	for _, w := range watches {
@@ -24,6 +24,7 @@ func collectTemplate(out chan<- prometheus.Metric, t *watch.Template) {
 		subscribers += float64(w.Subscribers())
 		staged += float64(w.Memory().Staged())
 		superseded += float64(w.Memory().Superseded())
+		kept += float64(w.Memory().Kept())
 		full += number(w.Full() != nil)
 		if up := w.Upstream(); !up.Since.IsZero() {
 			connected += number(up.Connected)
@@ -43,6 +44,7 @@ func collectTemplate(out chan<- prometheus.Metric, t *watch.Template) {
 	gauge(out, descSubscribers, subscribers, t.Name())
 	gauge(out, descStaged, staged, t.Name())
 	gauge(out, descSuperseded, superseded, t.Name())
+	gauge(out, descKept, kept, t.Name())
 	gauge(out, descFull, full, t.Name())
 	gauge(out, descConnected, connected, t.Name())
 	gauge(out, descOutOfSync, unsynced.Seconds(), t.Name())

@@ -21,6 +21,7 @@ var (
 	descBytes       = watchDesc("watch_log_bytes", "Bytes that the log of the watch holds.")
 	descStaged      = watchDesc("watch_staged_bytes", "Bytes received from the upstream and not committed yet.")
 	descSuperseded  = watchDesc("watch_superseded_bytes", "Bytes of superseded data in memory: not compacted yet, or still read by slow subscribers and listings.")
+	descKept        = watchDesc("watch_commit_times_bytes", "Bytes of the times of commits, which are kept while browsers report when they have painted changes.")
 	descFull        = watchDesc("watch_over_memory", "1 for a watch that does not fit into its memory ceiling, and therefore shows an older state or none. For a template, how many of its watches.")
 	descTombstones  = watchDesc("watch_tombstones", "Deletes that are remembered so that subscribers can resume.")
 	descHorizon     = watchDesc("watch_horizon_age_seconds", "Age of the oldest position from which a subscriber can resume.")
@@ -43,7 +44,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
-	describe(out, descState, descRevision, descResources, descBytes, descStaged, descSuperseded, descFull, descTombstones,
+	describe(out, descState, descRevision, descResources, descBytes, descStaged, descSuperseded, descKept, descFull, descTombstones,
 		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen, descConnected, descOutOfSync)
 }
 
@@ -66,6 +67,7 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(out, descSubscribers, float64(w.Subscribers()), w.Name())
 		gauge(out, descStaged, float64(w.Memory().Staged()), w.Name())
 		gauge(out, descSuperseded, float64(w.Memory().Superseded()), w.Name())
+		gauge(out, descKept, float64(w.Memory().Kept()), w.Name())
 		gauge(out, descFull, number(w.Full() != nil), w.Name())
 		collectStats(out, w.Name(), w.Stats())
 		if up := w.Upstream(); !up.Since.IsZero() {

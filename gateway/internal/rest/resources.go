@@ -23,8 +23,23 @@ func (a *API) getResource(w http.ResponseWriter, r *http.Request) {
 		problem.WriteForPath(w, r, p)
 		return
 	}
+	w.Header().Set("Allow", allowed(call))
 	r = r.WithContext(unary.WithPart(r.Context(), part))
 	a.pass(w, r, call.path(), call.query, nil)
+}
+
+// allowed returns the methods that the principal may use on a resource. A rule can depend on the
+// new value too, so that a PUT may still be refused.
+func allowed(c resourceCall) string {
+	methods := "GET, HEAD"
+	put, deletes := c.watch.Changeable(c.key)
+	if put {
+		methods += ", PUT"
+	}
+	if deletes {
+		methods += ", DELETE"
+	}
+	return methods
 }
 
 func (a *API) putResource(w http.ResponseWriter, r *http.Request) {

@@ -2,8 +2,6 @@ package shard
 
 import (
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
@@ -27,19 +25,7 @@ type shard struct {
 	deps    *conversation.Deps // what all streams have in common; each has its own settings
 	sockets poll.Sockets
 
-	mu         sync.Mutex  // guards the following fields
-	poll       poll.Poller // nil: the goroutine does not run
-	arrived    []*unsharedStream
-	granted    []*unsharedStream // unshared streams whose lease was granted
-	called     []*group          // groups with a member whose lease was granted
-	judgements []uint64          // keys of connections whose pass has changed
-	asked      []func()          // queries about the streams
-	wokenBy    []*watchWaker     // whose watches may have news for groups
-	aborted    bool              // all streams are closed abruptly, and no more are carried
-
-	// Atomic.
-	rung    atomic.Bool // there may be news
-	alarmed atomic.Bool // streams that wait for their turn must be checked too
+	inbox // from other goroutines
 
 	// Owned by the goroutine.
 	arriving []*unsharedStream // taken from arrived, but not welcomed yet
@@ -100,94 +86,6 @@ func newShard(d *conversation.Deps, s poll.Sockets) *shard {
 	return &shard{deps: d, sockets: s, carried: newCarried(nil)}
 }
 
-// arrive hands a stream over. On an error, which is why the shard cannot run, the
-// caller still owns the stream.
-func (s *shard) arrive(l *unsharedStream) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.aborted {
-		return errAborted
-	}
-	if s.poll == nil {
-		p, err := s.sockets.NewPoller()
-		if err != nil {
-			return err
-		}
-		s.poll = p
-		go s.run(p)
-	}
-	s.arrived = append(s.arrived, l)
-	s.poll.Ring()
-	return nil
-}
-
-// ring makes the shard check for news.
-func (s *shard) ring() {
-	s.rung.Store(true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.poll != nil {
-		s.poll.Ring()
-	}
-}
-
-// alarm makes the shard check all streams, also those that wait for their turn.
-func (s *shard) alarm() {
-	s.alarmed.Store(true)
-	s.ring()
-}
-
-// call resumes a stream whose turn has come.
-func (s *shard) call(l *unsharedStream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.poll != nil {
-		s.granted = append(s.granted, l)
-		s.poll.Ring()
-	}
-}
-
-// callGroup resumes a group with a member whose turn has come.
-func (s *shard) callGroup(g *group) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.poll != nil {
-		s.called = append(s.called, g)
-		s.poll.Ring()
-	}
-}
-
-// ask runs a query on the goroutine, and waits for its answer. Without a
-// goroutine there are no streams.
-func (s *shard) ask(query func()) {
-	answered := make(chan struct{})
-	if !s.post(func() { defer close(answered); query() }) {
-		return
-	}
-	<-answered
-}
-
-func (s *shard) post(query func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.poll == nil {
-		return false
-	}
-	s.asked = append(s.asked, query)
-	s.poll.Ring()
-	return true
-}
-
-// abort closes all streams abruptly. No more are carried.
-func (s *shard) abort() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.aborted = true
-	if s.poll != nil {
-		s.poll.Ring()
-	}
-}
-
 // run carries streams until there are none. After a failure it starts again.
 func (s *shard) run(p poll.Poller) {
 	s.carried = newCarried(p)
@@ -215,60 +113,6 @@ func (s *shard) carry() (done bool) {
 		}
 		busy = s.serve(time.Now())
 	}
-}
-
-// retire ends the goroutine, unless a stream or a query has arrived meanwhile.
-func (s *shard) retire() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.arrived)+len(s.asked) > 0 {
-		return false
-	}
-	s.poll, s.granted, s.called, s.judgements = nil, nil, nil, nil
-	s.p.Shut()
-	s.carried = carried{}
-	return true
-}
-
-// admit takes over the streams that have arrived, answers the queries, and reports
-// whether any stream has arrived or been given its turn.
-func (s *shard) admit() bool {
-	s.mu.Lock()
-	granted, called, judgements, aborted := s.granted, s.called, s.judgements, s.aborted
-	s.arriving, s.queries = append(s.arriving, s.arrived...), append(s.queries, s.asked...)
-	s.arrived, s.granted, s.called, s.judgements, s.asked = nil, nil, nil, nil, nil
-	s.mu.Unlock()
-	news := len(s.arriving)+len(granted)+len(called)+len(judgements) > 0
-	for len(s.arriving) > 0 {
-		s.welcome(take(&s.arriving))
-	}
-	for _, l := range granted {
-		if s.unshared[l.slot] == l {
-			s.enqueue(l)
-		}
-	}
-	for _, g := range called {
-		s.enqueueGroup(g)
-	}
-	for _, key := range judgements {
-		s.passChanged(key)
-	}
-	for len(s.queries) > 0 {
-		take(&s.queries)()
-	}
-	if aborted {
-		s.closeAll()
-	}
-	return news
-}
-
-// take removes and returns the first element.
-func take[T any](list *[]T) (first T) {
-	first, (*list)[0] = (*list)[0], first
-	if *list = (*list)[1:]; len(*list) == 0 {
-		*list = nil
-	}
-	return first
 }
 
 func (s *shard) welcome(l *unsharedStream) {
@@ -320,15 +164,6 @@ func (s *shard) listen(busy bool) error {
 	return err
 }
 
-// patience returns the time until something is due; negative: nothing is.
-func (s *shard) patience() time.Duration {
-	next := conversation.Earlier(s.wheel.next(), s.quiet.next())
-	if next.IsZero() {
-		return -1
-	}
-	return max(time.Until(next), 0)
-}
-
 func (s *shard) notice(at int32, n poll.Notice) {
 	l := s.unshared[at]
 	switch {
@@ -376,66 +211,6 @@ func (s *shard) serve(now time.Time) (busy bool) {
 		}
 	}
 	return s.serveUnshared(now) || busy
-}
-
-// look checks whether something is due for one connection.
-func (s *shard) look(at int32, now time.Time) {
-	l := s.unshared[at]
-	if l == nil {
-		due := s.memberDue(at)
-		if due.IsZero() || due.After(now) {
-			s.schedule(at, due)
-			return
-		}
-		s.farewell(at, now)
-		return
-	}
-	if due := l.due(l.Deps.WriteTimeout); due.After(now) {
-		s.schedule(at, due)
-		return
-	}
-	if !l.finished.IsZero() {
-		s.drop(l, subscribers.LeftByItself)
-		return
-	}
-	if !l.blocked.IsZero() {
-		if why := l.Overdue(now); why != "" {
-			s.drop(l, subscribers.DepartureReason(why))
-			return
-		}
-		if !s.moves(l, now) {
-			s.drop(l, subscribers.LeftUnread)
-			return
-		}
-	}
-	s.enqueue(l)
-}
-
-// schedule adds a connection to the wheel.
-func (s *shard) schedule(at int32, due time.Time) {
-	c := &s.table.slots[at]
-	if due.IsZero() || c.looked != 0 && c.looked <= monotime.Nanos(due) {
-		return
-	}
-	c.looked = monotime.Nanos(s.wheel.add(s.table.key(at), due))
-}
-
-// drain draws the end time for each member, and for each stream that is blocked. The
-// others draw their own.
-func (s *shard) drain(now time.Time) {
-	s.drains = true
-	s.alarmed.Store(true)
-	for at := range s.table.slots {
-		if c := &s.table.slots[at]; c.kind == memberSlot {
-			c.drain(now.Add(s.deps.Admission.GoodbyeDelay()))
-			s.look(int32(at), now)
-		}
-	}
-	for _, l := range s.unshared {
-		if !l.blocked.IsZero() && !l.MustLeave(now) {
-			s.schedule(l.slot, l.due(l.Deps.WriteTimeout))
-		}
-	}
 }
 
 // forget closes a connection, and frees its slot and its references.

@@ -1,58 +1,74 @@
-// Packs the package, installs it in an empty project, and uses it there like any
-// other package: every entry point resolves, the types are found, and it contains
-// nothing that is not needed.
+// Packs the package, or takes the packed one that is named, and checks it as those who
+// install it would: publint and attw find nothing, every entry point resolves with its
+// types in an empty project, and it holds nothing that is not needed.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const project = mkdtempSync(join(tmpdir(), 'watchtide-client-'));
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const entries = Object.values(manifest.exports).filter((entry) => typeof entry !== 'string');
 
 try {
-  check(JSON.parse(npm(root, 'pack', '--json', '--pack-destination', project)));
+  check(process.argv[2] ? resolve(process.argv[2]) : pack());
 } finally {
   rmSync(project, { recursive: true, force: true });
 }
 
-function check(packed) {
+function pack() {
+  const packed = JSON.parse(run(root, 'npm', 'pack', '--json', '--pack-destination', project));
   // A list of the packages, or a map by name, depending on the version of npm.
-  const [tarball] = Array.isArray(packed) ? packed : Object.values(packed);
-  const files = tarball.files.map(({ path }) => path);
-  for (const wanted of [
-    'LICENSE',
-    'README.md',
-    'package.json',
-    'dist/index.js',
-    'dist/index.d.ts',
-    'dist/auth.js',
-    'dist/auth.d.ts',
-    'dist/delivery.js',
-    'dist/delivery.d.ts',
-    'dist/react.js',
-    'dist/react.d.ts',
-    'dist/shared.js',
-    'dist/shared.d.ts',
-  ]) {
-    if (!files.includes(wanted)) throw new Error(`the package has no ${wanted}`);
-  }
-  const foreign = files.filter((path) => !/^(dist\/\w+\.(js|d\.ts)|LICENSE|README\.md|package\.json)$/.test(path));
-  if (foreign.length > 0) throw new Error(`the package should not hold ${foreign}`);
-  use(tarball.filename);
-  console.log(`${tarball.filename}: ${tarball.size} B, ${files.length} files; installed and used in an empty project`);
+  const [{ filename }] = Array.isArray(packed) ? packed : Object.values(packed);
+  return join(project, filename);
 }
 
-function use(filename) {
-  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+function check(tarball) {
+  run(project, 'tar', '-xzf', tarball);
+  const content = join(project, 'package');
+  const files = readdirSync(content, { recursive: true, withFileTypes: true })
+    .filter((file) => file.isFile())
+    .map((file) => join(file.parentPath, file.name).slice(content.length + 1));
+  checkFiles(files);
+  for (const file of files) checkFile(file, readFileSync(join(content, file), 'utf8'));
+  lint(tarball);
+  use(tarball);
+  console.log(`${tarball.split('/').pop()}: ${files.length} files; publint and attw find nothing; installed and used in an empty project`);
+}
+
+function checkFiles(files) {
+  const paths = entries.flatMap(({ types, default: code }) => [types, code, `${code}.map`].map((path) => path.replace('./', '')));
+  for (const wanted of ['LICENSE', 'README.md', 'package.json', ...paths]) {
+    if (!files.includes(wanted)) throw new Error(`the package has no ${wanted}`);
+  }
+  const foreign = files.filter((path) => !/^(dist\/\w+\.(js|js\.map|d\.ts)|LICENSE|README\.md|package\.json)$/.test(path));
+  if (foreign.length > 0) throw new Error(`the package should not hold ${foreign}`);
+}
+
+function checkFile(name, text) {
+  if (name.endsWith('.d.ts') && text.includes('@internal')) throw new Error(`${name} declares something that is marked @internal`);
+  if (name.endsWith('.map') && JSON.parse(text).sourcesContent?.length !== 1) throw new Error(`${name} lacks its source`);
+}
+
+function lint(tarball) {
+  const tool = (name, ...args) => run(root, join(root, 'node_modules/.bin', name), ...args);
+  tool('publint', 'run', '--strict', tarball);
+  tool('attw', tarball, '--profile', 'esm-only', '--no-definitely-typed', '--format', 'ascii', '--no-emoji', '--no-color');
+}
+
+function use(tarball) {
+  const { devDependencies } = manifest;
   writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module', private: true }));
-  npm(
+  run(
     project,
+    'npm',
     'install',
     '--ignore-scripts',
     '--no-audit',
     '--no-fund',
-    `./${filename}`,
+    tarball,
     `react@${devDependencies.react}`,
     `@types/react@${devDependencies['@types/react']}`,
   );
@@ -78,13 +94,16 @@ function use(filename) {
   `,
   );
   const tsc = join(root, 'node_modules/.bin/tsc');
-  execFileSync(tsc, ['--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable', 'use.ts'], {
-    cwd: project,
-    stdio: 'inherit',
-  });
-  execFileSync('node', ['use.js'], { cwd: project, stdio: 'inherit' });
+  run(project, tsc, '--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable', 'use.ts');
+  run(project, 'node', 'use.js');
 }
 
-function npm(cwd, ...args) {
-  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+/** Returns the output of a program; if it fails, prints all that it has printed. */
+function run(cwd, program, ...args) {
+  try {
+    return execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  } catch (error) {
+    console.error(`${error.stdout}${error.stderr}`);
+    throw new Error(`${program} ${args.join(' ')}: failed`, { cause: error.code });
+  }
 }

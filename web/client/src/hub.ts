@@ -31,11 +31,13 @@ export class Hub {
   readonly #tabs = new Set<Tab>();
   readonly #principals = new Map<string, Hub>(); // by tag
   #ignoreLogout: (() => void) | undefined;
+  readonly #url: string | URL;
+  readonly #options: HubOptions;
 
-  constructor(
-    private readonly url: string | URL,
-    private readonly options: HubOptions = {},
-  ) {}
+  constructor(url: string | URL, options: HubOptions = {}) {
+    this.#url = url;
+    this.#options = options;
+  }
 
   /** Serves a tab until the returned function is called; onSilent is called when the tab has sent nothing for minutes. */
   serve(port: Port, onSilent: () => void = () => {}): () => void {
@@ -62,9 +64,9 @@ export class Hub {
   of(tag: string | undefined): Hub {
     if (tag === undefined) return this;
     for (const [other, hub] of this.#principals) if (other !== tag && hub.#idle) this.#erase(other);
-    const hub = this.#principals.get(tag) ?? new Hub(this.url, asPrincipal(tag, this.options));
+    const hub = this.#principals.get(tag) ?? new Hub(this.#url, asPrincipal(tag, this.#options));
     this.#principals.set(tag, hub);
-    this.#ignoreLogout ??= onLogout(this.url, () => this.#eraseAll());
+    this.#ignoreLogout ??= onLogout(this.#url, () => this.#eraseAll());
     return hub;
   }
 
@@ -87,7 +89,7 @@ export class Hub {
 
   /** @internal */
   follow(spec: SharedSpec): SharedWatch {
-    this.#tide ??= watch<Record<string, string>>(this.url, { ...this.options, parse: keepText, hiddenMs: Infinity });
+    this.#tide ??= watch<Record<string, string>>(this.#url, { ...this.#options, parse: keepText, hiddenMs: Infinity });
     const { query } = followedOf(spec);
     const shared = this.#shared.get(query) ?? new SharedWatch(this.#tide, spec);
     this.#shared.delete(query);

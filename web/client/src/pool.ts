@@ -20,6 +20,8 @@ export interface Use<V = unknown> {
 export interface Pool<Values = Record<string, unknown>> {
   /** Follows a watch, or a part of it, unless it is followed. All uses of the same definition have one store. A watch whose store was closed by an error is followed again. */
   use<Name extends keyof Values & string>(spec: WatchSpec<Name>): Use<Values[Name]>;
+  /** Reports whether a watch, or a part of it, is followed here: it is used, or was a moment ago. */
+  follows(spec: WatchSpec<keyof Values & string>): boolean;
   /** Stops following what is not used, at once. */
   clear(): void;
 }
@@ -65,6 +67,10 @@ class StorePool implements Pool {
       used = false;
     };
     return { store: entry.store, release };
+  }
+
+  follows(spec: WatchSpec): boolean {
+    return this.#entries.has(followedOf(spec).query);
   }
 
   clear(): void {

@@ -56,8 +56,9 @@ test('a use within that time finds the store with its rows', async () => {
 test('of the watches without a use, only the last stay', () => {
   for (let i = 0; i < 30; i++) stores.use(`w${i}`).release();
   expect(Array.from({ length: 30 }, (_, i) => i).filter((i) => followed(`w${i}`))).toEqual([26, 27, 28, 29]);
+  expect([stores.follows('w29'), stores.follows('w0')]).toEqual([true, false]);
   stores.clear();
-  expect(followed('w29')).toBe(false);
+  expect([followed('w29'), stores.follows('w29')]).toEqual([false, false]);
 });
 
 test('a watch that was refused is followed again, and the end of its uses does not end those of the next', async () => {

@@ -1,5 +1,6 @@
 import { cleanup, render, screen } from '@testing-library/react';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { changeSettings } from '../src/app/settings';
 import { Chart } from '../src/charts/Chart';
 import { count } from '../src/text/number';
 
@@ -30,11 +31,10 @@ describe('a chart', () => {
     expect(drawing.destroy).toHaveBeenCalledTimes(1);
   });
   it('is painted again when the theme changes', () => {
-    const theme = new EventTarget();
-    vi.spyOn(window, 'matchMedia').mockReturnValue(theme as MediaQueryList);
     render(chart(of(3)));
-    theme.dispatchEvent(new Event('change'));
+    changeSettings({ theme: 'dark' });
     expect(drawing.redraw).toHaveBeenCalledTimes(1);
-    vi.mocked(window.matchMedia).mockRestore();
+    expect(document.documentElement.dataset['theme']).toBe('dark');
+    changeSettings({ theme: 'system' });
   });
 });

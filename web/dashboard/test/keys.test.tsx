@@ -10,7 +10,10 @@ import { EventRow } from '../src/wire/EventRow';
 import { Source } from './resources/source';
 
 let source: Source;
-vi.mock('../src/gateway/tide', () => ({ useStore: () => source.store, hurry: () => {} }));
+vi.mock('../src/gateway/tide', async () => {
+  const { useState } = await import('react');
+  return { useStore: () => useState(() => source.store)[0], isFollowed: () => true, hurry: () => {} };
+});
 
 const key = 'invoice\u202efdp.exe\u0007';
 const shown = 'invoice\\u202efdp.exe\\u0007';

@@ -21,11 +21,11 @@ import (
 const Variable = "WATCHTIDE_TOKEN"
 
 // Help describes the flags.
-const Help = `A gateway that asks for credentials is sent the token in the file that --token-file
-names, or else the one in the environment variable WATCHTIDE_TOKEN. The file is read
-again for each request, so that the token may be replaced. Over plain HTTP a token is
-sent only to this machine, unless --insecure-token says otherwise: everybody on the way
-could read it, and use it.`
+const Help = `If the gateway asks for credentials, the token comes from the file that --token-file
+names, or from the environment variable WATCHTIDE_TOKEN. The file is read again for each
+request, so that the token can be replaced. Over plain HTTP a token is sent only to this
+machine, because others on the way could read and use it; --insecure-token sends it
+anyway.`
 
 // maxTokenBytes is the maximum size of a file with a token: more than any server accepts in a
 // header.

@@ -46,6 +46,14 @@ func TestCompletion(t *testing.T) {
 	if got := complete(t, append(append([]string{"watch"}, server...), "n")...); !strings.HasPrefix(got, "notes\tdefault") && !strings.HasPrefix(got, "notes\t") {
 		t.Errorf("watch: got %q", got)
 	}
+	for _, args := range [][]string{{"doctor", "--server", g.url(), "--watch", "n"}, {"doctor", g.url(), "--watch", "n"}} {
+		if got := complete(t, args...); !strings.HasPrefix(got, "notes\t") {
+			t.Errorf("%q: got %q", args, got)
+		}
+	}
+	if got := complete(t, "doctor", "--server", g.url(), g.url(), "--watch", "n"); got != "" {
+		t.Errorf("two gateways: got %q", got)
+	}
 	if got := complete(t, "list", "-o", ""); got != "table json ndjson yaml jsonpath=" {
 		t.Errorf("forms: got %q", got)
 	}

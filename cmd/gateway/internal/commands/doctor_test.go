@@ -2,9 +2,14 @@ package commands
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
+	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/watchtide/watchtide/cmd/gateway/internal/doctor"
@@ -70,12 +75,15 @@ func TestDoctorEnds(t *testing.T) {
 
 // TestDoctorsCommandLine checks that a wrong command line is refused.
 func TestDoctorsCommandLine(t *testing.T) {
+	t.Setenv("WATCHTIDE_CONTEXTS", filepath.Join(t.TempDir(), "contexts.yaml"))
 	for _, args := range [][]string{
-		nil, {"127.0.0.1:8080"}, {"http://127.0.0.1:1", "-o", "yaml"}, {"http://127.0.0.1:1", "--timeout", "0s"},
+		{"a", "b"}, {"127.0.0.1:8080"}, {"http://127.0.0.1:1", "--server", "http://127.0.0.1:1"}, {"http://127.0.0.1:1", "--context", "prod"},
+		{"--context", "nosuch"}, {"http://127.0.0.1:1", "--header", "Authorization: x"}, {"http://127.0.0.1:1", "--ca-file", "x"},
+		{"--server", "http://user:password@127.0.0.1:1"}, {"http://127.0.0.1:1", "-o", "yaml"}, {"http://127.0.0.1:1", "--timeout", "0s"},
 		{"http://127.0.0.1:1", "--wait", "3m"}, {"http://127.0.0.1:1", "--wait", "6m", "--timeout", "9m"}, {"http://127.0.0.1:1", "--origin", "x"},
 		{"http://127.0.0.1:1", "--token-file", "/nowhere"},
 	} {
-		if code, _, stderr := command(t, append([]string{"doctor"}, args...)...); code != exitUsage || !strings.Contains(stderr, "Try --help.") {
+		if code, _, stderr := command(t, append([]string{"doctor"}, args...)...); code != exitUsage || !strings.Contains(stderr, "Try --help.") || strings.Contains(stderr, "password@") {
 			t.Errorf("%q: code %d, %s", args, code, stderr)
 		}
 	}
@@ -104,5 +112,65 @@ watches: { notes: { source: local } }
 		if !strings.Contains("\n"+out+stderr, c.want) {
 			t.Errorf("%v: want %q in\n%s%s", c.args, c.want, out, stderr)
 		}
+	}
+}
+
+// TestDoctorOfAContext checks that the doctor examines the gateway of a context, or of the
+// environment, with the credentials and the headers that the other commands would send.
+func TestDoctorOfAContext(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	s := ask(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if who := strings.TrimSpace(r.Header.Get("Authorization") + " " + r.Header.Get("X-Key")); !slices.Contains(got, who) {
+			got = append(got, who)
+		}
+		http.Error(w, "{}", http.StatusForbidden)
+	})
+	t.Setenv("WATCHTIDE_CONTEXTS", filepath.Join(t.TempDir(), "contexts.yaml"))
+	t.Setenv("WATCHTIDE_TOKEN", "env")
+	command(t, "context", "set", "prod", "--server", s.URL, "--token-file", file(t, "token", "prod-token"), "--header", "X-Key: prod-key")
+	for _, c := range []struct {
+		server string // WATCHTIDE_SERVER
+		args   []string
+		want   string
+	}{
+		{"", nil, "Bearer prod-token prod-key"},
+		{"http://127.0.0.1:1", []string{"--context", "prod"}, "Bearer prod-token prod-key"},
+		{"", []string{"--header", "X-Key: mine"}, "Bearer prod-token mine"},
+		{"", []string{s.URL}, "Bearer env"},
+		{"", []string{s.URL, "--header", "X-Key: mine"}, "Bearer env mine"},
+		{"", []string{"--server", s.URL}, "Bearer env"},
+		{s.URL, nil, "Bearer env"},
+	} {
+		t.Setenv("WATCHTIDE_SERVER", c.server)
+		got = nil
+		code, out, stderr := command(t, append([]string{"doctor"}, c.args...)...)
+		mu.Lock()
+		if code != exitError || !slices.Contains(got, c.want) || slices.ContainsFunc(got, func(who string) bool { return who != c.want && who != "" }) {
+			t.Errorf("%q, %q: exit code %d: %s%s\nsent %q, want %q", c.server, c.args, code, out, stderr, got, c.want)
+		}
+		mu.Unlock()
+	}
+}
+
+// TestDoctorWithAClientCertificate examines a gateway that asks for a certificate.
+func TestDoctorWithAClientCertificate(t *testing.T) {
+	cert, key, _ := certificate(t)
+	g := serve(t, "--config", file(t, "gateway.yaml", fmt.Sprintf(`
+http: { tls: { cert_file: %q, key_file: %q, client_ca_file: %q } }
+auth: { certificates: { subject: dns } }
+roles: { known: { when: 'principal.name == "gateway.test"' } }
+sources: { local: { type: store } }
+watches: { notes: { source: local, allow: [ { role: known, read: "true" } ] } }
+`, cert, key, cert)))
+	t.Setenv("WATCHTIDE_CONTEXTS", filepath.Join(t.TempDir(), "contexts.yaml"))
+	command(t, "context", "set", "tls", "--server", "https://"+g.http, "--ca-file", cert, "--cert-file", cert, "--key-file", key)
+	if _, out, stderr := command(t, "doctor", "--wait", "200ms"); !strings.Contains(out, "\nok       connection ") || !strings.Contains(out, "\nok       resume ") {
+		t.Errorf("with a client certificate:\n%s%s", out, stderr)
+	}
+	if code, out, _ := command(t, "doctor", "https://"+g.http, "--ca-file", cert); code != exitError || strings.Contains(out, " resume ") {
+		t.Errorf("without: exit code %d\n%s", code, out)
 	}
 }

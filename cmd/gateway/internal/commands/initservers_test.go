@@ -3,7 +3,6 @@
 package commands
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -13,10 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
@@ -35,64 +30,29 @@ func initialised(t *testing.T, args ...string) *served {
 }
 
 func TestInitForEtcd(t *testing.T) {
-	server := realserver.Start(t, realserver.Build(t, "etcd"), "-listen", realserver.FreeAddress(t), "-data", t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Addr()}, DialTimeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	put := func(keys ...string) {
-		t.Helper()
-		for _, key := range keys {
-			if _, err := client.Put(ctx, key, `1`); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	address, put := withEtcd(t)
 	put("/settings/a", "/settings/b/c", "/settings0/x", "jobs/${HOME}", "jobs/1")
-	g := initialised(t, "--etcd", server.Addr())
+	g := initialised(t, "--etcd", address)
 	g.expectKeys("settings", "a", "b/c")
 	g.expectKeys("settings0", "x")
 	g.expectKeys("jobs", "1", "${HOME}")
 	put("toplevel")
-	g = initialised(t, "--etcd", "http://"+server.Addr())
+	g = initialised(t, "--etcd", "http://"+address)
 	g.expectKeys("keys", "/settings/a", "/settings/b/c", "/settings0/x", "jobs/${HOME}", "jobs/1", "toplevel")
 }
 
 func TestInitForNATS(t *testing.T) {
-	server := realserver.Start(t, realserver.Build(t, "nats"), "-listen", realserver.FreeAddress(t), "-data", t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	conn, err := nats.Connect("nats://" + server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := make(chan struct{})
-	conn.SetClosedHandler(func(*nats.Conn) { close(closed) })
-	defer func() { conn.Close(); <-closed }()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"flags", "prices"} {
-		bucket, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := bucket.Put(ctx, "of-"+name, []byte(`1`)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("NATS_URL", server.Addr())
-	g := initialised(t, "--nats", server.Addr())
+	address, fill := withNATS(t)
+	fill("flags", "of-flags")
+	fill("prices", "of-prices")
+	t.Setenv("NATS_URL", address)
+	g := initialised(t, "--nats", address)
 	g.expectKeys("flags", "of-flags")
 	g.expectKeys("prices", "of-prices")
 }
 
 func TestInitForKubernetes(t *testing.T) {
-	server := realserver.Start(t, realserver.Build(t, "kubernetes"), "-listen", realserver.FreeAddress(t), "-data", t.TempDir())
+	server := started(t, "kubernetes")
 	certificate := server.Fields()[0]
 	pem, err := os.ReadFile(certificate)
 	if err != nil {

@@ -70,6 +70,17 @@ func TestNoGRPC(t *testing.T) {
 
 // TestNothingIsOpenBeforeTheFirstSnapshot: while the source of a required watch does not
 // answer, operators see why, and clients are refused.
+// TestDefaultOfPrimeWaitIsLogged: what is in effect, and not what is configured.
+func TestDefaultOfPrimeWaitIsLogged(t *testing.T) {
+	r := start(t, "serve", "--http", "127.0.0.1:0", "--operations", "off")
+	if logs := r.logs.await(t, `"msg":"waiting for the watches to be primed"`); !strings.Contains(logs, `"at_most":"5s"`) {
+		t.Errorf("the log does not say that it waits for 5s:\n%s", logs)
+	}
+	r.logs.await(t, `"msg":"listening"`)
+	r.signals <- syscall.SIGTERM
+	r.awaitCode()
+}
+
 func TestNothingIsOpenBeforeTheFirstSnapshot(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, and says nothing
 	if err != nil {

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if c.Auth.None {
 		logger.Warn("nobody is asked for credentials: whoever reaches a listener may do everything that it offers", "auth", auth.None)
 	}
-	logger.Info("waiting for the watches to be primed", "at_most", c.Stream.PrimeWait, "operations", addressOf(listeners.Operations))
+	logger.Info("waiting for the watches to be primed", "at_most", cmp.Or(c.Stream.PrimeWait, gateway.DefaultPrimeWait), "operations", addressOf(listeners.Operations))
 	listeners.Open = func(ctx context.Context) (web, calls net.Listener, err error) {
 		if web, calls, err = listenPublic(ctx, c); err == nil {
 			// At any level: a caller that chose port 0 waits for it.

@@ -3,47 +3,18 @@
 package commands
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
 // TestServeTemplatesOfNATS checks that a value selects the keys of one token, and that one
 // that could select more has no watch.
 func TestServeTemplatesOfNATS(t *testing.T) {
-	server := realserver.Start(t, realserver.Build(t, "nats"), "-listen", realserver.FreeAddress(t), "-data", t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	conn, err := nats.Connect("nats://" + server.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := make(chan struct{})
-	conn.SetClosedHandler(func(*nats.Conn) { close(closed) })
-	defer func() { conn.Close(); <-closed }()
-	js, err := jetstream.New(conn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bucket, err := js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: "orders"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range []string{"orders.eu.1", "orders.eu.west.2", "orders.europe.3", "orders.us.4", "secret.eu.5"} {
-		if _, err := bucket.Put(ctx, key, []byte(`"`+key+`"`)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	address, fill := withNATS(t)
+	fill("orders", "orders.eu.1", "orders.eu.west.2", "orders.europe.3", "orders.us.4", "secret.eu.5")
 	g := serve(t, "--config", file(t, "nats.yaml", `
 stream: { drain_delay: 0s, prime_wait: 20s }
-sources: { bus: { type: nats, url: "nats://`+server.Addr()+`" } }
+sources: { bus: { type: nats, url: "nats://`+address+`" } }
 watches:
   "orders-{region}": { source: bus, params: { region: ".+" }, bucket: orders, keys: "orders.{region}.>", linger: 1s }
 `))
@@ -61,22 +32,11 @@ watches:
 
 // TestServeTemplatesOfEtcd checks that a value selects what is below it and nothing else.
 func TestServeTemplatesOfEtcd(t *testing.T) {
-	server := realserver.Start(t, realserver.Build(t, "etcd"), "-listen", realserver.FreeAddress(t), "-data", t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Addr()}, DialTimeout: 10 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	for _, key := range []string{"/apps/a/x", "/apps/ab/x", "/apps/../x", "/secret/x", "/apps/a.b/y"} {
-		if _, err := client.Put(ctx, key, `"`+key+`"`); err != nil {
-			t.Fatal(err)
-		}
-	}
+	address, put := withEtcd(t)
+	put("/apps/a/x", "/apps/ab/x", "/apps/../x", "/secret/x", "/apps/a.b/y")
 	g := serve(t, "--config", file(t, "etcd.yaml", `
 stream: { drain_delay: 0s, prime_wait: 20s }
-sources: { kv: { type: etcd, endpoints: ["`+server.Addr()+`"] } }
+sources: { kv: { type: etcd, endpoints: ["`+address+`"] } }
 watches:
   "app-{app}": { source: kv, params: { app: ".+" }, prefix: "/apps/{app}/", linger: 1s }
 `))

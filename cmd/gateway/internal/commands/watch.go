@@ -38,32 +38,31 @@ func (a *app) watchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch WATCH...",
 		Short: "Follow watches",
-		Long: `Follow watches, over as many connections as it takes: when one is lost, the next
-goes on where it ended.
+		Long: `Follow watches. When a connection is lost, the next one continues where it ended.
 
-On a terminal it is a table that changes with the resources; in a pipe it is
-NDJSON: each event as it came, a line each. What happens to the connection is
-logged. -o yaml makes each event a document of YAML, and -o jsonpath prints what a
-template makes of it, and nothing for an event that lacks what the template names.
+On a terminal, the output is a table that changes with the resources. In a pipe it is
+NDJSON: each event on a line of its own. -o yaml makes each event a YAML document, and
+-o jsonpath prints what a template makes of it, or nothing if the event lacks what the
+template names. Connections that are lost and opened are logged.
 
---wait-for ends it as soon as an expression in CEL (https://cel.dev) is true of
-every watch at the same time. It is evaluated for one watch at a time, and only
-on states that the upstream had, over
+--wait-for ends the command as soon as an expression in CEL (https://cel.dev) is true
+for all watches at the same time. It is evaluated for one watch at a time, and only on
+states that the upstream had, over
 
   watch      string            name of the watch
   count      int               number of its resources
   resources  map(string, dyn)  its resources: key → value
 
-An expression that cannot be told, since it names what is not there, is not true.
+An expression that names something that is not there is not true.
 
---changes-only prints upserts and deletes, and nothing else: not the state at the
-beginning, and of the state after a reset only what differs.
+--changes-only prints only upserts and deletes: no state at the beginning, and after a
+reset only what differs.
 
 ` + hook.Help + `
 
 ` + viewHelp + `
 
---wait-for sees only the resources that they leave.
+--wait-for sees only the resources that these flags select.
 
 ` + connect.Help + "\n\n" + exitHelp,
 		Example: `  watchtide watch processes

@@ -25,11 +25,11 @@ func (f files) config(server string) (*tls.Config, error) {
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.ca != "" {
-		authorities, err := Authorities(f.ca)
+		pool, err := authorities(f.ca)
 		if err != nil {
 			return nil, err
 		}
-		c.RootCAs = authorities
+		c.RootCAs = pool
 	}
 	if f.cert == "" {
 		return c, nil
@@ -41,8 +41,8 @@ func (f files) config(server string) (*tls.Config, error) {
 	return c, nil
 }
 
-// Authorities reads the certificates of a file in PEM.
-func Authorities(file string) (*x509.CertPool, error) {
+// authorities reads the certificates of a file in PEM.
+func authorities(file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("the CA file: %w", err)

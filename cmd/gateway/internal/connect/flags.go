@@ -22,9 +22,9 @@ const (
 )
 
 // Help describes the flags.
-const Help = `The gateway is the one that --server names, or --context; else that of the environment
-variable WATCHTIDE_SERVER, else that of the current context (see watchtide context), else
-http://127.0.0.1:8080. A context has credentials for its own server, and for no other.
+const Help = `The gateway is the one that --server or --context names; otherwise that of the environment
+variable WATCHTIDE_SERVER, then that of the current context (see watchtide context), then
+http://127.0.0.1:8080. The credentials of a context are sent to its own server only.
 
 ` + bearer.Help
 
@@ -64,22 +64,39 @@ func (f *Flags) Register(c *cobra.Command) {
 // Connect returns the gateway. No connection is made yet: an error is one of the command line,
 // of the environment, or of a file that they name.
 func (f *Flags) Connect() (*client.Server, error) {
-	c, err := f.choose()
+	server, options, err := f.Find()
 	if err != nil {
 		return nil, err
 	}
-	options := client.ServerOptions{Header: c.HTTPHeader()}
+	return client.NewServer(server, options)
+}
+
+// Find returns the URL of the gateway, and how requests to it are made. Errors are those of
+// Connect.
+func (f *Flags) Find() (server string, options client.ServerOptions, err error) {
+	c, err := f.choose()
+	if err != nil {
+		return "", options, err
+	}
+	options.Header = c.HTTPHeader()
 	if options.Header.Get("User-Agent") == "" {
 		options.Header.Set("User-Agent", f.agent)
 	}
 	if options.TLS, err = (files{c.CAFile, c.CertFile, c.KeyFile}).config(c.Server); err != nil {
-		return nil, err
+		return "", options, err
 	}
 	f.token.UseFile(c.TokenFile)
-	if options.Token, err = f.token.For(c.Server); err != nil {
-		return nil, err
+	options.Token, err = f.token.For(c.Server)
+	return c.Server, options, err
+}
+
+// At names the gateway by an argument, as --server does by a flag.
+func (f *Flags) At(server string) error {
+	if f.server != "" || f.context != "" {
+		return errors.New("want the URL, --server or --context, and only one of them")
 	}
-	return client.NewServer(c.Server, options)
+	f.server = server
+	return nil
 }
 
 // choose returns the context that the flags, the environment and the file of contexts make

@@ -148,6 +148,18 @@ func TestLinkToTheFileStays(t *testing.T) {
 }
 
 // Without a home there are no contexts, and a command that needs none works.
+// TestEndlessFile: the file is read no further than a file of contexts can be long.
+func TestEndlessFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "contexts.yaml")
+	t.Setenv(Variable, name)
+	if err := os.WriteFile(name, make([]byte, maxBytes+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t, "list"); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
+		t.Errorf("error %v, want one that names the limit", err)
+	}
+}
+
 func TestNoHome(t *testing.T) {
 	for _, name := range []string{Variable, "HOME", "XDG_CONFIG_HOME", "AppData"} {
 		t.Setenv(name, "")

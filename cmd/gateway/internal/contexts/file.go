@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -133,7 +134,7 @@ func Load() (File, error) {
 	if err != nil {
 		return f, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
 	}
@@ -147,6 +148,22 @@ func Load() (File, error) {
 		f.Contexts = map[string]Context{}
 	}
 	return f, nil
+}
+
+// maxBytes is the maximum size of the file, which has some hundred bytes for each context.
+const maxBytes = 1 << 20
+
+func read(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
+	if err == nil && len(text) > maxBytes {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxBytes)
+	}
+	return text, err
 }
 
 // save replaces the file as a whole. Only its owner can read it: a header may be a secret.

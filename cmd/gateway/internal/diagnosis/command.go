@@ -4,7 +4,6 @@ package diagnosis
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/doctor"
 )
@@ -40,8 +38,7 @@ type Process struct {
 var errTimeout = errors.New("--timeout is over")
 
 type options struct {
-	bearer  bearer.Source
-	ca      string
+	gateway *connect.Flags
 	origin  string
 	watch   string
 	output  string
@@ -51,14 +48,14 @@ type options struct {
 
 // Command returns the command doctor.
 func Command(p Process) *cobra.Command {
-	var o options
+	o := options{gateway: connect.New("watchtide-doctor")}
 	c := &cobra.Command{
-		Use:   "doctor URL",
+		Use:   "doctor [URL]",
 		Short: "Find what is wrong on the way to a gateway",
 		Long: `Find what is wrong on the way between this machine and a gateway, as a browser
 meets it: proxies that hold back streams, cut them off, compress them or hide their
 clients, certificates, clocks, replicas between which streams do not resume. URL is
-the one that browsers use.
+the one that browsers use; it may stand in the place of --server.
 
 Each line is a finding: ok, problem or unknown; what was examined; what was found;
 and for a problem, how to mend it.
@@ -66,7 +63,7 @@ and for a problem, how to mend it.
 A silent stream is observed for as long as --wait says, which finds time-outs that are
 no longer. Nothing is written to the gateway.
 
-` + bearer.Help + `
+` + connect.Help + `
 
 Exit codes:
   0    all is well
@@ -77,22 +74,42 @@ Exit codes:
 		Example: `  watchtide doctor https://events.example.com
   watchtide doctor https://events.example.com --origin https://app.example.com
   watchtide doctor https://events.example.com --token-file token --wait 5m --timeout 7m
+  watchtide doctor --context prod --header 'X-Tenant: acme'
   watchtide doctor https://events.example.com -o json | jq '.findings[] | select(.result == "problem")'`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), &o, args[0]) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.at(args); err != nil {
+				return p.Usage("%w", err)
+			}
+			return p.run(cmd.Context(), &o)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	o.bearer.Register(c.Flags())
-	c.Flags().StringVar(&o.ca, "ca-file", "", "a `FILE` with the certificates that sign that of the gateway, instead of those of the system")
-	for _, name := range []string{"ca-file", "token-file"} {
-		_ = c.MarkFlagFilename(name)
-	}
+	o.gateway.Register(c)
 	c.Flags().StringVar(&o.origin, "origin", "", "the `ORIGIN` of pages that read from the gateway, such as https://app.example.com")
 	c.Flags().StringVar(&o.watch, "watch", "", "the `WATCH` whose streams are used (the first one that is in sync)")
 	c.Flags().StringVarP(&o.output, "output", "o", "text", "`FORM` of the findings: text or json")
 	c.Flags().DurationVar(&o.wait, "wait", 0, "observe a silent stream for this `TIME`, at most 5m (two and a half heartbeats, and at least 35s)")
 	c.Flags().DurationVar(&o.timeout, "timeout", 3*time.Minute, "end after this `TIME`, with exit code 3")
+	_ = c.RegisterFlagCompletionFunc("origin", cobra.NoFileCompletions)
+	_ = c.RegisterFlagCompletionFunc("watch", o.completeWatches)
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
+}
+
+// at names the gateway by the argument, if there is one.
+func (o *options) at(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return o.gateway.At(args[0])
+}
+
+func (o *options) completeWatches(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if o.at(args) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return o.gateway.CompleteWatches(c, args, begun)
 }
 
 func (p Process) check(o *options) error {
@@ -107,24 +124,19 @@ func (p Process) check(o *options) error {
 	return nil
 }
 
-func (p Process) run(ctx context.Context, o *options, url string) error {
+func (p Process) run(ctx context.Context, o *options) error {
 	if err := p.check(o); err != nil {
 		return err
 	}
-	token, err := o.bearer.For(url)
+	url, how, err := o.gateway.Find()
 	if err != nil {
 		return p.Usage("%w", err)
-	}
-	var authorities *x509.CertPool // nil: those of the system
-	if o.ca != "" {
-		if authorities, err = connect.Authorities(o.ca); err != nil {
-			return p.Usage("%w", err)
-		}
 	}
 	waiting := &countdown{out: p.Stderr, shown: p.Terminal, escape: p.Escape}
 	d := diagnosis{URL: url, Findings: []doctor.Finding{}, process: p, waiting: waiting, text: o.output == "text"}
 	e, err := doctor.New(doctor.Options{
-		URL: url, Token: token, RootCAs: authorities, Origin: o.origin, Watch: o.watch, Wait: o.wait, Found: d.add, Doing: waiting.begin,
+		URL: url, Token: how.Token, Header: how.Header, TLS: how.TLS,
+		Origin: o.origin, Watch: o.watch, Wait: o.wait, Found: d.add, Doing: waiting.begin,
 	})
 	if err != nil {
 		return p.Usage("%w", err)

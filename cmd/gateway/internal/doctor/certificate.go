@@ -41,7 +41,7 @@ func (e *Examination) verify(ctx context.Context, state *tls.ConnectionState) er
 		chain.AddCert(c)
 	}
 	name := e.base.Hostname()
-	_, err := leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: e.options.RootCAs, Intermediates: chain})
+	_, err := leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: e.options.TLS.RootCAs, Intermediates: chain})
 	if err != nil {
 		found, mend := faultOf(leaf, len(state.PeerCertificates), err)
 		e.problem(ctx, Certificate, mend, "%s", found)

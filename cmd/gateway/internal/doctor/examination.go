@@ -3,12 +3,10 @@ package doctor
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 )
@@ -26,8 +24,11 @@ type Options struct {
 	// Wait is how long silence is observed. 0: two and a half heartbeats, and at least
 	// MinWait.
 	Wait time.Duration
-	// RootCAs are the authorities that certificates may come from; nil: those of the system.
-	RootCAs *x509.CertPool
+	// Header is added to each request that may have the token. What a request sets itself is not
+	// replaced.
+	Header http.Header
+	// TLS configures connections, as client.ServerOptions.TLS does.
+	TLS *tls.Config
 	// Dial opens connections; nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Found is called with each finding, as soon as there is one.
@@ -69,6 +70,9 @@ type Examination struct {
 
 // New returns an examination. An error says which option is wrong.
 func New(o Options) (*Examination, error) {
+	if o.TLS == nil {
+		o.TLS = &tls.Config{}
+	}
 	e := &Examination{options: o, cookies: map[string]cookieOf{}}
 	return e, e.parse()
 }
@@ -119,12 +123,20 @@ func (e *Examination) report(ctx context.Context, f Finding) {
 	e.mu.Lock()
 	token := e.token
 	e.mu.Unlock()
-	if token != "" {
-		f.Found = strings.ReplaceAll(f.Found, token, "(token)")
-		f.Mend = strings.ReplaceAll(f.Mend, token, "(token)")
+	f.hide(token, "(token)")
+	for name, values := range e.options.Header {
+		for _, value := range values {
+			if name != "User-Agent" && len(value) >= secretBytes {
+				f.hide(value, "("+name+")")
+			}
+		}
 	}
 	e.options.Found(f)
 }
+
+// secretBytes is from which length on the value of a header may be a secret. A shorter one, such
+// as 1, would be found in other words.
+const secretBytes = 8
 
 func (e *Examination) ok(ctx context.Context, c Check, format string, args ...any) {
 	e.report(ctx, Finding{Check: c, Result: OK, Found: fmt.Sprintf(format, args...)})
@@ -150,9 +162,10 @@ const maxHeader = 64 << 10
 
 // transport returns a transport without connections.
 func (e *Examination) transport() *http.Transport {
+	secured := e.options.TLS.Clone()
+	secured.InsecureSkipVerify = e.unverified
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: e.options.Dial,
-		TLSClientConfig:   &tls.Config{RootCAs: e.options.RootCAs, InsecureSkipVerify: e.unverified},
+		Proxy: http.ProxyFromEnvironment, DialContext: e.options.Dial, TLSClientConfig: secured,
 		ForceAttemptHTTP2: true, IdleConnTimeout: answerWithin, DisableCompression: true, MaxResponseHeaderBytes: maxHeader,
 	}
 }

@@ -54,6 +54,14 @@ type Finding struct {
 	Mend string `json:"mend,omitempty"`
 }
 
+// hide replaces a text that must not be printed; "": there is none.
+func (f *Finding) hide(secret, by string) {
+	if secret != "" {
+		f.Found = strings.ReplaceAll(f.Found, secret, by)
+		f.Mend = strings.ReplaceAll(f.Mend, secret, by)
+	}
+}
+
 // maxText is the most bytes of a text from elsewhere that are shown.
 const maxText = 200
 

@@ -109,10 +109,13 @@ func sensible(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-const secret = "very-secret-token"
+const (
+	secret      = "very-secret-token"
+	otherSecret = "very-secret-key"
+)
 
-// TestTokensAreKept checks that a token is sent to a server with a valid certificate alone, and
-// that it is not printed even if the server sends it back.
+// TestTokensAreKept checks that a token and the headers of the options are sent to a server with a
+// valid certificate alone, and that they are not printed even if the server sends them back.
 func TestTokensAreKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		certificate certified
@@ -123,13 +126,20 @@ func TestTokensAreKept(t *testing.T) {
 				w := newWay(t)
 				certificate(c.certificate)(w)
 				w.options.Token = func(context.Context) (string, error) { return secret, nil }
+				w.options.Header = http.Header{"X-Key": {otherSecret}, "X-Tenant": {"1"}, "Accept": {"text/html"}}
 				sent := false
 				w.serveHTTP(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					sent = sent || r.Header.Get("Authorization") == "Bearer "+secret
+					if key := r.Header.Get("X-Key"); (key == otherSecret) != sent || (r.Header.Get("X-Tenant") == "1") != sent {
+						t.Errorf("%s: a token is sent: %t, and the key %q", r.URL, sent, key)
+					}
+					if r.Header.Get("Accept") == "text/html" && r.URL.Path == "/v1/events" {
+						t.Error("a header of the options has replaced one of the request")
+					}
 					if sent {
 						w.Header().Set("Content-Type", "application/problem+json")
 						w.WriteHeader(http.StatusForbidden)
-						fmt.Fprintf(w, `{"detail":"not %s"}`, secret)
+						fmt.Fprintf(w, `{"detail":"not %s, nor %s"}`, secret, otherSecret)
 						return
 					}
 					sensible(w, r)
@@ -139,7 +149,7 @@ func TestTokensAreKept(t *testing.T) {
 					t.Errorf("sent: %t, %v; want %t", sent, err, c.sent)
 				}
 				for _, f := range all {
-					if strings.Contains(f.Found+f.Mend, secret) {
+					if strings.Contains(f.Found+f.Mend, secret) || strings.Contains(f.Found+f.Mend, otherSecret) {
 						t.Errorf("%+v has the token", f)
 					}
 				}

@@ -25,7 +25,7 @@ type request struct {
 	path   string // escaped
 	query  url.Values
 	header http.Header
-	// anonymous requests have no token, as a preflight of a browser.
+	// anonymous requests have neither a token nor Options.Header, as a preflight of a browser.
 	anonymous bool
 	// fresh requests have a connection of their own, which may lead to another replica.
 	fresh bool
@@ -84,9 +84,17 @@ func (e *Examination) do(ctx context.Context, r request) (*answer, error) {
 	return a, nil
 }
 
-// authorize adds the token, unless others could read it.
+// authorize adds the token and Options.Header, unless others could read them.
 func (e *Examination) authorize(ctx context.Context, r request, out *http.Request) error {
-	if r.anonymous || e.unverified || e.options.Token == nil {
+	if r.anonymous || e.unverified {
+		return nil
+	}
+	for name, values := range e.options.Header {
+		if _, set := r.header[name]; !set {
+			out.Header[name] = values
+		}
+	}
+	if e.options.Token == nil {
 		return nil
 	}
 	token, err := e.options.Token(ctx)

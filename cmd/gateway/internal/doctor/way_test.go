@@ -236,7 +236,7 @@ func (w *way) serveReplica(i int, r replica) {
 // examine runs the doctor, and returns all findings.
 func (w *way) examine(ctx context.Context) (all []Finding, err error) {
 	w.t.Helper()
-	w.options.RootCAs, w.options.Dial = w.roots, w.network.from("198.51.100.7")
+	w.options.TLS, w.options.Dial = &tls.Config{RootCAs: w.roots}, w.network.from("198.51.100.7")
 	w.options.Found = func(f Finding) { all = append(all, f) }
 	w.options.Doing = func(text string, _ time.Duration) { w.doing = append(w.doing, text) }
 	e, err := New(w.options)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/internal/pause"
 )
 
 const (
@@ -62,20 +63,9 @@ func (c *Command) Run(ctx context.Context, e client.Event) error {
 			return fmt.Errorf("the command failed for %s of %q in %s: %w", e.Type, e.Key, e.Watch, err)
 		}
 		c.Logger.Error("the command failed", "watch", e.Watch, "key", e.Key, "type", e.Type, "revision", e.Revision, "error", err, "retry_in", wait)
-		if err := sleep(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
@@ -104,7 +94,7 @@ func (c *Command) runOnce(ctx context.Context, e client.Event) error {
 func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if sleep(longer, grace) == nil {
+		if pause.For(longer, grace) == nil {
 			cancel()
 		}
 	})

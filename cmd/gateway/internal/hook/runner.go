@@ -40,11 +40,11 @@ the other, in order. The event is a line of JSON on its standard input, and
   WATCHTIDE_KEY_ENCODING  base64, if the key is; else empty
   WATCHTIDE_REVISION      revision of the change
 
-are in its environment. It is not run for what is there at the first start. What it has
-been run for is remembered in the file that --state names, so that after a restart, or a
-reset, it is run for what differs, and for each change at least once. If it fails, it is
-run again for the same change, after 1 s, then 2 s, and so on up to a minute. At SIGTERM
-it has 10 s to finish.`
+are in its environment. At the first start, it is not run for resources that are already
+there. The file that --state names records the changes for which it has been run. So after
+a restart or a reset it is run only for what differs, and for each change at least once.
+If it fails, it is run again for the same change, after 1 s, then 2 s, and so on up to a
+minute. At SIGTERM it has 10 s to finish.`
 
 // Given reports whether there is a command.
 func (o *Options) Given() bool { return o.line != "" }

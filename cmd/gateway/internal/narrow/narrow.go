@@ -23,8 +23,7 @@ asked for is sent. --filter is an expression in CEL (https://cel.dev) over
   labels    map(string, string)  its labels
   revision  int                  the revision at which it last changed
 
-A resource for which it cannot be told, since it lacks a member that the expression
-names, is left out.`
+A resource that lacks a member that the expression names is left out.`
 
 // Mistake is an error of the command line: what one of the flags says is wrong.
 type Mistake struct{ error }

@@ -64,7 +64,7 @@ func (f *Flag) Format(otherwise string) (Format, error) {
 		return Format{Name: otherwise}, nil
 	}
 	name, template, isTemplate := strings.Cut(f.text, "=")
-	if !slices.Contains(f.offered, name) || isTemplate != (name == JSONPath) {
+	if !slices.Contains(f.offered, name) || isTemplate != (name == JSONPath) || isTemplate && template == "" {
 		return Format{}, fmt.Errorf("--output %q: want %s", f.text, f.forms())
 	}
 	if name != JSONPath {

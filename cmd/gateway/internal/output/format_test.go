@@ -73,6 +73,7 @@ func TestFormsThatAreNone(t *testing.T) {
 		"xml":            `--output "xml": want table, json, ndjson, yaml or jsonpath=TEMPLATE`,
 		"json=x":         "want table, json",
 		"jsonpath":       "want table, json",
+		"jsonpath=":      "jsonpath=TEMPLATE",
 		"jsonpath={.a[}": `--output "jsonpath={.a[}": `,
 	} {
 		if _, err := form(t, value); err == nil || !strings.Contains(err.Error(), want) {

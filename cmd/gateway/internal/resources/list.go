@@ -24,10 +24,10 @@ func (c Console) list() *cobra.Command {
 		Long: `List the watches of a gateway, with their state, and how many resources and
 subscribers they have. To list the resources of a watch, see watchtide get.
 
-On a terminal it is a table; in a pipe it is JSON, a watch to a line. With -o json,
-yaml or jsonpath it is one object, whose member watches has all that the gateway says
-of each. A - stands for what the gateway does not tell: of a watch of which only a part
-may be seen.
+On a terminal, the output is a table; in a pipe it is JSON, one watch on each line. With
+-o json, yaml or jsonpath it is one object, whose member watches has everything that the
+gateway reports. A - stands for a number that the gateway does not report, because only a part of
+the watch may be seen.
 
 ` + connect.Help + "\n\n" + c.ExitCodes,
 		Example: `  watchtide list

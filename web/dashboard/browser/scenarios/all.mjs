@@ -23,5 +23,6 @@ import './anonymous.mjs';
 import './slow_cpu.mjs';
 import './nginx.mjs';
 import './examples.mjs';
+import './client.mjs';
 import './updated.mjs';
 import './many_rows.mjs';

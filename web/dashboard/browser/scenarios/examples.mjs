@@ -17,17 +17,20 @@ scenario('the example without a library shows what is written, and says when the
   await page.getByRole('status').getByText('reconnecting').waitFor();
 });
 
-scenario('the page of the README shows this machine, with the configuration beside it', async (stage) => {
+scenario('the pages of the README show this machine, with the configuration beside them', async (stage) => {
   const readme = await readFile(fileURLToPath(new URL('../../../../README.md', import.meta.url)), 'utf8');
-  const [, page] = /^```html\n(.*?)^```$/ms.exec(readme);
+  const pages = [...readme.matchAll(/^```html\n(.*?)^```$/gms)].map(([, page]) => page);
   const [configuration] = [...readme.matchAll(/^```yaml\n(.*?)^```$/gms)]
     .map(([, text]) => text)
     .filter((text) => text.includes('allowed_origins'));
-  const shown = await Example.show(stage, page, configuration);
-  await shown.page
-    .locator('#out')
-    .getByText(/^\d+ \S+ .* %$/m)
-    .waitFor();
+  assert.equal(pages.length, 2);
+  for (const page of pages) {
+    const shown = await Example.show(stage, page, configuration);
+    await shown.page
+      .locator('#out')
+      .getByText(/^\d+ \S+ .* %$/m)
+      .waitFor();
+  }
 });
 
 scenario('the wall screen shows what needs attention first, and whether it is out of date', async (stage) => {

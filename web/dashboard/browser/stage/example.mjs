@@ -22,7 +22,7 @@ export class Example {
   static async show(stage, html, configuration) {
     let gateway;
     const answer = (request, response) => {
-      response.setHeader('Content-Type', 'text/html; charset=utf-8').end(html.replace('http://127.0.0.1:8080', gateway.origin));
+      response.setHeader('Content-Type', 'text/html; charset=utf-8').end(html.replaceAll('http://127.0.0.1:8080', gateway.origin));
     };
     const site = stage.own(await Site.start({}, answer));
     gateway = stage.own(await ExampleGateway.start(configuration, site.origin));

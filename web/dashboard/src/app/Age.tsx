@@ -1,4 +1,5 @@
 import { duration } from '../text/duration';
+import { fullMoment } from '../text/moment';
 import { useNow } from './clock';
 
 /** The time since a timestamp of the gateway, updated as it passes: `2 min 5 s`. */
@@ -15,7 +16,7 @@ function Distance({ of, in: ms }: { of: string; in: (then: number, now: number) 
   const then = Date.parse(of);
   const now = useNow();
   return (
-    <time dateTime={of} title={new Date(then).toLocaleString()}>
+    <time dateTime={of} title={fullMoment(then)}>
       {duration(Math.max(0, ms(then, now)))}
     </time>
   );

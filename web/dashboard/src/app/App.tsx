@@ -1,6 +1,8 @@
 import { useEffect, useRef } from 'react';
+import { Palette } from '../palette/Palette';
 import { User } from '../session/User';
 import { Banner } from './Banner';
+import { DisplayMenu } from './DisplayMenu';
 import { Part, part } from './Part';
 import { href, type Route, useRoute } from './route';
 import './App.css';
@@ -50,6 +52,7 @@ export function App() {
             ))}
           </ul>
         </nav>
+        <DisplayMenu />
         <User />
       </header>
       <Banner />
@@ -58,6 +61,7 @@ export function App() {
           <Page route={route} />
         </Part>
       </main>
+      <Palette pages={pages} />
       <footer>
         <a href="./docs/">documentation</a> <a href="./openapi.json">API</a> <a href="./v1/watches">watches as JSON</a>{' '}
         <a href="./assets/licenses.txt">licences</a>

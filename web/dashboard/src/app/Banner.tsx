@@ -1,3 +1,4 @@
+import { hurry } from '../gateway/tide';
 import { duration } from '../text/duration';
 import { moment } from '../text/moment';
 import { useNow } from './clock';
@@ -41,6 +42,11 @@ export function Banner() {
         {troubles.slice(0, most).map((trouble) => (
           <Line key={`${trouble.what} ${trouble.state}`} trouble={trouble} />
         ))}
+        {troubles.some(({ state }) => state === 'offline') && (
+          <button type="button" onClick={hurry}>
+            Reconnect
+          </button>
+        )}
         {troubles.length > most && (
           <p>
             <a href={href('', '', new URLSearchParams({ sort: 'state' }))}>and {troubles.length - most} more</a>

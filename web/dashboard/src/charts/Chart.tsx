@@ -1,6 +1,7 @@
 import { useEffect, useId, useMemo, useRef, useState } from 'react';
 import type uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { onSettings } from '../app/settings';
 import type { Curves } from './curves';
 import { type ChartOptions, drawn, plot } from './plot';
 import './Chart.css';
@@ -62,11 +63,9 @@ function follow(into: HTMLElement, chart: uPlot): () => void {
     if (into.clientWidth !== chart.width) chart.setSize({ width: into.clientWidth, height: chart.height });
   });
   sized.observe(into);
-  const dark = matchMedia('(prefers-color-scheme: dark)');
-  const repaint = () => chart.redraw(false);
-  dark.addEventListener('change', repaint);
+  const unsubscribe = onSettings(() => chart.redraw(false));
   return () => {
     sized.disconnect();
-    dark.removeEventListener('change', repaint);
+    unsubscribe();
   };
 }

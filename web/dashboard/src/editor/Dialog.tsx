@@ -7,13 +7,15 @@ interface Props {
   aside?: ReactNode;
   /** For a question, which needs less room than an editor. */
   small?: boolean;
+  /** A further class. */
+  kind?: string;
   /** The user wants to close it, with Escape for instance. */
   onLeave(): void;
   children: ReactNode;
 }
 
 /** A modal dialog of the browser, which traps the focus and restores it afterwards. */
-export function Dialog({ title, aside, small = false, onLeave, children }: Props) {
+export function Dialog({ title, aside, small = false, kind = '', onLeave, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useLayoutEffect(() => {
@@ -31,7 +33,13 @@ export function Dialog({ title, aside, small = false, onLeave, children }: Props
     if (event.key === 'Escape' && !event.nativeEvent.isComposing) leave(event);
   };
   return (
-    <dialog ref={dialog} className={small ? 'dialog small' : 'dialog'} aria-labelledby={id} onKeyDown={escape} onCancel={leave}>
+    <dialog
+      ref={dialog}
+      className={['dialog', small && 'small', kind].filter(Boolean).join(' ')}
+      aria-labelledby={id}
+      onKeyDown={escape}
+      onCancel={leave}
+    >
       <header className="bar">
         <h2 id={id}>{title}</h2>
         {aside}

@@ -1,4 +1,4 @@
-import type { Store, Watches } from '@watchtide/client';
+import type { Store, Watches, WatchSpec } from '@watchtide/client';
 import { parse } from '@watchtide/client/digits';
 import { type Pool, pool, type Use } from '@watchtide/client/pool';
 import { watchShared } from '@watchtide/client/shared';
@@ -15,11 +15,15 @@ export type ResourceStore = Store<unknown>;
 let tide: Watches | undefined;
 let stores: Pool | undefined;
 
-/** Follows a watch while the component is mounted; undefined in the first render. */
-export function useStore(name: string): ResourceStore | undefined {
+/**
+ * Follows a watch while the component is mounted, or the part of it for which a filter is
+ * true; nothing without a name. undefined in the first render.
+ */
+export function useStore(name: string | undefined, filter = ''): ResourceStore | undefined {
   const [store, setStore] = useState<ResourceStore>();
   useEffect(() => {
-    const { store, release } = used(name);
+    if (name === undefined) return;
+    const { store, release } = used(filter === '' ? name : { watch: name, filter });
     setStore(store);
     const unsubscribe = store.subscribe(({ error }) => {
       if (error) verify();
@@ -29,9 +33,12 @@ export function useStore(name: string): ResourceStore | undefined {
       setStore(undefined);
       release();
     };
-  }, [name]);
+  }, [name, filter]);
   return store;
 }
+
+/** Reports whether the whole of a watch is followed. */
+export const isFollowed = (name: string): boolean => stores?.follows(name) ?? false;
 
 // A store that is refused may be another user's by now.
 function verify(): void {
@@ -50,8 +57,8 @@ export const hurry = (): void => tide?.hurry();
 
 // A watch stays followed for a while, in case the user comes back to its page, but not those of
 // many pages: one stream has room for about twenty.
-function used(name: string): Use {
+function used(spec: WatchSpec): Use {
   tide ??= connect();
   stores ??= pool(tide, { lingerMs: 10_000, maxLingering: 4 });
-  return stores.use(name);
+  return stores.use(spec);
 }

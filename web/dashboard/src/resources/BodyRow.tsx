@@ -2,7 +2,9 @@ import type { Resource } from '@watchtide/client';
 import { memo } from 'react';
 import { brief } from './brief';
 import { Cell } from './Cell';
+import { barOf } from './heat';
 import type { ShownColumn } from './useColumns';
+import type { Ranges } from './useRanges';
 
 /** Marks a row that was just created or deleted. */
 export type Phase = 'new' | 'gone' | undefined;
@@ -15,6 +17,7 @@ interface Props {
   readonly y: number;
   readonly resource: Resource;
   readonly columns: readonly ShownColumn[];
+  readonly ranges: Ranges;
   readonly phase: Phase;
   readonly active: boolean;
   readonly opened: boolean;
@@ -22,7 +25,7 @@ interface Props {
 }
 
 /** One resource. It is rendered again only when it or its place changes. */
-export const BodyRow = memo(function BodyRow({ id, rowKey, index, y, resource, columns, phase, active, opened, onOpen }: Props) {
+export const BodyRow = memo(function BodyRow({ id, rowKey, index, y, resource, columns, ranges, phase, active, opened, onOpen }: Props) {
   return (
     <div
       role="row"
@@ -40,19 +43,21 @@ export const BodyRow = memo(function BodyRow({ id, rowKey, index, y, resource, c
       onClick={() => onOpen(rowKey, index)}
     >
       {columns.map((column) => (
-        <Value key={column.id} column={column} resource={resource} />
+        <Value key={column.id} column={column} ranges={ranges} resource={resource} />
       ))}
     </div>
   );
 });
 
-function Value({ column, resource }: { column: ShownColumn; resource: Resource }) {
+function Value({ column, ranges, resource }: { column: ShownColumn; ranges: Ranges; resource: Resource }) {
   const value = column.get(resource);
-  return <Cell text={brief(value)} kind={kind(column, value)} />;
+  const bar = barOf(value, ranges.get(column.id));
+  return <Cell text={brief(value)} kind={kind(column, value)} from={bar?.from} to={bar?.to} />;
 }
 
-function kind({ id, numeric }: ShownColumn, value: unknown): string {
+function kind({ id, numeric, enumeration }: ShownColumn, value: unknown): string {
   if (id === 'key') return 'name';
   if (numeric) return 'number';
+  if (enumeration && typeof value === 'string') return 'word';
   return value === null || typeof value === 'object' || typeof value === 'boolean' ? 'mono' : '';
 }

@@ -1,11 +1,22 @@
-import { memo, useRef } from 'react';
+import { type CSSProperties, memo, useRef } from 'react';
 import { KeyText } from '../text/KeyText';
+import { Badge } from './Badge';
+
+interface Props {
+  readonly text: string;
+  /** A class; `name` is that of the key, and `word` that of an enumeration. */
+  readonly kind: string;
+  /** The bar behind a number, in percents; undefined: there is none. */
+  readonly from?: number | undefined;
+  readonly to?: number | undefined;
+}
 
 /** The value of a row in a column. It flashes when the value changes. */
-export const Cell = memo(function Cell({ text, kind }: { text: string; kind: string }) {
+export const Cell = memo(function Cell({ text, kind, from, to }: Props) {
+  const style = to === undefined ? undefined : ({ '--from': `${from}%`, '--to': `${to}%` } as CSSProperties);
   return (
-    <div role="gridcell" className={`cell ${kind}`} data-flash={useFlash(text)}>
-      {kind === 'name' ? <KeyText text={text} /> : text}
+    <div role="gridcell" className={`cell ${kind}${style ? ' heat' : ''}`} data-flash={useFlash(text)} style={style}>
+      {kind === 'name' ? <KeyText text={text} /> : kind === 'word' && text !== '' ? <Badge text={text} /> : text}
     </div>
   );
 });

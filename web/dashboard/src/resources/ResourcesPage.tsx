@@ -1,21 +1,28 @@
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
-import { useCallback, useEffect, useRef, useState } from 'react';
-import { useRoute } from '../app/route';
+import { type CSSProperties, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { setOptions, useRoute } from '../app/route';
 import { DeleteDialog, EditorDialog } from '../editor';
-import { type ResourceStore, useStore } from '../gateway/tide';
+import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
+import { KeyPanel } from '../keys/KeyPanel';
+import { isMistake, parseQuery, type Query } from '../query/query';
 import { SignIn } from '../session/SignIn';
+import { KeyText } from '../text/KeyText';
+import { ViewMenu } from '../views/ViewMenu';
 import { ColumnMenu } from './ColumnMenu';
 import { Detail, type Dialog } from './Detail';
 import { FilterField } from './FilterField';
+import { useOpenTable } from './openTable';
 import { closeKey, openedKey, openKey } from './options';
 import { parseSort } from './order';
 import { PauseButtons } from './PauseButtons';
+import { Splitter, useShare } from './Splitter';
 import { Summary } from './Summary';
 import { Table } from './Table';
 import { useColumns } from './useColumns';
 import { useFreshness } from './useFreshness';
+import { type Source, useSource } from './useSource';
 import { useTableModel, useTableStatus } from './useTableModel';
 import './ResourcesPage.css';
 
@@ -26,22 +33,51 @@ export function ResourcesPage({ watch }: { watch: string }) {
 }
 
 function Followed({ watch, onAppear }: { watch: string; onAppear: () => void }) {
-  const store = useStore(watch);
-  if (!store) return <h2>{watch}</h2>;
-  return <Known watch={watch} store={store} onAppear={onAppear} />;
+  const filter = useRoute().options.get('filter') ?? '';
+  const query = useQuery(filter);
+  const { data, error } = useWatches();
+  const facts = data?.watches.find(({ name }) => name === watch);
+  const source = useSource(watch, query, facts, data !== undefined || error !== '');
+  if (!source) return <h2>{watch}</h2>;
+  return <Known watch={watch} facts={facts} source={source} listed={data && facts !== undefined} onAppear={onAppear} />;
 }
 
-function Known({ watch, store, onAppear }: { watch: string; store: ResourceStore; onAppear: () => void }) {
-  const error = useWatch(store, ({ error }) => error);
-  if (error instanceof RefusedError && isRefused(error)) return <NotShown watch={watch} error={error} onAppear={onAppear} />;
-  return <Resources watch={watch} store={store} />;
+const everything: Query = [];
+
+// A filter with a mistake, of which the field tells, selects everything.
+function useQuery(filter: string): Query {
+  return useMemo(() => {
+    const query = parseQuery(filter);
+    return isMistake(query) ? everything : query;
+  }, [filter]);
+}
+
+interface Props {
+  readonly watch: string;
+  /** undefined if the gateway does not list it, or not yet. */
+  readonly facts: Watch | undefined;
+  readonly source: Source;
+}
+
+function Known({ listed, onAppear, ...props }: Props & Pick<NotShownProps, 'listed' | 'onAppear'>) {
+  const error = useWatch(props.source.store, ({ error }) => error);
+  if (error instanceof RefusedError && isRefused(error))
+    return <NotShown watch={props.watch} listed={listed} error={error} onAppear={onAppear} />;
+  return <Resources {...props} />;
 }
 
 // Nothing that was loaded before may be shown any more.
 const isRefused = ({ status }: RefusedError) => status === 401 || status === 403 || status === 404;
 
-function NotShown({ watch, error: { status, problem }, onAppear }: { watch: string; error: RefusedError; onAppear: () => void }) {
-  const listed = useWatches().data?.watches.some(({ name }) => name === watch);
+interface NotShownProps {
+  readonly watch: string;
+  /** Whether the gateway lists the watch; undefined while that is not known. */
+  readonly listed: boolean | undefined;
+  readonly error: RefusedError;
+  readonly onAppear: () => void;
+}
+
+function NotShown({ watch, listed, error: { status, problem }, onAppear }: NotShownProps) {
   const missed = useRef(false); // if it is in the list from the start, another attempt is useless
   useEffect(() => {
     if (listed === false) missed.current = true;
@@ -76,17 +112,20 @@ function NotShown({ watch, error: { status, problem }, onAppear }: { watch: stri
   );
 }
 
-function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
+function Resources({ watch, facts, source }: Props) {
   const { options } = useRoute();
   const filter = options.get('filter') ?? '';
-  const model = useTableModel(store, options.get('sort'), filter);
+  const prefix = options.get('prefix') ?? '';
+  const showsKeys = options.has('keys');
+  const model = useTableModel(source.store, options.get('sort'), source.query, prefix);
   const status = useTableStatus(model);
   const columns = useColumns(model, options.get('columns'));
   const opened = openedKey(options);
-  const facts = useWatches().data?.watches.find(({ name }) => name === watch);
   const writable = facts?.writable ?? false;
   useFreshness(watch, status);
+  useOpenTable(watch, model);
 
+  const [share, setShare] = useShare();
   const [dialog, setDialog] = useState<Dialog>();
   const isOpen = opened !== undefined;
   const open = useCallback((key: string) => openKey(key, !isOpen), [isOpen]);
@@ -98,8 +137,17 @@ function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
     <div className="resources">
       <Summary name={watch} watch={facts} model={model} status={status} />
       <div className="bar">
-        <FilterField filter={filter} status={status} />
+        {prefix !== '' && (
+          <button type="button" className="prefix" title="Show all keys" onClick={() => setOptions({ prefix: undefined })}>
+            <KeyText text={prefix} /> ✕
+          </button>
+        )}
+        <FilterField filter={filter} model={model} status={status} source={source} columns={columns} size={facts?.count ?? 0} />
+        <button type="button" aria-pressed={showsKeys} onClick={() => setOptions({ keys: showsKeys ? undefined : '' })}>
+          Keys
+        </button>
         <ColumnMenu columns={columns} />
+        <ViewMenu watch={watch} />
         <PauseButtons model={model} status={status} />
         {writable && (
           <button type="button" className="primary push" onClick={() => setDialog({ kind: 'edit', resource: undefined })}>
@@ -107,7 +155,15 @@ function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
           </button>
         )}
       </div>
-      <div className="workspace" data-opened={isOpen || undefined}>
+      <div className="workspace" data-opened={isOpen || undefined} style={{ '--share': `${share}%` } as CSSProperties}>
+        {showsKeys && (
+          <KeyPanel
+            store={source.store}
+            prefix={prefix}
+            onChoose={(prefix) => setOptions({ prefix: prefix || undefined })}
+            onClose={() => setOptions({ keys: undefined })}
+          />
+        )}
         <Table
           watch={watch}
           model={model}
@@ -118,6 +174,7 @@ function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
           onOpen={open}
           onClose={close}
         />
+        {isOpen && <Splitter share={share} onChange={setShare} />}
         {isOpen && (
           <Detail key={opened} model={model} status={status} rowKey={opened} onClose={close} onDialog={writable ? setDialog : undefined} />
         )}

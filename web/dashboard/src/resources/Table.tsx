@@ -9,6 +9,7 @@ import { useAnchor } from './useAnchor';
 import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';
 import { useCursor } from './useCursor';
+import { useRanges } from './useRanges';
 import { useWindow } from './useWindow';
 import './Table.css';
 
@@ -35,6 +36,7 @@ const maxKeyWidth = '45vw';
 export function Table({ watch, model, status, columns, sort, opened, onOpen, onClose }: Props) {
   const grid = useRef<HTMLDivElement>(null);
   const id = useId();
+  const ranges = useRanges(model, columns);
   const rows = model.rows.shown;
   const seen = useWindow(grid, rows.length);
   const { first, last } = seen;
@@ -68,7 +70,7 @@ export function Table({ watch, model, status, columns, sort, opened, onOpen, onC
       data-state={status.state}
       data-count={status.total}
       data-revision={status.revision}
-      style={layout(columns)}
+      style={layout(columns, seen.rowHeight)}
     >
       <HeadRow columns={columns} sort={sort} />
       <div role="rowgroup" className="body" style={{ height: seen.height }}>
@@ -81,6 +83,7 @@ export function Table({ watch, model, status, columns, sort, opened, onOpen, onC
             y={seen.y(first + i)}
             resource={row.resource}
             columns={columns}
+            ranges={ranges}
             phase={phase(row)}
             active={i === active}
             opened={row.key === opened}
@@ -109,15 +112,16 @@ function phase({ createdAt, deletedAt }: Row): Phase {
 
 function emptyText({ state, revision, total, arranging }: TableStatus): string {
   if (arranging) return 'Loading…';
-  if (total > 0) return `None of ${count(total)} resources contains this text.`;
+  if (total > 0) return `None of ${count(total)} resources matches.`;
   if (revision !== '') return 'This watch has no resources.';
   return state === 'closed' ? 'Nothing was loaded.' : 'Not loaded yet.';
 }
 
 // Each row is a separate grid, so the widths must not depend on its content.
-function layout(columns: readonly ShownColumn[]): CSSProperties {
+function layout(columns: readonly ShownColumn[], rowHeight: number): CSSProperties {
   const widths = columns.map(({ id, width }) => (id === 'key' && columns.length > 1 ? `min(${width}ch, ${maxKeyWidth})` : `${width}ch`));
   return {
+    '--row': `${rowHeight}px`,
     '--columns': columns.map(({ width }, i) => `minmax(${widths[i]}, ${width}fr)`).join(' '),
     '--width': `calc(${widths.join(' + ')})`,
   } as CSSProperties;

@@ -1,4 +1,5 @@
-export const rowHeight = 36;
+/** The height of a row, in px. */
+export const rowHeights = { comfortable: 36, compact: 28 };
 
 // Browsers limit the height of an element: Firefox to 17,800,000 px.
 const maxHeight = 15_000_000;
@@ -15,7 +16,7 @@ export interface Extent {
 }
 
 /** Returns the extent of this many rows in an element that shows this many px of them. */
-export function extentOf(rows: number, shown: number): Extent {
+export function extentOf(rows: number, shown: number, rowHeight: number): Extent {
   const height = rows * rowHeight;
   if (height <= maxHeight) return { height, ratio: 1 };
   return { height: maxHeight, ratio: (height - shown) / (maxHeight - shown) };

@@ -3,12 +3,17 @@ import { brief } from './brief';
 import { columnID } from './column';
 import { isNumber } from './number';
 import { isObject, type Path } from './path';
+import { severityOf } from './severity';
 
 /** A field of some resources. */
 export interface Field {
   readonly id: string;
   /** Numbers are aligned to the right. */
   readonly numeric: boolean;
+  /** A text with few distinct values, which are shown as badges. */
+  readonly enumeration: boolean;
+  /** An enumeration of well-known states. */
+  readonly state: boolean;
   /** The width in characters, for all but the longest values of the sample. */
   readonly width: number;
   /** How informative it is, compared with other fields. */
@@ -17,14 +22,18 @@ export interface Field {
 
 const maxDepth = 4;
 const maxFields = 200;
-const maxColumns = 6;
+const fewest = 6; // so many columns are filled with what there is
+const leastWorth = 0.15; // of further columns
+const maxWords = 12; // of an enumeration
+const maxWord = 24; // characters
 
 /** Statistics of one field, collected from a sample. */
 class Tally {
   count = 0;
   numbers = 0;
+  strings = 0;
   characters = 0;
-  keys = 0; // how often the value equals the key
+  keys = 0; // how often the value is the key, or a part of it
   readonly widths: number[] = [];
   readonly texts = new Set<string>();
 
@@ -37,16 +46,26 @@ class Tally {
     this.characters += text.length;
     this.widths.push(text.length);
     this.texts.add(text);
-    this.keys += Number(text === key);
+    this.strings += Number(typeof value === 'string');
+    this.keys += Number(text === key || key.split(/[/.:]/).includes(text));
   }
 
   field(of: number): Field {
     return {
       id: this.path.length === 0 ? 'value' : columnID(this.path),
       numeric: this.numbers * 2 > this.count,
+      enumeration: this.#isEnumeration(),
+      state: this.#isEnumeration() && [...this.texts].filter((word) => severityOf(word)).length * 2 > this.texts.size,
       width: usualWidth(this.widths),
       worth: this.#worth(of),
     };
+  }
+
+  #isEnumeration(): boolean {
+    const words = [...this.texts];
+    if (this.strings < this.count || this.path.length === 0 || words.length > maxWords) return false;
+    if (words.some((word) => word === '' || word.length > maxWord)) return false;
+    return this.count >= 3 * words.length || words.every((word) => severityOf(word) !== undefined);
   }
 
   // A column is less informative if it is often empty, the same in every row, equal to
@@ -91,8 +110,19 @@ function usualWidth(widths: readonly number[]): number {
   return sorted[Math.floor(sorted.length * 0.95)] ?? 0;
 }
 
-/** Returns the initial columns: the key, and the most informative fields, in their own order. */
-export function pick(fields: readonly Field[]): string[] {
-  const best = [...fields].sort((a, b) => b.worth - a.worth).slice(0, maxColumns);
-  return ['key', ...fields.filter((field) => best.includes(field)).map(({ id }) => id)];
+/** The room for columns: how many, and whether only the first ones are in view. */
+export interface Room {
+  readonly columns: number;
+  readonly narrow: boolean;
+}
+
+/**
+ * Returns the initial columns: the key, and the most informative fields, in their own order;
+ * where there is little room, the most telling ones first.
+ */
+export function pick(fields: readonly Field[], { columns, narrow }: Room): string[] {
+  const best = [...fields].sort((a, b) => b.worth - a.worth).filter(({ worth }, i) => i < columns && (i < fewest || worth > leastWorth));
+  const telling = (field: Field) => field.worth * (field.state ? 4 : field.enumeration ? 2 : 1);
+  const shown = narrow ? best.sort((a, b) => telling(b) - telling(a)) : fields.filter((field) => best.includes(field));
+  return ['key', ...shown.map(({ id }) => id)];
 }

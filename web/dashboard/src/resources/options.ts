@@ -14,6 +14,16 @@ export function openKey(rowKey: string, step: boolean): void {
   setOptions({ key: encoded ? rowKey.slice(1) : rowKey, key_encoding: encoded ? 'base64' : undefined }, step);
 }
 
+/** Returns options with which the detail of a resource is open. */
+export function optionsOfKey(options: URLSearchParams, rowKey: string): URLSearchParams {
+  const opened = new URLSearchParams(options);
+  const encoded = rowKey.startsWith('\udfff');
+  opened.set('key', encoded ? rowKey.slice(1) : rowKey);
+  if (encoded) opened.set('key_encoding', 'base64');
+  else opened.delete('key_encoding');
+  return opened;
+}
+
 /** Closes the detail. */
 export function closeKey(): void {
   setOptions({ key: undefined, key_encoding: undefined });

@@ -1,5 +1,5 @@
 import type { Resource } from '@watchtide/client';
-import type { Filter } from './filter';
+import type { Filter } from '../query/holds';
 import { type Compare, comparator, insertionIndex, type Rank, ranker, type Sort, sorted } from './order';
 
 /** One resource in the table. */
@@ -10,7 +10,7 @@ export interface Row {
   /** The value by which it is sorted. */
   readonly rank: Rank;
   /** Whether it matches the filter. */
-  readonly listed: boolean;
+  listed: boolean;
   /** When it was created, as of performance.now; 0 if it came with a snapshot. */
   readonly createdAt: number;
   /** When it was deleted; 0 while it exists. */
@@ -40,6 +40,7 @@ export class Rows {
   #all = new Map<string, Row>();
   #shown: Row[] = [];
   readonly #fading = new Map<string, Row>(); // deleted, but still in #shown
+  #sort: Sort = { column: 'key', descending: false };
   #rank = ranker({ column: 'key', descending: false });
   #compare: Compare = comparator({ column: 'key', descending: false });
   #filter: Filter | undefined;
@@ -86,6 +87,7 @@ export class Rows {
    * do not change before its end, and changes must wait until then.
    */
   *arrange({ sort, filter }: Arrangement, resources?: ReadonlyMap<string, Resource>): Generator<void, void> {
+    if (!resources && this.#sort.column === sort.column && this.#sort.descending === sort.descending) return yield* this.#select(filter);
     const rank = ranker(sort);
     const compare = comparator(sort);
     const all = new Map<string, Row>();
@@ -100,8 +102,25 @@ export class Rows {
     this.#all = all;
     this.#shown = shown;
     this.#fading.clear();
+    this.#sort = sort;
     this.#rank = rank;
     this.#compare = compare;
+    this.#filter = filter;
+  }
+
+  // Selects from the rows that there are; those of an unfiltered table are sorted already.
+  *#select(filter: Filter | undefined): Generator<void, void> {
+    const matching: Row[] = [];
+    let steps = 0;
+    for (const row of this.#filter ? this.#all.values() : this.#shown) {
+      if (row.deletedAt === 0 && (!filter || filter(row.resource))) matching.push(row);
+      if (++steps % stepLength === 0) yield;
+    }
+    const shown = this.#filter ? yield* sorted(matching, this.#compare) : matching;
+    for (const row of this.#shown) row.listed = false;
+    for (const row of shown) row.listed = true;
+    this.#shown = shown;
+    this.#fading.clear();
     this.#filter = filter;
   }
 

@@ -2,10 +2,12 @@ import { useEffect, useMemo, useState } from 'react';
 import { type Column, column, parseColumns } from './column';
 import { type Field, fieldsOf, keyWidth, pick } from './fields';
 import type { TableModel } from './model';
+import { useRoom } from './room';
 
 /** A column of the table, with its layout. */
 export interface ShownColumn extends Column {
   readonly numeric: boolean;
+  readonly enumeration: boolean;
   /** In characters. */
   readonly width: number;
 }
@@ -14,6 +16,7 @@ export interface Columns {
   readonly shown: readonly ShownColumn[];
   /** The names of all available columns. */
   readonly known: readonly string[];
+  readonly fields: readonly Field[];
 }
 
 const sampleSize = 200;
@@ -30,12 +33,13 @@ interface Sample {
 /** Returns the columns in the URL, or else the most informative ones. */
 export function useColumns(model: TableModel, chosen: string | null): Columns {
   const sample = useSample(model);
+  const room = useRoom();
   return useMemo(() => {
     const { fields } = sample;
-    const ids = chosen === null ? pick(fields) : parseColumns(chosen);
+    const ids = chosen === null ? pick(fields, room) : parseColumns(chosen);
     const known = new Set(['key', ...fields.map(({ id }) => id), 'value', 'revision', ...ids]);
-    return { shown: (ids.length > 0 ? ids : ['key']).map((id) => shown(id, sample)), known: [...known] };
-  }, [sample, chosen]);
+    return { shown: (ids.length > 0 ? ids : ['key']).map((id) => shown(id, sample)), known: [...known], fields };
+  }, [sample, chosen, room]);
 }
 
 // While there are few resources, the sample is taken again when their number changes.
@@ -66,6 +70,7 @@ function shown(id: string, { fields, keyWidth }: Sample): ShownColumn {
   const { title, get } = column(id);
   const field = fields.find((field) => field.id === id);
   const content = id === 'key' ? keyWidth : id === 'revision' ? revisionWidth : (field?.width ?? 12);
-  const width = Math.min(Math.max(content, title.length + 3, 7), 36) + 2;
-  return { id, title, get, numeric: id === 'revision' || (field?.numeric ?? false), width };
+  const enumeration = field?.enumeration ?? false;
+  const width = Math.min(Math.max(content + (enumeration ? 4 : 0), title.length + 3, 7), 36) + 2;
+  return { id, title, get, numeric: id === 'revision' || (field?.numeric ?? false), enumeration, width };
 }

@@ -1,6 +1,7 @@
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
-import { extentOf, rowHeight } from './extent';
+import { useSettings } from '../app/settings';
+import { extentOf, rowHeights } from './extent';
 
 /** The rows on the screen, and their places. */
 export interface Window {
@@ -11,7 +12,9 @@ export interface Window {
   /** The rendered rows: from first to before last. */
   readonly first: number;
   readonly last: number;
-  /** The height of all rows, in px. */
+  /** The height of one row, in px. */
+  readonly rowHeight: number;
+  /** The height of all rows. */
   readonly height: number;
   /** Returns the place of a row, in px from the first one. */
   y(index: number): number;
@@ -28,7 +31,8 @@ const overscan = 6;
 /** Returns the visible rows of an element that scrolls, below a header as tall as a row. */
 export function useWindow(scroller: RefObject<HTMLElement | null>, count: number): Window {
   const [{ scrolled, shown }, setPlace] = useState({ scrolled: 0, shown: 0 });
-  const { height, ratio } = extentOf(count, shown);
+  const rowHeight = rowHeights[useSettings().density];
+  const { height, ratio } = extentOf(count, shown, rowHeight);
   const step = useRef(1);
   step.current = ratio === 1 ? rowHeight : 1; // in px: smaller steps cause no render
 
@@ -37,7 +41,7 @@ export function useWindow(scroller: RefObject<HTMLElement | null>, count: number
     const scrolled = element.scrollTop - (element.scrollTop % step.current);
     const shown = Math.max(0, element.clientHeight - rowHeight);
     setPlace((before) => (before.scrolled === scrolled && before.shown === shown ? before : { scrolled, shown }));
-  }, [scroller]);
+  }, [scroller, rowHeight]);
   useEffect(() => {
     const element = scroller.current!;
     // At once: a frame later there would be a gap.
@@ -61,6 +65,7 @@ export function useWindow(scroller: RefObject<HTMLElement | null>, count: number
   const first = Math.max(0, top - overscan);
   return {
     top,
+    rowHeight,
     first,
     whole: Math.floor(shown / rowHeight),
     last: Math.min(count, top + Math.ceil(shown / rowHeight) + overscan + 1),

@@ -2,6 +2,7 @@ import { endSession } from '@watchtide/client/auth';
 import { useState } from 'react';
 import { base } from '../gateway/base';
 import { useWho } from '../gateway/session';
+import { forgetViews } from '../views/saved';
 import { SignIn } from './SignIn';
 
 /** Shows who is signed in, and a button to sign in or out. Shows nothing if the gateway does not ask for credentials. */
@@ -20,6 +21,7 @@ export function User() {
   async function signOut(): Promise<void> {
     try {
       await endSession(base);
+      forgetViews();
       location.reload();
     } catch (error) {
       setError(error instanceof Error ? error.message : String(error));

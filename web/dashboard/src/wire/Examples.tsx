@@ -13,7 +13,7 @@ export function Examples({ request }: { request: StreamRequest }) {
   const examples = [
     ['curl', curlLine(request)],
     ['EventSource', eventSourceExample(request)],
-    ['@watchtide/client', clientExample(request)],
+    ['client.js', clientExample(request)],
   ] as const;
   return (
     <section className="examples" aria-label="The same stream in your own code">

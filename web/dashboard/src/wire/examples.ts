@@ -1,4 +1,4 @@
-import { base } from '../gateway/base';
+import { at, base } from '../gateway/base';
 import { headersOf, type StreamRequest, urlOf } from './request';
 
 /** Returns the request as a shell command. */
@@ -37,11 +37,11 @@ export function eventSourceExample(request: StreamRequest): string {
   ].join('\n');
 }
 
-/** Returns a program that follows the watches with the client, which reconnects and reports freshness. */
+/** Returns a module that follows the watches with the gateway's client, which reconnects and reports freshness. */
 export function clientExample({ watches, prefix }: StreamRequest): string {
   const spec = (name: string) => (prefix ? `{ watch: ${text(name)}, prefix: ${text(prefix)} }` : text(name));
   return [
-    "import { watch } from '@watchtide/client';",
+    `import { watch } from ${text(at('client.js').href)};`,
     '',
     `const tide = watch(${text(base.href)}, { watches: [${watches.map(spec).join(', ')}] });`,
     ...watches.flatMap((name) => [

@@ -49,11 +49,14 @@ describe('the columns that are picked', () => {
         b: -i,
       }),
     );
-    expect(pick(fieldsOf(sample))).toEqual(['key', 'id', 'spec.replicas', 'state', 'list', 'a', 'b']);
+    const fields = fieldsOf(sample);
+    expect(pick(fields, { columns: 6, narrow: false })).toEqual(['key', 'id', 'spec.replicas', 'state', 'list', 'a', 'b']);
+    expect(pick(fields, { columns: 3, narrow: true })).toEqual(['key', 'state', 'id', 'list']);
+    expect(pick(fields, { columns: 9, narrow: false })).toContain('note');
   });
 
   it('are the value if there are no fields', () => {
-    expect(pick(fieldsOf([resource('a'), resource(2), resource(null)]))).toEqual(['key', 'value']);
+    expect(pick(fieldsOf([resource('a'), resource(2), resource(null)]), { columns: 6, narrow: false })).toEqual(['key', 'value']);
   });
 
   it('distinguish numeric columns', () => {

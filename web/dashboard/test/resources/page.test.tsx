@@ -6,7 +6,10 @@ import { ResourcesPage } from '../../src/resources/ResourcesPage';
 import { Source } from './source';
 
 let source: Source;
-vi.mock('../../src/gateway/tide', () => ({ useStore: () => source.store, hurry: () => {} }));
+vi.mock('../../src/gateway/tide', async () => {
+  const { useState } = await import('react');
+  return { useStore: () => useState(() => source.store)[0], isFollowed: () => true, hurry: () => {} };
+});
 
 let reported = '';
 function Reported() {
@@ -144,7 +147,7 @@ describe('the table of a watch', () => {
 
   it('is filtered as the user types, and the URL keeps the filter', async () => {
     await show({ a: { t: 'yes' }, b: { t: 'no' } });
-    fireEvent.change(screen.getByRole('searchbox', { name: 'Filter' }), { target: { value: 'no' } });
+    fireEvent.change(screen.getByRole('combobox', { name: 'Filter' }), { target: { value: 'no' } });
     await pass(300);
     expect(keys()).toEqual(['b']);
     expect(location.hash).toBe('#/watches/pods?filter=no');
@@ -201,12 +204,12 @@ describe('the table of a watch', () => {
     await show({});
     expect(grid().textContent).toContain('This watch has no resources.');
     await change(6, { a: 1 });
-    fireEvent.change(screen.getByRole('searchbox', { name: 'Filter' }), { target: { value: 'zzz' } });
+    fireEvent.change(screen.getByRole('combobox', { name: 'Filter' }), { target: { value: 'zzz' } });
     await pass(300);
-    expect(grid().textContent).toContain('None of 1 resources contains this text.');
+    expect(grid().textContent).toContain('None of 1 resources matches.');
     expect(screen.getAllByText('0 of 1')).toHaveLength(1);
     await pass(500);
-    expect(within(screen.getByRole('searchbox').parentElement!).getByRole('status').textContent).toBe('0 of 1');
+    expect(within(screen.getByRole('combobox').closest<HTMLElement>('.row-filter')!).getByRole('status').textContent).toBe('0 of 1');
   });
 
   it('links to the overview if there is no watch of this name', async () => {

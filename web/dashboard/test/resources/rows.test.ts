@@ -1,11 +1,13 @@
 import type { Resource } from '@watchtide/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseFilter } from '../../src/resources/filter';
+import { filterOf } from '../../src/query/holds';
+import { parseQuery, type Query } from '../../src/query/query';
 import { comparator, parseSort, ranker } from '../../src/resources/order';
 import { fadeMs, Rows } from '../../src/resources/rows';
 
 const resource = (key: string, value: unknown, revision = '1'): Resource => ({ key, value, revision });
+const parseFilter = (text: string) => filterOf(parseQuery(text) as Query);
 const none: ReadonlySet<string> = new Set();
 
 function rowsOf(resources: Resource[], sort = 'key', filter = ''): Rows {

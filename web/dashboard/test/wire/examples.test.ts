@@ -66,7 +66,9 @@ describe('the example with the client', () => {
       watch: (...all: unknown[]) => (asked.push(...all), { store }),
       console: { log: (...all: unknown[]) => asked.push(all[0]) },
     };
-    new Function(...Object.keys(scope), clientExample(request).replace(/^import .*$/m, ''))(...Object.values(scope));
+    const [imported = '', ...program] = clientExample(request).split('\n');
+    expect(imported).toBe("import { watch } from 'http://localhost:3000/client.js';");
+    new Function(...Object.keys(scope), program.join('\n'))(...Object.values(scope));
     const specs = request.watches.map((watch) => (request.prefix ? { watch, prefix: request.prefix } : watch));
     expect(asked).toEqual([
       'http://localhost:3000/',

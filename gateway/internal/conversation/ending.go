@@ -1,0 +1,85 @@
+package conversation
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// ReasonToEnd returns why the server must end the stream now, or "".
+func (c *Conversation) ReasonToEnd(now time.Time) stream.GoodbyeReason {
+	return c.Term.ReasonToEnd(now, c.Deps.Admission, c.Until && c.synced(), c.Removed())
+}
+
+func (c *Conversation) synced() bool {
+	for i := range c.Follows {
+		if !c.Follows[i].Sub.Synced() {
+			return false
+		}
+	}
+	return true
+}
+
+// Removed returns why the stream must end if one of its watches was removed from the registry,
+// else "". A watch that is gone takes precedence over one that was replaced.
+func (c *Conversation) Removed() (why stream.GoodbyeReason) {
+	for i := range c.Follows {
+		if one := Removed(c.Follows[i].Watch); one != "" && why != stream.GoodbyeWatchRemoved {
+			why = one
+		}
+	}
+	return why
+}
+
+// MustLeave reports whether it is this stream's turn to end while the gateway
+// drains.
+func (c *Conversation) MustLeave(now time.Time) bool { return c.mustLeave(now, c.Deps.Admission) }
+
+// FarewellPatience is how long a stream that must end may take to write its goodbye.
+// After that it is cut off, so that a client that does not read cannot hold it open.
+const FarewellPatience = 2 * time.Second
+
+// Overdue returns why the stream must be cut off now although its client takes no
+// bytes, or "" if it need not be.
+func (c *Conversation) Overdue(now time.Time) stream.GoodbyeReason {
+	before := now.Add(-FarewellPatience)
+	switch {
+	case c.MustLeave(now) && !before.Before(c.LeaveAt):
+		return stream.GoodbyeDraining
+	case !c.TooOld.IsZero() && !before.Before(c.TooOld):
+		return stream.GoodbyeMaxAge
+	}
+	if at := c.Pass.CutAt(FarewellPatience); !at.IsZero() && !now.Before(at) {
+		return c.Pass.ReasonToEnd(now)
+	}
+	return ""
+}
+
+// OverdueAt returns when the stream must be cut off; zero: never.
+func (c *Conversation) OverdueAt() time.Time {
+	at := Earlier(c.TooOld, c.LeaveAt)
+	if !at.IsZero() {
+		at = at.Add(FarewellPatience)
+	}
+	return Earlier(at, c.Pass.CutAt(FarewellPatience))
+}
+
+// Goodbye ends the stream deliberately.
+func (c *Conversation) Goodbye(reason stream.GoodbyeReason, out wire.Outlet) {
+	if reason == stream.GoodbyeRevoked {
+		c.withdraw(out)
+	}
+	c.GoodbyeSaid = reason
+	c.Put(wire.AppendGoodbye(nil, c.Framing, reason, c.Retry), out)
+	if c.Zipper != nil {
+		c.Zipper.end(out)
+	}
+}
+
+// SaidGoodbye counts a goodbye that was sent.
+func (c *Conversation) SaidGoodbye() {
+	c.Deps.Metrics.EventsOut(c.Transport(), stream.Goodbye, 1)
+	c.Delivered.Events++
+	c.Deps.Metrics.Goodbye(c.Transport(), c.GoodbyeSaid)
+}

@@ -1,0 +1,100 @@
+package conversation
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+)
+
+// Turn writes one batch of each watch that has one.
+func (c *Conversation) Turn(out wire.Outlet) bool {
+	said := false
+	for i := range c.Follows {
+		said = c.TurnOf(i, out) || said
+	}
+	return said
+}
+
+// TurnOf writes one batch of the watch at the index, if it has one.
+func (c *Conversation) TurnOf(i int, out wire.Outlet) bool {
+	f := &c.Follows[i]
+	if c.Until && f.Sub.Synced() {
+		return false // its part of this response is complete
+	}
+	c.check(f)
+	if !c.next(f) {
+		return false
+	}
+	c.Lease.Moved()
+	c.share(i)
+	c.Say(f, out)
+	return true
+}
+
+// next fills the batch with the next flush of a watch. It returns false if there is
+// nothing now.
+func (c *Conversation) next(f *Follow) bool {
+	if !c.Turns {
+		return f.Sub.Next(&c.Batch)
+	}
+	if f.Sub.NextTurn(&c.Batch) {
+		return true
+	}
+	if f.Sub.Busy() {
+		c.Lease.Moved() // the client is not the cause
+	}
+	return false
+}
+
+// share tells the other watches that the connection also carries the batch of one.
+func (c *Conversation) share(of int) {
+	for i := range c.Follows {
+		if i != of {
+			c.Follows[i].Sub.Moved(c.Batch.Bytes())
+		}
+	}
+}
+
+// Busy reports whether a watch has more to read, although its last turn wrote
+// nothing.
+func (c *Conversation) Busy() bool {
+	for i := range c.Follows {
+		if c.Follows[i].Sub.Busy() {
+			return true
+		}
+	}
+	return false
+}
+
+// check makes a watch with a large amount to read wait for the stream's turn.
+func (c *Conversation) check(f *Follow) {
+	if !c.Lease.Check(f.Sub) && c.Lease.Asks() && !c.hasMuch() {
+		c.Lease.Release()
+	}
+	f.granted = c.Lease.Granted
+}
+
+// hasMuch reports whether a lease is still needed.
+func (c *Conversation) hasMuch() bool {
+	for i := range c.Follows {
+		if snapshots.IsMuch(c.Follows[i].Sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// Bookmarks writes the position in watches that were quiet for a heartbeat, or whose
+// changes all lie outside the view.
+func (c *Conversation) Bookmarks(now time.Time, out wire.Outlet) bool {
+	said := false
+	for i := range c.Follows {
+		f := &c.Follows[i]
+		if now.Sub(f.quietSince) >= c.Deps.Heartbeat && f.Sub.Bookmark(&c.Batch) {
+			c.Say(f, out)
+			said = true
+		}
+	}
+	return said
+}
