@@ -75,6 +75,10 @@ declare const eventSourceTransport: Transport;
 interface Transport {
     /** Whether it notices the server's heartbeat, so that silence means a dead connection. */
     readonly hearsHeartbeat: boolean;
+    /** Called with the time until the next stream, in ms, when one was lost. */
+    waits?(ms: number): void;
+    /** Throws if it cannot send headers, such as that of a token. */
+    checkHeaders?(): void;
     /** Tells whoever holds the connection, if that is not the transport's user, that an attempt is more likely to succeed now. */
     hurry?(): void;
     /** Reads one stream: resolves at its end, rejects if it is refused or lost. */
@@ -107,6 +111,114 @@ interface SSEHandler {
     /** The `id` of the preceding event. */
     id(id: string): void;
     retry(ms: number): void;
+}
+
+/** Called with the current view, and with what changed since the last call. */
+type Listener<V> = (view: View<V>, changes: Changes) => void;
+
+/** A watch at one moment: a new object whenever anything in it changes. */
+interface View<V = unknown> extends Freshness {
+    /**
+     * The last consistent state: another object for each, which is not a copy. An old one may
+     * show newer resources; `new Map(resources)` stands still.
+     */
+    readonly resources: ReadonlyMap<string, Resource<V>>;
+    /** The revision of `resources`; empty before the first snapshot. */
+    readonly revision: string;
+}
+
+interface Freshness {
+    readonly state: State;
+    /** When the state began, in ms as of `Date.now`. For `stale` and `offline`: when it was last in sync. */
+    readonly since: number;
+    /** A human-readable sentence, or empty. */
+    readonly reason: string;
+    /** The reason why it is closed, unless that was asked for. */
+    readonly error?: Error;
+}
+
+/**
+ * The freshness of the displayed data.
+ *
+ * - `connecting`: the first connection is not open yet; nothing to show
+ * - `priming`: connected, and the first snapshot is not complete; nothing to show
+ * - `in_sync`: the data is that of the upstream
+ * - `stale`: connected, or about to be for the first time, but the data may be out of date
+ * - `offline`: the connection is lost; the data may be out of date
+ * - `closed`: for good, by `close`, `remove`, or a refusal, which sets `error`
+ */
+type State = 'connecting' | 'priming' | 'in_sync' | 'stale' | 'offline' | 'closed';
+
+/** One member of a watch, as of its last change. */
+interface Resource<V = unknown> {
+    /** Unique in the watch. In base64 if `key_encoding` says so. */
+    readonly key: string;
+    readonly key_encoding?: 'base64';
+    /** The place of its last change in the upstream's order, as text: it may be too large for a number. */
+    readonly revision: string;
+    readonly value: V;
+    /** `value` is a string that holds bytes in base64. */
+    readonly encoding?: 'base64';
+}
+
+/** What changed from one consistent state to the next. */
+interface Changes {
+    /** A new snapshot replaced everything: any key may have changed. */
+    readonly replaced: boolean;
+    /** The keys that were set or deleted; empty if everything was replaced. */
+    readonly keys: ReadonlySet<string>;
+}
+
+/** What can be followed like a store: stores themselves, and what is made from one. */
+interface Readable<V = unknown> {
+    /** The current view: the same object until something in it changes. */
+    readonly view: View<V>;
+    /** Calls run at once, and after each change, until the returned function is called. */
+    subscribe(run: Listener<V>): () => void;
+}
+
+/**
+ * A watch, or a part of it, at one moment, as plain data: its resources, and the position
+ * from which a stream goes on after exactly these. Stored or sent, and passed as `initial`,
+ * it spares a page the snapshot.
+ */
+interface Picture<V = unknown> {
+    readonly resources: ReadonlyArray<Resource<V>>;
+    readonly revision: string;
+    /** Opaque; of this watch alone. */
+    readonly position: string;
+    /** When it was in sync, in ms as of `Date.now`. */
+    readonly since: number;
+}
+
+/** Returns a picture of a store; undefined before the first snapshot. It takes time in proportion to the resources. */
+declare function picture<V>(store: Store<V>): Picture<V> | undefined;
+
+/**
+ * One watch, or a part of it: its resources, their freshness, and the listeners.
+ *
+ * `subscribe` follows the contract of Svelte's stores: the listener is called at
+ * once, and again after each change. A change is a consistent state of the resources,
+ * or another freshness; changes that arrive together are one.
+ */
+declare class Store<V = unknown> implements Readable<V> {
+    #private;
+    readonly watch: string;
+    /** The current view: the same object until something in it changes. */
+    get view(): View<V>;
+    get resources(): View<V>['resources'];
+    get state(): View<V>['state'];
+    /**
+     * The position of what is shown, from which a stream can resume; empty before the
+     * first snapshot. Opaque. It may name other watches of the connection as well, which
+     * a server ignores if they are not requested.
+     */
+    get position(): string;
+    /**
+     * Calls run at once, with all keys as changed, and after each change, until the returned
+     * function is called. If the first call throws, so does subscribe, and there is no other.
+     */
+    subscribe(run: Listener<V>): () => void;
 }
 
 /** One event. Clients ignore types that they do not know. */
@@ -207,32 +319,12 @@ interface GoodbyeEvent {
     type: "goodbye";
 }
 
-/** What changed from one consistent state to the next. */
-interface Changes {
-    /** A new snapshot replaced everything: any key may have changed. */
-    readonly replaced: boolean;
-    /** The keys that were set or deleted; empty if everything was replaced. */
-    readonly keys: ReadonlySet<string>;
-}
-
 /**
  * Returns the key of a resource in a map. It is the key itself, except for keys that
  * are not UTF-8: their base64 gets a lone surrogate as a prefix, which no UTF-8 key
  * can contain, so that the two never collide.
  */
 declare function mapKey({ key, key_encoding }: Pick<UpsertEvent | DeleteEvent, 'key' | 'key_encoding'>): string;
-
-/** One member of a watch, as of its last change. */
-interface Resource<V = unknown> {
-    /** Unique in the watch. In base64 if `key_encoding` says so. */
-    readonly key: string;
-    readonly key_encoding?: 'base64';
-    /** The place of its last change in the upstream's order, as text: it may be too large for a number. */
-    readonly revision: string;
-    readonly value: V;
-    /** `value` is a string that holds bytes in base64. */
-    readonly encoding?: 'base64';
-}
 
 /** What of a watch is followed; everything unless set. */
 interface Definition {
@@ -246,73 +338,11 @@ interface Definition {
     readonly fields?: string | readonly string[];
 }
 
-/** A watch to follow: its name, or its name and what of it. */
+/** A watch to follow: its name, or its name, what of it, and what to begin with. */
 type WatchSpec<Name extends string = string> = Name | ({
     readonly watch: Name;
+    readonly initial?: Picture | undefined;
 } & Definition);
-
-/** Called with the current view, and with what changed since the last call. */
-type Listener<V> = (view: View<V>, changes: Changes) => void;
-
-/** A watch at one moment: a new object whenever anything in it changes. */
-interface View<V = unknown> extends Freshness {
-    /**
-     * The last consistent state: another object for each, which is not a copy. An old one may
-     * show newer resources; `new Map(resources)` stands still.
-     */
-    readonly resources: ReadonlyMap<string, Resource<V>>;
-    /** The revision of `resources`; empty before the first snapshot. */
-    readonly revision: string;
-}
-
-interface Freshness {
-    readonly state: State;
-    /** When the state began, in ms as of `Date.now`. For `stale` and `offline`: when it was last in sync. */
-    readonly since: number;
-    /** A human-readable sentence, or empty. */
-    readonly reason: string;
-    /** The reason why it is closed, unless that was asked for. */
-    readonly error?: Error;
-}
-
-/**
- * The freshness of the displayed data.
- *
- * - `connecting`: the first connection is not open yet; nothing to show
- * - `priming`: connected, and the first snapshot is not complete; nothing to show
- * - `in_sync`: the data is that of the upstream
- * - `stale`: connected, but the data may be out of date
- * - `offline`: the connection is lost; the data may be out of date
- * - `closed`: for good, by `close`, `remove`, or a refusal, which sets `error`
- */
-type State = 'connecting' | 'priming' | 'in_sync' | 'stale' | 'offline' | 'closed';
-
-/**
- * One watch, or a part of it: its resources, their freshness, and the listeners.
- *
- * `subscribe` follows the contract of Svelte's stores: the listener is called at
- * once, and again after each change. A change is a consistent state of the resources,
- * or another freshness; changes that arrive together are one.
- */
-declare class Store<V = unknown> {
-    #private;
-    readonly watch: string;
-    /** The current view: the same object until something in it changes. */
-    get view(): View<V>;
-    get resources(): View<V>['resources'];
-    get state(): View<V>['state'];
-    /**
-     * The position of what is shown, from which a stream can resume; empty before the
-     * first snapshot. Opaque. It may name other watches of the connection as well, which
-     * a server ignores if they are not requested.
-     */
-    get position(): string;
-    /**
-     * Calls run at once, with all keys as changed, and after each change, until the returned
-     * function is called. If the first call throws, so does subscribe, and there is no other.
-     */
-    subscribe(run: Listener<V>): () => void;
-}
 
 /**
  * The followed watches of a gateway. Values maps the name of each watch to the type of its values.
@@ -341,15 +371,15 @@ interface Watches<Values = Record<string, unknown>> {
  *
  * url is the base URL of the gateway, for instance `/` or `https://gateway.example/live/`.
  */
-declare function watch<Values = Record<string, unknown>>(url: string | URL, { watches, getToken, onError, headers, credentials, transport, parse, hiddenMs, }?: WatchOptions<keyof NoInfer<Values> & string>): Watches<Values>;
+declare function watch<Values = Record<string, unknown>>(url: string | URL, { watches, transport, ...rest }?: WatchOptions<keyof NoInfer<Values> & string>): Watches<Values>;
 
 interface WatchOptions<Name extends string = string> {
     /** The watches to follow at first; more can be added. */
     readonly watches?: ReadonlyArray<WatchSpec<Name>>;
     /** Returns the token to send as `Authorization: Bearer`; called before each connection. expired: the server has ended the last stream because its token had expired. */
-    readonly getToken?: ConnectionOptions['getToken'];
+    readonly getToken?: NonNullable<ConnectionOptions['getToken']>;
     /** Called when a connection fails or is refused: may answer with other headers, or `stop`. */
-    readonly onError?: ConnectionOptions['onError'];
+    readonly onError?: OnError;
     /** Additional headers of each request. */
     readonly headers?: Readonly<Record<string, string>>;
     /** As in `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
@@ -366,17 +396,17 @@ interface ConnectionOptions {
     /** `…/v1/events` */
     readonly url: string;
     readonly transport: Transport;
-    readonly credentials: RequestCredentials;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly getToken: ((asked: {
+    readonly credentials?: RequestCredentials;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly getToken?: (asked: {
         expired: boolean;
-    }) => string | undefined | Promise<string | undefined>) | undefined;
-    readonly onError: OnError | undefined;
+    }) => string | undefined | Promise<string | undefined>;
+    readonly onError?: OnError;
     /** Moves stores, for which a stream has no room, to other connections. */
     readonly move: (stores: Store[]) => void;
-    readonly parse: (json: string) => unknown;
+    readonly parse?: (json: string) => unknown;
     /** The time after which a hidden tab closes its stream, in ms. */
-    readonly hiddenMs: number;
+    readonly hiddenMs?: number;
 }
 
 interface AuthenticatedOptions {
@@ -404,6 +434,9 @@ interface AuthenticatedOptions {
  * token expires, if there is another token.
  */
 declare function authenticated({ transport, getToken, tickets, tag }?: AuthenticatedOptions): Transport;
+
+/** Calls run when `endSession` ends a session at this gateway, in this tab or in another one, until the returned function is called. */
+declare function onLogout(url: string | URL, run: () => void): () => void;
 
 /** Exchanges a token for the cookie of a session, which the page itself cannot read. */
 declare function beginSession(url: string | URL, token: string, { headers, ...request }?: SessionRequest): Promise<void>;
@@ -453,6 +486,290 @@ interface DeliveryOptions {
  * fails is not repeated.
  */
 declare function reportDelivery(url: string | URL, stores: readonly Store[], { everyMs, headers, credentials }?: DeliveryOptions): () => void;
+
+/**
+ * Parses JSON like `JSON.parse`, except that an integer beyond 2⁵³ becomes a bigint, with all its digits. Numbers
+ * with a fraction or an exponent stay numbers. Throws a SyntaxError for what is not JSON.
+ */
+declare function parse(json: string): unknown;
+
+/** Writes a value as JSON like `JSON.stringify`, except that a bigint becomes an integer. */
+declare function stringify(value: unknown): string;
+
+interface HttpOptions extends RequesterOptions {
+    /** Parses the JSON of an answer; `JSON.parse` unless set. */
+    readonly parse?: (json: string) => unknown;
+    /** Writes a value as JSON; `JSON.stringify` unless set. */
+    readonly stringify?: (value: unknown) => string;
+}
+
+interface RequesterOptions {
+    /** Returns the token to send as `Authorization: Bearer`. After a 401 it is asked once more, with `expired`. */
+    readonly getToken?: (asked: {
+        expired: boolean;
+    }) => string | undefined | Promise<string | undefined>;
+    /** Additional headers of each request. */
+    readonly headers?: Readonly<Record<string, string>>;
+    /** As in `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
+    readonly credentials?: RequestCredentials;
+    /** The longest time from a request to the end of its answer, in ms; 30 s unless set. */
+    readonly timeoutMs?: number;
+}
+
+/** A key as it is in the map of a store, or as it is in a resource. */
+type Key = string | Pick<Resource, 'key' | 'key_encoding'>;
+
+interface SendOptions {
+    /** Ends the request. A write may have happened all the same. */
+    readonly signal?: AbortSignal | undefined;
+}
+
+interface WriteOptions extends SendOptions {
+    /** The revision that the resource must have, or null if it must not exist; any unless set. */
+    readonly revision?: string | null | undefined;
+    /** Checks the write and returns the same answer, without writing. */
+    readonly validateOnly?: boolean | undefined;
+}
+
+interface ListOptions extends SendOptions {
+    /** The number of resources of a page, 10,000 at most; 1,000 unless set. */
+    readonly pageSize?: number | undefined;
+}
+
+/** One page of a listing. All pages have the same revision and position. */
+interface Page<V = unknown> extends Omit<Picture<V>, 'since'> {
+    readonly watch: string;
+    /** The number of resources on all pages. */
+    readonly count: number;
+}
+
+/**
+ * A compare-and-set found another revision: nothing was written. `current` is the
+ * resource that was found, null if it does not exist, and undefined if it could not be read.
+ */
+declare class ConflictError<V = unknown> extends RefusedError {
+    readonly current: Resource<V> | null | undefined;
+    constructor(problem: Problem | undefined, current: Resource<V> | null | undefined);
+}
+
+/** The requests for resources of one gateway. All of them reject with a `RefusedError` if the gateway refuses. */
+interface Requests<Values = Record<string, unknown>> {
+    /** Returns a resource; undefined if it does not exist, or may not be seen. */
+    get<Name extends keyof Values & string>(watch: Name, key: Key, options?: SendOptions): Promise<Resource<Values[Name]> | undefined>;
+    /** Returns the pages of a watch, or of a part of it, all at one revision. A listing that takes minutes may end with status 410: begin again. */
+    list<Name extends keyof Values & string>(spec: WatchSpec<Name>, options?: ListOptions): AsyncGenerator<Page<Values[Name]>, void, void>;
+    /** Returns all pages as one picture, for instance for `initial`. A listing that ends with 410 is begun again, twice at most. */
+    picture<Name extends keyof Values & string>(spec: WatchSpec<Name>, options?: ListOptions): Promise<Picture<Values[Name]>>;
+    /** Writes a value, and returns the resource as it is stored. Rejects with a `ConflictError` if it does not have the revision. */
+    put<Name extends keyof Values & string>(watch: Name, key: Key, value: Values[Name], options?: WriteOptions): Promise<Resource<Values[Name]>>;
+    /** Deletes a resource, and returns whether there was one. Rejects with a `ConflictError` if it does not have the revision. */
+    delete(watch: keyof Values & string, key: Key, options?: WriteOptions): Promise<boolean>;
+}
+
+/**
+ * Returns the requests for the gateway at url, which is the same as for `watch`. Values maps the
+ * name of each watch to the type of its values.
+ */
+declare const http: <Values = Record<string, unknown>>(url: string | URL, options?: HttpOptions) => Requests<Values>;
+
+/** What happened to a stream, for debugging. */
+type LogEvent =
+
+/**
+ * Returns a transport that reads streams as another one does, with `fetch` unless set, and reports what
+ * happens: `watch('/', { transport: logged(console.debug) })`. A page that does not use it does not load it.
+ */
+declare const logged: (log: (event: LogEvent) => void, transport?: Transport) => Transport;
+
+interface ChangesOptions {
+    /** Ends the iteration, which then throws its reason. */
+    readonly signal?: AbortSignal | undefined;
+}
+
+/** The newest view, and what changed since the one before it. */
+interface Conflated<V> {
+    readonly view: View<V>;
+    /** Any key may have changed. */
+    readonly replaced: boolean;
+    /** The keys that were set or deleted; empty if everything was replaced. */
+    readonly keys: ReadonlySet<string>;
+}
+
+/**
+ * Iterates over the views of a store, beginning with the current one, whose keys are all that are
+ * there. It keeps only the newest one for a loop that is slow, with the keys of those in between, so it never needs more
+ * memory than there are keys. It ends when the store is closed, and throws the error if there is one.
+ */
+declare function changes<V>(store: Readable<V>, { signal }?: ChangesOptions): AsyncGenerator<Conflated<V>, void, void>;
+
+/** Called for each resource. key is that of the map. */
+interface ChangeHandlers<V> {
+    onAdd?(resource: Resource<V>, key: string): void;
+    onUpdate?(before: Resource<V>, after: Resource<V>, key: string): void;
+    onDelete?(before: Resource<V>, key: string): void;
+}
+
+/**
+ * Calls the handlers for what is added, updated and deleted, until the returned function is called; at
+ * first, all that is there is added. After a reset they are called for the difference only. It keeps a map of the resources.
+ */
+declare function onChange<V>(store: Readable<V>, handlers: ChangeHandlers<V>): () => void;
+
+/**
+ * Calls run with a resource, or undefined if there is none: at once, and after each change of it,
+ * until the returned function is called. All calls for one store share a subscription, and a change costs time
+ * for the keys that it concerns, however many others are subscribed to.
+ */
+declare function onKey<V>(store: Readable<V>, key: string, run: Run<V>): () => void;
+
+type Run<V> = (resource: Resource<V> | undefined) => void;
+
+interface ReadyOptions {
+    /** Waits until the store is in sync, and not only until it has something to show. */
+    readonly inSync?: boolean | undefined;
+    /** Ends the wait, which then rejects with its reason. */
+    readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Resolves with the first view that has a consistent state: at the end of the first snapshot,
+ * or at once for a store that has begun with a picture. Rejects if the store is closed, with its error.
+ */
+declare function ready<V>(store: Readable<V>, { inSync, signal }?: ReadyOptions): Promise<View<V>>;
+
+/** Sends writes: the `Requests` of `http` do. */
+interface Writer {
+    put(watch: string, key: string, value: any, options: WriteOptions): Promise<Resource<any>>;
+    delete(watch: string, key: string, options: WriteOptions): Promise<boolean>;
+}
+
+interface OverlayWriteOptions {
+    /** The revision that the resource must have, or null if it must not exist; that of what is shown unless set. */
+    readonly revision?: string | null | undefined;
+    /** Writes whatever the revision is. */
+    readonly force?: boolean | undefined;
+    readonly signal?: AbortSignal | undefined;
+}
+
+/** A store with writes over it that the gateway has not confirmed yet. */
+interface Overlay<V> extends Readable<V> {
+    readonly watch: string;
+    /** The keys with writes that are not confirmed, and how many these are. */
+    readonly pending: ReadonlyMap<string, number>;
+    /**
+     * Writes a value, and shows it at once. Resolves with the resource as it is stored; rejects with a
+     * `ConflictError` if another one was there, or with the error of the request, whose outcome
+     * may then be unknown. Then it is not shown any more, nor are writes to this key that were made after it, which
+     * reject with the same error. Writes to one key are sent one after the other.
+     */
+    put(key: string, value: V, options?: OverlayWriteOptions): Promise<Resource<V>>;
+    /** Deletes a resource, like `put`; resolves with whether there was one. */
+    delete(key: string, options?: OverlayWriteOptions): Promise<boolean>;
+    /** Ends it: it shows nothing new. Writes that are under way go on. */
+    close(): void;
+}
+
+/**
+ * Returns a view of a store that shows writes at once, confirms them when the stream brings their
+ * revision, and takes them back at a conflict or a failure. It never hides a later value that
+ * the stream has brought.
+ */
+declare const optimistic: <V>(store: Readable<V> & {
+    readonly watch: string;
+}, writer: Writer) => Overlay<V>;
+
+interface PoolOptions {
+    /** How long a watch stays followed after its last use, in ms; 10 s unless set. */
+    readonly lingerMs?: number;
+    /** How many watches stay followed without a use, the last ones; 4 unless set. */
+    readonly maxLingering?: number;
+}
+
+/** A store for as long as it is used. */
+interface Use<V = unknown> {
+    readonly store: Store<V>;
+    /** Ends the use. Only the first call counts. */
+    release(): void;
+}
+
+/** Stores that several parts of a page share. */
+interface Pool<Values = Record<string, unknown>> {
+    /** Follows a watch, or a part of it, unless it is followed. All uses of the same definition have one store. A watch whose store was closed by an error is followed again. */
+    use<Name extends keyof Values & string>(spec: WatchSpec<Name>): Use<Values[Name]>;
+    /** Reports whether a watch, or a part of it, is followed here: it is used, or was a moment ago. */
+    follows(spec: WatchSpec<keyof Values & string>): boolean;
+    /** Stops following what is not used, at once. */
+    clear(): void;
+}
+
+/**
+ * Counts the uses of the watches of tide: the first one follows a watch, and some time after
+ * the last one is released, it is removed. Watches that are followed otherwise stay so if they are
+ * not used here.
+ */
+declare const pool: <Values = Record<string, unknown>>(tide: Watches<Values>, options?: PoolOptions) => Pool<Values>;
+
+/** The state of what is made from a store: as fresh as that is. */
+interface DerivedView extends Freshness {
+    /** The revision of the store. */
+    readonly revision: string;
+}
+
+/** Returns the group of a resource, or several; undefined for none. It must depend on the resource alone. */
+type GroupBy<V, G> = (resource: Resource<V>) => G | readonly G[] | undefined;
+
+/** An index of a store: its resources by a field, or by anything else that follows from them. */
+interface GroupIndex<V, G> {
+    readonly view: GroupsView<V, G>;
+    /** Calls run at once, and after each change, with the groups that have changed, until the returned function is called. */
+    subscribe(run: (view: GroupsView<V, G>, changed: ReadonlySet<G>) => void): () => void;
+    close(): void;
+}
+
+interface GroupsView<V, G> extends DerivedView {
+    /** The resources of each group, by key. A group is another map whenever something in it has changed. No group is empty. */
+    readonly groups: ReadonlyMap<G, ReadonlyMap<string, Resource<V>>>;
+}
+
+/**
+ * Returns the resources of a store by group: `groupBy(pods, ({ value }) => value.node)`. After a change it costs time for
+ * the changed keys. A resource for which `by` throws is in no group.
+ */
+declare const groupBy: <V, G extends string | number | boolean | bigint | null>(store: Readable<V>, by: GroupBy<V, G>) => GroupIndex<V, G>;
+
+/** A filtered and sorted result that follows a store. */
+interface Query<V> {
+    readonly view: QueryView<V>;
+    /** Calls run at once, and after each change, until the returned function is called. The keys are those whose rows were set, moved or removed. */
+    subscribe(run: (view: QueryView<V>, changes: Changes) => void): () => void;
+    close(): void;
+}
+
+interface QueryView<V> extends DerivedView {
+    /** Another object whenever a row has changed. */
+    readonly rows: Rows<V>;
+}
+
+/** The resources of a query, in its order. Like those of a view it is no copy: `[...rows]` stands still. */
+interface Rows<V> extends Iterable<Resource<V>> {
+    readonly size: number;
+    at(index: number): Resource<V> | undefined;
+    /** Returns the rows from start up to end, for instance those that are visible. */
+    slice(start: number, end: number): Array<Resource<V>>;
+}
+
+interface QueryOptions<V> {
+    /** Selects resources; all unless set. It must depend on the resource alone. One for which it throws is not selected. */
+    readonly filter?: ((resource: Resource<V>) => boolean) | undefined;
+    /** The order, as for `Array.sort`; resources that are equal by it come by key, as all do unless it is set. */
+    readonly compare?: ((a: Resource<V>, b: Resource<V>) => number) | undefined;
+}
+
+/**
+ * Returns the resources of a store that a filter selects, in order. After a change it costs time for the changed keys,
+ * each with the logarithm of the number of rows; after a reset, that of sorting them.
+ */
+declare const query: <V>(store: Readable<V>, options?: QueryOptions<V>) => Query<V>;
 
 /**
  * Serves the tabs of a browser from connections that they share: to each tab it is a
@@ -521,4 +838,76 @@ declare function serveTabs(url: string | URL, options?: HubOptions): void;
  */
 declare function watchShared<Values = Record<string, unknown>>(url: string | URL, options?: SharedOptions<keyof NoInfer<Values> & string>): Watches<Values>;
 
-export { AuthenticatedOptions, BookmarkEvent, Changes, Definition, DeleteEvent, DeliveryOptions, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, HelloEvent, Hub, HubOptions, Instance, Listener, NotAStreamError, OnError, Port, Problem, Receiver, RefusedError, ResetEvent, Resource, Revision, Session, SessionRequest, SharedOptions, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Value, View, WatchName, WatchOptions, WatchSpec, Watches, authenticated, beginSession, endSession, eventSourceTransport, getSession, mapKey, reportDelivery, serveTabs, sharedTransport, watch, watchShared };
+/** What is done with a resource whose value does not fit: it is left out, or kept as it is, or the store is closed. */
+type OnInvalid = 'drop' | 'keep' | 'close';
+
+interface ValidateOptions<P extends OnInvalid = OnInvalid> {
+    /** `drop` unless set. */
+    readonly onInvalid?: P | undefined;
+    /** Called for each resource whose value does not fit. */
+    readonly onIssues?: ((resource: Resource, issues: readonly SchemaIssue[]) => void) | undefined;
+}
+
+/** What is wrong with a value, and where. */
+interface SchemaIssue {
+    readonly message: string;
+    readonly path?: ReadonlyArray<PropertyKey | {
+        readonly key: PropertyKey;
+    }> | undefined;
+}
+
+/** A value did not fit its schema, with `onInvalid: 'close'`. */
+declare class InvalidValueError extends Error {
+    readonly resource: Resource;
+    readonly issues: readonly SchemaIssue[];
+    readonly name = "InvalidValueError";
+    constructor(resource: Resource, issues: readonly SchemaIssue[]);
+}
+
+/** A store whose values are those that a schema returns. It is followed until it is closed. */
+interface Validated<V> extends Readable<V> {
+    readonly watch: string;
+    close(): void;
+}
+
+/**
+ * Returns a store with the values that a schema returns for those of another one. Each value is validated once. With
+ * `onInvalid: 'close'` it closes with an `InvalidValueError`, and shows the last state that fits. The schema must be
+ * synchronous: otherwise it throws, or closes with a TypeError if that shows only later.
+ */
+declare function validated<S extends StandardSchema>(store: Readable & {
+    readonly watch: string;
+}, schema: S, options: ValidateOptions<'keep'> & {
+    readonly onInvalid: 'keep';
+}): Validated<unknown>;
+declare function validated<S extends StandardSchema>(store: Readable & {
+    readonly watch: string;
+}, schema: S, options?: ValidateOptions<'drop' | 'close'>): Validated<SchemaOutput<S>>;
+
+/**
+ * A schema of any library that implements Standard Schema, version 1: zod, valibot, arktype and others. The types are
+ * those of https://standardschema.dev, as far as they are used here.
+ */
+interface StandardSchema<Input = unknown, Output = Input> {
+    readonly '~standard': {
+        readonly version: 1;
+        readonly vendor: string;
+        readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+        readonly types?: {
+            readonly input: Input;
+            readonly output: Output;
+        } | undefined;
+    };
+}
+
+type SchemaResult<Output> = {
+    readonly value: Output;
+    readonly issues?: undefined;
+} | {
+    readonly issues: ReadonlyArray<SchemaIssue>;
+};
+
+/** The type of the values that a schema returns. */
+type SchemaOutput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
+
+export { AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LogEvent, NotAStreamError, OnError, OnInvalid, Overlay, OverlayWriteOptions, Page, Picture, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WriteOptions, Writer, authenticated, beginSession, changes, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, picture, pool, query, ready, reportDelivery, serveTabs, sharedTransport, stringify, validated, watch, watchShared };

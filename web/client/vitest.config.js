@@ -1,11 +1,21 @@
+import { fileURLToPath } from 'node:url';
 import { transformAsync } from '@babel/core';
 import { compile } from 'svelte/compiler';
 import { defineConfig } from 'vitest/config';
 
+const src = fileURLToPath(new URL('src/', import.meta.url));
+
 export default defineConfig({
   plugins: [svelte(), reactCompiler()],
   // Svelte and Solid have another build for servers, which Node would take.
-  resolve: { conditions: ['browser', 'module', 'development'] },
+  resolve: {
+    conditions: ['browser', 'module', 'development'],
+    // The examples import the package by its name.
+    alias: [
+      { find: /^@watchtide\/client$/, replacement: `${src}index.ts` },
+      { find: /^@watchtide\/client\/(\w+)$/, replacement: `${src}$1.ts` },
+    ],
+  },
   test: {
     include: ['test/**/*.test.{ts,tsx}'],
     // A test that forgets a timer or a listener must not disturb the next file.

@@ -7,8 +7,10 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
+const core = `export { watch, RefusedError, NotAStreamError } from './index.js'`;
+
 const budgets = [
-  { name: 'core', limit: 6_000, code: `export { watch, RefusedError, NotAStreamError } from './index.js'` },
+  { name: 'core', limit: 6_000, code: core },
   { name: 'all of the main entry point', limit: 6_500, code: `export * from './index.js'` },
   {
     name: 'core and useWatch',
@@ -36,14 +38,27 @@ const budgets = [
     code: `export { RefusedError, NotAStreamError } from './index.js'; export { watchShared } from './shared.js'`,
   },
   { name: 'the worker that tabs share', limit: 11_000, code: `export { serveTabs } from './shared.js'` },
+  beside('digits', 500),
+  beside('http', 1_300),
+  beside('log', 450),
+  beside('observe', 1_100),
+  beside('optimistic', 1_700),
+  beside('pool', 400),
+  beside('query', 1_300),
+  beside('validate', 850),
 ];
+
+// What an entry point adds to a page that has the core.
+function beside(entry, limit) {
+  return { name: `what ${entry} adds to the core`, limit, code: `${core}; export * from './${entry}.js'`, without: core };
+}
 
 const dist = fileURLToPath(new URL('../dist', import.meta.url));
 const readme = fileURLToPath(new URL('../README.md', import.meta.url));
 
 const sizes = new Map();
-for (const { name, limit, code } of budgets) {
-  const size = await gzipped(code);
+for (const { name, limit, code, without } of budgets) {
+  const size = (await gzipped(code)) - (without ? await gzipped(without) : 0);
   sizes.set(name, size);
   console.log(`${name}: ${size} B gzip, of ${limit}`);
   if (size > limit) fail(`${name} is ${size - limit} B larger than promised`);

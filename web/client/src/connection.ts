@@ -32,15 +32,15 @@ export interface ConnectionOptions {
   /** `…/v1/events` */
   readonly url: string;
   readonly transport: Transport;
-  readonly credentials: RequestCredentials;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly getToken: ((asked: { expired: boolean }) => string | undefined | Promise<string | undefined>) | undefined;
-  readonly onError: OnError | undefined;
+  readonly credentials?: RequestCredentials;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly getToken?: (asked: { expired: boolean }) => string | undefined | Promise<string | undefined>;
+  readonly onError?: OnError;
   /** Moves stores, for which a stream has no room, to other connections. */
   readonly move: (stores: Store[]) => void;
-  readonly parse: (json: string) => unknown;
+  readonly parse?: (json: string) => unknown;
   /** The time after which a hidden tab closes its stream, in ms. */
-  readonly hiddenMs: number;
+  readonly hiddenMs?: number;
 }
 
 /**
@@ -63,7 +63,7 @@ export class Connection {
   #suspended = ''; // the reason why the page may not hold a connection
   #expired = false; // the server said that the token has expired, or refused it
   #refreshed = false; // another token was requested because of a refusal, since the last open stream
-  #headers: Readonly<Record<string, string>>;
+  #headers: Readonly<Record<string, string>> | undefined;
   readonly #ended = new AbortController();
   #attemptAt = 0;
   #hurries = 0; // attempts that were made early, since a healthy stream
@@ -99,11 +99,11 @@ export class Connection {
   close(error?: Error): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#ended.abort(new Error('closed'));
+    this.#ended.abort();
     this.#page.close();
     clearTimeout(this.#debounce);
     clearTimeout(this.#grace);
-    this.#stream?.cut('closed');
+    this.#stream?.cut('ended');
     this.#pause.end();
     this.stores.disconnect(closed(error));
   }
@@ -112,14 +112,14 @@ export class Connection {
     this.#running = true;
     await undefined; // all watches added in this task share one request
     while (this.#wanted) {
-      while (this.#suspended && this.#wanted) await this.#pause.begin(Infinity, 'interruptible');
+      while (this.#suspended && this.#wanted) await this.#pause.begin(Infinity);
       if (!this.#wanted) break;
       this.#attemptAt = Date.now();
       const end = await this.#attempt();
       if (end.openedAt !== undefined && !(this.#grace && end.goodbye)) this.#aliveAt = end.aliveAt;
       if (!this.#wanted) break;
       if (this.#suspended) this.#lose(this.#suspended);
-      else this.#immediately ? this.#replace('waiting for a new stream') : await this.#recover(end);
+      else this.#immediately ? this.#replace('the stream ended') : await this.#recover(end);
     }
     this.#grace = void clearTimeout(this.#grace);
     this.#running = this.#immediately = false;
@@ -127,21 +127,21 @@ export class Connection {
   }
 
   get #wanted(): boolean {
-    return !this.#closed && this.stores.size > 0;
+    return !this.#closed && !!this.stores.size;
   }
 
   async #attempt(): Promise<StreamEnd> {
-    const { transport, parse, url, credentials } = this.options;
+    const { transport, parse, url, credentials = 'same-origin' } = this.options;
     const stream = (this.#stream = new Stream(this.stores, transport, parse));
     this.#immediately = false;
     try {
       const headers = await this.#authorized();
       if (this.#suspended) stream.cut(this.#suspended);
       this.#requested = this.stores.request();
-      return await stream.run({ url: `${url}?${this.#requested}`, lastEventId: this.stores.id, headers, credentials });
+      return await stream.run({ url: `${url}?${this.#requested}`, lastEventId: this.stores.position, headers, credentials });
     } catch (error) {
       // thrown by getToken
-      return { error, goodbye: undefined, retryMs: undefined, aliveAt: Date.now(), openedAt: undefined };
+      return { error, aliveAt: Date.now() };
     } finally {
       this.#stream = undefined;
     }
@@ -165,7 +165,7 @@ export class Connection {
     if (refusal?.status === 414 && !refusal.problem?.watch && this.stores.size > 1) return this.#split();
     if (verdict === 'final') return this.#refused(error as RefusedError);
     if (!this.#wanted) return;
-    const reason = goodbye ? `the server said goodbye: ${goodbye.reason}` : error instanceof Error ? error.message : 'the stream ended';
+    const reason = goodbye ? `the server said goodbye: ${goodbye.reason}` : ((error as Error | undefined)?.message ?? 'the stream ended');
     // The answer to the next request says which of the watches it is, or that it is all of them.
     if (goodbye?.reason === 'revoked' && this.stores.size < 2) return this.close(new RefusedError(403, undefined, undefined, reason));
     goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
@@ -173,7 +173,8 @@ export class Connection {
     if (lastedMs >= healthyMs) this.#hurries = 0;
     const demanded = goodbye?.retry_ms ?? refusal?.retryAfterMs;
     const wait = this.#backoff.ended({ lastedMs, goodbye: goodbye?.reason, askedMs: demanded ?? retryMs ?? 0 });
-    await this.#pause.begin(wait, demanded === undefined ? 'interruptible' : 'uninterruptible');
+    this.options.transport.waits?.(wait);
+    await this.#pause.begin(wait, demanded !== undefined);
   }
 
   // The first refusal of a token is followed at once by an attempt with another one.
@@ -237,7 +238,7 @@ export class Connection {
     if (!this.#stream) return this.#retrySoon();
     if (this.#requested === this.stores.query) return; // removed and added again
     this.#immediately = true;
-    this.#stream.cut('other watches');
+    this.#stream.cut('ended');
   }
 
   /**

@@ -17,6 +17,9 @@ const types: Array<Event['type']> = ['hello', 'reset', 'upsert', 'delete', 'end_
  */
 export const eventSourceTransport: Transport = {
   hearsHeartbeat: false,
+  checkHeaders() {
+    throw new Error('an EventSource cannot send a token: use authenticated');
+  },
   read({ url, lastEventId, credentials, signal }, receiver) {
     return new Promise((_, reject) => {
       const query = lastEventId ? `&last_event_id=${encodeURIComponent(lastEventId)}` : '';

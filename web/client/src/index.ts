@@ -1,11 +1,13 @@
 export type { OnError } from './connection.js';
 export { NotAStreamError, RefusedError } from './errors.js';
 export { eventSourceTransport } from './event_source.js';
+export type { Listener, Readable } from './listeners.js';
+export { type Picture, picture } from './picture.js';
 export type * from './protocol.js';
 export type { Changes } from './replica.js';
 export { mapKey, type Resource } from './resource.js';
 export type { Definition, WatchSpec } from './spec.js';
-export type { Listener, Store } from './store.js';
+export type { Store } from './store.js';
 export type { Receiver, StreamRequest, Transport } from './transport.js';
 export type { State, View } from './view.js';
 export { type Watches, type WatchOptions, watch } from './watch.js';

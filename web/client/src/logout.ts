@@ -11,7 +11,7 @@ export function announceLogout(url: string | URL): void {
   announcements.close();
 }
 
-/** Calls run when a session at this gateway ends, until the returned function is called. */
+/** Calls run when `endSession` ends a session at this gateway, in this tab or in another one, until the returned function is called. */
 export function onLogout(url: string | URL, run: () => void): () => void {
   if (!('BroadcastChannel' in globalThis)) return () => {};
   const announcements = new BroadcastChannel(channel);

@@ -8,34 +8,37 @@ export interface PageEvents {
   away(reason: string): void;
 }
 
-type Listener = readonly [target: 'window' | 'document', type: string, run: () => void];
-
 /** Listens to the page, if there is one: in Node no event ever occurs. */
 export class PageLifecycle {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #late = false; // hidden for too long
-  readonly #listeners: readonly Listener[];
+  readonly #closed = new AbortController();
 
   constructor(
-    private readonly hiddenMs: number,
+    private readonly hiddenMs = 300_000,
     private readonly events: PageEvents,
   ) {
     // A browser keeps a page that was left, and may show it again, if it holds no connection.
-    this.#listeners = [
-      ['window', 'online', () => events.online()],
-      ['window', 'pagehide', () => events.away('the page was left')],
-      ['window', 'pageshow', () => this.#back()],
-      ['document', 'freeze', () => events.away('this tab was frozen')],
-      ['document', 'resume', () => this.#back()],
-      ['document', 'visibilitychange', () => this.#visibility()],
-    ];
-    for (const [target, type, run] of this.#listeners) of(target)?.addEventListener?.(type, run);
+    this.#listen(globalThis, {
+      online: () => events.online(),
+      pagehide: () => events.away('this tab was left'),
+      pageshow: () => this.#back(),
+    });
+    this.#listen(globalThis.document, {
+      freeze: () => events.away('this tab was frozen'),
+      resume: () => this.#back(),
+      visibilitychange: () => this.#visibility(),
+    });
     if (globalThis.document?.hidden) this.#visibility();
   }
 
   close(): void {
     clearTimeout(this.#timer);
-    for (const [target, type, run] of this.#listeners) of(target)?.removeEventListener?.(type, run);
+    this.#closed.abort();
+  }
+
+  #listen(target: EventTarget | undefined, on: Record<string, () => void>): void {
+    for (const type in on) target?.addEventListener?.(type, on[type]!, this.#closed);
   }
 
   // A tab may run again while it is hidden.
@@ -54,5 +57,3 @@ export class PageLifecycle {
     }, this.hiddenMs);
   }
 }
-
-const of = (target: Listener[0]): EventTarget | undefined => (target === 'window' ? globalThis : globalThis.document);

@@ -5,9 +5,9 @@ export class Pause {
   #uninterruptible = false;
   #dueAt = Infinity;
 
-  /** Waits. Only `end` ends an `uninterruptible` wait early: the server asked for it. */
-  begin(ms: number, kind: 'interruptible' | 'uninterruptible'): Promise<void> {
-    this.#uninterruptible = kind === 'uninterruptible';
+  /** Waits. Only `end` ends an uninterruptible wait early: the server asked for it. */
+  begin(ms: number, uninterruptible = false): Promise<void> {
+    this.#uninterruptible = uninterruptible;
     return new Promise((resolve) => {
       this.#end = resolve;
       this.#dueAt = Date.now() + ms;

@@ -1,6 +1,7 @@
+import type { Picture } from './picture.js';
 import type { Event } from './protocol.js';
+import { ReadOnly } from './read_only.js';
 import { mapKey, type Resource, resourceOf } from './resource.js';
-import { Resources } from './resources.js';
 
 /** What changed from one consistent state to the next. */
 export interface Changes {
@@ -21,13 +22,13 @@ export interface Changes {
  * next stream, perhaps of another gateway, cannot begin with something older.
  */
 export class Replica<V = unknown> {
-  #map = new Map<string, Resource<V>>();
+  #map: Map<string, Resource<V>>;
   /** The last consistent state: another object for each. */
-  shown: ReadonlyMap<string, Resource<V>> = new Resources(this.#map);
+  shown: ReadonlyMap<string, Resource<V>>;
   /** The revision of what is shown; empty before the first snapshot. */
-  revision = '';
+  revision: string;
   /** Whether there has been a consistent state. */
-  complete = false;
+  complete: boolean;
 
   // The reasons why nothing may be shown: a snapshot or the catch-up of a resume has
   // not ended, or the server said that it skips values.
@@ -40,6 +41,13 @@ export class Replica<V = unknown> {
   #revision = ''; // of #staged
   #keys = new Set<string>();
   #replaced = false;
+
+  constructor(initial?: Picture) {
+    this.#map = new Map(initial?.resources.map((resource) => [mapKey(resource), resource as Resource<V>]));
+    this.shown = new ReadOnly(this.#map);
+    this.#revision = this.revision = initial?.revision ?? '';
+    this.complete = !!initial;
+  }
 
   /** What is staged is not a state that the upstream had. */
   get inconsistent(): boolean {
@@ -72,7 +80,7 @@ export class Replica<V = unknown> {
 
   /** Returns what changed since the last call, or undefined if nothing did. */
   changes(): Changes | undefined {
-    if (!this.#replaced && this.#keys.size === 0) return undefined;
+    if (!this.#replaced && !this.#keys.size) return;
     const changes = { replaced: this.#replaced, keys: this.#keys };
     this.#replaced = false;
     this.#keys = new Set();
@@ -107,7 +115,7 @@ export class Replica<V = unknown> {
 
   #show(): void {
     if (this.#replacing) this.#replace();
-    else if (this.#staged.size > 0) this.#merge();
+    else if (this.#staged.size) this.#merge();
     this.revision = this.#revision;
     this.complete = true;
   }
@@ -117,7 +125,7 @@ export class Replica<V = unknown> {
       if (!resource) this.#staged.delete(key);
     }
     this.#map = this.#staged as Map<string, Resource<V>>;
-    this.shown = new Resources(this.#map);
+    this.shown = new ReadOnly(this.#map);
     this.#replaced = true;
     this.#keys = new Set();
     this.#staged = new Map();
@@ -130,7 +138,7 @@ export class Replica<V = unknown> {
       else this.#map.delete(key);
       if (!this.#replaced) this.#keys.add(key);
     }
-    this.shown = new Resources(this.#map);
+    this.shown = new ReadOnly(this.#map);
     this.#staged.clear();
   }
 }

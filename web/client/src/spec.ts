@@ -1,3 +1,5 @@
+import type { Picture } from './picture.js';
+
 /** What of a watch is followed; everything unless set. */
 export interface Definition {
   /** Only keys that begin with it. */
@@ -10,26 +12,30 @@ export interface Definition {
   readonly fields?: string | readonly string[];
 }
 
-/** A watch to follow: its name, or its name and what of it. */
-export type WatchSpec<Name extends string = string> = Name | ({ readonly watch: Name } & Definition);
+/** A watch to follow: its name, or its name, what of it, and what to begin with. */
+export type WatchSpec<Name extends string = string> =
+  | Name
+  | ({ readonly watch: Name; readonly initial?: Picture | undefined } & Definition);
 
-const parameters = ['prefix', 'labels', 'filter', 'fields'] as const;
+/** The parts of a definition, as they are called in queries. */
+export const parameters = ['prefix', 'labels', 'filter', 'fields'] as const;
 
 /** The name of a watch, and its part of the query of a stream: the same text for the same definition. */
 export interface Followed {
   readonly watch: string;
   readonly query: string;
+  readonly initial?: Picture | undefined;
 }
 
 export function followedOf(spec: WatchSpec): Followed {
-  const definition: { watch: string } & Definition = typeof spec === 'string' ? { watch: spec } : spec;
-  const { watch } = definition;
+  const definition: Exclude<WatchSpec, string> = typeof spec === 'string' ? { watch: spec } : spec;
+  const { watch, initial } = definition;
   const query = new URLSearchParams({ watch });
   for (const name of parameters) {
     const text = String([definition[name]]); // empty if there is none; a list has commas between its elements
     if (text) query.append(`${name}.${watch}`, text);
   }
-  return { watch, query: `${query}` };
+  return { watch, query: `${query}`, initial };
 }
 
 /** Returns the watches of the query of a stream. */

@@ -1,31 +1,11 @@
+import { added, type Listener, Listeners, type Readable } from './listeners.js';
+import type { Picture } from './picture.js';
 import type { HubStatusEvent } from './port.js';
 import type { Event } from './protocol.js';
 import { type Changes, Replica } from './replica.js';
 import { type ConnectionState, freshness, type View } from './view.js';
 
-/** Called with the current view, and with what changed since the last call. */
-export type Listener<V> = (view: View<V>, changes: Changes) => void;
-
 const none: Changes = { replaced: false, keys: new Set() };
-
-// All keys, for a listener that knows none. Most listeners do not ask for them.
-function added(resources: ReadonlyMap<string, unknown>): Changes {
-  let keys: Set<string> | undefined;
-  return {
-    replaced: false,
-    get keys() {
-      return (keys ??= new Set(resources.keys()));
-    },
-  };
-}
-
-/** A view that listeners are to see. */
-interface Call<V> {
-  readonly view: View<V>;
-  readonly changes: Changes;
-  /** Those that were there when the view came. */
-  readonly listeners: ReadonlyArray<Listener<V>>;
-}
 
 /**
  * One watch, or a part of it: its resources, their freshness, and the listeners.
@@ -34,25 +14,33 @@ interface Call<V> {
  * once, and again after each change. A change is a consistent state of the resources,
  * or another freshness; changes that arrive together are one.
  */
-export class Store<V = unknown> {
-  readonly #replica = new Replica<V>();
-  readonly #listeners = new Set<Listener<V>>();
-  // A listener may change the store: its new view waits until all have seen the last one.
-  #calls: Array<Call<V>> = [];
-  #calling = false;
+export class Store<V = unknown> implements Readable<V> {
+  readonly #replica: Replica<V>;
+  readonly #listeners = new Listeners<View<V>>();
   #status: HubStatusEvent | undefined;
   #view: View<V>;
-  #position = '';
+  #position: string;
   #renewing = false;
+  /** @internal A position that no id has yet. */
+  initial: string;
 
-  /** @internal */
+  /** @internal query: its part of the query of a stream: the watch, and what of it. */
   constructor(
     readonly watch: string,
-    /** @internal Its part of the query of a stream: the watch, and what of it. */
+    /** @internal */
     readonly query: string,
     connection: ConnectionState,
+    initial?: Picture,
   ) {
-    this.#view = { ...connection, state: 'connecting', resources: this.#replica.shown, revision: '' };
+    const replica = (this.#replica = new Replica<V>(initial));
+    this.#position = this.initial = ownPosition(watch, initial);
+    this.#view = {
+      ...connection,
+      state: 'stale', // until it is published for the first time
+      since: initial?.since ?? connection.since,
+      resources: replica.shown,
+      revision: replica.revision,
+    };
   }
 
   /** The current view: the same object until something in it changes. */
@@ -82,21 +70,12 @@ export class Store<V = unknown> {
    * function is called. If the first call throws, so does subscribe, and there is no other.
    */
   subscribe(run: Listener<V>): () => void {
-    const listener: Listener<V> = (view, changes) => run(view, changes); // allows the same function to subscribe twice
-    const unsubscribe = () => void this.#listeners.delete(listener);
-    const nested = this.#calling;
-    this.#listeners.add(listener);
-    this.#calling = true;
-    try {
-      listener(this.#view, added(this.#view.resources));
-    } catch (error) {
-      unsubscribe();
-      throw error;
-    } finally {
-      this.#calling = nested;
-      this.#call();
-    }
-    return unsubscribe;
+    return this.#listeners.add(run, this.#view, added(this.resources));
+  }
+
+  /** @internal What is shown, in step with the position also while listeners are called. */
+  get shown(): Pick<Replica<V>, 'shown' | 'revision'> {
+    return this.#replica;
   }
 
   /**
@@ -118,6 +97,7 @@ export class Store<V = unknown> {
 
   /** @internal */
   commit(position: string): void {
+    this.initial = '';
     this.#replica.commit();
     if (this.#replica.inconsistent) return;
     this.#position = position;
@@ -137,18 +117,7 @@ export class Store<V = unknown> {
     const changes = this.#replica.changes();
     if (!changes && same(view, this.#view)) return;
     this.#view = view;
-    this.#calls.push({ view, changes: changes ?? none, listeners: [...this.#listeners] });
-    this.#call();
-  }
-
-  // Makes the calls that wait, unless that is under way.
-  #call(): void {
-    if (this.#calling) return;
-    this.#calling = true;
-    for (let call = this.#calls.shift(); call; call = this.#calls.shift()) {
-      for (const listener of call.listeners) if (this.#listeners.has(listener)) notify(listener, call);
-    }
-    this.#calling = false;
+    this.#listeners.call(view, changes ?? none);
   }
 
   #current(connection: ConnectionState): View<V> {
@@ -158,17 +127,8 @@ export class Store<V = unknown> {
   }
 }
 
-function notify<V>(listener: Listener<V>, { view, changes }: Call<V>): void {
-  try {
-    listener(view, changes);
-  } catch (error) {
-    // A listener that throws must not affect the stream or other listeners.
-    queueMicrotask(() => {
-      throw error;
-    });
-  }
-}
+const same = (a: View, b: View) => Object.keys({ ...a, ...b }).every((field) => a[field as keyof View] === b[field as keyof View]);
 
-const fields = ['state', 'since', 'reason', 'error', 'resources', 'revision'] as const;
-
-const same = (a: View, b: View) => fields.every((field) => a[field] === b[field]);
+// Of the id of a stream of several watches, only the position of this one is known to belong to the resources.
+const ownPosition = (watch: string, initial?: Picture) =>
+  initial?.position.match(/[!-+\--~]+/g)?.find((one) => one.startsWith(`${watch}@`)) ?? '';

@@ -8,7 +8,7 @@ import type { ConnectionState } from './view.js';
  * the positions of all watches of its stream, and completes them all.
  */
 export class Stores {
-  /** The newest id, from which the next stream resumes. */
+  /** The newest id. */
   id = '';
   connection: ConnectionState = { state: 'connecting', since: Date.now(), reason: '' };
 
@@ -25,6 +25,12 @@ export class Stores {
   /** The query of a request for all watches: `watch=a&watch=b&prefix.b=…`. */
   get query(): string {
     return [...this.#wanted.values()].map(({ query }) => query).join('&');
+  }
+
+  /** The positions from which the next stream resumes: the newest id, and those that stores began with. */
+  get position(): string {
+    const ids = [this.id, ...[...this.#wanted.values()].map(({ initial }) => initial)].join().match(/[^,]+/g) ?? [];
+    return [...new Map(ids.map((one) => [one.split('@')[0], one])).values()].join(); // at most one of each watch
   }
 
   /** A request is made. Returns its query. */
@@ -61,8 +67,8 @@ export class Stores {
   }
 
   /** Adds a watch that it does not have, and returns its store. */
-  add({ watch, query }: Followed): Store {
-    const store = this.#parked.get(query) ?? new Store(watch, query, this.connection);
+  add({ watch, query, initial }: Followed): Store {
+    const store = this.#parked.get(query) ?? new Store(watch, query, this.connection, initial);
     this.#parked.delete(query);
     this.#wanted.set(watch, store);
     store.publish(this.connection);

@@ -9,13 +9,13 @@ const defaultHeartbeatMs = 15_000;
 export interface StreamEnd {
   /** Missing if the server ended the stream cleanly. */
   readonly error?: unknown;
-  readonly goodbye: GoodbyeEvent | undefined;
+  readonly goodbye?: GoodbyeEvent | undefined;
   /** From `retry:`. */
-  readonly retryMs: number | undefined;
+  readonly retryMs?: number | undefined;
   /** When the last byte arrived. */
   readonly aliveAt: number;
   /** When `hello` arrived; undefined if it never did. */
-  readonly openedAt: number | undefined;
+  readonly openedAt?: number | undefined;
 }
 
 /**
@@ -34,7 +34,7 @@ export class Stream {
   constructor(
     private readonly stores: Stores,
     private readonly transport: Transport,
-    private readonly parse: (json: string) => unknown,
+    private readonly parse: (json: string) => unknown = JSON.parse,
   ) {}
 
   get open(): boolean {
@@ -48,9 +48,9 @@ export class Stream {
     try {
       signal.throwIfAborted(); // while waiting for the token
       await Promise.race([this.transport.read({ ...request, signal }, this.#receiver()), aborted(signal)]);
-      return this.#end({});
+      return this.#end();
     } catch (error) {
-      return this.#end({ error });
+      return this.#end(error);
     } finally {
       clearTimeout(this.#watchdog);
       this.cut('ended');
@@ -74,7 +74,7 @@ export class Stream {
 
   // Without the heartbeat, only the time until hello is limited.
   get #mayBeSilent(): boolean {
-    return !this.transport.hearsHeartbeat && this.#openedAt !== undefined;
+    return !this.transport.hearsHeartbeat && this.open;
   }
 
   #guard(): void {
@@ -118,8 +118,8 @@ export class Stream {
     }
   }
 
-  #end(error: { error?: unknown }): StreamEnd {
-    return { ...error, goodbye: this.#goodbye, retryMs: this.#retryMs, aliveAt: this.#aliveAt, openedAt: this.#openedAt };
+  #end(error?: unknown): StreamEnd {
+    return { error, goodbye: this.#goodbye, retryMs: this.#retryMs, aliveAt: this.#aliveAt, openedAt: this.#openedAt };
   }
 }
 

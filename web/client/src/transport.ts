@@ -25,6 +25,10 @@ export interface Receiver extends SSEHandler {
 export interface Transport {
   /** Whether it notices the server's heartbeat, so that silence means a dead connection. */
   readonly hearsHeartbeat: boolean;
+  /** Called with the time until the next stream, in ms, when one was lost. */
+  waits?(ms: number): void;
+  /** Throws if it cannot send headers, such as that of a token. */
+  checkHeaders?(): void;
   /** Tells whoever holds the connection, if that is not the transport's user, that an attempt is more likely to succeed now. */
   hurry?(): void;
   /** Reads one stream: resolves at its end, rejects if it is refused or lost. */

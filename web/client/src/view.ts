@@ -8,7 +8,7 @@ import type { Resource } from './resource.js';
  * - `connecting`: the first connection is not open yet; nothing to show
  * - `priming`: connected, and the first snapshot is not complete; nothing to show
  * - `in_sync`: the data is that of the upstream
- * - `stale`: connected, but the data may be out of date
+ * - `stale`: connected, or about to be for the first time, but the data may be out of date
  * - `offline`: the connection is lost; the data may be out of date
  * - `closed`: for good, by `close`, `remove`, or a refusal, which sets `error`
  */
@@ -61,7 +61,7 @@ function current(replica: Replica, connection: ConnectionState, status: HubStatu
   if (status?.state === 'offline' || status?.state === 'connecting')
     return { state: replica.complete ? 'offline' : status.state, ...reported };
   if (!replica.complete) return connection.state === 'open' ? { state: 'priming', ...reported } : (connection as Freshness);
-  if (connection.state !== 'open') return { ...connection, state: 'offline' };
+  if (connection.state !== 'open') return { ...connection, state: connection.state === 'connecting' ? 'stale' : 'offline' };
   if (status && status.state !== 'in_sync') return { state: 'stale', ...reported };
   if (replica.inconsistent) return { state: 'stale', since: Date.now(), reason: 'catching up' };
   return { state: 'in_sync', ...reported };

@@ -1,4 +1,4 @@
-import { Connection, type ConnectionOptions } from './connection.js';
+import { Connection, type ConnectionOptions, type OnError } from './connection.js';
 import { type Followed, followedOf, type WatchSpec } from './spec.js';
 import type { Store } from './store.js';
 import { fetchTransport, type Transport } from './transport.js';
@@ -7,9 +7,9 @@ export interface WatchOptions<Name extends string = string> {
   /** The watches to follow at first; more can be added. */
   readonly watches?: ReadonlyArray<WatchSpec<Name>>;
   /** Returns the token to send as `Authorization: Bearer`; called before each connection. expired: the server has ended the last stream because its token had expired. */
-  readonly getToken?: ConnectionOptions['getToken'];
+  readonly getToken?: NonNullable<ConnectionOptions['getToken']>;
   /** Called when a connection fails or is refused: may answer with other headers, or `stop`. */
-  readonly onError?: ConnectionOptions['onError'];
+  readonly onError?: OnError;
   /** Additional headers of each request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** As in `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
@@ -53,20 +53,10 @@ export interface Watches<Values = Record<string, unknown>> {
  */
 export function watch<Values = Record<string, unknown>>(
   url: string | URL,
-  {
-    watches = [],
-    getToken,
-    onError,
-    headers = {},
-    credentials = 'same-origin',
-    transport = fetchTransport,
-    parse = JSON.parse,
-    hiddenMs = 300_000,
-  }: WatchOptions<keyof NoInfer<Values> & string> = {},
+  { watches = [], transport = fetchTransport, ...rest }: WatchOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
-  if (getToken && !transport.hearsHeartbeat) throw new Error('an EventSource cannot send a token: use authenticated');
-  const events = `${String(url).replace(/\/$/, '')}/v1/events`;
-  const options = { url: events, transport, credentials, headers, getToken, onError, parse, hiddenMs, move };
+  if (rest.getToken) transport.checkHeaders?.();
+  const options = { ...rest, transport, url: `${String(url).replace(/\/$/, '')}/v1/events`, move };
   let connections: Connection[] = [];
   let closed = false;
 

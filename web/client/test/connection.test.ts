@@ -177,7 +177,7 @@ describe('the set of watches', () => {
     expect(f.tide.add('w')).toBe(store);
     await pass();
     expect(f.server.last.lastEventId).toBe('w@e-5');
-    expect(store.view).toMatchObject({ state: 'offline' });
+    expect(store.view).toMatchObject({ state: 'stale' });
     f.server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
     await pass();
     expect(store.view).toMatchObject({ state: 'in_sync' });

@@ -5,7 +5,7 @@ import { endOfSnapshot, hello, pass } from './server.js';
 const f = following();
 
 describe.each([
-  ['pagehide', 'pageshow', 'the page was left'],
+  ['pagehide', 'pageshow', 'this tab was left'],
   ['freeze', 'resume', 'this tab was frozen'],
 ])('a page with %s', (leave, back, reason) => {
   test('closes its connection, and resumes when it is back', async () => {

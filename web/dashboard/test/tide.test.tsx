@@ -9,7 +9,7 @@ vi.mock('@watchtide/client/shared', () => ({
   watchShared: () => ({
     add: (name: string) => {
       followed.add(name);
-      return { watch: name, subscribe: () => () => {} };
+      return { watch: name, view: {}, subscribe: () => () => {} };
     },
     remove: (name: string) => followed.delete(name),
     hurry,

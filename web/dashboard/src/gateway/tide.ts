@@ -1,35 +1,19 @@
-import type { Store, Watches } from '@watchtide/client';
+import type { Store, Watches, WatchSpec } from '@watchtide/client';
+import { parse } from '@watchtide/client/digits';
+import { type Pool, pool, type Use } from '@watchtide/client/pool';
 import { watchShared } from '@watchtide/client/shared';
 import { useEffect, useState } from 'react';
 import { base } from './base';
-import { parse } from './digits';
 import { confirm, tag } from './session';
 import { nameOf, sharedWorker } from './worker';
 
 /** The table accepts any JSON. */
 export type ResourceStore = Store<unknown>;
 
-// A watch stays followed for a while, in case the user comes back to its page.
-const lingerMs = 10_000;
-
-// A user who visits many pages must not follow all their watches: one stream has room
-// for about twenty.
-const maxLingering = 4;
-
 // A browser opens at most six connections to an origin that speaks HTTP/1.1, for all
 // tabs together: they share one.
 let tide: Watches | undefined;
-const users = new Map<string, number>(); // by the id of what they follow
-const lingering = new Map<ReturnType<typeof setTimeout>, Followed>(); // the oldest first
-
-/** A watch, or the part of it for which a filter is true. */
-interface Followed {
-  readonly name: string;
-  readonly filter: string;
-}
-
-const idOf = ({ name, filter }: Followed) => JSON.stringify([name, filter]);
-const specOf = ({ name, filter }: Followed) => (filter === '' ? name : { watch: name, filter });
+let stores: Pool | undefined;
 
 /**
  * Follows a watch while the component is mounted, or the part of it for which a filter is
@@ -39,8 +23,7 @@ export function useStore(name: string | undefined, filter = ''): ResourceStore |
   const [store, setStore] = useState<ResourceStore>();
   useEffect(() => {
     if (name === undefined) return;
-    const followed: Followed = { name, filter };
-    const store = acquire(followed);
+    const { store, release } = used(filter === '' ? name : { watch: name, filter });
     setStore(store);
     const unsubscribe = store.subscribe(({ error }) => {
       if (error) verify();
@@ -48,14 +31,14 @@ export function useStore(name: string | undefined, filter = ''): ResourceStore |
     return () => {
       unsubscribe();
       setStore(undefined);
-      linger(followed);
+      release();
     };
   }, [name, filter]);
   return store;
 }
 
 /** Reports whether the whole of a watch is followed. */
-export const isFollowed = (name: string): boolean => users.has(idOf({ name, filter: '' }));
+export const isFollowed = (name: string): boolean => stores?.follows(name) ?? false;
 
 // A store that is refused may be another user's by now.
 function verify(): void {
@@ -72,29 +55,10 @@ function connect(): Watches {
 /** The gateway has answered: a lost connection is tried again soon. */
 export const hurry = (): void => tide?.hurry();
 
-function acquire(followed: Followed): ResourceStore {
-  const id = idOf(followed);
-  users.set(id, (users.get(id) ?? 0) + 1);
-  return (tide ??= connect()).add(specOf(followed));
-}
-
-function linger(followed: Followed): void {
-  const timer = setTimeout(() => end(timer), lingerMs);
-  lingering.set(timer, followed);
-  const [first] = lingering.keys();
-  if (lingering.size > maxLingering) end(first!);
-}
-
-function end(timer: ReturnType<typeof setTimeout>): void {
-  clearTimeout(timer);
-  release(lingering.get(timer)!);
-  lingering.delete(timer);
-}
-
-function release(followed: Followed): void {
-  const id = idOf(followed);
-  const left = (users.get(id) ?? 1) - 1;
-  if (left > 0) return void users.set(id, left);
-  users.delete(id);
-  tide?.remove(specOf(followed));
+// A watch stays followed for a while, in case the user comes back to its page, but not those of
+// many pages: one stream has room for about twenty.
+function used(spec: WatchSpec): Use {
+  tide ??= connect();
+  stores ??= pool(tide, { lingerMs: 10_000, maxLingering: 4 });
+  return stores.use(spec);
 }

@@ -1,0 +1,107 @@
+import { equal } from './equal.js';
+import { mapKey, type Resource } from './resource.js';
+import { reaches } from './revision.js';
+
+/** What a write did at the gateway. A delete has no revision of its own. */
+export interface Accepted {
+  readonly revision: string | undefined;
+}
+
+/** One write: what it sets, and how far it is. */
+export interface PendingWrite<V> {
+  /** undefined: it deletes the resource. */
+  readonly resource: Resource<V> | undefined;
+  /** The revision that it names, if it is not the one that the write before it has made; null: it must be absent. */
+  readonly revision: string | null | undefined;
+  readonly force: boolean;
+  accepted?: Accepted;
+}
+
+/**
+ * The writes to one key that the stream has not confirmed yet, in order. Each is based on the
+ * one before it, and the first on what the store had.
+ */
+export class PendingWrites<V> {
+  readonly #writes: Array<PendingWrite<V>> = [];
+  /** One of them is on its way. */
+  sending = false;
+
+  /** from: the revision of the resource on which the first write is based; undefined if there was none. */
+  constructor(private from: string | undefined) {}
+
+  get size(): number {
+    return this.#writes.length;
+  }
+
+  get last(): PendingWrite<V> | undefined {
+    return this.#writes.at(-1);
+  }
+
+  /** The first write that the gateway has not answered. */
+  get next(): PendingWrite<V> | undefined {
+    return this.#writes.find(({ accepted }) => !accepted);
+  }
+
+  add(write: PendingWrite<V>): void {
+    this.#writes.push(write);
+  }
+
+  /** The revision that the next write has to name; null: the resource must not exist. */
+  expected(write: PendingWrite<V>): string | null {
+    if (write.revision !== undefined) return write.revision;
+    const before = this.#writes[this.#writes.indexOf(write) - 1];
+    return (before ? before.accepted?.revision : this.from) ?? null;
+  }
+
+  /** Removes a write, and those that are based on it. */
+  takeBack(write: PendingWrite<V>): Array<PendingWrite<V>> {
+    const index = this.#writes.indexOf(write);
+    return index < 0 ? [] : this.#writes.splice(index);
+  }
+
+  /** Removes the accepted writes that the stream has reached, given the resource and the revision that it has. */
+  settle(base: Resource<V> | undefined, revision: string): void {
+    for (let [first] = this.#writes; first?.accepted && this.#reached(first.accepted, base, revision); [first] = this.#writes)
+      this.#shift(first.accepted);
+  }
+
+  /** Removes the accepted writes, those after the given one excepted, whatever the stream has. */
+  expire(last?: PendingWrite<V>): void {
+    if (last && !this.#writes.includes(last)) return;
+    for (let [first] = this.#writes; first?.accepted; [first] = this.#writes) {
+      this.#shift(first.accepted);
+      if (first === last) return;
+    }
+  }
+
+  #shift({ revision }: Accepted): void {
+    this.from = revision;
+    this.#writes.shift();
+  }
+
+  #reached({ revision: made }: Accepted, base: Resource<V> | undefined, revision: string): boolean {
+    if (made === undefined) return !base || base.revision !== this.from;
+    return reaches(revision, made) || (base !== undefined && reaches(base.revision, made));
+  }
+
+  /**
+   * Reports whether the last write is to be shown over a resource of the stream. It is not if somebody
+   * else may have changed that meanwhile: either the write will fail, or the stream will bring its result.
+   */
+  covers(base: Resource<V> | undefined): boolean {
+    const [first] = this.#writes;
+    if (!first) return false;
+    if (first.accepted || base?.revision === this.from) return first.accepted !== undefined || !this.#named(first);
+    return this.#writes.length > 1 && isResult(first, base);
+  }
+
+  // It names a revision that the resource does not have.
+  #named({ revision }: PendingWrite<V>): boolean {
+    return revision !== undefined && revision !== (this.from ?? null);
+  }
+}
+
+// The stream may be faster than the answer.
+function isResult<V>({ resource }: PendingWrite<V>, base: Resource<V> | undefined): boolean {
+  return resource ? base !== undefined && mapKey(resource) === mapKey(base) && equal(resource.value, base.value) : !base;
+}

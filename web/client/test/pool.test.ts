@@ -1,0 +1,77 @@
+import { beforeEach, expect, test } from 'vitest';
+import { type Pool, pool } from '../src/pool.js';
+import { watch } from '../src/watch.js';
+import { following, url } from './following.js';
+import { pass, snapshot } from './server.js';
+
+const f = following();
+let stores: Pool;
+
+beforeEach(() => {
+  f.tide = watch(url);
+  stores = pool(f.tide);
+});
+
+const followed = (name: string) => {
+  try {
+    return f.tide.store(name).state !== 'closed';
+  } catch {
+    return false;
+  }
+};
+
+test('all uses of the same definition have one store, which stays until some time after the last one', async () => {
+  const one = stores.use('w');
+  const two = stores.use({ watch: 'w', prefix: '' });
+  const part = stores.use({ watch: 'w', labels: 'a=b' });
+  expect([one.store === two.store, one.store === part.store]).toEqual([true, false]);
+  one.release();
+  one.release();
+  await pass(20_000);
+  expect(followed('w')).toBe(true);
+  two.release();
+  await pass(9_999);
+  expect(followed('w')).toBe(true);
+  await pass(1);
+  expect([followed('w'), two.store.state, part.store.state]).toEqual([false, 'closed', 'connecting']);
+  part.release();
+  stores.clear();
+  expect(part.store.state).toBe('closed');
+});
+
+test('a use within that time finds the store with its rows', async () => {
+  const one = stores.use('w');
+  await pass();
+  f.server.last.accept(snapshot('w'));
+  await pass();
+  one.release();
+  await pass(5_000);
+  const two = stores.use('w');
+  await pass(60_000);
+  expect([two.store === one.store, two.store.resources.size]).toEqual([true, 1]);
+  two.release();
+  stores.clear();
+});
+
+test('of the watches without a use, only the last stay', () => {
+  for (let i = 0; i < 30; i++) stores.use(`w${i}`).release();
+  expect(Array.from({ length: 30 }, (_, i) => i).filter((i) => followed(`w${i}`))).toEqual([26, 27, 28, 29]);
+  expect([stores.follows('w29'), stores.follows('w0')]).toEqual([true, false]);
+  stores.clear();
+  expect([followed('w29'), stores.follows('w29')]).toEqual([false, false]);
+});
+
+test('a watch that was refused is followed again, and the end of its uses does not end those of the next', async () => {
+  const one = stores.use('w');
+  await pass();
+  f.server.last.refuse(404, {}, { status: 404, title: 'Not Found', detail: 'no such watch', watch: 'w' });
+  await pass();
+  expect(one.store.view.error).toBeDefined();
+  const two = stores.use('w');
+  expect(two.store.state).toBe('connecting');
+  one.release();
+  await pass(20_000);
+  expect(followed('w')).toBe(true);
+  two.release();
+  stores.clear();
+});
