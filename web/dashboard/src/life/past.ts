@@ -1,6 +1,6 @@
+import { parse } from '@watchtide/client/digits';
 import { at } from '../gateway/base';
 import type { HistoricChange, History } from '../gateway/contract';
-import { parse } from '../gateway/digits';
 import { refusal } from '../gateway/refusal';
 import { ask } from '../gateway/session';
 
