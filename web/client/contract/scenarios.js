@@ -77,7 +77,7 @@ export function scenariosOf({ watch, RefusedError }, place) {
       tide.close();
     },
 
-    async 'a transaction of changes is never shown in halves: each view is of one revision'() {
+    async 'each view is of one revision, and none is older than the one before'() {
       const tide = follow(['notes']);
       const notes = tide.store('notes');
       await until(notes, ({ state }) => state === 'in_sync');
