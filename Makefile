@@ -107,9 +107,15 @@ test-browser: ## run the scenarios of the dashboard in a real browser (needs chr
 	elif ! command -v npm >/dev/null; then echo "==> web/dashboard/browser: NOT TESTED, npm is missing: install Node 20.19 or newer" >&2; \
 	else $(MAKE) --no-print-directory browser-modules && $(BROWSER) npm test --silent; fi
 
+.PHONY: test-contract
+test-contract: ## run the client against a real gateway in Node, Deno and Bun (needs Node 20 or newer, with npm)
+	@echo "==> web/client/contract" >&2
+	@$(call INSTALL,web/client) && npm run --silent build
+	@$(call INSTALL,web/client/contract) && npm test --silent
+
 # The Go tests last, so that their results end the output.
 .PHONY: test-all
-test-all: servers test-browser ## run all tests at full length, including those with servers and a browser; about half an hour
+test-all: servers test-browser test-contract ## run all tests at full length, including those with servers and a browser; about half an hour
 	@$(MAKE) --no-print-directory test LENGTH= TAGGED='-tags $(TAGS)'
 
 # The number of histories, and the seed of the first (0: from the clock).
@@ -251,7 +257,7 @@ lint-modules:
 	@for m in $(OURS); do echo "==> $$m: go mod tidy" >&2; (cd "$$m" && $(GO) mod tidy -diff); done
 
 # The web packages with a lock file.
-WEB := web/client web/dashboard web/dashboard/browser web/dashboard/browser/bench/peers examples/react
+WEB := web/client web/client/contract web/dashboard web/dashboard/browser web/dashboard/browser/bench/peers examples/react
 
 # An unreachable database is a failure too: both tools then exit with an error, npm only
 # if it is not configured to be offline.
