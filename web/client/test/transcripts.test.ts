@@ -53,7 +53,7 @@ describe.each(files)('%s', (file) => {
 async function prepare({ states }: Transcript, { lastEventId }: Client, names: string[]) {
   const positions = lastEventId.split(',').filter((one) => names.includes(one.split('@')[0]!));
   if (positions.length === 0) return;
-  server.last.accept(hello(names) + positions.map((one) => history(one, states)).join('') + `id: ${lastEventId}\n\n`);
+  server.last.accept(`${hello(names) + positions.map((one) => history(one, states)).join('')}id: ${lastEventId}\n\n`);
   await pass();
   server.last.cut();
   await pass(2_000);

@@ -7,7 +7,7 @@ import { until } from '../stage/until.mjs';
 
 scenario('client.js: a page of another origin runs the module that the Stream page shows', async (stage) => {
   let html = '';
-  const site = stage.own(await Site.start({}, (request, response) => response.setHeader('Content-Type', 'text/html').end(html)));
+  const site = stage.own(await Site.start({}, (_request, response) => response.setHeader('Content-Type', 'text/html').end(html)));
   const gateway = await Gateway.start(await shared.upstream(), { origins: [site.origin] });
   stage.own({ stop: gateway.kill });
   await gateway.put('notes', 'milk', 'two litres');
@@ -35,7 +35,7 @@ scenario('client.js: a page that the gateway does not allow may import the clien
       if (resources.size > 0) document.title = 'read';
     });
   </script>`;
-  const site = stage.own(await Site.start({}, (request, response) => response.setHeader('Content-Type', 'text/html').end(page)));
+  const site = stage.own(await Site.start({}, (_request, response) => response.setHeader('Content-Type', 'text/html').end(page)));
   const visitor = await stage.visitor();
   visitor.tolerate(new RegExp(`^a request to ${gateway.origin}/`), /CORS policy/, /Failed to load resource: net::ERR_FAILED/);
   const { page: shown } = await visitor.open(site.origin);

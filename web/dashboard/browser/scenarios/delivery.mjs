@@ -13,7 +13,7 @@ for (const [clock, aheadMs] of [
 ]) {
   scenario(`a page whose clock ${clock} reports what its user sees`, async (stage) => {
     const site = stage.own(
-      await Site.start({ '/client/': clientFolder }, (request, response) => {
+      await Site.start({ '/client/': clientFolder }, (_request, response) => {
         response.setHeader('Content-Type', 'text/html').end('<!doctype html><link rel="icon" href="data:,"><p id="shown"></p>');
       }),
     );

@@ -21,7 +21,7 @@ export class Example {
   /** Shows a page and a configuration that are text: { page, gateway }. */
   static async show(stage, html, configuration) {
     let gateway;
-    const answer = (request, response) => {
+    const answer = (_request, response) => {
       response.setHeader('Content-Type', 'text/html; charset=utf-8').end(html.replaceAll('http://127.0.0.1:8080', gateway.origin));
     };
     const site = stage.own(await Site.start({}, answer));
@@ -63,4 +63,4 @@ class ExampleGateway {
 }
 
 const asStore = (text) =>
-  text.replace(/^(  \w+): \{ type: kubernetes.*$/m, '$1: { type: store }').replace(/, version: v1, resource: pods/, '');
+  text.replace(/^( {2}\w+): \{ type: kubernetes.*$/m, '$1: { type: store }').replace(/, version: v1, resource: pods/, '');

@@ -44,6 +44,6 @@ async function serve(folders, { url }, response) {
   return true;
 }
 
-function notFound(request, response) {
+function notFound(_request, response) {
   response.writeHead(404).end();
 }

@@ -54,10 +54,11 @@ export function useDraft(watch: string, resource: Resource | undefined, done: ()
     else use(found ?? 'gone');
   }
 
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another resource has another dialog
   useEffect(() => {
     if (!resource) return;
     void ask((found) => (found === 'gone' ? setNewer(found) : begin(found))).catch(ignore);
-  }, []); // another resource has another dialog
+  }, []);
 
   async function save(): Promise<void> {
     setSaving(true);

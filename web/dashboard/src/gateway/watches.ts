@@ -12,6 +12,7 @@ const everyMs = 1000;
 export function useWatches(): Answer<ListWatchesResponse> {
   const answer = useAnswer<ListWatchesResponse>('v1/watches', everyMs);
   useTroubles(useSilence(answer, everyMs));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: for each answer
   useEffect(() => {
     if (answer.status === 200) hurry();
   }, [answer.at, answer.status]);

@@ -45,6 +45,7 @@ function PrefixList({ counted, tree, prefix, onChoose }: ListProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(['', ...above(prefix, tree.separator)]));
   const [chosen, setChosen] = useState(prefix);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: counted changes when the tree does
   const lines = useMemo(() => linesOf(tree, open), [counted, tree, open]);
   const list = useVirtualizer({
     count: lines.length,

@@ -21,8 +21,7 @@ const searched = ({ name, source, state }: Watch) => `${name} ${source} ${stateT
 export const stateText = (state: Watch['state']): string => state.replace('_', ' ');
 
 function rank({ state }: Watch): number {
-  const known = urgency.indexOf(state);
-  return known < 0 ? 0 : known; // an unknown state needs attention
+  return Math.max(0, urgency.indexOf(state)); // an unknown state needs attention
 }
 
 const compare = new Intl.Collator('en', { numeric: true }).compare;

@@ -59,8 +59,10 @@ function matches(wanted: Wanted): Test {
 }
 
 // A number and a bigint can be equal.
+// biome-ignore-start lint/suspicious/noDoubleEquals: only == compares the two
 const equals = (value: unknown, constant: Constant) =>
   isNumber(value) && isNumber(constant) ? numberOf(value) == constant : value === constant;
+// biome-ignore-end lint/suspicious/noDoubleEquals: only == compares the two
 
 const numberOf = (value: number | bigint) => (typeof value === 'bigint' ? sized(value) : value);
 

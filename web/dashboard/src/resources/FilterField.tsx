@@ -178,6 +178,7 @@ function useAnnounced(text: string, cause: string): string {
   useEffect(() => {
     newest.current = text;
   });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only the cause makes an announcement
   useEffect(() => {
     const timer = setTimeout(() => setAnnounced(newest.current), announceMs);
     return () => clearTimeout(timer);

@@ -99,6 +99,7 @@ export function Table({ watch, model, status, columns, sort, opened, onOpen, onC
 // Scrolls to the top when the order changes.
 function useSorted(toTop: () => void, { column, descending }: Sort): void {
   const first = useRef(true);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: they are the order
   useEffect(() => {
     if (!first.current) toTop();
     first.current = false;

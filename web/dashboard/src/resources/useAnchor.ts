@@ -8,6 +8,7 @@ import type { Window } from './useWindow';
  */
 export function useAnchor(model: TableModel, status: TableStatus, { top, shift }: Window, enabled: boolean): void {
   const anchor = useRef<{ key: string; index: number }>(undefined);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rows come and go only with another status
   useLayoutEffect(() => {
     const before = anchor.current;
     const index = before ? model.rows.indexOf(before.key) : -1;

@@ -6,6 +6,7 @@ import './session.css';
 /** Shows the page once the user is known, or the login if a credential is needed. */
 export function SignedIn({ children }: { children: ReactNode }) {
   const who = useWho();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked once more when the page is locked
   useEffect(identify, [who.state === 'locked']);
   useEffect(forgetWhenLeft, []);
   switch (who.state) {

@@ -23,10 +23,11 @@ function Stream({ watch }: { watch: string }) {
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const list = useHeld(connection);
   useStreamTrouble(connection);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: later requests are made with the button
   useEffect(() => {
     wire.connect(request);
     return () => wire.disconnect();
-  }, [wire]); // later requests are made with the button
+  }, [wire]);
 
   function connect(to: StreamRequest): void {
     setRequest(to);
