@@ -1,4 +1,4 @@
-import { hurry } from '../gateway/tide';
+import { hurry } from '../gateway/hurry';
 import { duration } from '../text/duration';
 import { moment } from '../text/moment';
 import { useNow } from './clock';

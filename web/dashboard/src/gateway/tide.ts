@@ -4,6 +4,7 @@ import { type Pool, pool, type Use } from '@watchtide/client/pool';
 import { watchShared } from '@watchtide/client/shared';
 import { useEffect, useState } from 'react';
 import { base } from './base';
+import { onHurry } from './hurry';
 import { confirm, tag } from './session';
 import { nameOf, sharedWorker } from './worker';
 
@@ -52,8 +53,7 @@ function connect(): Watches {
   return watchShared(base, { worker: () => sharedWorker(name), name, parse, tag: user ?? null });
 }
 
-/** The gateway has answered: a lost connection is tried again soon. */
-export const hurry = (): void => tide?.hurry();
+onHurry(() => tide?.hurry());
 
 // A watch stays followed for a while, in case the user comes back to its page, but not those of
 // many pages: one stream has room for about twenty.

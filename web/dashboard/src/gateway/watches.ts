@@ -4,7 +4,7 @@ import type { Trouble } from '../app/troubles';
 import { useTroubles } from '../app/troubles';
 import { type Answer, useAnswer } from './answer';
 import type { ListWatchesResponse } from './contract';
-import { hurry } from './tide';
+import { hurry } from './hurry';
 
 const everyMs = 1000;
 

@@ -60,7 +60,9 @@ describe('the page of replicas', () => {
       ],
     };
     vi.stubGlobal('fetch', (url: URL) =>
-      Promise.resolve(new Response(url.pathname.endsWith('/healthz') ? 'ok\ninstance: a\n' : JSON.stringify(replicas), { status: 200 })),
+      Promise.resolve(
+        new Response(JSON.stringify(url.pathname.endsWith('/v1/client') ? { instance: 'a', operator: true } : replicas), { status: 200 }),
+      ),
     );
     render(<ReplicasPage />);
     await act(() => vi.advanceTimersByTimeAsync(100));

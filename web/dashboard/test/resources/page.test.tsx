@@ -8,7 +8,7 @@ import { Source } from './source';
 let source: Source;
 vi.mock('../../src/gateway/tide', async () => {
   const { useState } = await import('react');
-  return { useStore: () => useState(() => source.store)[0], isFollowed: () => true, hurry: () => {} };
+  return { useStore: () => useState(() => source.store)[0], isFollowed: () => true };
 });
 
 let reported = '';

@@ -22,7 +22,7 @@ vi.mock('../../src/gateway/tide', async () => {
     }, [name, filter]);
     return store;
   };
-  return { useStore, isFollowed: () => true, hurry: () => {} };
+  return { useStore, isFollowed: () => true };
 });
 
 const pass = (ms = 50) => act(() => vi.advanceTimersByTimeAsync(ms));

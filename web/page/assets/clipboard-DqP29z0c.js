@@ -1,0 +1,1 @@
+async function e(e){try{return await navigator.clipboard.writeText(e),!0}catch{return t(e)}}function t(e){let t=document.createElement(`textarea`),n=document.activeElement;t.value=e,t.className=`visually-hidden`,document.body.append(t),t.select();try{return document.execCommand(`copy`)}finally{t.remove(),n instanceof HTMLElement&&n.focus()}}export{e as t};

@@ -1,0 +1,1 @@
+var e=new Intl.NumberFormat(`en`,{maximumFractionDigits:0}),t=t=>e.format(t);function n(t){return t===0?`0`:t<10?t.toFixed(1):e.format(t)}var r=[`B`,`KiB`,`MiB`,`GiB`,`TiB`];function i(e){let t=0;for(;e>=1024&&t<r.length-1;t++)e/=1024;return`${t===0?e:e.toFixed(1)} ${r[t]}`}export{t as n,n as r,i as t};

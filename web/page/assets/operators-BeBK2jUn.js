@@ -1,1 +1,0 @@
-import{E as e,i as t,w as n}from"./index-Csns0YP2.js";import{u as r}from"./tide-BoBkcXdw.js";import{t as i}from"./watches-oMqJzEjF.js";function a(a,o){let s=n(),c=r(),l=e(s?a:``,o),u=i(l,o),d=l.status===403||l.status===404;return t(d?[]:u),s===!1?{data:void 0,at:0,error:``,status:c.state===`known`&&c.hasSessions?403:404}:l}export{a as t};
