@@ -20,13 +20,19 @@ describe('JSON that is parsed with all digits', () => {
     expect(parse(json)).toEqual(value);
   });
 
-  it.each(['{"a":9007199254740993', '[09007199254740993]', '["\\x",9007199254740993]', '[9007199254740993,]', '["\\udfff\\', ''])(
-    'is invalid if JSON.parse rejects it: %s',
-    (json) => {
-      expect(() => JSON.parse(json)).toThrow(SyntaxError);
-      expect(() => parse(json)).toThrow(SyntaxError);
-    },
-  );
+  it.each([
+    '{"a":9007199254740993',
+    '[09007199254740993]',
+    '["\\x",9007199254740993]',
+    '[9007199254740993,]',
+    '{9007199254740993:1}',
+    '9007199254740993.5.9007199254740993',
+    '["\\udfff\\',
+    '',
+  ])('is invalid if JSON.parse rejects it: %s', (json) => {
+    expect(() => JSON.parse(json)).toThrow(SyntaxError);
+    expect(() => parse(json)).toThrow(SyntaxError);
+  });
 });
 
 // Values as they are in JSON, with strings that look like the marks.
