@@ -31,7 +31,7 @@ declare class RefusedError extends Error {
     /** From `Retry-After`: the earliest moment for another attempt, in ms from now. */
     readonly retryAfterMs: number | undefined;
     readonly fatal: boolean;
-    readonly name = "RefusedError";
+    readonly name: string;
     constructor(status: number, 
     /** The gateway's explanation (RFC 9457); undefined if the answer is not the gateway's. */
     problem: Problem | undefined, 
@@ -549,6 +549,7 @@ interface Page<V = unknown> extends Omit<Picture<V>, 'since'> {
  */
 declare class ConflictError<V = unknown> extends RefusedError {
     readonly current: Resource<V> | null | undefined;
+    readonly name = "ConflictError";
     constructor(problem: Problem | undefined, current: Resource<V> | null | undefined);
 }
 

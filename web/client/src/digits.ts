@@ -1,6 +1,7 @@
 // The start of an integer that may be too large: rare, and quick to rule out.
 const long = /(?:^|[:,[])\s*-?\d{16}/;
-const token = /"(?:[^"\\]|\\[^])*"(\s*:)?|-?[1-9]\d{15,}(?![\d.eE])/g;
+const token = /(?:"(?:[^"\\]|\\[^])*"|-?\d[\d.eE+-]*)(\s*:)?/g;
+const integer = /^-?[1-9]\d{15,}$/;
 const text = /"(?:[^"\\]|\\[^])*"(:)?/g;
 
 // A large integer is a string with this mark for as long as the JSON is read or written. A string
@@ -19,8 +20,9 @@ export function parse(json: string): unknown {
 }
 
 function markLarge(token: string, colon: string | undefined): string {
-  if (!token.startsWith('"')) return Number.isSafeInteger(Number(token)) ? token : `"${mark}${token}"`;
-  if (colon || !/\\udfff|\udfff/i.test(token)) return token; // the usual case, kept fast
+  if (colon) return token; // the name of a field, or a mistake
+  if (!token.startsWith('"')) return integer.test(token) && !Number.isSafeInteger(Number(token)) ? `"${mark}${token}"` : token;
+  if (!/\\udfff|\udfff/i.test(token)) return token; // the usual case, kept fast
   try {
     return JSON.stringify(escaped(JSON.parse(token) as string));
   } catch {

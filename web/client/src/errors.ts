@@ -6,7 +6,7 @@ import type { Problem } from './protocol.js';
  * 403, 404 or 406 for example, but not 429 or 503, nor the page of a proxy.
  */
 export class RefusedError extends Error {
-  override readonly name = 'RefusedError';
+  override readonly name: string = 'RefusedError';
 
   constructor(
     readonly status: number,

@@ -44,6 +44,8 @@ export interface Page<V = unknown> extends Omit<Picture<V>, 'since'> {
  * resource that was found, null if it does not exist, and undefined if it could not be read.
  */
 export class ConflictError<V = unknown> extends RefusedError {
+  override readonly name = 'ConflictError';
+
   constructor(
     problem: Problem | undefined,
     readonly current: Resource<V> | null | undefined,

@@ -119,7 +119,7 @@ class OptimisticOverlay<V> implements Overlay<V> {
   }
 
   #add(key: string, write: Waiting<V>): void {
-    const writes = this.#writes.get(key) ?? new PendingWrites<V>(this.store.view.resources.get(key)?.revision);
+    const writes = this.#writes.get(key) ?? new PendingWrites<V>(this.store.view.resources.get(key));
     this.#writes.set(key, writes);
     writes.add(write);
     this.#changed(key);
@@ -150,9 +150,9 @@ class OptimisticOverlay<V> implements Overlay<V> {
   }
 
   #accepted(key: string, writes: PendingWrites<V>, write: Waiting<V>, result: Resource<V> | boolean): void {
-    write.accepted = { revision: typeof result === 'object' ? result.revision : undefined };
+    write.accepted = { resource: typeof result === 'object' ? result : undefined };
     this.#changed(key);
-    if (this.#writes.get(key) === writes) this.#expire(key, writes, write);
+    if (writes.size > 0) this.#expire(key, writes, write);
   }
 
   // The stream may never bring a write that is accepted: the upstream was restored, for instance.
@@ -176,7 +176,8 @@ class OptimisticOverlay<V> implements Overlay<V> {
     const back = !reaches(view.revision, this.#view.revision); // another order, or a replica that is behind
     const keys = new Set(changes.keys);
     for (const [key, writes] of this.#writes) {
-      if (back) writes.expire();
+      if (back)
+        for (const one of writes.clear() as Array<Waiting<V>>) one.reject(new Error('the upstream has gone back: the write was not sent'));
       if (this.#lay(key)) keys.add(key);
     }
     this.#publish({ replaced: changes.replaced, keys: changes.replaced ? new Set() : keys });

@@ -1,10 +1,11 @@
 import { equal } from './equal.js';
+import { sameResource } from './on_change.js';
 import { mapKey, type Resource } from './resource.js';
 import { reaches } from './revision.js';
 
-/** What a write did at the gateway. A delete has no revision of its own. */
-export interface Accepted {
-  readonly revision: string | undefined;
+/** What a write did at the gateway: the resource as it is stored; undefined after a delete, which has no revision. */
+export interface Accepted<V> {
+  readonly resource: Resource<V> | undefined;
 }
 
 /** One write: what it sets, and how far it is. */
@@ -14,7 +15,7 @@ export interface PendingWrite<V> {
   /** The revision that it names, if it is not the one that the write before it has made; null: it must be absent. */
   readonly revision: string | null | undefined;
   readonly force: boolean;
-  accepted?: Accepted;
+  accepted?: Accepted<V>;
 }
 
 /**
@@ -26,8 +27,8 @@ export class PendingWrites<V> {
   /** One of them is on its way. */
   sending = false;
 
-  /** from: the revision of the resource on which the first write is based; undefined if there was none. */
-  constructor(private from: string | undefined) {}
+  /** from: the resource on which the first write is based; undefined if there was none. */
+  constructor(private from: Resource<V> | undefined) {}
 
   get size(): number {
     return this.#writes.length;
@@ -50,7 +51,7 @@ export class PendingWrites<V> {
   expected(write: PendingWrite<V>): string | null {
     if (write.revision !== undefined) return write.revision;
     const before = this.#writes[this.#writes.indexOf(write) - 1];
-    return (before ? before.accepted?.revision : this.from) ?? null;
+    return (before ? before.accepted?.resource : this.from)?.revision ?? null;
   }
 
   /** Removes a write, and those that are based on it. */
@@ -65,23 +66,35 @@ export class PendingWrites<V> {
       this.#shift(first.accepted);
   }
 
-  /** Removes the accepted writes, those after the given one excepted, whatever the stream has. */
-  expire(last?: PendingWrite<V>): void {
-    if (last && !this.#writes.includes(last)) return;
+  /** Removes the accepted writes up to the given one, whatever the stream has. */
+  expire(last: PendingWrite<V>): void {
+    if (!this.#writes.includes(last)) return;
     for (let [first] = this.#writes; first?.accepted; [first] = this.#writes) {
       this.#shift(first.accepted);
       if (first === last) return;
     }
   }
 
-  #shift({ revision }: Accepted): void {
-    this.from = revision;
+  /** Removes all writes, and returns those that have not been sent: revisions are of another order now. */
+  clear(): Array<PendingWrite<V>> {
+    const waiting = this.#writes.splice(0).filter(({ accepted }) => !accepted);
+    return this.sending ? waiting.slice(1) : waiting;
+  }
+
+  #shift({ resource }: Accepted<V>): void {
+    this.from = resource;
     this.#writes.shift();
   }
 
-  #reached({ revision: made }: Accepted, base: Resource<V> | undefined, revision: string): boolean {
-    if (made === undefined) return !base || base.revision !== this.from;
-    return reaches(revision, made) || (base !== undefined && reaches(base.revision, made));
+  #reached({ resource: made }: Accepted<V>, base: Resource<V> | undefined, revision: string): boolean {
+    if (!made) return !base || !this.#based(base);
+    return reaches(revision, made.revision) || (base !== undefined && reaches(base.revision, made.revision));
+  }
+
+  // After a restore of the upstream, another resource may have the same revision.
+  #based(base: Resource<V> | undefined): boolean {
+    const { from } = this;
+    return base && from ? sameResource(base, from) : base === from;
   }
 
   /**
@@ -91,13 +104,13 @@ export class PendingWrites<V> {
   covers(base: Resource<V> | undefined): boolean {
     const [first] = this.#writes;
     if (!first) return false;
-    if (first.accepted || base?.revision === this.from) return first.accepted !== undefined || !this.#named(first);
+    if (first.accepted || this.#based(base)) return first.accepted !== undefined || !this.#named(first);
     return this.#writes.length > 1 && isResult(first, base);
   }
 
   // It names a revision that the resource does not have.
   #named({ revision }: PendingWrite<V>): boolean {
-    return revision !== undefined && revision !== (this.from ?? null);
+    return revision !== undefined && revision !== (this.from?.revision ?? null);
   }
 }
 

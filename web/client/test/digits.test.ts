@@ -12,6 +12,7 @@ describe('JSON that is parsed with all digits', () => {
     ['{"t":"\\":9007199254740993","id":18446744073709551615}', { t: '":9007199254740993', id: 18446744073709551615n }],
     ['[1234567890123456789.5, 12345678901234567890e3]', [1234567890123456789.5, 12345678901234567890e3]],
     ['{"9007199254740993":["\\\\",9007199254740993]}', { '9007199254740993': ['\\', 9007199254740993n] }],
+    ['[{"":-9007199254740993},-0.0000010000000034558431]', [{ '': -9007199254740993n }, -0.0000010000000034558431]],
     ['["\\udfffinteger 5","\\udfff",9007199254740993]', ['\udfffinteger 5', '\udfff', 9007199254740993n]],
     ['["\\uDFFFinteger 5",9007199254740993]', ['\udfffinteger 5', 9007199254740993n]],
     ['{"\\udfffinteger 5" : 9007199254740993}', { '\udfffinteger 5': 9007199254740993n }],
@@ -19,13 +20,19 @@ describe('JSON that is parsed with all digits', () => {
     expect(parse(json)).toEqual(value);
   });
 
-  it.each(['{"a":9007199254740993', '[09007199254740993]', '["\\x",9007199254740993]', '[9007199254740993,]', '["\\udfff\\', ''])(
-    'is invalid if JSON.parse rejects it: %s',
-    (json) => {
-      expect(() => JSON.parse(json)).toThrow(SyntaxError);
-      expect(() => parse(json)).toThrow(SyntaxError);
-    },
-  );
+  it.each([
+    '{"a":9007199254740993',
+    '[09007199254740993]',
+    '["\\x",9007199254740993]',
+    '[9007199254740993,]',
+    '{9007199254740993:1}',
+    '9007199254740993.5.9007199254740993',
+    '["\\udfff\\',
+    '',
+  ])('is invalid if JSON.parse rejects it: %s', (json) => {
+    expect(() => JSON.parse(json)).toThrow(SyntaxError);
+    expect(() => parse(json)).toThrow(SyntaxError);
+  });
 });
 
 // Values as they are in JSON, with strings that look like the marks.

@@ -94,7 +94,7 @@ test.each([
   const error = await notes.put('notes', 'k', 2, { revision: '6' }).catch((error: unknown) => error);
   expect(error).toBeInstanceOf(ConflictError);
   expect(error).toBeInstanceOf(RefusedError);
-  expect(error).toMatchObject({ status: 412, current, message: 'refused with 412' });
+  expect(error).toMatchObject({ name: 'ConflictError', status: 412, current, message: 'refused with 412' });
 });
 
 test('a value that is not JSON is not sent', async () => {
