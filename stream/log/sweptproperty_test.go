@@ -64,7 +64,7 @@ func (u *vanishing) snapshot() (resources []stream.Resource, revision uint64) {
 
 // sweep is a replica's search for keys that vanished silently.
 type sweep struct {
-	before uint64            // newest revision before
+	before uint64            // the replica had everything up to here when it began
 	known  map[string]uint64 // that the replica had then
 	gone   []string
 	last   int    // events, when the last key was looked for
@@ -129,7 +129,9 @@ func (r *vanishingReplica) look() {
 	switch {
 	case r.u.ordered || w.listed:
 	case !w.begun:
-		*w = sweep{begun: true, before: r.u.head, known: map[string]uint64{}}
+		// The upstream's newest revision would be too much: a key that the replica has not
+		// heard of yet may vanish without being missed.
+		*w = sweep{begun: true, before: r.Snapshot().Revision(), known: map[string]uint64{}}
 		for res := range r.Snapshot().Resources() {
 			w.known[res.Key] = res.Revision
 		}

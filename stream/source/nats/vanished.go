@@ -27,8 +27,11 @@ type vanished struct {
 func (v *vanished) due(at uint64) bool { return v != nil && at >= v.newest }
 
 // sweep requests the names of all keys, and so finds those that vanished without a
-// message. before is a sequence that was the last one before.
+// message. before is a sequence that was the last one before. A key whose message is still on
+// its way may have vanished without being missed, so the keys are complete only up to what has
+// arrived.
 func (r *reader) sweep(ctx context.Context, before uint64) error {
+	before = min(before, max(r.at, r.floor))
 	now, present, err := r.bucket.keys(ctx, r.filter)
 	if err != nil {
 		return err
