@@ -108,7 +108,7 @@ test-browser: ## run the scenarios of the dashboard in a real browser (needs chr
 	else $(MAKE) --no-print-directory browser-modules && $(BROWSER) npm test --silent; fi
 
 .PHONY: test-contract
-test-contract: ## run the client against a real gateway in Node, Deno, Bun, Chromium and Firefox (needs npm; browsers that are missing are skipped)
+test-contract: ## run the client against a real gateway in Node, Deno, Bun, Chromium, Firefox and WebKitGTK (needs npm; browsers that are missing are skipped)
 	@echo "==> web/client/contract" >&2
 	@$(call INSTALL,web/client) && npm run --silent build
 	@$(call INSTALL,web/client/contract) && npm test --silent

@@ -2,37 +2,59 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import puppeteer from 'puppeteer-core';
 import { Site } from '../../dashboard/browser/stage/site.mjs';
+import { until } from '../../dashboard/browser/stage/until.mjs';
+import { WebKit } from './webkit.mjs';
 
-const package_ = fileURLToPath(new URL('..', import.meta.url));
+const packageFolder = fileURLToPath(new URL('..', import.meta.url));
 const quiet = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-sync'];
+const libraries = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[process.arch];
 
-/** The browsers: how each is started, or why it is missing. Both are driven by WebDriver BiDi. */
+/**
+ * The browsers: how each plays the scenarios in a page of site, or why it is missing. Chromium and Firefox are driven by
+ * WebDriver BiDi.
+ */
 export const browsers = [
-  browser('Chromium', process.env.CHROMIUM, ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'], {
-    browser: 'chrome',
-    args: quiet,
-  }),
-  browser('Firefox', process.env.FIREFOX, ['/usr/bin/firefox-esr', '/usr/bin/firefox'], { browser: 'firefox' }),
+  bidi('Chromium', 'chrome', process.env.CHROMIUM, ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'], quiet),
+  bidi('Firefox', 'firefox', process.env.FIREFOX, ['/usr/bin/firefox-esr', '/usr/bin/firefox'], []),
+  webkit(`/usr/lib/${libraries}/webkit2gtk-4.1/MiniBrowser`, '/usr/bin/WebKitWebDriver', '/usr/bin/xvfb-run'),
 ];
 
-function browser(name, chosen, usual, options) {
+function bidi(name, browser, chosen, usual, args) {
   const executablePath = [chosen, ...usual].find((path) => path && existsSync(path));
   if (!executablePath) return { name, missing: `${name} is not installed: apt-get install ${usual[0].split('/').at(-1)}` };
-  return { name, launch: () => puppeteer.launch({ protocol: 'webDriverBiDi', headless: true, executablePath, ...options }) };
+  return {
+    name,
+    async play(t, site, place) {
+      const program = await puppeteer.launch({ browser, protocol: 'webDriverBiDi', headless: true, executablePath, args });
+      t.after(() => program.close());
+      const page = await program.newPage();
+      await page.goto(site.origin);
+      await page.waitForFunction('globalThis.playAll !== undefined');
+      return page.evaluate((data) => globalThis.playAll(data), place.data);
+    },
+  };
+}
+
+function webkit(...programs) {
+  const name = 'WebKitGTK';
+  if (!programs.every((path) => existsSync(path)))
+    return { name, missing: `${name} is not installed: apt-get install webkit2gtk-driver xvfb xauth` };
+  return {
+    name,
+    async play(t, site, place) {
+      const program = await WebKit.launch(programs[0]);
+      t.after(() => program.close());
+      await program.goto(site.origin);
+      await until('the page is ready', () => program.exists('playAll'));
+      return program.call('playAll', place.data);
+    },
+  };
 }
 
 /** A web server for the page with the scenarios, which is of another origin than the gateway. */
 export function startSite() {
-  return Site.start({ '/contract/': `${package_}contract/`, '/dist/': `${package_}dist/` }, (_request, response) => {
+  return Site.start({ '/contract/': `${packageFolder}contract/`, '/dist/': `${packageFolder}dist/` }, (_request, response) => {
     const page = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/contract/page.js"></script>';
     response.setHeader('Content-Type', 'text/html').end(page);
   });
-}
-
-/** Plays the scenarios in a page of a browser. */
-export async function playIn(browser, site, place) {
-  const page = await browser.newPage();
-  await page.goto(site.origin);
-  await page.waitForFunction('globalThis.playAll !== undefined');
-  return page.evaluate((data) => globalThis.playAll(data), place.data);
 }

@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { browsers, playIn, startSite } from './browsers.mjs';
+import { browsers, startSite } from './browsers.mjs';
 import { Place } from './place.mjs';
 import { runtimes } from './runtimes.mjs';
 
@@ -23,15 +23,13 @@ for (const { name, command, missing } of runtimes) {
   });
 }
 
-for (const { name, launch, missing } of browsers) {
+for (const { name, play, missing } of browsers) {
   test(name, { skip: missing, timeout: 240_000 }, async (t) => {
     const site = await startSite();
     t.after(() => site.stop());
     const place = await Place.open([site.origin]);
     t.after(() => place.close());
-    const browser = await launch();
-    t.after(() => browser.close());
-    await report(t, await playIn(browser, site, place));
+    await report(t, await play(t, site, place));
   });
 }
 
