@@ -12,7 +12,7 @@ import { Source } from './resources/source';
 let source: Source;
 vi.mock('../src/gateway/tide', async () => {
   const { useState } = await import('react');
-  return { useStore: () => useState(() => source.store)[0], isFollowed: () => true, hurry: () => {} };
+  return { useStore: () => useState(() => source.store)[0], isFollowed: () => true };
 });
 
 const key = 'invoice\u202efdp.exe\u0007';

@@ -1,4 +1,4 @@
-import { hurry } from '../gateway/tide';
+import { answered } from '../gateway/answered';
 import { duration } from '../text/duration';
 import { moment } from '../text/moment';
 import { useNow } from './clock';
@@ -43,7 +43,7 @@ export function Banner() {
           <Line key={`${trouble.what} ${trouble.state}`} trouble={trouble} />
         ))}
         {troubles.some(({ state }) => state === 'offline') && (
-          <button type="button" onClick={hurry}>
+          <button type="button" onClick={answered}>
             Reconnect
           </button>
         )}

@@ -3,6 +3,7 @@ import { parse } from '@watchtide/client/digits';
 import { type Pool, pool, type Use } from '@watchtide/client/pool';
 import { watchShared } from '@watchtide/client/shared';
 import { useEffect, useState } from 'react';
+import { onAnswered } from './answered';
 import { base } from './base';
 import { confirm, tag } from './session';
 import { nameOf, sharedWorker } from './worker';
@@ -52,8 +53,7 @@ function connect(): Watches {
   return watchShared(base, { worker: () => sharedWorker(name), name, parse, tag: user ?? null });
 }
 
-/** The gateway has answered: a lost connection is tried again soon. */
-export const hurry = (): void => tide?.hurry();
+onAnswered(() => tide?.hurry());
 
 // A watch stays followed for a while, in case the user comes back to its page, but not those of
 // many pages: one stream has room for about twenty.

@@ -3,8 +3,8 @@ import { useNow } from '../app/clock';
 import type { Trouble } from '../app/troubles';
 import { useTroubles } from '../app/troubles';
 import { type Answer, useAnswer } from './answer';
+import { answered } from './answered';
 import type { ListWatchesResponse } from './contract';
-import { hurry } from './tide';
 
 const everyMs = 1000;
 
@@ -13,7 +13,7 @@ export function useWatches(): Answer<ListWatchesResponse> {
   const answer = useAnswer<ListWatchesResponse>('v1/watches', everyMs);
   useTroubles(useSilence(answer, everyMs));
   useEffect(() => {
-    if (answer.status === 200) hurry();
+    if (answer.status === 200) answered();
   }, [answer.at, answer.status]);
   return answer;
 }

@@ -6,7 +6,7 @@ import { FakeGateway, FakeStore, problem } from './gateway';
 let gateway: FakeGateway;
 let store: FakeStore;
 let closed: () => void;
-vi.mock('../../src/gateway/tide', () => ({ useStore: () => store.store, isFollowed: () => true, hurry: () => {} }));
+vi.mock('../../src/gateway/tide', () => ({ useStore: () => store.store, isFollowed: () => true }));
 
 beforeEach(() => {
   gateway = new FakeGateway();

@@ -6,7 +6,7 @@ import { FakeGateway, FakeStore, problem } from './gateway';
 let gateway: FakeGateway;
 let store: FakeStore;
 let closed: () => void;
-vi.mock('../../src/gateway/tide', () => ({ useStore: () => store.store, isFollowed: () => true, hurry: () => {} }));
+vi.mock('../../src/gateway/tide', () => ({ useStore: () => store.store, isFollowed: () => true }));
 
 const key = 'a/b c?#%';
 const path = '/v1/watches/notes/resources/a%2Fb%20c%3F%23%25';

@@ -16,7 +16,6 @@ vi.mock('../../src/gateway/watches', () => ({
     },
   }),
 }));
-vi.mock('../../src/gateway/tide', () => ({ hurry: () => {} }));
 
 let source: Source;
 function Table() {

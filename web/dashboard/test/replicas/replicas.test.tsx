@@ -59,9 +59,8 @@ describe('the page of replicas', () => {
         { address: 'http://10.0.0.8:8081', took_seconds: 2, error: 'there was no answer within 2s' },
       ],
     };
-    vi.stubGlobal('fetch', (url: URL) =>
-      Promise.resolve(new Response(url.pathname.endsWith('/healthz') ? 'ok\ninstance: a\n' : JSON.stringify(replicas), { status: 200 })),
-    );
+    const answers = (path: string) => JSON.stringify(path.endsWith('/v1/client') ? { operator: true } : replicas);
+    vi.stubGlobal('fetch', (url: URL) => Promise.resolve(new Response(answers(url.pathname), { status: 200 })));
     render(<ReplicasPage />);
     await act(() => vi.advanceTimersByTimeAsync(100));
     await act(() => vi.advanceTimersByTimeAsync(100));
