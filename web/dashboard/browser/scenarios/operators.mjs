@@ -16,7 +16,7 @@ scenario('operators: their pages are only on their listener, if the other one is
   const operator = await stage.visitor();
   const other = await operator.open(`${gateway.operations}/#/subscribers`);
   await other.page.getByText('Disconnects since start').waitFor();
-  assert.deepEqual(await pagesOf(other), ['Topology', 'Watches', 'Stream', 'Subscribers', 'Upstreams']);
+  assert.deepEqual(await pagesOf(other), ['Topology', 'Watches', 'Stream', 'Subscribers', 'Upstreams', 'Timeline', 'Replicas']);
 
   for (const [origin, status] of [
     [gateway.origin, 404],
