@@ -1,7 +1,8 @@
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Topology, TopologyGroup, TopologyWatch } from '../src/gateway/contract';
+import type { Topology, TopologyGroup, TopologyWatch, Watch } from '../src/gateway/contract';
+import { nextAttempts } from '../src/topology/attempts';
 import { graphOf } from '../src/topology/graph';
 import { layoutOf, size, thickness } from '../src/topology/layout';
 import { TopologyPage } from '../src/topology/TopologyPage';
@@ -143,14 +144,32 @@ describe('the layout', () => {
   });
 });
 
+describe('the next attempts', () => {
+  it('are the earliest of each source that is tried again', () => {
+    const upstream = (source: string, next?: string) => ({ source, upstream: next ? { next_attempt_at: next } : {} }) as Watch;
+    const found = nextAttempts([
+      upstream('a', '2026-01-02T03:00:09Z'),
+      upstream('a', '2026-01-02T03:00:05Z'),
+      upstream('a'),
+      upstream('b'),
+    ]);
+    expect([...found]).toEqual([['a', began + 5000]]);
+  });
+});
+
 describe('the page', () => {
   let topology: Topology;
+  const next = '2026-01-02T03:00:07Z';
+
+  function answers(path: string): unknown {
+    if (path === '/v1/client') return { instance: 'one', naming: 'direct', operator: true };
+    if (path === '/v1/watches') return { instance: 'one', watches: [{ source: 'local', upstream: { next_attempt_at: next } }] };
+    return topology;
+  }
 
   beforeEach(() => {
     vi.useFakeTimers({ now: began });
-    vi.stubGlobal('fetch', (url: URL) =>
-      Promise.resolve(Response.json(url.pathname === '/v1/client' ? { instance: 'one', naming: 'direct', operator: true } : topology)),
-    );
+    vi.stubGlobal('fetch', async (url: URL) => Response.json(answers(url.pathname)));
   });
   afterEach(() => {
     cleanup();
@@ -170,6 +189,12 @@ describe('the page', () => {
     const late = screen.getByRole('region', { name: 'Where data is late' });
     expect(late.textContent).toContain('stale a from local for 1 minconnection refused');
     expect(within(late).getByRole('link').getAttribute('href')).toBe('#/watches/a');
+  });
+  it('says when a source that is not connected is tried again', async () => {
+    topology = topologyOf([watch('a', { state: 'stale', reason: 'connection refused' })]);
+    await show();
+    await act(() => vi.advanceTimersByTimeAsync(0));
+    expect(screen.getByRole('link', { name: /^local/ }).textContent).toContain('0 of 1 connected · next try in 7 s');
   });
   it('has its nodes as links in reading order, and says the same as a table', async () => {
     topology = topologyOf([watch('a')], { groups: [group('shop', ['a'])], all: figures(1) });

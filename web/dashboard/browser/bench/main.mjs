@@ -6,7 +6,7 @@ import { chromiumProgram } from '../stage/chromium.mjs';
 import { Gateway } from '../stage/gateway.mjs';
 import { Site } from '../stage/site.mjs';
 import { Upstream } from '../stage/upstream.mjs';
-import { measureChanges, measureLoad } from './measure.mjs';
+import { measureChanges, measureFilters, measureLoad } from './measure.mjs';
 import { printTable } from './table.mjs';
 
 const { values: flags } = parseArgs({
@@ -41,12 +41,16 @@ for (const subject of subjects) subject.loads = [];
 for (let run = 0; run < runs; run++) {
   for (const subject of subjects) subject.loads.push(await measureLoad(subject.url, rows));
 }
+const [dashboard] = subjects; // the others have no filter by field
+dashboard.filters = [];
+for (let run = 0; run < runs; run++) dashboard.filters.push(await measureFilters(dashboard.url, rows));
 for (const subject of subjects) {
   subject.live = await measureChanges(subject.url, rows, { upstream, gateway, perSecond, seconds });
 }
 for (const server of [gateway, upstream, site]) await (server.kill ?? server.stop).call(server);
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const filter = (kind) => (subject) => (subject.filters ? ms(median(subject.filters.map((run) => run[kind]))) : '–');
 const ms = (number) => `${number.toFixed(number < 100 ? 1 : 0)} ms`;
 const megabytes = (number) => `${(number / 1e6).toFixed(1)} MB`;
 
@@ -63,6 +67,8 @@ printTable(
     [`navigation to consistent table, median of ${runs}`, ({ loads }) => ms(median(loads.map((load) => load.ms)))],
     ['slowest of them', ({ loads }) => ms(Math.max(...loads.map((load) => load.ms)))],
     ['longest frame while loading, median', ({ loads }) => ms(median(loads.map(({ longest }) => longest)))],
+    ['filter by two values, to the first painted rows: by the page', filter('page')],
+    ['the same through a view, the first time', filter('view')],
     ['frames under changes: median', ({ live }) => ms(live.frames.p50)],
     ['99th percentile', ({ live }) => ms(live.frames.p99)],
     ['longest', ({ live }) => ms(live.frames.longest)],

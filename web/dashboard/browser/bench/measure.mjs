@@ -1,4 +1,5 @@
 import { startChromium } from '../stage/chromium.mjs';
+import { find } from '../stage/filter.mjs';
 import { Frames } from '../stage/frames.mjs';
 import { heapBytes } from '../stage/heap.mjs';
 import { until } from '../stage/until.mjs';
@@ -24,6 +25,17 @@ export function measureLoad(url, rows) {
   return visit(url, rows, async ({ frames, tab }) => {
     const ms = await until('the page says when it was consistent', () => tab.consistentAfter());
     return { ms, longest: (await frames.take(tab.page)).longest };
+  });
+}
+
+/** From a typed filter to its first rows: in the whole watch, by the page; then through a view, which the gateway selects. */
+export function measureFilters(url, rows) {
+  return visit(url, rows, async ({ tab }) => {
+    await tab.page.waitForTimeout(500); // an idle page
+    const page = await find(tab, '"critical" "eu-west-1a"');
+    const view = await find(tab, 'state:critical zone:eu-west-1a');
+    if (view.found !== page.found) throw new Error(`the page finds ${page.found} rows, the view has ${view.found}`);
+    return { page: page.ms, view: view.ms };
   });
 }
 

@@ -17,15 +17,19 @@ scenario('the example without a library shows what is written, and says when the
   await page.getByRole('status').getByText('reconnecting').waitFor();
 });
 
-scenario('the pages of the README show this machine, with the configuration beside them', async (stage) => {
+// The watch that `serve --demo` has too, for pages of another origin.
+const processes = `
+http: { listen: "127.0.0.1:8080", allowed_origins: ["http://localhost:3000"] }
+sources: { machine: { type: host } }
+watches: { processes: { source: machine, collection: processes } }
+`;
+
+scenario('the pages of the README show the processes of this machine', async (stage) => {
   const readme = await readFile(fileURLToPath(new URL('../../../../README.md', import.meta.url)), 'utf8');
   const pages = [...readme.matchAll(/^```html\n(.*?)^```$/gms)].map(([, page]) => page);
-  const [configuration] = [...readme.matchAll(/^```yaml\n(.*?)^```$/gms)]
-    .map(([, text]) => text)
-    .filter((text) => text.includes('allowed_origins'));
   assert.equal(pages.length, 2);
   for (const page of pages) {
-    const shown = await Example.show(stage, page, configuration);
+    const shown = await Example.show(stage, page, processes);
     await shown.page
       .locator('#out')
       .getByText(/^\d+ \S+ .* %$/m)

@@ -17,6 +17,8 @@ scenario('a gateway is killed and restarted: a warning, then only the changes', 
   const tab = await visitor.open(`${proxy.origin}/#/watches/services?columns=key,name`);
   await tab.consistent({ rows: 1_000 });
 
+  await tab.page.evaluate(watchRows);
+
   await first.kill();
   await tab.banner.waitFor();
   assert.equal(await tab.banner.getAttribute('role'), 'alert');
@@ -30,5 +32,21 @@ scenario('a gateway is killed and restarted: a warning, then only the changes', 
   await upstream.put('services', 'billing/api-000006', { name: 'changed after the restart' });
   await tab.row('billing/api-000006').getByText('changed after the restart').waitFor();
   assert.ok(proxy.toBrowser < snapshot / 4, `resuming took ${proxy.toBrowser} bytes, a snapshot takes ${snapshot}`);
+  const { drawn, resources } = await tab.page.evaluate(() => globalThis.fewest);
+  assert.equal(resources, 1_000, 'no resource was lost for a while');
+  assert.ok(drawn > 5, `in one frame, the table had ${drawn} rows`);
   await upstream.fill('services', 1_000);
 });
+
+// Runs in the page: notes how empty the table ever was, in any frame, until the page is closed.
+function watchRows() {
+  globalThis.fewest = { drawn: Number.POSITIVE_INFINITY, resources: Number.POSITIVE_INFINITY };
+  const { fewest } = globalThis;
+  const look = () => {
+    const table = document.querySelector('[data-testid=resources]');
+    fewest.drawn = Math.min(fewest.drawn, table?.querySelectorAll('[role=row][data-key]').length ?? 0);
+    fewest.resources = Math.min(fewest.resources, Number(table?.dataset.count ?? 0));
+    requestAnimationFrame(look);
+  };
+  look();
+}

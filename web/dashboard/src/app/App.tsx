@@ -69,6 +69,7 @@ export function App() {
             ))}
           </ul>
         </nav>
+        <Palette pages={shown.map(({ page, title }) => [page, title])} />
         <DisplayMenu />
         <User />
       </header>
@@ -78,7 +79,6 @@ export function App() {
           <Page route={route} />
         </Part>
       </main>
-      <Palette pages={shown.map(({ page, title }) => [page, title])} />
       <footer>
         <a href="./docs/">documentation</a> <a href="./openapi.json">API</a> <a href="./v1/watches">watches as JSON</a>{' '}
         <a href="./assets/licenses.txt">licences</a>

@@ -1,9 +1,13 @@
 import { useEffect, useState } from 'react';
+import { createPortal } from 'react-dom';
 import { Part, part } from '../app/Part';
+import './SearchButton.css';
 
 const Search = part(() => import('./Search').then(({ Search }) => Search));
 
-/** Opens the palette with Ctrl-K, or Command-K on a Mac. pages: their names in the URL, and their titles. */
+const isMac = /mac|iphone|ipad/i.test(navigator.platform);
+
+/** A button that opens the palette, as Ctrl-K does, or Command-K on a Mac. pages: their names in the URL, and their titles. */
 export function Palette({ pages }: { pages: ReadonlyArray<readonly [string, string]> }) {
   const [open, setOpen] = useState(false);
   useEffect(() => {
@@ -16,10 +20,28 @@ export function Palette({ pages }: { pages: ReadonlyArray<readonly [string, stri
     addEventListener('keydown', onKeyDown);
     return () => removeEventListener('keydown', onKeyDown);
   }, []);
-  if (!open) return null;
   return (
-    <Part>
-      <Search pages={pages} onClose={() => setOpen(false)} />
-    </Part>
+    <>
+      <button
+        type="button"
+        className="search-button"
+        aria-haspopup="dialog"
+        aria-keyshortcuts={isMac ? 'Meta+K' : 'Control+K'}
+        onClick={() => setOpen(true)}
+      >
+        <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true">
+          <circle cx="6.5" cy="6.5" r="4.5" />
+          <path d="M10 10 15 15" />
+        </svg>{' '}
+        <span className="word">Search</span> <kbd aria-hidden="true">{isMac ? '⌘ K' : 'Ctrl K'}</kbd>
+      </button>
+      {open &&
+        createPortal(
+          <Part>
+            <Search pages={pages} onClose={() => setOpen(false)} />
+          </Part>,
+          document.body,
+        )}
+    </>
   );
 }

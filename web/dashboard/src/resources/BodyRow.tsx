@@ -4,6 +4,7 @@ import { brief } from './brief';
 import { Cell } from './Cell';
 import { barOf } from './heat';
 import type { ShownColumn } from './useColumns';
+import { useNews } from './useNews';
 import type { Ranges } from './useRanges';
 
 /** Marks a row that was just created or deleted. */
@@ -42,14 +43,26 @@ export const BodyRow = memo(function BodyRow({ id, rowKey, index, y, resource, c
       style={{ transform: `translateY(${y}px)` }}
       onClick={() => onOpen(rowKey, index)}
     >
-      {columns.map((column) => (
-        <Value key={column.id} column={column} ranges={ranges} resource={resource} />
-      ))}
+      {columns.map((column) => {
+        const Kind = column.news ? News : Value;
+        return <Kind key={column.id} column={column} ranges={ranges} resource={resource} />;
+      })}
     </div>
   );
 });
 
-function Value({ column, ranges, resource }: { column: ShownColumn; ranges: Ranges; resource: Resource }) {
+interface ValueProps {
+  readonly column: ShownColumn;
+  readonly ranges: Ranges;
+  readonly resource: Resource;
+}
+
+function News(props: ValueProps) {
+  return <Value {...props} news={useNews(props.resource, props.column.id)} />;
+}
+
+function Value({ column, ranges, resource, news }: ValueProps & { news?: string }) {
+  if (news) return <Cell text={news} kind="news" />;
   const value = column.get(resource);
   const bar = barOf(value, ranges.get(column.id));
   return <Cell text={brief(value)} kind={kind(column, value)} from={bar?.from} to={bar?.to} />;

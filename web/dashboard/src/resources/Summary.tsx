@@ -1,6 +1,7 @@
 import { Age } from '../app/Age';
 import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
+import { useOperator } from '../gateway/operator';
 import { count, rate } from '../text/number';
 import type { TableModel, TableStatus } from './model';
 import { useRate } from './useRate';
@@ -17,6 +18,7 @@ export function Summary({
   model: TableModel;
   status: TableStatus;
 }) {
+  const operator = useOperator();
   return (
     <div className="bar resource-summary">
       <h2>{name}</h2>
@@ -35,6 +37,7 @@ export function Summary({
       <a className="push" href={href('changes', name)}>
         Changes
       </a>
+      {operator && <a href={href('timeline', name)}>Timeline</a>}
       <a href={href('stream', name)}>Raw stream</a>
     </div>
   );

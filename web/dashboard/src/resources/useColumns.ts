@@ -10,6 +10,8 @@ export interface ShownColumn extends Column {
   readonly enumeration: boolean;
   /** In characters. */
   readonly width: number;
+  /** Shows the field of the row that changed last instead, once one has. */
+  readonly news: boolean;
 }
 
 export interface Columns {
@@ -21,6 +23,7 @@ export interface Columns {
 
 const sampleSize = 200;
 const revisionWidth = 12;
+const newsWidth = 20;
 
 /** The fields of a sample of the resources. */
 interface Sample {
@@ -38,7 +41,8 @@ export function useColumns(model: TableModel, chosen: string | null): Columns {
     const { fields } = sample;
     const ids = chosen === null ? pick(fields, room) : parseColumns(chosen);
     const known = new Set(['key', ...fields.map(({ id }) => id), 'value', 'revision', ...ids]);
-    return { shown: (ids.length > 0 ? ids : ['key']).map((id) => shown(id, sample)), known: [...known], fields };
+    const all = (ids.length > 0 ? ids : ['key']).map((id) => shown(id, sample));
+    return { shown: chosen === null && room.narrow ? withNews(all) : all, known: [...known], fields };
   }, [sample, chosen, room]);
 }
 
@@ -72,5 +76,9 @@ function shown(id: string, { fields, keyWidth }: Sample): ShownColumn {
   const content = id === 'key' ? keyWidth : id === 'revision' ? revisionWidth : (field?.width ?? 12);
   const enumeration = field?.enumeration ?? false;
   const width = Math.min(Math.max(content + (enumeration ? 4 : 0), title.length + 3, 7), 36) + 2;
-  return { id, title, get, numeric: id === 'revision' || (field?.numeric ?? false), enumeration, width };
+  return { id, title, get, numeric: id === 'revision' || (field?.numeric ?? false), enumeration, width, news: false };
 }
+
+// A phone shows two columns, of which the second one tells what happens.
+const withNews = (columns: readonly ShownColumn[]) =>
+  columns.map((column, i) => (i === 1 ? { ...column, width: Math.max(column.width, newsWidth), news: true } : column));

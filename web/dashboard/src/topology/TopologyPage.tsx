@@ -8,6 +8,7 @@ import { useTopology } from '../gateway/topology';
 import { stateText } from '../overview/order';
 import { NotServed } from '../subscribers/NotServed';
 import { count, rate } from '../text/number';
+import { useNextAttempts } from './attempts';
 import { Diagram } from './Diagram';
 import { EdgeTable } from './EdgeTable';
 import { counters, freshnessOf, graphOf, type RateOf } from './graph';
@@ -49,7 +50,7 @@ const rateOf: RateOf = (counter) => mean(rates.of(counter), 5000);
 
 function Shown({ topology }: { topology: Topology }) {
   const narrow = useNarrow();
-  const graph = graphOf(topology, rateOf);
+  const graph = graphOf(topology, rateOf, useNextAttempts(topology.sources));
   const late = topology.watches.filter((watch) => freshnessOf(watch) !== 'fresh');
   return (
     <>

@@ -1,7 +1,9 @@
 import { href } from '../app/route';
 import type { Topology, TopologyEdge, TopologyGroup, TopologyWatch } from '../gateway/contract';
 import { stateText } from '../overview/order';
+import { duration } from '../text/duration';
 import { count, rate } from '../text/number';
+import type { NextAttempts } from './attempts';
 
 /** How fresh data is. late: it is not what the upstream has. behind: it is on its way. */
 export type Freshness = 'fresh' | 'behind' | 'late';
@@ -49,14 +51,14 @@ export function counters({ watches, groups, others }: Topology): Map<string, num
 }
 
 /** Draws up the graph: late watches first, and what is folded in one node. */
-export function graphOf(topology: Topology, rateOf: RateOf): Graph {
+export function graphOf(topology: Topology, rateOf: RateOf, next: NextAttempts = new Map()): Graph {
   const fold = foldWatches(topology.watches);
   const views = viewsOf(topology, fold);
   const groups = groupsOf(topology, rateOf);
   const shown = { fold, views, groups };
   return {
     nodes: [
-      ...sourceNodes(topology),
+      ...sourceNodes(topology, next),
       ...fold.nodes.map(({ node, watches }) => ({ ...node, detail: watchDetail(watches, rateOf) })),
       ...views.nodes,
       ...groups.map(({ node }) => node),
@@ -138,15 +140,17 @@ const watchRate = (watches: readonly TopologyWatch[], rateOf: RateOf) => sum(wat
 
 const perSecond = (n: number, what: string) => (Number.isNaN(n) ? '' : ` · ${rate(n)} ${what}/s`);
 
-const sourceNodes = ({ sources, watches }: Topology): Node[] =>
+const sourceNodes = ({ sources, watches }: Topology, next: NextAttempts): Node[] =>
   sources.map(({ name, connected, watches: all }) => ({
     id: `source ${name}`,
     column: 'sources',
     title: name || 'a source without a name',
-    detail: `${count(connected)} of ${count(all)} connected`,
+    detail: `${count(connected)} of ${count(all)} connected${connected < all ? attempt(next.get(name)) : ''}`,
     href: href('upstreams'),
     freshness: worst(watches.filter(({ source }) => source === name).map(freshnessOf)),
   }));
+
+const attempt = (at: number | undefined) => (at === undefined ? '' : ` · next try in ${duration(Math.max(0, at - Date.now()))}`);
 
 const sourceEdges = ({ nodes }: Fold, rateOf: RateOf): Edge[] =>
   nodes.map(({ node, source, watches }) => {

@@ -62,6 +62,12 @@ describe('the palette', () => {
     expect(screen.queryByRole('combobox')).toBeNull();
   });
 
+  it('opens with a button in the header', async () => {
+    render(<Palette pages={[]} />);
+    fireEvent.click(screen.getByRole('button', { name: 'Search' }));
+    expect(await screen.findByRole('combobox')).toBeTruthy();
+  });
+
   it('is used with the arrow keys, and says when nothing is found', async () => {
     await open();
     press('ArrowDown');
