@@ -31,7 +31,7 @@ export function useLanguage(json: string, setJSON: (json: string) => void): Edit
   const [refused, setRefused] = useState<Converted>(); // the JSON that is none in YAML
   const inYAML = yaml !== undefined && converted !== undefined;
 
-  // The value was changed elsewhere: loaded anew, for instance.
+  // The value was changed elsewhere: loaded again, for instance.
   if (inYAML && converted.json !== json && !converted.fault) {
     const text = yaml.toYAML(json);
     setConverted(typeof text === 'string' ? { text, json } : undefined);
