@@ -254,7 +254,7 @@ func TestSlowClientSkips(t *testing.T) {
 		for lines+skipped < last-1 {
 			line, err := slow.ReadString('\n')
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%v: after %d of %d values, %d skipped, newest %.20s", err, lines, last-1, skipped, newest)
 			}
 			var e struct {
 				Type    string
