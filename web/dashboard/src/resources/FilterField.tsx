@@ -1,4 +1,5 @@
 import { type ChangeEvent, type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { setOptions } from '../app/route';
 import { isMistake, type Mistake, parseQuery } from '../query/query';
 import { accepted, type Suggestion, suggest } from '../query/suggest';
@@ -142,9 +143,9 @@ function useSuggestions(typed: string, setTyped: (text: string) => void, model: 
   };
   const accept = (suggestion: Suggestion) => {
     const { text, cursor } = accepted(typed, suggestion);
-    setTyped(text);
+    flushSync(() => setTyped(text));
+    field.current?.setSelectionRange(cursor, cursor); // at once, since the user may go on typing
     lookUp(text, cursor);
-    requestAnimationFrame(() => field.current?.setSelectionRange(cursor, cursor)); // once the text is there
   };
   const onChange = ({ target }: ChangeEvent<HTMLInputElement>) => {
     setTyped(target.value);
