@@ -18,7 +18,7 @@ var actions = []func(*world) error{
 	(*world).move, (*world).move, (*world).move, (*world).move,
 	(*world).cut, (*world).cut, (*world).overtake, (*world).detour,
 	(*world).readSome, (*world).readSome,
-	(*world).leave,
+	(*world).leave, (*world).fork, (*world).fork,
 	(*world).disconnect, (*world).refuse, (*world).accept, (*world).fallBack, (*world).cutSnapshot, (*world).compact,
 	(*world).tell,
 	(*world).vanish, (*world).vanish, (*world).vanishApart, (*world).vanishApart, (*world).poll, (*world).poll, (*world).poll,

@@ -128,6 +128,21 @@ func (w *world) detour() error {
 	return nil
 }
 
+// fork makes another client that has received what one has, and both go on by themselves: the
+// first is a group, which may be in the middle of what it is sent.
+func (w *world) fork() error {
+	c := w.client()
+	if c == nil || !c.up() || len(w.clients) >= 8 {
+		return nil
+	}
+	f := *c
+	f.name = fmt.Sprint("c", len(w.clients))
+	f.conn = c.conn.Fork(f.name)
+	w.clients = append(w.clients, &f)
+	w.say("%s is taken out of the group of %s, at %s", f.name, c.name, c.at.name)
+	return nil
+}
+
 func (w *world) readSome() error {
 	c := w.client()
 	if c == nil || !c.up() {

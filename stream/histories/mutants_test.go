@@ -149,6 +149,14 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "a stream that leaves its group shares the place of the others",
+		edits: []edit{{
+			file: "stream/log/cohort.go",
+			old:  "	if s.walking() {",
+			new:  "	if s.walking() && s.closed {",
+		}},
+	},
+	{
 		name: "a client that applies each event at once has no exception",
 		edits: []edit{{
 			file: "stream/streamtest/ordered.go",

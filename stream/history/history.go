@@ -115,12 +115,30 @@ func (r *reader) read() {
 			return
 		}
 		r.step(e)
-		if r.pauses() {
-			r.page.Next = &Cursor{Revision: r.revision, Passed: r.walked - r.walked%block, Shown: r.shown}
+		if !r.discreet() && r.pauses() {
+			r.end()
+		} else {
+			r.visit(e)
+		}
+		if r.page.Next != nil {
 			return
 		}
-		r.visit(e)
 	}
+}
+
+// discreet reports whether even the number of entries that are passed over would tell something:
+// of a key, all of which may be hidden. The page then ends only before a change that is shown, so
+// that all versions of the key may have to be read for it.
+func (r *reader) discreet() bool { return r.hides && r.q.Key != nil }
+
+// end ends the page before the next entry.
+func (r *reader) end() {
+	r.page.Next = &Cursor{Revision: r.revision, Passed: r.walked - r.walked%block, Shown: r.shown}
+}
+
+// full reports whether the page has all that is wanted of it.
+func (r *reader) full() bool {
+	return len(r.page.Changes) >= r.q.Limit || len(r.page.Changes) > 0 && r.page.Bytes >= r.q.Bytes
 }
 
 // step moves the place of the reader to before an entry.
@@ -136,7 +154,7 @@ func (r *reader) step(e log.Entry) {
 // pauses reports whether the page ends before the next entry.
 func (r *reader) pauses() bool {
 	switch {
-	case len(r.page.Changes) >= r.q.Limit || len(r.page.Changes) > 0 && r.page.Bytes >= r.q.Bytes:
+	case r.full():
 		return true
 	case r.walked%block != 0:
 		return false
@@ -144,23 +162,26 @@ func (r *reader) pauses() bool {
 	return r.examined >= r.q.Entries || r.examined > 0 && !r.more()
 }
 
-// visit adds the change of an entry, if there is one that is wanted.
+// visit goes past an entry, and adds its change, if there is one that is wanted.
 func (r *reader) visit(e log.Entry) {
-	r.walked++
-	if e.Place() > r.before.Revision || r.isBefore() && r.walked <= r.before.Passed {
+	if e.Place() > r.before.Revision || r.isBefore() && r.walked < r.before.Passed {
+		r.walked++
 		return
 	}
 	r.examined++
 	c, is := r.change(e)
-	if !is {
-		return
+	switch {
+	case !is:
+	case r.isBefore() && r.walked < r.before.Passed+block && r.shown < r.before.Shown || !r.wanted(e):
+		r.shown++
+	case r.discreet() && r.full():
+		r.end()
+	default:
+		r.shown++
+		r.page.Changes = append(r.page.Changes, c)
+		r.page.Bytes += int64(len(c.Key) + len(c.Value))
 	}
-	r.shown++
-	if r.isBefore() && r.walked <= r.before.Passed+block && r.shown <= r.before.Shown || !r.wanted(e) {
-		return
-	}
-	r.page.Changes = append(r.page.Changes, c)
-	r.page.Bytes += int64(len(c.Key) + len(c.Value))
+	r.walked++
 }
 
 // isBefore reports whether the reader is at the revision at which the page before ended.

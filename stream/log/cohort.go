@@ -55,13 +55,17 @@ func (c Cohort) NearHead() bool {
 	return v.Generation == s.generation && (v.Seq == s.cursor || v.Replayable(s.cursor, v.After(s.cursor), replayBytes))
 }
 
-// Fork returns a subscription at the place of the members, which must have caught up.
-// Close it.
+// Fork returns a subscription at the place of the members, also between two flushes of what
+// they are being sent. Close it.
 func (c Cohort) Fork() *Subscription { return c.cursor.fork() }
 
 func (s *Subscription) fork() *Subscription {
 	f := *s
 	f.readers = 1
+	if s.walking() { // each goes on by itself; it is never a difference, which has one reader
+		w := *s.walk
+		f.walk, f.pin = &w, s.log.pins.Again(s.pin)
+	}
 	f.log.counted(1, 1)
 	return &f
 }

@@ -1,6 +1,10 @@
 package log
 
-import "testing"
+import (
+	"fmt"
+	"maps"
+	"testing"
+)
 
 // TestCohortAdmission: of two readers at one place, one may have been sent the horizon
 // after an outage, and the other not yet.
@@ -64,4 +68,76 @@ func TestCohortMembersCount(t *testing.T) {
 	c.Cursor().Close()
 	c.SetMembers(7)
 	wants(1, 1)
+}
+
+// TestForkInAWalk: a member that leaves while its cohort is between two flushes of one walk
+// goes on by itself, and the others do: each is sent everything, and counts what it missed.
+func TestForkInAWalk(t *testing.T) {
+	for name, interrupt := range map[string]func(l *Writer){
+		"undisturbed":                    func(*Writer) {},
+		"with its version taken away":    func(l *Writer) { l.pins.TakeAll() },
+		"with superseded values dropped": func(l *Writer) { mustCommit(t, l, 201, large("k0", 201, replayBytes)) },
+	} {
+		for _, forkFirst := range []bool{true, false} {
+			l := newSyncedLog(t, "e", 1)
+			c := NewCohort(readAll(l).s)
+			for i := range uint64(30) {
+				mustCommit(t, l, 2+i, large(fmt.Sprint("k", i), 2+i, 8<<10))
+			}
+			first := &follower{s: c.Cursor(), state: map[string]uint64{}}
+			if first.flush(); first.s.CaughtUp() {
+				t.Fatal("all is sent in one flush")
+			}
+			second := &follower{s: c.Fork(), state: maps.Clone(first.state)}
+			interrupt(l)
+			if forkFirst {
+				first, second = second, first
+			}
+			for more := true; more; {
+				more = first.flush()
+				more = second.flush() || more
+			}
+			for _, r := range []*follower{first, second} {
+				if want := revisionsOf(l.Snapshot()); !maps.Equal(r.state, want) {
+					t.Errorf("%s, the fork first %t: a reader has %d of %d resources: %q", name, forkFirst, len(r.state), len(want), r.events)
+				}
+				r.s.Close()
+			}
+			if held := l.pins.Held(); held != 0 {
+				t.Errorf("%s: %d bytes are pinned at the end", name, held)
+			}
+		}
+	}
+}
+
+// TestForkCountsWhatItMissed: each change of a watch is sent to a reader, or counted.
+func TestForkCountsWhatItMissed(t *testing.T) {
+	l := newSyncedLog(t, "e", 1)
+	c := NewCohort(readAll(l).s)
+	for i := range uint64(30) {
+		mustCommit(t, l, 2+i, large("k", 2+i, 8<<10))
+	}
+	cursor := &follower{s: c.Cursor(), state: map[string]uint64{}}
+	cursor.flush()
+	fork := &follower{s: c.Fork(), state: map[string]uint64{}}
+	fork.upserts = cursor.upserts
+	for i := range uint64(200) {
+		mustCommit(t, l, 32+i, large("k", 32+i, 8<<10))
+	}
+	l.pins.TakeAll()
+	for _, r := range []*follower{fork, cursor} {
+		for r.flush() {
+		}
+		if got := r.upserts + int(r.s.Skipped()); got != 230 {
+			t.Errorf("%d changes were sent, and %d counted as skipped: want 230 together; %q", r.upserts, r.s.Skipped(), r.events)
+		}
+	}
+}
+
+func revisionsOf(v Snapshot) map[string]uint64 {
+	state := map[string]uint64{}
+	for r := range v.Resources() {
+		state[r.Key] = r.Revision
+	}
+	return state
 }

@@ -199,6 +199,7 @@ type follower struct {
 	b       Batch
 	state   map[string]uint64
 	events  []string
+	upserts int
 	renewed int
 }
 
@@ -213,6 +214,7 @@ func (r *follower) flush() bool {
 			r.events = append(r.events, "reset")
 		case stream.Upsert:
 			r.state[e.Resource.Key] = e.Resource.Revision
+			r.upserts++
 		case stream.Delete:
 			delete(r.state, e.Resource.Key)
 			r.events = append(r.events, "delete "+e.Resource.Key)

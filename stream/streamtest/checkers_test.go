@@ -195,6 +195,9 @@ func TestCheckersAcceptCorrectHistories(t *testing.T) {
 		"caught up": newHand().toThree().
 			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1), status(stream.InSync)),
+		"caught up, as its id says before the bookmark": newHand().toThree().
+			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("a", 6, "6"), upsert("c", 6, "7")).
+			flush(2, "e-6", bookmark(6, 1), status(stream.InSync)),
 		"falls behind in the middle of a flush": newHand().toTwo().
 			flush(2, "e-3", upsert("a", 3, "3"), status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0), status(stream.InSync)),

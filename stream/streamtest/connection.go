@@ -3,6 +3,7 @@ package streamtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -74,6 +75,18 @@ func (h *History) Connect(s Subscriber, d Dial) *Connection {
 	c.sub = s.Subscribe(o)
 	h.Add(c)
 	return c
+}
+
+// Fork returns a connection that has received the same so far and goes on by itself, as that of
+// a stream that a pump takes out of its group.
+func (c *Connection) Fork(client string) *Connection {
+	f := *c
+	f.Client, f.state, f.batch = client, c.state.Clone(), log.Batch{}
+	f.lead, f.Flushes, f.sent = maps.Clone(c.lead), slices.Clone(c.Flushes), slices.Clone(c.sent)
+	f.broken = nil
+	f.sub = log.CohortOf(c.sub).Fork()
+	f.history.Add(&f)
+	return &f
 }
 
 // overTheWire returns the position as a client sends it back.

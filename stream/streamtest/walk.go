@@ -97,7 +97,7 @@ type walker struct {
 	seen       *stream.Position
 	renewed    bool
 	// left is the state that the subscriber had when it fell behind; nil: it is not
-	// catching up. Ids are those of that state until it has caught up.
+	// catching up. Ids below the catch-up are those of that state until it has ended.
 	left State
 }
 
@@ -170,7 +170,7 @@ func (w *walker) id(flush *Flush, f func(*step) error) error {
 		}
 	}
 	before := w.state
-	if w.left != nil && !p.Partial() {
+	if w.left != nil && !p.Partial() && (p.AsOf < w.asOf || w.seen != nil && *p == *w.seen) {
 		before = w.left
 	}
 	s := step{

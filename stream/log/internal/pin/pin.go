@@ -102,6 +102,21 @@ func (s *Set) Add(v *version.Version, rate int64) *Pin {
 	return one
 }
 
+// Again pins the version of a pin for another reader, with the same minimum rate. It returns
+// nil if the version was taken away.
+func (s *Set) Again(one *Pin) *Pin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one == nil || one.era == nil {
+		return nil
+	}
+	again := &Pin{era: one.era, pace: pace{rate: one.pace.rate}}
+	again.held.Store(one.Version())
+	again.pace.credit(s.now(), 0)
+	again.era.add(again)
+	return again
+}
+
 // signal asks for a call of TakeSlow, if anybody waits for it.
 func (s *Set) signal() {
 	select {

@@ -40,6 +40,24 @@ func TestMemoryIsCountedOnce(t *testing.T) {
 	}
 }
 
+// TestPinAgain: another reader of the same version holds the same memory, also if a newer
+// version has retired some, but not after the first one lost it.
+func TestPinAgain(t *testing.T) {
+	s := NewSet(memory.NewAccount(1<<30, nil))
+	first := s.Add(&version.Version{Number: 1}, 0)
+	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
+	second := s.Again(first)
+	if s.Release(first); second.Version() == nil || s.Held() != 100 {
+		t.Errorf("pinned again: %t; %d bytes are held", second.Version() != nil, s.Held())
+	}
+	if s.TakeAll(); second.Version() != nil || s.Held() != 0 {
+		t.Errorf("the version is still there: %t; %d bytes are held", second.Version() != nil, s.Held())
+	}
+	if s.Again(second) != nil || s.Again(nil) != nil {
+		t.Error("a version is pinned again that was taken away")
+	}
+}
+
 // TestOldestIsTakenFirst: its reader finds out that its version is gone.
 func TestOldestIsTakenFirst(t *testing.T) {
 	s := NewSet(memory.NewAccount(1<<30, nil))
