@@ -90,7 +90,7 @@ func (s *Subscription) restartWalk(b *Batch, v *version.Version) {
 	case w.difference != nil:
 		s.reset(b, v, stream.ResetEpochChanged)
 		return
-	case w.purpose == following && !w.midTransaction:
+	case w.replay && !w.midTransaction:
 		return // the cursor says where to continue
 	case w.purpose == snapshot && w.revision == 0:
 		s.startWalk(b, snapshotWalk(v)) // nothing was passed
