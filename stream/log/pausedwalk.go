@@ -7,9 +7,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// pausedWalk is the place of a walk between two flushes, in terms that remain valid in
-// newer versions of the log. The version itself is pinned meanwhile, or was taken
-// away.
+// pausedWalk is the place of a walk between two flushes, in terms that remain valid in newer
+// versions of the log. The version itself is pinned meanwhile, or was taken away.
 type pausedWalk struct {
 	passed  uint64 // seq of the last entry passed
 	upserts uint64 // seq of the last entry before the upserts, in a catch-up that is still at the deletes

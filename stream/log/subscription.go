@@ -112,9 +112,8 @@ func (s *Subscription) catchingUp() bool {
 	return s.ownStatus != nil && s.ownStatus.State == stream.CatchingUp
 }
 
-// CaughtUp reports whether everything that existed at the last Next was delivered,
-// the first snapshot included, and nothing is held back: what comes next is the next
-// change.
+// CaughtUp reports whether everything that existed at the last Next was delivered, the first
+// snapshot included, and nothing is held back: what comes next is the next change.
 func (s *Subscription) CaughtUp() bool {
 	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus == nil && !s.held
 }
@@ -160,9 +159,8 @@ func (s *Subscription) Next(b *Batch) bool {
 // call it again, rather than waiting.
 func (s *Subscription) Busy() bool { return s.walking() && !s.held }
 
-// NextTurn is Next for a goroutine that many readers share: it examines a bounded
-// number of entries, even if the reader wants none of them. If it returns false,
-// Busy reports whether there is more to examine.
+// NextTurn is Next for a goroutine that many readers share: it examines a bounded number of
+// entries, wanted or not. If it returns false, Busy reports whether there is more to examine.
 func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.newest()
