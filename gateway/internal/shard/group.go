@@ -126,7 +126,8 @@ func (g *group) near() bool {
 }
 
 // advance renders the news, in one write if it piled up. It returns false if it did
-// not render all of it, since the members are too far behind. The news must be near.
+// not render all of it, since the members are too far behind, or since changes keep coming.
+// The news must be near.
 func (g *group) advance(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
 		return false
@@ -134,10 +135,12 @@ func (g *group) advance(now time.Time) (all bool) {
 	if g.behind == 0 {
 		g.NothingLeft()
 	}
-	for g.Turn(g) && g.near() {
+	full := false
+	for !full && g.Turn(g) && g.near() {
+		full = len(g.room.payload) >= groupFull
 	}
 	g.publish(now)
-	return true
+	return !full
 }
 
 // publish does for all members what a flush does for one stream.
