@@ -49,23 +49,23 @@ func (s *shard) Lags(l subscribers.WatchLags, from int32) (next int32) {
 	return next
 }
 
-// addLags adds the lags of a slice of the table. The members of a group have the same, so that
-// most slots cost nothing.
+// addLags adds the lags of a slice of the groups, whose members all have the same, or of a slice of
+// the table, for the unshared streams. If groups come or go between two slices, a few streams may
+// be left out.
 func (s *shard) addLags(l subscribers.WatchLags, from int32) (next int32) {
-	to := min(from+subscribers.ReportedAtOnce, int32(len(s.table.slots)))
-	var of *group // of the previous member
-	for at := from; at < to; at++ {
-		switch c := &s.table.slots[at]; c.kind {
-		case unsharedSlot:
-			s.unshared[at].AddLags(l)
-		case memberSlot:
-			if g := s.groups[c.group]; g != of {
-				of = g
-				g.AddLags(l)
-			}
+	groups := int32(len(s.groups))
+	all, to := groups+int32(len(s.table.slots)), from+subscribers.ReportedAtOnce
+	for at := from; at < min(to, groups); at++ {
+		if g := s.groups[at]; g != nil {
+			g.AddLags(l)
 		}
 	}
-	if int(to) == len(s.table.slots) {
+	for at := max(from, groups); at < min(to, all); at++ {
+		if slot := at - groups; s.table.slots[slot].kind == unsharedSlot {
+			s.unshared[slot].AddLags(l)
+		}
+	}
+	if to >= all {
 		return -1
 	}
 	return to

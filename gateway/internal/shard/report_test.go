@@ -4,7 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 // TestReportOfACrowd checks that a shard with very many streams reports in
@@ -71,6 +73,29 @@ func BenchmarkCensus(b *testing.B) {
 	for b.Loop() {
 		if census := subscribers.TakeCensus(c.deps.Subscribers, c.shards.Carriers(), 50); census.All.Count != c.size {
 			b.Fatal(census.All.Count)
+		}
+	}
+}
+
+// BenchmarkLags measures how long a shard is busy with the lags of 2,048 streams of 32 watches, of
+// which each is in another group than the one before it.
+func BenchmarkLags(b *testing.B) {
+	c := newCrowd(b, 2, 32)
+	c.sockets.expect(subscribers.ReportedAtOnce, []byte(`"watch":"watch-0","revision":"2","count":1`))
+	for i := range subscribers.ReportedAtOnce {
+		c.arrive(b, c.size+i, conversation.Request{Format: []wire.Format{wire.SSE, wire.NDJSON}[i%2], Watches: c.names})
+	}
+	<-c.sockets.done
+	c.size += subscribers.ReportedAtOnce
+	c.change(nil)
+	s := c.shards.all[0]
+	for b.Loop() {
+		l := subscribers.WatchLags{}
+		for from := int32(0); from >= 0; {
+			s.ask(func() { from = s.addLags(l, from) })
+		}
+		if len(l) != 0 {
+			b.Fatal("of streams that have everything: ", l)
 		}
 	}
 }
