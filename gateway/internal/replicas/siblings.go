@@ -1,6 +1,7 @@
 package replicas
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,9 @@ const (
 	cachedFor = 2 * time.Second
 	// maxAnswer is the size of the largest answer that is read, in bytes.
 	maxAnswer = 1 << 20
+	// maxCommas limits what is made of an answer: an empty watch is three bytes in it, and thirty
+	// times as many in memory. A watch has six commas, besides those in texts.
+	maxCommas = 10 * maxWatches
 )
 
 // Path is where a replica says who it is.
@@ -142,6 +146,8 @@ func (s *Siblings) fetch(ctx context.Context, origin string) (*Instance, error) 
 		return nil, err
 	case len(body) > maxAnswer:
 		return nil, fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+	case bytes.Count(body, []byte(",")) > maxCommas:
+		return nil, errors.New("the answer has too many elements")
 	}
 	var i Instance
 	if err := json.Unmarshal(body, &i); err != nil {

@@ -72,11 +72,12 @@ func TestAsk(t *testing.T) {
 		serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }):           "asked without a credential",
 		serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }):               "404",
 		serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }):                          "not JSON",
-		serve(t, says(`{"instance":`)):                                                     "no instance",
-		serve(t, says(`{"instance":7}`)):                                                   "no instance",
-		serve(t, says(`{}`)):                                                               "not an instance",
-		serve(t, says(`{"instance":"`+strings.Repeat("x", 3000)+`"}`)):                     "too long",
-		serve(t, says(`{"instance":"x","reasons":[`+strings.Repeat(`"a",`, 2000)+`"a"]}`)): "not an instance",
+		serve(t, says(`{"instance":`)):                                                      "no instance",
+		serve(t, says(`{"instance":7}`)):                                                    "no instance",
+		serve(t, says(`{}`)):                                                                "not an instance",
+		serve(t, says(`{"instance":"`+strings.Repeat("x", 3000)+`"}`)):                      "too long",
+		serve(t, says(`{"instance":"x","reasons":[`+strings.Repeat(`"a",`, 2000)+`"a"]}`)):  "not an instance",
+		serve(t, says(`{"instance":"x","watches":[`+strings.Repeat(`{},`, 300_000)+`{}]}`)): "too many elements",
 		serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			for r.Context().Err() == nil {
