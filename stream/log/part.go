@@ -331,7 +331,7 @@ func (l *Log) Reached(s Snapshot) (reached bool, changed <-chan struct{}) {
 }
 
 // changesAfter is how many changes a version has after a seq. Of a part of another log,
-// those are counted that are still there.
+// those are counted that are still there, with the deletes that may be superfluous.
 func (l *Log) changesAfter(v *version.Version, seq uint64) uint64 {
 	if l.isPart {
 		return uint64(v.EntriesFrom(v.After(seq)))

@@ -250,6 +250,25 @@ func (h *hand) partAtThree() *hand {
 	return h.connect(nil).flush(1, "e-3", reset(stream.ResetInitial), upsert("d", 1, "1"), upsert("a", 3, "3"), end(3, 2))
 }
 
+// skipsInPart catches up with that part from 3 to 6, which has three changes.
+func (h *hand) skipsInPart(skipped uint64) *hand {
+	return h.partAtThree().flush(2, "e-6", status(stream.CatchingUp), remove("d", 4), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, skipped))
+}
+
+// hidingNothing makes it a part that may have deletes of what was never in it.
+func (h *hand) hidingNothing() *hand {
+	h.history.Hides = false
+	return h
+}
+
+// TestSkippedInAPart: a replica that does not know whether a resource was in a part before its
+// last change has a delete of it, which counts.
+func TestSkippedInAPart(t *testing.T) {
+	if err := CheckConflating(newHiding().hidingNothing().skipsInPart(6).history); err != nil {
+		t.Error(err)
+	}
+}
+
 // overhears adds markers to the bytes of the newest flush.
 func (h *hand) overhears(markers ...string) *hand {
 	h.c.Flushes[len(h.c.Flushes)-1].markers = markers
@@ -391,6 +410,8 @@ func TestCheckersRejectBrokenHistories(t *testing.T) {
 		{"Conflating", "skipped without a status", newHand().toThree().flush(2, "e-3", bookmark(3, 7)), "without a status"},
 		{"Conflating", "skipped more than there was", newHand().toThree().
 			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 9)), "9 changes were skipped"},
+		{"Conflating", "skipped what is hidden", newHiding().skipsInPart(5), "5 changes were skipped"},
+		{"Conflating", "skipped more than there was in a part", newHiding().hidingNothing().skipsInPart(7), "7 changes were skipped"},
 
 		{"Resynchronising", "sent again", newHand().toThree().flush(2, "e-4", upsert("a", 3, "3"), remove("b", 4)), "sent again"},
 		{"Resynchronising", "deleted, and was not there", newHand().toThree().flush(2, "e-4", remove("b", 4), remove("c", 4)), "was not there"},

@@ -67,8 +67,19 @@ func (u *catchUp) end(s *step) error {
 	if diff := u.history.differs(u.connection, s, s.event.Revision); diff != "" {
 		return errors.New(diff)
 	}
-	if most := u.history.Truth.Changes(s.epoch, u.from, s.event.Revision); s.epoch != "" && s.event.Skipped > uint64(most) {
+	if most := u.most(s); s.epoch != "" && s.event.Skipped > uint64(most) {
 		return fmt.Errorf("%d changes were skipped, and there were only %d since %d", s.event.Skipped, most, u.from)
 	}
 	return nil
+}
+
+// most is how many changes can have been skipped. A view that hides nothing may have deletes
+// of resources that it did not have.
+func (u *catchUp) most(s *step) int {
+	h, upTo := u.history, s.event.Revision
+	n := h.Truth.Changes(s.epoch, u.from, upTo)
+	if !h.Hides {
+		n += h.Truth.unseenChanges(s.epoch, u.from, upTo, h.DeletesUnnumbered, u.connection.OfView)
+	}
+	return n
 }

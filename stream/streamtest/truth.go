@@ -230,22 +230,51 @@ func (t *Truth) Changes(served string, after, upTo uint64) int {
 func (t *Truth) unseen(served, key string, after, upTo uint64, unnumbered, ofView bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	whole, least := t.whole, 2
-	if ofView {
-		least = 1
+	return slices.ContainsFunc(t.wholes(served), func(e *epoch) bool {
+		return e.mayBeUnseen(key, after, upTo, unnumbered, ofView)
+	})
+}
+
+// unseenChanges is how many changes the keys that are unseen had in all of the upstream.
+func (t *Truth) unseenChanges(served string, after, upTo uint64, unnumbered, ofView bool) (most int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range t.wholes(served) {
+		n := 0
+		for key := range e.keys {
+			if e.mayBeUnseen(key, after, upTo, unnumbered, ofView) {
+				n += e.changes(key, after, upTo, unnumbered)
+			}
+		}
+		most = max(most, n)
 	}
+	return most
+}
+
+// wholes returns the orders of all of the upstream of which the named ones are parts: none if
+// this is not the truth of a part.
+func (t *Truth) wholes(served string) (out []*epoch) {
+	whole := t.whole
 	if whole == nil {
-		return false
+		return nil
 	}
 	for whole.whole != nil {
 		whole = whole.whole
 	}
 	for i, e := range t.epochs {
-		if e.servedAs(served) && (whole.epochs[i].vanished(key) || whole.epochs[i].changes(key, after, upTo, unnumbered) >= least) {
-			return true
+		if e.servedAs(served) {
+			out = append(out, whole.epochs[i])
 		}
 	}
-	return false
+	return out
+}
+
+func (e *epoch) mayBeUnseen(key string, after, upTo uint64, unnumbered, ofView bool) bool {
+	least := 2
+	if ofView {
+		least = 1
+	}
+	return e.vanished(key) || e.changes(key, after, upTo, unnumbered) >= least
 }
 
 // changes is how many changes of a key are between two revisions, as in unseen.
