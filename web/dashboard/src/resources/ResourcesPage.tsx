@@ -31,18 +31,23 @@ const EditorDialog = part(() => import('../editor/EditorDialog').then(({ EditorD
 
 /** Shows the resources of a watch. */
 export function ResourcesPage({ watch }: { watch: string }) {
-  const [attempt, setAttempt] = useState(0); // another one once the watch appears
-  return <Followed key={attempt} watch={watch} onAppear={() => setAttempt(attempt + 1)} />;
+  const [attempt, setAttempt] = useState(0); // another one while the watch is listed
+  const onListed = useCallback(() => setAttempt(attempt + 1), [attempt]);
+  return <Followed key={attempt} watch={watch} attempt={attempt} onListed={onListed} />;
 }
 
-function Followed({ watch, onAppear }: { watch: string; onAppear: () => void }) {
+interface FollowedProps extends Pick<NotShownProps, 'attempt' | 'onListed'> {
+  readonly watch: string;
+}
+
+function Followed({ watch, ...retry }: FollowedProps) {
   const filter = useRoute().options.get('filter') ?? '';
   const query = useQuery(filter);
   const { data, error } = useWatches();
   const facts = data?.watches.find(({ name }) => name === watch);
   const source = useSource(watch, query, facts, data !== undefined || error !== '');
   if (!source) return <h2>{watch}</h2>;
-  return <Known watch={watch} facts={facts} source={source} listed={data && facts !== undefined} onAppear={onAppear} />;
+  return <Known watch={watch} facts={facts} source={source} listed={data && facts !== undefined} {...retry} />;
 }
 
 const everything: Query = [];
@@ -62,10 +67,10 @@ interface Props {
   readonly source: Source;
 }
 
-function Known({ listed, onAppear, ...props }: Props & Pick<NotShownProps, 'listed' | 'onAppear'>) {
+function Known({ listed, attempt, onListed, ...props }: Props & Omit<NotShownProps, 'error'>) {
   const error = useWatch(props.source.store, ({ error }) => error);
   if (error instanceof RefusedError && isRefused(error))
-    return <NotShown watch={props.watch} listed={listed} error={error} onAppear={onAppear} />;
+    return <NotShown watch={props.watch} listed={listed} error={error} attempt={attempt} onListed={onListed} />;
   return <Resources {...props} />;
 }
 
@@ -77,15 +82,25 @@ interface NotShownProps {
   /** Whether the gateway lists the watch; undefined while that is not known. */
   readonly listed: boolean | undefined;
   readonly error: RefusedError;
-  readonly onAppear: () => void;
+  /** How often it was tried again before. */
+  readonly attempt: number;
+  readonly onListed: () => void;
 }
 
-function NotShown({ watch, listed, error: { status, problem }, onAppear }: NotShownProps) {
-  const missed = useRef(false); // if it is in the list from the start, another attempt is useless
+// At once if the watch was not listed meanwhile. Otherwise the list may be older than the
+// refusal, or too rare to show that the watch was gone, or lists what is refused.
+function useRetry({ listed, attempt, onListed }: Omit<NotShownProps, 'watch' | 'error'>) {
+  const missed = useRef(false);
   useEffect(() => {
     if (listed === false) missed.current = true;
-    if (listed && missed.current) onAppear();
-  }, [listed, onAppear]);
+    if (!listed) return;
+    const timer = setTimeout(onListed, missed.current ? 0 : Math.min(1000 * 2 ** attempt, 30_000));
+    return () => clearTimeout(timer);
+  }, [listed, attempt, onListed]);
+}
+
+function NotShown({ watch, error: { status, problem }, ...retry }: NotShownProps) {
+  useRetry(retry);
   return (
     <div className="card not-shown">
       {status === 401 && (

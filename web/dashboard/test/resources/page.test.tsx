@@ -6,9 +6,14 @@ import { ResourcesPage } from '../../src/resources/ResourcesPage';
 import { Source } from './source';
 
 let source: Source;
+let followed = 0;
 vi.mock('../../src/gateway/tide', async () => {
   const { useState } = await import('react');
-  return { useStore: () => useState(() => source.store)[0], isFollowed: () => true };
+  const follow = () => {
+    followed++;
+    return source.store;
+  };
+  return { useStore: () => useState(follow)[0], isFollowed: () => true };
 });
 
 let reported = '';
@@ -244,18 +249,30 @@ describe('the table of a watch', () => {
     await pass(1000);
     source = new Source();
     serve('others', 'pods');
-    await pass(1000);
+    await pass(1500);
+    await act(() => source.snapshot(5, { a: 1 }));
+    await pass(); // the table appears
+    await pass(); // with its rows
+    expect(keys()).toEqual(['a']);
+  });
+
+  it('follows a watch that was refused for less time than the list takes to show it', async () => {
+    await show({ a: 1 });
+    act(() => source.become('closed', { error: new RefusedError(403, undefined, undefined) }));
+    source = new Source();
+    await pass(1500);
     await act(() => source.snapshot(5, { a: 1 }));
     await pass();
     expect(keys()).toEqual(['a']);
   });
 
-  it('does not retry a watch that is refused although it is listed', async () => {
+  it('retries a watch that is refused although it is listed less and less often', async () => {
+    source.become('closed', { error: new RefusedError(404, undefined, undefined) });
+    followed = 0;
     await show();
-    act(() => source.become('closed', { error: new RefusedError(404, undefined, undefined) }));
-    source = new Source();
-    await pass(5000);
+    await pass(60_000);
     screen.getByRole('heading', { name: 'There is no watch “pods”' });
+    expect(followed).toBe(2 * 6); // at once, and after 1, 2, 4, 8 and 16 s; the table has two uses
   });
 });
 
