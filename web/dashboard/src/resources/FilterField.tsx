@@ -93,7 +93,7 @@ const isBeingTyped = ({ from }: Mistake, typed: string) => from >= typed.length 
 const mistakeText = ({ from, reason }: Mistake) => `Character ${from + 1}: ${reason}.`;
 
 function Unknown({ query, model, columns }: { query: ReturnType<typeof parseQuery>; model: TableModel; columns: Columns }) {
-  const field = useMemo(() => (isMistake(query) ? undefined : unknownField(query, model.rows.sample(sampleSize))), [query, model]);
+  const field = useMemo(() => (isMistake(query) ? undefined : unknownField(query, () => model.rows.sample(sampleSize))), [query, model]);
   if (field === undefined) return null;
   const [best] = suggest(field, field.length, fieldsOf(columns), () => []);
   const name = column(field).title;
