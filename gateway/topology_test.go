@@ -93,7 +93,7 @@ func TestTopologyOfLateSource(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &got); code != http.StatusOK || err != nil {
 		t.Fatal(code, text, err)
 	}
-	if s := got.Sources[0]; s.Name != "secret" || s.Watches != 3 || s.Connected == 3 || s.Since.IsZero() || !strings.Contains(s.Reason, "10.9.8.7") {
+	if s := got.Sources[0]; s.Name != "secret" || s.Type != "nats" || s.Watches != 3 || s.Connected == 3 || s.Since.IsZero() || !strings.Contains(s.Reason, "10.9.8.7") {
 		t.Errorf("%+v", s)
 	}
 	lost := got.Watches[slices.IndexFunc(got.Watches, func(w topology.Watch) bool { return w.Name == "lost" })]

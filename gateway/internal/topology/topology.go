@@ -34,6 +34,7 @@ type Topology struct {
 // Source is a source, with the connections of its watches.
 type Source struct {
 	Name      string    `json:"name"`
+	Type      string    `json:"type,omitempty"` // as in the configuration
 	Watches   int       `json:"watches"`
 	Connected int       `json:"connected"`          // how many of the watches are
 	Since     time.Time `json:"since,omitzero"`     // of the longest outage
@@ -166,7 +167,7 @@ func sourcesOf(all []*watch.Watch) []Source {
 	for _, w := range all {
 		s := of[w.SourceName()]
 		if s == nil {
-			s = &Source{Name: w.SourceName()}
+			s = &Source{Name: w.SourceName(), Type: w.SourceType()}
 			of[s.Name] = s
 		}
 		s.add(w.Upstream())

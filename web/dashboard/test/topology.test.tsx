@@ -211,6 +211,22 @@ describe('the page', () => {
       'ashop · 10.0.0.0/24in sync1 subscriber',
     ]);
   });
+  it('shows the type of a source, in the diagram and in the table', async () => {
+    topology = topologyOf([watch('a'), watch('v', { source: 'view of a' })]);
+    const [local, view] = topology.sources;
+    topology = {
+      ...topology,
+      sources: [
+        { ...local!, type: 'etcd' },
+        { ...view!, type: 'view' },
+      ],
+    };
+    await show();
+    expect(screen.getByRole('link', { name: /^local/ }).textContent).toBe('local etcd 1 of 1 connected');
+    expect(screen.getByRole('link', { name: /^view of a/ }).textContent).toBe('view of a 1 of 1 connected'); // its name says so
+    const heads = screen.getByRole('table', { hidden: true }).querySelectorAll('tbody th');
+    expect([...heads].map(({ textContent }) => textContent)).toEqual(['local (etcd)', 'view of a']);
+  });
   it('shows the figures of the edges of the node that has the focus', async () => {
     topology = topologyOf([watch('a')], { groups: [group('shop', ['a'])], all: figures(1) });
     await show();

@@ -455,6 +455,8 @@ export interface TopologySource {
   reason?: string;
   /** When the longest of its outages began. */
   since?: string;
+  /** Its `type` in the configuration, such as `etcd`; `view`: a watch that is a view of another one. Absent: unknown. */
+  type?: string;
   watches: number;
 }
 

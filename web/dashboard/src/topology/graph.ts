@@ -14,6 +14,8 @@ export interface Node {
   readonly id: string;
   readonly column: Column;
   readonly title: string;
+  /** Of a source, as in the configuration: `etcd`. */
+  readonly type?: string | undefined;
   readonly detail: string;
   readonly href: string;
   readonly freshness: Freshness;
@@ -141,10 +143,11 @@ const watchRate = (watches: readonly TopologyWatch[], rateOf: RateOf) => sum(wat
 const perSecond = (n: number, what: string) => (Number.isNaN(n) ? '' : ` · ${rate(n)} ${what}/s`);
 
 const sourceNodes = ({ sources, watches }: Topology, next: NextAttempts): Node[] =>
-  sources.map(({ name, connected, watches: all }) => ({
+  sources.map(({ name, type, connected, watches: all }) => ({
     id: `source ${name}`,
     column: 'sources',
     title: name || 'a source without a name',
+    type: type === 'view' ? undefined : type, // its name says so
     detail: `${count(connected)} of ${count(all)} connected${connected < all ? attempt(next.get(name)) : ''}`,
     href: href('upstreams'),
     freshness: worst(watches.filter(({ source }) => source === name).map(freshnessOf)),
