@@ -181,6 +181,22 @@ describe('the subscribers page', () => {
     fireEvent.click(screen.getByRole('button', { name: /application: shop/ }));
     expect(location.hash).toBe('#/subscribers');
   });
+  it('shows principals, and selects one of their groups', async () => {
+    const principal = { mechanism: 'jwt', issuer: 'https://idp.example.com', name: 'ann', client_id: 'shop-web' } as const;
+    const name = 'ann (https://idp.example.com)';
+    await show(<SubscribersPage />, () =>
+      Response.json({ ...all, groups: [{ ...all.groups![0]!, name }], subscribers: [subscriber('1', { principal })] }),
+    );
+    expect(screen.getByText('ann').getAttribute('title')).toBe('ann, https://idp.example.com, OAuth client shop-web');
+    fireEvent.change(screen.getByRole('combobox', { name: 'by' }), { target: { value: 'principal' } });
+    await act(() => vi.advanceTimersByTimeAsync(0));
+    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&group=principal');
+    fireEvent.click(screen.getByRole('button', { name }));
+    await act(() => vi.advanceTimersByTimeAsync(0));
+    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&principal=ann+%28https%3A%2F%2Fidp.example.com%29&group=principal');
+    fireEvent.change(screen.getByRole('combobox', { name: 'by' }), { target: { value: 'client_id' } });
+    expect(screen.getByRole('columnheader', { name: 'OAuth client' })).toBeTruthy();
+  });
   it('turns to the next page, and back to the first', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
     fireEvent.click(screen.getByRole('button', { name: 'Next page' }));

@@ -11,6 +11,8 @@ export interface Selection {
   readonly application?: string;
   readonly network?: string;
   readonly transport?: string;
+  readonly principal?: string;
+  readonly client_id?: string;
   /** The property by which they are grouped. */
   readonly group?: string;
   /** The next of the page before; '' for the first page. */

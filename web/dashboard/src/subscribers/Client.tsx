@@ -1,10 +1,11 @@
 import { href } from '../app/route';
-import type { Subscriber } from '../gateway/contract';
+import type { Subscriber, SubscriberPrincipal } from '../gateway/contract';
 
-/** Shows the address and the user agent of a subscriber. */
-export function Client({ subscriber: { address, user_agent: agent } }: { subscriber: Subscriber }) {
+/** Shows the principal, the address and the user agent of a subscriber. */
+export function Client({ subscriber: { principal, address, user_agent: agent } }: { subscriber: Subscriber }) {
   return (
     <span className="client">
+      {principal && <Who principal={principal} />}
       <code>{address ?? 'unknown address'}</code>
       <span className="soft clamped" title={agent}>
         {agent ?? 'no user agent'}
@@ -35,3 +36,12 @@ export function Subscribed({ subscriber: { watches, position } }: { subscriber: 
 
 /** Returns the transport and encoding of a subscriber: `sse, gzip`. */
 export const transport = ({ transport: name, encoding }: Subscriber): string => (encoding ? `${name}, ${encoding}` : name);
+
+function Who({ principal: { mechanism, issuer, name, client_id } }: { principal: SubscriberPrincipal }) {
+  const origin = [issuer ?? mechanism, client_id && `OAuth client ${client_id}`].filter(Boolean).join(', ');
+  return (
+    <strong className="who" title={`${name}, ${origin}`}>
+      {name} {client_id && <span className="soft">by {client_id}</span>}
+    </strong>
+  );
+}

@@ -1,7 +1,7 @@
 import { setOptions } from '../app/route';
 import type { Subscribers } from '../gateway/contract';
 import { bytes, count } from '../text/number';
-import { type Property, properties } from './selection';
+import { type Property, properties, propertyName } from './selection';
 
 interface Props {
   readonly selection: { readonly group: Property };
@@ -18,7 +18,9 @@ export function Groups({ selection: { group }, all: { groups = [], others, count
           by{' '}
           <select value={group} onChange={({ target }) => setOptions({ group: target.value })}>
             {properties.map((property) => (
-              <option key={property}>{property}</option>
+              <option key={property} value={property}>
+                {propertyName(property)}
+              </option>
             ))}
           </select>
         </label>
@@ -29,7 +31,7 @@ export function Groups({ selection: { group }, all: { groups = [], others, count
           <table className="plain groups" aria-labelledby="groups">
             <thead>
               <tr>
-                <th scope="col">{group[0]!.toUpperCase() + group.slice(1)}</th>
+                <th scope="col">{propertyName(group)[0]!.toUpperCase() + propertyName(group).slice(1)}</th>
                 <th scope="col" className="number">
                   Subscribers
                 </th>
