@@ -5,9 +5,10 @@ import type { Subscriber, SubscriberPrincipal } from '../gateway/contract';
 export function Client({ subscriber: { principal, address, user_agent: agent } }: { subscriber: Subscriber }) {
   return (
     <span className="client">
-      {principal && <Who principal={principal} />}
-      <code>{address ?? 'unknown address'}</code>
-      <span className="soft clamped" title={agent}>
+      <span className="line">
+        {principal && <Who principal={principal} />} <code>{address ?? 'unknown address'}</code>
+      </span>
+      <span className="soft line" title={agent}>
         {agent ?? 'no user agent'}
       </span>
     </span>
@@ -18,7 +19,7 @@ export function Client({ subscriber: { principal, address, user_agent: agent } }
 export function Subscribed({ subscriber: { watches, position } }: { subscriber: Subscriber }) {
   return (
     <span className="client">
-      <span className="watched">
+      <span className="watched line" title={watches.join(', ')}>
         {watches.map((name) => (
           <a key={name} href={href('watches', name)}>
             {name}
@@ -26,7 +27,7 @@ export function Subscribed({ subscriber: { watches, position } }: { subscriber: 
         ))}
       </span>
       {position && (
-        <code className="soft clamped" title={position}>
+        <code className="soft line" title={position}>
           {position}
         </code>
       )}
@@ -34,13 +35,10 @@ export function Subscribed({ subscriber: { watches, position } }: { subscriber: 
   );
 }
 
-/** Returns the transport and encoding of a subscriber: `sse, gzip`. */
-export const transport = ({ transport: name, encoding }: Subscriber): string => (encoding ? `${name}, ${encoding}` : name);
-
 function Who({ principal: { mechanism, issuer, name, client_id } }: { principal: SubscriberPrincipal }) {
   const origin = [issuer ?? mechanism, client_id && `OAuth client ${client_id}`].filter(Boolean).join(', ');
   return (
-    <strong className="who" title={`${name}, ${origin}`}>
+    <strong title={`${name}, ${origin}`}>
       {name} {client_id && <span className="soft">by {client_id}</span>}
     </strong>
   );

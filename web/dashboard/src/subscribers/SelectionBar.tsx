@@ -18,7 +18,7 @@ export function SelectionBar({ selection }: { selection: Selection }) {
               type="button"
               aria-pressed="true"
               title="Show all again"
-              onClick={() => setOptions({ [property]: undefined, after: undefined })}
+              onClick={() => setOptions({ [property]: undefined })}
             >
               {propertyName(property)}: {selection[property]} <span aria-hidden="true">✕</span>
               <span className="visually-hidden">: show all again</span>
@@ -35,7 +35,7 @@ function Search({ text }: { text: string }) {
   useEffect(() => setTyped(text), [text]);
   useEffect(() => {
     if (typed === text) return;
-    const timer = setTimeout(() => setOptions({ search: typed || undefined, after: undefined }), pauseMs);
+    const timer = setTimeout(() => setOptions({ search: typed || undefined }), pauseMs);
     return () => clearTimeout(timer);
   }, [typed, text]);
   return (

@@ -23,6 +23,5 @@ export function selectionOf(options: URLSearchParams): Selection & { readonly gr
     principal: text('principal'),
     client_id: text('client_id'),
     group: isProperty(group) ? group : 'application',
-    after: text('after'),
   };
 }
