@@ -109,7 +109,7 @@ var imports = []struct {
 	{"gateway/internal/tracing", nil, "it makes spans, and knows no streams; a leaf"},
 	{"gateway/internal/monotime", nil, "times without pointers; a leaf"},
 	{"gateway/internal/series", []string{"stream", "stream/watch"}, "figures over time of watches, whoever measures them"},
-	{"gateway/internal/subscribers", []string{"internal/loglimit", "gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log", "stream/view"}, "the list asks what carries streams through an interface"},
+	{"gateway/internal/subscribers", []string{"access/credential", "internal/loglimit", "gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log", "stream/view"}, "the list asks what carries streams through an interface"},
 	{"gateway/internal/pass", []string{"access/audit", "access/credential", "access/refusal", "gateway/internal/access", "stream", "stream/log", "stream/watch"}, "a pass knows who may go on, and carries no stream"},
 	{"gateway/internal/topology", []string{"gateway/internal/subscribers", "stream", "stream/views", "stream/watch"}, "it is given what it shows"},
 	{"gateway/internal/quota", []string{"access/credential", "gateway/internal/admission"}, "it counts what principals have, and carries nothing"},

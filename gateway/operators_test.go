@@ -33,7 +33,7 @@ func gatewayWithSecrets(t *testing.T, c Config) (public, operations string, g *G
 	c.Registry, c.Drain, c.DrainDelay, c.PrimeWait, c.Metrics = streamwatch.NewRegistry(), -1, -1, 20*time.Millisecond, true
 	t.Cleanup(c.Registry.Close)
 	add := func(name string, watch stream.SourceFunc) {
-		if _, err := c.Registry.Add(streamwatch.Config{Name: name, SourceName: "secret", Source: watch, StaleAfter: time.Millisecond}); err != nil {
+		if _, err := c.Registry.Add(streamwatch.Config{Name: name, SourceName: "secret", SourceType: "nats", Source: watch, StaleAfter: time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,8 +27,9 @@ const (
 	Kubernetes SourceType = "kubernetes"
 )
 
-// ofView stands for the type of the source of a view, which has none.
-const ofView SourceType = "view"
+// View stands for the type of the source of a watch that is a view of another one. Such a watch
+// has no source in the configuration.
+const View SourceType = "view"
 
 // Source is one entry of "sources": one upstream. Only the field of its type
 // is set.

@@ -81,7 +81,7 @@ func TestTags(t *testing.T) {
 				}
 				used[parsed.Is] = true
 				for _, of := range parsed.Of {
-					if SourceType(of) != ofView && new(Source).sections()[SourceType(of)] == nil {
+					if SourceType(of) != View && new(Source).sections()[SourceType(of)] == nil {
 						t.Errorf("%s.%s: there is no source type %q", typ, typ.Field(i).Name, of)
 					}
 				}

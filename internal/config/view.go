@@ -31,7 +31,7 @@ func (w *Watch) readView(d *decoder, v decode.Value) {
 	var keys []decode.Key
 	notOfViews := []string{"source", "labels_at"}
 	for _, k := range d.KeysOf(w) {
-		if slices.Contains(notOfViews, k.Name) || k.Of != nil && !slices.Contains(k.Of, string(ofView)) {
+		if slices.Contains(notOfViews, k.Name) || k.Of != nil && !slices.Contains(k.Of, string(View)) {
 			notOfViews = append(notOfViews, k.Name)
 			continue
 		}

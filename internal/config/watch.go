@@ -157,8 +157,8 @@ func (w *Watch) readOf(d *decoder, v decode.Value, entries []decode.Entry, sourc
 		if k.Of == nil || slices.Contains(k.Of, string(of)) {
 			keys = append(keys, k)
 		} else {
-			owners[k.Name] = strings.Join(slices.DeleteFunc(slices.Clone(k.Of), func(of string) bool { return of == string(ofView) }), " or ")
-			narrows[k.Name] = slices.Contains(k.Of, string(ofView))
+			owners[k.Name] = strings.Join(slices.DeleteFunc(slices.Clone(k.Of), func(of string) bool { return of == string(View) }), " or ")
+			narrows[k.Name] = slices.Contains(k.Of, string(View))
 		}
 	}
 	entries = slices.DeleteFunc(entries, func(given decode.Entry) bool {

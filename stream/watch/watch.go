@@ -21,6 +21,8 @@ type Config struct {
 	Name string
 	// SourceName is what the source is called in the configuration.
 	SourceName string
+	// SourceType is the type of the source in the configuration, such as etcd. Empty: it is unknown.
+	SourceType string
 	// Source is what the watch follows. It belongs to this watch alone.
 	Source stream.Source
 	// Writer is set for a watch that can be written to.
@@ -194,6 +196,9 @@ func (w *Watch) markRemoved(next *registered) {
 
 // SourceName is what the source is called in the configuration.
 func (w *Watch) SourceName() string { return w.config.SourceName }
+
+// SourceType is the type of the source in the configuration; empty: it is unknown.
+func (w *Watch) SourceType() string { return w.config.SourceType }
 
 // OnDemand reports whether the watch runs only while it has subscribers.
 func (w *Watch) OnDemand() bool { return w.config.OnDemand }

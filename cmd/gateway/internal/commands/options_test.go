@@ -61,15 +61,18 @@ func TestEveryOptionArrives(t *testing.T) {
 	}
 }
 
-// TestRetryMaxArrives: the longest wait is that of the source.
-func TestRetryMaxArrives(t *testing.T) {
+// TestSourceArrives: the longest wait and the type are those of the source.
+func TestSourceArrives(t *testing.T) {
 	u := newUpstreams(slog.New(slog.DiscardHandler), nil).next(&config.Config{Sources: []config.Source{{Name: "s", Type: config.Store, RetryMax: time.Minute}}})
 	got, err := u.configure(watch.NewRegistry(), config.Watch{Name: "w", Source: "s"}, "", u.logger)
-	if err != nil || got.Backoff.Max != time.Minute {
-		t.Errorf("at most %v, %v", got.Backoff.Max, err)
+	if err != nil || got.Backoff.Max != time.Minute || got.SourceType != "store" {
+		t.Errorf("at most %v of a source of type %q, %v", got.Backoff.Max, got.SourceType, err)
 	}
 	if got.Close != nil {
 		got.Close()
+	}
+	if of, err := u.configure(watch.NewRegistry(), config.Watch{Name: "v", ViewOf: "w"}, "", u.logger); err != nil || of.SourceType != "view" {
+		t.Errorf("a view has a source of type %q, %v", of.SourceType, err)
 	}
 }
 

@@ -107,14 +107,15 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 	wc := watchConfig(w)
 	wc.Logger, wc.Memory, wc.Resynced = logger, u.memory, traceResyncs(u.tracer, w.Name, w.Source)
 	if w.ViewOf != "" {
-		wc.SourceName, wc.Source = "view of "+w.ViewOf, viewsource.New(w.ViewOf, opener(registry, w.ViewOf), w.Definition)
+		wc.SourceName, wc.SourceType = "view of "+w.ViewOf, string(config.View)
+		wc.Source = viewsource.New(w.ViewOf, opener(registry, w.ViewOf), w.Definition)
 		return wc, nil
 	}
 	s, err := sourceOf(u.config, w)
 	if err != nil {
 		return wc, err
 	}
-	wc.Backoff.Max = s.RetryMax
+	wc.SourceType, wc.Backoff.Max = string(s.Type), s.RetryMax
 	one, err := u.source(s, w, template, logger)
 	wc.Source, wc.Writer, wc.Close = one.source, one.writer, one.close
 	return wc, err

@@ -76,7 +76,12 @@ function NodeLink({ placed: { node, x, y }, label, onChoose }: Linked) {
         <rect x={x} y={y} width={size.node} height={size.height} rx={8} />
         <rect className="mark" x={x} y={y} width={6} height={size.height} rx={3} />
         <text>
-          <Cut x={x + 16} y={y + 19} className="title" text={node.title} at={27} />{' '}
+          <Cut x={x + 16} y={y + 19} className="title" text={node.title} at={27 - (node.type ? node.type.length + 1 : 0)} />{' '}
+          {node.type && (
+            <tspan x={x + size.node - 10} y={y + 19} className="type">
+              {node.type}{' '}
+            </tspan>
+          )}
           <Cut x={x + 16} y={y + 36} className={label ? 'detail of-edge' : 'detail'} text={label || node.detail} at={38} />
         </text>
       </g>

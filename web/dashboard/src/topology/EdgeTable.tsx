@@ -3,7 +3,7 @@ import { columns } from './layout';
 
 /** The diagram as a table, for those who cannot see it. */
 export function EdgeTable({ graph: { nodes, edges } }: { graph: Graph }) {
-  const titles = new Map(nodes.map(({ id, title }) => [id, title]));
+  const titles = new Map(nodes.map(({ id, title, type }) => [id, type ? `${title} (${type})` : title]));
   const order = new Map(nodes.map(({ id, column }) => [id, columns.indexOf(column)]));
   const sorted = edges.toSorted((a, b) => order.get(a.from)! - order.get(b.from)!);
   return (

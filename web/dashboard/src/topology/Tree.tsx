@@ -25,7 +25,8 @@ function Level({ graph, nodes }: { graph: Graph; nodes: readonly Branch[] }) {
       {shown.map(([node, edge]) => (
         <li key={node.id} data-freshness={edge?.freshness ?? node.freshness} data-thick={edge && Math.round(thickness(edge.rate))}>
           <a href={node.href} className="branch" data-node={node.id}>
-            <strong>{node.title}</strong> <span className="soft">{edge && node.column === 'subscribers' ? edge.label : node.detail}</span>
+            <strong>{node.title}</strong> {node.type && <span className="type">{node.type}</span>}{' '}
+            <span className="soft">{edge && node.column === 'subscribers' ? edge.label : node.detail}</span>
             {node.freshness !== 'fresh' && <span className="flag">{node.freshness}</span>}
           </a>
           <Next graph={graph} node={node} />
