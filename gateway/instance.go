@@ -84,6 +84,7 @@ func (g *settings) instanceWatches() []replicas.Watch {
 		s := v.Status()
 		out = append(out, replicas.Watch{
 			Name: w.Name(), Epoch: v.Epoch(), Revision: v.Revision(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Full(),
+			Memory: memoryOf(w.Memory()),
 		})
 	}
 	return out
@@ -96,10 +97,12 @@ func (g *settings) limits() []replicas.Limit {
 	snapshots, snapshotsWaiting := g.snapshots.Now()
 	connections, most := g.doors.Now()
 	views := g.cfg.Views.Stats()
+	all := g.memoryOfWatches()
 	return []replicas.Limit{
 		{Name: "streams", Used: int64(g.admission.Count()), Most: int64(g.cfg.MaxSubscribers)},
 		{Name: "connections", Used: int64(connections), Most: int64(most)},
-		{Name: "watches", Used: g.bytesOfWatches(), Unit: "bytes"},
+		{Name: "watches", Used: all.Used, Most: all.Most, Unit: "bytes"},
+		{Name: "served", Used: all.Served, Most: all.MostServed, Unit: "bytes"},
 		{Name: "views", Used: views.Bytes, Most: views.MaxBytes, Unit: "bytes"},
 		{Name: "snapshots", Used: snapshots, Most: g.cfg.SnapshotBudget, Unit: "bytes", Waiting: snapshotsWaiting},
 		{Name: "answers", Used: answers, Most: g.cfg.AnswerBudget, Unit: "bytes", Waiting: answersWaiting},
@@ -107,10 +110,25 @@ func (g *settings) limits() []replicas.Limit {
 	}
 }
 
-// bytesOfWatches is the memory that the logs of all watches hold.
-func (g *settings) bytesOfWatches() (n int64) {
+// ceiling is a memory.Ceiling.
+type ceiling interface {
+	Held() int64
+	Bytes() int64
+	Logs() int64
+	MostLogs() int64
+}
+
+// memoryOf returns what is held under a ceiling.
+func memoryOf(m ceiling) *replicas.Memory {
+	return &replicas.Memory{Used: m.Held(), Most: m.Bytes(), Served: m.Logs(), MostServed: m.MostLogs()}
+}
+
+// memoryOfWatches is what all watches hold, and the ceiling that they share.
+func (g *settings) memoryOfWatches() (all replicas.Memory) {
 	for _, w := range g.registry.Watches() {
-		n += w.Snapshot().Bytes()
+		own, shared := memoryOf(w.Memory()), memoryOf(w.SharedMemory())
+		all.Used, all.Served = all.Used+own.Used, all.Served+own.Served
+		all.Most, all.MostServed = max(all.Most, shared.Most), max(all.MostServed, shared.MostServed)
 	}
-	return n
+	return all
 }

@@ -51,6 +51,9 @@ func NewUnsqueezedAccount(shared *Ceiling) *Account {
 // Own returns the ceiling of the watch alone.
 func (a *Account) Own() *Ceiling { return &a.own }
 
+// Shared returns the ceiling that the watch shares with others.
+func (a *Account) Shared() *Ceiling { return a.shared }
+
 // Join makes the pins of a log known to the shared ceiling.
 func (a *Account) Join(p Pins) {
 	if a != nil {

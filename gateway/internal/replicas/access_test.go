@@ -122,7 +122,9 @@ func TestToken(t *testing.T) {
 	if s := askOne(t, serve(t, asks), Access{Token: token}); s.Error != "" || s.Instance == nil {
 		t.Errorf("with the token: %q", s.Error)
 	}
-	redirects := func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect) }
+	redirects := func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
+	}
 	for name, c := range map[string]struct{ address, token string }{
 		"another token": {serve(t, asks), "another"}, "no line": {serve(t, asks), token + "\x01"},
 		"a redirect": {serve(t, redirects), token}, "down": {"http://127.0.0.1:1", token},

@@ -22,8 +22,8 @@ const (
 	// maxAnswer is the size of the largest answer that is read, in bytes.
 	maxAnswer = 1 << 20
 	// maxCommas limits what is made of an answer: an empty watch is three bytes in it, and thirty
-	// times as many in memory. A watch has six commas, besides those in texts.
-	maxCommas = 10 * maxWatches
+	// times as many in memory. A watch has ten commas, besides those in texts.
+	maxCommas = 14 * maxWatches
 )
 
 // Path is where a replica says who it is.
