@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -26,15 +27,17 @@ func (g *settings) handleInstance(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	writeOperatorsJSON(w, g.instance(time.Now()))
+	body, _ := json.Marshal(g.instance(time.Now())) // never fails: everything in it can be marshalled
+	writeZipped(w, r, body, newline)
 }
 
-// replicasAnswer is this replica and its siblings.
+var newline = []byte("\n")
+
+// replicasAnswer is what GET /v1/replicas answers, apart from the siblings.
 type replicasAnswer struct {
-	Instance   string             `json:"instance"`
-	Self       replicas.Instance  `json:"self"`
-	Siblings   []replicas.Sibling `json:"siblings"` // without this one
-	Configured bool               `json:"configured"`
+	Instance   string            `json:"instance"`
+	Self       replicas.Instance `json:"self"`
+	Configured bool              `json:"configured"`
 }
 
 // handleReplicas says who the replicas are.
@@ -43,25 +46,10 @@ func (g *settings) handleReplicas(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	answer := replicasAnswer{Instance: g.cfg.Instance, Siblings: []replicas.Sibling{}, Configured: len(g.cfg.Replicas) > 0}
-	for _, s := range g.siblings.Ask(r.Context()) {
-		if s.Instance == nil || s.Instance.Instance != g.cfg.Instance {
-			answer.Siblings = append(answer.Siblings, s)
-		}
-	}
-	answer.Self = g.instance(time.Now())
-	writeOperatorsJSON(w, answer)
-}
-
-func writeOperatorsJSON(w http.ResponseWriter, answer any) {
-	body, err := json.Marshal(answer)
-	if err != nil {
-		problem.Write(w, problem.Of(err)) // never: everything in it can be marshalled
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	problem.NoStore(w.Header())
-	_, _ = w.Write(append(body, '\n')) // an error means that the client disconnected
+	siblings := g.siblings.Ask(r.Context())
+	body, _ := json.Marshal(replicasAnswer{g.cfg.Instance, g.instance(time.Now()), len(g.cfg.Replicas) > 0}) // never fails
+	body = append(bytes.TrimSuffix(body, []byte("}")), `,"siblings":`...)
+	writeZipped(w, r, body, siblings, []byte("}\n"))
 }
 
 func (g *settings) instance(now time.Time) replicas.Instance {

@@ -40,7 +40,10 @@ func TestReplicas(t *testing.T) {
 		*g = made
 	}
 	for i, self := range []string{"one", "two"} {
-		var got replicasAnswer
+		var got struct {
+			replicasAnswer
+			Siblings []replicas.Sibling
+		}
 		answer, err := http.Get(servers[i].URL + "/v1/replicas")
 		if err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ func secure(t *testing.T, c *tls.Config) string {
 // askOne asks one address.
 func askOne(t *testing.T, address string, a Access) Sibling {
 	t.Helper()
-	all := New([]string{address}, a, names{[]netip.Addr{netip.MustParseAddr("127.0.0.1")}}).Ask(t.Context())
+	all := asked(t, New("a", []string{address}, a, names{[]netip.Addr{netip.MustParseAddr("127.0.0.1")}}))
 	if len(all) != 1 {
 		t.Fatalf("%d siblings", len(all))
 	}

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 )
@@ -45,6 +46,7 @@ type Sibling struct {
 // All methods may be called from any goroutine.
 type Siblings struct {
 	// Static after construction.
+	self      string // the name of the instance that asks
 	addresses []string
 	clients   []*http.Client // by address
 	token     string
@@ -52,21 +54,23 @@ type Siblings struct {
 
 	mu    sync.Mutex // guards the following fields; held while the replicas are asked
 	at    time.Time
-	known []Sibling
+	known []byte // JSON
 }
 
-// New returns the replicas at some valid addresses. They are not asked through a proxy.
-func New(addresses []string, a Access, r Resolver) *Siblings {
-	s := &Siblings{addresses: addresses, token: a.Token, resolver: r}
+// New returns the replicas at some valid addresses. self is the name of the instance that asks, whose
+// address may be among them. They are not asked through a proxy.
+func New(self string, addresses []string, a Access, r Resolver) *Siblings {
+	s := &Siblings{self: self, addresses: addresses, token: a.Token, resolver: r}
 	for _, address := range addresses {
 		s.clients = append(s.clients, a.client(address))
 	}
 	return s
 }
 
-// Ask returns what the replicas say, or said within the last two seconds. It takes two seconds at
-// most, and does not end with ctx, since others wait for the same.
-func (s *Siblings) Ask(ctx context.Context) []Sibling {
+// Ask returns what the others say, or said within the last two seconds: a JSON list of Sibling, which
+// must not be changed. It takes two seconds at most, and does not end with ctx, since others wait for
+// the same. However many operators ask, there is one list, since it may be very large.
+func (s *Siblings) Ask(ctx context.Context) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known != nil && time.Since(s.at) < cachedFor {
@@ -74,7 +78,8 @@ func (s *Siblings) Ask(ctx context.Context) []Sibling {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	s.known = s.ask(ctx)
+	others := slices.DeleteFunc(s.ask(ctx), func(o Sibling) bool { return o.Instance != nil && o.Instance.Instance == s.self })
+	s.known, _ = json.Marshal(others) // never fails: everything in it can be marshalled
 	s.at = time.Now()
 	return s.known
 }

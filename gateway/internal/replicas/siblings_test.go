@@ -37,6 +37,15 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return server.URL
 }
 
+// asked returns what the others say.
+func asked(t *testing.T, s *Siblings) (all []Sibling) {
+	t.Helper()
+	if err := json.Unmarshal(s.Ask(t.Context()), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // says answers with JSON.
 func says(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -92,7 +101,7 @@ func TestAsk(t *testing.T) {
 		addresses = append(addresses, address)
 	}
 	began := time.Now()
-	for _, s := range New(addresses, Access{}, names{}).Ask(t.Context()) {
+	for _, s := range asked(t, New("a", addresses, Access{}, names{})) {
 		if reason := want[s.Address]; reason == "" && (s.Instance == nil || s.Error != "" || s.Instance.Watches[0].Revision != 1<<64-1) || reason != "" && (s.Instance != nil || !strings.Contains(s.Error, reason)) {
 			t.Errorf("want %q: %q %+v", reason, s.Error, s.Instance)
 		}
@@ -107,19 +116,20 @@ func TestAsk(t *testing.T) {
 
 // TestAskIsShared: many who ask at once cause one request.
 func TestAskIsShared(t *testing.T) {
-	var asked atomic.Int64
-	s := New([]string{serve(t, func(w http.ResponseWriter, r *http.Request) {
+	var requests atomic.Int64
+	s := New("a", []string{serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization")+r.Header.Get("Cookie") != "" {
 			t.Error("a credential was sent")
 		}
-		asked.Add(1)
+		requests.Add(1)
 		says(sane)(w, r)
 	})}, Access{}, names{})
+	lists := map[*byte]bool{}
 	for range 100 {
-		s.Ask(t.Context())
+		lists[&s.Ask(t.Context())[0]] = true
 	}
-	if n := asked.Load(); n > 5 {
-		t.Errorf("asked %d times", n)
+	if n := requests.Load(); n > 5 || len(lists) != int(n) {
+		t.Errorf("asked %d times, and there are %d lists", n, len(lists))
 	}
 }
 
@@ -128,7 +138,7 @@ func TestNames(t *testing.T) {
 	address := serve(t, says(sane))
 	port := address[strings.LastIndexByte(address, ':'):]
 	here := netip.MustParseAddr("127.0.0.1")
-	all := New([]string{byName + "http://siblings" + port, byName + "http://nowhere" + port}, Access{}, names{[]netip.Addr{here, here}}).Ask(t.Context())
+	all := asked(t, New("a", []string{byName + "http://siblings" + port, byName + "http://nowhere" + port}, Access{}, names{[]netip.Addr{here, here}}))
 	if len(all) != 2 || all[0].Instance == nil || !strings.Contains(all[1].Error, "cannot be resolved") {
 		t.Errorf("%+v", all)
 	}
@@ -136,7 +146,7 @@ func TestNames(t *testing.T) {
 	for i := range 100 {
 		many = append(many, netip.AddrFrom4([4]byte{127, 0, 1, byte(i)}))
 	}
-	if all := New([]string{byName + "http://siblings:1"}, Access{}, names{many}).Ask(t.Context()); len(all) != MaxReplicas {
+	if all := asked(t, New("a", []string{byName + "http://siblings:1"}, Access{}, names{many})); len(all) != MaxReplicas {
 		t.Errorf("%d are asked", len(all))
 	}
 }
