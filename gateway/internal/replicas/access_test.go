@@ -84,7 +84,7 @@ func TestPrivateAuthority(t *testing.T) {
 		"a given name":              {"https://127.0.0.1" + atDNS, &tls.Config{RootCAs: dnsRoots, ServerName: "siblings"}, ""},
 		"a name for many":           {"dns+https://siblings" + atDNS, &tls.Config{RootCAs: dnsRoots}, ""},
 		"a name for many, with IPs": {"dns+https://siblings" + atIP, &tls.Config{RootCAs: ipRoots}, "certificate is not trusted"},
-		"plain text":                {"http://127.0.0.1" + atIP, &tls.Config{RootCAs: ipRoots}, "the answer is 400"},
+		"plain text":                {"http://127.0.0.1" + atIP, &tls.Config{RootCAs: ipRoots}, "want an address that begins with https"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := askOne(t, c.address, Access{TLS: c.tls})

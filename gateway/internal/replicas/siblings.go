@@ -179,6 +179,8 @@ func acceptable(answer *http.Response) error {
 	switch code := answer.StatusCode; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return fmt.Errorf("the answer is %d: want a token or a client certificate of an operator of that replica", code)
+	case code == http.StatusBadRequest && answer.Request.URL.Scheme == "http":
+		return errors.New("the answer is 400, as from a listener with TLS: want an address that begins with https then")
 	case code >= 300 && code < 400:
 		return fmt.Errorf("the answer is %d, a redirect, which is not followed: want the address of an operations listener", code)
 	case code != http.StatusOK:

@@ -132,7 +132,7 @@ function Limits({ limits, instance }: { limits: ReplicaFacts['limits']; instance
 
 const titles: Readonly<Record<string, string>> = {
   watches: 'memory of watches',
-  served: 'of it, served',
+  served: 'served of it',
   views: 'memory of views',
   snapshots: 'snapshots on their way',
   answers: 'answers on their way',
@@ -196,9 +196,9 @@ function Place({ watch }: { watch: WatchOfReplica | undefined }) {
 function Memory({ of: { used, most, served, most_served }, watch }: { of: MemoryInUse; watch: string }) {
   return (
     <div className="soft memory">
-      {bytes(used)}
-      {most !== undefined && ` of ${bytes(most)}`}, {bytes(served)}
-      {most_served !== undefined && ` of ${bytes(most_served)}`} served
+      memory {bytes(used)}
+      {most !== undefined && ` of ${bytes(most)}`}, served {bytes(served)}
+      {most_served !== undefined && ` of ${bytes(most_served)}`}
       {most_served !== undefined && (
         <meter min={0} max={1} high={0.8} value={served / most_served} aria-label={`memory of ${watch} in use`} />
       )}

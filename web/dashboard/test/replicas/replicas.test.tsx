@@ -82,7 +82,7 @@ describe('the page of replicas', () => {
     expect(page.textContent).toContain('there was no answer within 2s');
     expect(page.textContent).toContain('2 behind');
     expect(page.textContent).toContain('2.0 KiB of 4.0 KiB, 3 waiting');
-    expect(page.textContent).toContain('3.0 KiB of 10.0 KiB, 2.0 KiB of 4.0 KiB served');
+    expect(page.textContent).toContain('memory 3.0 KiB of 10.0 KiB, served 2.0 KiB of 4.0 KiB');
     expect(screen.getAllByLabelText<HTMLMeterElement>('memory of notes in use').map(({ value }) => value)).toEqual([0.5, 0.5]);
   });
 });
