@@ -96,7 +96,7 @@ func (a *Account) reserve(p *pool, n int64, what string) error {
 func (a *Account) borrow(p *pool, n int64) bool {
 	most := a.shared.most(p)
 	if most == nil || p.of(&most.own).Load() <= p.of(&a.own).Load() {
-		return false
+		return p.take(a.shared, n) // the one that held more may have given it up since
 	}
 	total, allowed := p.of(a.shared).Add(n), p.allowed(a.shared)
 	if total <= allowed+slack(allowed) {
