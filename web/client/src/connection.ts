@@ -252,13 +252,17 @@ export class Connection {
   }
 
   #retrySoon(): void {
-    const interval = Math.min(minIntervalMs * 2 ** this.#hurries, maxIntervalMs);
-    if (this.#pause.shorten(this.#attemptAt + interval - Date.now())) this.#hurries++;
+    if (this.#within(Math.min(minIntervalMs * 2 ** this.#hurries, maxIntervalMs))) this.#hurries++;
+  }
+
+  // Tries again when this much time has passed since the last attempt. The clock may have been set back.
+  #within(ms: number): boolean {
+    return this.#pause.shorten(Math.min(ms, this.#attemptAt + ms - Date.now()));
   }
 
   #resume(): void {
     this.check(); // timers may be late
-    if (this.#suspended) this.#pause.shorten(this.#attemptAt + minIntervalMs - Date.now());
+    if (this.#suspended) this.#within(minIntervalMs);
     this.#suspended = '';
     this.hurry();
   }

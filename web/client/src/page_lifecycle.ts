@@ -1,3 +1,5 @@
+import { timer } from './timer.js';
+
 /** The events of a page that affect a connection. */
 export interface PageEvents {
   /** The network is back. */
@@ -51,7 +53,7 @@ export class PageLifecycle {
     this.#late = false;
     if (!document.hidden) return this.events.shown();
     if (this.hiddenMs === Infinity) return;
-    this.#timer = setTimeout(() => {
+    this.#timer = timer(() => {
       this.#late = true;
       this.events.away('this tab was hidden for too long');
     }, this.hiddenMs);

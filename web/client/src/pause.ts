@@ -1,3 +1,5 @@
+import { timer } from './timer.js';
+
 /** A wait that can be shortened, one at a time. */
 export class Pause {
   #end: (() => void) | undefined;
@@ -11,7 +13,7 @@ export class Pause {
     return new Promise((resolve) => {
       this.#end = resolve;
       this.#dueAt = Date.now() + ms;
-      if (ms !== Infinity) this.#timer = setTimeout(() => this.end(), ms);
+      this.#timer = timer(() => this.end(), ms);
     });
   }
 
@@ -21,7 +23,7 @@ export class Pause {
     if (!this.#end || this.#uninterruptible || this.#dueAt <= dueAt) return false;
     clearTimeout(this.#timer);
     this.#dueAt = dueAt;
-    this.#timer = setTimeout(() => this.end(), Math.max(0, ms));
+    this.#timer = timer(() => this.end(), ms);
     return true;
   }
 

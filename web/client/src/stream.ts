@@ -4,6 +4,7 @@ import type { Receiver, StreamRequest, Transport } from './transport.js';
 
 // The default of the gateway, until hello names the heartbeat.
 const defaultHeartbeatMs = 15_000;
+const maxHeartbeatMs = 1e9;
 
 /** How a stream ended, and what the server said about reconnecting. */
 export interface StreamEnd {
@@ -64,7 +65,9 @@ export class Stream {
 
   /** Cuts the stream off if nothing arrived for clearly longer than the heartbeat. */
   check(): void {
-    const silent = Date.now() - this.#aliveAt;
+    const now = Date.now();
+    this.#aliveAt = Math.min(this.#aliveAt, now); // the clock may have been set back
+    const silent = now - this.#aliveAt;
     if (silent >= this.#limit && !this.#mayBeSilent) this.cut(`nothing was received for ${Math.round(silent / 1000)} s`);
   }
 
@@ -112,7 +115,7 @@ export class Stream {
     else if (event.type !== 'hello') this.stores.take(event);
     else {
       this.#openedAt = Date.now();
-      this.#heartbeatMs = event.heartbeat_ms;
+      this.#heartbeatMs = event.heartbeat_ms > 0 ? Math.min(event.heartbeat_ms, maxHeartbeatMs) : defaultHeartbeatMs;
       this.#guard();
       this.stores.open();
     }

@@ -163,6 +163,13 @@ test('a request without an answer ends after the timeout, or when its signal abo
   expect(asked).toHaveLength(2);
 });
 
+test('a timeout that no timer can measure is none', async () => {
+  answers.push(() => new Promise((resolve) => setTimeout(() => resolve(json(resource)()), 60_000)));
+  const answer = http<{ notes: number }>('http://gateway.test/live/', { timeoutMs: Infinity }).get('notes', 'k');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await answer).toEqual(resource);
+});
+
 test('a page of a proxy is an error', async () => {
   answers.push(
     () => new Response('<html>', { status: 200 }),
