@@ -13,7 +13,7 @@ export interface PageEvents {
 /** Listens to the page, if there is one: in Node no event ever occurs. */
 export class PageLifecycle {
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #late = false; // hidden for too long
+  #late: boolean | undefined; // hidden for too long
   readonly #closed = new AbortController();
 
   constructor(

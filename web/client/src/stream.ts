@@ -1,10 +1,10 @@
 import type { Event, GoodbyeEvent } from './protocol.js';
 import type { Stores } from './stores.js';
+import { timer } from './timer.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
 
 // The default of the gateway, until hello names the heartbeat.
 const defaultHeartbeatMs = 15_000;
-const maxHeartbeatMs = 1e9;
 
 /** How a stream ended, and what the server said about reconnecting. */
 export interface StreamEnd {
@@ -48,7 +48,10 @@ export class Stream {
     this.#guard();
     try {
       signal.throwIfAborted(); // while waiting for the token
-      await Promise.race([this.transport.read({ ...request, signal }, this.#receiver()), aborted(signal)]);
+      const aborted = new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+      await Promise.race([this.transport.read({ ...request, signal }, this.#receiver()), aborted]);
       return this.#end();
     } catch (error) {
       return this.#end(error);
@@ -68,22 +71,19 @@ export class Stream {
     const now = Date.now();
     this.#aliveAt = Math.min(this.#aliveAt, now); // the clock may have been set back
     const silent = now - this.#aliveAt;
-    if (silent >= this.#limit && !this.#mayBeSilent) this.cut(`nothing was received for ${Math.round(silent / 1000)} s`);
+    // Without the heartbeat, only the time until hello is limited.
+    if (silent >= this.#limit && (this.transport.hearsHeartbeat || !this.open))
+      this.cut(`nothing was received for ${Math.round(silent / 1000)} s`);
   }
 
   get #limit(): number {
     return 2 * this.#heartbeatMs;
   }
 
-  // Without the heartbeat, only the time until hello is limited.
-  get #mayBeSilent(): boolean {
-    return !this.transport.hearsHeartbeat && this.open;
-  }
-
   #guard(): void {
     clearTimeout(this.#watchdog);
     const rest = this.#aliveAt + this.#limit - Date.now();
-    this.#watchdog = setTimeout(
+    this.#watchdog = timer(
       () => {
         this.check();
         if (!this.#abort.signal.aborted) this.#guard();
@@ -115,7 +115,7 @@ export class Stream {
     else if (event.type !== 'hello') this.stores.take(event);
     else {
       this.#openedAt = Date.now();
-      this.#heartbeatMs = event.heartbeat_ms > 0 ? Math.min(event.heartbeat_ms, maxHeartbeatMs) : defaultHeartbeatMs;
+      this.#heartbeatMs = event.heartbeat_ms > 0 ? event.heartbeat_ms : defaultHeartbeatMs;
       this.#guard();
       this.stores.open();
     }
@@ -125,8 +125,3 @@ export class Stream {
     return { error, goodbye: this.#goodbye, retryMs: this.#retryMs, aliveAt: this.#aliveAt, openedAt: this.#openedAt };
   }
 }
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason));
-  });

@@ -32,15 +32,18 @@ describe('a time that no timer can measure', () => {
   });
 });
 
-test.each([undefined, null, 0, -1, 'often', 1e300])('a heartbeat of %j neither ends the stream nor keeps the page busy', async (heartbeat_ms) => {
-  const store = await f.start();
-  const timers = vi.spyOn(globalThis, 'setTimeout');
-  const first = wire({ type: 'hello', heartbeat_ms, watches: [] } as never);
-  f.server.last.accept(first + reset('w', 'w@e-0/5') + endOfSnapshot('w', 5, 0, 'w@e-5'));
-  await pass(20_000);
-  expect([store.state, f.server.exchanges.length]).toEqual(['in_sync', 1]);
-  expect(timers.mock.calls.length).toBeLessThan(10);
-});
+test.each([undefined, null, 0, -1, 'often', 1e300])(
+  'a heartbeat of %j neither ends the stream nor keeps the page busy',
+  async (heartbeat_ms) => {
+    const store = await f.start();
+    const timers = vi.spyOn(globalThis, 'setTimeout');
+    const first = wire({ type: 'hello', heartbeat_ms, watches: [] } as never);
+    f.server.last.accept(first + reset('w', 'w@e-0/5') + endOfSnapshot('w', 5, 0, 'w@e-5'));
+    await pass(20_000);
+    expect([store.state, f.server.exchanges.length]).toEqual(['in_sync', 1]);
+    expect(timers.mock.calls.length).toBeLessThan(10);
+  },
+);
 
 test('a status since nobody knows when is of now', async () => {
   const store = await f.follow();
