@@ -2,7 +2,7 @@ import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
 import { type CSSProperties, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Part, part } from '../app/Part';
-import { setOptions, useRoute } from '../app/route';
+import { href, setOptions, useRoute } from '../app/route';
 import { DeleteDialog } from '../editor/DeleteDialog';
 import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
@@ -124,7 +124,7 @@ function NotShown({ watch, error: { status, problem }, ...retry }: NotShownProps
         </>
       )}
       <p>
-        <a href="#/">The overview</a> lists the watches that you can see.
+        <a href={href('watches')}>The list of watches</a> has those that you can see.
       </p>
     </div>
   );

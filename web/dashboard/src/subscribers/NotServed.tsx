@@ -1,5 +1,4 @@
 import { setOptions } from '../app/route';
-import '../app/cards.css';
 
 interface Props {
   /** What is not served: `the list of subscribers`. */

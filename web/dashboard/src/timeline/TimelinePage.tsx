@@ -10,7 +10,6 @@ import { count } from '../text/number';
 import { Charts } from './Charts';
 import { Delivery } from './Delivery';
 import { Rows } from './Rows';
-import '../app/cards.css';
 import '../charts/Chart.css';
 import './Timeline.css';
 

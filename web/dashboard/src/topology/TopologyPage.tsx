@@ -14,7 +14,6 @@ import { EdgeTable } from './EdgeTable';
 import { counters, freshnessOf, graphOf, type RateOf } from './graph';
 import { Legend } from './Legend';
 import { Tree } from './Tree';
-import '../app/cards.css';
 import './Topology.css';
 
 // Kept for as long as the dashboard is open.

@@ -217,12 +217,12 @@ describe('the table of a watch', () => {
     expect(within(screen.getByRole('combobox').closest<HTMLElement>('.row-filter')!).getByRole('status').textContent).toBe('0 of 1');
   });
 
-  it('links to the overview if there is no watch of this name', async () => {
+  it('links to the list of watches if there is no watch of this name', async () => {
     await show();
     act(() => source.become('closed', { error: new RefusedError(404, undefined, undefined) }));
     await pass();
     expect(screen.getByRole('heading', { name: 'There is no watch “pods”' })).toBeTruthy();
-    expect(screen.getByRole('link', { name: 'The overview' }).getAttribute('href')).toBe('#/');
+    expect(screen.getByRole('link', { name: 'The list of watches' }).getAttribute('href')).toBe('#/watches');
   });
 
   it.each([
