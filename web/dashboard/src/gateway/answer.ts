@@ -29,8 +29,8 @@ export function useAnswer<T>(path: string, everyMs: number): Answer<T> {
   return answer;
 }
 
-/** Polls until the returned function is called. The path may be another one for each request. */
-export function poll<T>(path: string | (() => string), everyMs: number, tell: (change: Partial<Answer<T>>) => void): () => void {
+/** Polls until the returned function is called. The path, and the time until the next request, may be others for each. */
+export function poll<T>(path: string | (() => string), everyMs: number | (() => number), tell: (change: Partial<Answer<T>>) => void): () => void {
   const ended = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asking = false;
@@ -44,7 +44,7 @@ export function poll<T>(path: string | (() => string), everyMs: number, tell: (c
     tell(change);
     if (ended.signal.aborted) return; // by tell
     clearTimeout(timer);
-    timer = setTimeout(next, everyMs);
+    timer = setTimeout(next, typeof everyMs === 'number' ? everyMs : everyMs());
   }
   document.addEventListener('visibilitychange', next);
   void next();

@@ -4,8 +4,10 @@ import type { Client } from './contract';
 
 // The configuration may change, and with it who is an operator.
 const everyMs = 15_000;
+const unansweredMs = 2_000;
 
 let operator: boolean | undefined;
+let answered = false;
 let stop: (() => void) | undefined;
 const listeners = new Set<() => void>();
 
@@ -18,7 +20,7 @@ export const useOperator = (): boolean | undefined => useSyncExternalStore(subsc
 // All components share one answer, which is kept while none is shown.
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  stop ??= poll<Client>('v1/client', everyMs, tell);
+  stop ??= poll<Client>('v1/client', () => (answered ? everyMs : unansweredMs), tell);
   return () => {
     listeners.delete(listener);
     if (listeners.size > 0) return;
@@ -29,6 +31,7 @@ function subscribe(listener: () => void): () => void {
 
 // Without an answer, the last one counts; without any, the user sees the pages for everybody.
 function tell({ data }: Partial<Answer<Client>>): void {
+  answered ||= data !== undefined;
   const next = data?.operator ?? operator ?? false;
   if (next === operator) return;
   operator = next;
