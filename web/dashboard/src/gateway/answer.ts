@@ -30,7 +30,11 @@ export function useAnswer<T>(path: string, everyMs: number): Answer<T> {
 }
 
 /** Polls until the returned function is called. The path, and the time until the next request, may be others for each. */
-export function poll<T>(path: string | (() => string), everyMs: number | (() => number), tell: (change: Partial<Answer<T>>) => void): () => void {
+export function poll<T>(
+  path: string | (() => string),
+  everyMs: number | (() => number),
+  tell: (change: Partial<Answer<T>>) => void,
+): () => void {
   const ended = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asking = false;

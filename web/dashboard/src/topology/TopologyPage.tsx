@@ -27,11 +27,11 @@ export function TopologyPage() {
   useTroubles(
     (data?.watches ?? [])
       .filter(({ state }) => state !== 'in_sync')
-      .map(({ name, state, since, reason }) => ({
+      .map(({ name, state, since }) => ({
         what: name,
         state: state as Exclude<typeof state, 'in_sync'>,
         since: since ? Date.parse(since) : 0,
-        reason: reason ?? '',
+        reason: '', // see Late
       })),
   );
   const refused = answer.status === 403 || answer.status === 404;
@@ -96,28 +96,49 @@ function Totals({ topology: { watches, all }, late }: { topology: Topology; late
   );
 }
 
+// More would leave no room for the diagram.
+const mostLate = 6;
+
 // The banner above may name only the first of them.
 function Late({ watches }: { watches: readonly TopologyWatch[] }) {
+  const more = watches.length - mostLate;
   return (
     <section aria-labelledby="late" className="card late-list">
       <h3 id="late">Where data is late</h3>
       <ul>
-        {watches.map(({ name, state, since, reason, source }) => (
-          <li key={name}>
-            <span className="state" data-state={state}>
-              {stateText(state)}
-            </span>{' '}
-            <a href={href('watches', name)}>{name}</a> from {source}
-            {since && (
-              <>
-                {' '}
-                for <Age of={since} />
-              </>
-            )}
-            {reason && <span className="soft clamped">{reason}</span>}
-          </li>
+        {watches.slice(0, mostLate).map((watch) => (
+          <LateWatch key={watch.name} watch={watch} />
         ))}
+        {more > 0 && (
+          <li>
+            <a href={href('watches', '', new URLSearchParams({ sort: 'state' }))}>and {count(more)} more</a>
+          </li>
+        )}
       </ul>
     </section>
+  );
+}
+
+function LateWatch({ watch: { name, state, since, reason, source } }: { watch: TopologyWatch }) {
+  return (
+    <li>
+      <span>
+        <span className="state" data-state={state}>
+          {stateText(state)}
+        </span>{' '}
+        <a href={href('watches', name)}>{name}</a> from {source}
+        {since && (
+          <>
+            {' '}
+            for <Age of={since} />
+          </>
+        )}
+      </span>
+      {reason && (
+        <span className="soft reason" title={reason}>
+          {reason}
+        </span>
+      )}
+    </li>
   );
 }
