@@ -24,7 +24,9 @@ export interface Known {
 /** The most changes that are kept; the oldest are dropped. */
 export const maxKept = 2000;
 
-const pageSize = 200;
+// Of a resource, and of a watch: many resources change only once in a few hundred changes, and what a change did
+// is only known with the one before.
+const pageSize = { resource: 200, watch: 1000 };
 const timeoutMs = 10_000;
 const nothing: Known = { changes: [], since: undefined, more: false, dropped: false, instance: '', loading: false, error: '', failures: 0 };
 
@@ -142,7 +144,7 @@ export class Past {
   private url(place: Readonly<Record<string, string>>): URL {
     const url = at(`v1/watches/${encodeURIComponent(this.watch)}/history`);
     const key = this.key && { key: this.key.text, ...(this.key.encoding && { key_encoding: this.key.encoding }) };
-    url.search = new URLSearchParams({ limit: String(pageSize), ...key, ...place }).toString();
+    url.search = new URLSearchParams({ limit: String(key ? pageSize.resource : pageSize.watch), ...key, ...place }).toString();
     return url;
   }
 

@@ -59,6 +59,11 @@ describe('the past', () => {
     ]);
     expect(past.snapshot().more).toBe(false);
   });
+  it('asks for many changes of a watch, so that most have one before', async () => {
+    await new Past('notes').newer();
+    await new Past('notes', { text: 'a' }).newer();
+    expect(asked.map((query) => query.get('limit'))).toEqual(['1000', '200']);
+  });
   it('shows nothing twice that another replica repeats', async () => {
     const past = new Past('notes');
     answers = [page([change(9), change(8)]), page([change(10), change(9)])];
