@@ -69,7 +69,8 @@ interface Props {
 
 function Known({ listed, attempt, onListed, ...props }: Props & Omit<NotShownProps, 'error'>) {
   const error = useWatch(props.source.store, ({ error }) => error);
-  if (error instanceof RefusedError && isRefused(error))
+  const empty = useWatch(props.source.store, ({ state, revision }) => state === 'closed' && revision === '');
+  if (error instanceof RefusedError && (isRefused(error) || empty))
     return <NotShown watch={props.watch} listed={listed} error={error} attempt={attempt} onListed={onListed} />;
   return <Resources {...props} />;
 }
@@ -99,6 +100,9 @@ function useRetry({ listed, attempt, onListed }: Omit<NotShownProps, 'watch' | '
   }, [listed, attempt, onListed]);
 }
 
+// Of the name that is shown, which need not be that of a watch.
+const longest = 100;
+
 function NotShown({ watch, error: { status, problem }, ...retry }: NotShownProps) {
   useRetry(retry);
   return (
@@ -121,6 +125,12 @@ function NotShown({ watch, error: { status, problem }, ...retry }: NotShownProps
         <>
           <h2>There is no watch “{watch}”</h2>
           <p>The gateway does not serve it.</p>
+        </>
+      )}
+      {![401, 403, 404].includes(status) && (
+        <>
+          <h2>“{watch.slice(0, longest)}” cannot be shown</h2>
+          <p>The gateway says: {problem?.detail ?? `status ${status}`}.</p>
         </>
       )}
       <p>

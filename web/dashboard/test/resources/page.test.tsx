@@ -240,6 +240,22 @@ describe('the table of a watch', () => {
     else screen.getByRole('button', { name: 'Sign in' });
   });
 
+  it('says why nothing can be shown, and keeps what was loaded before if it is not forbidden', async () => {
+    const refused = () =>
+      new RefusedError(400, { type: 'about:blank', title: 'Refused', status: 400, detail: 'the name is too long' }, undefined);
+    await show();
+    act(() => source.become('closed', { error: refused() }));
+    await pass();
+    screen.getByRole('heading', { name: '“pods” cannot be shown' });
+    screen.getByText('The gateway says: the name is too long.');
+    cleanup();
+    source = new Source();
+    await show({ a: 1 });
+    act(() => source.become('closed', { error: refused() }));
+    await pass();
+    expect(keys()).toEqual(['a']);
+  });
+
   it('follows a watch that appears later', async () => {
     await show();
     const serve = (...names: string[]) =>
