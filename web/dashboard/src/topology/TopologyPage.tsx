@@ -1,5 +1,5 @@
 import { Age } from '../app/Age';
-import { useNarrow } from '../app/narrow';
+import { useCramped } from '../app/narrow';
 import { href } from '../app/route';
 import { useTroubles } from '../app/troubles';
 import { mean, Rates } from '../charts/rates';
@@ -48,7 +48,7 @@ export function TopologyPage() {
 const rateOf: RateOf = (counter) => mean(rates.of(counter), 5000);
 
 function Shown({ topology }: { topology: Topology }) {
-  const narrow = useNarrow();
+  const cramped = useCramped();
   const graph = graphOf(topology, rateOf, useNextAttempts(topology.sources));
   const late = topology.watches.filter((watch) => freshnessOf(watch) !== 'fresh');
   return (
@@ -57,7 +57,7 @@ function Shown({ topology }: { topology: Topology }) {
       {late.length > 0 && <Late watches={late} />}
       {topology.watches.length === 0 ? (
         <p className="card none">This gateway has no watches. They are defined in its configuration.</p>
-      ) : narrow ? (
+      ) : cramped ? (
         <Tree graph={graph} />
       ) : (
         <Diagram graph={graph} />

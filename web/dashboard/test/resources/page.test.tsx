@@ -201,7 +201,7 @@ describe('the table of a watch', () => {
   it('shows the reason why it is empty', async () => {
     await show();
     expect(grid().textContent).toContain('Not loaded yet.');
-    act(() => source.become('closed', { error: new RefusedError(406, undefined, undefined) }));
+    act(() => source.become('closed', { error: new Error('no room') }));
     await pass();
     expect([reported, grid().textContent]).toEqual(['pods closed', expect.stringContaining('Nothing was loaded.')]);
     cleanup();
