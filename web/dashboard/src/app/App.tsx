@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react';
-import { useOperator } from '../gateway/operator';
+import { useOperatorPages } from '../gateway/operator';
 import { Palette } from '../palette/Palette';
 import { User } from '../session/User';
 import { Banner } from './Banner';
@@ -38,7 +38,7 @@ const pages: readonly Listed[] = [
 /** The frame of every page, and the page that the URL names. */
 export function App() {
   const route = useRoute();
-  const operator = useOperator();
+  const operator = useOperatorPages();
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
     document.documentElement.dataset['app'] = 'ready';
@@ -127,7 +127,7 @@ function reveal(nav: HTMLElement | null): void {
 
 // The first page is the topology for operators, and the watches for all others.
 function Home() {
-  const operator = useOperator();
+  const operator = useOperatorPages();
   if (operator === undefined) return null;
   return operator ? <TopologyPage /> : <Overview />;
 }
