@@ -78,7 +78,7 @@ export function App() {
       </header>
       <Banner />
       <main ref={main} tabIndex={-1}>
-        <Part key={route.page}>
+        <Part key={`${route.page}/${route.name}`}>
           <Page route={route} />
         </Part>
       </main>

@@ -65,6 +65,12 @@ async function request<T>(path: string, ended: AbortSignal): Promise<Partial<Ans
     if (!response.ok) return { error: await refusal(response), status: response.status };
     return { data: (await response.json()) as T, at: Date.now(), error: '', status: 200 };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error), status: 0 };
+    return { error: reasonOf(error), status: 0 };
   }
+}
+
+// A response that is not JSON is that of something in front of the gateway, such as the login of a proxy.
+function reasonOf(error: unknown): string {
+  if (error instanceof SyntaxError) return 'something else has answered in its place';
+  return error instanceof Error ? error.message : String(error);
 }
