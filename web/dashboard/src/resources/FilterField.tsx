@@ -4,6 +4,7 @@ import { setOptions } from '../app/route';
 import { isMistake, type Mistake, parseQuery } from '../query/query';
 import { accepted, type Suggestion, suggest } from '../query/suggest';
 import { unknownField, valuesOf } from '../query/values';
+import { ValueText } from '../text/KeyText';
 import { count } from '../text/number';
 import { column } from './column';
 import type { TableModel } from './model';
@@ -70,7 +71,10 @@ export function FilterField({ filter, model, source, columns, size }: Props) {
                 list.accept(suggestion);
               }}
             >
-              <span>{suggestion.title}</span> <span className="soft">{suggestion.note}</span>
+              <span>
+                <ValueText text={suggestion.title} />
+              </span>{' '}
+              <span className="soft">{suggestion.note}</span>
             </li>
           ))}
         </ul>

@@ -2,7 +2,7 @@ import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
 import { type CSSProperties, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Part, part } from '../app/Part';
-import { setOptions, useRoute } from '../app/route';
+import { href, setOptions, useRoute } from '../app/route';
 import { DeleteDialog } from '../editor/DeleteDialog';
 import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
@@ -69,7 +69,8 @@ interface Props {
 
 function Known({ listed, attempt, onListed, ...props }: Props & Omit<NotShownProps, 'error'>) {
   const error = useWatch(props.source.store, ({ error }) => error);
-  if (error instanceof RefusedError && isRefused(error))
+  const empty = useWatch(props.source.store, ({ state, revision }) => state === 'closed' && revision === '');
+  if (error instanceof RefusedError && (isRefused(error) || empty))
     return <NotShown watch={props.watch} listed={listed} error={error} attempt={attempt} onListed={onListed} />;
   return <Resources {...props} />;
 }
@@ -99,6 +100,9 @@ function useRetry({ listed, attempt, onListed }: Omit<NotShownProps, 'watch' | '
   }, [listed, attempt, onListed]);
 }
 
+// Of the name that is shown, which need not be that of a watch.
+const longest = 100;
+
 function NotShown({ watch, error: { status, problem }, ...retry }: NotShownProps) {
   useRetry(retry);
   return (
@@ -123,8 +127,14 @@ function NotShown({ watch, error: { status, problem }, ...retry }: NotShownProps
           <p>The gateway does not serve it.</p>
         </>
       )}
+      {![401, 403, 404].includes(status) && (
+        <>
+          <h2>“{watch.slice(0, longest)}” cannot be shown</h2>
+          <p>The gateway says: {problem?.detail ?? `status ${status}`}.</p>
+        </>
+      )}
       <p>
-        <a href="#/">The overview</a> lists the watches that you can see.
+        <a href={href('watches')}>The list of watches</a> has those that you can see.
       </p>
     </div>
   );

@@ -29,11 +29,10 @@ export function Summary({ name, watch, model }: { name: string; watch: Watch | u
         <Fact name="revision">{revision || '–'}</Fact>
         <Rate model={model} />
       </dl>
-      <a className="push" href={href('changes', name)}>
-        Changes
-      </a>
-      {operator && <a href={href('timeline', name)}>Timeline</a>}
-      <a href={href('stream', name)}>Raw stream</a>
+      <span className="links push">
+        <a href={href('changes', name)}>Changes</a> {operator && <a href={href('timeline', name)}>Timeline</a>}{' '}
+        <a href={href('stream', name)}>Raw stream</a>
+      </span>
     </div>
   );
 }
