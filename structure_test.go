@@ -123,7 +123,7 @@ var imports = []struct {
 	{"gateway/simulate/internal/crowd", []string{"gateway/internal/admission", "internal/reconnect", "stream/watch"}, "it makes the decisions of gateways and clients, and carries nothing"},
 	{"gateway/simulate/internal/*", nil, "figures in, text out; a leaf"},
 	{"gateway/simulate", []string{"gateway/simulate/internal/*"}, "it runs a simulation, and knows no gateway"},
-	{"gateway", []string{"access/*", "stream", "stream/log", "stream/view", "stream/watch", "openapi", "web", "internal/accept", "internal/hosts", "gateway/internal/*", "stream/views"}, "the gateway is handed its sources by cmd/gateway and knows none"},
+	{"gateway", []string{"access/*", "stream", "stream/log", "stream/view", "stream/watch", "openapi", "web", "internal/hosts", "gateway/internal/*", "stream/views"}, "the gateway is handed its sources by cmd/gateway and knows none"},
 	{"web/dashboard/browser/upstream", []string{"stream", "stream/store", "openapi/watchtidev1"}, "what the gateway follows in the browser scenarios: a process of its own"},
 	{"internal/config/internal/parameter", []string{"stream", "stream/view"}, "texts and values, and no files"},
 	{"internal/config/internal/decode", []string{"internal/suggest", "internal/config/internal/keytag", "internal/config/internal/mistake", "internal/config/internal/parameter", "internal/config/internal/tree", "internal/config/internal/word"}, "it reads YAML into structs, whatever they are about"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/replicas"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 // instanceHeader names the process that answers.
@@ -28,10 +29,8 @@ func (g *settings) handleInstance(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, _ := json.Marshal(g.instance(time.Now())) // never fails: everything in it can be marshalled
-	writeZipped(w, r, body, newline)
+	wire.WriteJSON(w, r, append(body, '\n'))
 }
-
-var newline = []byte("\n")
 
 // replicasAnswer is what GET /v1/replicas answers, apart from the siblings.
 type replicasAnswer struct {
@@ -49,16 +48,15 @@ func (g *settings) handleReplicas(w http.ResponseWriter, r *http.Request) {
 	siblings := g.siblings.Ask(r.Context())
 	body, _ := json.Marshal(replicasAnswer{g.cfg.Instance, g.instance(time.Now()), len(g.cfg.Replicas) > 0}) // never fails
 	body = append(bytes.TrimSuffix(body, []byte("}")), `,"siblings":`...)
-	writeZipped(w, r, body, siblings, []byte("}\n"))
+	wire.WriteJSON(w, r, body, siblings, []byte("}\n"))
 }
 
 func (g *settings) instance(now time.Time) replicas.Instance {
 	state := g.readiness(now)
-	i := replicas.Instance{
+	return replicas.Instance{
 		Instance: g.cfg.Instance, Version: g.cfg.Version, Started: g.started.UTC().Truncate(time.Millisecond), Uptime: now.Sub(g.started).Seconds(),
 		Ready: state.ready(), Reasons: state.reasons(), Limits: g.limits(), Watches: g.instanceWatches(),
 	}
-	return i
 }
 
 // instanceWatches says how far this replica is with its watches, without those of templates.
@@ -72,7 +70,7 @@ func (g *settings) instanceWatches() []replicas.Watch {
 		s := v.Status()
 		out = append(out, replicas.Watch{
 			Name: w.Name(), Epoch: v.Epoch(), Revision: v.Revision(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Full(),
-			Memory: memoryOf(w.Memory()),
+			Memory: replicas.MemoryOf(w.Memory()),
 		})
 	}
 	return out
@@ -98,23 +96,10 @@ func (g *settings) limits() []replicas.Limit {
 	}
 }
 
-// ceiling is a memory.Ceiling.
-type ceiling interface {
-	Held() int64
-	Bytes() int64
-	Logs() int64
-	MostLogs() int64
-}
-
-// memoryOf returns what is held under a ceiling.
-func memoryOf(m ceiling) *replicas.Memory {
-	return &replicas.Memory{Used: m.Held(), Most: m.Bytes(), Served: m.Logs(), MostServed: m.MostLogs()}
-}
-
 // memoryOfWatches is what all watches hold, and the ceiling that they share.
 func (g *settings) memoryOfWatches() (all replicas.Memory) {
 	for _, w := range g.registry.Watches() {
-		own, shared := memoryOf(w.Memory()), memoryOf(w.SharedMemory())
+		own, shared := replicas.MemoryOf(w.Memory()), replicas.MemoryOf(w.SharedMemory())
 		all.Used, all.Served = all.Used+own.Used, all.Served+own.Served
 		all.Most, all.MostServed = max(all.Most, shared.Most), max(all.MostServed, shared.MostServed)
 	}

@@ -3,18 +3,15 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"time"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/series"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
-	"github.com/watchtide/watchtide/internal/accept"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 const (
@@ -92,7 +89,7 @@ func (g *settings) handleSeries(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, problem.Of(err)) // never: everything in it can be marshalled
 		return
 	}
-	writeZipped(w, r, body, newline)
+	wire.WriteJSON(w, r, append(body, '\n'))
 }
 
 // seriesQuery reads the parameters of a request for figures.
@@ -143,25 +140,4 @@ func (g *settings) checkEntry(name string) *problem.Problem {
 		p.Parameter = "watch"
 	}
 	return p
-}
-
-// writeZipped writes the parts of some JSON, compressed if the client accepts that.
-func writeZipped(w http.ResponseWriter, r *http.Request, parts ...[]byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Add("Vary", "Accept-Encoding")
-	problem.NoStore(w.Header())
-	if !accept.Gzip(r.Header.Values("Accept-Encoding")) {
-		writeParts(w, parts)
-		return
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // never fails: the level is valid
-	writeParts(z, parts)
-	_ = z.Close()
-}
-
-func writeParts(w io.Writer, parts [][]byte) {
-	for _, part := range parts {
-		_, _ = w.Write(part) // an error means that the client disconnected
-	}
 }

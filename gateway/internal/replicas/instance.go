@@ -50,6 +50,19 @@ type Memory struct {
 	MostServed int64 `json:"most_served,omitempty"`
 }
 
+// Ceiling is a memory.Ceiling.
+type Ceiling interface {
+	Held() int64
+	Bytes() int64
+	Logs() int64
+	MostLogs() int64
+}
+
+// MemoryOf returns what is held under a ceiling.
+func MemoryOf(c Ceiling) *Memory {
+	return &Memory{Used: c.Held(), Most: c.Bytes(), Served: c.Logs(), MostServed: c.MostLogs()}
+}
+
 // The most of each that is believed.
 const (
 	maxReasons = 1000
