@@ -580,7 +580,7 @@ type LogEvent =
  * Returns a transport that reads streams as another one does, with `fetch` unless set, and reports what
  * happens: `watch('/', { transport: logged(console.debug) })`. A page that does not use it does not load it.
  */
-declare const logged: (log: (event: LogEvent) => void, transport?: Transport) => Transport;
+declare function logged(log: (event: LogEvent) => void, transport?: Transport): Transport;
 
 interface ChangesOptions {
     /** Ends the iteration, which then throws its reason. */
@@ -705,8 +705,8 @@ interface Pool<Values = Record<string, unknown>> {
 
 /**
  * Counts the uses of the watches of tide: the first one follows a watch, and some time after
- * the last one is released, it is removed. Watches that are followed otherwise stay so if they are
- * not used here.
+ * the last one is released, it is removed. Watches that the page itself follows stay followed, and several
+ * pools count together.
  */
 declare const pool: <Values = Record<string, unknown>>(tide: Watches<Values>, options?: PoolOptions) => Pool<Values>;
 
