@@ -100,7 +100,7 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversati
 			c.Release()
 		}
 	}()
-	c.AdmissionRef, c.Identity, c.Request = as, g.subscribers.Enter(from, r.UserAgent()), g.deps.Tracing.ParentOf(r.Context())
+	c.AdmissionRef, c.Identity, c.Request = as, g.subscribers.Enter(from, r.UserAgent(), access.IdentityOf(r.Context())), g.deps.Tracing.ParentOf(r.Context())
 	tracing.StreamBegins(r.Context())
 	if g.shards.Carry(w, r, c) || g.hijacked.Carry(w, r, c) {
 		carried = true // the pump releases it

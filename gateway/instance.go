@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -26,15 +27,17 @@ func (g *settings) handleInstance(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	writeOperatorsJSON(w, g.instance(time.Now()))
+	body, _ := json.Marshal(g.instance(time.Now())) // never fails: everything in it can be marshalled
+	writeZipped(w, r, body, newline)
 }
 
-// replicasAnswer is this replica and its siblings.
+var newline = []byte("\n")
+
+// replicasAnswer is what GET /v1/replicas answers, apart from the siblings.
 type replicasAnswer struct {
-	Instance   string             `json:"instance"`
-	Self       replicas.Instance  `json:"self"`
-	Siblings   []replicas.Sibling `json:"siblings"` // without this one
-	Configured bool               `json:"configured"`
+	Instance   string            `json:"instance"`
+	Self       replicas.Instance `json:"self"`
+	Configured bool              `json:"configured"`
 }
 
 // handleReplicas says who the replicas are.
@@ -43,25 +46,10 @@ func (g *settings) handleReplicas(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	answer := replicasAnswer{Instance: g.cfg.Instance, Siblings: []replicas.Sibling{}, Configured: len(g.cfg.Replicas) > 0}
-	for _, s := range g.siblings.Ask(r.Context()) {
-		if s.Instance == nil || s.Instance.Instance != g.cfg.Instance {
-			answer.Siblings = append(answer.Siblings, s)
-		}
-	}
-	answer.Self = g.instance(time.Now())
-	writeOperatorsJSON(w, answer)
-}
-
-func writeOperatorsJSON(w http.ResponseWriter, answer any) {
-	body, err := json.Marshal(answer)
-	if err != nil {
-		problem.Write(w, problem.Of(err)) // never: everything in it can be marshalled
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	problem.NoStore(w.Header())
-	_, _ = w.Write(append(body, '\n')) // an error means that the client disconnected
+	siblings := g.siblings.Ask(r.Context())
+	body, _ := json.Marshal(replicasAnswer{g.cfg.Instance, g.instance(time.Now()), len(g.cfg.Replicas) > 0}) // never fails
+	body = append(bytes.TrimSuffix(body, []byte("}")), `,"siblings":`...)
+	writeZipped(w, r, body, siblings, []byte("}\n"))
 }
 
 func (g *settings) instance(now time.Time) replicas.Instance {
@@ -84,6 +72,7 @@ func (g *settings) instanceWatches() []replicas.Watch {
 		s := v.Status()
 		out = append(out, replicas.Watch{
 			Name: w.Name(), Epoch: v.Epoch(), Revision: v.Revision(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Full(),
+			Memory: memoryOf(w.Memory()),
 		})
 	}
 	return out
@@ -96,10 +85,12 @@ func (g *settings) limits() []replicas.Limit {
 	snapshots, snapshotsWaiting := g.snapshots.Now()
 	connections, most := g.doors.Now()
 	views := g.cfg.Views.Stats()
+	all := g.memoryOfWatches()
 	return []replicas.Limit{
 		{Name: "streams", Used: int64(g.admission.Count()), Most: int64(g.cfg.MaxSubscribers)},
 		{Name: "connections", Used: int64(connections), Most: int64(most)},
-		{Name: "watches", Used: g.bytesOfWatches(), Unit: "bytes"},
+		{Name: "watches", Used: all.Used, Most: all.Most, Unit: "bytes"},
+		{Name: "served", Used: all.Served, Most: all.MostServed, Unit: "bytes"},
 		{Name: "views", Used: views.Bytes, Most: views.MaxBytes, Unit: "bytes"},
 		{Name: "snapshots", Used: snapshots, Most: g.cfg.SnapshotBudget, Unit: "bytes", Waiting: snapshotsWaiting},
 		{Name: "answers", Used: answers, Most: g.cfg.AnswerBudget, Unit: "bytes", Waiting: answersWaiting},
@@ -107,10 +98,25 @@ func (g *settings) limits() []replicas.Limit {
 	}
 }
 
-// bytesOfWatches is the memory that the logs of all watches hold.
-func (g *settings) bytesOfWatches() (n int64) {
+// ceiling is a memory.Ceiling.
+type ceiling interface {
+	Held() int64
+	Bytes() int64
+	Logs() int64
+	MostLogs() int64
+}
+
+// memoryOf returns what is held under a ceiling.
+func memoryOf(m ceiling) *replicas.Memory {
+	return &replicas.Memory{Used: m.Held(), Most: m.Bytes(), Served: m.Logs(), MostServed: m.MostLogs()}
+}
+
+// memoryOfWatches is what all watches hold, and the ceiling that they share.
+func (g *settings) memoryOfWatches() (all replicas.Memory) {
 	for _, w := range g.registry.Watches() {
-		n += w.Snapshot().Bytes()
+		own, shared := memoryOf(w.Memory()), memoryOf(w.SharedMemory())
+		all.Used, all.Served = all.Used+own.Used, all.Served+own.Served
+		all.Most, all.MostServed = max(all.Most, shared.Most), max(all.MostServed, shared.MostServed)
 	}
-	return n
+	return all
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"time"
 
@@ -91,7 +92,7 @@ func (g *settings) handleSeries(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, problem.Of(err)) // never: everything in it can be marshalled
 		return
 	}
-	writeZipped(w, r, append(body, '\n'))
+	writeZipped(w, r, body, newline)
 }
 
 // seriesQuery reads the parameters of a request for figures.
@@ -144,17 +145,23 @@ func (g *settings) checkEntry(name string) *problem.Problem {
 	return p
 }
 
-// writeZipped writes JSON, compressed if the client accepts that.
-func writeZipped(w http.ResponseWriter, r *http.Request, body []byte) {
+// writeZipped writes the parts of some JSON, compressed if the client accepts that.
+func writeZipped(w http.ResponseWriter, r *http.Request, parts ...[]byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Add("Vary", "Accept-Encoding")
 	problem.NoStore(w.Header())
 	if !accept.Gzip(r.Header.Values("Accept-Encoding")) {
-		_, _ = w.Write(body) // an error means that the client disconnected
+		writeParts(w, parts)
 		return
 	}
 	w.Header().Set("Content-Encoding", "gzip")
 	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // never fails: the level is valid
-	_, _ = z.Write(body)
+	writeParts(z, parts)
 	_ = z.Close()
+}
+
+func writeParts(w io.Writer, parts [][]byte) {
+	for _, part := range parts {
+		_, _ = w.Write(part) // an error means that the client disconnected
+	}
 }

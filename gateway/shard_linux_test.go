@@ -281,8 +281,8 @@ func TestChurn(t *testing.T) {
 		return more <= 2, fmt.Sprintf("%d descriptors are still open", more) // the listener's may be in use
 	})
 	o := r.gateway.now.Load().overview(&subscribers.Query{Filter: subscribers.Filter{Watch: "a"}, Limit: 10}, nil)
-	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.Standalone()) > 0 || kept.Agents.Keys() != 0 {
-		t.Errorf("%d are listed, %d are standalone, %d user agents are remembered", o.Count, len(kept.Standalone()), kept.Agents.Keys())
+	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.Standalone()) > 0 || kept.Clients.Keys() != 0 {
+		t.Errorf("%d are listed, %d are standalone, %d clients are remembered", o.Count, len(kept.Standalone()), kept.Clients.Keys())
 	}
 	if most := uint64(several * visits / 5); o.LeftReasons["max_age"] < most || o.LeftReasons["client_closed"] < most || o.LeftReasons["aborted"] != 0 {
 		t.Errorf("they ended for %v", o.LeftReasons)

@@ -264,8 +264,8 @@ func TestEndReasons(t *testing.T) {
 				if left.Reason != c.reason || left.Left.Before(left.Since) || left.Events == 0 || left.Bytes == 0 || left.Address == "" {
 					t.Errorf("%+v", left)
 				}
-				if agents := r.gateway.subscribers.Agents; agents.Keys() != 0 {
-					t.Errorf("%d user agents are remembered without a stream", agents.Keys())
+				if clients := r.gateway.subscribers.Clients; clients.Keys() != 0 {
+					t.Errorf("%d clients are remembered without a stream", clients.Keys())
 				}
 			})
 		})

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,8 @@ const (
 	maxListedGroups = 50
 	// maxSearch is how many bytes a text has that subscribers are searched for.
 	maxSearch = 128
+	// maxPrincipal is how many bytes the name of a group of principals has.
+	maxPrincipal = 1024
 )
 
 // subscribersQuery parses the parameters of the list of subscribers, unless there is already a
@@ -23,13 +26,17 @@ const (
 func subscribersQuery(query url.Values, before *problem.Problem) (q subscribers.Query, p *problem.Problem) {
 	q.Limit, p = listed(query, before)
 	q.After, p = placeOf(query, p)
-	q.By, p = propertyOf(query, p)
+	q.By, p = propertyOf(query, subscribers.Properties, p)
 	for _, name := range []string{"search", "application", "network", "transport"} {
-		p = shortEnough(query, name, p)
+		p = shortEnough(query, name, maxSearch, p)
+	}
+	for _, name := range []string{"principal", "client_id"} {
+		p = shortEnough(query, name, maxPrincipal, p)
 	}
 	q.Filter = subscribers.Filter{
 		Watch: query.Get("watch"), Search: query.Get("search"),
 		Application: query.Get("application"), Network: query.Get("network"), Transport: query.Get("transport"),
+		Principal: query.Get("principal"), ClientID: query.Get("client_id"),
 	}
 	return q, p
 }
@@ -55,20 +62,21 @@ func placeOf(query url.Values, before *problem.Problem) (place subscribers.Place
 	return place, nil
 }
 
-// propertyOf returns the property by which the subscribers are grouped.
-func propertyOf(query url.Values, before *problem.Problem) (subscribers.Property, *problem.Problem) {
+// propertyOf returns the property by which the subscribers are grouped, one of those that are
+// known; empty: none is named.
+func propertyOf(query url.Values, known []subscribers.Property, before *problem.Problem) (subscribers.Property, *problem.Problem) {
 	by := subscribers.Property(query.Get("group"))
-	if before != nil || !query.Has("group") || slices.Contains(subscribers.Properties, by) {
+	if before != nil || !query.Has("group") || slices.Contains(known, by) {
 		return by, before
 	}
-	return by, parameterProblem("group", "group: want one of application, network, transport, watch")
+	return by, parameterProblem("group", "group: want one of "+subscribers.Names(known))
 }
 
-func shortEnough(query url.Values, name string, before *problem.Problem) *problem.Problem {
-	if before != nil || len(query.Get(name)) <= maxSearch {
+func shortEnough(query url.Values, name string, most int, before *problem.Problem) *problem.Problem {
+	if before != nil || len(query.Get(name)) <= most {
 		return before
 	}
-	return parameterProblem(name, name+": want 128 bytes at most")
+	return parameterProblem(name, fmt.Sprintf("%s: want %d bytes at most", name, most))
 }
 
 func parameterProblem(name, detail string) *problem.Problem {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -16,33 +17,46 @@ import (
 // one walk over the subscribers.
 const topologyFor = time.Second
 
-// topologyCache has the last answer. Requests wait for the one that makes it.
+// topologyCache has the last answers. Requests wait for the one that makes theirs.
 type topologyCache struct {
-	mu   sync.Mutex // guards the following fields
+	mu   sync.Mutex // guards the following field
+	last map[subscribers.Property]topologyAnswer
+}
+
+// topologyAnswer is an answer, and when it was made.
+type topologyAnswer struct {
 	at   time.Time
 	body []byte
 }
 
 // handleTopology serves the topology.
 func (g *settings) handleTopology(w http.ResponseWriter, r *http.Request) {
-	if _, p := problem.Query(r); p != nil {
+	query, p := problem.Query(r, "group")
+	by, p := propertyOf(query, subscribers.Kinds, p)
+	if p != nil {
 		problem.Write(w, p)
 		return
 	}
-	writeJSONBody(w, g.topology.of(g))
+	writeJSONBody(w, g.topology.of(g, cmp.Or(by, subscribers.ByApplication)))
 }
 
-func (c *topologyCache) of(g *settings) []byte {
+// of returns the topology with the groups of one of subscribers.Kinds.
+func (c *topologyCache) of(g *settings, by subscribers.Property) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := time.Now(); now.Sub(c.at) >= topologyFor || c.body == nil {
-		body, _ := json.Marshal(g.newTopology(now)) // everything in it can be marshalled
-		c.at, c.body = now, append(body, '\n')
+	last, now := c.last[by], time.Now()
+	if last.body != nil && now.Sub(last.at) < topologyFor {
+		return last.body
 	}
-	return c.body
+	body, _ := json.Marshal(g.newTopology(now, by)) // everything in it can be marshalled
+	if c.last == nil {
+		c.last = map[subscribers.Property]topologyAnswer{}
+	}
+	c.last[by] = topologyAnswer{now, append(body, '\n')}
+	return c.last[by].body
 }
 
-func (g *settings) newTopology(now time.Time) topology.Topology {
-	census := subscribers.TakeCensus(g.subscribers, g.shards.Carriers(), maxListedGroups)
+func (g *settings) newTopology(now time.Time, by subscribers.Property) topology.Topology {
+	census := subscribers.TakeCensus(g.subscribers, g.shards.Carriers(), by, maxListedGroups)
 	return topology.New(now, g.cfg.Instance, g.registry.Watches(), g.cfg.Views.Largest(math.MaxInt, ""), census)
 }

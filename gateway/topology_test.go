@@ -210,7 +210,7 @@ func TestSubscribersAreSelected(t *testing.T) {
 		if len(byWatch) != 2 || byWatch[0].Count != 2 || byWatch[1].Count != 2 {
 			t.Errorf("by watch: %+v", byWatch)
 		}
-		for _, query := range []string{"?group=x", "?after=x", "?after=", "?after=1.2.3", "?limit=1001", "?search=" + strings.Repeat("x", 129), "?network=" + strings.Repeat("x", 129), "?search=a&search=b"} {
+		for _, query := range []string{"?group=x", "?after=x", "?after=", "?after=1.2.3", "?limit=1001", "?search=" + strings.Repeat("x", 129), "?network=" + strings.Repeat("x", 129), "?principal=" + strings.Repeat("x", 1025), "?client_id=" + strings.Repeat("x", 1025), "?search=a&search=b"} {
 			if got := r.get("/v1/subscribers" + query).StatusCode; got != 400 {
 				t.Errorf("%s: %d", query, got)
 			}
@@ -257,7 +257,7 @@ func TestDeparturesByMinute(t *testing.T) {
 
 // FuzzSubscribersQuery checks that no query is accepted whose parameters are not within bounds.
 func FuzzSubscribersQuery(f *testing.F) {
-	for _, query := range []string{"", "limit=10&after=0.dn1cq9j0t3zu&search=a&group=watch", "after=.", "application=%ff&network=10.0.0.0/24&transport=sse", "after=zz.-1"} {
+	for _, query := range []string{"", "limit=10&after=0.dn1cq9j0t3zu&search=a&group=watch", "after=.", "application=%ff&network=10.0.0.0/24&transport=sse", "after=zz.-1", "principal=ann&client_id=shop&group=client_id"} {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -272,7 +272,7 @@ func FuzzSubscribersQuery(f *testing.F) {
 			}
 			return
 		}
-		if q.Limit > maxListed || len(q.Filter.Search) > maxSearch || q.By != "" && !slices.Contains(subscribers.Properties, q.By) {
+		if q.Limit > maxListed || len(q.Filter.Search) > maxSearch || len(q.Filter.Principal) > maxPrincipal || len(q.Filter.ClientID) > maxPrincipal || q.By != "" && !slices.Contains(subscribers.Properties, q.By) {
 			t.Errorf("%+v", q)
 		}
 		if place, ok := subscribers.ParsePlace(q.After.String()); q.After != (subscribers.Place{}) && (!ok || place != q.After) {

@@ -104,6 +104,16 @@ func ParseRevocation(key string) (issuer string, ok bool) {
 	return name[:at], err == nil && subject != "" && escapeSubject.Replace(subject) == name[at+1:]
 }
 
+// ClientID returns the OAuth client that a JWT was issued to: an application of the provider. It is
+// the claim azp (OpenID Connect), or else client_id (RFC 9068); empty: the token names none.
+func (p *Principal) ClientID() string {
+	if azp, ok := p.Claims["azp"].(string); ok && azp != "" {
+		return azp
+	}
+	id, _ := p.Claims["client_id"].(string)
+	return id
+}
+
 // subject returns the name by which the issuer knows the principal. A configuration may
 // take the name from another claim than sub.
 func (p *Principal) subject() string {

@@ -22,6 +22,23 @@ func TestKeyIsOfOnePrincipal(t *testing.T) {
 	})
 }
 
+// TestClientID: what a token says, if it is a text.
+func TestClientID(t *testing.T) {
+	for want, claims := range map[string]map[string]any{
+		"shop":  {"azp": "shop", "client_id": "other"},
+		"other": {"azp": "", "client_id": "other"},
+		"third": {"azp": []any{"x"}, "client_id": "third"},
+		"":      {"client_id": int64(7)},
+	} {
+		if got := (&Principal{Claims: claims}).ClientID(); got != want {
+			t.Errorf("%v: %q, want %q", claims, got, want)
+		}
+	}
+	if got := Nobody().ClientID(); got != "" {
+		t.Errorf("nobody: %q", got)
+	}
+}
+
 func TestKeyIgnoresWhatMayChange(t *testing.T) {
 	a := &Principal{Mechanism: JWT, Issuer: "i", Name: "n"}
 	b := &Principal{Mechanism: JWT, Issuer: "i", Name: "n", Groups: []string{"g"}, ID: "s", Claims: map[string]any{"c": true}}

@@ -37,6 +37,17 @@ type Watch struct {
 	State    string    `json:"state"`
 	Since    time.Time `json:"since"`
 	Reason   string    `json:"reason,omitempty"`
+	Memory   *Memory   `json:"memory,omitempty"` // nil: an older replica does not say it
+}
+
+// Memory is what a watch holds, in bytes, and its own ceiling.
+type Memory struct {
+	Used int64 `json:"used"`
+	Most int64 `json:"most,omitempty"` // 0: there is no ceiling
+	// Served is what is served, and not superseded. A watch that needs more than MostServed becomes
+	// stale.
+	Served     int64 `json:"served"`
+	MostServed int64 `json:"most_served,omitempty"`
 }
 
 // The most of each that is believed.

@@ -71,7 +71,7 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	}
 	a.Streams.Metrics.StreamOpened(metrics.Poll)
 	defer a.Streams.Metrics.StreamClosed(metrics.Poll)
-	who := a.Streams.Subscribers.Enter(from, r.UserAgent())
+	who := a.Streams.Subscribers.Enter(from, r.UserAgent(), access.IdentityOf(r.Context()))
 	ask.view = subscribers.ViewOf(ask.watch, of.Shared(part))
 	poll := newPoll(r.Context(), a, part, ask, with, who, wire.NewWriter(w, r, a.Streams.WriteTimeout))
 	poll.answer = a.Answers.Answer(a.payer(r))

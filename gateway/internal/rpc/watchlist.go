@@ -64,7 +64,8 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	s.Streams.Metrics.StreamOpened(metrics.GRPC)
 	defer s.Streams.Metrics.StreamClosed(metrics.GRPC)
 	tracing.StreamBegins(out.Context())
-	who := s.Streams.Subscribers.Enter(from, strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " "))
+	agent := strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " ")
+	who := s.Streams.Subscribers.Enter(from, agent, access.IdentityOf(out.Context()))
 	return newListPump(s, part, subscribers.ViewOf(w.Name(), of.Shared(part)), r, with, who, out).supervise()
 }
 

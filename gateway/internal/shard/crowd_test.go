@@ -156,7 +156,7 @@ func (c *crowd) arrive(tb testing.TB, i int, req conversation.Request) {
 func (c *crowd) arriveNarrow(tb testing.TB, i int, req conversation.Request, prefix string) {
 	client := gatewaytest.ClientNumber(i)
 	one := gatewaytest.OpenNarrow(tb, c.Watches, c.deps, client, req, prefix)
-	one.Identity = c.deps.Subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(client), 1), "crowd/1")
+	one.Identity = c.deps.Subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(client), 1), "crowd/1", nil)
 	if err := c.shards.arrive(poll.Handle(i), nil, one); err != nil {
 		tb.Fatal(err)
 	}

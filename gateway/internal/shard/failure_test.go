@@ -144,8 +144,8 @@ func wantOpen(t *testing.T, r *rig, want int) {
 			n, subscribers, list, handles, want)
 	}
 	wantSubscribersMetric(t, r, want)
-	if agents := r.deps.Subscribers.Agents.Keys(); agents > 1 {
-		t.Errorf("%d user agents are remembered", agents)
+	if clients := r.deps.Subscribers.Clients.Keys(); clients > 1 {
+		t.Errorf("%d clients are remembered", clients)
 	}
 	for _, s := range r.shards.all {
 		s.ask(func() {

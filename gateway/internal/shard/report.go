@@ -110,7 +110,7 @@ func (s *shard) describe(all []subscribers.Candidate, some []int, found []subscr
 			found[i] = s.describeMember(at)
 		}
 		found[i].Identify(who)
-		found[i].UserAgent = s.deps.Subscribers.Agent(who)
+		found[i].OfClient(s.deps.Subscribers.Client(who))
 	}
 }
 

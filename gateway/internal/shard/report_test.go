@@ -69,11 +69,15 @@ func BenchmarkReportSlice(b *testing.B) {
 // BenchmarkCensus measures the groups of very many subscribers.
 func BenchmarkCensus(b *testing.B) {
 	c := newCrowd(b, 20_000, 1)
-	b.ReportAllocs()
-	for b.Loop() {
-		if census := subscribers.TakeCensus(c.deps.Subscribers, c.shards.Carriers(), 50); census.All.Count != c.size {
-			b.Fatal(census.All.Count)
-		}
+	for _, by := range subscribers.Kinds {
+		b.Run(string(by), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if census := subscribers.TakeCensus(c.deps.Subscribers, c.shards.Carriers(), by, 50); census.All.Count != c.size {
+					b.Fatal(census.All.Count)
+				}
+			}
+		})
 	}
 }
 

@@ -12,20 +12,24 @@ type Filter struct {
 	Application string
 	Network     string
 	Transport   string
-	// Search is a text in the address, the user agent, the id, or the name of a watch.
+	Principal   string // see Principal.Text
+	ClientID    string // see Principal.ClientText
+	// Search is a text in the address, the user agent, the id, the principal, or the name of a watch.
 	Search string
 }
 
-func (f *Filter) accepts(s *Slice, one *Stream, agent string) bool {
+func (f *Filter) accepts(s *Slice, one *Stream, client *Client) bool {
 	return s.Wanted(one, f.Watch) &&
 		(f.Transport == "" || f.Transport == one.Transport) &&
-		(f.Application == "" || f.Application == Application(agent)) &&
+		(f.Application == "" || f.Application == Application(client.UserAgent())) &&
 		(f.Network == "" || f.Network == NetworkName(one.Network())) &&
-		(f.Search == "" || f.found(s, one, agent))
+		(f.Principal == "" || f.Principal == client.Text()) &&
+		(f.ClientID == "" || f.ClientID == client.ClientText()) &&
+		(f.Search == "" || f.found(s, one, client))
 }
 
-func (f *Filter) found(s *Slice, one *Stream, agent string) bool {
-	if containsFold(agent, f.Search) || strings.Contains(one.id(), strings.ToLower(f.Search)) {
+func (f *Filter) found(s *Slice, one *Stream, client *Client) bool {
+	if containsFold(client.UserAgent(), f.Search) || client.contains(f.Search) || strings.Contains(one.id(), strings.ToLower(f.Search)) {
 		return true
 	}
 	for _, followed := range s.Follows(one) {
@@ -56,18 +60,33 @@ const (
 	ByApplication Property = "application"
 	ByNetwork     Property = "network"
 	ByTransport   Property = "transport"
+	ByPrincipal   Property = "principal"
+	ByClientID    Property = "client_id"
 	ByWatch       Property = "watch" // a stream belongs to several of these groups
 )
 
 // Properties are all of them.
-var Properties = []Property{ByApplication, ByNetwork, ByTransport, ByWatch}
+var Properties = []Property{ByApplication, ByNetwork, ByTransport, ByPrincipal, ByClientID, ByWatch}
 
-func (p Property) of(one *Stream, agent string) string {
+// Names returns the names of properties, with commas between them.
+func Names(all []Property) string {
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = string(p)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (p Property) of(one *Stream, client *Client) string {
 	switch p {
 	case ByApplication:
-		return Application(agent)
+		return Application(client.UserAgent())
 	case ByNetwork:
 		return NetworkName(one.Network())
+	case ByPrincipal:
+		return client.Text()
+	case ByClientID:
+		return client.ClientText()
 	default:
 		return one.Transport
 	}
@@ -95,7 +114,7 @@ func (o Origin) Network() netip.Prefix {
 // NetworkName returns the text of a network: 192.0.2.0/24, or "unknown".
 func NetworkName(n netip.Prefix) string {
 	if !n.IsValid() {
-		return "unknown"
+		return unknown
 	}
 	return n.String()
 }
@@ -119,7 +138,7 @@ func Application(agent string) string {
 		}
 	}
 	if product == "" {
-		return "unknown"
+		return unknown
 	}
 	return product
 }

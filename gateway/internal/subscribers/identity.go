@@ -19,7 +19,7 @@ type Identity struct {
 type Origin struct {
 	address [16]byte // all zero: unknown
 	port    uint16   // 0: unknown
-	agent   int32    // number of the user agent, counted from 1; 0: not named
+	client  int32    // number of the Client, counted from 1; 0: nothing is known of it
 }
 
 func originOf(from netip.AddrPort) (o Origin) {

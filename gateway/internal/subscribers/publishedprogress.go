@@ -46,7 +46,7 @@ func (s *PublishedProgress) Follow(followed ...Followed) {
 	s.followed = followed
 }
 
-// subscriber returns the stream's entry in the list, without its user agent.
+// subscriber returns the stream's entry in the list, without its client.
 func (s *PublishedProgress) subscriber() Subscriber {
 	out := Subscriber{Transport: s.transport, Encoding: EncodingName(s.gzip)}
 	out.Identify(s.who)

@@ -97,10 +97,10 @@ func (q *Query) Ask(all *List, carriers []Carrier) {
 	Walk(all, carriers, q.visit)
 }
 
-func (q *Query) visit(s *Slice, agents []string) {
+func (q *Query) visit(s *Slice, clients []Client) {
 	for i := range s.Streams {
-		if one := &s.Streams[i]; q.Filter.accepts(s, one, agents[i]) {
-			q.count(s, one, agents[i])
+		if one := &s.Streams[i]; q.Filter.accepts(s, one, &clients[i]) {
+			q.count(s, one, &clients[i])
 			q.add(Candidate{Lag: one.Lag, Stamp: one.Stamp, Carrier: one.carrier, Key: one.Key, progress: one.progress})
 		}
 	}
@@ -108,7 +108,7 @@ func (q *Query) visit(s *Slice, agents []string) {
 }
 
 // count adds a stream to the figures of all that match.
-func (q *Query) count(s *Slice, one *Stream, agent string) {
+func (q *Query) count(s *Slice, one *Stream, client *Client) {
 	q.Count++
 	q.Lags.Add(one.Lag)
 	switch q.By {
@@ -118,7 +118,7 @@ func (q *Query) count(s *Slice, one *Stream, agent string) {
 			q.Groups.Of(f.Watch).Add(one)
 		}
 	default:
-		q.Groups.Of(q.By.of(one, agent)).Add(one)
+		q.Groups.Of(q.By.of(one, client)).Add(one)
 	}
 }
 
@@ -163,7 +163,7 @@ func (q *Query) List(all *List) []Subscriber {
 			continue
 		}
 		found[i] = c.progress.subscriber()
-		found[i].UserAgent = all.agentOf(c.progress)
+		found[i].OfClient(all.clientOf(c.progress))
 	}
 	for c, listed := range of {
 		for some := range slices.Chunk(listed, describedAtOnce) {

@@ -11,14 +11,14 @@ import (
 type Slice struct {
 	Streams  []Stream
 	followed []Followed // of all of them, see Stream.Follows
-	agents   []string   // of all of them; see List.name
+	clients  []Client   // of all of them; see List.name
 }
 
 // NewSlice returns an empty slice, with room enough that carriers need not make any.
 func NewSlice() *Slice {
 	return &Slice{
 		Streams: make([]Stream, 0, ReportedAtOnce), followed: make([]Followed, 0, ReportedAtOnce),
-		agents: make([]string, 0, ReportedAtOnce),
+		clients: make([]Client, 0, ReportedAtOnce),
 	}
 }
 
@@ -60,12 +60,13 @@ func (s *Slice) Wanted(one *Stream, watch string) bool {
 func (s *Slice) Clear() {
 	clear(s.followed)
 	clear(s.Streams)
+	clear(s.clients)
 	s.Streams, s.followed = s.Streams[:0], s.followed[:0]
 }
 
 // Walk shows all streams in slices: those with their own goroutine, and those of the carriers.
-// visit is called with the user agents of a slice's streams, in their order.
-func Walk(all *List, carriers []Carrier, visit func(s *Slice, agents []string)) {
+// visit is called with the clients of a slice's streams, in their order.
+func Walk(all *List, carriers []Carrier, visit func(s *Slice, clients []Client)) {
 	s := NewSlice()
 	for some := range slices.Chunk(all.Standalone(), ReportedAtOnce) {
 		s.Clear()
@@ -86,20 +87,20 @@ func Walk(all *List, carriers []Carrier, visit func(s *Slice, agents []string)) 
 	}
 }
 
-// name returns the user agents of the streams of a slice. One that has ended meanwhile may have
+// name returns the clients of the streams of a slice. One that has ended meanwhile may have
 // none, or that of a later stream.
-func (s *List) name(of *Slice) []string {
+func (s *List) name(of *Slice) []Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of.agents = of.agents[:0]
+	of.clients = of.clients[:0]
 	for i := range of.Streams {
-		agent := ""
-		if n := of.Streams[i].agent; n != 0 {
-			agent = s.Agents.Find(n - 1)
+		var c Client
+		if n := of.Streams[i].client; n != 0 {
+			c = s.Clients.Find(n - 1)
 		}
-		of.agents = append(of.agents, agent)
+		of.clients = append(of.clients, c)
 	}
-	return of.agents
+	return of.clients
 }
 
 // report adds the stream to a slice.

@@ -13,6 +13,7 @@ type Subscriber struct {
 	ID         string    `json:"id"`
 	Address    string    `json:"address,omitempty"`
 	UserAgent  string    `json:"user_agent,omitempty"`
+	Principal  Principal `json:"principal,omitzero"`
 	Transport  string    `json:"transport"`
 	Encoding   string    `json:"encoding"`
 	Since      time.Time `json:"since"`
@@ -25,6 +26,9 @@ type Subscriber struct {
 	Skipped    uint64    `json:"skipped"`
 	CatchingUp bool      `json:"catching_up"`
 }
+
+// OfClient fills in the client of the stream.
+func (s *Subscriber) OfClient(c Client) { s.UserAgent, s.Principal = c.UserAgent(), c.Principal }
 
 // Identify fills in the origin of the stream.
 func (s *Subscriber) Identify(who Identity) {

@@ -6,16 +6,16 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
 	"github.com/watchtide/watchtide/internal/loglimit"
 )
 
-// List holds what the streams do not hold themselves: user agents, the streams
+// List holds what the streams do not hold themselves: their clients, the streams
 // that have their own goroutine, and the streams that ended last.
 //
 // All methods may be called from any goroutine.
@@ -26,7 +26,7 @@ type List struct {
 
 	mu      sync.Mutex // guards the following fields
 	stamp   int64      // the last one that was assigned
-	Agents  admission.InternTable[string]
+	Clients admission.InternTable[Client]
 	open    map[*PublishedProgress]struct{} // streams that have their own goroutine
 	newest  []Departure                     // a ring
 	next    int                             // where in the ring the next one goes
@@ -34,12 +34,8 @@ type List struct {
 	minutes minutes // of departures
 }
 
-const (
-	// DeparturesKept is how many ended streams are remembered.
-	DeparturesKept = 100
-	// agentKept is how many bytes of a user agent are kept.
-	agentKept = 128
-)
+// DeparturesKept is how many ended streams are remembered.
+const DeparturesKept = 100
 
 // cutPerMinute is how many streams that were cut off are logged.
 const cutPerMinute = 30
@@ -49,41 +45,39 @@ func New(log *slog.Logger) *List {
 	return &List{log: log, cut: loglimit.New(log, cutPerMinute), open: map[*PublishedProgress]struct{}{}, reasons: map[DepartureReason]uint64{}}
 }
 
-// Enter registers the origin of a stream. The identity must be passed to RecordEnd.
-func (s *List) Enter(from netip.AddrPort, agent string) Identity {
-	if len(agent) > agentKept {
-		agent = agent[:agentKept]
-	}
-	agent = strings.Clone(strings.ToValidUTF8(agent, "")) // so that it does not retain the whole request
+// Enter registers the origin of a stream; of is nil if the gateway does not ask for credentials.
+// The identity must be passed to RecordEnd.
+func (s *List) Enter(from netip.AddrPort, agent string, of *credential.Identity) Identity {
+	client := clientOf(agent, of)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stamp = max(s.stamp+1, monotime.Nanos(time.Now()))
 	who := Identity{Stamp: s.stamp, Origin: originOf(from)}
-	if agent != "" {
-		who.agent = s.Agents.Enter(agent) + 1
+	if client != (Client{}) {
+		who.client = s.Clients.Enter(client) + 1
 	}
 	return who
 }
 
-// Agent returns the user agent of a stream that has not ended yet.
-func (s *List) Agent(who Identity) string {
-	if who.agent == 0 {
-		return ""
+// Client returns the client of a stream that has not ended yet.
+func (s *List) Client(who Identity) (c Client) {
+	if who.client == 0 {
+		return c
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Agents.Key(who.agent - 1)
+	return s.Clients.Key(who.client - 1)
 }
 
-// agentOf is agent for a stream with its own goroutine; it is empty if the stream has
+// clientOf is Client for a stream with its own goroutine; it is empty if the stream has
 // ended.
-func (s *List) agentOf(one *PublishedProgress) string {
+func (s *List) clientOf(one *PublishedProgress) (c Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, there := s.open[one]; !there || one.who.agent == 0 {
-		return ""
+	if _, there := s.open[one]; !there || one.who.client == 0 {
+		return c
 	}
-	return s.Agents.Key(one.who.agent - 1)
+	return s.Clients.Key(one.who.client - 1)
 }
 
 // RecordEnd records the end of a stream.
@@ -110,11 +104,11 @@ func (s *List) logEnd(d *Departure) {
 		slog.Any("watches", d.Watches), slog.String("transport", d.Transport), slog.String("user_agent", d.UserAgent))
 }
 
-// recordEnd adds a stream to those that ended last, and fills in its user agent.
+// recordEnd adds a stream to those that ended last, and fills in its client.
 func (s *List) recordEnd(who Identity, d *Departure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d.UserAgent = s.forgetLocked(who)
+	d.OfClient(s.forgetLocked(who))
 	s.reasons[d.Reason]++
 	s.minutes.add(d.Left, d.Reason)
 	if len(s.newest) < DeparturesKept {
@@ -132,11 +126,11 @@ func (s *List) forget(who Identity) {
 	s.forgetLocked(who)
 }
 
-func (s *List) forgetLocked(who Identity) (agent string) {
-	if who.agent == 0 {
-		return ""
+func (s *List) forgetLocked(who Identity) (c Client) {
+	if who.client == 0 {
+		return c
 	}
-	return s.Agents.Leave(who.agent - 1)
+	return s.Clients.Leave(who.client - 1)
 }
 
 // Departures returns the streams of a watch, or of all if it is empty, that ended

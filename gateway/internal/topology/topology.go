@@ -73,11 +73,14 @@ type View struct {
 	Subscribers int   `json:"subscribers"`
 }
 
-// Group is a group of subscribers, with what it follows.
+// Group is a group of subscribers, with what it follows. It has the texts by which the census
+// counted.
 type Group struct {
-	Application string `json:"application"`
-	Network     string `json:"network"`
-	Transport   string `json:"transport"`
+	Application string `json:"application,omitempty"`
+	Network     string `json:"network,omitempty"`
+	Transport   string `json:"transport,omitempty"`
+	Principal   string `json:"principal,omitempty"`
+	ClientID    string `json:"client_id,omitempty"`
 	subscribers.Figures
 	Follows []Edge `json:"follows"`
 }
@@ -134,13 +137,22 @@ func (t *Topology) addGroups(c *subscribers.Census, listed map[subscribers.ViewR
 	t.All = c.All.Figures()
 	t.Groups = []Group{}
 	for _, k := range c.Groups {
-		t.Groups = append(t.Groups, Group{
-			k.Key.Application, subscribers.NetworkName(k.Key.Network), k.Key.Transport, k.Figures(), edgesOf(k.Group, listed),
-		})
+		t.Groups = append(t.Groups, groupOf(k, listed))
 	}
 	if c.Left > 0 {
 		t.Others = &Others{c.Left, c.Others.Figures(), edgesOf(&c.Others, listed)}
 	}
+}
+
+func groupOf(k subscribers.Keyed[subscribers.Kind], listed map[subscribers.ViewRef]string) Group {
+	g := Group{
+		Application: k.Key.Application, Transport: k.Key.Transport, Principal: k.Key.Principal, ClientID: k.Key.ClientID,
+		Figures: k.Figures(), Follows: edgesOf(k.Group, listed),
+	}
+	if g.Application != "" {
+		g.Network = subscribers.NetworkName(k.Key.Network)
+	}
+	return g
 }
 
 func watchOf(w *watch.Watch) Watch {

@@ -119,6 +119,20 @@ describe.each([
     expect(shown(tide)).toBe('in_sync of bob');
   });
 
+  test('a token that does not come is asked for again', async () => {
+    gateway.tokens.a = { tag: 'alice' };
+    if (hasWorker) return; // a worker cannot ask its tabs for a token
+    const getToken = vi
+      .fn<() => string | Promise<string>>()
+      .mockReturnValueOnce(new Promise(() => {}))
+      .mockReturnValue('a');
+    const tide = await open({ getToken });
+    await pass(10_000);
+    expect(tide.store('w').view.reason).toBe('getToken did not answer for 10 s');
+    await pass(2_000);
+    expect(gateway.streams).toHaveLength(1);
+  });
+
   test('a proxy that answers in place of the gateway is no other user', async () => {
     gateway.cookie = { tag: 'alice' };
     const { fetch } = globalThis;

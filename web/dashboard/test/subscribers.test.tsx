@@ -31,7 +31,6 @@ const all: Subscribers = {
   instance: 'one',
   count: 9123,
   lag: { max: 55, buckets: [{ up_to: 0, count: 9000 }, { up_to: 9, count: 100 }, { up_to: 99, count: 23 }, { count: 0 }] },
-  next: '0.abc',
   groups: [
     { name: 'curl', count: 9000, events: 10, bytes: 2048, skipped: 0, lag: { max: 55, buckets: [] } },
     { name: 'shop', count: 100, events: 5, bytes: 10, skipped: 0, lag: { max: 0, buckets: [] } },
@@ -128,7 +127,7 @@ afterEach(() => {
 describe('the subscribers page', () => {
   it('shows the connected subscribers, and their number', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
-    expect(screen.getByText('the 2 with the highest lag, of 9,123')).toBeTruthy();
+    expect(screen.getByText('9,123, the highest lag first, then the oldest')).toBeTruthy();
     const [first] = within(screen.getByRole('table', { name: 'Connected' }))
       .getAllByRole('row')
       .slice(1);
@@ -181,13 +180,83 @@ describe('the subscribers page', () => {
     fireEvent.click(screen.getByRole('button', { name: /application: shop/ }));
     expect(location.hash).toBe('#/subscribers');
   });
-  it('turns to the next page, and back to the first', async () => {
-    await show(<SubscribersPage />, () => Response.json(all));
-    fireEvent.click(screen.getByRole('button', { name: 'Next page' }));
+  it('shows principals, and selects one of their groups', async () => {
+    const principal = { mechanism: 'jwt', issuer: 'https://idp.example.com', name: 'ann', client_id: 'shop-web' } as const;
+    const name = 'ann (https://idp.example.com)';
+    await show(<SubscribersPage />, () =>
+      Response.json({ ...all, groups: [{ ...all.groups![0]!, name }], subscribers: [subscriber('1', { principal })] }),
+    );
+    expect(screen.getByText('ann').getAttribute('title')).toBe('ann, https://idp.example.com, OAuth client shop-web');
+    fireEvent.change(screen.getByRole('combobox', { name: 'by' }), { target: { value: 'principal' } });
     await act(() => vi.advanceTimersByTimeAsync(0));
-    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&group=application&after=0.abc');
-    fireEvent.click(screen.getByRole('button', { name: 'First page' }));
-    expect(location.hash).toBe('#/subscribers');
+    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&group=principal');
+    fireEvent.click(screen.getByRole('button', { name }));
+    await act(() => vi.advanceTimersByTimeAsync(0));
+    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&principal=ann+%28https%3A%2F%2Fidp.example.com%29&group=principal');
+    fireEvent.change(screen.getByRole('combobox', { name: 'by' }), { target: { value: 'client_id' } });
+    expect(screen.getByRole('columnheader', { name: 'OAuth client' })).toBeTruthy();
+  });
+  it('has one table of all of them, and fetches those that are scrolled to', async () => {
+    const ids = Array.from({ length: 5000 }, (_, i) => String(i));
+    await show(<SubscribersPage />, ({ searchParams }) => {
+      const from = Number(searchParams.get('after') ?? -1) + 1;
+      const to = from + Number(searchParams.get('limit'));
+      const next = to < ids.length ? { next: String(to - 1) } : {};
+      return Response.json({
+        ...all,
+        ...next,
+        count: ids.length,
+        subscribers: ids.slice(from, to).map((id) => subscriber(id, { address: `no ${id}` })),
+      });
+    });
+    const table = () => screen.getByRole('table', { name: 'Connected' });
+    expect(table().getAttribute('aria-rowcount')).toBe('5001');
+    expect(within(table()).getByText('no 0')).toBeTruthy();
+    const scroller = screen.getByRole('region', { name: 'Connected subscribers' });
+    Object.defineProperty(scroller, 'clientHeight', { value: 600 });
+    const scrollTo = async (row: number) => {
+      scroller.scrollTop = row * 56;
+      asked = [];
+      fireEvent.scroll(scroller);
+      for (let i = 0; i < 30; i++) await act(() => vi.advanceTimersByTimeAsync(0));
+    };
+    await scrollTo(150);
+    expect(asked).toEqual(['/v1/subscribers?limit=200&after=99']);
+    expect(within(table()).getByText('no 150').closest('tr')!.getAttribute('aria-rowindex')).toBe('152');
+    await scrollTo(4990); // the way there is taken in large steps
+    expect(asked.map((path) => new URLSearchParams(path.split('?')[1]).get('limit'))).toEqual([
+      '1000',
+      '1000',
+      '1000',
+      '1000',
+      '200',
+      '200',
+      '200',
+      '200',
+    ]);
+    expect(within(table()).getByText('no 4999')).toBeTruthy();
+    expect(within(table()).getAllByRole('row').length).toBeLessThan(40);
+    await scrollTo(0);
+    expect(within(table()).getByText('no 0')).toBeTruthy();
+    await scrollTo(150); // again, since it may be another one by now
+    expect(asked).toEqual(['/v1/subscribers?limit=200&after=99']);
+  });
+  it('refreshes the rows on the screen', async () => {
+    const ids = Array.from({ length: 500 }, (_, i) => String(i));
+    let lag = 0;
+    await show(<SubscribersPage />, ({ searchParams }) => {
+      const from = Number(searchParams.get('after') ?? -1) + 1;
+      const to = from + Number(searchParams.get('limit'));
+      const next = to < ids.length ? { next: String(to - 1) } : {};
+      return Response.json({ ...all, ...next, count: ids.length, subscribers: ids.slice(from, to).map((id) => subscriber(id, { lag })) });
+    });
+    const scroller = screen.getByRole('region', { name: 'Connected subscribers' });
+    scroller.scrollTop = 200 * 56;
+    fireEvent.scroll(scroller);
+    for (let i = 0; i < 5; i++) await act(() => vi.advanceTimersByTimeAsync(0));
+    lag = 777;
+    await act(() => vi.advanceTimersByTimeAsync(2100));
+    expect(within(screen.getByRole('table', { name: 'Connected' })).getAllByText('777').length).toBeGreaterThan(5);
   });
   it('shows lags, and disconnects by the minute', async () => {
     await show(<SubscribersPage />, () => Response.json(all));

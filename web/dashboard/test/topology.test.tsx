@@ -221,6 +221,7 @@ describe('the next attempts', () => {
 
 describe('the page', () => {
   let topology: Topology;
+  let asked: string[];
   const next = '2026-01-02T03:00:07Z';
 
   function answers(path: string): unknown {
@@ -231,7 +232,11 @@ describe('the page', () => {
 
   beforeEach(() => {
     vi.useFakeTimers({ now: began });
-    vi.stubGlobal('fetch', async (url: URL) => Response.json(answers(url.pathname)));
+    asked = [];
+    vi.stubGlobal('fetch', async (url: URL) => {
+      asked.push(url.pathname + url.search);
+      return Response.json(answers(url.pathname));
+    });
   });
   afterEach(() => {
     cleanup();
@@ -287,6 +292,24 @@ describe('the page', () => {
     expect(screen.getByRole('link', { name: /^local/ }).textContent).toBe('local etcd 1 of 1 connected');
     const heads = screen.getByRole('table', { hidden: true }).querySelectorAll('tbody th');
     expect([...heads].map(({ textContent }) => textContent)).toEqual(['local (etcd)']);
+  });
+  it('groups the subscribers by principal, as the URL says', async () => {
+    location.hash = '#/';
+    topology = topologyOf([watch('a')]);
+    await show();
+    topology = {
+      ...topology,
+      groups: [{ principal: 'ann (https://idp.example.com)', ...figures(2), follows: [{ watch: 'a', count: 2 }] }],
+    };
+    fireEvent.change(screen.getByRole('combobox', { name: 'Subscribers by' }), { target: { value: 'principal' } });
+    expect(location.hash).toBe('#/?group=principal');
+    await act(() => vi.advanceTimersByTimeAsync(0));
+    expect(asked.at(-1)).toBe('/v1/topology?group=principal');
+    const ann = screen.getByRole('link', { name: /^ann/ });
+    expect(ann.textContent).toContain('2 subscribers');
+    expect(ann.getAttribute('href')).toBe('#/subscribers?principal=ann+%28https%3A%2F%2Fidp.example.com%29');
+    fireEvent.change(screen.getByRole('combobox', { name: 'Subscribers by' }), { target: { value: 'application' } });
+    expect(location.hash).toBe('#/');
   });
   it('shows the figures of the edges of the node that has the focus', async () => {
     // Of an instance of its own: the page remembers counters.

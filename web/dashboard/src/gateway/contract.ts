@@ -350,7 +350,7 @@ export type WatchSeries = Figures & {
 
 /** A group of subscribers with something in common. */
 export type NamedGroup = {
-  /** An application: the first product of the user agent, or the browser. A network: the first 24 bits of an IPv4 address, 56 of an IPv6 address. A transport. A watch. */
+  /** An application: the first product of the user agent, or the browser. A network: the first 24 bits of an IPv4 address, 56 of an IPv6 address. A transport. A principal and an OAuth client: the name, and in parentheses the issuer or, if it is this gateway, the mechanism: `ann (https://idp.example.com)`; `anonymous`, `unknown`: the client has proved nothing, or its credential names no OAuth client. A watch. */
   name: string;
 } & SubscriberFigures;
 
@@ -397,6 +397,7 @@ export interface Subscriber {
   /** Changes of its watches that are committed and not on their way to it; before the end of a snapshot, resources too. An upper bound while `catching_up`. */
   lag: number;
   position?: Position;
+  principal?: SubscriberPrincipal;
   since: string;
   /** Changes that it did not see one by one. */
   skipped: number;
@@ -430,12 +431,16 @@ export type ListedView = View & {
   subscribers: number;
 };
 
-/** Subscribers of one application, in one network, over one transport. */
+/** Subscribers of one application, in one network, over one transport; with `group`, of one principal or one OAuth client, which is the only one of these members. */
 export type TopologyGroup = {
-  application: string;
+  application?: string;
+  /** As in `groups` of `/v1/subscribers`. */
+  client_id?: string;
   follows: Array<TopologyEdge>;
-  network: string;
-  transport: "sse" | "ndjson" | "poll" | "grpc";
+  network?: string;
+  /** As in `groups` of `/v1/subscribers`. */
+  principal?: string;
+  transport?: "sse" | "ndjson" | "poll" | "grpc";
 } & SubscriberFigures;
 
 /** The groups that are not listed. */
@@ -512,6 +517,7 @@ export interface LimitInUse {
 
 export interface WatchOfInstance {
   epoch: string;
+  memory?: MemoryInUse;
   name: WatchName;
   reason?: string;
   revision: Revision;
@@ -525,6 +531,16 @@ export interface StateRun {
   samples: number;
   /** Missing: there are no figures. `idle`: nobody follows the watch, and it runs on demand. */
   state?: "idle" | "in_sync" | "priming" | "resyncing" | "stale";
+}
+
+/** Who the client has proved to be; absent if it has proved nothing. At most 256 bytes of each text. */
+export interface SubscriberPrincipal {
+  /** The OAuth client that a JWT was issued to: its claim `azp`, or else `client_id`. Absent: it names none. */
+  client_id?: string;
+  /** Who issued the credential. Absent: this gateway. */
+  issuer?: string;
+  mechanism: "token" | "jwt" | "certificate";
+  name: string;
 }
 
 /** The part of a watch that a stream follows, in canonical form. */
@@ -558,4 +574,15 @@ export interface TopologyEdge {
   /** The `id` of the view, or `others` if it is not listed. Absent: all of the watch. */
   view?: string;
   watch: WatchName;
+}
+
+/** What a watch holds, in bytes, and its own ceiling. A replica of an older version does not say it. */
+export interface MemoryInUse {
+  /** Absent if the watch has no ceiling of its own. */
+  most?: number;
+  /** A watch that needs more becomes `stale`. Absent if it has no ceiling of its own. */
+  most_served?: number;
+  /** Of what is served and not superseded. */
+  served: number;
+  used: number;
 }

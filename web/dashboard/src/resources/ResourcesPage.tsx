@@ -24,7 +24,7 @@ import { Table } from './Table';
 import { useColumns } from './useColumns';
 import { useFreshness } from './useFreshness';
 import { type Source, useSource } from './useSource';
-import { useTableModel, useTableStatus } from './useTableModel';
+import { useTableModel } from './useTableModel';
 import './ResourcesPage.css';
 
 const EditorDialog = part(() => import('../editor/EditorDialog').then(({ EditorDialog }) => EditorDialog));
@@ -146,11 +146,10 @@ function Resources({ watch, facts, source }: Props) {
   const prefix = options.get('prefix') ?? '';
   const showsKeys = options.has('keys');
   const model = useTableModel(source.store, options.get('sort'), source.query, prefix);
-  const status = useTableStatus(model);
   const columns = useColumns(model, options.get('columns'));
   const opened = openedKey(options);
   const writable = facts?.writable ?? false;
-  useFreshness(watch, status);
+  useFreshness(watch, model);
   useOpenTable(watch, model);
 
   const [share, setShare] = useShare();
@@ -163,20 +162,20 @@ function Resources({ watch, facts, source }: Props) {
   }, []);
   return (
     <div className="resources">
-      <Summary name={watch} watch={facts} model={model} status={status} />
+      <Summary name={watch} watch={facts} model={model} />
       <div className="bar">
         {prefix !== '' && (
           <button type="button" className="prefix" title="Show all keys" onClick={() => setOptions({ prefix: undefined })}>
             <KeyText text={prefix} /> ✕
           </button>
         )}
-        <FilterField filter={filter} model={model} status={status} source={source} columns={columns} size={facts?.count ?? 0} />
+        <FilterField filter={filter} model={model} source={source} columns={columns} size={facts?.count ?? 0} />
         <button type="button" aria-pressed={showsKeys} onClick={() => setOptions({ keys: showsKeys ? undefined : '' })}>
           Keys
         </button>
         <ColumnMenu columns={columns} />
         <ViewMenu watch={watch} />
-        <PauseButtons model={model} status={status} />
+        <PauseButtons model={model} />
         {writable && (
           <button type="button" className="primary push" onClick={() => setDialog({ kind: 'edit', resource: undefined })}>
             New resource
@@ -195,7 +194,6 @@ function Resources({ watch, facts, source }: Props) {
         <Table
           watch={watch}
           model={model}
-          status={status}
           columns={columns.shown}
           sort={parseSort(options.get('sort'))}
           opened={opened}
@@ -208,7 +206,6 @@ function Resources({ watch, facts, source }: Props) {
             key={opened}
             watch={watch}
             model={model}
-            status={status}
             rowKey={opened}
             partial={source.cel !== ''}
             onClose={close}

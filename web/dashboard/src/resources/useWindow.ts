@@ -28,10 +28,10 @@ export interface Window {
 
 const overscan = 6;
 
-/** Returns the visible rows of an element that scrolls, below a header as tall as a row. */
-export function useWindow(scroller: RefObject<HTMLElement | null>, count: number): Window {
+/** Returns the visible rows of an element that scrolls, below a header at most as tall as a row. */
+export function useWindow(scroller: RefObject<HTMLElement | null>, count: number, heights = rowHeights): Window {
   const [{ scrolled, shown }, setPlace] = useState({ scrolled: 0, shown: 0 });
-  const rowHeight = rowHeights[useSettings().density];
+  const rowHeight = heights[useSettings().density];
   const { height, ratio } = extentOf(count, shown, rowHeight);
   const step = useRef(1);
   step.current = ratio === 1 ? rowHeight : 1; // in px: smaller steps cause no render

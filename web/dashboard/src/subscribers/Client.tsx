@@ -1,12 +1,14 @@
 import { href } from '../app/route';
-import type { Subscriber } from '../gateway/contract';
+import type { Subscriber, SubscriberPrincipal } from '../gateway/contract';
 
-/** Shows the address and the user agent of a subscriber. */
-export function Client({ subscriber: { address, user_agent: agent } }: { subscriber: Subscriber }) {
+/** Shows the principal, the address and the user agent of a subscriber. */
+export function Client({ subscriber: { principal, address, user_agent: agent } }: { subscriber: Subscriber }) {
   return (
     <span className="client">
-      <code>{address ?? 'unknown address'}</code>
-      <span className="soft clamped" title={agent}>
+      <span className="line">
+        {principal && <Who principal={principal} />} <code>{address ?? 'unknown address'}</code>
+      </span>
+      <span className="soft line" title={agent}>
         {agent ?? 'no user agent'}
       </span>
     </span>
@@ -17,7 +19,7 @@ export function Client({ subscriber: { address, user_agent: agent } }: { subscri
 export function Subscribed({ subscriber: { watches, position } }: { subscriber: Subscriber }) {
   return (
     <span className="client">
-      <span className="watched">
+      <span className="watched line" title={watches.join(', ')}>
         {watches.map((name) => (
           <a key={name} href={href('watches', name)}>
             {name}
@@ -25,7 +27,7 @@ export function Subscribed({ subscriber: { watches, position } }: { subscriber: 
         ))}
       </span>
       {position && (
-        <code className="soft clamped" title={position}>
+        <code className="soft line" title={position}>
           {position}
         </code>
       )}
@@ -33,5 +35,11 @@ export function Subscribed({ subscriber: { watches, position } }: { subscriber: 
   );
 }
 
-/** Returns the transport and encoding of a subscriber: `sse, gzip`. */
-export const transport = ({ transport: name, encoding }: Subscriber): string => (encoding ? `${name}, ${encoding}` : name);
+function Who({ principal: { mechanism, issuer, name, client_id } }: { principal: SubscriberPrincipal }) {
+  const origin = [issuer ?? mechanism, client_id && `OAuth client ${client_id}`].filter(Boolean).join(', ');
+  return (
+    <strong title={`${name}, ${origin}`}>
+      {name} {client_id && <span className="soft">by {client_id}</span>}
+    </strong>
+  );
+}

@@ -1,145 +1,126 @@
-import { Age } from '../app/Age';
-import { Figure } from '../app/Figure';
+import { type CSSProperties, useEffect, useRef, useState } from 'react';
+import { CardContent, Cells, Head } from '../app/DataTable';
 import { useNarrow } from '../app/narrow';
-import { setOptions } from '../app/route';
-import type { Subscriber } from '../gateway/contract';
-import { bytes, count } from '../text/number';
-import { Client, Subscribed, transport } from './Client';
+import type { Subscribers } from '../gateway/contract';
+import type { Selection } from '../gateway/subscribers';
+import { useWindow, type Window } from '../resources/useWindow';
+import { count } from '../text/number';
+import { connected } from './columns';
+import type { Pages } from './pages';
+import { type Shown, usePages } from './usePages';
 
-interface Listed {
-  readonly subscribers: readonly Subscriber[];
-  readonly of: number;
-  /** Where the page begins, see Selection; and where the next one does, undefined if there is none. */
-  readonly after?: string | undefined;
-  readonly next?: string | undefined;
+interface Props {
+  readonly selection: Selection;
+  readonly first: Subscribers;
+  readonly limit: number;
 }
 
-/** Shows one page of the connected subscribers, with the highest lag first. */
-export function Connected({ subscribers, of, after, next }: Listed) {
+// In px. A row has two lines, a card what fits on a phone.
+const rowHeights = { comfortable: 56, compact: 48 };
+const cardHeights = { comfortable: 264, compact: 264 };
+
+// A page cannot hold any number of rows. A search finds the others.
+const most = 50_000;
+
+/** Shows the connected subscribers, with the highest lag first. Only those on the screen are in the document. */
+export function Connected({ selection, first, limit }: Props) {
+  const [shown, setShown] = useState<Shown>({ row: 0, atTop: true });
+  const pages = usePages({ selection, first, limit }, shown);
   const narrow = useNarrow();
+  const rows = Math.min(most, pages.complete ? pages.loaded : Math.max(first.count, pages.loaded));
   return (
     <section aria-labelledby="present">
       <div className="bar">
         <h3 id="present">Connected</h3>
-        {subscribers.length < of && (
+        {first.count > 1 && (
           <span className="soft">
-            {after ? `${count(subscribers.length)} more` : `the ${count(subscribers.length)} with the highest lag`}, of {count(of)}
-          </span>
-        )}
-        {(after || next) && (
-          <span className="push">
-            <button type="button" disabled={!after} onClick={() => setOptions({ after: undefined }, true)}>
-              First page
-            </button>{' '}
-            <button type="button" disabled={!next} onClick={() => setOptions({ after: next }, true)}>
-              Next page
-            </button>
+            {rows === most ? `the first ${count(most)} of ` : ''}
+            {count(first.count)}, the highest lag first, then the oldest
           </span>
         )}
       </div>
-      {subscribers.length === 0 && <p className="soft">None.</p>}
-      {subscribers.length > 0 && (narrow ? <Cards subscribers={subscribers} /> : <Table subscribers={subscribers} />)}
+      {rows === 0 ? <p className="soft">None.</p> : <Scroller key={String(narrow)} {...{ pages, rows, narrow }} onShow={setShown} />}
     </section>
   );
 }
 
-function Table({ subscribers }: { subscribers: readonly Subscriber[] }) {
+interface ListProps {
+  readonly pages: Pages;
+  readonly rows: number;
+}
+
+function Scroller({ pages, rows, narrow, onShow }: ListProps & { narrow: boolean; onShow: (shown: Shown) => void }) {
+  const scroller = useRef<HTMLElement>(null);
+  const seen = useWindow(scroller, rows, narrow ? cardHeights : rowHeights);
+  const missing = indexes(seen).find((i) => !pages.at(i));
+  const row = missing ?? Math.min(rows - 1, seen.top + Math.floor(seen.whole / 2));
+  const atTop = seen.first === 0;
+  useEffect(() => onShow({ row, atTop }), [row, atTop, onShow]);
+  const Shape = narrow ? Cards : Rows;
   return (
-    <div className="card scroll">
-      <table className="plain people" aria-labelledby="present">
-        <thead>
-          <tr>
-            <th scope="col">Client</th>
-            <th scope="col">Watches, position</th>
-            <th scope="col">Transport</th>
-            <th scope="col" className="number">
-              Connected for
-            </th>
-            <th scope="col" className="number">
-              Events
-            </th>
-            <th scope="col" className="number">
-              Bytes
-            </th>
-            <th scope="col" className="number">
-              Lag
-            </th>
-            <th scope="col" className="number">
-              Skipped
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {subscribers.map((subscriber) => (
-            <Row key={subscriber.id} subscriber={subscriber} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <section
+      ref={scroller}
+      className={narrow ? 'connected' : 'card connected'}
+      tabIndex={0} // it scrolls, also with the keyboard
+      aria-label="Connected subscribers"
+      style={{ '--row': `${seen.rowHeight}px`, '--rows': rows } as CSSProperties}
+    >
+      <Shape pages={pages} rows={rows} seen={seen} />
+    </section>
   );
 }
 
-function Row({ subscriber }: { subscriber: Subscriber }) {
+const indexes = ({ first, last }: Window) => Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
+
+/** What is above and below the rows in the document, in px. */
+const above = (seen: Window) => seen.y(seen.first);
+const below = (seen: Window) => Math.max(0, seen.height - seen.y(seen.last));
+
+interface SeenProps extends ListProps {
+  readonly seen: Window;
+}
+
+function Rows({ pages, rows, seen }: SeenProps) {
   return (
-    <tr>
-      <th scope="row">
-        <Client subscriber={subscriber} />
-      </th>
-      <td>
-        <Subscribed subscriber={subscriber} />
-      </td>
-      <td>{transport(subscriber)}</td>
-      <td className="number">
-        <Age of={subscriber.since} />
-      </td>
-      <td className="number">{count(subscriber.events)}</td>
-      <td className="number">{bytes(subscriber.bytes)}</td>
-      <td className="number">
-        <Lag subscriber={subscriber} />
-      </td>
-      <td className="number">{count(subscriber.skipped)}</td>
-    </tr>
+    <table className="plain people" aria-labelledby="present" aria-rowcount={rows + 1}>
+      <Head columns={connected} />
+      <Space height={above(seen)} />
+      <tbody>
+        {indexes(seen).map((i) => {
+          const one = pages.at(i);
+          return (
+            <tr key={one?.id ?? i} aria-rowindex={i + 2}>
+              {one ? <Cells columns={connected} row={one} /> : <td colSpan={connected.length}>Loading…</td>}
+            </tr>
+          );
+        })}
+      </tbody>
+      <Space height={below(seen)} />
+    </table>
   );
 }
 
-function Cards({ subscribers }: { subscribers: readonly Subscriber[] }) {
+function Space({ height }: { height: number }) {
   return (
-    <ul className="cards" aria-labelledby="present">
-      {subscribers.map((subscriber) => (
-        <li key={subscriber.id} className="card">
-          <div className="head">
-            <Client subscriber={subscriber} /> <span className="soft">{transport(subscriber)}</span>
-          </div>
-          <dl>
-            <Figure name="Watches, position" wide>
-              <Subscribed subscriber={subscriber} />
-            </Figure>
-            <Figure name="Connected for">
-              <Age of={subscriber.since} />
-            </Figure>
-            <Figure name="Events">{count(subscriber.events)}</Figure>
-            <Figure name="Bytes">{bytes(subscriber.bytes)}</Figure>
-            <Figure name="Lag">
-              <Lag subscriber={subscriber} />
-            </Figure>
-            <Figure name="Skipped">{count(subscriber.skipped)}</Figure>
-          </dl>
-        </li>
-      ))}
+    <tbody className="space" aria-hidden="true">
+      <tr>
+        <td colSpan={connected.length} style={{ height }} />
+      </tr>
+    </tbody>
+  );
+}
+
+function Cards({ pages, rows, seen }: SeenProps) {
+  return (
+    <ul className="cards" aria-labelledby="present" style={{ paddingTop: above(seen), paddingBottom: below(seen) }}>
+      {indexes(seen).map((i) => {
+        const one = pages.at(i);
+        return (
+          <li key={one?.id ?? i} className="card" aria-setsize={rows} aria-posinset={i + 1}>
+            {one ? <CardContent columns={connected} row={one} /> : 'Loading…'}
+          </li>
+        );
+      })}
     </ul>
-  );
-}
-
-function Lag({ subscriber: { lag, catching_up: behind } }: { subscriber: Subscriber }) {
-  return (
-    <>
-      {lag > 0 ? <strong>{count(lag)}</strong> : 0}
-      {behind && (
-        <>
-          <br />
-          <span className="state">catching up</span>
-        </>
-      )}
-    </>
   );
 }

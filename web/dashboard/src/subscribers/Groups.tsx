@@ -1,12 +1,16 @@
+import { type Column, DataTable } from '../app/DataTable';
 import { setOptions } from '../app/route';
 import type { Subscribers } from '../gateway/contract';
 import { bytes, count } from '../text/number';
-import { type Property, properties } from './selection';
+import { type Property, properties, propertyName } from './selection';
 
 interface Props {
   readonly selection: { readonly group: Property };
   readonly all: Subscribers;
 }
+
+/** A group; without a name: all the others. */
+type Group = NonNullable<Subscribers['others']> & { readonly name?: string };
 
 /** Shows how many subscribers have what in common. A group selects its subscribers. */
 export function Groups({ selection: { group }, all: { groups = [], others, count: connected } }: Props) {
@@ -18,72 +22,46 @@ export function Groups({ selection: { group }, all: { groups = [], others, count
           by{' '}
           <select value={group} onChange={({ target }) => setOptions({ group: target.value })}>
             {properties.map((property) => (
-              <option key={property}>{property}</option>
+              <option key={property} value={property}>
+                {propertyName(property)}
+              </option>
             ))}
           </select>
         </label>
       </div>
-      {groups.length === 0 && <p className="soft">None.</p>}
-      {groups.length > 0 && (
-        <div className="card scroll">
-          <table className="plain groups" aria-labelledby="groups">
-            <thead>
-              <tr>
-                <th scope="col">{group[0]!.toUpperCase() + group.slice(1)}</th>
-                <th scope="col" className="number">
-                  Subscribers
-                </th>
-                <th scope="col" className="share">
-                  Share
-                </th>
-                <th scope="col" className="number">
-                  Events
-                </th>
-                <th scope="col" className="number">
-                  Bytes
-                </th>
-                <th scope="col" className="number">
-                  Highest lag
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {groups.map((one) => (
-                <tr key={one.name}>
-                  <th scope="row">
-                    <button type="button" className="as-link" onClick={() => setOptions({ [group]: one.name, after: undefined })}>
-                      {one.name}
-                    </button>
-                  </th>
-                  <Figures of={one} all={connected} />
-                </tr>
-              ))}
-              {others && (
-                <tr>
-                  <th scope="row" className="soft">
-                    others
-                  </th>
-                  <Figures of={others} all={connected} />
-                </tr>
-              )}
-            </tbody>
-          </table>
-        </div>
+      {groups.length === 0 ? (
+        <p className="soft">None.</p>
+      ) : (
+        <DataTable<Group>
+          labelledBy="groups"
+          className="groups"
+          columns={columnsOf(group, connected)}
+          rows={others ? [...groups, others] : groups}
+          keyOf={({ name }) => (name === undefined ? 'others' : `group ${name}`)}
+        />
       )}
     </section>
   );
 }
 
-function Figures({ of, all }: { of: NonNullable<Subscribers['others']>; all: number }) {
-  return (
-    <>
-      <td className="number">{count(of.count)}</td>
-      <td className="share">
-        <meter max={Math.max(1, all)} value={Math.min(of.count, all)} aria-label={`${count(of.count)} of ${count(all)}`} />
-      </td>
-      <td className="number">{count(of.events)}</td>
-      <td className="number">{bytes(of.bytes)}</td>
-      <td className="number">{of.lag.max > 0 ? <strong>{count(of.lag.max)}</strong> : 0}</td>
-    </>
+const columnsOf = (property: Property, all: number): readonly Column<Group>[] => [
+  { title: propertyName(property)[0]!.toUpperCase() + propertyName(property).slice(1), cell: ({ name }) => nameOf(property, name) },
+  { title: 'Subscribers', cell: (one) => count(one.count), numeric: true },
+  { title: 'Share', cell: (one) => share(one.count, all), className: 'share' },
+  { title: 'Events', cell: ({ events }) => count(events), numeric: true },
+  { title: 'Bytes', cell: (one) => bytes(one.bytes), numeric: true },
+  { title: 'Highest lag', cell: ({ lag }) => (lag.max > 0 ? <strong>{count(lag.max)}</strong> : 0), numeric: true },
+];
+
+const nameOf = (property: Property, name: string | undefined) =>
+  name === undefined ? (
+    <span className="soft">others</span>
+  ) : (
+    <button type="button" className="as-link" onClick={() => setOptions({ [property]: name })}>
+      {name}
+    </button>
   );
-}
+
+const share = (n: number, all: number) => (
+  <meter max={Math.max(1, all)} value={Math.min(n, all)} aria-label={`${count(n)} of ${count(all)}`} />
+);

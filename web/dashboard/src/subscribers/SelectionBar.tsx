@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import { setOptions } from '../app/route';
 import type { Selection } from '../gateway/subscribers';
+import { propertyName } from './selection';
 
 const pauseMs = 300;
 
@@ -9,7 +10,7 @@ export function SelectionBar({ selection }: { selection: Selection }) {
   return (
     <div className="bar">
       <Search text={selection.search ?? ''} />
-      {(['application', 'network', 'transport'] as const).map(
+      {(['application', 'network', 'transport', 'principal', 'client_id'] as const).map(
         (property) =>
           selection[property] && (
             <button
@@ -17,9 +18,9 @@ export function SelectionBar({ selection }: { selection: Selection }) {
               type="button"
               aria-pressed="true"
               title="Show all again"
-              onClick={() => setOptions({ [property]: undefined, after: undefined })}
+              onClick={() => setOptions({ [property]: undefined })}
             >
-              {property}: {selection[property]} <span aria-hidden="true">✕</span>
+              {propertyName(property)}: {selection[property]} <span aria-hidden="true">✕</span>
               <span className="visually-hidden">: show all again</span>
             </button>
           ),
@@ -34,7 +35,7 @@ function Search({ text }: { text: string }) {
   useEffect(() => setTyped(text), [text]);
   useEffect(() => {
     if (typed === text) return;
-    const timer = setTimeout(() => setOptions({ search: typed || undefined, after: undefined }), pauseMs);
+    const timer = setTimeout(() => setOptions({ search: typed || undefined }), pauseMs);
     return () => clearTimeout(timer);
   }, [typed, text]);
   return (
@@ -43,7 +44,7 @@ function Search({ text }: { text: string }) {
       className="find"
       maxLength={128}
       aria-label="Search subscribers"
-      placeholder="Search by address, user agent, watch or id"
+      placeholder="Search by address, user agent, principal, watch or id"
       value={typed}
       onChange={({ target }) => setTyped(target.value)}
     />

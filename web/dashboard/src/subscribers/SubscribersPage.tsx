@@ -5,7 +5,7 @@ import { curvesOf } from '../charts/curves';
 import { useEarlier } from '../charts/earlier';
 import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Subscribers } from '../gateway/contract';
-import { isNotServed, useSubscribers } from '../gateway/subscribers';
+import { isNotServed, type Selection, useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
 import { count } from '../text/number';
 import { Connected } from './Connected';
@@ -21,17 +21,18 @@ import { Views } from './Views';
 import { WatchSelect } from './WatchSelect';
 import './Subscribers.css';
 
-// The number of subscribers on a page.
+// The number of subscribers that come with the rest; the table fetches more as it is scrolled.
 const limit = 100;
 
-/** Shows the subscribers of one watch or of all, by groups and pages, and recent disconnects. */
+/** Shows the subscribers of one watch or of all, by groups and in a table, and recent disconnects. */
 export function SubscribersPage() {
   const { options } = useRoute();
   const selection = selectionOf(options);
   const { watch } = selection;
   const watches = useWatches();
   const answer = useSubscribers(selection, limit);
-  const data = useLast(answer.data, watch);
+  const last = useLast(answer.data, selection);
+  const data = last?.data;
   useEarlier(watches, fillSubscribers);
   const names = (watches.data?.watches ?? []).map(({ name }) => name);
   const served = !isNotServed(answer);
@@ -47,7 +48,7 @@ export function SubscribersPage() {
         <NotServed what="the list of subscribers" watch={watch} known={names.includes(watch)} status={answer.status} />
       )}
       {served && !data && <p className="soft">Waiting for the gateway…</p>}
-      {served && data && (
+      {served && last && data && (
         <>
           <Totals all={data} />
           <SelectionBar selection={selection} />
@@ -57,7 +58,7 @@ export function SubscribersPage() {
             <Departures minutes={data.left_minutes} />
           </div>
           <Groups selection={selection} all={data} />
-          <Connected subscribers={data.subscribers} of={data.count} after={selection.after} next={data.next} />
+          <Connected key={last.key} selection={last.selection} first={data} limit={limit} />
           <Views views={data.views} />
           <Disconnects left={data.left} reasons={data.left_reasons} />
         </>
@@ -66,11 +67,19 @@ export function SubscribersPage() {
   );
 }
 
+interface Last {
+  readonly data: Subscribers;
+  readonly selection: Selection;
+  /** Another one if the list is another one. */
+  readonly key: string;
+}
+
 // The page stays as it is until the gateway answers another selection, unless it is of another watch.
-function useLast(data: Subscribers | undefined, watch: string): Subscribers | undefined {
-  const last = useRef<{ data: Subscribers; watch: string }>(undefined);
-  if (data) last.current = { data, watch };
-  return last.current?.watch === watch ? last.current.data : undefined;
+function useLast(data: Subscribers | undefined, selection: Selection): Last | undefined {
+  const last = useRef<Last>(undefined);
+  const { group: _, ...list } = selection;
+  if (data) last.current = { data, selection, key: JSON.stringify([data.instance, list]) };
+  return last.current?.selection.watch === selection.watch ? last.current : undefined;
 }
 
 function Totals({ all: { count: connected, lag, subscribers, left_reasons: reasons } }: { all: Subscribers }) {

@@ -1,3 +1,4 @@
+import { type Column, DataTable } from '../app/DataTable';
 import type { ListedView } from '../gateway/contract';
 import { bytes, count } from '../text/number';
 
@@ -7,51 +8,24 @@ export function Views({ views }: { views: readonly ListedView[] }) {
   return (
     <section aria-labelledby="views">
       <h3 id="views">Largest views</h3>
-      <div className="card scroll">
-        <table className="plain" aria-labelledby="views">
-          <thead>
-            <tr>
-              <th scope="col">Watch</th>
-              <th scope="col">Part</th>
-              <th scope="col" className="number">
-                Subscribers
-              </th>
-              <th scope="col" className="number">
-                Resources
-              </th>
-              <th scope="col" className="number">
-                Memory
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {views.map((view) => (
-              <Row key={JSON.stringify([view.watch, partOf(view)])} view={view} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <DataTable labelledBy="views" columns={columns} rows={views} keyOf={(view) => JSON.stringify([view.watch, partOf(view)])} />
     </section>
   );
 }
 
-function Row({ view }: { view: ListedView }) {
-  return (
-    <tr>
-      <th scope="row">{view.watch}</th>
-      <td>
-        {partOf(view).map(([name, value]) => (
-          <div key={name}>
-            {name} <code>{value}</code>
-          </div>
-        ))}
-      </td>
-      <td className="number">{count(view.subscribers)}</td>
-      <td className="number">{count(view.resources)}</td>
-      <td className="number">{bytes(view.bytes)}</td>
-    </tr>
-  );
-}
+const columns: readonly Column<ListedView>[] = [
+  { title: 'Watch', cell: ({ watch }) => watch },
+  { title: 'Part', cell: (view) => partOf(view).map(([name, value]) => <Part key={name} name={name} value={value} />) },
+  { title: 'Subscribers', cell: ({ subscribers }) => count(subscribers), numeric: true },
+  { title: 'Resources', cell: ({ resources }) => count(resources), numeric: true },
+  { title: 'Memory', cell: (view) => bytes(view.bytes), numeric: true },
+];
+
+const Part = ({ name, value }: { name: string; value: string }) => (
+  <div>
+    {name} <code>{value}</code>
+  </div>
+);
 
 const partOf = ({ prefix, labels, filter, fields }: ListedView) =>
   Object.entries({ prefix, labels, filter, fields }).filter((entry): entry is [string, string] => Boolean(entry[1]));

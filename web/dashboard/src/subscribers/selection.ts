@@ -1,9 +1,12 @@
 import type { Selection } from '../gateway/subscribers';
 
 /** The properties by which subscribers are grouped. */
-export const properties = ['application', 'network', 'transport', 'watch'] as const;
+export const properties = ['application', 'network', 'transport', 'principal', 'client_id', 'watch'] as const;
 
 export type Property = (typeof properties)[number];
+
+/** Returns what people call a property. */
+export const propertyName = (property: Property): string => (property === 'client_id' ? 'OAuth client' : property);
 
 const isProperty = (text: string | null): text is Property => properties.some((one) => one === text);
 
@@ -17,7 +20,8 @@ export function selectionOf(options: URLSearchParams): Selection & { readonly gr
     application: text('application'),
     network: text('network'),
     transport: text('transport'),
+    principal: text('principal'),
+    client_id: text('client_id'),
     group: isProperty(group) ? group : 'application',
-    after: text('after'),
   };
 }

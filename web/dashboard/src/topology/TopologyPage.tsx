@@ -1,12 +1,13 @@
 import { Age } from '../app/Age';
 import { useCramped } from '../app/narrow';
-import { href } from '../app/route';
+import { href, setOptions, useRoute } from '../app/route';
 import { useTroubles } from '../app/troubles';
 import { mean, Rates } from '../charts/rates';
 import type { Topology, TopologyWatch } from '../gateway/contract';
-import { useTopology } from '../gateway/topology';
+import { type Kind, kinds, useTopology } from '../gateway/topology';
 import { stateText } from '../overview/order';
 import { NotServed } from '../subscribers/NotServed';
+import { propertyName } from '../subscribers/selection';
 import { count, rate } from '../text/number';
 import { useNextAttempts } from './attempts';
 import { Diagram } from './Diagram';
@@ -21,7 +22,9 @@ const rates = new Rates();
 
 /** Shows the way of the data, from the sources to the subscribers, and where it is late. */
 export function TopologyPage() {
-  const answer = useTopology();
+  const option = useRoute().options.get('group');
+  const group = kinds.find((kind) => kind === option) ?? 'application';
+  const answer = useTopology(group);
   const { data, at } = answer;
   if (data) rates.note(counters(data), at, data.instance);
   useTroubles(
@@ -37,11 +40,28 @@ export function TopologyPage() {
   const refused = answer.status === 403 || answer.status === 404;
   return (
     <div className="page topology" data-testid="topology">
-      <h2>Topology</h2>
+      <div className="bar">
+        <h2>Topology</h2> {!refused && <KindSelect group={group} />}
+      </div>
       {refused && <NotServed what="the topology" watch="" known status={answer.status} />}
       {!refused && !data && <p className="soft">Waiting for the gateway…</p>}
       {!refused && data && <Shown topology={data} />}
     </div>
+  );
+}
+
+function KindSelect({ group }: { group: Kind }) {
+  return (
+    <label className="push">
+      Subscribers by{' '}
+      <select value={group} onChange={({ target }) => setOptions({ group: target.value === 'application' ? undefined : target.value })}>
+        {kinds.map((kind) => (
+          <option key={kind} value={kind}>
+            {propertyName(kind)}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

@@ -48,9 +48,12 @@ const maxGroups = 8;
 export function counters({ watches, groups, others }: Topology): Map<string, number> {
   const all = new Map(watches.map(({ name, changes }) => [`watch ${name}`, changes]));
   for (const group of groups) all.set(`group ${groupId(group)}`, group.events);
-  if (others) all.set('group others', others.events);
+  if (others) all.set(othersId(groups), others.events);
   return all;
 }
+
+// The others are other ones if the subscribers are grouped by something else.
+const othersId = ([first]: readonly TopologyGroup[]) => `others by ${first ? commonOf(first).map(([name]) => name) : ''}`;
 
 /** Draws up the graph: late watches first, and what is folded in one node. */
 export function graphOf(topology: Topology, rateOf: RateOf, next: NextAttempts = new Map()): Graph {
@@ -245,7 +248,14 @@ interface Group {
   readonly rate: number;
 }
 
-export const groupId = ({ application, network, transport }: TopologyGroup): string => `${application} ${network} ${transport}`;
+export const groupId = (group: TopologyGroup): string =>
+  commonOf(group)
+    .map(([, text]) => text)
+    .join(' ');
+
+// What the subscribers of a group have in common, as the page Subscribers selects them.
+const commonOf = ({ application, network, transport, principal, client_id }: TopologyGroup): [name: string, text: string][] =>
+  Object.entries({ application, network, transport, principal, client_id }).filter((entry): entry is [string, string] => Boolean(entry[1]));
 
 // A group is behind if one of its subscribers is by more than this many changes.
 const behind = 1000;
@@ -264,18 +274,20 @@ function groupsOf({ groups, others }: Topology, rateOf: RateOf): Group[] {
     href: href('subscribers'),
     freshness: all.some(({ lag }) => lag.max > behind) ? 'behind' : 'fresh',
   };
-  const eventRate = sum([...rest.map((group) => rateOf(`group ${groupId(group)}`)), ...(others ? [rateOf('group others')] : [])]);
+  const eventRate = sum([...rest.map((group) => rateOf(`group ${groupId(group)}`)), ...(others ? [rateOf(othersId(groups))] : [])]);
   return [...shown, { node, follows: all.flatMap(({ follows }) => follows), rate: eventRate }];
 }
 
 function groupNode(group: TopologyGroup, eventRate: number): Group {
-  const { application, network, transport, lag } = group;
+  const { transport, lag } = group;
+  const common = commonOf(group);
+  const names = common.flatMap(([name, text]) => (name === 'transport' ? [] : [text]));
   const node: Node = {
     id: `group ${groupId(group)}`,
     column: 'subscribers',
-    title: `${application} · ${network}`,
-    detail: `${people(group.count)} · ${transport}${lag.max > 0 ? ` · lag ${count(lag.max)}` : ''}`,
-    href: href('subscribers', '', new URLSearchParams({ application, network, transport })),
+    title: names.join(' · '),
+    detail: `${people(group.count)}${transport ? ` · ${transport}` : ''}${lag.max > 0 ? ` · lag ${count(lag.max)}` : ''}`,
+    href: href('subscribers', '', new URLSearchParams(common)),
     freshness: lag.max > behind ? 'behind' : 'fresh',
   };
   return { node, follows: group.follows, rate: eventRate };

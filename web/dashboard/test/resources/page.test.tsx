@@ -177,14 +177,30 @@ describe('the table of a watch', () => {
     await change(6, { a: 2 });
     await change(7, { a: 3 });
     expect(cells('a')[1]!.textContent).toBe('1');
-    expect(screen.getByText('2 changes waiting')).toBeTruthy();
     expect(reported).toBe('pods paused');
+    await pass(250);
+    expect(screen.getByText('2 changes waiting')).toBeTruthy();
     fireEvent.click(screen.getByRole('button', { name: 'Step' }));
     await pass();
     expect([cells('a')[1]!.textContent, grid().dataset['revision']]).toEqual(['2', '6']);
     fireEvent.click(screen.getByRole('button', { name: 'Pause' }));
     await pass();
     expect([cells('a')[1]!.textContent, grid().dataset['revision'], reported]).toEqual(['3', '7', '']);
+  });
+
+  it('shows the newest revision, and a summary of it four times a second', async () => {
+    const summary = () => document.querySelector('.resource-summary dl')!.textContent!;
+    await show({ a: 1 });
+    await pass(250);
+    const seen = new Set<string>();
+    for (let revision = 6; revision < 56; revision++) {
+      await change(revision, { a: revision });
+      expect([cells('a')[1]!.textContent, grid().dataset['revision']]).toEqual([String(revision), String(revision)]);
+      seen.add(summary());
+    }
+    expect(seen.size).toBeLessThanOrEqual(6); // in one second
+    await pass(250);
+    expect(summary()).toContain('revision 55');
   });
 
   it('reports that its data may be stale', async () => {
