@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Topology, TopologyGroup, TopologyWatch, Watch } from '../src/gateway/contract';
 import { nextAttempts } from '../src/topology/attempts';
-import { fit } from '../src/topology/fit';
 import { graphOf } from '../src/topology/graph';
 import { layoutOf, size, thickness } from '../src/topology/layout';
+import { shorten } from '../src/topology/shortened';
 import { TopologyPage } from '../src/topology/TopologyPage';
 
 const began = Date.parse('2026-01-02T03:00:00Z');
@@ -174,7 +174,7 @@ describe('a text that is too long', () => {
     const measure = (text: string) => [...text].length * 10;
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 10, max: 200 }), (text, width) => {
-        const shown = fit(text, width, measure);
+        const shown = shorten(text, width, measure);
         expect(measure(shown)).toBeLessThanOrEqual(Math.max(width, 10));
         if (measure(text) <= width) expect(shown).toBe(text);
         else expect(text.startsWith(shown.slice(0, -1))).toBe(true);

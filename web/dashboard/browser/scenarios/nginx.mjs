@@ -5,7 +5,7 @@ import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 
 // A change in a buffer would wait for the next 4 KiB, which never arrive.
-const promptly = 5_000;
+const promptly = 15_000;
 const skip = nginxProgram ? false : 'nginx is missing: apt-get install nginx';
 
 for (const path of ['/', '/tide/']) {

@@ -20,13 +20,13 @@ const timeoutMs = 10_000;
 
 /** Polls a path of the gateway, everyMs after the last response, while the tab is visible; nothing if the path is empty. */
 export function useAnswer<T>(path: string, everyMs: number): Answer<T> {
-  const [answer, setAnswer] = useState<Answer<T>>(nothing);
+  const [{ of, answer }, setAnswer] = useState<{ of: string; answer: Answer<T> }>({ of: path, answer: nothing });
   useEffect(() => {
-    setAnswer(nothing);
+    setAnswer({ of: path, answer: nothing });
     if (!path) return;
-    return poll<T>(path, everyMs, (change) => setAnswer((before) => ({ ...before, ...change })));
+    return poll<T>(path, everyMs, (change) => setAnswer(({ answer }) => ({ of: path, answer: { ...answer, ...change } })));
   }, [path, everyMs]);
-  return answer;
+  return of === path ? answer : nothing; // never that of another path, not even in one render
 }
 
 /** Polls until the returned function is called. The path, and the time until the next request, may be others for each. */

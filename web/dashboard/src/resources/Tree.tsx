@@ -1,6 +1,6 @@
 import { type KeyboardEvent, useId, useRef, useState } from 'react';
-import { count } from '../text/number';
 import { ValueText } from '../text/KeyText';
+import { count } from '../text/number';
 import { brief } from './brief';
 import { useFlash } from './Cell';
 import { type Folds, type Line, linesOf, longText } from './lines';

@@ -1,7 +1,7 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import type { Graph } from './graph';
-import { fit, widthOf } from './fit';
 import { type Layout, type Line, layoutOf, type Placed, size } from './layout';
+import { shorten, widthOf } from './shortened';
 
 /** Draws the graph in columns. Nodes are links, in reading order. */
 export function Diagram({ graph }: { graph: Graph }) {
@@ -109,7 +109,7 @@ interface Shortened {
 
 // SVG does not shorten text. The tooltip has all of it.
 function Cut({ text, room, ...rest }: Shortened): ReactNode {
-  const shown = fit(text, room, (text) => of(text, rest.className));
+  const shown = shorten(text, room, (text) => of(text, rest.className));
   return (
     <tspan {...rest}>
       {shown}

@@ -11,7 +11,7 @@ export function widthOf(text: string, font: string): number | undefined {
 const ellipsis = '…';
 
 /** Returns a text, or as much of its beginning as is at most so wide with an ellipsis. */
-export function fit(text: string, width: number, measure: (text: string) => number): string {
+export function shorten(text: string, width: number, measure: (text: string) => number): string {
   if (measure(text) <= width) return text;
   const chars = [...text]; // not halves of a character
   let [low, high] = [0, chars.length];
