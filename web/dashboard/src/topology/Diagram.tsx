@@ -76,7 +76,7 @@ function NodeLink({ placed: { node, x, y }, label, onChoose }: Linked) {
         <rect x={x} y={y} width={size.node} height={size.height} rx={8} />
         <rect className="mark" x={x} y={y} width={6} height={size.height} rx={3} />
         <text>
-          <Cut x={x + 16} y={y + 19} className="title" text={node.title} at={27 - (node.type ? node.type.length + 1 : 0)} />{' '}
+          <Cut x={x + 16} y={y + 19} className="title" text={node.title} at={24 - (node.type ? node.type.length + 1 : 0)} />{' '}
           {node.type && (
             <tspan x={x + size.node - 10} y={y + 19} className="type">
               {node.type}{' '}
