@@ -18,7 +18,7 @@ interface Props {
 
 // In px. A row has two lines, a card what fits on a phone.
 const rowHeights = { comfortable: 56, compact: 48 };
-const cardHeights = { comfortable: 264, compact: 264 };
+const cardHeights = { comfortable: 248, compact: 248 };
 
 // A page cannot hold any number of rows. A search finds the others.
 const most = 50_000;
