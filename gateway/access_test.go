@@ -292,6 +292,7 @@ func TestHiddenAndMissingWatchesAreTheSame(t *testing.T) {
 			for _, path := range []string{
 				"/v1/events?watch=%s", "/v1/events?watch=orders&watch=%s", "/v1/events?watch=%s&filter.%[1]s=(", "/v1/watches/%s/events", "/v1/watches/%s/changes", "/v1/watches/%s",
 				"/v1/watches/%s/resources", "/v1/watches/%s/resources?filter=(", "/v1/watches/%s/resources?page_size=0&page_token=x", "/v1/watches/%s/resources/k", "/v1/subscribers?watch=%s", "/v1/series?watch=%s",
+				"/v1/watches/%s/history", "/v1/watches/%s/history?key=k&limit=1", "/v1/watches/%s/history?after=%[1]s@e1-1", "/v1/watches/%s/history?before=x", "/v1/watches/%s/history?filter=(",
 			} {
 				for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete} {
 					for _, more := range []string{"Accept: */*", "Accept: text/event-stream", "If-None-Match: *", `If-Match: "1"`} {

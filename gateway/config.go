@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"io"
@@ -155,6 +156,12 @@ type Config struct {
 	// Replicas are the addresses of the operations listeners of the other replicas, and may
 	// include this one: see ValidReplica. Operators are shown how they are.
 	Replicas []string
+	// ReplicasToken is sent to the replicas as Authorization: Bearer. Default: none is sent. It is
+	// never logged, and in no answer.
+	ReplicasToken string
+	// ReplicasTLS has the authorities and the client certificate for the replicas whose address
+	// begins with https. Default: the authorities of the system, and no certificate.
+	ReplicasTLS *tls.Config
 	// Certificates are those of the listeners, by listener ("http", "grpc",
 	// "operations"). Only the metrics use them, to show when they expire.
 	Certificates map[string]*x509.Certificate
@@ -178,6 +185,9 @@ type Config struct {
 // http://10.0.0.7:8081, or of all that a name has: dns+http://watchtide-headless:8081. There is
 // neither a path nor a credential in it.
 func ValidReplica(text string) bool { return replicas.ValidAddress(text) }
+
+// SecureReplica reports whether the replica at a valid address is asked over TLS.
+func SecureReplica(address string) bool { return replicas.IsSecure(address) }
 
 // Access says who may do what.
 //

@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/replicas"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 // instanceHeader names the process that answers.
@@ -26,15 +28,15 @@ func (g *settings) handleInstance(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	writeOperatorsJSON(w, g.instance(time.Now()))
+	body, _ := json.Marshal(g.instance(time.Now())) // never fails: everything in it can be marshalled
+	wire.WriteJSON(w, r, append(body, '\n'))
 }
 
-// replicasAnswer is this replica and its siblings.
+// replicasAnswer is what GET /v1/replicas answers, apart from the siblings.
 type replicasAnswer struct {
-	Instance   string             `json:"instance"`
-	Self       replicas.Instance  `json:"self"`
-	Siblings   []replicas.Sibling `json:"siblings"` // without this one
-	Configured bool               `json:"configured"`
+	Instance   string            `json:"instance"`
+	Self       replicas.Instance `json:"self"`
+	Configured bool              `json:"configured"`
 }
 
 // handleReplicas says who the replicas are.
@@ -43,34 +45,18 @@ func (g *settings) handleReplicas(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	answer := replicasAnswer{Instance: g.cfg.Instance, Siblings: []replicas.Sibling{}, Configured: len(g.cfg.Replicas) > 0}
-	for _, s := range g.siblings.Ask(r.Context()) {
-		if s.Instance == nil || s.Instance.Instance != g.cfg.Instance {
-			answer.Siblings = append(answer.Siblings, s)
-		}
-	}
-	answer.Self = g.instance(time.Now())
-	writeOperatorsJSON(w, answer)
-}
-
-func writeOperatorsJSON(w http.ResponseWriter, answer any) {
-	body, err := json.Marshal(answer)
-	if err != nil {
-		problem.Write(w, problem.Of(err)) // never: everything in it can be marshalled
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	problem.NoStore(w.Header())
-	_, _ = w.Write(append(body, '\n')) // an error means that the client disconnected
+	siblings := g.siblings.Ask(r.Context())
+	body, _ := json.Marshal(replicasAnswer{g.cfg.Instance, g.instance(time.Now()), len(g.cfg.Replicas) > 0}) // never fails
+	body = append(bytes.TrimSuffix(body, []byte("}")), `,"siblings":`...)
+	wire.WriteJSON(w, r, body, siblings, []byte("}\n"))
 }
 
 func (g *settings) instance(now time.Time) replicas.Instance {
 	state := g.readiness(now)
-	i := replicas.Instance{
+	return replicas.Instance{
 		Instance: g.cfg.Instance, Version: g.cfg.Version, Started: g.started.UTC().Truncate(time.Millisecond), Uptime: now.Sub(g.started).Seconds(),
 		Ready: state.ready(), Reasons: state.reasons(), Limits: g.limits(), Watches: g.instanceWatches(),
 	}
-	return i
 }
 
 // instanceWatches says how far this replica is with its watches, without those of templates.
@@ -84,6 +70,7 @@ func (g *settings) instanceWatches() []replicas.Watch {
 		s := v.Status()
 		out = append(out, replicas.Watch{
 			Name: w.Name(), Epoch: v.Epoch(), Revision: v.Revision(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Full(),
+			Memory: replicas.MemoryOf(w.Memory()),
 		})
 	}
 	return out
@@ -96,10 +83,12 @@ func (g *settings) limits() []replicas.Limit {
 	snapshots, snapshotsWaiting := g.snapshots.Now()
 	connections, most := g.doors.Now()
 	views := g.cfg.Views.Stats()
+	all := g.memoryOfWatches()
 	return []replicas.Limit{
 		{Name: "streams", Used: int64(g.admission.Count()), Most: int64(g.cfg.MaxSubscribers)},
 		{Name: "connections", Used: int64(connections), Most: int64(most)},
-		{Name: "watches", Used: g.bytesOfWatches(), Unit: "bytes"},
+		{Name: "watches", Used: all.Used, Most: all.Most, Unit: "bytes"},
+		{Name: "served", Used: all.Served, Most: all.MostServed, Unit: "bytes"},
 		{Name: "views", Used: views.Bytes, Most: views.MaxBytes, Unit: "bytes"},
 		{Name: "snapshots", Used: snapshots, Most: g.cfg.SnapshotBudget, Unit: "bytes", Waiting: snapshotsWaiting},
 		{Name: "answers", Used: answers, Most: g.cfg.AnswerBudget, Unit: "bytes", Waiting: answersWaiting},
@@ -107,10 +96,12 @@ func (g *settings) limits() []replicas.Limit {
 	}
 }
 
-// bytesOfWatches is the memory that the logs of all watches hold.
-func (g *settings) bytesOfWatches() (n int64) {
+// memoryOfWatches is what all watches hold, and the ceiling that they share.
+func (g *settings) memoryOfWatches() (all replicas.Memory) {
 	for _, w := range g.registry.Watches() {
-		n += w.Snapshot().Bytes()
+		own, shared := replicas.MemoryOf(w.Memory()), replicas.MemoryOf(w.SharedMemory())
+		all.Used, all.Served = all.Used+own.Used, all.Served+own.Served
+		all.Most, all.MostServed = max(all.Most, shared.Most), max(all.MostServed, shared.MostServed)
 	}
-	return n
+	return all
 }

@@ -1,14 +1,20 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/replicas"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -34,7 +40,10 @@ func TestReplicas(t *testing.T) {
 		*g = made
 	}
 	for i, self := range []string{"one", "two"} {
-		var got replicasAnswer
+		var got struct {
+			replicasAnswer
+			Siblings []replicas.Sibling
+		}
 		answer, err := http.Get(servers[i].URL + "/v1/replicas")
 		if err != nil {
 			t.Fatal(err)
@@ -56,6 +65,50 @@ func TestReplicas(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestInstanceShowsMemory: what each watch holds under its own ceiling, and all of them under the
+// one that they share.
+func TestInstanceShowsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := memory.NewCeiling(100 << 20)
+		registry := watch.NewRegistry()
+		defer registry.Close()
+		for _, name := range []string{"large", "small"} {
+			source := stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
+				err := errors.Join(sink.Reset("e"), sink.Upsert(gatewaytest.Resource("k", 1, `"`+strings.Repeat("x", 4096)+`"`)), sink.Commit(1))
+				<-ctx.Done()
+				return err
+			})
+			if _, err := registry.Add(watch.Config{Name: name, Source: source, MaxBytes: map[string]int64{"small": 10 << 20}[name], Memory: shared}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g, err := New(Config{Registry: registry, Metrics: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		got := g.now.Load().instance(time.Now())
+		all := int64(0)
+		for i, most := range []int64{0, 10 << 20} {
+			m := got.Watches[i].Memory
+			if m.Used < 4096 || m.Served < 4096 || m.Served > m.Used || m.Most != most || m.MostServed != most/5*2 {
+				t.Errorf("%s: %+v", got.Watches[i].Name, m)
+			}
+			all += m.Used
+		}
+		limits := map[string]replicas.Limit{}
+		for _, l := range got.Limits {
+			limits[l.Name] = l
+		}
+		if l := limits["watches"]; l.Used != all || l.Used != shared.Held() || l.Most != 100<<20 {
+			t.Errorf("together they hold %d: %+v", all, l)
+		}
+		if l := limits["served"]; l.Used != shared.Logs() || l.Most != 40<<20 {
+			t.Errorf("%+v", l)
+		}
+	})
 }
 
 // TestInstanceIsForOperators: the public handler has neither an instance nor its siblings, and

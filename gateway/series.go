@@ -6,14 +6,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
-
 	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/series"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
-	"github.com/watchtide/watchtide/internal/accept"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 const (
@@ -91,7 +89,7 @@ func (g *settings) handleSeries(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, problem.Of(err)) // never: everything in it can be marshalled
 		return
 	}
-	writeZipped(w, r, append(body, '\n'))
+	wire.WriteJSON(w, r, append(body, '\n'))
 }
 
 // seriesQuery reads the parameters of a request for figures.
@@ -142,19 +140,4 @@ func (g *settings) checkEntry(name string) *problem.Problem {
 		p.Parameter = "watch"
 	}
 	return p
-}
-
-// writeZipped writes JSON, compressed if the client accepts that.
-func writeZipped(w http.ResponseWriter, r *http.Request, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Add("Vary", "Accept-Encoding")
-	problem.NoStore(w.Header())
-	if !accept.Gzip(r.Header.Values("Accept-Encoding")) {
-		_, _ = w.Write(body) // an error means that the client disconnected
-		return
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	z, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // never fails: the level is valid
-	_, _ = z.Write(body)
-	_ = z.Close()
 }

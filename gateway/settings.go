@@ -48,7 +48,7 @@ func (g *Gateway) settings(c Config, deps *conversation.Deps, lookup *access.Loo
 		Gateway: g, cfg: c, deps: deps, lookup: lookup,
 		proxies: admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
 		hosts:   hosts.New(slices.Concat(c.Hosts, ownHosts)), replaced: make(chan struct{}),
-		siblings: replicas.New(c.Replicas, net.DefaultResolver),
+		siblings: replicas.New(c.Instance, c.Replicas, replicas.Access{Token: c.ReplicasToken, TLS: c.ReplicasTLS}, net.DefaultResolver),
 	}
 	if err := s.authenticate(before); err != nil {
 		return nil, err

@@ -60,6 +60,55 @@ func TestClientToHead(t *testing.T) {
 	}
 }
 
+// TestClientInPieces: a piece is of the coding that is asked for, and never of another version or
+// coding than the one that it continues.
+func TestClientInPieces(t *testing.T) {
+	for _, coding := range []string{"", "gzip"} {
+		whole := get(t, "/client.js", "Accept-Encoding", coding)
+		content, err := io.ReadAll(whole.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tag, other := whole.Header.Get("ETag"), get(t, "/client.js", "Accept-Encoding", map[string]string{"": "gzip", "gzip": ""}[coding]).Header.Get("ETag")
+		for _, c := range []struct {
+			name   string
+			header []string
+			code   int
+			want   string
+		}{
+			{"a piece", []string{"Range", "bytes=5-9"}, http.StatusPartialContent, string(content[5:10])},
+			{"its rest", []string{"Range", "bytes=10-", "If-Range", tag}, http.StatusPartialContent, string(content[10:])},
+			{"the rest of another coding", []string{"Range", "bytes=10-", "If-Range", other}, http.StatusOK, string(content)},
+			{"more pieces than the whole", []string{"Range", "bytes=0-,0-,0-"}, http.StatusOK, string(content)},
+			{"beyond the end", []string{"Range", "bytes=99999999-"}, http.StatusRequestedRangeNotSatisfiable, ""},
+			{"no range", []string{"Range", "lines=1-2"}, http.StatusRequestedRangeNotSatisfiable, ""},
+			{"another version", []string{"If-Match", `"x"`}, http.StatusPreconditionFailed, ""},
+			{"any version", []string{"If-None-Match", "*"}, http.StatusNotModified, ""},
+			{"this one or another", []string{"If-None-Match", `"x", W/` + tag}, http.StatusNotModified, ""},
+			{"the other coding", []string{"If-None-Match", other}, http.StatusOK, string(content)},
+		} {
+			r := get(t, "/client.js", append(c.header, "Accept-Encoding", coding)...)
+			body, err := io.ReadAll(r.Body)
+			if err != nil || r.StatusCode != c.code || c.want != "" && string(body) != c.want {
+				t.Errorf("%s, coding %q: %s, %d bytes, want %d and %d bytes", c.name, coding, r.Status, len(body), c.code, len(c.want))
+			}
+		}
+	}
+}
+
+// TestClientInOddCodings: what a client does not name, or refuses, is not used.
+func TestClientInOddCodings(t *testing.T) {
+	for asked, want := range map[string]string{
+		"br, zstd": "", "gzip;q=0": "", "gzip;q=abc": "", "identity;q=0, *;q=0": "", "GZIP": "gzip", "*": "gzip", "*;q=0, gzip": "gzip",
+		"gzip;q=0.001": "gzip", ";;;": "", strings.Repeat("x,", 5000) + "gzip": "gzip",
+	} {
+		r := get(t, "/client.js", "Accept-Encoding", asked)
+		if got := r.Header.Get("Content-Encoding"); r.StatusCode != http.StatusOK || got != want {
+			t.Errorf("%.40q: %s, coding %q, want %q", asked, r.Status, got, want)
+		}
+	}
+}
+
 // TestClientImportsNothing: it is one file, which names no other origin. It says where its types are,
 // and has the main functions of the entry points of the package.
 func TestClientImportsNothing(t *testing.T) {

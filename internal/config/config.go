@@ -106,6 +106,11 @@ type Operations struct {
 	Role string `yaml:"role"`
 	// Replicas are the operations listeners of the other replicas: see gateway.Config.
 	Replicas []string `yaml:"replicas,is=replica"`
+	// ReplicasToken is what the replicas are asked with (no token).
+	ReplicasToken Secret `yaml:"replicas_token_file"`
+	// ReplicasTLS is made of "replicas_tls", as for a source; nil: the system's authorities are
+	// trusted.
+	ReplicasTLS *tls.Config `yaml:"replicas_tls"`
 	// FlightRecorder keeps the last seconds of an execution trace in memory.
 	FlightRecorder bool `yaml:"flight_recorder"`
 	// TLS is as in HTTP.

@@ -182,6 +182,26 @@ var everythingElse = []string{
 	everyKeyOfTemplates,
 	everyKeyOfAccess,
 	everyKeyOfAuth,
+	accessToReplicas,
+}
+
+const accessToReplicas = `
+operations:
+  replicas: ["dns+https://watchtide-replicas:8081"]
+  replicas_token_file: token
+  replicas_tls: { server_name: operations.internal }
+`
+
+// TestAccessToReplicas: the token is in the configuration, and in nothing that is printed.
+func TestAccessToReplicas(t *testing.T) {
+	c := parse(t, accessToReplicas)
+	o := c.Operations
+	if string(o.ReplicasToken) != "s3cret" || o.ReplicasTLS == nil || o.ReplicasTLS.ServerName != "operations.internal" {
+		t.Errorf("got %+v", o)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", o, c, o); strings.Contains(text, "s3cret") {
+		t.Error("the token is printed")
+	}
 }
 
 // TestEveryOption sets every key of the format to a value other than its

@@ -2,7 +2,9 @@ package config
 
 import (
 	"cmp"
+	"slices"
 
+	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/config/internal/word"
 )
@@ -25,6 +27,16 @@ func (c *Config) check(d *decoder, _ decode.Value) {
 
 // check completes a section that is there.
 func (g *GRPC) check(*decoder, decode.Value) { g.Listen = cmp.Or(g.Listen, DefaultGRPC) }
+
+// check reports access to replicas that would not be used.
+func (o *Operations) check(d *decoder, _ decode.Value) {
+	if o.ReplicasToken != "" && len(o.Replicas) == 0 {
+		d.Errorf(d.Given[&o.ReplicasToken].AtKey(), "there are no replicas to send it to; want replicas, a list of addresses")
+	}
+	if o.ReplicasTLS != nil && !slices.ContainsFunc(o.Replicas, gateway.SecureReplica) {
+		d.Errorf(d.Given[&o.ReplicasTLS].AtKey(), "none of replicas begins with https; want such an address, or no replicas_tls")
+	}
+}
 
 // ValidListen reports whether address is host:port with a port number. The host may be
 // missing, and is not looked up here.

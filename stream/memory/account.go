@@ -51,6 +51,9 @@ func NewUnsqueezedAccount(shared *Ceiling) *Account {
 // Own returns the ceiling of the watch alone.
 func (a *Account) Own() *Ceiling { return &a.own }
 
+// Shared returns the ceiling that the watch shares with others.
+func (a *Account) Shared() *Ceiling { return a.shared }
+
 // Join makes the pins of a log known to the shared ceiling.
 func (a *Account) Join(p Pins) {
 	if a != nil {
@@ -93,7 +96,7 @@ func (a *Account) reserve(p *pool, n int64, what string) error {
 func (a *Account) borrow(p *pool, n int64) bool {
 	most := a.shared.most(p)
 	if most == nil || p.of(&most.own).Load() <= p.of(&a.own).Load() {
-		return false
+		return p.take(a.shared, n) // the one that held more may have given it up since
 	}
 	total, allowed := p.of(a.shared).Add(n), p.allowed(a.shared)
 	if total <= allowed+slack(allowed) {

@@ -227,3 +227,25 @@ func TestReserve(t *testing.T) {
 		t.Errorf("%d bytes are left", shared.Kept())
 	}
 }
+
+// TestRoomThatIsFreedMeanwhile: a watch that finds no room is not refused for holding the most if that
+// is so only because another one has given up its memory since.
+func TestRoomThatIsFreedMeanwhile(t *testing.T) {
+	for _, p := range []*pool{logsPool, stagedPool} {
+		shared, all := sharing(2)
+		large, small := all[0], all[1]
+		if !p.take(&large.own, 990) || !p.take(shared, 990) {
+			t.Fatal("no room for the large one")
+		}
+		if !p.take(&small.own, 50) || p.take(shared, 50) {
+			t.Fatal("room for the small one")
+		}
+		large.give(p, 990)
+		if !small.borrow(p, 50) || p.of(shared).Load() != 50 {
+			t.Errorf("refused, with %d bytes of 1000 held", p.of(shared).Load())
+		}
+		if !p.take(&small.own, 951) || small.borrow(p, 951) || p.of(shared).Load() != 50 {
+			t.Errorf("what does not fit is not refused: %d bytes of 1000 are held", p.of(shared).Load())
+		}
+	}
+}

@@ -67,6 +67,12 @@ func (m *Ceiling) Superseded() int64 { return m.superseded.Load() }
 // Kept is how many bytes are held beside the logs; see Account.Keep.
 func (m *Ceiling) Kept() int64 { return m.kept.Load() }
 
+// Held is how many bytes are held in all.
+func (m *Ceiling) Held() int64 { return m.Logs() + m.Staged() + m.Superseded() + m.Kept() }
+
+// MostLogs is the most bytes that the logs may hold of what is not superseded; 0: any number.
+func (m *Ceiling) MostLogs() int64 { return logsPool.allowed(m) }
+
 // Swollen reports whether older versions must be taken away from their readers.
 func (m *Ceiling) Swollen() bool {
 	return m.Bytes() > 0 && m.logs.Load()+m.superseded.Load()+m.kept.Load() > m.Bytes()/5*3

@@ -239,6 +239,9 @@ func (w *Watch) Full() error { return w.ingest.full() }
 // Memory is what the watch holds, against its own ceiling.
 func (w *Watch) Memory() *memory.Ceiling { return w.account.Own() }
 
+// SharedMemory is what this watch holds together with the others that share its ceiling.
+func (w *Watch) SharedMemory() *memory.Ceiling { return w.account.Shared() }
+
 // Reserve counts n bytes that are kept about the watch against its memory, if they fit; see
 // memory.Account. They must be returned, also after the end of the watch.
 func (w *Watch) Reserve(n int64) bool { return w.account.Reserve(n) }

@@ -10,7 +10,7 @@ import (
 
 // NotFound answers a path without a route.
 func NotFound(w http.ResponseWriter, r *http.Request) {
-	Write(w, New(http.StatusNotFound, "there is nothing at %s; see /openapi.json", r.URL.Path))
+	Write(w, New(http.StatusNotFound, "there is nothing at %s; see /openapi.json", r.URL.EscapedPath()))
 }
 
 // MethodNotAllowed answers a request whose method has no route for the path with the

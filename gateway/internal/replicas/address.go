@@ -16,13 +16,28 @@ const byName = "dns+"
 const MaxReplicas = 32
 
 // ValidAddress reports whether text is the address of an operations listener, such as
-// http://10.0.0.7:8081, or of all that a name has: dns+http://watchtide-headless:8081.
+// http://10.0.0.7:8081, or of all that a name has: dns+http://watchtide-headless:8081. Both may
+// begin with https instead.
 func ValidAddress(text string) bool {
 	u, err := url.Parse(strings.TrimPrefix(text, byName))
 	if err != nil || u.Host == "" || u.Port() == "" || u.User != nil || u.Scheme+"://"+u.Host != strings.TrimPrefix(text, byName) {
 		return false
 	}
-	return u.Scheme == "http" || u.Scheme == "https" && !strings.HasPrefix(text, byName)
+	return u.Scheme == "http" || u.Scheme == "https"
+}
+
+// IsSecure reports whether a valid address is asked over TLS.
+func IsSecure(address string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(address, byName), "https:")
+}
+
+// hostOf returns the host name in a valid address.
+func hostOf(address string) string {
+	u, err := url.Parse(strings.TrimPrefix(address, byName))
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
 }
 
 // Resolver finds the addresses of a name. net.Resolver is one.

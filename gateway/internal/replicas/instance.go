@@ -37,6 +37,30 @@ type Watch struct {
 	State    string    `json:"state"`
 	Since    time.Time `json:"since"`
 	Reason   string    `json:"reason,omitempty"`
+	Memory   *Memory   `json:"memory,omitempty"` // nil: an older replica does not say it
+}
+
+// Memory is what a watch holds, in bytes, and its own ceiling.
+type Memory struct {
+	Used int64 `json:"used"`
+	Most int64 `json:"most,omitempty"` // 0: there is no ceiling
+	// Served is what is served, and not superseded. A watch that needs more than MostServed becomes
+	// stale.
+	Served     int64 `json:"served"`
+	MostServed int64 `json:"most_served,omitempty"`
+}
+
+// Ceiling is a memory.Ceiling.
+type Ceiling interface {
+	Held() int64
+	Bytes() int64
+	Logs() int64
+	MostLogs() int64
+}
+
+// MemoryOf returns what is held under a ceiling.
+func MemoryOf(c Ceiling) *Memory {
+	return &Memory{Used: c.Held(), Most: c.Bytes(), Served: c.Logs(), MostServed: c.MostLogs()}
 }
 
 // The most of each that is believed.

@@ -3,14 +3,15 @@ package replicas
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 )
@@ -22,8 +23,8 @@ const (
 	// maxAnswer is the size of the largest answer that is read, in bytes.
 	maxAnswer = 1 << 20
 	// maxCommas limits what is made of an answer: an empty watch is three bytes in it, and thirty
-	// times as many in memory. A watch has six commas, besides those in texts.
-	maxCommas = 10 * maxWatches
+	// times as many in memory. A watch has ten commas, besides those in texts.
+	maxCommas = 14 * maxWatches
 )
 
 // Path is where a replica says who it is.
@@ -36,6 +37,8 @@ type Sibling struct {
 	Error    string    `json:"error,omitempty"`
 	// Took is how long the answer took.
 	Took float64 `json:"took_seconds"`
+
+	client *http.Client
 }
 
 // Siblings are the replicas at the configured addresses. All operators share the answers.
@@ -43,32 +46,31 @@ type Sibling struct {
 // All methods may be called from any goroutine.
 type Siblings struct {
 	// Static after construction.
+	self      string // the name of the instance that asks
 	addresses []string
-	client    *http.Client
+	clients   []*http.Client // by address
+	token     string
 	resolver  Resolver
 
 	mu    sync.Mutex // guards the following fields; held while the replicas are asked
 	at    time.Time
-	known []Sibling
+	known []byte // JSON
 }
 
-// New returns the replicas at some valid addresses. They are asked without credentials, and not
-// through a proxy.
-func New(addresses []string, r Resolver) *Siblings {
-	transport := &http.Transport{
-		DialContext:       (&net.Dialer{Timeout: askTimeout}).DialContext,
-		DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10,
+// New returns the replicas at some valid addresses. self is the name of the instance that asks, whose
+// address may be among them. They are not asked through a proxy.
+func New(self string, addresses []string, a Access, r Resolver) *Siblings {
+	s := &Siblings{self: self, addresses: addresses, token: a.Token, resolver: r}
+	for _, address := range addresses {
+		s.clients = append(s.clients, a.client(address))
 	}
-	client := &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	return &Siblings{addresses: addresses, client: client, resolver: r}
+	return s
 }
 
-// Ask returns what the replicas say, or said within the last two seconds. It takes two seconds at
-// most, and does not end with ctx, since others wait for the same.
-func (s *Siblings) Ask(ctx context.Context) []Sibling {
+// Ask returns what the others say, or said within the last two seconds: a JSON list of Sibling, which
+// must not be changed. It takes two seconds at most, and does not end with ctx, since others wait for
+// the same. However many operators ask, there is one list, since it may be very large.
+func (s *Siblings) Ask(ctx context.Context) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known != nil && time.Since(s.at) < cachedFor {
@@ -76,7 +78,8 @@ func (s *Siblings) Ask(ctx context.Context) []Sibling {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 	defer cancel()
-	s.known = s.ask(ctx)
+	others := slices.DeleteFunc(s.ask(ctx), func(o Sibling) bool { return o.Instance != nil && o.Instance.Instance == s.self })
+	s.known, _ = json.Marshal(others) // never fails: everything in it can be marshalled
 	s.at = time.Now()
 	return s.known
 }
@@ -97,13 +100,13 @@ func (s *Siblings) ask(ctx context.Context) []Sibling {
 // origins returns a sibling for each address, and for each that a name stands for.
 func (s *Siblings) origins(ctx context.Context) []Sibling {
 	all := []Sibling{}
-	for _, address := range s.addresses {
+	for i, address := range s.addresses {
 		origins, err := expand(ctx, s.resolver, address)
 		if err != nil {
 			all = append(all, Sibling{Address: address, Error: "its name cannot be resolved: " + err.Error()})
 		}
 		for _, origin := range origins {
-			all = append(all, Sibling{Address: origin})
+			all = append(all, Sibling{Address: origin, client: s.clients[i]})
 		}
 	}
 	return all[:min(len(all), MaxReplicas)]
@@ -111,12 +114,15 @@ func (s *Siblings) origins(ctx context.Context) []Sibling {
 
 func (s *Siblings) askOne(ctx context.Context, of *Sibling) {
 	began := time.Now()
-	i, err := s.fetch(ctx, of.Address)
+	i, err := s.fetch(ctx, of)
 	of.Took = time.Since(began).Seconds()
 	var failed *url.Error
+	var distrusted *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		of.Error = fmt.Sprintf("there was no answer within %s", askTimeout)
+	case errors.As(err, &distrusted):
+		of.Error = fmt.Sprintf("its certificate is not trusted: %v; want the authority that issued it in ca_file, and a name in it that is asked for", distrusted.Err)
 	case errors.As(err, &failed):
 		of.Error = failed.Err.Error() // the address is there already
 	case err != nil:
@@ -127,12 +133,15 @@ func (s *Siblings) askOne(ctx context.Context, of *Sibling) {
 }
 
 // fetch reads what one replica says.
-func (s *Siblings) fetch(ctx context.Context, origin string) (*Instance, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, origin+Path, nil)
+func (s *Siblings) fetch(ctx context.Context, of *Sibling) (*Instance, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, of.Address+Path, nil)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := s.client.Do(r)
+	if s.token != "" {
+		r.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	answer, err := of.client.Do(r)
 	if err != nil {
 		return nil, err
 	}
@@ -140,6 +149,11 @@ func (s *Siblings) fetch(ctx context.Context, origin string) (*Instance, error) 
 	if err := acceptable(answer); err != nil {
 		return nil, err
 	}
+	return read(answer)
+}
+
+// read returns what an acceptable answer says.
+func read(answer *http.Response) (*Instance, error) {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
 	case err != nil:
@@ -164,7 +178,9 @@ func acceptable(answer *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	switch code := answer.StatusCode; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return fmt.Errorf("the answer is %d: replicas are asked without a credential, so their operations listeners must serve this machine without one", code)
+		return fmt.Errorf("the answer is %d: want a token or a client certificate of an operator of that replica", code)
+	case code == http.StatusBadRequest && answer.Request.URL.Scheme == "http":
+		return errors.New("the answer is 400, as from a listener with TLS: want an address that begins with https then")
 	case code >= 300 && code < 400:
 		return fmt.Errorf("the answer is %d, a redirect, which is not followed: want the address of an operations listener", code)
 	case code != http.StatusOK:

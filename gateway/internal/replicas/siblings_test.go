@@ -37,6 +37,15 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return server.URL
 }
 
+// asked returns what the others say.
+func asked(t *testing.T, s *Siblings) (all []Sibling) {
+	t.Helper()
+	if err := json.Unmarshal(s.Ask(t.Context()), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // says answers with JSON.
 func says(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -69,7 +78,7 @@ func TestAsk(t *testing.T) {
 			}
 		}): "no answer within 2s",
 		serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere, http.StatusFound) }): "a redirect, which is not followed",
-		serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }):           "asked without a credential",
+		serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }):           "want a token",
 		serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }):               "404",
 		serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }):                          "not JSON",
 		serve(t, says(`{"instance":`)):                                                      "no instance",
@@ -92,7 +101,7 @@ func TestAsk(t *testing.T) {
 		addresses = append(addresses, address)
 	}
 	began := time.Now()
-	for _, s := range New(addresses, names{}).Ask(t.Context()) {
+	for _, s := range asked(t, New("a", addresses, Access{}, names{})) {
 		if reason := want[s.Address]; reason == "" && (s.Instance == nil || s.Error != "" || s.Instance.Watches[0].Revision != 1<<64-1) || reason != "" && (s.Instance != nil || !strings.Contains(s.Error, reason)) {
 			t.Errorf("want %q: %q %+v", reason, s.Error, s.Instance)
 		}
@@ -107,19 +116,20 @@ func TestAsk(t *testing.T) {
 
 // TestAskIsShared: many who ask at once cause one request.
 func TestAskIsShared(t *testing.T) {
-	var asked atomic.Int64
-	s := New([]string{serve(t, func(w http.ResponseWriter, r *http.Request) {
+	var requests atomic.Int64
+	s := New("a", []string{serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization")+r.Header.Get("Cookie") != "" {
 			t.Error("a credential was sent")
 		}
-		asked.Add(1)
+		requests.Add(1)
 		says(sane)(w, r)
-	})}, names{})
+	})}, Access{}, names{})
+	lists := map[*byte]bool{}
 	for range 100 {
-		s.Ask(t.Context())
+		lists[&s.Ask(t.Context())[0]] = true
 	}
-	if n := asked.Load(); n > 5 {
-		t.Errorf("asked %d times", n)
+	if n := requests.Load(); n > 5 || len(lists) != int(n) {
+		t.Errorf("asked %d times, and there are %d lists", n, len(lists))
 	}
 }
 
@@ -128,7 +138,7 @@ func TestNames(t *testing.T) {
 	address := serve(t, says(sane))
 	port := address[strings.LastIndexByte(address, ':'):]
 	here := netip.MustParseAddr("127.0.0.1")
-	all := New([]string{byName + "http://siblings" + port, byName + "http://nowhere" + port}, names{[]netip.Addr{here, here}}).Ask(t.Context())
+	all := asked(t, New("a", []string{byName + "http://siblings" + port, byName + "http://nowhere" + port}, Access{}, names{[]netip.Addr{here, here}}))
 	if len(all) != 2 || all[0].Instance == nil || !strings.Contains(all[1].Error, "cannot be resolved") {
 		t.Errorf("%+v", all)
 	}
@@ -136,7 +146,7 @@ func TestNames(t *testing.T) {
 	for i := range 100 {
 		many = append(many, netip.AddrFrom4([4]byte{127, 0, 1, byte(i)}))
 	}
-	if all := New([]string{byName + "http://siblings:1"}, names{many}).Ask(t.Context()); len(all) != MaxReplicas {
+	if all := asked(t, New("a", []string{byName + "http://siblings:1"}, Access{}, names{many})); len(all) != MaxReplicas {
 		t.Errorf("%d are asked", len(all))
 	}
 }
@@ -144,9 +154,9 @@ func TestNames(t *testing.T) {
 // TestValidAddress: an address is an origin, and nothing that could say more.
 func TestValidAddress(t *testing.T) {
 	for text, want := range map[string]bool{
-		"http://10.0.0.7:8081": true, "https://[::1]:8081": true, "dns+http://watchtide:8081": true,
+		"http://10.0.0.7:8081": true, "https://[::1]:8081": true, "dns+http://watchtide:8081": true, "dns+https://watchtide:8081": true,
 		"http://10.0.0.7": false, "http://10.0.0.7:8081/": false, "http://u:p@a:1": false, "http://a:1?x": false,
-		"file:///etc/passwd": false, "dns+https://a:1": false, "dns+dns+http://a:1": false, "gopher://a:1": false, "": false,
+		"file:///etc/passwd": false, "dns+https://a": false, "dns+dns+http://a:1": false, "gopher://a:1": false, "": false,
 	} {
 		if got := ValidAddress(text); got != want {
 			t.Errorf("%q: %t", text, got)

@@ -12,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // turnPoller takes all bytes at once, slowly, and records the writes to each handle.
@@ -274,5 +275,52 @@ func TestDetachedMemberKeepsItsDrainTime(t *testing.T) {
 				t.Errorf("the stream in slot %d ends %s after its time", at, l.LeaveAt.Sub(due))
 			}
 		}
+	})
+}
+
+// ceaseless is a format in which rendering takes so long that there is another change after each
+// batch.
+type ceaseless struct {
+	wire.Framing
+	change func()
+}
+
+func (c ceaseless) AppendBatch(dst [][]byte, b *log.Batch, id []byte) [][]byte {
+	c.change()
+	return c.Framing.AppendBatch(dst, b, id)
+}
+
+// TestGroupIsWrittenWhileChangesKeepComing checks that changes that are made as fast as they are
+// rendered neither keep a group from being written, nor let what it holds grow.
+func TestGroupIsWrittenWhileChangesKeepComing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size, most = 9000, 10 * groupFull
+		s := newTurns(t, "a")
+		s.rig.Prime("a", 1)
+		s.open(3, "a")
+		s.settle()
+		revision := uint64(1)
+		change := func() {
+			if revision*size > most {
+				return // there would be no end otherwise
+			}
+			revision++
+			s.rig.Commit("a", revision, gatewaytest.Resource("k", revision, `"`+strings.Repeat("x", size)+`"`))
+			synctest.Wait()
+		}
+		for _, g := range s.groups {
+			g.Framing = ceaseless{g.Framing, change}
+		}
+		change()
+		for turns := 0; revision*size <= most; turns++ {
+			written := s.turn()
+			if n := count(written, 0, s.streams); n != 3 {
+				t.Fatalf("turn %d: %d of 3 are written", turns, n)
+			}
+			if n := written[0].bytes; n > groupFull+2*size {
+				t.Fatalf("turn %d: %d bytes were rendered before they were written", turns, n)
+			}
+		}
+		s.settle()
 	})
 }

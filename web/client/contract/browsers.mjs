@@ -22,12 +22,16 @@ export const browsers = [
 function bidi(name, browser, chosen, usual, args) {
   const executablePath = [chosen, ...usual].find((path) => path && existsSync(path));
   if (!executablePath) return { name, missing: `${name} is not installed: apt-get install ${usual[0].split('/').at(-1)}` };
+  const open = async (t) => {
+    const program = await puppeteer.launch({ browser, protocol: 'webDriverBiDi', headless: true, executablePath, args });
+    t.after(() => program.close());
+    return program.newPage();
+  };
   return {
     name,
+    open,
     async play(t, site, place) {
-      const program = await puppeteer.launch({ browser, protocol: 'webDriverBiDi', headless: true, executablePath, args });
-      t.after(() => program.close());
-      const page = await program.newPage();
+      const page = await open(t);
       await page.goto(site.origin);
       await page.waitForFunction('globalThis.playAll !== undefined');
       return page.evaluate((data) => globalThis.playAll(data), place.data);

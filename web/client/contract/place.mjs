@@ -24,6 +24,7 @@ export class Place {
     await writeFile(place.#file, config(port, origins, guard.auth));
     place.url = `http://127.0.0.1:${port}/`;
     place.token = guard.token('admin');
+    place.user = guard.token('ada');
     await place.start();
     await place.#listen(origins);
     return place;

@@ -43,7 +43,7 @@ const budgets = [
   beside('log', 450),
   beside('observe', 1_100),
   beside('optimistic', 1_700),
-  beside('pool', 400),
+  beside('pool', 500),
   beside('query', 1_300),
   beside('validate', 850),
 ];

@@ -2,6 +2,7 @@ import { RefusedError } from './errors.js';
 import type { Event } from './protocol.js';
 import { anotherUser, bearer, beginSession, getSession, getTicket, renewStream, type SessionRequest } from './session.js';
 import { limited } from './time_limit.js';
+import { maxTimerMs } from './timer.js';
 import { fetchTransport, type Receiver, type StreamRequest, type Transport } from './transport.js';
 
 export interface AuthenticatedOptions {
@@ -30,7 +31,6 @@ const spreadMs = 30_000;
 const leadOfRest = 2 / 3;
 
 // The longest time of a browser's timer.
-const maxTimerMs = 2 ** 31 - 1;
 
 /**
  * Reads streams as one user, and never passes on an event of another user's stream: if

@@ -57,12 +57,12 @@ export class Connection {
   readonly #pause = new Pause();
   readonly #page: PageLifecycle;
   #stream: Stream | undefined;
-  #running = false;
-  #closed = false;
-  #immediately = false; // the set of watches changed: no pause before the next stream
+  #running: boolean | undefined;
+  #closed: boolean | undefined;
+  #immediately: boolean | undefined; // the set of watches changed: no pause before the next stream
   #suspended = ''; // the reason why the page may not hold a connection
   #expired = false; // the server said that the token has expired, or refused it
-  #refreshed = false; // another token was requested because of a refusal, since the last open stream
+  #refreshed: boolean | undefined; // another token was requested because of a refusal, since the last open stream
   #headers: Readonly<Record<string, string>> | undefined;
   readonly #ended = new AbortController();
   #attemptAt = 0;
@@ -114,7 +114,7 @@ export class Connection {
     while (this.#wanted) {
       while (this.#suspended && this.#wanted) await this.#pause.begin(Infinity);
       if (!this.#wanted) break;
-      this.#attemptAt = Date.now();
+      this.#attemptAt = performance.now(); // nobody sets that clock back
       const end = await this.#attempt();
       if (end.openedAt !== undefined && !(this.#grace && end.goodbye)) this.#aliveAt = end.aliveAt;
       if (!this.#wanted) break;
@@ -159,8 +159,9 @@ export class Connection {
     const refusal = error instanceof RefusedError ? error : undefined;
     if (openedAt !== undefined) this.#refreshed = false;
     this.#expired = goodbye?.reason === 'token_expired' || refusal?.status === 401;
-    if (this.#refreshes) return;
-    const verdict = error instanceof Error && !goodbye ? await this.#judge(error) : 'retry';
+    // The first refusal of a token is followed at once by an attempt with another one.
+    if (this.#expired && !this.#refreshed && this.options.getToken) return void (this.#refreshed = true);
+    const verdict = error instanceof Error && !goodbye && (await this.#judge(error));
     if (verdict === 'stop') return this.close(error as Error);
     if (refusal?.status === 414 && !refusal.problem?.watch && this.stores.size > 1) return this.#split();
     if (verdict === 'final') return this.#refused(error as RefusedError);
@@ -177,15 +178,8 @@ export class Connection {
     await this.#pause.begin(wait, demanded !== undefined);
   }
 
-  // The first refusal of a token is followed at once by an attempt with another one.
-  get #refreshes(): boolean {
-    if (!this.#expired || this.#refreshed || !this.options.getToken) return false;
-    this.#refreshed = true;
-    return true;
-  }
-
-  // Asks the page what to do. One that throws, or does not answer, has no say.
-  async #judge(error: Error): Promise<'retry' | 'final' | 'stop'> {
+  // Asks the page what to do; undefined: try again. One that throws, or does not answer, has no say.
+  async #judge(error: Error): Promise<'final' | 'stop' | undefined> {
     const { onError } = this.options;
     const final = error instanceof RefusedError && error.fatal;
     const answer =
@@ -193,10 +187,10 @@ export class Connection {
       (await limited('onError', new Promise<ErrorAnswer>((resolve) => resolve(onError(error, { final }))), this.#ended.signal).catch(
         (mistake) => globalThis.reportError?.(mistake),
       ));
-    if (!answer) return final ? 'final' : 'retry';
-    if (answer === 'stop') return 'stop';
+    if (!answer) return final ? 'final' : undefined;
+    if (answer === 'stop') return answer;
     this.#headers = answer.headers;
-    return 'retry';
+    return undefined;
   }
 
   // Another stream takes the place of a healthy one: if that is quick, the connection
@@ -253,12 +247,12 @@ export class Connection {
 
   #retrySoon(): void {
     const interval = Math.min(minIntervalMs * 2 ** this.#hurries, maxIntervalMs);
-    if (this.#pause.shorten(this.#attemptAt + interval - Date.now())) this.#hurries++;
+    if (this.#pause.shorten(this.#attemptAt + interval - performance.now())) this.#hurries++;
   }
 
   #resume(): void {
     this.check(); // timers may be late
-    if (this.#suspended) this.#pause.shorten(this.#attemptAt + minIntervalMs - Date.now());
+    if (this.#suspended) this.#pause.shorten(this.#attemptAt + minIntervalMs - performance.now());
     this.#suspended = '';
     this.hurry();
   }

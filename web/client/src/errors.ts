@@ -38,7 +38,7 @@ async function problemOf(response: Response): Promise<Problem | undefined> {
 // Retry-After holds seconds, or a date (RFC 9110, 10.2.3).
 function retryAfterMs(header: string | null): number | undefined {
   const ms = Number(header) * 1000 || Date.parse(header!) - Date.now(); // not a number if there is no header
-  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+  return Math.max(0, ms) || undefined;
 }
 
 /** The response was 200, but not an event stream: there is no gateway at this URL, or a proxy answers in its place. */

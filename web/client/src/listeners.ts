@@ -36,7 +36,7 @@ export class Listeners<S, C = Changes> {
   readonly #all = new Set<(state: S, changes: C) => void>();
   // A listener may change the store: its new state waits until all have seen the last one.
   #calls: Array<Call<S, C>> = [];
-  #calling = false;
+  #calling: boolean | undefined;
 
   /** Adds a listener, which is called at once. If that call throws, so does add, and there is no other. */
   add(run: (state: S, changes: C) => void, state: S, changes: C): () => void {

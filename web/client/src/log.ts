@@ -1,4 +1,5 @@
 import { RefusedError } from './errors.js';
+import { attempt } from './listeners.js';
 import type { Event } from './protocol.js';
 import { fetchTransport, type Receiver, type StreamRequest, type Transport } from './transport.js';
 
@@ -25,16 +26,19 @@ export type LogEvent =
  * Returns a transport that reads streams as another one does, with `fetch` unless set, and reports what
  * happens: `watch('/', { transport: logged(console.debug) })`. A page that does not use it does not load it.
  */
-export const logged = (log: (event: LogEvent) => void, transport: Transport = fetchTransport): Transport => ({
-  hearsHeartbeat: transport.hearsHeartbeat,
-  checkHeaders: () => transport.checkHeaders?.(),
-  hurry: () => transport.hurry?.(),
-  waits: (inMs) => {
-    log({ type: 'retry', inMs });
-    transport.waits?.(inMs);
-  },
-  read: (request, receiver) => read(log, transport, request, receiver),
-});
+export function logged(log: (event: LogEvent) => void, transport: Transport = fetchTransport): Transport {
+  const tell = (event: LogEvent) => attempt(() => log(event));
+  return {
+    hearsHeartbeat: transport.hearsHeartbeat,
+    checkHeaders: () => transport.checkHeaders?.(),
+    hurry: () => transport.hurry?.(),
+    waits: (inMs) => {
+      tell({ type: 'retry', inMs });
+      transport.waits?.(inMs);
+    },
+    read: (request, receiver) => read(tell, transport, request, receiver),
+  };
+}
 
 async function read(log: (event: LogEvent) => void, transport: Transport, request: StreamRequest, receiver: Receiver): Promise<void> {
   const from = Date.now();

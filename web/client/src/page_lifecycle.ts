@@ -1,3 +1,5 @@
+import { timer } from './timer.js';
+
 /** The events of a page that affect a connection. */
 export interface PageEvents {
   /** The network is back. */
@@ -11,7 +13,7 @@ export interface PageEvents {
 /** Listens to the page, if there is one: in Node no event ever occurs. */
 export class PageLifecycle {
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #late = false; // hidden for too long
+  #late: boolean | undefined; // hidden for too long
   readonly #closed = new AbortController();
 
   constructor(
@@ -51,7 +53,7 @@ export class PageLifecycle {
     this.#late = false;
     if (!document.hidden) return this.events.shown();
     if (this.hiddenMs === Infinity) return;
-    this.#timer = setTimeout(() => {
+    this.#timer = timer(() => {
       this.#late = true;
       this.events.away('this tab was hidden for too long');
     }, this.hiddenMs);

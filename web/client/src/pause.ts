@@ -1,8 +1,10 @@
+import { timer } from './timer.js';
+
 /** A wait that can be shortened, one at a time. */
 export class Pause {
   #end: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #uninterruptible = false;
+  #uninterruptible: boolean | undefined;
   #dueAt = Infinity;
 
   /** Waits. Only `end` ends an uninterruptible wait early: the server asked for it. */
@@ -10,19 +12,21 @@ export class Pause {
     this.#uninterruptible = uninterruptible;
     return new Promise((resolve) => {
       this.#end = resolve;
-      this.#dueAt = Date.now() + ms;
-      if (ms !== Infinity) this.#timer = setTimeout(() => this.end(), ms);
+      this.#set(ms);
     });
   }
 
   /** Reduces the rest of an interruptible wait to at most ms, and returns whether it was longer. */
   shorten(ms: number): boolean {
-    const dueAt = Date.now() + Math.max(0, ms);
-    if (!this.#end || this.#uninterruptible || this.#dueAt <= dueAt) return false;
-    clearTimeout(this.#timer);
-    this.#dueAt = dueAt;
-    this.#timer = setTimeout(() => this.end(), Math.max(0, ms));
+    if (!this.#end || this.#uninterruptible || this.#dueAt <= Date.now() + Math.max(0, ms)) return false;
+    this.#set(ms);
     return true;
+  }
+
+  #set(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#dueAt = Date.now() + ms;
+    this.#timer = timer(() => this.end(), ms);
   }
 
   /** Ends the wait if its time is over: the timer may be late. */

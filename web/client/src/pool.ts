@@ -1,5 +1,6 @@
 import { followedOf, type WatchSpec } from './spec.js';
 import type { Store } from './store.js';
+import { timer } from './timer.js';
 import type { Watches } from './watch.js';
 
 export interface PoolOptions {
@@ -33,10 +34,19 @@ interface Entry {
   timer?: ReturnType<typeof setTimeout>;
 }
 
+/** Whoever needs a definition of some watches: no pool takes it away from another one, or from the page itself. */
+interface Holders {
+  readonly pools: Set<StorePool>;
+  /** The page followed it before any pool did. */
+  readonly page: boolean;
+}
+
+const all = new WeakMap<Watches, Map<string, Holders>>();
+
 /**
  * Counts the uses of the watches of tide: the first one follows a watch, and some time after
- * the last one is released, it is removed. Watches that are followed otherwise stay so if they are
- * not used here.
+ * the last one is released, it is removed. Watches that the page itself follows stay followed, and several
+ * pools count together.
  */
 export const pool = <Values = Record<string, unknown>>(tide: Watches<Values>, options: PoolOptions = {}): Pool<Values> =>
   new StorePool(tide as unknown as Watches, options) as unknown as Pool<Values>;
@@ -44,6 +54,7 @@ export const pool = <Values = Record<string, unknown>>(tide: Watches<Values>, op
 class StorePool implements Pool {
   readonly #entries = new Map<string, Entry>(); // by definition
   readonly #lingering = new Set<string>(); // of those without a use, the oldest first
+  readonly #holders: Map<string, Holders>;
   readonly #lingerMs: number;
   readonly #maxLingering: number;
 
@@ -51,6 +62,8 @@ class StorePool implements Pool {
     private readonly tide: Watches,
     { lingerMs = 10_000, maxLingering = 4 }: PoolOptions,
   ) {
+    this.#holders = all.get(tide) ?? new Map();
+    all.set(tide, this.#holders);
     this.#lingerMs = lingerMs;
     this.#maxLingering = maxLingering;
   }
@@ -81,14 +94,25 @@ class StorePool implements Pool {
     const before = this.#entries.get(query);
     if (before?.store.view.error) this.#remove(query);
     else if (before) return before;
+    const holders = this.#holders.get(query) ?? { pools: new Set(), page: this.#followed(spec) };
+    this.#holders.set(query, holders);
+    holders.pools.add(this);
     const entry = { spec, store: this.tide.add(spec), users: 0 };
     this.#entries.set(query, entry);
     return entry;
   }
 
+  #followed(spec: WatchSpec): boolean {
+    try {
+      return !this.tide.store(spec).view.error;
+    } catch {
+      return false;
+    }
+  }
+
   #release(query: string, entry: Entry): void {
     if (--entry.users > 0 || this.#entries.get(query) !== entry) return; // it may have been replaced
-    entry.timer = setTimeout(() => this.#remove(query), this.#lingerMs);
+    entry.timer = timer(() => this.#remove(query), this.#lingerMs);
     this.#lingering.add(query);
     const [oldest] = this.#lingering;
     if (this.#lingering.size > this.#maxLingering) this.#remove(oldest!);
@@ -99,6 +123,9 @@ class StorePool implements Pool {
     clearTimeout(entry.timer);
     this.#lingering.delete(query);
     this.#entries.delete(query);
-    this.tide.remove(entry.spec);
+    const { pools, page } = this.#holders.get(query)!;
+    pools.delete(this);
+    if (pools.size === 0) this.#holders.delete(query);
+    if ((pools.size === 0 && !page) || entry.store.view.error) this.tide.remove(entry.spec);
   }
 }

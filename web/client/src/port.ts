@@ -1,3 +1,4 @@
+import type { RawPicture } from './begun_pictures.js';
 import type { Problem, StatusEvent } from './protocol.js';
 import type { State } from './view.js';
 
@@ -20,8 +21,8 @@ export interface Port {
 /** From a tab to the hub, about one stream of the tab. */
 export type TabMessage = {
   readonly stream: number;
-} /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, the newest id that the tab has, and the tag of its principal; none where there are no sessions. */ & (
-  | { readonly query: string; readonly lastEventId: string; readonly tag?: string }
+} /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, the newest id that the tab has, the tag of its principal (none where there are no sessions), and the pictures that it goes on from. */ & (
+  | { readonly query: string; readonly lastEventId: string; readonly tag?: string; readonly pictures?: readonly RawPicture[] }
   /** `more`: the events are processed, and the next may be sent. `alive`: a ping, which is answered. `hurry`: an attempt to connect is more likely to succeed now. */
   | { readonly say: 'more' | 'alive' | 'end' | 'hurry' }
 );

@@ -1,3 +1,4 @@
+import type { RawPicture } from './begun_pictures.js';
 import { RefusedError } from './errors.js';
 import { dialect, type HubMessage, type Port, type TabMessage } from './port.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
@@ -76,7 +77,14 @@ class Reader {
     this.#stream = stream;
     this.receiver.alive();
     const { url } = this.streamRequest;
-    this.#post({ stream, query: url.slice(url.indexOf('?') + 1), lastEventId: this.#id, ...(this.tag !== undefined && { tag: this.tag }) });
+    const query = url.slice(url.indexOf('?') + 1);
+    this.#post({ stream, query, lastEventId: this.#id, pictures: this.#pictures, ...(this.tag !== undefined && { tag: this.tag }) });
+  }
+
+  // Not those that the tab is beyond.
+  get #pictures(): readonly RawPicture[] {
+    const positions = this.#id.split(',');
+    return this.streamRequest.pictures?.filter(({ position }) => positions.includes(position)) ?? [];
   }
 
   readonly #receive = ({ data }: MessageEvent<HubMessage>): void => {

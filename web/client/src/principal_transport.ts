@@ -1,3 +1,4 @@
+import type { BegunPictures } from './begun_pictures.js';
 import { RefusedError } from './errors.js';
 import { anotherUser, bearer, findSession } from './session.js';
 import { limited } from './time_limit.js';
@@ -19,6 +20,7 @@ export class PrincipalTransport implements Transport {
     private readonly url: string | URL,
     private readonly options: PrincipalOptions,
     private readonly create: (tag: string | undefined) => Transport,
+    private readonly begun: BegunPictures,
   ) {}
 
   async read(request: StreamRequest, receiver: Receiver): Promise<void> {
@@ -26,7 +28,7 @@ export class PrincipalTransport implements Transport {
     receiver.alive();
     const shared = (this.#shared ??= { tag, transport: this.create(tag) });
     if (shared.tag !== tag) throw anotherUser();
-    await shared.transport.read(request, receiver);
+    await shared.transport.read({ ...request, pictures: this.begun.of(request) }, receiver);
   }
 
   hurry(): void {

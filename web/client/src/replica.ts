@@ -33,11 +33,11 @@ export class Replica<V = unknown> {
   // The reasons why nothing may be shown: a snapshot or the catch-up of a resume has
   // not ended, or the server said that it skips values.
   #loading = true;
-  #skipping = false;
+  #skipping: boolean | undefined;
 
   #uncommitted: Event[] = [];
   #staged = new Map<string, Resource<V> | undefined>(); // undefined: deleted
-  #replacing = false; // #staged is the whole state
+  #replacing: boolean | undefined; // #staged is the whole state
   #revision = ''; // of #staged
   #keys = new Set<string>();
   #replaced = false;
@@ -50,7 +50,7 @@ export class Replica<V = unknown> {
   }
 
   /** What is staged is not a state that the upstream had. */
-  get inconsistent(): boolean {
+  get inconsistent(): boolean | undefined {
     return this.#loading || this.#skipping;
   }
 

@@ -1,5 +1,6 @@
 import { RefusedError, refusedBy } from './errors.js';
 import { limited } from './time_limit.js';
+import { timer } from './timer.js';
 
 export interface RequesterOptions {
   /** Returns the token to send as `Authorization: Bearer`. After a 401 it is asked once more, with `expired`. */
@@ -31,12 +32,12 @@ export class Requester {
     const abort = () => ended.abort(request.signal!.reason);
     const { timeoutMs = 30_000 } = this.options;
     const late = () => ended.abort(new Error(`${request.url} did not answer for ${timeoutMs / 1000} s`));
-    const timer = setTimeout(late, timeoutMs);
+    const ending = timer(late, timeoutMs);
     request.signal?.addEventListener('abort', abort);
     try {
       return await this.#authorized(request, ended.signal);
     } finally {
-      clearTimeout(timer);
+      clearTimeout(ending);
       request.signal?.removeEventListener('abort', abort);
     }
   }

@@ -1,3 +1,4 @@
+import type { RawPicture } from './begun_pictures.js';
 import type { Changes } from './replica.js';
 import type { Definition, WatchSpec } from './spec.js';
 import type { Store } from './store.js';
@@ -51,21 +52,28 @@ export class SharedWatch {
   /**
    * Subscribes a stream to the keys with a prefix. What is followed is the common
    * prefix of all streams, and each filters its own keys: following the watch twice
-   * would take two connections.
+   * would take two connections. If nothing is known yet, it goes on from the picture that the
+   * stream comes with.
    */
-  subscribe(prefix: string, listener: (changes: Changes) => void): () => void {
+  subscribe(prefix: string, listener: (changes: Changes) => void, picture?: RawPicture): () => void {
     const wide = this.#prefix === undefined ? prefix : commonPrefix(this.#prefix, prefix);
     if (wide !== this.#prefix && !this.idle) this.tide.remove(this.#followed);
     this.#prefix = wide;
-    this.#setStore(this.tide.add(this.#followed));
+    const initial = wide === prefix ? picture : undefined;
+    this.#setStore(this.tide.add({ ...this.#followed, initial }));
     this.#listeners.add(listener);
     return () => {
       if (this.#listeners.delete(listener) && this.idle) this.tide.remove(this.#followed);
     };
   }
 
-  get #followed(): WatchSpec {
+  get #followed(): Exclude<WatchSpec, string> {
     return { ...this.spec, prefix: this.#prefix! };
+  }
+
+  /** It has begun with a picture of this position, and has received nothing since. */
+  isAt(position: string): boolean {
+    return this.#store?.deref()?.initial === position;
   }
 
   /** The position of a stream with this prefix that has received everything. */
@@ -92,8 +100,10 @@ export class SharedWatch {
     if (store === this.#store?.deref()) return;
     const current = (this.#store = new WeakRef(store));
     this.#changed({ replaced: true, keys: new Set() });
+    let known = false; // the first call reports what it has begun with
     store.subscribe((_, changes) => {
-      if (this.#store === current) this.#changed(changes);
+      if (known && this.#store === current) this.#changed(changes);
+      known = true;
     });
   }
 

@@ -20,7 +20,7 @@ export class Store<V = unknown> implements Readable<V> {
   #status: HubStatusEvent | undefined;
   #view: View<V>;
   #position: string;
-  #renewing = false;
+  #renewing: boolean | undefined;
   /** @internal A position that no id has yet. */
   initial: string;
 

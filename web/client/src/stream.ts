@@ -1,5 +1,6 @@
 import type { Event, GoodbyeEvent } from './protocol.js';
 import type { Stores } from './stores.js';
+import { timer } from './timer.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
 
 // The default of the gateway, until hello names the heartbeat.
@@ -47,7 +48,10 @@ export class Stream {
     this.#guard();
     try {
       signal.throwIfAborted(); // while waiting for the token
-      await Promise.race([this.transport.read({ ...request, signal }, this.#receiver()), aborted(signal)]);
+      const aborted = new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+      await Promise.race([this.transport.read({ ...request, signal }, this.#receiver()), aborted]);
       return this.#end();
     } catch (error) {
       return this.#end(error);
@@ -64,23 +68,22 @@ export class Stream {
 
   /** Cuts the stream off if nothing arrived for clearly longer than the heartbeat. */
   check(): void {
-    const silent = Date.now() - this.#aliveAt;
-    if (silent >= this.#limit && !this.#mayBeSilent) this.cut(`nothing was received for ${Math.round(silent / 1000)} s`);
+    const now = Date.now();
+    this.#aliveAt = Math.min(this.#aliveAt, now); // the clock may have been set back
+    const silent = now - this.#aliveAt;
+    // Without the heartbeat, only the time until hello is limited.
+    if (silent >= this.#limit && (this.transport.hearsHeartbeat || !this.open))
+      this.cut(`nothing was received for ${Math.round(silent / 1000)} s`);
   }
 
   get #limit(): number {
     return 2 * this.#heartbeatMs;
   }
 
-  // Without the heartbeat, only the time until hello is limited.
-  get #mayBeSilent(): boolean {
-    return !this.transport.hearsHeartbeat && this.open;
-  }
-
   #guard(): void {
     clearTimeout(this.#watchdog);
     const rest = this.#aliveAt + this.#limit - Date.now();
-    this.#watchdog = setTimeout(
+    this.#watchdog = timer(
       () => {
         this.check();
         if (!this.#abort.signal.aborted) this.#guard();
@@ -112,7 +115,7 @@ export class Stream {
     else if (event.type !== 'hello') this.stores.take(event);
     else {
       this.#openedAt = Date.now();
-      this.#heartbeatMs = event.heartbeat_ms;
+      this.#heartbeatMs = event.heartbeat_ms > 0 ? event.heartbeat_ms : defaultHeartbeatMs;
       this.#guard();
       this.stores.open();
     }
@@ -122,8 +125,3 @@ export class Stream {
     return { error, goodbye: this.#goodbye, retryMs: this.#retryMs, aliveAt: this.#aliveAt, openedAt: this.#openedAt };
   }
 }
-
-const aborted = (signal: AbortSignal) =>
-  new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason));
-  });

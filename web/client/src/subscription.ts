@@ -1,13 +1,23 @@
+import type { RawPicture } from './begun_pictures.js';
 import type { HubStatusEvent } from './port.js';
 import type { BookmarkEvent, DeleteEvent, EndOfSnapshotEvent, ResetEvent } from './protocol.js';
 import type { Changes } from './replica.js';
 import type { SharedWatch } from './shared_watch.js';
 import type { View } from './view.js';
 
+/** From where a tab follows a watch. */
+export interface SubscriptionStart {
+  readonly prefix: string;
+  readonly lastEventId: string;
+  /** What the tab shows, if it is not from a hub. */
+  readonly picture?: RawPicture | undefined;
+}
+
 /** One watch of a stream to a tab: what the tab has received of it, and what it has not. */
 export class Subscription {
   readonly mode: 'snapshot' | 'resume';
   readonly unsubscribe: () => void;
+  private readonly prefix: string;
   /** The position of the tab after the last events; empty before the first snapshot. */
   position = '';
   #snapshotDue: boolean; // a snapshot is to be sent
@@ -17,15 +27,16 @@ export class Subscription {
 
   constructor(
     readonly shared: SharedWatch,
-    private readonly prefix: string,
-    lastEventId: string,
+    { prefix, lastEventId, picture }: SubscriptionStart,
     onChange: () => void,
   ) {
-    this.unsubscribe = shared.subscribe(prefix, (changes) => {
+    this.prefix = prefix;
+    const listener = (changes: Changes) => {
       this.#add(changes);
       onChange();
-    });
-    const keys = shared.since(lastEventId, prefix);
+    };
+    this.unsubscribe = shared.subscribe(prefix, listener, picture);
+    const keys = picture && shared.isAt(picture.position) ? new Set<string>() : shared.since(lastEventId, prefix);
     this.mode = keys ? 'resume' : 'snapshot';
     this.#snapshotDue = !keys;
     this.#resumeEndDue = keys !== undefined;

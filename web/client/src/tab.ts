@@ -46,8 +46,8 @@ export class Tab {
     if (this.#streams.has(stream)) this.#answer(stream);
   };
 
-  #begin({ stream, query, lastEventId, tag }: Extract<TabMessage, { query: string }>): void {
-    const begun = new TabStream(this.hub.of(tag), new URLSearchParams(query), lastEventId, (message) => this.#post({ stream, ...message }));
+  #begin({ stream, ...begin }: Extract<TabMessage, { query: string }>): void {
+    const begun = new TabStream(this.hub.of(begin.tag), begin, (message) => this.#post({ stream, ...message }));
     this.#streams.set(stream, begun);
   }
 

@@ -1,8 +1,8 @@
 import { RefusedError } from './errors.js';
 import type { Hub } from './hub.js';
-import type { HubMessage } from './port.js';
+import type { HubMessage, TabMessage } from './port.js';
 import type { HelloEvent } from './protocol.js';
-import { specsOf } from './spec.js';
+import { followedOf, specsOf } from './spec.js';
 import { Subscription } from './subscription.js';
 
 // After twice this long without an answer the tab gives up the stream. It asks more
@@ -13,6 +13,7 @@ const heartbeatMs = 40_000;
 // side from other work for long.
 const sliceLength = 1 << 19;
 
+type TabRequest = Omit<Extract<TabMessage, { query: string }>, 'stream'>;
 type Message = Omit<Extract<HubMessage, { stream: number }>, 'stream'>;
 
 /**
@@ -35,13 +36,14 @@ export class TabStream {
 
   constructor(
     private readonly hub: Hub,
-    query: URLSearchParams,
-    lastEventId: string,
+    { query, lastEventId, pictures = [] }: TabRequest,
     private readonly post: (message: Message) => void,
   ) {
-    this.#subscriptions = specsOf(query).map(
-      ({ prefix, ...spec }) => new Subscription(hub.follow(spec), prefix, lastEventId, () => this.#schedule()),
-    );
+    this.#subscriptions = specsOf(new URLSearchParams(query)).map(({ prefix, ...spec }) => {
+      const { query } = followedOf({ ...spec, prefix });
+      const picture = pictures.find((one) => one.query === query);
+      return new Subscription(hub.follow(spec), { prefix, lastEventId, picture }, () => this.#schedule());
+    });
     const watches = this.#subscriptions.map(({ watch, mode }) => ({ watch, mode }));
     this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, watches } satisfies HelloEvent)];
     this.#quiet = lastEventId !== '';

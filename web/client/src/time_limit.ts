@@ -9,7 +9,7 @@ export async function limited<T>(name: string, answer: T | PromiseLike<T>, signa
   const late = new Promise<never>((_, reject) => {
     abort = () => reject(signal.reason);
     signal.addEventListener('abort', abort);
-    timer = setTimeout(() => reject(new Error(`${name} did not answer for ${limitMs / 1000} s`)), limitMs);
+    timer = setTimeout(() => reject(new Error(`${name} did not answer for 10 s`)), limitMs);
   });
   try {
     return await Promise.race([answer, late]);

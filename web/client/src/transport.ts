@@ -1,3 +1,4 @@
+import type { RawPicture } from './begun_pictures.js';
 import { NotAStreamError, refusedBy } from './errors.js';
 import { parser, type SSEHandler } from './sse.js';
 
@@ -9,6 +10,8 @@ export interface StreamRequest {
   /** Further headers, `Authorization` among them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly credentials: RequestCredentials;
+  /** @internal What the stores began with, for a hub that has nothing yet. */
+  readonly pictures?: readonly RawPicture[];
   /** Ends the stream; the transport then no longer calls the receiver. */
   readonly signal: AbortSignal;
 }

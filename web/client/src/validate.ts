@@ -1,5 +1,5 @@
 import { Derived } from './derived.js';
-import type { Readable } from './listeners.js';
+import { attempt, type Readable } from './listeners.js';
 import { ReadOnly } from './read_only.js';
 import type { Changes } from './replica.js';
 import type { Resource } from './resource.js';
@@ -113,7 +113,7 @@ class ValidatedStore extends Derived<unknown, View, Changes> implements Validate
     const result = check(this.schema, resource.value);
     if (!result.issues) return result.value === resource.value ? resource : { ...resource, value: result.value };
     const { onInvalid = 'drop', onIssues } = this.options;
-    onIssues?.(resource, result.issues);
+    if (onIssues) attempt(() => onIssues(resource, result.issues!));
     if (onInvalid === 'close') throw new InvalidValueError(resource, result.issues);
     return onInvalid === 'keep' ? resource : undefined;
   }

@@ -56,7 +56,7 @@ export function freshness(replica: Replica, connection: ConnectionState, status:
 const troubled = ({ state }: Freshness) => state === 'stale' || state === 'offline';
 
 function current(replica: Replica, connection: ConnectionState, status: HubStatusEvent | undefined): Freshness {
-  const reported = { since: status?.since ? Date.parse(status.since) : Date.now(), reason: status?.reason ?? '' };
+  const reported = { since: Date.parse(status?.since ?? '') || Date.now(), reason: status?.reason ?? '' };
   if (connection.state === 'closed') return connection as Freshness;
   if (status?.state === 'offline' || status?.state === 'connecting')
     return { state: replica.complete ? 'offline' : status.state, ...reported };

@@ -1,9 +1,11 @@
+import { BegunPictures } from './begun_pictures.js';
 import { type ClosableTransport, FallbackTransport, type TransportFactory } from './fallback_transport.js';
 import { Hub, type HubOptions } from './hub.js';
 import { LeaderTransport } from './leader_transport.js';
 import { dialect } from './port.js';
 import { sharedTransport } from './port_transport.js';
 import { PrincipalTransport } from './principal_transport.js';
+import type { WatchSpec } from './spec.js';
 import type { Transport } from './transport.js';
 import { type Watches, type WatchOptions, watch } from './watch.js';
 
@@ -52,7 +54,17 @@ export function watchShared<Values = Record<string, unknown>>(
     return new FallbackTransport([...transports, () => ownTransport(newHub(), tag)]);
   };
   const principal = { ...connection, ...(tag !== undefined && { tag }) };
-  return watch<Values>(url, { ...tab, transport: new PrincipalTransport(url, principal, shared) });
+  const begun = new BegunPictures();
+  const remember = (spec: WatchSpec) => {
+    if (!tab.parse) begun.add(spec); // or else the values are not what the gateway sent
+  };
+  tab.watches?.forEach(remember);
+  const tide = watch<Values>(url, { ...tab, transport: new PrincipalTransport(url, principal, shared, begun) });
+  const add: typeof tide.add = (spec) => {
+    remember(spec);
+    return tide.add(spec);
+  };
+  return { ...tide, add };
 }
 
 /** In a SharedWorker: serves the tabs that connect, over one connection to the gateway at url. */

@@ -163,6 +163,25 @@ test('a request without an answer ends after the timeout, or when its signal abo
   expect(asked).toHaveLength(2);
 });
 
+test('a token that does not come ends a request', async () => {
+  const requests = http('http://gateway.test/live/', { getToken: () => new Promise(() => {}) });
+  const late = expect(requests.get('notes', 'k')).rejects.toThrow('getToken did not answer for 10 s');
+  await vi.advanceTimersByTimeAsync(10_000);
+  await late;
+  const stop = new AbortController();
+  const stopped = expect(requests.get('notes', 'k', { signal: stop.signal })).rejects.toThrow('enough');
+  stop.abort(new Error('enough'));
+  await stopped;
+  expect(asked).toHaveLength(0);
+});
+
+test('a timeout that no timer can measure is none', async () => {
+  answers.push(() => new Promise((resolve) => setTimeout(() => resolve(json(resource)()), 60_000)));
+  const answer = http<{ notes: number }>('http://gateway.test/live/', { timeoutMs: Infinity }).get('notes', 'k');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await answer).toEqual(resource);
+});
+
 test('a page of a proxy is an error', async () => {
   answers.push(
     () => new Response('<html>', { status: 200 }),

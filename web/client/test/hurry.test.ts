@@ -17,13 +17,17 @@ async function outage(ms: number, each: () => void = () => {}): Promise<number> 
 }
 
 describe('after a long outage', () => {
-  test('hurry makes the next attempt within a second', async () => {
+  test.each([
+    ['hurry', () => f.tide.hurry()],
+    ['online', () => f.happens('online')],
+    ['visibilitychange', () => f.visibility(false)],
+  ])('%s makes the next attempt within a second', async (_, event) => {
     await f.follow();
     await outage(120_000);
     f.server.last.fail();
     await pass(2_000);
     const { length } = f.server.exchanges;
-    f.tide.hurry();
+    event();
     await pass(1_000);
     expect(f.server.exchanges).toHaveLength(length + 1);
   });

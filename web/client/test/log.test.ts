@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type LogEvent, logged } from '../src/log.js';
 import type { Transport } from '../src/transport.js';
 import { following } from './following.js';
@@ -55,4 +55,24 @@ test('it is the transport that it logs in everything else', () => {
   all.hurry?.();
   all.waits?.(5);
   expect([all.hearsHeartbeat, calls]).toEqual([false, ['checkHeaders', 'hurry', 'waits 5']]);
+});
+
+test('a logger that throws changes nothing', async () => {
+  const thrown = vi.fn();
+  vi.stubGlobal('queueMicrotask', (run: () => void) => {
+    try {
+      run();
+    } catch {
+      thrown();
+    }
+  });
+  const log = () => {
+    throw new Error('a mistake of the page');
+  };
+  const store = await f.start({ transport: logged(log) });
+  f.server.last.fail();
+  await pass(2_000);
+  f.server.last.accept(snapshot('w'));
+  await pass();
+  expect([store.state, f.server.exchanges.length, thrown.mock.calls.length]).toEqual(['in_sync', 2, 6]);
 });

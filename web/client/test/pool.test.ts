@@ -75,3 +75,34 @@ test('a watch that was refused is followed again, and the end of its uses does n
   two.release();
   stores.clear();
 });
+
+test('pools of the same watches count together', async () => {
+  const other = pool(f.tide, { lingerMs: 0 });
+  const one = stores.use('w');
+  const two = other.use('w');
+  two.release();
+  await pass(1_000);
+  expect([one.store === two.store, followed('w')]).toEqual([true, true]);
+  one.release();
+  await pass(20_000);
+  expect(followed('w')).toBe(false);
+  expect(other.use('w').store.state).toBe('connecting');
+});
+
+test('a watch that the page itself follows stays followed', async () => {
+  f.tide.add('w');
+  const { store, release } = stores.use('w');
+  release();
+  await pass(20_000);
+  expect([store.state, stores.follows('w')]).toEqual(['connecting', false]);
+});
+
+test('a time without an end is one', async () => {
+  stores = pool(f.tide, { lingerMs: Infinity });
+  const { store, release } = stores.use('w');
+  release();
+  await pass(86_400_000);
+  expect(store.state).toBe('connecting');
+  stores.clear();
+  expect(store.state).toBe('closed');
+});

@@ -84,6 +84,17 @@ describe.each([
     expect(tide.store('w').view).toMatchObject({ state: 'closed', error: { status: 401 } });
   });
 
+  test('what the former user has loaded is not shown to the next one', async () => {
+    gateway.cookie = { tag: 'alice' };
+    const tide = await open();
+    await accept('of alice');
+    gateway.cookie = { tag: 'bob' };
+    const part = tide.add({ watch: 'w', prefix: 'a' });
+    await pass(1_000);
+    expect(part.view).toMatchObject({ state: 'closed', error: { status: 401 } });
+    expect(part.resources.size).toBe(0);
+  });
+
   test('what is kept is erased when another user comes, and at logout', async () => {
     gateway.cookie = { tag: 'alice' };
     for (const end of [() => open(), () => browser.tab().run(() => endSession(url))]) {
@@ -101,7 +112,7 @@ describe.each([
       await pass(1_000);
       const again = await open();
       await pass(2_000);
-      expect(gateway.last.lastEventId).toBe(null);
+      expect([gateway.last.lastEventId, shown(again)]).toEqual([null, 'connecting ']);
       again.close();
       await pass(2_000);
     }
@@ -117,6 +128,20 @@ describe.each([
     expect(gateway.last.headers.get('Authorization')).toBe('Bearer b');
     await accept('of bob');
     expect(shown(tide)).toBe('in_sync of bob');
+  });
+
+  test('a token that does not come is asked for again', async () => {
+    gateway.tokens.a = { tag: 'alice' };
+    if (hasWorker) return; // a worker cannot ask its tabs for a token
+    const getToken = vi
+      .fn<() => string | Promise<string>>()
+      .mockReturnValueOnce(new Promise(() => {}))
+      .mockReturnValue('a');
+    const tide = await open({ getToken });
+    await pass(10_000);
+    expect(tide.store('w').view.reason).toBe('getToken did not answer for 10 s');
+    await pass(2_000);
+    expect(gateway.streams).toHaveLength(1);
   });
 
   test('a proxy that answers in place of the gateway is no other user', async () => {

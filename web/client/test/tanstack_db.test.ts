@@ -1,6 +1,7 @@
 import { type Collection, createCollection, createLiveQueryCollection, gt } from '@tanstack/db';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { http } from '../src/http.js';
 import type { Resource } from '../src/resource.js';
 import { type Writes, watchCollectionOptions } from '../src/tanstack_db.js';
 import { Counted, remove, upsert } from './line.js';
@@ -227,5 +228,27 @@ describe('what the page writes', () => {
     await gateway.answer();
     notes.tide.close();
     await other.isPersisted.promise;
+  });
+
+  test('goes over the requests of http as they are', async () => {
+    await collection.cleanup();
+    const asked: string[] = [];
+    vi.stubGlobal('fetch', async (url: string, { method, headers, body = '' }: RequestInit) => {
+      asked.push(`${method} ${url} ${new Headers(headers).get(method === 'PUT' ? 'If-Match' : 'If-None-Match') ?? ''} ${body}`.trim());
+      return Response.json({ key: 'a', revision: '6', value: 2 });
+    });
+    try {
+      make(http<{ w: number }>('http://gateway.test/'));
+      const change = collection.update('a', (draft) => {
+        draft.value = 2;
+      });
+      await settle();
+      notes.line.send('w@e-6', upsert('a', 6, 2));
+      await change.isPersisted.promise;
+    } finally {
+      vi.unstubAllGlobals();
+    }
+    expect(asked).toEqual(['PUT http://gateway.test/v1/watches/w/resources/a "5" 2']);
+    expect(values()).toEqual({ a: 2 });
   });
 });

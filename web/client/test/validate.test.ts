@@ -66,6 +66,23 @@ test('the types are those of the schema', () => {
   expectTypeOf(validated(f.store, z.string(), { onInvalid: 'keep' })).toEqualTypeOf<Validated<unknown>>();
 });
 
+test('onIssues that throws changes nothing', () => {
+  const thrown: unknown[] = [];
+  vi.stubGlobal('queueMicrotask', (run: () => void) => {
+    try {
+      run();
+    } catch (error) {
+      thrown.push(error);
+    }
+  });
+  const onIssues = () => {
+    throw new Error('a mistake of the page');
+  };
+  const store = validated(f.store, schemas[0][1], { onIssues });
+  vi.unstubAllGlobals();
+  expect([rows(store), store.view.state, thrown.length]).toEqual([['a=1@2026', 'c=3@2026'], 'in_sync', 1]);
+});
+
 test('an asynchronous schema is refused, at once or when that shows', () => {
   expect(() =>
     validated(

@@ -5,6 +5,7 @@ import { beginSettings } from './app/settings';
 import { SignedIn } from './session/SignedIn';
 import './app/theme.css';
 import './app/controls.css';
+import './app/cards.css';
 
 const root = document.getElementById('app');
 if (!root) throw new Error('index.html has no #app');

@@ -59,6 +59,7 @@ describe('the banner', () => {
     expect(screen.getByRole('alert').dataset['state']).toBe('offline');
     expect(lines()[0]).toContain('The gateway');
     expect(lines()[4]).toBe('and 1 more');
+    expect(screen.getByRole('link', { name: 'and 1 more' }).getAttribute('href')).toBe('#/watches?sort=state'); // "#/" is another page for operators
   });
   it('omits a first load unless it takes long', async () => {
     show({ ...stale, state: 'priming' });

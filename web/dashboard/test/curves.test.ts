@@ -21,6 +21,21 @@ describe('curves', () => {
       ],
     });
   });
+  it('keep a value at its time if another name has more of them', () => {
+    const samples = sampled({ a: 1, b: 5 });
+    samples.note(
+      new Map([
+        ['a', 3],
+        ['b', 7],
+      ]),
+      11_000,
+    );
+    samples.fill(new Map([['a', [{ at: 7000, value: 2 }]]]));
+    const { times, curves: shown } = curves(samples, 'a', 'b');
+    const at = (name: string, time: number) => shown.find((curve) => curve.name === name)!.values[times.indexOf(time)];
+    expect([at('a', 1000), at('a', 7000), at('a', 11_000)]).toEqual([1, 2, 3]);
+    expect([at('b', 1000), at('b', 7000), at('b', 11_000)]).toEqual([5, null, 7]);
+  });
   it('are at most as many as there are colours, with the smallest added up', () => {
     const samples = sampled({ a: 1, b: 9, c: 8, d: 2, e: 7 });
     expect(curves(samples, 'a', 'b', 'c', 'd', 'e').curves).toEqual([

@@ -1,5 +1,6 @@
 import { act, cleanup, render } from '@testing-library/react';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { changesOf } from '../src/charts/changes';
 import type { Watch } from '../src/gateway/contract';
 import { Overview } from '../src/overview/Overview';
 import { subscribersOf } from '../src/subscribers/history';
@@ -105,6 +106,55 @@ it('the charts of subscribers are full, and go on', async () => {
   expect(samples.slice(0, 97).every(({ value }) => value === 4)).toBe(true);
   expect(samples.at(-1)?.value).toBe(3);
   expect(samples.length).toBeGreaterThan(100);
+});
+
+/** Hides the tab for a time. */
+async function hide(ms: number): Promise<void> {
+  const hidden = vi.spyOn(document, 'hidden', 'get').mockReturnValue(true);
+  document.dispatchEvent(new Event('visibilitychange'));
+  await settle(ms);
+  hidden.mockRestore();
+  document.dispatchEvent(new Event('visibilitychange'));
+  await settle();
+}
+
+it('what was recorded while the tab was hidden fills the gap', async () => {
+  serve('one', true);
+  render(<Overview />);
+  for (let i = 0; i < 5; i++) await settle(1000);
+  await hide(60_000);
+  await settle(1000);
+  expect(asked.filter((path) => path === 'series')).toHaveLength(2);
+  const rates = changesOf({ data: undefined, at: 0, error: '', status: 0 }).of(name);
+  expect(new Set(rates.map(({ value }) => value))).toEqual(new Set([20])); // and no mean over the gap
+  expect(Math.max(...rates.slice(1).map(({ at }, i) => at - rates[i]!.at))).toBeLessThan(2500);
+  for (let i = 0; i < 5; i++) await settle(1000);
+  expect(asked.filter((path) => path === 'series')).toHaveLength(2);
+});
+
+it('a gap that is longer than what was recorded stays one', async () => {
+  serve('one', true);
+  render(<SubscribersPage />);
+  for (let i = 0; i < 5; i++) await settle(1000);
+  await hide(1_000_000);
+  await settle(1000);
+  const samples = subscribersOf({ data: undefined, at: 0, error: '', status: 0 }).of(name);
+  const unknown = samples.findIndex(({ value }) => Number.isNaN(value));
+  expect(samples.filter(({ value }) => Number.isNaN(value))).toHaveLength(1);
+  expect(samples[unknown]!.at - samples[unknown - 1]!.at).toBeGreaterThan(800_000);
+  expect(samples.slice(unknown + 1, -2).every(({ value }) => value === 4)).toBe(true);
+  expect(samples.at(-1)?.value).toBe(3);
+});
+
+it('nobody else asks for what was recorded while the tab was hidden', async () => {
+  serve('one', false);
+  render(<Overview />);
+  await settle(1000);
+  await hide(60_000);
+  await settle(1000);
+  expect(asked).not.toContain('series');
+  const rates = changesOf({ data: undefined, at: 0, error: '', status: 0 }).of(name);
+  expect(rates.some(({ value }) => value < 1)).toBe(true); // the mean over that time is known
 });
 
 it('the figures of another replica are not used, and nobody else is asked for any', async () => {

@@ -2,6 +2,7 @@
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeleteDialog } from '../src/editor/DeleteDialog';
+import { Difference } from '../src/editor/Difference';
 import { EditorDialog } from '../src/editor/EditorDialog';
 import { ResourcesPage } from '../src/resources/ResourcesPage';
 import { KeyText } from '../src/text/KeyText';
@@ -42,6 +43,35 @@ describe('a hidden character', () => {
   it('is not a letter of any script, nor a sign', () => {
     const text = 'home/ü/日本/שלום/مرحبا/👩‍👩‍👧/\\u202e "~"';
     expect(visible(text)).toBe(text);
+  });
+});
+
+describe('a value with hidden characters', () => {
+  const text = 'pay\u202e00.1\u2066 €\n\tand';
+  const seen = 'pay\\u202e00.1\\u2066 €\n\tand';
+
+  it('is shown with escapes in the table, its heads, the detail and a difference', async () => {
+    location.hash = '#/watches/files';
+    render(<ResourcesPage watch="files" />);
+    await pass();
+    await act(() => source.snapshot(5, { a: { text, 'na\u202eme': 'x', list: [text] } }));
+    await pass();
+    const grid = screen.getByTestId('resources');
+    expect(grid.textContent).not.toMatch(/[\u202e\u2066]/);
+    expect(
+      within(grid)
+        .getAllByRole('gridcell')
+        .map(({ textContent }) => textContent),
+    ).toContain(seen);
+    fireEvent.click(within(grid).getAllByRole('gridcell')[0]!);
+    await pass();
+    const tree = screen.getByRole('tree');
+    expect(tree.textContent).toContain(`"${seen}"`);
+    expect(tree.textContent).toContain('na\\u202eme: ');
+    expect(tree.textContent).not.toMatch(/[\u202e\u2066]/);
+    cleanup();
+    render(<Difference before={`"a"`} after={`"${text}"`} />);
+    expect(screen.getByLabelText('Changes').textContent).toContain(`+ "${'pay\\u202e00.1'}`);
   });
 });
 

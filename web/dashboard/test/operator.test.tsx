@@ -24,12 +24,12 @@ const client = (operator: boolean) => ({ status: 200, body: { instance: 'one', n
 const passes = (ms: number) => act(() => vi.advanceTimersByTimeAsync(ms));
 
 async function show(): Promise<void> {
-  const { useOperator } = await import('../src/gateway/operator');
-  const Shown = () => <p>{String(useOperator())}</p>;
+  const { useOperator, useOperatorPages } = await import('../src/gateway/operator');
+  const Shown = ({ use }: { use: () => boolean | undefined }) => <p>{String(use())}</p>;
   render(
     <>
-      <Shown />
-      <Shown />
+      <Shown use={useOperator} />
+      <Shown use={useOperatorPages} />
     </>,
   );
 }
@@ -55,16 +55,39 @@ it('notices a change of the configuration', async () => {
   expect(shown()).toEqual(['true', 'true']);
 });
 
-it('keeps the last answer while the gateway fails, and shows the pages for everybody before any', async () => {
-  answer = { status: 500, body: {} };
+it.each([
+  ['fails', { status: 500, body: {} }],
+  ['is behind something that answers for it', { status: 200, body: {} }],
+])('keeps the last answer while the gateway %s, and shows the pages for everybody before any', async (_, failure) => {
+  answer = failure;
+  await show();
+  await passes(0);
+  expect(shown()).toEqual(['undefined', 'false']);
+  answer = client(true);
+  await passes(2_000);
+  expect(shown()).toEqual(['true', 'true']);
+  answer = failure;
+  await passes(15_000);
+  expect(shown()).toEqual(['true', 'true']);
+});
+
+it.each([401, 403, 404])('takes %i for an answer', async (status) => {
+  answer = { status, body: {} };
   await show();
   await passes(0);
   expect(shown()).toEqual(['false', 'false']);
+});
+
+it('tells once the gateway has answered, and not before', async () => {
+  const { isOperator } = await import('../src/gateway/operator');
+  const told = vi.fn();
+  answer = { status: 503, body: {} };
+  void isOperator().then(told);
+  await passes(5_000);
+  expect(told).not.toHaveBeenCalled();
   answer = client(true);
-  await passes(15_000);
-  answer = { status: 500, body: {} };
-  await passes(15_000);
-  expect(shown()).toEqual(['true', 'true']);
+  await passes(2_000);
+  expect(told).toHaveBeenCalledExactlyOnceWith(true);
 });
 
 it('asks no more once no component needs it', async () => {

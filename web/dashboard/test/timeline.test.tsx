@@ -56,13 +56,17 @@ let asked: string[] = [];
 async function show(watch: string, series: Series | number, operator = true): Promise<void> {
   asked = [];
   who.operator = operator;
+  serve(series);
+  render(<TimelinePage watch={watch} />);
+  for (let i = 0; i < 5; i++) await act(() => vi.advanceTimersByTimeAsync(0));
+}
+
+function serve(series: Series | number): void {
   vi.stubGlobal('fetch', (url: URL) => {
     asked.push(`${url.pathname.split('/').at(-1)}${url.search}`);
     if (url.pathname.endsWith('watches')) return Promise.resolve(Response.json({ instance: 'one', watches: [{ name: 'notes' }] }));
     return Promise.resolve(typeof series === 'number' ? new Response('{}', { status: series }) : Response.json(series));
   });
-  render(<TimelinePage watch={watch} />);
-  for (let i = 0; i < 5; i++) await act(() => vi.advanceTimersByTimeAsync(0));
 }
 
 const row = (name: string) => within(screen.getAllByTestId('timeline-row').find((one) => one.dataset['watch'] === name)!);
@@ -159,6 +163,30 @@ describe('scales', () => {
   it('draw a stepped area for each stretch without a gap', () => {
     expect(areas([1, 1, null, 2], 2, 10)).toBe('M0 10V5H1H2V10ZM3 10V0H4V10Z');
     expect(areas([], 1, 10)).toBe('');
+  });
+});
+
+describe('a timeline that is not served', () => {
+  it('leads to all watches if there is none of this name', async () => {
+    location.hash = '#/timeline/pods?range=1h';
+    await show('pods', 404);
+    fireEvent.click(screen.getByRole('button', { name: 'Show all watches' }));
+    expect(location.hash).toBe('#/timeline?range=1h');
+  });
+  it('is asked for again: the rules may change, and the watch may come to be', async () => {
+    await show('notes', 403);
+    expect(screen.getByText('You may not see figures over time')).toBeTruthy();
+    serve(seriesOf());
+    await act(() => vi.advanceTimersByTimeAsync(15_000));
+    expect(screen.queryByText('You may not see figures over time')).toBeNull();
+    who.operator = false;
+    serve(404);
+    await act(() => vi.advanceTimersByTimeAsync(1_000));
+    expect(screen.getByText('This address does not serve figures over time')).toBeTruthy();
+    cleanup();
+    asked = [];
+    await act(() => vi.advanceTimersByTimeAsync(60_000));
+    expect(asked).toEqual([]);
   });
 });
 

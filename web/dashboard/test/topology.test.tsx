@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Topology, TopologyGroup, TopologyWatch, Watch } from '../src/gateway/contract';
 import { nextAttempts } from '../src/topology/attempts';
+import { fit } from '../src/topology/fit';
 import { graphOf } from '../src/topology/graph';
 import { layoutOf, size, thickness } from '../src/topology/layout';
 import { TopologyPage } from '../src/topology/TopologyPage';
@@ -122,6 +123,67 @@ describe('the graph', () => {
   });
 });
 
+describe('a view that is configured', () => {
+  const views = (...watches: TopologyWatch[]) => {
+    const topology = topologyOf(watches);
+    return {
+      ...topology,
+      sources: topology.sources.map((source) => (source.name.startsWith('view of ') ? { ...source, type: 'view' } : source)),
+    };
+  };
+  const viewOf = (name: string, of: string) => watch(name, { source: `view of ${of}` });
+  const drawn = (topology: Topology) => {
+    const { nodes, edges } = graphOf(topology, unknown);
+    return [nodes.map(({ column, title }) => `${column} ${title}`), edges.map(({ from, to }) => `${from} > ${to}`)];
+  };
+
+  it('is a view of its watch, and not a source', () => {
+    expect(drawn(views(watch('a'), viewOf('v', 'a'), viewOf('w', 'v')))).toEqual([
+      ['sources local', 'watches a', 'views v', 'views w'],
+      ['source local > watch a', 'watch a > watch v', 'watch v > watch w'],
+    ]);
+  });
+  it('is below the view that it is a part of, with a line beside the column', () => {
+    const { placed, lines } = layoutOf(graphOf(views(watch('a'), viewOf('v', 'a'), viewOf('w', 'v')), unknown));
+    const [v, w] = ['watch v', 'watch w'].map((id) => placed.find(({ node }) => node.id === id)!);
+    expect(w!.x).toBe(v!.x);
+    expect(w!.y).toBeGreaterThan(v!.y);
+    expect(lines.at(-1)!.d.startsWith(`M${v!.x} `)).toBe(true);
+  });
+  it('is one of a source if its watch is not shown, or if views are of each other', () => {
+    expect(drawn(views(viewOf('v', 'hidden')))[0]).toEqual(['sources view of hidden', 'watches v']);
+    expect(drawn(views(viewOf('v', 'w'), viewOf('w', 'v')))[0]).toEqual([
+      'sources view of w',
+      'sources view of v',
+      'watches v',
+      'watches w',
+    ]);
+    expect(drawn(views(viewOf('v', 'v')))[0]).toEqual(['sources view of v', 'watches v']);
+  });
+  it('is folded with others of its watch', () => {
+    const many = Array.from({ length: 20 }, (_, i) => viewOf(`v${String(i).padStart(2, '0')}`, 'a'));
+    const [nodes, edges] = drawn(views(watch('a'), ...many));
+    expect(nodes!.filter((node) => node.startsWith('sources'))).toEqual(['sources local']);
+    expect(nodes).toContain('views and 9 more, all in sync');
+    expect(edges).toContain('watch a > watches of view of a');
+  });
+});
+
+describe('a text that is too long', () => {
+  it('is cut to what fits, between characters', () => {
+    const measure = (text: string) => [...text].length * 10;
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 10, max: 200 }), (text, width) => {
+        const shown = fit(text, width, measure);
+        expect(measure(shown)).toBeLessThanOrEqual(Math.max(width, 10));
+        if (measure(text) <= width) expect(shown).toBe(text);
+        else expect(text.startsWith(shown.slice(0, -1))).toBe(true);
+        expect(() => encodeURIComponent(shown)).not.toThrow(); // as it would with half a character
+      }),
+    );
+  });
+});
+
 describe('the layout', () => {
   it('lets no nodes overlap, and keeps all within the drawing', () => {
     fc.assert(
@@ -195,6 +257,13 @@ describe('the page', () => {
     expect(late.textContent).toContain('stale a from local for 1 minconnection refused');
     expect(within(late).getByRole('link').getAttribute('href')).toBe('#/watches/a');
   });
+  it('names as many as leave room for the diagram', async () => {
+    topology = topologyOf(Array.from({ length: 30 }, (_, i) => watch(`a${i}`, { state: 'stale' })));
+    await show();
+    const late = screen.getByRole('region', { name: 'Where data is late' });
+    expect(within(late).getAllByRole('listitem')).toHaveLength(7);
+    expect(within(late).getByRole('link', { name: 'and 24 more' }).getAttribute('href')).toBe('#/watches?sort=state');
+  });
   it('says when a source that is not connected is tried again', async () => {
     topology = topologyOf([watch('a', { state: 'stale', reason: 'connection refused' })]);
     await show();
@@ -217,20 +286,12 @@ describe('the page', () => {
     ]);
   });
   it('shows the type of a source, in the diagram and in the table', async () => {
-    topology = topologyOf([watch('a'), watch('v', { source: 'view of a' })]);
-    const [local, view] = topology.sources;
-    topology = {
-      ...topology,
-      sources: [
-        { ...local!, type: 'etcd' },
-        { ...view!, type: 'view' },
-      ],
-    };
+    topology = topologyOf([watch('a')]);
+    topology = { ...topology, sources: [{ ...topology.sources[0]!, type: 'etcd' }] };
     await show();
     expect(screen.getByRole('link', { name: /^local/ }).textContent).toBe('local etcd 1 of 1 connected');
-    expect(screen.getByRole('link', { name: /^view of a/ }).textContent).toBe('view of a 1 of 1 connected'); // its name says so
     const heads = screen.getByRole('table', { hidden: true }).querySelectorAll('tbody th');
-    expect([...heads].map(({ textContent }) => textContent)).toEqual(['local (etcd)', 'view of a']);
+    expect([...heads].map(({ textContent }) => textContent)).toEqual(['local (etcd)']);
   });
   it('groups the subscribers by principal, as the URL says', async () => {
     location.hash = '#/';
@@ -251,7 +312,8 @@ describe('the page', () => {
     expect(location.hash).toBe('#/');
   });
   it('shows the figures of the edges of the node that has the focus', async () => {
-    topology = topologyOf([watch('a')], { groups: [group('shop', ['a'])], all: figures(1) });
+    // Of an instance of its own: the page remembers counters.
+    topology = topologyOf([watch('a')], { groups: [group('shop', ['a'])], all: figures(1), instance: 'counted' });
     await show();
     topology = { ...topology, watches: [watch('a', { changes: 110 })] };
     await act(() => vi.advanceTimersByTimeAsync(1000));

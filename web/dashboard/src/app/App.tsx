@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react';
-import { useOperator } from '../gateway/operator';
+import { useOperatorPages } from '../gateway/operator';
 import { Palette } from '../palette/Palette';
 import { User } from '../session/User';
 import { Banner } from './Banner';
@@ -38,7 +38,7 @@ const pages: readonly Listed[] = [
 /** The frame of every page, and the page that the URL names. */
 export function App() {
   const route = useRoute();
-  const operator = useOperator();
+  const operator = useOperatorPages();
   const main = useRef<HTMLElement>(null);
   useEffect(() => {
     document.documentElement.dataset['app'] = 'ready';
@@ -46,6 +46,9 @@ export function App() {
   useEffect(() => {
     document.title = [route.name || title(route.page === '' && !operator ? 'watches' : route.page), 'Watchtide'].join(' · ');
   }, [route.page, route.name, operator]);
+  const nav = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the links depend on them
+  useEffect(() => reveal(nav.current), [route.page, operator]);
   const shown = pages.filter(({ operators }) => operator || !operators);
   return (
     <div className="frame">
@@ -58,7 +61,7 @@ export function App() {
             <img src="./assets/icon.svg" alt="" width="24" height="24" /> Watchtide
           </a>
         </h1>
-        <nav aria-label="Pages">
+        <nav aria-label="Pages" ref={nav}>
           <ul>
             {shown.map(({ page, title }) => (
               <li key={page}>
@@ -75,7 +78,7 @@ export function App() {
       </header>
       <Banner />
       <main ref={main} tabIndex={-1}>
-        <Part key={route.page}>
+        <Part key={`${route.page}/${route.name}`}>
           <Page route={route} />
         </Part>
       </main>
@@ -114,9 +117,17 @@ function Page({ route }: { route: Route }) {
   }
 }
 
+// Scrolls the links, which may not all fit, to that of the current page.
+function reveal(nav: HTMLElement | null): void {
+  const link = nav?.querySelector('[aria-current]');
+  if (!nav || !link) return;
+  const { left, width } = link.getBoundingClientRect();
+  nav.scrollLeft += left + width / 2 - nav.getBoundingClientRect().left - nav.clientWidth / 2;
+}
+
 // The first page is the topology for operators, and the watches for all others.
 function Home() {
-  const operator = useOperator();
+  const operator = useOperatorPages();
   if (operator === undefined) return null;
   return operator ? <TopologyPage /> : <Overview />;
 }

@@ -49,7 +49,7 @@ export function Banner() {
         )}
         {troubles.length > most && (
           <p>
-            <a href={href('', '', new URLSearchParams({ sort: 'state' }))}>and {troubles.length - most} more</a>
+            <a href={href('watches', '', new URLSearchParams({ sort: 'state' }))}>and {troubles.length - most} more</a>
           </p>
         )}
       </div>

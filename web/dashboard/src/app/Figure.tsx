@@ -1,5 +1,4 @@
 import type { ReactNode } from 'react';
-import './cards.css';
 
 /** An entry in the <dl> of a card, as wide as a third of it or, if wide, all of it. */
 export function Figure({ name, wide = false, children }: { name: string; wide?: boolean; children: ReactNode }) {

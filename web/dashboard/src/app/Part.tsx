@@ -15,7 +15,7 @@ export function part<P extends object>(load: () => Promise<ComponentType<P>>): L
   );
 }
 
-/** Shows a part of the page, nothing while it is being loaded, and an offer to reload the page if that fails. */
+/** Shows a part of the page, nothing while it is being loaded, and an offer to reload the page if that, or the part itself, fails. */
 export class Part extends Component<{ children: ReactNode }, { failed?: unknown }> {
   override state: { failed?: unknown } = {};
 
@@ -26,9 +26,21 @@ export class Part extends Component<{ children: ReactNode }, { failed?: unknown 
   override render() {
     const { failed } = this.state;
     if (failed instanceof NotLoadedError) return <NotLoaded />;
-    if (failed !== undefined) throw failed;
+    if (failed !== undefined) return <Failed error={failed} />;
     return <Suspense>{this.props.children}</Suspense>;
   }
+}
+
+// The rest of the page goes on: it leads to other parts, and says whether the data is fresh.
+function Failed({ error }: { error: unknown }) {
+  return (
+    <p role="alert">
+      This part of the page has failed: {error instanceof Error ? error.message : String(error)}.{' '}
+      <button type="button" onClick={() => location.reload()}>
+        Reload
+      </button>
+    </p>
+  );
 }
 
 // A reload would lose what the user has typed elsewhere on the page, so it is only offered.

@@ -22,7 +22,7 @@ export const colours = 4;
 export function curvesOf(names: readonly string[], samples: (name: string) => readonly Sample[]): Curves {
   const lists = names.map((name) => ({ name, samples: samples(name), sum: sum(samples(name)) }));
   const times = lists.reduce<readonly Sample[]>((a, b) => (b.samples.length > a.length ? b.samples : a), []).map(({ at }) => at);
-  const curve = ({ name, samples: list }: (typeof lists)[number]): Curve => ({ name, values: aligned(list, times.length) });
+  const curve = ({ name, samples: list }: (typeof lists)[number]): Curve => ({ name, values: aligned(list, times) });
   if (lists.length <= colours) return { times, curves: lists.map(curve) };
   const ranked = lists.toSorted((a, b) => b.sum - a.sum);
   const shown = new Set(ranked.slice(0, colours - 1).map(({ name }) => name));
@@ -37,10 +37,14 @@ export function curvesOf(names: readonly string[], samples: (name: string) => re
   return { times, curves: [...lists.filter(({ name }) => shown.has(name)).map(curve), others] };
 }
 
-// Names that were added later have samples of the newest times only.
-function aligned(samples: readonly Sample[], length: number): (number | null)[] {
-  const missing = new Array<null>(length - samples.length).fill(null);
-  return [...missing, ...samples.map(({ value }) => (Number.isNaN(value) ? null : value))];
+// Names that were added later have no samples of older times, and gaps are not filled for all names.
+function aligned(samples: readonly Sample[], times: readonly number[]): (number | null)[] {
+  let next = 0;
+  return times.map((time) => {
+    while (next < samples.length && samples[next]!.at < time) next++;
+    const found = samples[next];
+    return found?.at !== time || Number.isNaN(found.value) ? null : found.value;
+  });
 }
 
 function added(columns: ReadonlyArray<readonly (number | null)[]>, length: number): (number | null)[] {

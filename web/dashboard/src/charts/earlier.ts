@@ -3,10 +3,7 @@ import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Series } from '../gateway/contract';
 import type { Figure } from '../gateway/merge';
 import { followSeries } from '../gateway/series';
-import type { Sample } from './samples';
-
-// The page may have asked for other figures a little before.
-const marginMs = 2000;
+import { gapMs, type Sample } from './samples';
 
 /** Something that takes samples from before its own. */
 interface Filled {
@@ -15,32 +12,39 @@ interface Filled {
 
 /**
  * Fills charts that the page measures itself with what the gateway has recorded of the minutes
- * before the page was opened, once. Where the gateway does not tell that to this user, they
- * begin empty.
+ * before the page was opened, and of the time in which it did not measure, as while its tab was
+ * hidden. Where the gateway does not tell that to this user, they begin empty.
  */
 export function useEarlier({ data, at }: Answer<ListWatchesResponse>, fill: (earlier: Earlier) => void): void {
   const instance = data?.instance;
   const [, rendered] = useReducer((n: number) => n + 1, 0);
-  const first = useRef(0);
-  first.current ||= at;
+  const began = useBeginning(at);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: after each gap
   useEffect(() => {
     if (instance === undefined) return;
     const stop = followSeries(1, '', ({ data: series, denied }) => {
       if (denied || series) stop();
       if (series?.instance !== instance || series.samples === 0) return;
-      fill(new Earlier(series, Date.now(), first.current - marginMs));
+      fill(new Earlier(series, Date.now()));
       rendered();
     });
     return stop;
-  }, [instance, fill]);
+  }, [instance, fill, began]);
 }
 
-/** The figures of an answer that arrived at a time, as samples by the clock of the browser that are older than what the page measures itself. */
+/** Returns the time of the first answer, or of the first one after the last gap. */
+function useBeginning(at: number): number {
+  const seen = useRef({ began: 0, last: 0 });
+  const { began, last } = seen.current;
+  seen.current = { began: at - last > gapMs ? at : began, last: at };
+  return seen.current.began;
+}
+
+/** The figures of an answer that arrived at a time, as samples by the clock of the browser. */
 export class Earlier {
   constructor(
     private readonly series: Series,
     private readonly at: number,
-    private readonly until: number,
   ) {}
 
   /** Adds a figure of each watch to samples that are kept by watch. */
@@ -66,7 +70,6 @@ export class Earlier {
 
   private samples(values: readonly (number | null)[]): Sample[] {
     const stepMs = this.series.step * 1000;
-    const all = values.map((value, i) => ({ at: this.at - (values.length - 1 - i) * stepMs, value: value ?? Number.NaN }));
-    return all.filter(({ at }) => at < this.until);
+    return values.map((value, i) => ({ at: this.at - (values.length - 1 - i) * stepMs, value: value ?? Number.NaN }));
   }
 }

@@ -7,6 +7,12 @@ export interface Sample {
 // Ten minutes of responses, one per second.
 const maxSamples = 600;
 
+/** Between two samples that are further apart, the page has not measured: its tab was hidden, or the machine slept. */
+export const gapMs = 5000;
+
+// A sample is left out if one that was recorded stands for it.
+const closeMs = 2500;
+
 /**
  * Numbers over time, by name. They outlive the page that shows them, so that the
  * charts have a history when the page is shown again.
@@ -20,14 +26,9 @@ export class Samples {
     for (const [name, value] of values) this.add(name, { at, value });
   }
 
-  /** Adds samples from before the first one of their name, which is replaced if it is unknown. */
+  /** Adds samples from before the first one of their name, and in its gaps. */
   fill(earlier: ReadonlyMap<string, readonly Sample[]>): void {
-    for (const [name, samples] of earlier) {
-      const own = this.of(name);
-      const known = own.slice(Number.isNaN(own[0]?.value) ? 1 : 0);
-      const first = known[0]?.at ?? Infinity;
-      this.byName.set(name, [...samples.filter(({ at }) => at < first), ...known].slice(-maxSamples));
-    }
+    for (const [name, samples] of earlier) this.byName.set(name, filled(this.of(name), samples).slice(-maxSamples));
   }
 
   /** Returns the samples of a name, the oldest first. */
@@ -43,6 +44,35 @@ export class Samples {
     if (samples.length > maxSamples) samples.shift();
     this.byName.set(name, samples);
   }
+}
+
+/**
+ * Returns own samples with earlier ones before the first and in the gaps. A first one
+ * that is unknown is left out, and so is the one at the end of a gap that is full now: it is a mean over it.
+ */
+function filled(own: readonly Sample[], earlier: readonly Sample[]): Sample[] {
+  const out: Sample[] = [];
+  const known = own.slice(Number.isNaN(own[0]?.value) ? 1 : 0);
+  for (const [i, sample] of known.entries()) {
+    const full = addBetween(out, earlier, sample.at);
+    const replaced = i > 0 && sample.at - end(out) < closeMs;
+    if (!full || !replaced) out.push(sample);
+  }
+  addBetween(out, earlier, Infinity);
+  return out;
+}
+
+/** Fills the gap at the end of samples up to a time, if there is one, and reports whether it did. */
+function addBetween(samples: Sample[], earlier: readonly Sample[], until: number): boolean {
+  const from = samples.length > 0 ? end(samples) : -Infinity;
+  if (Math.min(until, end(earlier)) - from <= gapMs) return false;
+  const between = earlier.filter(({ at }) => at > from && at < until);
+  if (between.length === 0) return false;
+  // What was recorded may begin later than the gap.
+  const missing = between[0]!.at - from;
+  if (gapMs < missing && missing < Infinity) samples.push({ at: between[0]!.at - 1, value: Number.NaN });
+  samples.push(...between);
+  return true;
 }
 
 /** The time of the newest sample. */

@@ -1,4 +1,5 @@
 import { useMemo } from 'react';
+import { ValueText } from '../text/KeyText';
 import { count } from '../text/number';
 import { type DiffLine, diffLines } from './lines';
 
@@ -30,7 +31,7 @@ export function Difference({ before, after }: { before: string; after: string })
 const signs = { same: ' ', added: '+', removed: '−' };
 
 function Line({ kind, text }: DiffLine) {
-  const content = `${signs[kind]} ${text}`;
+  const content = <ValueText text={`${signs[kind]} ${text}`} />;
   if (kind === 'added') return <ins>{content}</ins>;
   return kind === 'removed' ? <del>{content}</del> : <span>{content}</span>;
 }

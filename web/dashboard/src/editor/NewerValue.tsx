@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react';
+import { ValueText } from '../text/KeyText';
 import { format } from './json';
 import type { Loaded } from './resource';
 
@@ -21,7 +22,7 @@ export function NewerValue({ loaded, onLoad, onOverwrite, overwrite }: Props) {
       <h3>{loaded ? `In the gateway: revision ${loaded.revision}` : 'In the gateway: deleted'}</h3>
       {loaded && (
         <pre tabIndex={0} aria-label="The newer value">
-          {format(loaded.text)}
+          <ValueText text={format(loaded.text)} />
         </pre>
       )}
       <div className="bar">

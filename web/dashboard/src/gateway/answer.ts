@@ -29,8 +29,12 @@ export function useAnswer<T>(path: string, everyMs: number): Answer<T> {
   return answer;
 }
 
-/** Polls until the returned function is called. The path may be another one for each request. */
-export function poll<T>(path: string | (() => string), everyMs: number, tell: (change: Partial<Answer<T>>) => void): () => void {
+/** Polls until the returned function is called. The path, and the time until the next request, may be others for each. */
+export function poll<T>(
+  path: string | (() => string),
+  everyMs: number | (() => number),
+  tell: (change: Partial<Answer<T>>) => void,
+): () => void {
   const ended = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let asking = false;
@@ -44,7 +48,7 @@ export function poll<T>(path: string | (() => string), everyMs: number, tell: (c
     tell(change);
     if (ended.signal.aborted) return; // by tell
     clearTimeout(timer);
-    timer = setTimeout(next, everyMs);
+    timer = setTimeout(next, typeof everyMs === 'number' ? everyMs : everyMs());
   }
   document.addEventListener('visibilitychange', next);
   void next();
@@ -61,6 +65,12 @@ async function request<T>(path: string, ended: AbortSignal): Promise<Partial<Ans
     if (!response.ok) return { error: await refusal(response), status: response.status };
     return { data: (await response.json()) as T, at: Date.now(), error: '', status: 200 };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error), status: 0 };
+    return { error: reasonOf(error), status: 0 };
   }
+}
+
+// A response that is not JSON is that of something in front of the gateway, such as the login of a proxy.
+function reasonOf(error: unknown): string {
+  if (error instanceof SyntaxError) return 'something else has answered in its place';
+  return error instanceof Error ? error.message : String(error);
 }

@@ -517,6 +517,7 @@ export interface LimitInUse {
 
 export interface WatchOfInstance {
   epoch: string;
+  memory?: MemoryInUse;
   name: WatchName;
   reason?: string;
   revision: Revision;
@@ -573,4 +574,15 @@ export interface TopologyEdge {
   /** The `id` of the view, or `others` if it is not listed. Absent: all of the watch. */
   view?: string;
   watch: WatchName;
+}
+
+/** What a watch holds, in bytes, and its own ceiling. A replica of an older version does not say it. */
+export interface MemoryInUse {
+  /** Absent if the watch has no ceiling of its own. */
+  most?: number;
+  /** A watch that needs more becomes `stale`. Absent if it has no ceiling of its own. */
+  most_served?: number;
+  /** Of what is served and not superseded. */
+  served: number;
+  used: number;
 }

@@ -4,8 +4,11 @@ import type { Client } from './contract';
 
 // The configuration may change, and with it who is an operator.
 const everyMs = 15_000;
+const unansweredMs = 2_000;
 
+// undefined: not known, since the gateway has not answered yet.
 let operator: boolean | undefined;
+let asked = false; // at least once
 let stop: (() => void) | undefined;
 const listeners = new Set<() => void>();
 
@@ -15,10 +18,13 @@ const listeners = new Set<() => void>();
  */
 export const useOperator = (): boolean | undefined => useSyncExternalStore(subscribe, () => operator);
 
+/** Returns the same, but false if the gateway was asked in vain: then the user sees the pages for everybody. */
+export const useOperatorPages = (): boolean | undefined => useSyncExternalStore(subscribe, () => operator ?? (asked ? false : undefined));
+
 // All components share one answer, which is kept while none is shown.
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  stop ??= poll<Client>('v1/client', everyMs, tell);
+  stop ??= poll<Client>('v1/client', () => (operator === undefined ? unansweredMs : everyMs), tell);
   return () => {
     listeners.delete(listener);
     if (listeners.size > 0) return;
@@ -27,12 +33,14 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-// Without an answer, the last one counts; without any, the user sees the pages for everybody.
-function tell({ data }: Partial<Answer<Client>>): void {
-  const next = data?.operator ?? operator ?? false;
-  if (next === operator) return;
+// A refusal is an answer too: the paths for operators would be refused as well. While the gateway fails, the last answer counts.
+function tell({ data, status }: Partial<Answer<Client>>): void {
+  const refused = status === 401 || status === 403 || status === 404;
+  const next = typeof data?.operator === 'boolean' ? data.operator : refused ? false : operator;
+  const changed = next !== operator || (next === undefined && !asked);
   operator = next;
-  for (const listener of listeners) listener();
+  asked = true;
+  if (changed) for (const listener of listeners) listener();
 }
 
 /** Returns the same as useOperator, once the gateway has answered. */
@@ -40,8 +48,9 @@ export function isOperator(): Promise<boolean> {
   return new Promise((resolve) => {
     if (operator !== undefined) return resolve(operator);
     const end = subscribe(() => {
+      if (operator === undefined) return;
       end();
-      resolve(operator ?? false);
+      resolve(operator);
     });
   });
 }

@@ -7,6 +7,9 @@ import { tag } from './session';
 
 const everyMs: Readonly<Record<Step, number>> = { 1: 1000, 10: 5000 };
 
+// The configuration may change, and the watch may come to be.
+const deniedMs = 15_000;
+
 /** Series as the page knows them; denied: they are not for this user, or not served at all. */
 export interface Known extends Answer<Series> {
   readonly denied: boolean;
@@ -29,20 +32,28 @@ export function followSeries(step: Step, watch: string, tell: (known: Known) => 
   let known = nothing;
   let ended = false;
   let stop = () => {};
-  const told = (change: Partial<Answer<Series>>) => {
-    const data = change.data ? merge(known.data, change.data) : known.data;
-    const denied = change.status === 403 || change.status === 404;
-    known = { ...known, ...change, data: denied ? undefined : data, denied };
-    if (denied) stop();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const deny = (status: number) => {
+    stop();
+    known = { ...nothing, denied: true, status };
+    timer = setTimeout(begin, deniedMs);
     tell(known);
   };
-  void isOperator().then((is) => {
+  const told = (change: Partial<Answer<Series>>) => {
+    if (change.status === 403 || change.status === 404) return deny(change.status);
+    known = { ...known, ...change, data: change.data ? merge(known.data, change.data) : known.data, denied: false };
+    tell(known);
+  };
+  const begin = async () => {
+    const is = await isOperator();
     if (ended) return;
-    if (!is) return tell({ ...nothing, denied: true, status: tag() === undefined ? 404 : 403 });
+    if (!is) return deny(tag() === undefined ? 404 : 403);
     stop = poll<Series>(() => pathOf(step, watch, known.data), everyMs[step], told);
-  });
+  };
+  void begin();
   return () => {
     ended = true;
+    clearTimeout(timer);
     stop();
   };
 }

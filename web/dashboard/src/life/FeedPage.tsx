@@ -73,6 +73,7 @@ function Feed({ watch, past, items, onHold }: { watch: string; past: Known; item
   return (
     <>
       <PlayButtons
+        noun="change"
         index={index}
         versions={ids.length}
         playing={playing}

@@ -1,6 +1,10 @@
+import { count } from '../text/number';
+
 interface Props {
   readonly index: number; // of the version that is shown, 0 for the newest
   readonly versions: number;
+  /** What they are: a version of a resource, unless it is a feed. */
+  readonly noun?: string;
   readonly playing: boolean;
   readonly onStep: (versions: number) => void;
   readonly onPlay: (playing: boolean) => void;
@@ -8,7 +12,7 @@ interface Props {
 }
 
 /** Plays, pauses and steps through versions. */
-export function PlayButtons({ index, versions, playing, onStep, onPlay, onNewest }: Props) {
+export function PlayButtons({ index, versions, noun = 'version', playing, onStep, onPlay, onNewest }: Props) {
   return (
     <div className="bar player" role="toolbar" aria-label="Versions">
       <button type="button" onClick={() => onStep(-1)} disabled={index >= versions - 1}>
@@ -24,7 +28,7 @@ export function PlayButtons({ index, versions, playing, onStep, onPlay, onNewest
         Newest
       </button>
       <span className="soft" role="status">
-        {versions > 0 && `version ${versions - index} of ${versions}`}
+        {versions > 0 && `${noun} ${count(versions - index)} of ${count(versions)}`}
       </span>
     </div>
   );

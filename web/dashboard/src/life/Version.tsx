@@ -2,6 +2,7 @@ import { memo } from 'react';
 import type { HistoricChange } from '../gateway/contract';
 import { brief } from '../resources/brief';
 import { type Difference, diff } from '../resources/diff';
+import { ValueText } from '../text/KeyText';
 import { moment } from '../text/moment';
 import { count } from '../text/number';
 
@@ -27,7 +28,11 @@ export const VersionText = memo(function VersionText({ change, before, created }
       )}
       <span className="soft">revision {change.revision}</span> {textOf(change, before, created, differences.length)}
       {change.conflated && <em className="soft"> values before it may be missing</em>}
-      {change.type === 'upsert' && before?.type !== 'upsert' && <code className="brief">{brief(change.value, 160)}</code>}
+      {change.type === 'upsert' && before?.type !== 'upsert' && (
+        <code className="brief">
+          <ValueText text={brief(change.value, 160)} />
+        </code>
+      )}
       {differences.length > 0 && (
         <ul>
           {differences.slice(0, maxDifferences).map((difference) => (
@@ -50,7 +55,10 @@ function textOf(change: HistoricChange, before: HistoricChange | undefined, crea
 function Diff({ difference: { path, before, after } }: { difference: Difference }) {
   return (
     <li>
-      <span className="field">{path.join('.') || 'value'}</span> <Side value={before} was /> <span aria-hidden="true">→</span>
+      <span className="field">
+        <ValueText text={path.join('.') || 'value'} />
+      </span>{' '}
+      <Side value={before} was /> <span aria-hidden="true">→</span>
       <span className="visually-hidden">became</span> <Side value={after} />
     </li>
   );
@@ -59,5 +67,6 @@ function Diff({ difference: { path, before, after } }: { difference: Difference 
 function Side({ value, was }: { value: unknown; was?: boolean }) {
   if (value === undefined) return <em>absent</em>;
   const text = typeof value === 'string' ? JSON.stringify(brief(value, 120)) : brief(value, 120);
-  return was ? <del>{text}</del> : <ins>{text}</ins>;
+  const shown = <ValueText text={text} />;
+  return was ? <del>{shown}</del> : <ins>{shown}</ins>;
 }

@@ -17,14 +17,18 @@ export interface Known {
   readonly instance: string;
   readonly loading: boolean;
   readonly error: string;
+  /** The number of requests that have failed since the last one that did not. */
+  readonly failures: number;
 }
 
 /** The most changes that are kept; the oldest are dropped. */
 export const maxKept = 2000;
 
-const pageSize = 200;
+// Of a resource, and of a watch: many resources change only once in a few hundred changes, and what a change did
+// is only known with the one before.
+const pageSize = { resource: 200, watch: 1000 };
 const timeoutMs = 10_000;
-const nothing: Known = { changes: [], since: undefined, more: false, dropped: false, instance: '', loading: false, error: '' };
+const nothing: Known = { changes: [], since: undefined, more: false, dropped: false, instance: '', loading: false, error: '', failures: 0 };
 
 /** Names a change: a resource is changed once at a revision, and may be deleted at the same. */
 export const idOf = ({ key, key_encoding, revision, type }: HistoricChange): string => `${type} ${revision} ${key_encoding ?? ''} ${key}`;
@@ -32,6 +36,8 @@ export const idOf = ({ key, key_encoding, revision, type }: HistoricChange): str
 /** Reports whether there was no resource before a change, of which no earlier one was loaded. */
 export const isCreation = ({ revision }: HistoricChange, { since, more, dropped }: Known): boolean =>
   since !== undefined && !more && !dropped && BigInt(revision) > BigInt(since.revision);
+
+const isRefused = ({ status }: Response) => status === 401 || status === 403 || status === 404;
 
 /** The changes of a watch, or of a resource, as far as they were loaded. */
 export class Past {
@@ -98,7 +104,7 @@ export class Past {
   private seen({ complete_since, instance }: History): Partial<Known> {
     const before = this.known.since;
     const later = !before || BigInt(complete_since.revision) > BigInt(before.revision);
-    return { since: later ? complete_since : before, instance, error: '' };
+    return { since: later ? complete_since : before, instance, error: '', failures: 0 };
   }
 
   private async load(place: Readonly<Record<string, string>>, use: (page: History) => void): Promise<void> {
@@ -108,10 +114,10 @@ export class Past {
     try {
       const response = await ask(this.url(place), { signal: AbortSignal.any([ended.signal, AbortSignal.timeout(timeoutMs)]) });
       if (response.status === 410) this.forget();
-      else if (!response.ok) this.publish({ error: await refusal(response) });
+      else if (!response.ok) this.fail(await refusal(response), isRefused(response));
       else use(parse(await response.text()) as History);
     } catch (error) {
-      if (!ended.signal.aborted) this.publish({ error: error instanceof Error ? error.message : String(error) });
+      if (!ended.signal.aborted) this.fail(error instanceof Error ? error.message : String(error), false);
     }
     this.asking = undefined;
     this.publish({ loading: false });
@@ -119,15 +125,26 @@ export class Past {
 
   // The watch has begun again.
   private forget(): void {
+    this.clear();
+    this.again = true;
+  }
+
+  // Nothing that was loaded before may be shown to a user who is refused.
+  private fail(error: string, refused: boolean): void {
+    const failures = this.known.failures + 1;
+    if (refused) this.clear();
+    this.publish({ error, failures });
+  }
+
+  private clear(): void {
     this.known = nothing;
     this.next = this.position = '';
-    this.again = true;
   }
 
   private url(place: Readonly<Record<string, string>>): URL {
     const url = at(`v1/watches/${encodeURIComponent(this.watch)}/history`);
     const key = this.key && { key: this.key.text, ...(this.key.encoding && { key_encoding: this.key.encoding }) };
-    url.search = new URLSearchParams({ limit: String(pageSize), ...key, ...place }).toString();
+    url.search = new URLSearchParams({ limit: String(key ? pageSize.resource : pageSize.watch), ...key, ...place }).toString();
     return url;
   }
 

@@ -1,13 +1,16 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react';
 import { type Known, Past } from './past';
 
+// Between two attempts.
+const longestMs = 30_000;
+
 interface Followed extends Known {
   readonly older: () => void;
 }
 
 /**
  * Returns the past of a watch, or of one resource. It is loaded again whenever news is another text, such as the
- * newest revision, unless it is paused.
+ * newest revision, unless it is paused; and after a failure, for a watch without news.
  */
 export function usePast(watch: string, news: string, paused: boolean, key?: string, encoding?: string): Followed {
   const past = useMemo(
@@ -19,5 +22,11 @@ export function usePast(watch: string, news: string, paused: boolean, key?: stri
   useEffect(() => {
     if (!paused) void past.newer();
   }, [past, news, paused]);
+  const { error, failures } = known;
+  useEffect(() => {
+    if (error === '' || paused) return;
+    const timer = setTimeout(() => void past.newer(), Math.min(500 * 2 ** failures, longestMs));
+    return () => clearTimeout(timer);
+  }, [past, paused, error, failures]);
   return useMemo(() => ({ ...known, older: () => void past.older() }), [known, past]);
 }

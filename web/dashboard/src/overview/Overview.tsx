@@ -11,7 +11,6 @@ import { arrange, parseOrder } from './order';
 import { Totals } from './Totals';
 import { WatchCards } from './WatchCards';
 import { WatchTable } from './WatchTable';
-import '../app/cards.css';
 import './Overview.css';
 
 // With more watches than this, there is a filter.

@@ -1,4 +1,3 @@
-import '../app/cards.css';
 import { mean, type Rates } from '../charts/rates';
 import type { Watch } from '../gateway/contract';
 import { count, rate } from '../text/number';

@@ -24,17 +24,32 @@ function filterOfTerm(term: Term): Filter {
 const isBuiltIn = (field: string) => field === 'key' || field === 'revision';
 
 function textFilter({ text }: TextTerm): Filter {
-  const flags = /^[\x20-\x7e]*$/.test(text) ? 'i' : 'iu'; // that of Unicode takes twice as long
-  const pattern = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), flags);
-  return ({ key, value }) => pattern.test(key) || contains(value, pattern);
+  const plain = /^[\x20-\x7e]*$/.test(text);
+  const pattern = new RegExp(text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), plain ? 'i' : 'iu'); // iu takes twice as long
+  const wanted = { pattern, length: plain ? text.length : 0, inScalars: !plain || occursInScalars(text) };
+  return ({ key, value }) => pattern.test(key) || contains(value, wanted);
 }
 
-// Tests each text separately, which is much faster than testing the JSON of the value.
-function contains(value: unknown, pattern: RegExp): boolean {
-  if (typeof value === 'string') return pattern.test(value);
-  if (typeof value !== 'object' || value === null) return pattern.test(String(value));
+/** A text to search for. */
+interface Occurrence {
+  readonly pattern: RegExp;
+  /** What is shorter does not have it. */
+  readonly length: number;
+  /** Whether numbers, truth values and null can have it. */
+  readonly inScalars: boolean;
+}
+
+const occursInScalars = (text: string) =>
+  /^[-+.\de]*$/i.test(text) || ['true', 'false', 'null'].some((word) => word.includes(text.toLowerCase()));
+
+// Tests each text separately, which is much faster than testing the JSON of the value. The tests
+// before that of the pattern save most of the time.
+function contains(value: unknown, wanted: Occurrence): boolean {
+  if (typeof value === 'string') return value.length >= wanted.length && wanted.pattern.test(value);
+  if (typeof value !== 'object' || value === null) return wanted.inScalars && wanted.pattern.test(String(value));
   for (const name in value) {
-    if (contains((value as Record<string, unknown>)[name], pattern)) return true;
+    const member = (value as Record<string, unknown>)[name];
+    if (typeof member === 'string' ? member.length >= wanted.length && wanted.pattern.test(member) : contains(member, wanted)) return true;
   }
   return false;
 }

@@ -18,10 +18,11 @@ export function valuesOf(field: string, sample: readonly Resource[]): SuggestedV
   return [...counts].map(([text, count]) => ({ text, count })).sort((a, b) => b.count - a.count || (a.text < b.text ? -1 : 1));
 }
 
-/** Returns the first field of a query that no resource of a sample has; undefined if the sample is empty. */
-export function unknownField(query: Query, sample: readonly Resource[]): string | undefined {
+/** Returns the first field of a query that no resource of a sample has; undefined if the sample is empty. It is taken only if it is needed. */
+export function unknownField(query: Query, take: () => readonly Resource[]): string | undefined {
+  const terms = query.filter((term): term is FieldTerm => term.kind === 'field');
+  if (terms.length === 0) return undefined;
+  const sample = take();
   if (sample.length === 0) return undefined;
-  return query.find(
-    (term): term is FieldTerm => term.kind === 'field' && !sample.some((resource) => column(term.field).get(resource) !== undefined),
-  )?.field;
+  return terms.find(({ field }) => !sample.some((resource) => column(field).get(resource) !== undefined))?.field;
 }

@@ -1,5 +1,5 @@
 import { Age } from '../app/Age';
-import type { LimitInUse, ReplicaFacts } from '../gateway/contract';
+import type { LimitInUse, MemoryInUse, ReplicaFacts } from '../gateway/contract';
 import { useOperator } from '../gateway/operator';
 import { useReplicas } from '../gateway/replicas';
 import { NotServed } from '../subscribers/NotServed';
@@ -132,6 +132,7 @@ function Limits({ limits, instance }: { limits: ReplicaFacts['limits']; instance
 
 const titles: Readonly<Record<string, string>> = {
   watches: 'memory of watches',
+  served: 'served of it',
   views: 'memory of views',
   snapshots: 'snapshots on their way',
   answers: 'answers on their way',
@@ -186,6 +187,21 @@ function Place({ watch }: { watch: WatchOfReplica | undefined }) {
       revision {watch.revision}
       {(watch.behind ?? 0n) > 0n && <strong className="failed"> {String(watch.behind)} behind</strong>}
       <div className="soft epoch">{watch.epoch && `epoch ${watch.epoch}`}</div>
+      {watch.memory && <Memory of={watch.memory} watch={watch.name} />}
     </>
+  );
+}
+
+/** What a watch holds, and what it serves of that: only the latter makes it stale. */
+function Memory({ of: { used, most, served, most_served }, watch }: { of: MemoryInUse; watch: string }) {
+  return (
+    <div className="soft memory">
+      memory {bytes(used)}
+      {most !== undefined && ` of ${bytes(most)}`}, served {bytes(served)}
+      {most_served !== undefined && ` of ${bytes(most_served)}`}
+      {most_served !== undefined && (
+        <meter min={0} max={1} high={0.8} value={served / most_served} aria-label={`memory of ${watch} in use`} />
+      )}
+    </div>
   );
 }

@@ -1,3 +1,4 @@
+import { ValueText } from '../text/KeyText';
 import { hueOf, severityOf } from './severity';
 import './Badge.css';
 
@@ -6,7 +7,7 @@ export function Badge({ text }: { text: string }) {
   const severity = severityOf(text);
   return (
     <span className="badge" {...(severity ? { 'data-severity': severity } : { 'data-hue': hueOf(text) })}>
-      {text}
+      <ValueText text={text} />
     </span>
   );
 }

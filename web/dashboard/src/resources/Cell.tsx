@@ -1,5 +1,5 @@
 import { type CSSProperties, memo, useRef } from 'react';
-import { KeyText } from '../text/KeyText';
+import { KeyText, ValueText } from '../text/KeyText';
 import { Badge } from './Badge';
 
 interface Props {
@@ -16,7 +16,7 @@ export const Cell = memo(function Cell({ text, kind, from, to }: Props) {
   const style = to === undefined ? undefined : ({ '--from': `${from}%`, '--to': `${to}%` } as CSSProperties);
   return (
     <div role="gridcell" className={`cell ${kind}${style ? ' heat' : ''}`} data-flash={useFlash(text)} style={style}>
-      {kind === 'name' ? <KeyText text={text} /> : kind === 'word' && text !== '' ? <Badge text={text} /> : text}
+      {kind === 'name' ? <KeyText text={text} /> : kind === 'word' && text !== '' ? <Badge text={text} /> : <ValueText text={text} />}
     </div>
   );
 });

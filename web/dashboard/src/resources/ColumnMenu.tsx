@@ -1,5 +1,6 @@
 import { useMenu } from '../app/menu';
 import { setOptions } from '../app/route';
+import { ValueText } from '../text/KeyText';
 import { column } from './column';
 import type { Columns } from './useColumns';
 
@@ -19,7 +20,7 @@ export function ColumnMenu({ columns: { shown, known } }: { columns: Columns }) 
         {known.map((id) => (
           <label key={id}>
             <input type="checkbox" checked={ids.includes(id)} disabled={ids.length === 1 && ids[0] === id} onChange={() => toggle(id)} />{' '}
-            {column(id).title}
+            <ValueText text={column(id).title} />
           </label>
         ))}
         <button type="button" onClick={() => choose(undefined)}>

@@ -5,8 +5,9 @@ import { type Methods, useMethods } from '../editor/useMethods';
 import { Life } from '../life/Life';
 import { KeyText } from '../text/KeyText';
 import { visible } from '../text/visible';
-import type { TableModel, TableStatus } from './model';
+import type { TableModel } from './model';
 import { Tree } from './Tree';
+import { useRowResource, useStatusPart } from './useTableModel';
 import './Detail.css';
 
 /** The dialog to open for a resource; without one, it creates a resource. */
@@ -17,7 +18,6 @@ export type Dialog =
 interface Props {
   readonly watch: string;
   readonly model: TableModel;
-  readonly status: TableStatus;
   /** As in the store's map. */
   readonly rowKey: string;
   /** Only a part of the watch is loaded: what matches the filter. */
@@ -28,8 +28,9 @@ interface Props {
 }
 
 /** Shows one resource: its value as a tree, and its life. */
-export function Detail({ watch, model, status, rowKey, partial, onClose, onDialog }: Props) {
-  const resource = model.rows.get(rowKey)?.resource;
+export function Detail({ watch, model, rowKey, partial, onClose, onDialog }: Props) {
+  const resource = useRowResource(model, rowKey);
+  const loaded = useStatusPart(model, ({ revision }) => revision !== '');
   const last = useLast(resource);
   const shown = resource ?? last;
   const may = useMethods(
@@ -62,7 +63,7 @@ export function Detail({ watch, model, status, rowKey, partial, onClose, onDialo
           ✕
         </button>
       </div>
-      {!resource && status.revision !== '' && (
+      {!resource && loaded && (
         <p className="missing" role="status">
           {missing(last !== undefined, partial)}
         </p>

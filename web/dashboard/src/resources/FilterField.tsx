@@ -4,11 +4,13 @@ import { setOptions } from '../app/route';
 import { isMistake, type Mistake, parseQuery } from '../query/query';
 import { accepted, type Suggestion, suggest } from '../query/suggest';
 import { unknownField, valuesOf } from '../query/values';
+import { ValueText } from '../text/KeyText';
 import { count } from '../text/number';
 import { column } from './column';
-import type { TableModel, TableStatus } from './model';
+import type { TableModel } from './model';
 import type { Columns } from './useColumns';
 import type { Source } from './useSource';
+import { useStatusPart } from './useTableModel';
 import './FilterField.css';
 
 const throttleMs = 100; // browsers limit how often the URL may change
@@ -17,7 +19,6 @@ const sampleSize = 500;
 interface Props {
   readonly filter: string;
   readonly model: TableModel;
-  readonly status: TableStatus;
   readonly source: Source;
   readonly columns: Columns;
   /** The number of resources of the watch, if it is known. */
@@ -25,7 +26,10 @@ interface Props {
 }
 
 /** The filter of the table: a combobox that suggests fields and values, and the number of matches. */
-export function FilterField({ filter, model, status: { arranging, matching, total }, source, columns, size }: Props) {
+export function FilterField({ filter, model, source, columns, size }: Props) {
+  const arranging = useStatusPart(model, ({ arranging }) => arranging);
+  const matching = useStatusPart(model, ({ matching }) => matching);
+  const total = useStatusPart(model, ({ total }) => total);
   const [typed, setTyped] = useTyped(filter);
   const query = useMemo(() => parseQuery(typed), [typed]);
   const list = useSuggestions(typed, setTyped, model, columns);
@@ -67,7 +71,10 @@ export function FilterField({ filter, model, status: { arranging, matching, tota
                 list.accept(suggestion);
               }}
             >
-              <span>{suggestion.title}</span> <span className="soft">{suggestion.note}</span>
+              <span>
+                <ValueText text={suggestion.title} />
+              </span>{' '}
+              <span className="soft">{suggestion.note}</span>
             </li>
           ))}
         </ul>
@@ -93,7 +100,7 @@ const isBeingTyped = ({ from }: Mistake, typed: string) => from >= typed.length 
 const mistakeText = ({ from, reason }: Mistake) => `Character ${from + 1}: ${reason}.`;
 
 function Unknown({ query, model, columns }: { query: ReturnType<typeof parseQuery>; model: TableModel; columns: Columns }) {
-  const field = useMemo(() => (isMistake(query) ? undefined : unknownField(query, model.rows.sample(sampleSize))), [query, model]);
+  const field = useMemo(() => (isMistake(query) ? undefined : unknownField(query, () => model.rows.sample(sampleSize))), [query, model]);
   if (field === undefined) return null;
   const [best] = suggest(field, field.length, fieldsOf(columns), () => []);
   const name = column(field).title;

@@ -1,4 +1,5 @@
 import { setOptions } from '../app/route';
+import { ValueText } from '../text/KeyText';
 import { type Sort, sortText } from './order';
 import type { ShownColumn } from './useColumns';
 
@@ -22,7 +23,9 @@ function Head({ column: { id, title, numeric, news }, sort }: { column: ShownCol
   return (
     <div role="columnheader" className={`cell${id === 'key' ? ' name' : ''}${numeric ? ' number' : ''}`} aria-sort={direction}>
       <button type="button" onClick={sortBy} title={`Sort by ${title}`}>
-        <span>{news ? `${title}, or last change` : title}</span>
+        <span>
+          <ValueText text={news ? `${title}, or last change` : title} />
+        </span>
         {sorted && (
           <span className="direction" aria-hidden="true">
             {sort.descending ? '▼' : '▲'}

@@ -2,7 +2,7 @@ import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
 import { type CSSProperties, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Part, part } from '../app/Part';
-import { setOptions, useRoute } from '../app/route';
+import { href, setOptions, useRoute } from '../app/route';
 import { DeleteDialog } from '../editor/DeleteDialog';
 import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
@@ -24,7 +24,7 @@ import { Table } from './Table';
 import { useColumns } from './useColumns';
 import { useFreshness } from './useFreshness';
 import { type Source, useSource } from './useSource';
-import { useTableModel, useTableStatus } from './useTableModel';
+import { useTableModel } from './useTableModel';
 import './ResourcesPage.css';
 
 const EditorDialog = part(() => import('../editor/EditorDialog').then(({ EditorDialog }) => EditorDialog));
@@ -69,7 +69,8 @@ interface Props {
 
 function Known({ listed, attempt, onListed, ...props }: Props & Omit<NotShownProps, 'error'>) {
   const error = useWatch(props.source.store, ({ error }) => error);
-  if (error instanceof RefusedError && isRefused(error))
+  const empty = useWatch(props.source.store, ({ state, revision }) => state === 'closed' && revision === '');
+  if (error instanceof RefusedError && (isRefused(error) || empty))
     return <NotShown watch={props.watch} listed={listed} error={error} attempt={attempt} onListed={onListed} />;
   return <Resources {...props} />;
 }
@@ -99,6 +100,9 @@ function useRetry({ listed, attempt, onListed }: Omit<NotShownProps, 'watch' | '
   }, [listed, attempt, onListed]);
 }
 
+// Of the name that is shown, which need not be that of a watch.
+const longest = 100;
+
 function NotShown({ watch, error: { status, problem }, ...retry }: NotShownProps) {
   useRetry(retry);
   return (
@@ -123,8 +127,14 @@ function NotShown({ watch, error: { status, problem }, ...retry }: NotShownProps
           <p>The gateway does not serve it.</p>
         </>
       )}
+      {![401, 403, 404].includes(status) && (
+        <>
+          <h2>“{watch.slice(0, longest)}” cannot be shown</h2>
+          <p>The gateway says: {problem?.detail ?? `status ${status}`}.</p>
+        </>
+      )}
       <p>
-        <a href="#/">The overview</a> lists the watches that you can see.
+        <a href={href('watches')}>The list of watches</a> has those that you can see.
       </p>
     </div>
   );
@@ -136,11 +146,10 @@ function Resources({ watch, facts, source }: Props) {
   const prefix = options.get('prefix') ?? '';
   const showsKeys = options.has('keys');
   const model = useTableModel(source.store, options.get('sort'), source.query, prefix);
-  const status = useTableStatus(model);
   const columns = useColumns(model, options.get('columns'));
   const opened = openedKey(options);
   const writable = facts?.writable ?? false;
-  useFreshness(watch, status);
+  useFreshness(watch, model);
   useOpenTable(watch, model);
 
   const [share, setShare] = useShare();
@@ -153,20 +162,20 @@ function Resources({ watch, facts, source }: Props) {
   }, []);
   return (
     <div className="resources">
-      <Summary name={watch} watch={facts} model={model} status={status} />
+      <Summary name={watch} watch={facts} model={model} />
       <div className="bar">
         {prefix !== '' && (
           <button type="button" className="prefix" title="Show all keys" onClick={() => setOptions({ prefix: undefined })}>
             <KeyText text={prefix} /> ✕
           </button>
         )}
-        <FilterField filter={filter} model={model} status={status} source={source} columns={columns} size={facts?.count ?? 0} />
+        <FilterField filter={filter} model={model} source={source} columns={columns} size={facts?.count ?? 0} />
         <button type="button" aria-pressed={showsKeys} onClick={() => setOptions({ keys: showsKeys ? undefined : '' })}>
           Keys
         </button>
         <ColumnMenu columns={columns} />
         <ViewMenu watch={watch} />
-        <PauseButtons model={model} status={status} />
+        <PauseButtons model={model} />
         {writable && (
           <button type="button" className="primary push" onClick={() => setDialog({ kind: 'edit', resource: undefined })}>
             New resource
@@ -185,7 +194,6 @@ function Resources({ watch, facts, source }: Props) {
         <Table
           watch={watch}
           model={model}
-          status={status}
           columns={columns.shown}
           sort={parseSort(options.get('sort'))}
           opened={opened}
@@ -198,7 +206,6 @@ function Resources({ watch, facts, source }: Props) {
             key={opened}
             watch={watch}
             model={model}
-            status={status}
             rowKey={opened}
             partial={source.cel !== ''}
             onClose={close}

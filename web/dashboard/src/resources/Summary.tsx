@@ -3,30 +3,25 @@ import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
 import { useOperator } from '../gateway/operator';
 import { count, rate } from '../text/number';
-import type { TableModel, TableStatus } from './model';
+import type { TableModel } from './model';
 import { useRate } from './useRate';
+import { useReadablePart, useStatusPart } from './useTableModel';
 
 /** Shows a summary of a watch. */
-export function Summary({
-  name,
-  watch,
-  model,
-  status: { view, total, revision },
-}: {
-  name: string;
-  watch: Watch | undefined;
-  model: TableModel;
-  status: TableStatus;
-}) {
+export function Summary({ name, watch, model }: { name: string; watch: Watch | undefined; model: TableModel }) {
+  const state = useStatusPart(model, ({ view }) => view.state);
+  const since = useStatusPart(model, ({ view }) => view.since);
+  const total = useReadablePart(model, ({ total }) => total);
+  const revision = useReadablePart(model, ({ revision }) => revision);
   const operator = useOperator();
   return (
     <div className="bar resource-summary">
       <h2>{name}</h2>
-      <span className="state" data-state={view.state}>
-        {view.state.replace('_', ' ')}
+      <span className="state" data-state={state}>
+        {state.replace('_', ' ')}
       </span>
       <span className="soft">
-        for <Age of={new Date(view.since).toISOString()} />
+        for <Age of={new Date(since).toISOString()} />
       </span>
       <dl>
         {watch && <Fact name="source">{watch.source}</Fact>}
@@ -34,11 +29,10 @@ export function Summary({
         <Fact name="revision">{revision || '–'}</Fact>
         <Rate model={model} />
       </dl>
-      <a className="push" href={href('changes', name)}>
-        Changes
-      </a>
-      {operator && <a href={href('timeline', name)}>Timeline</a>}
-      <a href={href('stream', name)}>Raw stream</a>
+      <span className="links push">
+        <a href={href('changes', name)}>Changes</a> {operator && <a href={href('timeline', name)}>Timeline</a>}{' '}
+        <a href={href('stream', name)}>Raw stream</a>
+      </span>
     </div>
   );
 }

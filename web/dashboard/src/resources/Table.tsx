@@ -10,13 +10,13 @@ import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';
 import { useCursor } from './useCursor';
 import { useRanges } from './useRanges';
+import { useTableStatus } from './useTableModel';
 import { useWindow } from './useWindow';
 import './Table.css';
 
 interface Props {
   readonly watch: string;
   readonly model: TableModel;
-  readonly status: TableStatus;
   readonly columns: readonly ShownColumn[];
   readonly sort: Sort;
   /** The key of the resource whose detail is open. */
@@ -33,7 +33,8 @@ const newMs = 2000;
 const maxKeyWidth = '45vw';
 
 /** The resources of a watch. Only the rows on the screen are in the document. */
-export function Table({ watch, model, status, columns, sort, opened, onOpen, onClose }: Props) {
+export function Table({ watch, model, columns, sort, opened, onOpen, onClose }: Props) {
+  const status = useTableStatus(model);
   const grid = useRef<HTMLDivElement>(null);
   const id = useId();
   const ranges = useRanges(model, columns);

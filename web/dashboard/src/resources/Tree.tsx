@@ -1,5 +1,6 @@
 import { type KeyboardEvent, useId, useRef, useState } from 'react';
 import { count } from '../text/number';
+import { ValueText } from '../text/KeyText';
 import { brief } from './brief';
 import { useFlash } from './Cell';
 import { type Folds, type Line, linesOf, longText } from './lines';
@@ -83,7 +84,11 @@ function Branch({ id, line, active, onAct }: { id: string; line: Line; active: b
         <em>{count(more)} more</em>
       ) : (
         <>
-          {name !== undefined && <span className="field">{name || '""'}: </span>}
+          {name !== undefined && (
+            <span className="field">
+              <ValueText text={name || '""'} />:{' '}
+            </span>
+          )}
           <Leaf value={value} members={members} open={open} />
         </>
       )}
@@ -100,10 +105,18 @@ function Leaf({ value, members, open }: Pick<Line, 'value' | 'members' | 'open'>
   if (members !== undefined) return <span className="soft">{Array.isArray(value) ? `[${count(members)}]` : `{${count(members)}}`}</span>;
   if (typeof value !== 'string') return <span>{brief(value)}</span>;
   const most = open ? maxText : longText;
-  if (value.length <= most) return <span className="text">"{value}"</span>;
+  if (value.length <= most)
+    return (
+      <span className="text">
+        "<ValueText text={value} />"
+      </span>
+    );
   return (
     <>
-      <span className="text">"{value.slice(0, most)}…</span> <em>{count(value.length)} characters</em>
+      <span className="text">
+        "<ValueText text={value.slice(0, most)} />…
+      </span>{' '}
+      <em>{count(value.length)} characters</em>
     </>
   );
 }

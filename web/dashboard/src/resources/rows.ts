@@ -73,11 +73,15 @@ export class Rows {
 
   /** Returns a sample of the resources, evenly spread. */
   sample(size: number): Resource[] {
-    const every = Math.ceil(this.#all.size / size);
+    const every = Math.max(1, Math.ceil(this.#all.size / size)); // 1 also while all rows are fading
     const sample: Resource[] = [];
-    let i = 0;
-    for (const { resource } of this.#all.values()) {
-      if (i++ % every === 0) sample.push(resource);
+    if (this.#filter) {
+      let i = 0;
+      for (const { resource } of this.#all.values()) {
+        if (i++ % every === 0) sample.push(resource);
+      }
+    } else {
+      for (let i = 0; i < this.#shown.length; i += every) sample.push(this.#shown[i]!.resource);
     }
     return sample;
   }

@@ -1,8 +1,14 @@
 import { type Trouble, useTroubles } from '../app/troubles';
-import type { TableStatus } from './model';
+import type { TableModel } from './model';
+import { useStatusPart } from './useTableModel';
 
 /** Reports to the banner why the table may be out of date. */
-export function useFreshness(watch: string, { view: { state, since, reason, error }, paused }: TableStatus): void {
+export function useFreshness(watch: string, model: TableModel): void {
+  const state = useStatusPart(model, ({ view }) => view.state);
+  const since = useStatusPart(model, ({ view }) => view.since);
+  const reason = useStatusPart(model, ({ view }) => view.reason);
+  const error = useStatusPart(model, ({ view }) => view.error !== undefined);
+  const paused = useStatusPart(model, ({ paused }) => paused);
   const troubles: Trouble[] = [];
   const ended = state === 'closed' && !error; // closed by this page
   if (state !== 'in_sync' && !ended) troubles.push({ what: watch, state, since, reason });

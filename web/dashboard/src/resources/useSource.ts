@@ -28,6 +28,9 @@ export const largeBytes = 32 << 20;
 // A view is not asked for while the query is being typed.
 const typingMs = 120;
 
+// From a failure that is not for good to the next attempt.
+const againMs = 5_000;
+
 /**
  * Follows the watch, or the part of it that a query selects once the watch is large.
  * undefined while it is not known which of them.
@@ -76,9 +79,11 @@ interface Verdict {
   /** The same, or empty if it is refused. */
   readonly accepted: string;
   readonly refusal: string;
+  /** Whether the gateway may take it later: it did not answer, or had too much to do. */
+  readonly again: boolean;
 }
 
-const none: Verdict = { cel: '', accepted: '', refusal: '' };
+const none: Verdict = { cel: '', accepted: '', refusal: '', again: false };
 
 // Asks the gateway whether it takes an expression: a stream that is refused would end the other
 // watches of its connection as well.
@@ -98,6 +103,15 @@ function useVerdict(watch: string, cel: string): Verdict {
       ended.abort();
     };
   }, [watch, cel]);
+  useEffect(() => {
+    if (!verdict.again || verdict.cel !== cel) return;
+    const ended = new AbortController();
+    const timer = setTimeout(() => judge(watch, cel, ended.signal).then(setVerdict, () => {}), againMs);
+    return () => {
+      clearTimeout(timer);
+      ended.abort();
+    };
+  }, [watch, cel, verdict]);
   return verdict;
 }
 
@@ -106,12 +120,13 @@ async function judge(watch: string, cel: string, signal: AbortSignal): Promise<V
   url.search = String(new URLSearchParams({ filter: cel, page_size: '1' }));
   try {
     const response = await ask(url, { signal });
-    if (!response.ok) return { cel, accepted: '', refusal: await refusal(response) };
+    const { ok, status } = response;
+    if (!ok) return { cel, accepted: '', refusal: await refusal(response), again: status === 429 || status >= 500 };
     await response.body?.cancel();
-    return { cel, accepted: cel, refusal: '' };
+    return { ...none, cel, accepted: cel };
   } catch (error) {
     signal.throwIfAborted();
-    return { cel, accepted: '', refusal: error instanceof Error ? error.message : String(error) };
+    return { cel, accepted: '', refusal: error instanceof Error ? error.message : String(error), again: true };
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Resource } from '@watchtide/client';
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react';
 import type { ResourceStore } from '../gateway/tide';
 import { type Filter, filterOf } from '../query/holds';
@@ -24,6 +25,53 @@ const both = (a: Filter | undefined, b: Filter | undefined): Filter | undefined 
 
 /** Returns the status of a model; the component is rendered again, at most once per frame, when it changes. */
 export function useTableStatus(model: TableModel): TableStatus {
-  const subscribe = useCallback((changed: () => void) => model.subscribe(changed), [model]);
-  return useSyncExternalStore(subscribe, () => model.status);
+  return useSyncExternalStore(
+    useCallback((changed) => model.subscribe(changed), [model]),
+    () => model.status,
+  );
+}
+
+type Primitive = string | number | boolean;
+
+/** Returns a part of the status of a model; the component is rendered again, at most once per frame, when the part changes. */
+export function useStatusPart<T extends Primitive>(model: TableModel, part: (status: TableStatus) => T): T {
+  return useSyncExternalStore(
+    useCallback((changed) => model.subscribe(changed), [model]),
+    () => part(model.status),
+  );
+}
+
+/** Returns the resource of a row; the component is rendered again, at most once per frame, when it changes. undefined if there is none. */
+export function useRowResource(model: TableModel, key: string): Resource | undefined {
+  return useSyncExternalStore(
+    useCallback((changed) => model.subscribe(changed), [model]),
+    () => model.rows.get(key)?.resource,
+  );
+}
+
+const readableMs = 250;
+
+/** Is useStatusPart for a text that nobody can read at sixty changes a second: the component is rendered at most four times a second. */
+export function useReadablePart<T extends Primitive>(model: TableModel, part: (status: TableStatus) => T): T {
+  return useSyncExternalStore(
+    useCallback((changed) => subscribeReadably(model, changed), [model]),
+    () => part(model.status),
+  );
+}
+
+function subscribeReadably(model: TableModel, changed: () => void): () => void {
+  let last = -Infinity;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const tell = () => {
+    timer = undefined;
+    last = performance.now();
+    changed();
+  };
+  const unsubscribe = model.subscribe(() => {
+    timer ??= setTimeout(tell, Math.max(0, last + readableMs - performance.now()));
+  });
+  return () => {
+    unsubscribe();
+    clearTimeout(timer);
+  };
 }

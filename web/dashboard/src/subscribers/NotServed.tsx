@@ -1,22 +1,25 @@
 import { setOptions } from '../app/route';
-import '../app/cards.css';
 
 interface Props {
   /** What is not served: `the list of subscribers`. */
   readonly what: string;
   readonly watch: string;
   readonly known: boolean;
+  /** Shows all watches; by default without the option `watch`. */
+  readonly onAll?: () => void;
   /** 403: it is served to others. */
   readonly status: number;
 }
 
+const allWatches = () => setOptions({ watch: undefined });
+
 /** Says why the gateway serves no such data: it is only for operators, or there is no such watch. */
-export function NotServed({ what, watch, known, status }: Props) {
+export function NotServed({ what, watch, known, onAll = allWatches, status }: Props) {
   if (watch && !known) {
     return (
       <p>
         There is no watch “{watch}”.{' '}
-        <button type="button" onClick={() => setOptions({ watch: undefined })}>
+        <button type="button" onClick={onAll}>
           Show all watches
         </button>
       </p>

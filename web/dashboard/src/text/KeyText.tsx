@@ -1,5 +1,5 @@
 import type { ClipboardEvent } from 'react';
-import { pieces } from './visible';
+import { isPlain, type Piece, pieces } from './visible';
 import './KeyText.css';
 
 /**
@@ -7,8 +7,15 @@ import './KeyText.css';
  * that would not be seen are escapes; what is copied has the characters themselves.
  */
 export function KeyText({ text }: { text: string }) {
-  const parts = pieces(text);
-  if (parts.length === 1 && parts[0]!.char === undefined) return <bdi>{text}</bdi>;
+  return isPlain(text, 'key') ? <bdi>{text}</bdi> : <Escaped parts={pieces(text)} />;
+}
+
+/** Shows a text of a value. As with a key, no character in it changes the order of what is shown; tabs and line ends stay. */
+export function ValueText({ text }: { text: string }) {
+  return isPlain(text, 'text') ? text : <Escaped parts={pieces(text, 'text')} />;
+}
+
+function Escaped({ parts }: { parts: readonly Piece[] }) {
   return (
     <bdi onCopy={onCopy}>
       {parts.map(({ text, char }, i) =>

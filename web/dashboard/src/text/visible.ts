@@ -2,7 +2,12 @@
 // beside them: controls, bidirectional formatting, and separators of lines.
 const hidden = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 const each = new RegExp(hidden, 'g');
-const around = new RegExp(`(${hidden.source})`);
+
+/** Which characters become escapes: all of the hidden ones in a key, those but for tabs and line ends in a text. */
+export type Kind = 'key' | 'text';
+
+const escaped: Readonly<Record<Kind, RegExp>> = { key: hidden, text: new RegExp(`(?![\\t\\n\\r])${hidden.source}`) };
+const around: Readonly<Record<Kind, RegExp>> = { key: new RegExp(`(${escaped.key.source})`), text: new RegExp(`(${escaped.text.source})`) };
 
 const escape = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
@@ -15,11 +20,13 @@ export interface Piece {
   readonly char?: string;
 }
 
+/** Reports whether a text has no character that becomes an escape. */
+export const isPlain = (text: string, kind: Kind): boolean => !escaped[kind].test(text);
+
 /** Splits a text at its hidden characters, which become escapes. */
-export function pieces(text: string): Piece[] {
-  if (!hidden.test(text)) return [{ text }]; // the usual case, kept fast
+export function pieces(text: string, kind: Kind = 'key'): Piece[] {
   return text
-    .split(around)
+    .split(around[kind])
     .filter((part) => part !== '')
-    .map((part) => (hidden.test(part) ? { text: escape(part), char: part } : { text: part }));
+    .map((part) => (escaped[kind].test(part) ? { text: escape(part), char: part } : { text: part }));
 }

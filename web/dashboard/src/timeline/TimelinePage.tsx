@@ -10,7 +10,6 @@ import { count } from '../text/number';
 import { Charts } from './Charts';
 import { Delivery } from './Delivery';
 import { Rows } from './Rows';
-import '../app/cards.css';
 import '../charts/Chart.css';
 import './Timeline.css';
 
@@ -40,7 +39,15 @@ export function TimelinePage({ watch }: { watch: string }) {
         <RangeSwitch hour={hour} />
       </div>
       {denied && (
-        <NotServed what="figures over time" watch={watch} known={names.includes(watch) || names.length === 0} status={known.status} />
+        <NotServed
+          what="figures over time"
+          watch={watch}
+          known={names.includes(watch) || names.length === 0}
+          status={known.status}
+          onAll={() => {
+            location.hash = href('timeline', '', options);
+          }}
+        />
       )}
       {!denied && !data && <p className="soft">Waiting for the gateway…</p>}
       {data && data.samples === 0 && <p className="soft">The gateway has just begun to record.</p>}

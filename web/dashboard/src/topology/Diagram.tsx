@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import type { Graph } from './graph';
+import { fit, widthOf } from './fit';
 import { type Layout, type Line, layoutOf, type Placed, size } from './layout';
 
 /** Draws the graph in columns. Nodes are links, in reading order. */
@@ -76,25 +77,43 @@ function NodeLink({ placed: { node, x, y }, label, onChoose }: Linked) {
         <rect x={x} y={y} width={size.node} height={size.height} rx={8} />
         <rect className="mark" x={x} y={y} width={6} height={size.height} rx={3} />
         <text>
-          <Cut x={x + 16} y={y + 19} className="title" text={node.title} at={24 - (node.type ? node.type.length + 1 : 0)} />{' '}
+          <Cut x={x + 16} y={y + 19} className="title" text={node.title} room={node.type ? room - of(node.type, 'detail') - 8 : room} />{' '}
           {node.type && (
             <tspan x={x + size.node - 10} y={y + 19} className="type">
               {node.type}{' '}
             </tspan>
           )}
-          <Cut x={x + 16} y={y + 36} className={label ? 'detail of-edge' : 'detail'} text={label || node.detail} at={38} />
+          <Cut x={x + 16} y={y + 36} className={label ? 'detail of-edge' : 'detail'} text={label || node.detail} room={room} />
         </text>
       </g>
     </a>
   );
 }
 
+const room = size.node - 26; // for text in a node
+
+// As in the style.
+const fonts = { title: '600 14px', detail: '11.5px', 'detail of-edge': '700 11.5px' };
+
+type Style = keyof typeof fonts;
+
+const of = (text: string, style: Style): number => widthOf(text, `${fonts[style]} system-ui, sans-serif`) ?? text.length * 7.5;
+
+interface Shortened {
+  readonly x: number;
+  readonly y: number;
+  readonly className: Style;
+  readonly text: string;
+  readonly room: number;
+}
+
 // SVG does not shorten text. The tooltip has all of it.
-function Cut({ text, at, ...rest }: { text: string; at: number; x: number; y: number; className: string }): ReactNode {
+function Cut({ text, room, ...rest }: Shortened): ReactNode {
+  const shown = fit(text, room, (text) => of(text, rest.className));
   return (
     <tspan {...rest}>
-      {text.length > at ? `${text.slice(0, at - 1)}…` : text}
-      {text.length > at && <title>{text}</title>}
+      {shown}
+      {shown !== text && <title>{text}</title>}
     </tspan>
   );
 }

@@ -1,5 +1,5 @@
 import { Age } from '../app/Age';
-import { useNarrow } from '../app/narrow';
+import { useCramped } from '../app/narrow';
 import { href, setOptions, useRoute } from '../app/route';
 import { useTroubles } from '../app/troubles';
 import { mean, Rates } from '../charts/rates';
@@ -15,7 +15,6 @@ import { EdgeTable } from './EdgeTable';
 import { counters, freshnessOf, graphOf, type RateOf } from './graph';
 import { Legend } from './Legend';
 import { Tree } from './Tree';
-import '../app/cards.css';
 import './Topology.css';
 
 // Kept for as long as the dashboard is open.
@@ -31,11 +30,11 @@ export function TopologyPage() {
   useTroubles(
     (data?.watches ?? [])
       .filter(({ state }) => state !== 'in_sync')
-      .map(({ name, state, since, reason }) => ({
+      .map(({ name, state, since }) => ({
         what: name,
         state: state as Exclude<typeof state, 'in_sync'>,
         since: since ? Date.parse(since) : 0,
-        reason: reason ?? '',
+        reason: '', // see Late
       })),
   );
   const refused = answer.status === 403 || answer.status === 404;
@@ -69,7 +68,7 @@ function KindSelect({ group }: { group: Kind }) {
 const rateOf: RateOf = (counter) => mean(rates.of(counter), 5000);
 
 function Shown({ topology }: { topology: Topology }) {
-  const narrow = useNarrow();
+  const cramped = useCramped();
   const graph = graphOf(topology, rateOf, useNextAttempts(topology.sources));
   const late = topology.watches.filter((watch) => freshnessOf(watch) !== 'fresh');
   return (
@@ -78,7 +77,7 @@ function Shown({ topology }: { topology: Topology }) {
       {late.length > 0 && <Late watches={late} />}
       {topology.watches.length === 0 ? (
         <p className="card none">This gateway has no watches. They are defined in its configuration.</p>
-      ) : narrow ? (
+      ) : cramped ? (
         <Tree graph={graph} />
       ) : (
         <Diagram graph={graph} />
@@ -117,28 +116,49 @@ function Totals({ topology: { watches, all }, late }: { topology: Topology; late
   );
 }
 
+// More would leave no room for the diagram.
+const mostLate = 6;
+
 // The banner above may name only the first of them.
 function Late({ watches }: { watches: readonly TopologyWatch[] }) {
+  const more = watches.length - mostLate;
   return (
     <section aria-labelledby="late" className="card late-list">
       <h3 id="late">Where data is late</h3>
       <ul>
-        {watches.map(({ name, state, since, reason, source }) => (
-          <li key={name}>
-            <span className="state" data-state={state}>
-              {stateText(state)}
-            </span>{' '}
-            <a href={href('watches', name)}>{name}</a> from {source}
-            {since && (
-              <>
-                {' '}
-                for <Age of={since} />
-              </>
-            )}
-            {reason && <span className="soft clamped">{reason}</span>}
-          </li>
+        {watches.slice(0, mostLate).map((watch) => (
+          <LateWatch key={watch.name} watch={watch} />
         ))}
+        {more > 0 && (
+          <li>
+            <a href={href('watches', '', new URLSearchParams({ sort: 'state' }))}>and {count(more)} more</a>
+          </li>
+        )}
       </ul>
     </section>
+  );
+}
+
+function LateWatch({ watch: { name, state, since, reason, source } }: { watch: TopologyWatch }) {
+  return (
+    <li>
+      <span>
+        <span className="state" data-state={state}>
+          {stateText(state)}
+        </span>{' '}
+        <a href={href('watches', name)}>{name}</a> from {source}
+        {since && (
+          <>
+            {' '}
+            for <Age of={since} />
+          </>
+        )}
+      </span>
+      {reason && (
+        <span className="soft reason" title={reason}>
+          {reason}
+        </span>
+      )}
+    </li>
   );
 }

@@ -57,13 +57,13 @@ const othersId = ([first]: readonly TopologyGroup[]) => `others by ${first ? com
 
 /** Draws up the graph: late watches first, and what is folded in one node. */
 export function graphOf(topology: Topology, rateOf: RateOf, next: NextAttempts = new Map()): Graph {
-  const fold = foldWatches(topology.watches);
+  const fold = foldWatches(topology);
   const views = viewsOf(topology, fold);
   const groups = groupsOf(topology, rateOf);
   const shown = { fold, views, groups };
   return {
     nodes: [
-      ...sourceNodes(topology, next),
+      ...sourceNodes(topology, fold, next),
       ...fold.nodes.map(({ node, watches }) => ({ ...node, detail: watchDetail(watches, rateOf) })),
       ...views.nodes,
       ...groups.map(({ node }) => node),
@@ -75,6 +75,8 @@ export function graphOf(topology: Topology, rateOf: RateOf, next: NextAttempts =
 interface Folded {
   readonly node: Node;
   readonly source: string;
+  /** The watch of which they are views; '' for watches of a source. */
+  readonly viewOf: string;
   readonly watches: readonly TopologyWatch[];
 }
 
@@ -95,7 +97,9 @@ const urgency: Readonly<Record<Freshness, number>> = { late: 0, behind: 1, fresh
 /** The most urgent of several. */
 export const worst = (all: readonly Freshness[]): Freshness => all.reduce((a, b) => (urgency[b] < urgency[a] ? b : a), 'fresh');
 
-function foldWatches(watches: readonly TopologyWatch[]): Fold {
+function foldWatches(topology: Topology): Fold {
+  const { watches } = topology;
+  const parents = parentsOf(topology);
   const ordered = watches.toSorted(
     (a, b) => urgency[freshnessOf(a)] - urgency[freshnessOf(b)] || b.subscribers - a.subscribers || a.name.localeCompare(b.name),
   );
@@ -105,11 +109,35 @@ function foldWatches(watches: readonly TopologyWatch[]): Fold {
     ordered.filter((watch) => !shown.includes(watch)),
     ({ source }) => source,
   );
-  const nodes = [...shown.map(single), ...[...rest].map(([source, folded]) => several(source, folded))];
+  const nodes = [...shown.map((watch) => single(watch)), ...[...rest].map(([source, folded]) => several(source, folded))].map((folded) =>
+    inColumn(folded, parents.get(folded.watches[0]!.name) ?? ''),
+  );
   return { nodes, of: new Map(nodes.flatMap((node) => node.watches.map(({ name }) => [name, node]))) };
 }
 
-const single = (watch: TopologyWatch): Folded => ({
+const prefix = 'view of ';
+
+// The watch of which each configured view is one, if it leads to a watch of a source.
+function parentsOf({ sources, watches }: Topology): Map<string, string> {
+  const views = new Set(sources.flatMap(({ name, type }) => (type === 'view' && name.startsWith(prefix) ? [name] : [])));
+  const all = new Map(watches.map(({ name, source }) => [name, views.has(source) ? source.slice(prefix.length) : '']));
+  const rooted = (name: string) => {
+    for (let i = 0, at: string | undefined = name; i <= all.size && at !== undefined; i++) {
+      if (all.get(at) === '') return true;
+      at = all.get(at);
+    }
+    return false;
+  };
+  return new Map([...all].filter(([name]) => rooted(name)));
+}
+
+const inColumn = (folded: Omit<Folded, 'viewOf'>, viewOf: string): Folded => ({
+  ...folded,
+  viewOf,
+  node: { ...folded.node, column: viewOf ? 'views' : 'watches' },
+});
+
+const single = (watch: TopologyWatch): Omit<Folded, 'viewOf'> => ({
   node: {
     id: `watch ${watch.name}`,
     column: 'watches',
@@ -122,7 +150,7 @@ const single = (watch: TopologyWatch): Folded => ({
   watches: [watch],
 });
 
-const several = (source: string, watches: readonly TopologyWatch[]): Folded => ({
+const several = (source: string, watches: readonly TopologyWatch[]): Omit<Folded, 'viewOf'> => ({
   node: {
     id: `watches of ${source}`,
     column: 'watches',
@@ -145,23 +173,32 @@ const watchRate = (watches: readonly TopologyWatch[], rateOf: RateOf) => sum(wat
 
 const perSecond = (n: number, what: string) => (Number.isNaN(n) ? '' : ` · ${rate(n)} ${what}/s`);
 
-const sourceNodes = ({ sources, watches }: Topology, next: NextAttempts): Node[] =>
-  sources.map(({ name, type, connected, watches: all }) => ({
-    id: `source ${name}`,
-    column: 'sources',
-    title: name || 'a source without a name',
-    type: type === 'view' ? undefined : type, // its name says so
-    detail: `${count(connected)} of ${count(all)} connected${connected < all ? attempt(next.get(name)) : ''}`,
-    href: href('upstreams'),
-    freshness: worst(watches.filter(({ source }) => source === name).map(freshnessOf)),
-  }));
+// What is in the configuration as a view is shown as one, and not as a source.
+const sourceNodes = ({ sources, watches }: Topology, { nodes }: Fold, next: NextAttempts): Node[] =>
+  sources
+    .filter(({ name }) => nodes.some(({ source, viewOf }) => source === name && !viewOf))
+    .map(({ name, type, connected, watches: all }) => ({
+      id: `source ${name}`,
+      column: 'sources',
+      title: name || 'a source without a name',
+      type: type === 'view' ? undefined : type, // its name says so
+      detail: `${count(connected)} of ${count(all)} connected${connected < all ? attempt(next.get(name)) : ''}`,
+      href: href('upstreams'),
+      freshness: worst(watches.filter(({ source }) => source === name).map(freshnessOf)),
+    }));
 
 const attempt = (at: number | undefined) => (at === undefined ? '' : ` · next try in ${duration(Math.max(0, at - Date.now()))}`);
 
-const sourceEdges = ({ nodes }: Fold, rateOf: RateOf): Edge[] =>
-  nodes.map(({ node, source, watches }) => {
+const sourceEdges = ({ nodes, of }: Fold, rateOf: RateOf): Edge[] =>
+  nodes.map(({ node, source, viewOf, watches }) => {
     const perSec = watchRate(watches, rateOf);
-    return { from: `source ${source}`, to: node.id, freshness: node.freshness, rate: perSec, label: changes(perSec) };
+    return {
+      from: viewOf ? of.get(viewOf)!.node.id : `source ${source}`,
+      to: node.id,
+      freshness: node.freshness,
+      rate: perSec,
+      label: changes(perSec),
+    };
   });
 
 const changes = (n: number) => (Number.isNaN(n) ? 'changes per second not known yet' : `${rate(n)} changes/s`);

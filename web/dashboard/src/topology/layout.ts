@@ -50,11 +50,14 @@ export function layoutOf({ nodes, edges }: Graph): Layout {
   };
 }
 
+// How far a line between two nodes of a column leaves it, from a view to a view of it.
+const loop = 48;
+
 const xOf = (i: number, of: number) => (of > 1 ? (i * (size.width - size.node)) / (of - 1) : 0);
 
 // Late nodes keep their place at the top.
 function order(nodes: readonly Node[], edges: readonly Edge[], placed: ReadonlyMap<string, Placed>): Node[] {
-  const middle = new Map(nodes.map((node, i) => [node.id, center(node, edges, placed) ?? i]));
+  const middle = new Map(nodes.map((node, i) => [node.id, center(node, edges, placed) ?? beside(node, edges, placed) ?? i]));
   const late = ({ freshness }: Node) => (freshness === 'late' ? 0 : 1);
   return nodes.toSorted((a, b) => late(a) - late(b) || middle.get(a.id)! - middle.get(b.id)!);
 }
@@ -64,6 +67,13 @@ function center(node: Node, edges: readonly Edge[], placed: ReadonlyMap<string, 
   return ys.length > 0 ? ys.reduce((all, y) => all + y, 0) / ys.length : undefined;
 }
 
+// A view of a view is below it.
+function beside(node: Node, edges: readonly Edge[], placed: ReadonlyMap<string, Placed>): number | undefined {
+  const edge = edges.find(({ to }) => to === node.id);
+  const parent = edge && center({ ...node, id: edge.from }, edges, placed);
+  return parent === undefined ? undefined : parent + 0.5;
+}
+
 function line(edge: Edge, placed: ReadonlyMap<string, Placed>): Line[] {
   const from = placed.get(edge.from);
   const to = placed.get(edge.to);
@@ -71,8 +81,10 @@ function line(edge: Edge, placed: ReadonlyMap<string, Placed>): Line[] {
   const x1 = from.x + size.node;
   const y1 = from.y + size.height / 2;
   const y2 = to.y + size.height / 2;
+  const width = thickness(edge.rate);
+  if (from.x === to.x) return [{ edge, d: `M${from.x} ${y1}C${from.x - loop} ${y1} ${to.x - loop} ${y2} ${to.x} ${y2}`, width }];
   const bend = (to.x - x1) / 2;
-  return [{ edge, d: `M${x1} ${y1}C${x1 + bend} ${y1} ${to.x - bend} ${y2} ${to.x} ${y2}`, width: thickness(edge.rate) }];
+  return [{ edge, d: `M${x1} ${y1}C${x1 + bend} ${y1} ${to.x - bend} ${y2} ${to.x} ${y2}`, width }];
 }
 
 /** The thickness of an edge: one more for each factor of ten of its rate. */

@@ -1,7 +1,9 @@
+import { act, cleanup, renderHook } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HistoricChange, History } from '../../src/gateway/contract';
 import { itemsOf, matching } from '../../src/life/feed';
 import { maxKept, Past } from '../../src/life/past';
+import { usePast } from '../../src/life/usePast';
 
 const change = (revision: number, more: Partial<HistoricChange> = {}): HistoricChange => ({
   type: 'upsert',
@@ -56,6 +58,11 @@ describe('the past', () => {
       ['a', null, 'older'],
     ]);
     expect(past.snapshot().more).toBe(false);
+  });
+  it('asks for many changes of a watch, so that most have one before', async () => {
+    await new Past('notes').newer();
+    await new Past('notes', { text: 'a' }).newer();
+    expect(asked.map((query) => query.get('limit'))).toEqual(['1000', '200']);
   });
   it('shows nothing twice that another replica repeats', async () => {
     const past = new Past('notes');
@@ -125,5 +132,52 @@ describe('the feed', () => {
     expect(found('bee DELETE')).toEqual(['5']);
     expect(found('n: 3')).toEqual(['3']);
     expect(found('  ')).toHaveLength(5);
+  });
+});
+
+describe('the past that a page follows', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => {
+    cleanup();
+    vi.useRealTimers();
+  });
+  const passes = (ms: number) => act(() => vi.advanceTimersByTimeAsync(ms));
+
+  it('is loaded again after a failure, although there is no news', async () => {
+    answers = [503, 503, page([change(9)])];
+    const { result } = renderHook(() => usePast('notes', 'e 9', false));
+    await passes(0);
+    expect(result.current.error).not.toBe('');
+    await passes(1000);
+    expect(asked).toHaveLength(2);
+    await passes(2000);
+    expect(result.current).toMatchObject({ error: '', failures: 0, changes: [{ revision: '9' }] });
+    await passes(600_000);
+    expect(asked).toHaveLength(3);
+  });
+  it('is not loaded again while it is paused, and once nobody follows it', async () => {
+    answers = [503, 503];
+    const { rerender, unmount } = renderHook(({ paused }) => usePast('notes', 'e 9', paused), { initialProps: { paused: false } });
+    await passes(0);
+    rerender({ paused: true });
+    await passes(600_000);
+    expect(asked).toHaveLength(1);
+    rerender({ paused: false });
+    await passes(0);
+    unmount();
+    await passes(600_000);
+    expect(asked).toHaveLength(2);
+  });
+  it.each([403, 404])('shows nothing that was loaded before once it is refused with %i', async (status) => {
+    answers = [page([change(9)]), status, page([change(10)])];
+    const { result, rerender } = renderHook(({ news }) => usePast('notes', news, false), { initialProps: { news: 'e 9' } });
+    await passes(0);
+    expect(result.current.changes).toHaveLength(1);
+    rerender({ news: 'e 10' });
+    await passes(0);
+    expect(result.current.changes).toEqual([]);
+    await passes(1000);
+    expect(result.current).toMatchObject({ error: '', changes: [{ revision: '10' }] });
+    expect(asked.at(-1)!.has('after')).toBe(false);
   });
 });

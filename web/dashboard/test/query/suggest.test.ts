@@ -52,9 +52,9 @@ describe('suggestions', () => {
   });
 
   it('name a field that nothing has', () => {
-    const unknown = (text: string) => unknownField(parseQuery(text) as never, resources);
+    const unknown = (text: string) => unknownField(parseQuery(text) as never, () => resources);
     expect(unknown('state:x stat:y')).toBe('stat');
     expect(unknown('state:x text')).toBeUndefined();
-    expect(unknownField(parseQuery('stat:y') as never, [])).toBeUndefined();
+    expect(unknownField(parseQuery('stat:y') as never, () => [])).toBeUndefined();
   });
 });

@@ -16,7 +16,16 @@ const facts = (instance: string, revision: string, more: Partial<ReplicaFacts> =
     { name: 'snapshots', used: 2048, most: 4096, unit: 'bytes', waiting: 3 },
     { name: 'watches', used: 1024, unit: 'bytes' },
   ],
-  watches: [{ name: 'notes', epoch: 'e', revision, state: 'in_sync', since: '2026-01-02T03:00:00Z' }],
+  watches: [
+    {
+      name: 'notes',
+      epoch: 'e',
+      revision,
+      state: 'in_sync',
+      since: '2026-01-02T03:00:00Z',
+      memory: { used: 3072, most: 10240, served: 2048, most_served: 4096 },
+    },
+  ],
   ...more,
 });
 
@@ -73,5 +82,7 @@ describe('the page of replicas', () => {
     expect(page.textContent).toContain('there was no answer within 2s');
     expect(page.textContent).toContain('2 behind');
     expect(page.textContent).toContain('2.0 KiB of 4.0 KiB, 3 waiting');
+    expect(page.textContent).toContain('memory 3.0 KiB of 10.0 KiB, served 2.0 KiB of 4.0 KiB');
+    expect(screen.getAllByLabelText<HTMLMeterElement>('memory of notes in use').map(({ value }) => value)).toEqual([0.5, 0.5]);
   });
 });

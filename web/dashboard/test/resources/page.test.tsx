@@ -177,14 +177,30 @@ describe('the table of a watch', () => {
     await change(6, { a: 2 });
     await change(7, { a: 3 });
     expect(cells('a')[1]!.textContent).toBe('1');
-    expect(screen.getByText('2 changes waiting')).toBeTruthy();
     expect(reported).toBe('pods paused');
+    await pass(250);
+    expect(screen.getByText('2 changes waiting')).toBeTruthy();
     fireEvent.click(screen.getByRole('button', { name: 'Step' }));
     await pass();
     expect([cells('a')[1]!.textContent, grid().dataset['revision']]).toEqual(['2', '6']);
     fireEvent.click(screen.getByRole('button', { name: 'Pause' }));
     await pass();
     expect([cells('a')[1]!.textContent, grid().dataset['revision'], reported]).toEqual(['3', '7', '']);
+  });
+
+  it('shows the newest revision, and a summary of it four times a second', async () => {
+    const summary = () => document.querySelector('.resource-summary dl')!.textContent!;
+    await show({ a: 1 });
+    await pass(250);
+    const seen = new Set<string>();
+    for (let revision = 6; revision < 56; revision++) {
+      await change(revision, { a: revision });
+      expect([cells('a')[1]!.textContent, grid().dataset['revision']]).toEqual([String(revision), String(revision)]);
+      seen.add(summary());
+    }
+    expect(seen.size).toBeLessThanOrEqual(6); // in one second
+    await pass(250);
+    expect(summary()).toContain('revision 55');
   });
 
   it('reports that its data may be stale', async () => {
@@ -201,7 +217,7 @@ describe('the table of a watch', () => {
   it('shows the reason why it is empty', async () => {
     await show();
     expect(grid().textContent).toContain('Not loaded yet.');
-    act(() => source.become('closed', { error: new RefusedError(406, undefined, undefined) }));
+    act(() => source.become('closed', { error: new Error('no room') }));
     await pass();
     expect([reported, grid().textContent]).toEqual(['pods closed', expect.stringContaining('Nothing was loaded.')]);
     cleanup();
@@ -217,12 +233,12 @@ describe('the table of a watch', () => {
     expect(within(screen.getByRole('combobox').closest<HTMLElement>('.row-filter')!).getByRole('status').textContent).toBe('0 of 1');
   });
 
-  it('links to the overview if there is no watch of this name', async () => {
+  it('links to the list of watches if there is no watch of this name', async () => {
     await show();
     act(() => source.become('closed', { error: new RefusedError(404, undefined, undefined) }));
     await pass();
     expect(screen.getByRole('heading', { name: 'There is no watch “pods”' })).toBeTruthy();
-    expect(screen.getByRole('link', { name: 'The overview' }).getAttribute('href')).toBe('#/');
+    expect(screen.getByRole('link', { name: 'The list of watches' }).getAttribute('href')).toBe('#/watches');
   });
 
   it.each([
@@ -238,6 +254,22 @@ describe('the table of a watch', () => {
     expect(reported).toBe('');
     if (status === 403) screen.getByText('The gateway says: it is not for you.');
     else screen.getByRole('button', { name: 'Sign in' });
+  });
+
+  it('says why nothing can be shown, and keeps what was loaded before if it is not forbidden', async () => {
+    const refused = () =>
+      new RefusedError(400, { type: 'about:blank', title: 'Refused', status: 400, detail: 'the name is too long' }, undefined);
+    await show();
+    act(() => source.become('closed', { error: refused() }));
+    await pass();
+    screen.getByRole('heading', { name: '“pods” cannot be shown' });
+    screen.getByText('The gateway says: the name is too long.');
+    cleanup();
+    source = new Source();
+    await show({ a: 1 });
+    act(() => source.become('closed', { error: refused() }));
+    await pass();
+    expect(keys()).toEqual(['a']);
   });
 
   it('follows a watch that appears later', async () => {

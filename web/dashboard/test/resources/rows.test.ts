@@ -90,6 +90,18 @@ describe('rows', () => {
     expect(keys(rows)).toEqual(['c']);
   });
 
+  it('can be sampled evenly, with a filter, and while all of them fade', () => {
+    const all = Array.from({ length: 10 }, (_, i) => resource(`k${i}`, i));
+    const rows = rowsOf(all);
+    const sampled = () => rows.sample(4).map(({ value }) => value);
+    expect(sampled()).toEqual([0, 3, 6, 9]);
+    arrange(rows, 'key', 'k3');
+    expect(sampled()).toEqual([0, 3, 6, 9]);
+    arrange(rows, 'key', '');
+    rows.apply(new Map(all.map(({ key }) => [key, undefined])), 1, new Set(all.map(({ key }) => key)));
+    expect(rows.sample(100)).toHaveLength(10);
+  });
+
   it('occur once when they come back before they have faded', () => {
     const rows = rowsOf([resource('a', 1)]);
     rows.apply(new Map([['a', undefined]]), 1000, new Set(['a']));

@@ -110,6 +110,27 @@ describe('a filter', () => {
     await type('state:bad');
     expect([keys(), [...followed.keys()]]).toEqual([['a', 'b'], ['']]);
     screen.getByText('Filtered in this page: the filter could cost too much');
+    await pass(60_000);
+    expect(asked).toHaveLength(1); // it would be refused again
+  });
+
+  it.each([
+    ['did not answer', () => Promise.reject(new TypeError('Failed to fetch'))],
+    ['had too much to do', () => Response.json({ detail: 'too many views' }, { status: 429 })],
+    ['was not ready', () => Response.json({ detail: 'starting' }, { status: 503 })],
+  ])('is evaluated by the gateway as soon as it can if it %s', async (_, failure) => {
+    answer = failure as typeof answer;
+    await show(largeCount + 1);
+    await load('', some);
+    await type('state:bad');
+    await pass(5_000);
+    expect([keys(), [...followed.keys()], asked.length]).toEqual([['a', 'b'], [''], 2]);
+    answer = () => Response.json({ resources: [] });
+    await pass(5_000);
+    await load(bad, { d: { state: 'bad' } });
+    expect([keys(), note()]).toEqual([['d'], '1 of 20,001 · by the gateway']);
+    await pass(60_000);
+    expect(asked).toHaveLength(3);
   });
 
   it('with a mistake says where, and changes nothing', async () => {
