@@ -138,6 +138,8 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/v1/subscribers?group=client_id&principal=anonymous", "", nil, 200},
 		{"GET", "/v1/subscribers?group=application&search=a&limit=5", "", nil, 200},
 		{"GET", "/v1/subscribers?group=colour", "", nil, 400},
+		{"GET", "/v1/subscribers?sort=since", "", nil, 200},
+		{"GET", "/v1/subscribers?sort=colour", "", nil, 400},
 		{"GET", "/v1/client?x=1", "", nil, 400},
 		{"POST", "/v1/delivery", `{"round_trip_ms":1.5,"painted":[{"watch":"hosts","revision":"7","ago_ms":3}]}`, nil, 204},
 		{"POST", "/v1/delivery", `{"painted":[{"watch":"x","revision":"7","ago_ms":3}]}`, nil, 404},

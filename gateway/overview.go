@@ -60,7 +60,7 @@ type incident struct {
 
 // handleSubscribers serves the overview.
 func (g *settings) handleSubscribers(w http.ResponseWriter, r *http.Request) {
-	query, p := problem.Query(r, "watch", "limit", "after", "search", "application", "network", "transport", "principal", "client_id", "group")
+	query, p := problem.Query(r, "watch", "limit", "after", "search", "application", "network", "transport", "principal", "client_id", "group", "sort")
 	q, p := subscribersQuery(query, p)
 	watches, p := g.upstreamsOf(query, p)
 	if p != nil {

@@ -157,6 +157,13 @@ func TestLagOfAStalledReader(t *testing.T) {
 		if got.Count != 2 || got.Subscribers[0].Transport != "ndjson" || got.Subscribers[1].Lag != 0 {
 			t.Fatalf("%+v", got.Subscribers)
 		}
+		oldest := r.subscribers("?sort=since&limit=1")
+		if s := oldest.Subscribers; s[0].Transport != "sse" || oldest.Next == "" {
+			t.Errorf("by age: %+v, next %q", s, oldest.Next)
+		}
+		if s := r.subscribers("?sort=since&after=" + oldest.Next).Subscribers; len(s) != 1 || s[0].Lag != got.Subscribers[0].Lag {
+			t.Errorf("by age, the second page: %+v", s)
+		}
 		stalled := got.Subscribers[0]
 		if most := uint64(last) - 1; stalled.Lag < most/2 || stalled.Lag > most || stalled.Skipped != 0 {
 			t.Errorf("lag %d of %d, skipped %d", stalled.Lag, most, stalled.Skipped)

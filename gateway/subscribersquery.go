@@ -26,7 +26,8 @@ const (
 func subscribersQuery(query url.Values, before *problem.Problem) (q subscribers.Query, p *problem.Problem) {
 	q.Limit, p = listed(query, before)
 	q.After, p = placeOf(query, p)
-	q.By, p = propertyOf(query, subscribers.Properties, p)
+	q.By, p = choiceOf(query, "group", subscribers.Properties, p)
+	q.Order, p = choiceOf(query, "sort", subscribers.Orders, p)
 	for _, name := range []string{"search", "application", "network", "transport"} {
 		p = shortEnough(query, name, maxSearch, p)
 	}
@@ -62,14 +63,13 @@ func placeOf(query url.Values, before *problem.Problem) (place subscribers.Place
 	return place, nil
 }
 
-// propertyOf returns the property by which the subscribers are grouped, one of those that are
-// known; empty: none is named.
-func propertyOf(query url.Values, known []subscribers.Property, before *problem.Problem) (subscribers.Property, *problem.Problem) {
-	by := subscribers.Property(query.Get("group"))
-	if before != nil || !query.Has("group") || slices.Contains(known, by) {
-		return by, before
+// choiceOf returns the value of a parameter, one of those that are known; empty: it is absent.
+func choiceOf[T ~string](query url.Values, name string, known []T, before *problem.Problem) (T, *problem.Problem) {
+	got := T(query.Get(name))
+	if before != nil || !query.Has(name) || slices.Contains(known, got) {
+		return got, before
 	}
-	return by, parameterProblem("group", "group: want one of "+subscribers.Names(known))
+	return got, parameterProblem(name, name+": want one of "+subscribers.Names(known))
 }
 
 func shortEnough(query url.Values, name string, most int, before *problem.Problem) *problem.Problem {

@@ -32,7 +32,7 @@ type topologyAnswer struct {
 // handleTopology serves the topology.
 func (g *settings) handleTopology(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.Query(r, "group")
-	by, p := propertyOf(query, subscribers.Kinds, p)
+	by, p := choiceOf(query, "group", subscribers.Kinds, p)
 	if p != nil {
 		problem.Write(w, p)
 		return

@@ -210,7 +210,7 @@ func TestSubscribersAreSelected(t *testing.T) {
 		if len(byWatch) != 2 || byWatch[0].Count != 2 || byWatch[1].Count != 2 {
 			t.Errorf("by watch: %+v", byWatch)
 		}
-		for _, query := range []string{"?group=x", "?after=x", "?after=", "?after=1.2.3", "?limit=1001", "?search=" + strings.Repeat("x", 129), "?network=" + strings.Repeat("x", 129), "?principal=" + strings.Repeat("x", 1025), "?client_id=" + strings.Repeat("x", 1025), "?search=a&search=b"} {
+		for _, query := range []string{"?group=x", "?sort=x", "?sort=", "?after=x", "?after=", "?after=1.2.3", "?limit=1001", "?search=" + strings.Repeat("x", 129), "?network=" + strings.Repeat("x", 129), "?principal=" + strings.Repeat("x", 1025), "?client_id=" + strings.Repeat("x", 1025), "?search=a&search=b"} {
 			if got := r.get("/v1/subscribers" + query).StatusCode; got != 400 {
 				t.Errorf("%s: %d", query, got)
 			}

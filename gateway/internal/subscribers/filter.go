@@ -68,11 +68,11 @@ const (
 // Properties are all of them.
 var Properties = []Property{ByApplication, ByNetwork, ByTransport, ByPrincipal, ByClientID, ByWatch}
 
-// Names returns the names of properties, with commas between them.
-func Names(all []Property) string {
+// Names returns the names of properties or orders, with commas between them.
+func Names[T ~string](all []T) string {
 	names := make([]string, len(all))
-	for i, p := range all {
-		names[i] = string(p)
+	for i, one := range all {
+		names[i] = string(one)
 	}
 	return strings.Join(names, ", ")
 }

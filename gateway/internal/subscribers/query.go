@@ -38,6 +38,7 @@ type Carrier interface {
 // Owned by the caller.
 type Query struct {
 	Filter Filter
+	Order  Order
 	By     Property // groups are counted by it; empty: none are
 	After  Place    // the list continues after it; the zero value: it begins
 	Limit  int
@@ -51,44 +52,65 @@ type Query struct {
 	last   Candidate
 }
 
+// Order is the order of the list of subscribers.
+type Order string
+
+// The orders.
+const (
+	ByLag Order = "lag"   // the most lag first, then the oldest
+	ByAge Order = "since" // the oldest first; no stream changes its place
+)
+
+// Orders are all of them.
+var Orders = []Order{ByLag, ByAge}
+
+// rank returns what comes before the age of a stream, the highest first.
+func (o Order) rank(one *Stream) uint64 {
+	if o == ByAge {
+		return 0
+	}
+	return one.Lag
+}
+
 // Candidate has the data that decides a stream's position in the list: a stream of a
 // carrier, or one with its own goroutine.
 type Candidate struct {
 	Lag      uint64
+	rank     uint64 // see Order.rank
 	Stamp    int64
 	Carrier  Carrier
 	Key      uint64             // of the stream, for its carrier
 	progress *PublishedProgress // nil: it has a carrier
 }
 
-// Place is a place in the list of subscribers.
+// Place is a place in the list of subscribers, in one order.
 type Place struct {
-	Lag   uint64
+	Rank  uint64
 	Stamp int64
 }
 
-func (p Place) before() Candidate { return Candidate{Lag: p.Lag, Stamp: p.Stamp} }
+func (p Place) before() Candidate { return Candidate{rank: p.Rank, Stamp: p.Stamp} }
 
 // String returns the text that ParsePlace parses; empty for the zero value.
 func (p Place) String() string {
 	if p == (Place{}) {
 		return ""
 	}
-	return strconv.FormatUint(p.Lag, 36) + "." + strconv.FormatInt(p.Stamp, 36)
+	return strconv.FormatUint(p.Rank, 36) + "." + strconv.FormatInt(p.Stamp, 36)
 }
 
 // ParsePlace parses a place. It returns false if the text is not that of a place.
 func ParsePlace(text string) (Place, bool) {
-	lag, stamp, _ := strings.Cut(text, ".")
-	l, err := strconv.ParseUint(lag, 36, 64)
+	rank, stamp, _ := strings.Cut(text, ".")
+	r, err := strconv.ParseUint(rank, 36, 64)
 	s, invalid := strconv.ParseInt(stamp, 36, 64)
-	p := Place{Lag: l, Stamp: s}
+	p := Place{Rank: r, Stamp: s}
 	return p, err == nil && invalid == nil && p.String() == text
 }
 
-// compare puts the stream with the most lag first, then the oldest.
+// compare puts the stream with the highest rank first, then the oldest.
 func (c Candidate) compare(o Candidate) int {
-	return cmp.Or(cmp.Compare(o.Lag, c.Lag), cmp.Compare(c.Stamp, o.Stamp))
+	return cmp.Or(cmp.Compare(o.rank, c.rank), cmp.Compare(c.Stamp, o.Stamp))
 }
 
 // Ask asks all streams.
@@ -101,7 +123,7 @@ func (q *Query) visit(s *Slice, clients []Client) {
 	for i := range s.Streams {
 		if one := &s.Streams[i]; q.Filter.accepts(s, one, &clients[i]) {
 			q.count(s, one, &clients[i])
-			q.add(Candidate{Lag: one.Lag, Stamp: one.Stamp, Carrier: one.carrier, Key: one.Key, progress: one.progress})
+			q.add(Candidate{Lag: one.Lag, rank: q.Order.rank(one), Stamp: one.Stamp, Carrier: one.carrier, Key: one.Key, progress: one.progress})
 		}
 	}
 	q.cut()
@@ -139,7 +161,7 @@ func (q *Query) Next() Place {
 	if !q.more || q.Limit == 0 {
 		return Place{}
 	}
-	return Place{Lag: q.last.Lag, Stamp: q.last.Stamp}
+	return Place{Rank: q.last.rank, Stamp: q.last.Stamp}
 }
 
 // cut drops the streams that are not listed.

@@ -126,7 +126,7 @@ export interface Subscribers {
   next?: string;
   /** The subscribers of all other groups; absent if there is none. */
   others?: SubscriberFigures;
-  /** Who lags most first, then who is oldest. */
+  /** In the order that `sort` names. */
   subscribers: Array<Subscriber>;
   /** In order of name. */
   upstreams: Array<WatchUpstream>;

@@ -14,6 +14,8 @@ export interface Selection {
   readonly transport?: string;
   readonly principal?: string;
   readonly client_id?: string;
+  /** Their order: '' by lag, or since, the oldest first. */
+  readonly sort?: string;
   /** The property by which they are grouped. */
   readonly group?: string;
   /** The next of the page before; '' or undefined for the first page. */

@@ -1,6 +1,7 @@
 import { type CSSProperties, useEffect, useRef, useState } from 'react';
 import { CardContent, Cells, Head } from '../app/DataTable';
 import { useNarrow } from '../app/narrow';
+import { setOptions } from '../app/route';
 import type { Subscribers } from '../gateway/contract';
 import type { Selection } from '../gateway/subscribers';
 import { useWindow, type Window } from '../resources/useWindow';
@@ -17,7 +18,7 @@ interface Props {
 
 // In px. A row has two lines, a card what fits on a phone.
 const rowHeights = { comfortable: 56, compact: 48 };
-const cardHeights = { comfortable: 264, compact: 264 };
+const cardHeights = { comfortable: 248, compact: 248 };
 
 // A page cannot hold any number of rows. A search finds the others.
 const most = 50_000;
@@ -35,9 +36,16 @@ export function Connected({ selection, first, limit }: Props) {
         {first.count > 1 && (
           <span className="soft">
             {rows === most ? `the first ${count(most)} of ` : ''}
-            {count(first.count)}, the highest lag first, then the oldest
+            {count(first.count)}
           </span>
         )}
+        <label>
+          sorted by{' '}
+          <select value={selection.sort ?? ''} onChange={({ target }) => setOptions({ sort: target.value || undefined })}>
+            <option value="">lag, the highest first</option>
+            <option value="since">time, the oldest first</option>
+          </select>
+        </label>
       </div>
       {rows === 0 ? <p className="soft">None.</p> : <Scroller key={String(narrow)} {...{ pages, rows, narrow }} onShow={setShown} />}
     </section>

@@ -22,6 +22,7 @@ export function selectionOf(options: URLSearchParams): Selection & { readonly gr
     transport: text('transport'),
     principal: text('principal'),
     client_id: text('client_id'),
+    sort: options.get('sort') === 'since' ? 'since' : '',
     group: isProperty(group) ? group : 'application',
   };
 }
