@@ -45,7 +45,7 @@ class Counter {
   #take({ resources, revision }: View, { replaced, keys }: Changes): void {
     if (revision === '') return;
     const separator = this.#tree?.separator ?? separatorOf(first(resources.keys()));
-    if (replaced || (!this.#tree && separator)) return this.#countAll(new Map(resources), separator);
+    if (replaced || (!this.#tree && !this.#cancel && separator)) return this.#countAll(new Map(resources), separator);
     if (this.#cancel) for (const key of keys) this.#waiting.add(key);
     else this.#update(keys, resources);
     this.#tellSoon();

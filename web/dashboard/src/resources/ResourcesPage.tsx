@@ -146,7 +146,8 @@ function Resources({ watch, facts, source }: Props) {
   const prefix = options.get('prefix') ?? '';
   const showsKeys = options.has('keys');
   const model = useTableModel(source.store, options.get('sort'), source.query, prefix);
-  const columns = useColumns(model, options.get('columns'));
+  const [width, setWidth] = useState(Infinity);
+  const columns = useColumns(model, options.get('columns'), width);
   const opened = openedKey(options);
   const writable = facts?.writable ?? false;
   useFreshness(watch, model);
@@ -199,6 +200,7 @@ function Resources({ watch, facts, source }: Props) {
           opened={opened}
           onOpen={open}
           onClose={close}
+          onWidth={setWidth}
         />
         {isOpen && <Splitter share={share} onChange={setShare} />}
         {isOpen && (

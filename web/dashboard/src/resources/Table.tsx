@@ -11,6 +11,7 @@ import { useConsistent } from './useConsistent';
 import { useCursor } from './useCursor';
 import { useRanges } from './useRanges';
 import { useTableStatus } from './useTableModel';
+import { useWidth } from './useWidth';
 import { useWindow } from './useWindow';
 import './Table.css';
 
@@ -23,6 +24,8 @@ interface Props {
   readonly opened: string | undefined;
   readonly onOpen: (key: string) => void;
   readonly onClose: () => void;
+  /** Called with the width of the table in characters. */
+  readonly onWidth: (characters: number) => void;
 }
 
 // The time for which a new resource is marked.
@@ -33,10 +36,11 @@ const newMs = 2000;
 const maxKeyWidth = '45vw';
 
 /** The resources of a watch. Only the rows on the screen are in the document. */
-export function Table({ watch, model, columns, sort, opened, onOpen, onClose }: Props) {
+export function Table({ watch, model, columns, sort, opened, onOpen, onClose, onWidth }: Props) {
   const status = useTableStatus(model);
   const grid = useRef<HTMLDivElement>(null);
   const id = useId();
+  useWidth(grid, onWidth);
   const ranges = useRanges(model, columns);
   const rows = model.rows.shown;
   const seen = useWindow(grid, rows.length);

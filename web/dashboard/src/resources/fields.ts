@@ -110,6 +110,9 @@ function usualWidth(widths: readonly number[]): number {
   return sorted[Math.floor(sorted.length * 0.95)] ?? 0;
 }
 
+/** Returns how much a field tells at a glance, compared with other fields. */
+export const telling = ({ worth, state, enumeration }: Field): number => worth * (state ? 4 : enumeration ? 2 : 1);
+
 /** The room for columns: how many, and whether only the first ones are in view. */
 export interface Room {
   readonly columns: number;
@@ -122,7 +125,6 @@ export interface Room {
  */
 export function pick(fields: readonly Field[], { columns, narrow }: Room): string[] {
   const best = [...fields].sort((a, b) => b.worth - a.worth).filter(({ worth }, i) => i < columns && (i < fewest || worth > leastWorth));
-  const telling = (field: Field) => field.worth * (field.state ? 4 : field.enumeration ? 2 : 1);
   const shown = narrow ? best.sort((a, b) => telling(b) - telling(a)) : fields.filter((field) => best.includes(field));
   return ['key', ...shown.map(({ id }) => id)];
 }

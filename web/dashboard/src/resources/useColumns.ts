@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'react';
 import { type Column, column, parseColumns } from './column';
-import { type Field, fieldsOf, keyWidth, pick } from './fields';
+import { type Field, fieldsOf, keyWidth, pick, type Room, telling } from './fields';
 import type { TableModel } from './model';
 import { useRoom } from './room';
 
@@ -24,6 +24,7 @@ export interface Columns {
 const sampleSize = 200;
 const revisionWidth = 12;
 const newsWidth = 20;
+const fewest = 2; // columns
 
 /** The fields of a sample of the resources. */
 interface Sample {
@@ -33,17 +34,17 @@ interface Sample {
   readonly keyWidth: number;
 }
 
-/** Returns the columns in the URL, or else the most informative ones. */
-export function useColumns(model: TableModel, chosen: string | null): Columns {
+/** Returns the columns in the URL, or else the most informative ones that a table of this width, in characters, can show whole. */
+export function useColumns(model: TableModel, chosen: string | null, width: number): Columns {
   const sample = useSample(model);
   const room = useRoom();
   return useMemo(() => {
     const { fields } = sample;
-    const ids = chosen === null ? pick(fields, room) : parseColumns(chosen);
+    const ids = chosen === null ? initial(sample, room, width) : parseColumns(chosen);
     const known = new Set(['key', ...fields.map(({ id }) => id), 'value', 'revision', ...ids]);
     const all = (ids.length > 0 ? ids : ['key']).map((id) => shown(id, sample));
     return { shown: chosen === null && room.narrow ? withNews(all) : all, known: [...known], fields };
-  }, [sample, chosen, room]);
+  }, [sample, chosen, room, width]);
 }
 
 // While there are few resources, the sample is taken again when their number changes.
@@ -68,6 +69,23 @@ function useSample(model: TableModel): Sample {
     return model.subscribe(update);
   }, [model]);
   return sample;
+}
+
+// On a phone, the table is scrolled sideways. Otherwise the least telling columns are left out
+// until the others fit, but not the last one.
+function initial(sample: Sample, room: Room, width: number): string[] {
+  const ids = pick(sample.fields, room);
+  if (room.narrow) return ids;
+  const widthOf = (id: string) => shown(id, sample).width;
+  let excess = ids.reduce((sum, id) => sum + widthOf(id), 0) - width;
+  const worth = new Map(sample.fields.map((field) => [field.id, telling(field)]));
+  const left = new Set(ids);
+  for (const id of ids.slice(1).sort((a, b) => worth.get(a)! - worth.get(b)!)) {
+    if (excess <= 0 || left.size <= fewest) break;
+    excess -= widthOf(id);
+    left.delete(id);
+  }
+  return [...left];
 }
 
 function shown(id: string, { fields, keyWidth }: Sample): ShownColumn {

@@ -9,9 +9,10 @@ export function useFreshness(watch: string, model: TableModel): void {
   const reason = useStatusPart(model, ({ view }) => view.reason);
   const error = useStatusPart(model, ({ view }) => view.error !== undefined);
   const paused = useStatusPart(model, ({ paused }) => paused);
+  const loading = useStatusPart(model, ({ revision }) => revision === '') && state === 'stale'; // nothing shown is out of date
   const troubles: Trouble[] = [];
   const ended = state === 'closed' && !error; // closed by this page
-  if (state !== 'in_sync' && !ended) troubles.push({ what: watch, state, since, reason });
+  if (state !== 'in_sync' && !ended) troubles.push({ what: watch, state: loading ? 'priming' : state, since, reason });
   if (paused > 0) troubles.push({ what: watch, state: 'paused', since: paused, reason: '' });
   useTroubles(troubles);
 }

@@ -18,6 +18,7 @@ const counts = () => {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => {
   cleanup();
+  vi.restoreAllMocks();
   vi.useRealTimers();
   counted = undefined;
 });
@@ -58,5 +59,23 @@ describe('the counts of prefixes', () => {
     await pass();
     await pass();
     expect(counts()).toEqual([30_000, '0/ 9999', '1/ 10000', '2/ 10000', '9/ 1']);
+  });
+
+  it('are complete although there is a change in each slice', async () => {
+    const source = new Source();
+    source.snapshot(1, Object.fromEntries(Array.from({ length: 30_000 }, (_, i) => [`${i % 3}/${i}`, i])));
+    const most = 200;
+    let [time, changes, changing] = [0, 0, false];
+    vi.spyOn(performance, 'now').mockImplementation(() => {
+      if (!changing && changes < most) {
+        changing = true;
+        source.change(2 + changes++, { '0/0': changes });
+        changing = false;
+      }
+      return (time += 5);
+    });
+    render(<Shown source={source} />);
+    while (!counted && changes < most) await pass();
+    expect([counts(), changes < most]).toEqual([[30_000, '0/ 10000', '1/ 10000', '2/ 10000'], true]);
   });
 });

@@ -214,6 +214,17 @@ describe('the table of a watch', () => {
     expect([reported, grid().dataset['state'], keys()]).toEqual(['pods offline', 'offline', ['a']]);
   });
 
+  it('is being loaded, and not stale, while it shows nothing', async () => {
+    await show();
+    act(() => source.become('stale'));
+    await pass();
+    expect(reported).toBe('pods priming');
+    act(() => source.snapshot(1, { a: 1 }));
+    act(() => source.become('stale'));
+    await pass();
+    expect(reported).toBe('pods stale');
+  });
+
   it('shows the reason why it is empty', async () => {
     await show();
     expect(grid().textContent).toContain('Not loaded yet.');
