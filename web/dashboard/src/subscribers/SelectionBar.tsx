@@ -44,7 +44,7 @@ function Search({ text }: { text: string }) {
       className="find"
       maxLength={128}
       aria-label="Search subscribers"
-      placeholder="Search by address, user agent, principal, watch or id"
+      placeholder="Address, user agent, principal, watch, id"
       value={typed}
       onChange={({ target }) => setTyped(target.value)}
     />

@@ -7,7 +7,12 @@ import { Source } from './source';
 const values = Object.fromEntries(
   Array.from({ length: 40 }, (_, i) => [
     `service-${i}`,
-    { address: `10.0.0.${i}:8000`, state: i % 9 ? 'passing' : 'critical', cpu: i / 10, note: `a text about the service that is longer than any other ${i}` },
+    {
+      address: `10.0.0.${i}:8000`,
+      state: i % 9 ? 'passing' : 'critical',
+      cpu: i / 10,
+      note: `a text about the service that is longer than any other ${i}`,
+    },
   ]),
 );
 
