@@ -31,12 +31,18 @@ class Keys<V> {
     const runs = this.#runs.get(key) ?? new Set();
     const resource = this.store.view.resources.get(key);
     if (runs.size === 0) this.#known.set(key, resource);
-    one(resource); // if it throws, there is no subscription
-    this.#runs.set(key, runs.add(one));
-    this.#follow();
-    return () => {
+    this.#runs.set(key, runs.add(one)); // before the call, which may subscribe too, or change the store
+    const remove = () => {
       if (runs.delete(one) && runs.size === 0) this.#remove(key, runs);
     };
+    try {
+      this.#follow();
+      one(resource);
+    } catch (error) {
+      remove();
+      throw error;
+    }
+    return remove;
   }
 
   #remove(key: string, runs: Set<Run<V>>): void {
@@ -67,6 +73,7 @@ class Keys<V> {
     const [before, after] = [this.#known.get(key), this.store.view.resources.get(key)];
     this.#known.set(key, after);
     if (before === after || (before && after && sameResource(before, after))) return;
-    for (const run of [...(this.#runs.get(key) ?? [])]) attempt(() => run(after));
+    const runs = this.#runs.get(key);
+    for (const run of [...(runs ?? [])]) if (runs?.has(run)) attempt(() => run(after));
   }
 }

@@ -233,4 +233,45 @@ describe('onKey', () => {
     f.feed(up('a', 5, 5));
     expect(seen).toEqual(['one 1', 'two 1', 'two 3', 'three 4', 'three 5']);
   });
+
+  test('calls nobody who has ended the subscription, even in a call for the same change', () => {
+    first();
+    const seen: unknown[] = [];
+    onKey(f.store, 'a', (resource) => void (resource?.value === 3 && stop()));
+    const stop = onKey(f.store, 'a', (resource) => void seen.push(resource?.value));
+    f.feed(up('a', 3, 3));
+    expect(seen).toEqual([1]);
+  });
+
+  test('the first call may subscribe to the same key, and all hear of the next change', () => {
+    first();
+    const seen: string[] = [];
+    let inner: (() => void) | undefined;
+    onKey(f.store, 'a', (resource) => {
+      seen.push(`outer ${resource?.value}`);
+      inner ??= onKey(f.store, 'a', (resource) => void seen.push(`inner ${resource?.value}`));
+    });
+    f.feed(up('a', 3, 3));
+    expect(seen.sort()).toEqual(['inner 1', 'inner 3', 'outer 1', 'outer 3']);
+  });
+
+  test('a change that the first call makes is heard of', () => {
+    first();
+    const seen: unknown[] = [];
+    onKey(f.store, 'a', (resource) => {
+      seen.push(resource?.value);
+      if (resource?.value === 1) f.feed(up('a', 3, 3));
+    });
+    expect(seen).toEqual([1, 3]);
+  });
+
+  test('a first call that throws leaves no subscription', () => {
+    first();
+    const run = vi.fn(() => {
+      throw new Error('broken');
+    });
+    expect(() => onKey(f.store, 'a', run)).toThrow('broken');
+    f.feed(up('a', 3, 3));
+    expect(run).toHaveBeenCalledTimes(1);
+  });
 });
