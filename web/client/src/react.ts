@@ -1,6 +1,8 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import { type Followed, hasState, settled } from './followed.js';
 import type { Resource, View } from './index.js';
+import { sameResource } from './on_change.js';
+import { onKey } from './on_key.js';
 import { mapKey } from './resource.js';
 
 /**
@@ -26,6 +28,17 @@ export function useWatch<V, S>(
     shown.current = { selected };
   }, [selected]);
   return selected;
+}
+
+/**
+ * Returns the resource of one key, or undefined if there is none; the component is rendered
+ * again when that changes. A change costs time only for the components of its key, so this is
+ * the hook for the rows of a long list, where each selector of useWatch runs for every change.
+ */
+export function useResource<V>(store: Followed<V> & { readonly rendered?: View<V> }, key: string): Resource<V> | undefined {
+  const subscribe = useMemo(() => (changed: () => void) => onKey(store, key, changed), [store, key]);
+  const { current, rendered } = useMemo(() => snapshots(store, key), [store, key]);
+  return useSyncExternalStore(subscribe, current, rendered);
 }
 
 /**
@@ -87,6 +100,18 @@ export function hydrating<V>(store: Followed<V>, data: Rendered<V>): Followed<V>
 
 function viewOf<V>({ resources, revision, since }: Rendered<V>): View<V> {
   return { state: 'stale', since, reason: '', resources: new Map(resources.map((one) => [mapKey(one), one])), revision };
+}
+
+// The snapshots of one resource are the same object while it is unchanged, also after a reset and from what a
+// server has rendered to what the store has.
+function snapshots<V>(store: Followed<V> & { readonly rendered?: View<V> }, key: string) {
+  let last: Resource<V> | undefined;
+  const of = ({ resources }: View<V>) => {
+    const resource = resources.get(key);
+    if (!last || !resource || !sameResource(last, resource)) last = resource;
+    return last;
+  };
+  return { current: () => of(store.view), rendered: () => of(store.rendered ?? store.view) };
 }
 
 /** What a component has shown. */

@@ -1,6 +1,7 @@
-import { type Accessor, batch, createSignal, onCleanup } from 'solid-js';
+import { type Accessor, batch, createMemo, createSignal, onCleanup } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
 import type { Followed } from './followed.js';
+import { onKey } from './on_key.js';
 import type { Resource } from './resource.js';
 import type { View } from './view.js';
 
@@ -10,6 +11,24 @@ export function useWatch<V>(store: Followed<V>): Accessor<View<V>> {
   onCleanup(store.subscribe((next) => void setView(() => next)));
   return view;
 }
+
+/**
+ * Returns the resource of one key, or undefined if there is none, as a signal, until its owner
+ * ends. A change runs only what reads its key. The store and the key may be signals. The
+ * resource is that of the store, and not a copy.
+ */
+export function useResource<V>(store: MaybeAccessor<Followed<V>>, key: MaybeAccessor<string>): Accessor<Resource<V> | undefined> {
+  const followed = createMemo(() => {
+    const [resource, setResource] = createSignal<Resource<V>>();
+    onCleanup(onKey(access(store), access(key), (next) => void setResource(() => next)));
+    return resource;
+  });
+  return () => followed()();
+}
+
+type MaybeAccessor<T extends object | string> = T | Accessor<T>;
+
+const access = <T extends object | string>(value: MaybeAccessor<T>): T => (typeof value === 'function' ? value() : value);
 
 /**
  * Returns the resources of a watch by key as a store of Solid, until its owner ends. What

@@ -1,5 +1,7 @@
 import { type MaybeRefOrGetter, type ShallowRef, shallowReadonly, shallowRef, toValue, watchEffect } from 'vue';
 import type { Followed } from './followed.js';
+import { onKey } from './on_key.js';
+import type { Resource } from './resource.js';
 import type { View } from './view.js';
 
 /**
@@ -21,4 +23,21 @@ export function useWatch<V>(store: MaybeRefOrGetter<Followed<V>>): Readonly<Shal
     { flush: 'sync' },
   );
   return shallowReadonly(view) as Readonly<ShallowRef<View<V>>>;
+}
+
+/**
+ * Returns a reference to the resource of one key, or to undefined if there is none, until the
+ * scope ends. A change costs time only for the references to its key. The store and the key may
+ * be references or getters, as for useWatch.
+ */
+export function useResource<V>(
+  store: MaybeRefOrGetter<Followed<V>>,
+  key: MaybeRefOrGetter<string>,
+): Readonly<ShallowRef<Resource<V> | undefined>> {
+  const resource = shallowRef<Resource<V>>();
+  const set = (next: Resource<V> | undefined) => {
+    resource.value = next;
+  };
+  watchEffect((onCleanup) => onCleanup(onKey(toValue(store), toValue(key), set)), { flush: 'sync' });
+  return shallowReadonly(resource) as Readonly<ShallowRef<Resource<V> | undefined>>;
 }
