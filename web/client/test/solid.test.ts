@@ -1,7 +1,9 @@
 // @vitest-environment happy-dom
-import { createEffect, createRoot, from } from 'solid-js';
-import { expect, test } from 'vitest';
-import { useResources, useWatch } from '../src/solid.js';
+import { type Accessor, createComponent, createEffect, createRoot, createSignal, For, from } from 'solid-js';
+import { insert, render } from 'solid-js/web';
+import { expect, expectTypeOf, test } from 'vitest';
+import type { Resource } from '../src/resource.js';
+import { useResource, useResources, useWatch } from '../src/solid.js';
 import { Counted, remove, upsert } from './line.js';
 
 /** Runs a function in a root; returns what it gives, and what ends the root. */
@@ -88,4 +90,73 @@ test('keys and fields that objects have are like others, except __proto__', asyn
   expect(Object.keys(resources)).toEqual(['constructor']);
   dispose();
   notes.tide.close();
+});
+
+test('of 10,000 rows, those whose key has changed are rendered', async () => {
+  const notes = new Counted();
+  const names = Array.from({ length: 10_000 }, (_, i) => `k${i}`);
+  await notes.snapshot(1, Object.fromEntries(names.map((name, i) => [name, i])));
+  const rendered: string[] = [];
+  const Row = ({ name }: { name: string }) => {
+    const resource = useResource(notes, name);
+    const row = document.createElement('p');
+    insert(row, () => {
+      rendered.push(name);
+      return `${name}=${resource()?.value ?? 'none'} `;
+    });
+    return row;
+  };
+  const place = document.createElement('div');
+  const dispose = render(() => createComponent(For, { each: names, children: (name: string) => createComponent(Row, { name }) }), place);
+  expect([rendered.length, notes.listeners]).toEqual([10_000, 1]);
+  rendered.length = 0;
+  notes.line.send('w@e-4', upsert('k7', 2, -1), remove('k8', 3), upsert('k9', 4, -3));
+  expect(rendered.sort()).toEqual(['k7', 'k8', 'k9']);
+  expect(place.textContent?.slice(0, 100)).toContain('k6=6 k7=-1 k8=none k9=-3 k10=10 ');
+  dispose();
+  expect(notes.listeners).toBe(0);
+  notes.tide.close();
+});
+
+test('a resource goes and comes back, and is that of the store, until the owner ends', async () => {
+  const notes = new Counted();
+  const seen: unknown[] = [];
+  const { made: resource, dispose } = rooted(() => {
+    const resource = useResource(notes, 'a');
+    createEffect(() => void seen.push(resource()?.value));
+    return resource;
+  });
+  expectTypeOf(resource).toEqualTypeOf<Accessor<Resource<number> | undefined>>();
+  await notes.snapshot(1, { a: 1, b: 2 });
+  expect(resource()).toBe(notes.view.resources.get('a'));
+  notes.line.snapshot(1, { a: 1, b: 3 }, 'behind'); // the same
+  notes.line.send('w@e-2', remove('a', 2));
+  notes.line.send('w@e-3', upsert('a', 3, 3));
+  notes.line.snapshot(9, {}, 'behind');
+  expect(seen).toEqual([undefined, 1, undefined, 3, undefined]);
+  dispose();
+  notes.line.send('w@e-10', upsert('a', 10, 10));
+  expect([seen.length, notes.listeners]).toEqual([5, 0]);
+  notes.tide.close();
+});
+
+test('a resource follows another key and another store, and nothing sees the one with the other', async () => {
+  const [a, b] = [new Counted(), new Counted()];
+  await a.snapshot(1, { x: 1, y: 2 });
+  await b.snapshot(9, { y: 9 });
+  const [store, setStore] = createSignal(a);
+  const [key, setKey] = createSignal('x');
+  const seen: unknown[] = [];
+  const { dispose } = rooted(() => {
+    const resource = useResource(store, key);
+    createEffect(() => void seen.push(`${key()} ${resource()?.key} ${resource()?.value}`));
+  });
+  setKey('y');
+  setStore(b);
+  expect(seen).toEqual(['x x 1', 'y y 2', 'y y 9']);
+  expect([a.listeners, b.listeners]).toEqual([0, 1]);
+  dispose();
+  expect(b.listeners).toBe(0);
+  a.tide.close();
+  b.tide.close();
 });

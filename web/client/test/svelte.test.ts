@@ -1,7 +1,10 @@
 // @vitest-environment happy-dom
 import { flushSync, mount, unmount } from 'svelte';
-import { expect, test } from 'vitest';
-import { useWatch } from '../src/svelte.js';
+import { writable } from 'svelte/store';
+import { expect, expectTypeOf, test } from 'vitest';
+import type { Resource } from '../src/resource.js';
+import { useResource, useWatch } from '../src/svelte.js';
+import Rows from './components/Rows.svelte';
 import Runes from './components/Runes.svelte';
 import Store from './components/Store.svelte';
 import { Counted, remove, upsert } from './line.js';
@@ -50,6 +53,79 @@ test('outside of effects, current is the current view, without a subscription', 
   expect(view.current.state).toBe('connecting');
   await notes.snapshot(5, { a: 1 });
   expect(view.current).toBe(notes.view);
+  expect(notes.listeners).toBe(0);
+  notes.tide.close();
+});
+
+/** Mounts a row for each name. */
+function rows(notes: Counted, names: string[]) {
+  const target = document.createElement('div');
+  const rendered: string[] = [];
+  const page = writable({ notes, names });
+  const component = mount(Rows, { target, props: { page, rendered } });
+  flushSync();
+  const end = async () => {
+    await unmount(component);
+    await Promise.resolve();
+  };
+  return { target, rendered, page, end };
+}
+
+test('of 10,000 rows, those whose key has changed are rendered', async () => {
+  const notes = new Counted();
+  const names = Array.from({ length: 10_000 }, (_, i) => `k${i}`);
+  await notes.snapshot(1, Object.fromEntries(names.map((name, i) => [name, i])));
+  const { target, rendered, end } = rows(notes, names);
+  expect([rendered.length, notes.listeners]).toEqual([10_000, 1]);
+  rendered.length = 0;
+  notes.line.send('w@e-4', upsert('k7', 2, -1), remove('k8', 3), upsert('k9', 4, -3));
+  flushSync();
+  expect(rendered.sort()).toEqual(['k7', 'k8', 'k9']);
+  expect(target.textContent?.slice(0, 100)).toContain('k6=6;k7=-1;none;k9=-3;k10=10;');
+  await end();
+  expect(notes.listeners).toBe(0);
+  notes.tide.close();
+});
+
+test('a resource comes, goes and comes back, is not rendered for a reset that changes nothing, and follows another key and store', async () => {
+  const [notes, others] = [new Counted(), new Counted()];
+  await others.snapshot(9, { b: 9 });
+  const { target, rendered, page, end } = rows(notes, ['a']);
+  const shown = () => {
+    flushSync();
+    return target.textContent;
+  };
+  expect(shown()).toBe('none;');
+  await notes.snapshot(1, { a: 1, b: 2 });
+  expect(shown()).toBe('a=1;');
+  const before = rendered.length;
+  notes.line.snapshot(1, { a: 1, b: 3 }, 'behind');
+  expect([shown(), rendered.length]).toEqual(['a=1;', before]);
+  notes.line.send('w@e-2', remove('a', 2));
+  expect(shown()).toBe('none;');
+  notes.line.send('w@e-3', upsert('a', 3, 3));
+  expect(shown()).toBe('a=3;');
+  notes.line.snapshot(8, { b: 8 }, 'behind');
+  expect(shown()).toBe('none;');
+  page.set({ notes, names: ['b'] });
+  expect(shown()).toBe('b=8;');
+  page.set({ notes: others, names: ['b'] });
+  expect(shown()).toBe('b=9;');
+  await Promise.resolve();
+  expect([notes.listeners, others.listeners]).toEqual([0, 1]);
+  await end();
+  expect(others.listeners).toBe(0);
+  notes.tide.close();
+  others.tide.close();
+});
+
+test('outside of effects, a resource is the current one, without a subscription', async () => {
+  const notes = new Counted();
+  const resource = useResource(notes, 'a');
+  expectTypeOf(resource.current).toEqualTypeOf<Resource<number> | undefined>();
+  expect(resource.current).toBeUndefined();
+  await notes.snapshot(5, { a: 1 });
+  expect(resource.current).toBe(notes.view.resources.get('a'));
   expect(notes.listeners).toBe(0);
   notes.tide.close();
 });

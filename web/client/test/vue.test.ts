@@ -1,8 +1,9 @@
 // @vitest-environment happy-dom
 import { renderToString } from '@vue/server-renderer';
-import { expect, test } from 'vitest';
-import { computed, createApp, createSSRApp, defineComponent, effectScope, h, nextTick, shallowRef } from 'vue';
-import { useWatch } from '../src/vue.js';
+import { expect, expectTypeOf, test } from 'vitest';
+import { computed, createApp, createSSRApp, defineComponent, effectScope, h, nextTick, ref, type ShallowRef, shallowRef } from 'vue';
+import type { Resource } from '../src/resource.js';
+import { useResource, useWatch } from '../src/vue.js';
 import { Counted, remove, upsert } from './line.js';
 
 test('a component shows each state, computed values follow, and unmounting ends the subscription', async () => {
@@ -55,4 +56,86 @@ test('a server renders the state, and keeps no subscription', async () => {
   expect(await renderToString(createSSRApp(List))).toBe('<p>in_sync 1</p>');
   expect(followed.listeners).toBe(0);
   followed.tide.close();
+});
+
+/** A row of notes that writes down when it is rendered. */
+const rowOf = (notes: Counted, rendered: string[]) =>
+  defineComponent({
+    props: { name: { type: String, required: true } },
+    setup(props) {
+      const resource = useResource(notes, () => props.name);
+      return () => {
+        rendered.push(props.name);
+        return h('p', `${props.name}=${resource.value?.value ?? 'none'} `);
+      };
+    },
+  });
+
+test('of 10,000 rows, those whose key has changed are rendered', async () => {
+  const notes = new Counted();
+  const names = Array.from({ length: 10_000 }, (_, i) => `k${i}`);
+  await notes.snapshot(1, Object.fromEntries(names.map((name, i) => [name, i])));
+  const rendered: string[] = [];
+  const Row = rowOf(notes, rendered);
+  const place = document.createElement('div');
+  const app = createApp(() => names.map((name) => h(Row, { key: name, name })));
+  app.mount(place);
+  expect([rendered.length, notes.listeners]).toEqual([10_000, 1]);
+  rendered.length = 0;
+  notes.line.send('w@e-4', upsert('k7', 2, -1), remove('k8', 3), upsert('k9', 4, -3));
+  await nextTick();
+  expect(rendered.sort()).toEqual(['k7', 'k8', 'k9']);
+  expect(place.textContent?.slice(0, 100)).toContain('k6=6 k7=-1 k8=none k9=-3 k10=10 ');
+  app.unmount();
+  expect(notes.listeners).toBe(0);
+  notes.tide.close();
+});
+
+test('a resource goes and comes back, stays the same over a reset that changes nothing, and ends with the scope', async () => {
+  const notes = new Counted();
+  const scope = effectScope();
+  const resource = scope.run(() => useResource(notes, 'a'))!;
+  expectTypeOf(resource).toEqualTypeOf<Readonly<ShallowRef<Resource<number> | undefined>>>();
+  expect(resource.value).toBeUndefined();
+  await notes.snapshot(1, { a: 1, b: 2 });
+  const before = resource.value;
+  expect(before).toEqual({ key: 'a', revision: '1', value: 1 });
+  notes.line.snapshot(1, { a: 1 }, 'behind');
+  expect(resource.value).toBe(before);
+  notes.line.send('w@e-2', remove('a', 2));
+  expect(resource.value).toBeUndefined();
+  notes.line.send('w@e-3', upsert('a', 3, 3));
+  expect(resource.value?.value).toBe(3);
+  notes.line.snapshot(9, {}, 'behind');
+  expect(resource.value).toBeUndefined();
+  scope.stop();
+  notes.line.send('w@e-10', upsert('a', 10, 10));
+  expect([resource.value, notes.listeners]).toEqual([undefined, 0]);
+  notes.tide.close();
+});
+
+test('a resource follows another key and another store', async () => {
+  const [a, b] = [new Counted(), new Counted()];
+  await a.snapshot(1, { x: 1, y: 2 });
+  await b.snapshot(9, { y: 9 });
+  const [store, key] = [shallowRef(a), ref('x')];
+  const scope = effectScope();
+  const resource = scope.run(() => useResource(store, key))!;
+  expect(resource.value?.value).toBe(1);
+  key.value = 'y';
+  expect(resource.value?.value).toBe(2);
+  store.value = b;
+  expect([resource.value?.value, a.listeners, b.listeners]).toEqual([9, 0, 1]);
+  scope.stop();
+  expect(b.listeners).toBe(0);
+  a.tide.close();
+  b.tide.close();
+});
+
+test('a server renders a resource, and keeps no subscription', async () => {
+  const notes = new Counted();
+  await notes.snapshot(5, { a: 1 });
+  expect(await renderToString(createSSRApp(rowOf(notes, []), { name: 'a' }))).toBe('<p>a=1 </p>');
+  expect(notes.listeners).toBe(0);
+  notes.tide.close();
 });
