@@ -60,16 +60,16 @@ test('a server renders the state, and keeps no subscription', async () => {
 
 /** A row of notes that writes down when it is rendered. */
 const rowOf = (notes: Counted, rendered: string[]) =>
-  defineComponent({
-    props: { name: { type: String, required: true } },
-    setup(props) {
+  defineComponent(
+    (props: { name: string }) => {
       const resource = useResource(notes, () => props.name);
       return () => {
         rendered.push(props.name);
         return h('p', `${props.name}=${resource.value?.value ?? 'none'} `);
       };
     },
-  });
+    { props: ['name'] },
+  );
 
 test('of 10,000 rows, those whose key has changed are rendered', async () => {
   const notes = new Counted();
