@@ -24,7 +24,7 @@ export class BegunPictures {
 
   /** Returns those from which a request for a stream goes on. */
   of({ url, lastEventId }: { readonly url: string; readonly lastEventId: string }): RawPicture[] {
-    const queries = specsOf(new URL(url, 'http://gateway').searchParams).map((spec) => followedOf(spec).query);
+    const queries = specsOf(new URLSearchParams(url.slice(url.indexOf('?')))).map((spec) => followedOf(spec).query);
     return queries.flatMap((query) => {
       const begun = this.#all.get(query);
       if (!begun) return [];
