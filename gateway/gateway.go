@@ -213,11 +213,11 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/readyz", g.handleReadyz)
 	if (operators || g.servesOperators()) && g.cfg.Metrics {
 		get("/metrics", g.onlyOperators(g.metricsHandler().ServeHTTP))
-		get("/v1/subscribers", g.onlyOperators(g.handleSubscribers))
-		get("/v1/series", g.onlyOperators(g.handleSeries))
-		get("/v1/topology", g.onlyOperators(g.handleTopology))
-		get(replicas.Path, g.onlyOperators(g.handleInstance))
-		get("/v1/replicas", g.onlyOperators(g.handleReplicas))
+		get("/v1/subscribers", g.paced(g.handleSubscribers))
+		get("/v1/series", g.paced(g.handleSeries))
+		get("/v1/topology", g.paced(g.handleTopology))
+		get(replicas.Path, g.paced(g.handleInstance))
+		get("/v1/replicas", g.paced(g.handleReplicas))
 	}
 
 	if profiles != nil {

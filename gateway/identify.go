@@ -163,6 +163,16 @@ func (g *settings) onlyOperators(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// paced is next for operators, with an answer that may be large: it is cut off if they do not read
+// it, as the answers for clients are.
+func (g *settings) paced(next http.HandlerFunc) http.HandlerFunc {
+	return g.onlyOperators(func(w http.ResponseWriter, r *http.Request) {
+		out := wire.NewAnswerWriter(w, r, g.cfg.WriteTimeout, g.cfg.MinRate, g.cfg.Logger)
+		defer out.Close()
+		next(out, r)
+	})
+}
+
 // refuseCredential answers a request whose credential is not accepted.
 func (g *settings) refuseCredential(w http.ResponseWriter, r *http.Request, err error) {
 	p := access.Refused(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/replicas"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/memory"
@@ -126,6 +129,28 @@ func TestInstanceIsForOperators(t *testing.T) {
 		for _, path := range []string{"/v1/watches", "/v1/watches/services/changes", "/v1/watches/services/resources", "/v1/watches/services/history", "/v1/watches/nothing", "/v1/nothing", "/healthz", "/readyz", "/openapi.json", "/", "/v1/events?watch=services&until=end_of_snapshot"} {
 			if x := r.get(path); x.Header.Get(instanceHeader) != "test" {
 				t.Errorf("%s: the instance is %q", path, x.Header.Get(instanceHeader))
+			}
+		}
+	})
+}
+
+// TestSlowOperators: large answers for operators do not stay in memory because somebody reads a
+// little now and then.
+func TestSlowOperators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{Metrics: true})
+		for i := range 1500 {
+			r.Add(watch.Config{Name: fmt.Sprintf("%s-%d", strings.Repeat("w", 50), i)})
+		}
+		for _, path := range []string{"/v1/instance", "/v1/replicas", "/v1/topology"} {
+			c, began := r.dial("GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"), time.Now()
+			for p := make([]byte, 1<<10); ; time.Sleep(4 * time.Second) {
+				if _, err := io.ReadFull(c.Conn, p); err != nil {
+					break
+				}
+			}
+			if took := time.Since(began); took < netconn.RateWindow/2 || took > 2*netconn.RateWindow {
+				t.Errorf("%s: the answer ended after %s", path, took)
 			}
 		}
 	})

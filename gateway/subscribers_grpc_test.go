@@ -3,10 +3,13 @@ package gateway
 import (
 	"context"
 	"maps"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/metadata"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
@@ -68,4 +71,45 @@ func TestEndReasonsOverGRPC(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestPrincipalOverGRPC: a call is listed under who makes it and the application of the token, and so
+// is its end. Once no call is left, its client is forgotten.
+func TestPrincipalOverGRPC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t)
+		g.static("ci", "staff")
+		access := g.access(wholeWatches("a"))
+		access.OperationsRole = "staff"
+		r := newGRPCRig(t, Config{Metrics: true, Access: access}, "a")
+		r.Prime("a", 1)
+		header := strings.TrimPrefix(bearer(g.provider.Token(t, map[string]any{"client_id": "sync-job"})), "Authorization: ")
+		ctx, cancel := context.WithCancel(metadata.AppendToOutgoingContext(t.Context(), "authorization", header))
+		defer cancel()
+		call, err := r.client.WatchList(ctx, &api.WatchListRequest{Watch: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		want := subscribers.Principal{Mechanism: "jwt", Issuer: "https://idp.example.com", Name: "ann", ClientID: "sync-job"}
+		list := func(query string) overview { return answerOf[overview](r.rig, "/v1/subscribers?"+query, g.as("ci")) }
+		got := list("group=client_id&principal=" + url.QueryEscape(annText))
+		if len(got.Subscribers) != 1 || got.Subscribers[0].Transport != "grpc" || got.Subscribers[0].Principal != want {
+			t.Errorf("open: %+v", got.Subscribers)
+		}
+		if len(got.Groups) != 1 || got.Groups[0].Name != "sync-job (https://idp.example.com)" {
+			t.Errorf("groups: %+v", got.Groups)
+		}
+		cancel()
+		synctest.Wait()
+		if got := list(""); got.Count != 0 || len(got.Left) != 1 || got.Left[0].Principal != want {
+			t.Errorf("ended: %d open, %+v", got.Count, got.Left)
+		}
+		if n := r.gateway.subscribers.Clients.Keys(); n != 0 {
+			t.Errorf("%d clients are remembered without a call", n)
+		}
+	})
 }

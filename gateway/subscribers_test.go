@@ -164,6 +164,11 @@ func TestLagOfAStalledReader(t *testing.T) {
 		if s := r.subscribers("?sort=since&after=" + oldest.Next).Subscribers; len(s) != 1 || s[0].Lag != got.Subscribers[0].Lag {
 			t.Errorf("by age, the second page: %+v", s)
 		}
+		for _, query := range []string{"?after=" + oldest.Next, "?sort=lag&after=" + oldest.Next, "?sort=since&after=" + r.subscribers("?limit=1").Next} {
+			if x := r.get("/v1/subscribers" + query); x.StatusCode != 400 || !strings.Contains(x.Text(), "sort=since") {
+				t.Errorf("%s, from the other order: %s", query, x.Status)
+			}
+		}
 		stalled := got.Subscribers[0]
 		if most := uint64(last) - 1; stalled.Lag < most/2 || stalled.Lag > most || stalled.Skipped != 0 {
 			t.Errorf("lag %d of %d, skipped %d", stalled.Lag, most, stalled.Skipped)

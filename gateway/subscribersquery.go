@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -25,9 +26,9 @@ const (
 // problem.
 func subscribersQuery(query url.Values, before *problem.Problem) (q subscribers.Query, p *problem.Problem) {
 	q.Limit, p = listed(query, before)
-	q.After, p = placeOf(query, p)
 	q.By, p = choiceOf(query, "group", subscribers.Properties, p)
 	q.Order, p = choiceOf(query, "sort", subscribers.Orders, p)
+	q.After, p = placeOf(query, cmp.Or(q.Order, subscribers.ByLag), p)
 	for _, name := range []string{"search", "application", "network", "transport"} {
 		p = shortEnough(query, name, maxSearch, p)
 	}
@@ -51,14 +52,17 @@ func listed(query url.Values, before *problem.Problem) (int, *problem.Problem) {
 	return int(n), p
 }
 
-// placeOf returns the place after which the list continues.
-func placeOf(query url.Values, before *problem.Problem) (place subscribers.Place, p *problem.Problem) {
+// placeOf returns the place after which the list continues, in the order of the list.
+func placeOf(query url.Values, in subscribers.Order, before *problem.Problem) (place subscribers.Place, p *problem.Problem) {
 	if before != nil || !query.Has("after") {
 		return place, before
 	}
 	place, ok := subscribers.ParsePlace(query.Get("after"))
 	if !ok {
 		return place, parameterProblem("after", "after: want next of the former page")
+	}
+	if place.Order != in {
+		return place, parameterProblem("after", fmt.Sprintf("after: it is next of a page with sort=%s, and this one has sort=%s", place.Order, in))
 	}
 	return place, nil
 }

@@ -257,7 +257,7 @@ func TestDeparturesByMinute(t *testing.T) {
 
 // FuzzSubscribersQuery checks that no query is accepted whose parameters are not within bounds.
 func FuzzSubscribersQuery(f *testing.F) {
-	for _, query := range []string{"", "limit=10&after=0.dn1cq9j0t3zu&search=a&group=watch", "after=.", "application=%ff&network=10.0.0.0/24&transport=sse", "after=zz.-1", "principal=ann&client_id=shop&group=client_id"} {
+	for _, query := range []string{"", "limit=10&after=0.dn1cq9j0t3zu&search=a&group=watch", "after=.", "application=%ff&network=10.0.0.0/24&transport=sse", "after=zz.-1", "principal=ann&client_id=shop&group=client_id", "sort=since&after=dn1cq9j0t3zu", "sort=since&after=1.a", "sort=lag&after=0"} {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

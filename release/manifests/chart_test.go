@@ -149,6 +149,31 @@ func TestPlainManifestIsTheChart(t *testing.T) {
 	}
 }
 
+// TestReplicasAskEachOther: without an address, they are asked as far as the rest of the configuration
+// says how, and no token is sent in plain text.
+func TestReplicasAskEachOther(t *testing.T) {
+	const watches = "  sources: { backend: { type: store } }\n  watches: { services: { source: backend } }\n"
+	const tls = "tls: { cert_file: /tls/tls.crt, key_file: /tls/tls.key }"
+	for operations, want := range map[string]string{
+		"": "dns+http://watchtide-replicas:8081",
+		tls + ", replicas_tls: { ca_file: /tls/ca.crt }":                                         "dns+https://watchtide-replicas:8081",
+		tls + ", role: staff, replicas_token_file: /tls/token":                                   "dns+https://watchtide-replicas:8081",
+		tls + ", role: staff, replicas_tls: { cert_file: /tls/tls.crt, key_file: /tls/tls.key }": "dns+https://watchtide-replicas:8081",
+		tls:           "",
+		"role: staff": "",
+		"role: staff, replicas_token_file: /tls/token": "",
+		"replicas_token_file: /tls/token":              "",
+		"role: staff, replicas_token_file: /tls/token, replicas: [\"dns+http://watchtide-replicas:8081\"]": "dns+http://watchtide-replicas:8081",
+	} {
+		text := mustRender(t, "image: { repository: watchtide }\nconfig:\n  operations: { "+operations+" }\n"+watches)["watchtide/templates/configmap.yaml"]
+		_, after, found := strings.Cut(text, "replicas:\n")
+		got, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(after), "- "), "\n")
+		if found != (want != "") || got != want {
+			t.Errorf("operations: { %s }: %q is asked, want %q", operations, got, want)
+		}
+	}
+}
+
 // TestMistakesAreRefused: a value that nothing reads would be a silent mistake.
 func TestMistakesAreRefused(t *testing.T) {
 	plain := readFile(t, deploy+"helm/kubernetes-values.yaml")

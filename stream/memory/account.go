@@ -90,23 +90,28 @@ func (a *Account) reserve(p *pool, n int64, what string) error {
 }
 
 // borrow takes n bytes beyond the shared ceiling for a watch that has already taken
-// them from its own. The watch that holds the most is refused. Any other may exceed
-// the limit a little, and if need be up to its equal share. Past that little, the
-// watch that holds the most gives up memory.
+// them from its own. The watch that holds the most is refused, unless it is within its
+// equal share: then others are just giving memory up. Any other may exceed the limit
+// a little, and if need be up to its equal share. Past that little, the watch that
+// holds the most gives up memory.
 func (a *Account) borrow(p *pool, n int64) bool {
-	most := a.shared.most(p)
-	if most == nil || p.of(&most.own).Load() <= p.of(&a.own).Load() {
+	most, allowed := a.shared.most(p), p.allowed(a.shared)
+	held := p.of(&a.own).Load()
+	within := held <= allowed/max(1, a.shared.number())
+	largest := most == nil || p.of(&most.own).Load() <= held
+	if largest && !within {
 		return p.take(a.shared, n) // the one that held more may have given it up since
 	}
-	total, allowed := p.of(a.shared).Add(n), p.allowed(a.shared)
-	if total <= allowed+slack(allowed) {
+	total := p.of(a.shared).Add(n)
+	switch {
+	case total <= allowed+slack(allowed):
 		return true
-	}
-	if p.of(&a.own).Load() > allowed/a.shared.number() {
+	case !within:
 		p.of(a.shared).Add(-n)
 		return false
+	case !largest:
+		most.squeeze()
 	}
-	most.squeeze()
 	return true
 }
 

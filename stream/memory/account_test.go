@@ -249,3 +249,49 @@ func TestRoomThatIsFreedMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// TestShareWhileOthersGive: a watch within its share is not refused while another one is giving
+// memory up: that is no longer its own, and still counts in the shared ceiling. Nor is it if it is
+// the only one.
+func TestShareWhileOthersGive(t *testing.T) {
+	for _, p := range []*pool{logsPool, stagedPool} {
+		shared, all := sharing(2)
+		p.of(shared).Store(1000) // what the other one gives has left only its own ceiling
+		if err := all[0].reserve(p, 500, "it"); err != nil {
+			t.Error(err)
+		}
+		if err := all[0].reserve(p, 1, "it"); err == nil {
+			t.Error("the one that holds the most gets more than its share")
+		}
+		p.of(shared).Add(-1000)
+		if got := p.of(shared).Load(); got != 500 || p.of(&all[0].own).Load() != 500 {
+			t.Errorf("%d bytes are counted, want 500", got)
+		}
+	}
+}
+
+// TestSharesUnderContention: watches that take and give memory at the same time, and each stay within
+// their share, are never refused, and nothing remains counted.
+func TestSharesUnderContention(t *testing.T) {
+	const watches, rounds = 8, 2000
+	for _, p := range []*pool{logsPool, stagedPool} {
+		shared, all := sharing(watches)
+		var group sync.WaitGroup
+		for i, a := range all {
+			group.Go(func() {
+				for round := range rounds {
+					n := int64(1 + (round+i)%(1000/watches))
+					if err := a.reserve(p, n, "it"); err != nil {
+						t.Error(err)
+						return
+					}
+					a.give(p, n)
+				}
+			})
+		}
+		group.Wait()
+		if got := p.of(shared).Load(); got != 0 {
+			t.Errorf("%d bytes remain", got)
+		}
+	}
+}

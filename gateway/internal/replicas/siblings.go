@@ -21,7 +21,7 @@ const (
 	// cachedFor is how old an answer may be.
 	cachedFor = 2 * time.Second
 	// maxAnswer is the size of the largest answer that is read, in bytes.
-	maxAnswer = 1 << 20
+	maxAnswer = 3 << 20
 	// maxCommas limits what is made of an answer: an empty watch is three bytes in it, and thirty
 	// times as many in memory. A watch has ten commas, besides those in texts.
 	maxCommas = 14 * maxWatches

@@ -94,7 +94,7 @@ func TestAsk(t *testing.T) {
 					return
 				}
 			}
-		}): "more than 1048576 bytes",
+		}): "more than 3145728 bytes",
 	}
 	var addresses []string
 	for address := range want {
@@ -177,4 +177,23 @@ func FuzzInstance(f *testing.F) {
 			t.Fatalf("%s: %v", body, err)
 		}
 	})
+}
+
+// TestManyWatches: as many watches as are believed fit into an answer, if their names are as long as
+// usual.
+func TestManyWatches(t *testing.T) {
+	i := Instance{Instance: "b", Version: "1.2.3", Started: time.Now()}
+	for n := range maxWatches {
+		i.Watches = append(i.Watches, Watch{
+			Name: fmt.Sprintf("customers-of-region-%05d", n), Epoch: "7f3c9a1e0b5d4c2f", Revision: 1_000_000_000, State: "in_sync", Since: time.Now().UTC(),
+			Memory: &Memory{Used: 100 << 20, Most: 1 << 30, Served: 90 << 20, MostServed: 400 << 20},
+		})
+	}
+	body, err := json.Marshal(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := askOne(t, serve(t, says(string(body))), Access{}); s.Error != "" || len(s.Instance.Watches) != maxWatches {
+		t.Errorf("%d bytes: %s", len(body), s.Error)
+	}
 }

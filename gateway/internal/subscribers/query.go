@@ -83,8 +83,9 @@ type Candidate struct {
 	progress *PublishedProgress // nil: it has a carrier
 }
 
-// Place is a place in the list of subscribers, in one order.
+// Place is a place in the list of subscribers, in one order. The zero value is its beginning.
 type Place struct {
+	Order Order // ByLag or ByAge
 	Rank  uint64
 	Stamp int64
 }
@@ -96,16 +97,27 @@ func (p Place) String() string {
 	if p == (Place{}) {
 		return ""
 	}
-	return strconv.FormatUint(p.Rank, 36) + "." + strconv.FormatInt(p.Stamp, 36)
+	stamp := strconv.FormatInt(p.Stamp, 36)
+	if p.Order == ByAge {
+		return stamp
+	}
+	return strconv.FormatUint(p.Rank, 36) + "." + stamp
 }
 
 // ParsePlace parses a place. It returns false if the text is not that of a place.
 func ParsePlace(text string) (Place, bool) {
-	rank, stamp, _ := strings.Cut(text, ".")
-	r, err := strconv.ParseUint(rank, 36, 64)
+	p := Place{Order: ByAge}
+	rank, stamp, ranked := strings.Cut(text, ".")
+	var wrong error
+	if ranked {
+		p.Order = ByLag
+		p.Rank, wrong = strconv.ParseUint(rank, 36, 64)
+	} else {
+		stamp = text
+	}
 	s, invalid := strconv.ParseInt(stamp, 36, 64)
-	p := Place{Rank: r, Stamp: s}
-	return p, err == nil && invalid == nil && p.String() == text
+	p.Stamp = s
+	return p, wrong == nil && invalid == nil && p.String() == text
 }
 
 // compare puts the stream with the highest rank first, then the oldest.
@@ -161,7 +173,7 @@ func (q *Query) Next() Place {
 	if !q.more || q.Limit == 0 {
 		return Place{}
 	}
-	return Place{Rank: q.last.rank, Stamp: q.last.Stamp}
+	return Place{cmp.Or(q.Order, ByLag), q.last.rank, q.last.Stamp}
 }
 
 // cut drops the streams that are not listed.

@@ -11,7 +11,7 @@ import (
 
 // TestReplicasWithCredentials: a gateway asks another one whose operations listener has a private
 // authority and serves holders of a role only. A token that is wrong is replaced while it runs,
-// and never shown.
+// and never shown; a file that is not one line changes nothing.
 func TestReplicasWithCredentials(t *testing.T) {
 	const watches = "\nsources: { local: { type: store } }\nwatches: { notes: { source: local } }\n"
 	right, line, err := token.New("replica", []string{"staff"})
@@ -44,6 +44,8 @@ operations:
 	}
 	rewrite(t, tokenFile, right+"\n")
 	g.logs.await(t, `"msg":"configuration reloaded"`)
+	rewrite(t, tokenFile, "broken\n"+right+"\n")
+	g.logs.await(t, "the old one stays in effect")
 	if answer := ask(); !strings.Contains(answer, `"address":"https://127.0.0.1`+port+`","answer":{"instance":"`) || strings.Contains(answer, `"error"`) {
 		t.Errorf("with the token: %s", answer)
 	}

@@ -33,8 +33,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $_ := set $c "grpc" (set ($c.grpc | default dict) "listen" "0.0.0.0:8082") -}}
 {{- end -}}
 {{- $operations := set ($c.operations | default dict) "listen" "0.0.0.0:8081" -}}
-{{- if not (or $operations.replicas $operations.tls $operations.role) -}}
-{{- $_ := set $operations "replicas" (list (printf "dns+http://%s-replicas:8081" $name)) -}}
+{{- /* Replicas ask each other where they can: a token only goes over TLS, unless replicas are given. */ -}}
+{{- $secure := and $operations.tls (or $operations.replicas_tls $operations.replicas_token_file) -}}
+{{- $open := not (or $operations.tls $operations.role $operations.replicas_token_file) -}}
+{{- if and (not $operations.replicas) (or $secure $open) -}}
+{{- $_ := set $operations "replicas" (list (printf "dns+%s://%s-replicas:8081" (ternary "https" "http" (not $open)) $name)) -}}
 {{- end -}}
 {{- $_ := set $c "operations" $operations -}}
 {{ toYaml $c }}
