@@ -1,6 +1,6 @@
 import type { Resource } from '@watchtide/client';
 import { useEffect, useRef, useState } from 'react';
-import { KeyText } from '../text/KeyText';
+import { KeyText, ValueText } from '../text/KeyText';
 import { type Change, useChange } from './change';
 import { Dialog } from './Dialog';
 import { Difference } from './Difference';
@@ -141,7 +141,7 @@ function ConflictNotice({ change, draft: { begun, newer, base, refusal, loadCurr
       {refusal && !(told && isConflict(refusal)) && (
         <p className="notice bad">
           {refusal.status > 0 && `${refusal.status}: `}
-          {refusal.reason}
+          <ValueText text={refusal.reason} />
         </p>
       )}
     </>

@@ -1,4 +1,5 @@
 import { type RefObject, type UIEvent, useId, useMemo, useRef } from 'react';
+import { ValueText } from '../text/KeyText';
 import { highlight } from './highlight';
 import type { Fault } from './json';
 import type { Language } from './language';
@@ -72,10 +73,10 @@ export function ValueField({ field, text, language, fault, validation, readOnly,
             <button type="button" onClick={onFault}>
               line {fault.line}, column {fault.column}
             </button>{' '}
-            {fault.reason}
+            <ValueText text={fault.reason} />
           </>
         )}
-        {!fault && textOf(validation)}
+        {!fault && <ValueText text={textOf(validation)} />}
       </div>
     </div>
   );
