@@ -32,10 +32,11 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
   useUnsaved(draft.dirty, setLeaving);
 
   const leave = () => (draft.dirty ? setLeaving(true) : onClose());
-  const toFault = () => {
+  const select = (at: number) => {
     field.current?.focus();
-    field.current?.setSelectionRange(fault?.at ?? 0, (fault?.at ?? 0) + 1);
+    field.current?.setSelectionRange(at, at + 1);
   };
+  const toFault = () => select(fault?.at ?? 0);
   const save = () => (fault || text === '' ? toFault() : draft.save());
   return (
     <Dialog
@@ -86,6 +87,7 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
             onChange={edited.change}
             onLanguage={edited.choose}
             onFault={toFault}
+            onSelect={select}
           />
           {newer && (
             <NewerValue
