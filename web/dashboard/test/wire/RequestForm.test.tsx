@@ -11,7 +11,7 @@ afterEach(() => {
 
 it('keeps the focus when its button to disconnect goes away', () => {
   vi.stubGlobal('fetch', () => new Promise(() => {}));
-  const request = { watches: ['notes'], position: '' } as unknown as StreamRequest;
+  const request: StreamRequest = { watches: ['notes'], prefix: '', format: 'sse', position: '' };
   const form = (state: Connection['state']) => (
     <RequestForm
       request={request}
