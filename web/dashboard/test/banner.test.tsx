@@ -1,4 +1,4 @@
-import { act, cleanup, render, screen } from '@testing-library/react';
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Banner } from '../src/app/Banner';
 import { type Trouble, useTroubles } from '../src/app/troubles';
@@ -25,6 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   cleanup();
+  vi.restoreAllMocks();
   vi.useRealTimers();
 });
 
@@ -60,6 +61,27 @@ describe('the banner', () => {
     expect(lines()[0]).toContain('The gateway');
     expect(lines()[4]).toBe('and 1 more');
     expect(screen.getByRole('link', { name: 'and 1 more' }).getAttribute('href')).toBe('#/watches?sort=state'); // "#/" is another page for operators
+  });
+  it('shows the hidden characters of a reason as escapes', () => {
+    show({ ...stale, reason: 'no \u202eetad' });
+    expect(lines()[0]).toMatch(/: no \\u202eetad$/);
+  });
+  it('unfolds a reason that is cut, and folds it again', () => {
+    vi.spyOn(HTMLElement.prototype, 'scrollHeight', 'get').mockReturnValue(200);
+    vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(60);
+    show(stale);
+    const button = screen.getByRole('button', { name: 'More of the reason' });
+    button.focus();
+    fireEvent.click(button);
+    expect(button.getAttribute('aria-expanded')).toBe('true');
+    expect(banner()!.querySelector('.line[data-open]')).not.toBeNull();
+    expect(document.activeElement).toBe(button);
+    fireEvent.click(button);
+    expect(button.getAttribute('aria-expanded')).toBe('false');
+  });
+  it('offers no unfolding of a reason that is shown whole', () => {
+    show(stale);
+    expect(screen.queryByRole('button')).toBeNull();
   });
   it('omits a first load unless it takes long', async () => {
     show({ ...stale, state: 'priming' });

@@ -53,6 +53,11 @@ afterEach(() => {
 });
 
 describe('the overview', () => {
+  it('shows the hidden characters of an error as escapes', async () => {
+    await show(watchOf('a', { upstream: { connected: false, attempts: 1, last_error: 'no\u202e route' } }));
+    const link = screen.getByTitle('no\\u202e route');
+    expect(link.textContent).toBe('no\\u202e route');
+  });
   it('links each watch to its table and to its stream', async () => {
     await show(watchOf('a/b'));
     expect(screen.getByRole('link', { name: 'a/b' }).getAttribute('href')).toBe('#/watches/a%2Fb');

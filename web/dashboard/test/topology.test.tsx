@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Topology, TopologyGroup, TopologyWatch, Watch } from '../src/gateway/contract';
 import { nextAttempts } from '../src/topology/attempts';
-import { graphOf } from '../src/topology/graph';
-import { layoutOf, size, thickness } from '../src/topology/layout';
+import { type Edge, type Graph, graphOf, type Node } from '../src/topology/graph';
+import { layoutOf, type Placed, size, thickness } from '../src/topology/layout';
 import { shorten } from '../src/topology/shortened';
 import { TopologyPage } from '../src/topology/TopologyPage';
 
@@ -184,6 +184,25 @@ describe('a text that is too long', () => {
   });
 });
 
+/** A graph of watches with a number of views each, some of which also have subscribers of their own. */
+function withViews(watches: ReadonlyArray<readonly [views: number, direct: boolean]>): Graph {
+  const node = (column: Node['column'], id: string): Node => ({ id, column, title: id, detail: '', href: '', freshness: 'fresh' });
+  const edge = (from: string, to: string): Edge => ({ from, to, freshness: 'fresh', rate: NaN, label: '' });
+  const views = watches.flatMap(([n], i) => Array.from({ length: n }, (_, k) => [`w${i}`, `w${i}v${k}`] as const));
+  const direct = watches.flatMap(([, direct], i) => (direct ? [edge(`w${i}`, 'all')] : []));
+  return {
+    nodes: [
+      node('sources', 's'),
+      ...watches.map((_, i) => node('watches', `w${i}`)),
+      ...views.map(([, view]) => node('views', view)),
+      node('subscribers', 'all'),
+    ],
+    edges: [...watches.map((_, i) => edge('s', `w${i}`)), ...views.flatMap(([of, view]) => [edge(of, view), edge(view, 'all')]), ...direct],
+  };
+}
+
+const xOf = (placed: readonly Placed[], id: string) => placed.find(({ node }) => node.id === id)!.x;
+
 describe('the layout', () => {
   it('lets no nodes overlap, and keeps all within the drawing', () => {
     fc.assert(
@@ -197,6 +216,23 @@ describe('the layout', () => {
           expect(sorted[0]).toBeGreaterThanOrEqual(size.top);
           expect(sorted.at(-1)! + size.height).toBeLessThanOrEqual(height);
           for (let i = 1; i < sorted.length; i++) expect(sorted[i]! - sorted[i - 1]!).toBeGreaterThanOrEqual(size.height);
+        }
+      }),
+    );
+  });
+  it('leads lines past a column between its nodes', () => {
+    const point = /-?[\d.]+ -?[\d.]+/g;
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(3), fc.boolean()), { minLength: 1, maxLength: 12 }), (watches) => {
+        const { placed, lines } = layoutOf(withViews(watches));
+        for (const { edge, d } of lines) {
+          const passed = placed.filter(({ x }) => x > xOf(placed, edge.from) && x < xOf(placed, edge.to));
+          const ends = d.match(point)!.map((pair) => pair.split(' ').map(Number));
+          for (const { x, y } of passed) {
+            const over = ends.filter(([at]) => at === x || at === x + size.node);
+            expect(over.length).toBeGreaterThanOrEqual(2); // where it enters the column, and where it leaves it
+            for (const [, at] of over) expect(at! < y || at! > y + size.height).toBe(true);
+          }
         }
       }),
     );

@@ -1,7 +1,9 @@
 import { hurry } from '../gateway/hurry';
 import { duration } from '../text/duration';
+import { ValueText } from '../text/KeyText';
 import { moment } from '../text/moment';
 import { useNow } from './clock';
+import { useCut } from './cut';
 import { useDelayed } from './delayed';
 import { useNarrow } from './narrow';
 import { RecoveryNotice } from './RecoveryNotice';
@@ -59,16 +61,35 @@ export function Banner() {
 }
 
 function Line({ trouble: { what, state, since, reason } }: { trouble: Trouble }) {
+  const { ref, cut, open, toggle } = useCut();
   return (
-    <p>
-      <strong>{what}</strong> {texts[state]}
-      {since > 0 && (
-        <>
-          , since <time dateTime={new Date(since).toISOString()}>{moment(since)}</time> <Elapsed since={since} />
-        </>
+    <div className="line" data-open={open || undefined}>
+      <p ref={ref}>
+        <strong>{what}</strong> {texts[state]}
+        {since > 0 && (
+          <>
+            , since <time dateTime={new Date(since).toISOString()}>{moment(since)}</time> <Elapsed since={since} />
+          </>
+        )}
+        {reason && (
+          <>
+            : <ValueText text={reason} />
+          </>
+        )}
+      </p>
+      {(cut || open) && (
+        <button
+          type="button"
+          className="unfold"
+          aria-live="off"
+          aria-label={`${open ? 'Less' : 'More'} of the reason`}
+          aria-expanded={open}
+          onClick={toggle}
+        >
+          {open ? 'Less' : 'More'}
+        </button>
       )}
-      {reason && <>: {reason}</>}
-    </p>
+    </div>
   );
 }
 

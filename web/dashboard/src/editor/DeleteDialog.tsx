@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import { KeyText } from '../text/KeyText';
+import { KeyText, ValueText } from '../text/KeyText';
 import { useChange } from './change';
 import { Dialog } from './Dialog';
 import type { Props } from './EditorDialog';
@@ -68,7 +68,7 @@ export function DeleteDialog({ watch, resource, onClose }: Props & { resource: N
         {refusal && !deleted && (
           <p className="notice bad">
             {refusal.status > 0 && `${refusal.status}: `}
-            {refusal.reason}
+            <ValueText text={refusal.reason} />
           </p>
         )}
       </div>

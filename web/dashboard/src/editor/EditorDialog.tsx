@@ -1,6 +1,6 @@
 import type { Resource } from '@watchtide/client';
 import { useEffect, useRef, useState } from 'react';
-import { KeyText } from '../text/KeyText';
+import { KeyText, ValueText } from '../text/KeyText';
 import { type Change, useChange } from './change';
 import { Dialog } from './Dialog';
 import { Difference } from './Difference';
@@ -32,10 +32,11 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
   useUnsaved(draft.dirty, setLeaving);
 
   const leave = () => (draft.dirty ? setLeaving(true) : onClose());
-  const toFault = () => {
+  const select = (at: number) => {
     field.current?.focus();
-    field.current?.setSelectionRange(fault?.at ?? 0, (fault?.at ?? 0) + 1);
+    field.current?.setSelectionRange(at, at + 1);
   };
+  const toFault = () => select(fault?.at ?? 0);
   const save = () => (fault || text === '' ? toFault() : draft.save());
   return (
     <Dialog
@@ -86,6 +87,7 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
             onChange={edited.change}
             onLanguage={edited.choose}
             onFault={toFault}
+            onSelect={select}
           />
           {newer && (
             <NewerValue
@@ -141,7 +143,7 @@ function ConflictNotice({ change, draft: { begun, newer, base, refusal, loadCurr
       {refusal && !(told && isConflict(refusal)) && (
         <p className="notice bad">
           {refusal.status > 0 && `${refusal.status}: `}
-          {refusal.reason}
+          <ValueText text={refusal.reason} />
         </p>
       )}
     </>

@@ -1,5 +1,8 @@
 import { type RefObject, type UIEvent, useId, useMemo, useRef } from 'react';
-import { highlight } from './highlight';
+import { ValueText } from '../text/KeyText';
+import { isPlain, type Piece, pieces } from '../text/visible';
+import { HiddenChars } from './HiddenChars';
+import { highlight, type Span } from './highlight';
 import type { Fault } from './json';
 import type { Language } from './language';
 import type { Validation } from './validation';
@@ -14,10 +17,12 @@ interface Props {
   onChange(text: string): void;
   onLanguage(language: Language): void;
   onFault(): void;
+  /** The user wants to see a character of the text. */
+  onSelect(at: number): void;
 }
 
 /** The text of a value, coloured, with its errors below. */
-export function ValueField({ field, text, language, fault, validation, readOnly, onChange, onLanguage, onFault }: Props) {
+export function ValueField({ field, text, language, fault, validation, readOnly, onChange, onLanguage, onFault, onSelect }: Props) {
   const id = useId();
   const wrong = fault !== undefined || validation.state === 'refused';
   const back = useRef<HTMLPreElement>(null);
@@ -39,15 +44,9 @@ export function ValueField({ field, text, language, fault, validation, readOnly,
       </div>
       <div className="coloured">
         <pre ref={back} aria-hidden="true">
-          {spans.map(({ text, kind }, i) =>
-            kind === '' ? (
-              text
-            ) : (
-              <span key={i} data-kind={kind}>
-                {text}
-              </span>
-            ),
-          )}
+          {spans.map(({ text, kind }, i) => (
+            <Coloured key={i} text={text} kind={kind} />
+          ))}
           {'\n'}
         </pre>
         <textarea
@@ -66,20 +65,29 @@ export function ValueField({ field, text, language, fault, validation, readOnly,
           onScroll={onScroll}
         />
       </div>
+      <HiddenChars text={text} onSelect={onSelect} />
       <div id={`${id}-verdict`} className={wrong ? 'verdict wrong' : 'verdict'} role="status">
         {fault && (
           <>
             <button type="button" onClick={onFault}>
               line {fault.line}, column {fault.column}
             </button>{' '}
-            {fault.reason}
+            <ValueText text={fault.reason} />
           </>
         )}
-        {!fault && textOf(validation)}
+        {!fault && <ValueText text={textOf(validation)} />}
       </div>
     </div>
   );
 }
+
+// The text itself, with marks around hidden characters: it must be as wide as that of the field.
+function Coloured({ text, kind }: Span) {
+  const parts = isPlain(text, 'text') ? text : pieces(text, 'text').map((piece, i) => <Marked key={i} piece={piece} />);
+  return kind === '' ? parts : <span data-kind={kind}>{parts}</span>;
+}
+
+const Marked = ({ piece: { text, char } }: { piece: Piece }) => (char === undefined ? text : <span className="hidden-char">{char}</span>);
 
 function textOf({ state, refusal }: Validation): string {
   switch (state) {

@@ -1,6 +1,8 @@
 import { Age } from '../app/Age';
 import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
+import { ValueText } from '../text/KeyText';
+import { visible } from '../text/visible';
 import { Attempts } from '../upstreams/Attempts';
 
 /** Shows whether the upstream of a watch is connected, and its last error. */
@@ -15,8 +17,8 @@ export function LastError({ watch: { name, upstream } }: { watch: Watch }) {
         </strong>
       )}
       {error && (
-        <a className="error clamped" href={href('upstreams', '', new URLSearchParams({ watch: name }))} title={error}>
-          {error}
+        <a className="error clamped" href={href('upstreams', '', new URLSearchParams({ watch: name }))} title={visible(error)}>
+          <ValueText text={error} />
         </a>
       )}
       {error && at && (

@@ -1,5 +1,7 @@
 import { Age } from '../app/Age';
 import type { Watch } from '../gateway/contract';
+import { ValueText } from '../text/KeyText';
+import { visible } from '../text/visible';
 import { stateText } from './order';
 
 /** Shows the state of a watch, its start time, and the reason if it is not the upstream's last error. */
@@ -15,8 +17,8 @@ export function State({ watch: { state, since, reason, upstream } }: { watch: Wa
         </span>
       )}
       {reason && state !== 'in_sync' && reason !== upstream.last_error && (
-        <span className="reason clamped" title={reason}>
-          {reason}
+        <span className="reason clamped" title={visible(reason)}>
+          <ValueText text={reason} />
         </span>
       )}
     </>

@@ -4,6 +4,7 @@ import { useOperator } from '../gateway/operator';
 import { useReplicas } from '../gateway/replicas';
 import { NotServed } from '../subscribers/NotServed';
 import { bytes, count } from '../text/number';
+import { visible } from '../text/visible';
 import { compared, type Replica, type Row, replicasOf, type WatchOfReplica } from './compare';
 import './Replicas.css';
 
@@ -181,7 +182,7 @@ function Place({ watch }: { watch: WatchOfReplica | undefined }) {
   if (!watch) return <span className="soft">not served</span>;
   return (
     <>
-      <span className="state" data-state={watch.state} title={watch.reason}>
+      <span className="state" data-state={watch.state} title={visible(watch.reason ?? '')}>
         {watch.state.replace('_', ' ')}
       </span>{' '}
       revision {watch.revision}

@@ -37,7 +37,8 @@ export function useWindow(scroller: RefObject<HTMLElement | null>, count: number
   step.current = ratio === 1 ? rowHeight : 1; // in px: smaller steps cause no render
 
   const measure = useCallback(() => {
-    const element = scroller.current!;
+    const element = scroller.current;
+    if (!element) return; // removed, and observed until its effects end
     const scrolled = element.scrollTop - (element.scrollTop % step.current);
     const shown = Math.max(0, element.clientHeight - rowHeight);
     setPlace((before) => (before.scrolled === scrolled && before.shown === shown ? before : { scrolled, shown }));

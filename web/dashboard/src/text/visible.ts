@@ -23,6 +23,9 @@ export interface Piece {
 /** Reports whether a text has no character that becomes an escape. */
 export const isPlain = (text: string, kind: Kind): boolean => !escaped[kind].test(text);
 
+/** Returns the places of the characters of a text that become escapes. */
+export const hiddenIn = (text: string): number[] => Array.from(text.matchAll(new RegExp(escaped.text, 'g')), ({ index }) => index);
+
 /** Splits a text at its hidden characters, which become escapes. */
 export function pieces(text: string, kind: Kind = 'key'): Piece[] {
   return text

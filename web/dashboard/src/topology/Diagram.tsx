@@ -1,4 +1,5 @@
 import { type ReactNode, useMemo, useState } from 'react';
+import { visible } from '../text/visible';
 import type { Graph } from './graph';
 import { type Layout, type Line, layoutOf, type Placed, size } from './layout';
 import { shorten, widthOf } from './shortened';
@@ -108,7 +109,8 @@ interface Shortened {
 }
 
 // SVG does not shorten text. The tooltip has all of it.
-function Cut({ text, room, ...rest }: Shortened): ReactNode {
+function Cut({ text: raw, room, ...rest }: Shortened): ReactNode {
+  const text = visible(raw);
   const shown = shorten(text, room, (text) => of(text, rest.className));
   return (
     <tspan {...rest}>

@@ -8,7 +8,9 @@ import { type Kind, kinds, useTopology } from '../gateway/topology';
 import { stateText } from '../overview/order';
 import { NotServed } from '../subscribers/NotServed';
 import { propertyName } from '../subscribers/selection';
+import { ValueText } from '../text/KeyText';
 import { count, rate } from '../text/number';
+import { visible } from '../text/visible';
 import { useNextAttempts } from './attempts';
 import { Diagram } from './Diagram';
 import { EdgeTable } from './EdgeTable';
@@ -155,8 +157,8 @@ function LateWatch({ watch: { name, state, since, reason, source } }: { watch: T
         )}
       </span>
       {reason && (
-        <span className="soft reason" title={reason}>
-          {reason}
+        <span className="soft reason" title={visible(reason)}>
+          <ValueText text={reason} />
         </span>
       )}
     </li>

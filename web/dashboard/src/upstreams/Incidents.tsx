@@ -1,5 +1,6 @@
 import { Age } from '../app/Age';
 import { useNarrow } from '../app/narrow';
+import { ValueText } from '../text/KeyText';
 import { moment } from '../text/moment';
 import { count } from '../text/number';
 import type { WatchIncident } from './incidents';
@@ -49,7 +50,9 @@ function Table({ incidents }: { incidents: readonly WatchIncident[] }) {
               <td>
                 <What incident={incident} />
               </td>
-              <td>{incident.detail}</td>
+              <td>
+                <ValueText text={incident.detail ?? ''} />
+              </td>
             </tr>
           ))}
         </tbody>
@@ -69,7 +72,11 @@ function Cards({ incidents }: { incidents: readonly WatchIncident[] }) {
             </span>{' '}
             <When incident={incident} />
           </div>
-          {incident.detail && <p>{incident.detail}</p>}
+          {incident.detail && (
+            <p>
+              <ValueText text={incident.detail} />
+            </p>
+          )}
         </li>
       ))}
     </ul>

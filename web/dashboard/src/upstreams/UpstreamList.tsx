@@ -3,6 +3,7 @@ import { Figure } from '../app/Figure';
 import { useNarrow } from '../app/narrow';
 import { href } from '../app/route';
 import type { Watch, WatchUpstream } from '../gateway/contract';
+import { ValueText } from '../text/KeyText';
 import { count } from '../text/number';
 import { Attempts } from './Attempts';
 import { resyncs } from './incidents';
@@ -145,7 +146,7 @@ function ErrorText({
   if (!error) return <span className="soft">none</span>;
   return (
     <span className="stack">
-      {error}{' '}
+      <ValueText text={error} />{' '}
       {at && (
         <span className="soft">
           <Age of={at} /> ago

@@ -1,3 +1,4 @@
+import { useRef } from 'react';
 import { useWatches } from '../gateway/watches';
 import type { StreamRequest } from './request';
 import type { Connection } from './wire';
@@ -12,6 +13,7 @@ interface Props {
 
 /** The form of the request, which takes effect with the button. */
 export function RequestForm({ request, connection: { state, position }, onChange, onConnect, onDisconnect }: Props) {
+  const connect = useRef<HTMLButtonElement>(null);
   const live = state === 'open' || state === 'connecting';
   const change = (part: Partial<StreamRequest>) => onChange({ ...request, ...part });
   return (
@@ -52,11 +54,17 @@ export function RequestForm({ request, connection: { state, position }, onChange
         />
       </label>
       <div className="bar">
-        <button type="submit" className={live ? '' : 'primary'}>
+        <button ref={connect} type="submit" className={live ? '' : 'primary'}>
           {live ? 'Reconnect' : 'Connect'}
         </button>
         {live && (
-          <button type="button" onClick={onDisconnect}>
+          <button
+            type="button"
+            onClick={() => {
+              connect.current?.focus(); // this button goes away
+              onDisconnect();
+            }}
+          >
             Disconnect
           </button>
         )}

@@ -49,6 +49,28 @@ describe('editing', () => {
     expect(gateway.asked).toEqual([`PUT ${path} "1" {"n": 12345678901234567890.20 }`]);
   });
 
+  it('marks and names the hidden characters of a text, which stays as it is', async () => {
+    await edit('1');
+    const text = '"a\u202eb"';
+    type(text);
+    const layer = field().previousElementSibling!;
+    expect(layer.textContent).toBe(`${text}\n`);
+    expect([...layer.querySelectorAll('.hidden-char')].map((mark) => mark.textContent)).toEqual(['\u202e']);
+    press('\\u202e in line 1, column 3');
+    expect([field().selectionStart, field().selectionEnd]).toEqual([2, 3]);
+    press('Save');
+    await waitFor(() => expect(closed).toHaveBeenCalledOnce());
+    expect(gateway.asked.at(-1)).toBe(`PUT ${path} "1" ${text}`);
+  });
+  it('names the first hidden characters of many', async () => {
+    await edit('1');
+    type(`"${'\u2066'.repeat(50)}"`);
+    expect(screen.getByText(/50 hidden characters/)).toBeTruthy();
+    expect(screen.getAllByRole('button', { name: /u2066 in line/ })).toHaveLength(5);
+    type('"\tplain"');
+    expect(screen.queryByText(/hidden character/)).toBeNull();
+  });
+
   it('reports a change as soon as the stream does, and shows the current value', async () => {
     await edit('1');
     type('2');
