@@ -1,1 +1,0 @@
-import{d as e,p as t,u as n}from"./index-B4t0WYXE.js";import{t as r}from"./jsx-runtime-CuDbwgZD.js";var i=r();function a({of:e}){return(0,i.jsx)(s,{of:e,in:(e,t)=>t-e})}function o({of:e}){return(0,i.jsx)(s,{of:e,in:(e,t)=>e-t})}function s({of:r,in:a}){let o=Date.parse(r),s=n();return(0,i.jsx)(`time`,{dateTime:r,title:e(o),children:t(Math.max(0,a(o,s)))})}export{o as n,a as t};

@@ -1,1 +1,0 @@
-import{E as e,O as t,i as n}from"./index-B4t0WYXE.js";import{s as r}from"./jsx-runtime-CuDbwgZD.js";import{t as i}from"./watches-CDRGUQhs.js";function a(a,o){let s=e(),c=r(),l=t(s?a:``,o),u=i(l,o),d=l.status===403||l.status===404;return n(d?[]:u),s===!1?{data:void 0,at:0,error:``,status:c.state===`known`&&c.hasSessions?403:404}:l}export{a as t};
