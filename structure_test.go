@@ -576,7 +576,7 @@ var waysToWatches = map[string]string{
 	"gateway followRevocations":      "follows what is revoked, for nobody",
 	"gateway Revoked":                "reads what is revoked, for nobody",
 	"gateway instanceWatches":        "names watches for operators only",
-	"gateway memoryOfWatches":         "counts, for operators only",
+	"gateway memoryOfWatches":        "counts, for operators only",
 	"gateway readiness":              "names watches for operators only",
 	"gateway checkEntry":             "names watches for operators only",
 	"gateway newTopology":            "shows watches to operators only",
