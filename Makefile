@@ -65,7 +65,11 @@ LENGTH := -short
 # By default each test binary sleeps for a second at exit, to report races in remaining
 # goroutines. There are about sixty binaries, and no goroutines remain. lint runs go vet
 # with every tag, so tests do not run a part of it again.
-GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off -shuffle=on -timeout 25m
+GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test -race $(TESTED)
+TESTED  = -vet=off -shuffle=on -timeout 25m
+
+# GO_TEST, but a package in which the race detector itself crashed is tested again.
+GO_RACETEST = GO="$(GO)" GORACE=atexit_sleep_ms=0 $(CURDIR)/tools/racetest/racetest $(TESTED)
 
 # With -short, much of the time is spent waiting for deliberate delays, so two packages
 # run per processor.
@@ -76,7 +80,7 @@ test: test-web test-go ## run the tests that need only this repository: Go with 
 
 .PHONY: test-go
 test-go:
-	@for m in $(if $(PACKAGES),.,$(OURS)); do echo "==> $$m" >&2; (cd "$$m" && $(GO_TEST) $(LENGTH) $(AT_ONCE) $(TAGGED) $(or $(PACKAGES),./...)); done
+	@for m in $(if $(PACKAGES),.,$(OURS)); do echo "==> $$m" >&2; (cd "$$m" && $(GO_RACETEST) $(LENGTH) $(AT_ONCE) $(TAGGED) -- $(or $(PACKAGES),./...)); done
 
 .PHONY: test-web
 test-web:
