@@ -42,10 +42,11 @@ scenario('operators: they find one subscriber among many, by its group and by a 
   const { page } = await (await stage.visitor()).open(`${gateway.origin}/#/subscribers`);
   const connected = page.getByRole('table', { name: 'Connected' });
   await page.getByRole('combobox', { name: 'sorted by' }).selectOption('since');
-  await page.getByRole('region', { name: 'Connected subscribers' }).evaluate((scroller) => {
-    scroller.scrollTop = scroller.scrollHeight; // beyond those that came first
+  await page.waitForFunction(() => {
+    const scroller = document.querySelector('section[aria-label="Connected subscribers"]');
+    scroller.scrollTop = scroller.scrollHeight; // beyond those that came first, again once the table has its new order
+    return document.querySelector('[aria-rowindex="121"]')?.textContent.includes('shop/2');
   });
-  await connected.locator('[aria-rowindex="121"]').getByText('shop/2').waitFor();
   await page.getByRole('button', { name: 'needle' }).click();
   await connected.getByText('needle/1').waitFor();
   assert.equal(await connected.getByRole('row').count(), 2);
