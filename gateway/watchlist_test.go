@@ -282,14 +282,15 @@ func TestWatchListDraining(t *testing.T) {
 		refused := r.watchList(&api.WatchListRequest{Watch: "services"})
 		refused.wantEnd(t, codes.Unavailable)
 		early := 0
-		time.Sleep(5 * time.Second)
+		half := (&Config{Drain: 10 * time.Second, Retry: r.gateway.now.Load().cfg.Retry}).spread() / 2
+		time.Sleep(half)
 		for _, l := range all {
 			early += len(l.end)
 		}
 		if early == 0 || early == len(all) {
-			t.Errorf("%d of %d left in the first half of the drain", early, len(all))
+			t.Errorf("%d of %d left in the first half of the goodbyes", early, len(all))
 		}
-		time.Sleep(5 * time.Second)
+		time.Sleep(10*time.Second - half)
 		for _, l := range all {
 			l.want(t, "goodbye draining")
 			l.wantEnd(t, codes.OK)

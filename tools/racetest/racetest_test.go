@@ -38,7 +38,7 @@ func TestSecondTry(t *testing.T) {
 			}
 			want := ""
 			if c.second != "" {
-				want = "test -race -short -p 2 " + c.second
+				want = "test -race -short -p 2 -cpu 1 " + c.second
 			}
 			if got := read(filepath.Join(dir, "second")); got != want {
 				t.Errorf("the second run is go %s, want %s", got, want)
