@@ -97,7 +97,7 @@ func TestPagesOfACrowd(t *testing.T) {
 }
 
 // TestManyPrincipals: more principals than a table has groups are all counted, in a bounded number of
-// groups, the largest of them apart. Nothing is kept of those who have left.
+// groups, the largest of them apart. Clients that have left are forgotten.
 func TestManyPrincipals(t *testing.T) {
 	const many, large = 3 * maxGroups, 50
 	c := newCrowd()

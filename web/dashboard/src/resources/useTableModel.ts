@@ -23,30 +23,28 @@ const prefixFilter = (prefix: string): Filter | undefined =>
 const both = (a: Filter | undefined, b: Filter | undefined): Filter | undefined =>
   a && b ? (resource) => a(resource) && b(resource) : (a ?? b);
 
-/** Returns the status of a model; the component is rendered again, at most once per frame, when it changes. */
-export function useTableStatus(model: TableModel): TableStatus {
+function useModel<T>(model: TableModel, read: () => T): T {
   return useSyncExternalStore(
     useCallback((changed) => model.subscribe(changed), [model]),
-    () => model.status,
+    read,
   );
+}
+
+/** Returns the status of a model; the component is rendered again, at most once per frame, when it changes. */
+export function useTableStatus(model: TableModel): TableStatus {
+  return useModel(model, () => model.status);
 }
 
 type Primitive = string | number | boolean;
 
 /** Returns a part of the status of a model; the component is rendered again, at most once per frame, when the part changes. */
 export function useStatusPart<T extends Primitive>(model: TableModel, part: (status: TableStatus) => T): T {
-  return useSyncExternalStore(
-    useCallback((changed) => model.subscribe(changed), [model]),
-    () => part(model.status),
-  );
+  return useModel(model, () => part(model.status));
 }
 
 /** Returns the resource of a row; the component is rendered again, at most once per frame, when it changes. undefined if there is none. */
 export function useRowResource(model: TableModel, key: string): Resource | undefined {
-  return useSyncExternalStore(
-    useCallback((changed) => model.subscribe(changed), [model]),
-    () => model.rows.get(key)?.resource,
-  );
+  return useModel(model, () => model.rows.get(key)?.resource);
 }
 
 const readableMs = 250;
