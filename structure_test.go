@@ -487,24 +487,6 @@ func receiver(e ast.Expr) string {
 	return ""
 }
 
-// TestPackagesAreSmall: a package that outgrows a reader has more than one job.
-// streamtest has a file for each guarantee.
-func TestPackagesAreSmall(t *testing.T) {
-	const maxFiles, maxLines = 30, 3000
-	files, lines := map[string]int{}, map[string]int{}
-	for _, f := range code(t) {
-		if dir := path.Dir(f.path); dir != "stream/streamtest" && !ast.IsGenerated(f.syntax) {
-			files[dir]++
-			lines[dir] += f.set.File(f.syntax.FileStart).LineCount()
-		}
-	}
-	for dir, n := range files {
-		if n > maxFiles || lines[dir] > maxLines {
-			t.Errorf("%s: %d files, %d lines: want at most %d and %d", dir, n, lines[dir], maxFiles, maxLines)
-		}
-	}
-}
-
 // TestPackageNamesSaySomething: a meaningless name attracts whatever has no home.
 func TestPackageNamesSaySomething(t *testing.T) {
 	empty := []string{"util", "utils", "common", "helper", "helpers", "types", "models", "pkg", "misc", "shared", "base"}
