@@ -63,28 +63,36 @@ PACKAGES ?=
 # histories except one, and use smaller sizes. test-all runs without -short.
 LENGTH := -short
 # By default each test binary sleeps for a second at exit, to report races in remaining
-# goroutines. There are about sixty binaries, and no goroutines remain. lint runs go vet
+# goroutines. There are about a hundred binaries, and no goroutines remain. lint runs go vet
 # with every tag, so tests do not run a part of it again.
-GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test -race $(TESTED)
-TESTED  = -vet=off -shuffle=on -timeout 25m
+GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test $(TESTED)
+TESTED  = -race -vet=off -shuffle=on -timeout 25m
 
-# GO_TEST, but a package in which the race detector itself crashed is tested again.
-GO_RACETEST = GO="$(GO)" GORACE=atexit_sleep_ms=0 $(CURDIR)/tools/racetest/racetest $(TESTED)
+# A file that gets a line of JSON for each test; tools/testrun prints a summary of it.
+REPORT  ?=
+# GO_TEST for a module, by tools/testrun: it tests again a package in which the race detector
+# itself crashed, and tests that depend on real servers or on the time that processes take.
+TESTRUN = GO="$(GO)" GORACE=atexit_sleep_ms=0 $(GO) run -C tools ./testrun -dir $(CURDIR)/$(1) $(if $(REPORT),-report $(abspath $(REPORT))) -- $(TESTED) $(LENGTH) $(AT_ONCE) $(TAGGED) --
 
 # With -short, much of the time is spent waiting for deliberate delays, so two packages
 # run per processor.
 AT_ONCE = $(if $(LENGTH),-p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN)))))
 
+# What test leaves to test-all: packages that build and start whole gateways, to test documents,
+# examples and what is deployed, and the other modules.
+ONLY_IN_ALL := deploy docs examples
+PACKAGES_OF_TEST = $$($(GO) list ./... | grep -vE '^[^/]*/[^/]*/[^/]*/($(subst $() ,|,$(ONLY_IN_ALL)))(/|$$)')
+
 .PHONY: test
-test: test-web test-go ## run the tests that need only this repository: Go with the race detector, client, dashboard (PACKAGES=./stream/... limits them)
+test: test-web test-go ## run the tests of the main module, the client and the dashboard; minutes (PACKAGES=./stream/...: only these)
 
 .PHONY: test-go
 test-go:
-	@for m in $(if $(PACKAGES),.,$(OURS)); do echo "==> $$m" >&2; (cd "$$m" && $(GO_RACETEST) $(LENGTH) $(AT_ONCE) $(TAGGED) -- $(or $(PACKAGES),./...)); done
+	@$(call TESTRUN,.) $(or $(PACKAGES),$(PACKAGES_OF_TEST))
 
 .PHONY: test-web
 test-web:
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client dashboard-check; \
+	@if command -v npm >/dev/null; then for w in web/client web/dashboard; do echo "==> $$w" >&2; ($(call INSTALL,$$w) && npm test --silent); done; \
 	else echo "==> web: NOT TESTED, npm is missing: install Node 20.19 or newer" >&2; fi
 
 # The packages of the main module whose tests start real servers, unless PACKAGES are set.
@@ -119,8 +127,12 @@ test-contract: ## run the client against a real gateway in Node, Deno, Bun, Chro
 
 # The Go tests last, so that their results end the output.
 .PHONY: test-all
-test-all: servers test-browser test-contract ## run all tests at full length, including those with servers and a browser; about half an hour
-	@$(MAKE) --no-print-directory test LENGTH= TAGGED='-tags $(TAGS)'
+test-all: servers test-browser test-contract client dashboard-check ## run all tests at full length, including those with servers and a browser; about half an hour
+	@$(MAKE) --no-print-directory test-modules LENGTH= TAGGED='-tags $(TAGS)'
+
+.PHONY: test-modules
+test-modules:
+	@for m in $(OURS); do echo "==> $$m" >&2; $(call TESTRUN,$$m) ./...; done
 
 # The number of histories, and the seed of the first (0: from the clock).
 N    ?= 100000

@@ -726,7 +726,7 @@ func TestAllTagsAreTested(t *testing.T) {
 	for _, tag := range slices.Concat(testTags(t), peerTags(t)) {
 		inMakefile(t, `^test-`+tag+`:.*(?:\n\t.*)*?\n\t@(?:cd bench && )?\$\(GO_TEST\) -tags `+tag+` ()`)
 	}
-	inMakefile(t, `^test-all: .*\n\t@.* test LENGTH= TAGGED='-tags \$\(TAGS\)'()$`)
+	inMakefile(t, `^test-all: .*\n\t@.* test-modules LENGTH= TAGGED='-tags \$\(TAGS\)'()$`)
 	inMakefile(t, `for tags in "" \$\(TAGS\) [^;]*\$\(PEERS\)([^;]*); do .*go vet`)
 }
 

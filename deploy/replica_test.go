@@ -81,7 +81,7 @@ var program = sync.OnceValues(func() (path string, err error) {
 		cache = os.TempDir()
 	}
 	path = filepath.Join(cache, "watchtide-deploy", "watchtide")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/gateway")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-o", path, "./cmd/gateway")
 	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%v: %w\n%s", cmd.Args, err, out)

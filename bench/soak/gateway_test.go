@@ -64,7 +64,7 @@ type gateway struct {
 func build(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "gateway")
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", path, "./cmd/gateway")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-o", path, "./cmd/gateway")
 	cmd.Dir = "../.." // the module of the command
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

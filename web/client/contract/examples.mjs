@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { request as forward } from 'node:http';
-import { test } from 'node:test';
 import { Site } from '../../dashboard/browser/stage/site.mjs';
 import { until } from '../../dashboard/browser/stage/until.mjs';
+import { test } from '../../nodetest/only.mjs';
 import { handler } from '../examples/server-rendering.js';
 import { browsers } from './browsers.mjs';
 import { Place } from './place.mjs';

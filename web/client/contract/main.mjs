@@ -2,9 +2,9 @@
 // said to be. To play in one: node --test --test-name-pattern=Deno main.mjs
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { test } from '../../nodetest/only.mjs';
 import { browsers, startSite } from './browsers.mjs';
 import { Place } from './place.mjs';
 import { runtimes } from './runtimes.mjs';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test } from '../../../nodetest/only.mjs';
 import { shared } from './shared.mjs';
 import { Visitor } from './visitor.mjs';
 
