@@ -35,7 +35,7 @@ type Holding struct {
 	fromThisLog bool
 	purpose     purpose // of the walk through the difference; resuming: the reader has come back with a position
 	sent        uint64  // up to this seq, the reader may have been sent what came after seq
-	partial     bool    // the reader was sent a part of a difference, but not all of it
+	partial     bool    // the reader was sent changes that its position does not cover
 	since       time.Time
 }
 
@@ -171,10 +171,12 @@ func (s *Subscription) differ(b *Batch, v *version.Version, h *Holding) bool {
 	return true
 }
 
-// Differs reports whether the reader was sent a part of a difference, but not all of it, and no
-// reset since. Then no id of any kind is sent: a reader that is cut off after it would keep what
-// the rest deletes.
-func (s *Subscription) Differs() bool { return s.partial }
+// Uncovered reports whether the reader was sent changes that its position does not cover, and no
+// reset since: a part of a transaction, of the deletes of a catch-up, or of a difference. Then no
+// id of any kind is sent, not even for the sake of another watch: a reader that applies what it
+// has when an id arrives would show what never was, and one that is cut off after it would resume
+// from a place where it is not.
+func (s *Subscription) Uncovered() bool { return s.partial }
 
 // drop releases what the reader holds of another part.
 func (s *Subscription) drop() {

@@ -307,9 +307,9 @@ func TestDifferenceIsShared(t *testing.T) {
 	}
 }
 
-// Who was sent some of a difference has it until a reset, wherever they go meanwhile, and whatever
-// becomes of that part.
-func TestDiffersUntilReset(t *testing.T) {
+// A reader that was sent some of a difference has it until a reset, whatever it switches to
+// meanwhile, and whatever becomes of that part.
+func TestUncoveredUntilReset(t *testing.T) {
 	w := newSwitchLog(t)
 	var all []Change
 	for i := range 100 {
@@ -320,26 +320,26 @@ func TestDiffersUntilReset(t *testing.T) {
 	unmade := NewPart(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
 	m := newMover(t, a.Log())
 	var part Batch
-	differs := func(want bool) {
+	uncovered := func(want bool) {
 		t.Helper()
 		m.sub.NextTurn(&part)
-		if got := m.sub.Differs(); got != want {
-			t.Errorf("differs: %t, want %t", got, want)
+		if got := m.sub.Uncovered(); got != want {
+			t.Errorf("uncovered: %t, want %t", got, want)
 		}
 	}
 	m.goTo(c.Log())
-	differs(true)
+	uncovered(true)
 	m.goTo(unmade.Log())
-	differs(true)
+	uncovered(true)
 	m.goTo(a.Log())
-	differs(false)
+	uncovered(false)
 	m.drain(m.sub)
 	m.goTo(c.Log())
-	differs(true)
+	uncovered(true)
 	c.Discard(stream.Status{State: stream.Stale})
-	differs(true)
+	uncovered(true)
 	c.begin(w)
-	differs(false)
+	uncovered(false)
 }
 
 // Of whom it is not known what they have, everything is taken.

@@ -25,7 +25,7 @@ type switching struct {
 // compare that with the part.
 func (c *Connection) Switch(h *History, to Subscriber, d *log.Differences) *Connection {
 	next := &Connection{Client: c.Client, Replica: c.Replica, Slow: c.Slow, Opened: time.Now()}
-	returns := c.switches != nil && c.switches.returns && !c.sub.Differs() // and still has everything that it had
+	returns := c.switches != nil && c.switches.returns && !c.sub.Uncovered() // and still has everything that it had
 	holds := c.sub.Holds(d)
 	next.history, next.source = h, to
 	next.state = State{}
