@@ -32,8 +32,8 @@ type Holding struct {
 	differences *Differences
 	origin      uint64
 	fromThisLog bool
-	switches    bool    // the reader is connected; false: it has come back
-	partial     bool    // the reader was sent a part of a difference, but not all of it
+	switches    bool // the reader is connected; false: it has come back
+	partial     bool // the reader was sent a part of a difference, but not all of it
 	since       time.Time
 }
 
