@@ -88,7 +88,7 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
 	s := &Subscription{log: l, options: o, sentStatus: version.InSync, changed: l.newest().Changed, readers: 1}
-	if h := o.Holds; h != nil && h.purpose == switching {
+	if h := o.Holds; h != nil && h.switches {
 		s.partial = h.partial
 		s.sentStatus, s.ownStatus = &stream.Status{}, h.status() // which is sent in any case
 	}

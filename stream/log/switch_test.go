@@ -363,23 +363,3 @@ func TestWithdrawUnknown(t *testing.T) {
 		holds.Release()
 	}
 }
-
-// Who comes back with a position may have what was sent after it, but nothing that the former
-// part had later.
-func TestSwitchOfWhoMayHaveMore(t *testing.T) {
-	w := newSwitchLog(t)
-	a, b := newKeyed(w, keysIn("a")), newKeyed(w, keysIn("b"))
-	m := newMover(t, a.Log())
-	at, _ := m.sub.Position()
-	mustCommit(t, w, 5, upsert("aa", 5), upsert("ax", 5), upsert("ab", 5), upsert("abc", 5))
-	mustCommit(t, w, 6, remove("ax", 6))
-	a.feed(w)
-	sent := a.Log().Snapshot().Seq()
-	mustCommit(t, w, 7, upsert("later", 7), upsert("a", 7))
-	a.feed(w)
-	b.feed(w)
-	m.sub.Close()
-	m.sub = b.Log().Subscribe(SubscribeOptions{Holds: a.Log().HoldsAt(at, sent, m.differences)})
-	m.state["aa"] = "of a flush of which no more arrived"
-	m.expect(b.Log(), "delete a@7", "delete aa@7", "delete ax@7", "upsert b@2", "upsert ab@5", "upsert abc@5", "end_of_snapshot 7 count=3 resumed=true")
-}
