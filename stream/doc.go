@@ -72,7 +72,7 @@
 //	pump, one for each           the caller       the stream ends       its Subscription and its Batch
 //	subscriber
 //
-// Nothing else in these packages starts a goroutine. A log is written by one
+// Nothing else in these packages starts a goroutine, except for timers. A log is written by one
 // goroutine, which publishes immutable versions through one atomic pointer;
 // everything else reads those. To wait is to wait for a channel that is closed when
 // there is a newer version. The one mutex of a log guards the list of readers that

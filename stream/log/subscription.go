@@ -258,7 +258,7 @@ func (s *Subscription) end(b *Batch) {
 		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision})
 		b.of.Final = true // the status follows the id
 	case catching:
-		skipped := s.log.changesAfter(w.v, w.began) - uint64(w.delivered)
+		skipped := w.skipped(s.log.isPart)
 		s.skipped += skipped
 		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped})
 		// It has caught up, even if there is more by now.
