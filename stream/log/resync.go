@@ -88,7 +88,7 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 			continue
 		}
 		if c.Revision <= before {
-			return result, fmt.Errorf("%w: key %q is at %d in its snapshot, which contradicts what was served up to %d",
+			return result, fmt.Errorf("%w: key %.80q is at %d in its snapshot, which contradicts what was served up to %d",
 				stream.ErrBehind, c.Key, c.Revision, before)
 		}
 		changes = append(changes, *c)

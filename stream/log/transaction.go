@@ -35,6 +35,6 @@ func (w *Writer) known(c *Change) (bool, error) {
 	if e != nil && c.Revision <= w.framing.ShownRevision(s, e) {
 		return true, nil
 	}
-	return false, fmt.Errorf("%w: key %q changed at %d, after everything up to %d was committed",
+	return false, fmt.Errorf("%w: key %.80q changed at %d, after everything up to %d was committed",
 		stream.ErrOrder, c.Key, c.Revision, head)
 }

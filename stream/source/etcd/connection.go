@@ -77,7 +77,7 @@ func (c *connection) identify(ctx context.Context, keys keyRange) error {
 	}
 	v, ok := parseVersion(status.GetVersion())
 	if !ok || !v.supported() {
-		return fmt.Errorf("it is etcd %q: want 3.4 or newer", status.GetVersion())
+		return fmt.Errorf("it is etcd %.40q: want 3.4 or newer", status.GetVersion())
 	}
 	c.ordered = v.ordered()
 	return nil
