@@ -21,6 +21,7 @@ func (in *ingest) onEnded(err error) {
 	in.endResync(err)
 	in.reader = nil
 	in.progress.stop()
+	in.settling.timer.stop() // what the upstream said is void
 	in.setLostAt(time.Now())
 	reason := reconnectReason(err)
 	in.count.reconnects.add(reason, 1)
