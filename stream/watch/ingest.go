@@ -196,6 +196,7 @@ func (in *ingest) connect(ctx context.Context) {
 	}
 	in.reader, in.connected = r, time.Now()
 	in.committed, in.caughtUp, in.receiving, in.upstream = false, false, false, stream.Status{}
+	in.log.Overlap()
 	in.beginResync(resume)
 	in.progress.start(in.progressEvery(0))
 	in.tried(in.connected)
