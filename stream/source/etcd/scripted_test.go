@@ -130,35 +130,12 @@ func (row *fault) play(t *testing.T) {
 	t.Logf(" scripted | etcd | %s | %s |", row.name, row.outcome)
 }
 
-// countingSink counts what a source says that it holds, and ends the context beyond a limit, as a
-// watch does.
-type countingSink struct {
-	*streamtest.SinkRecorder
-	most, held, peak int64
-	end              context.CancelCauseFunc
-}
-
-var errFull = errors.New("too much is held")
-
-// Hold implements [stream.Holder].
-func (s *countingSink) Hold(bytes int64) {
-	s.held += bytes
-	s.peak = max(s.peak, s.held)
-	if s.held > s.most {
-		s.end(errFull)
-	}
-}
-
-// MostHeld implements [stream.Bounder].
-func (s *countingSink) MostHeld() int64 { return s.most }
-
 // follow calls Watch with a sink that allows so many bytes, until enough or the end.
-func (f *fake) follow(t *testing.T, most int64, enough func([]streamtest.CommitRecord) bool) (*countingSink, error) {
+func (f *fake) follow(t *testing.T, most int64, enough func([]streamtest.CommitRecord) bool) (*streamtest.BoundedSink, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	ctx, end := context.WithCancelCause(ctx)
-	sink := &countingSink{SinkRecorder: streamtest.NewSinkRecorder(stream.Resume{}, nil), most: most, end: end}
+	sink, ctx := streamtest.NewBoundedSink(ctx, most)
 	ended := make(chan error, 1)
 	source := f.serve(t, Config{})
 	go func() { ended <- source.Watch(ctx, stream.Resume{}, sink) }()
@@ -169,7 +146,7 @@ func (f *fake) follow(t *testing.T, most int64, enough func([]streamtest.CommitR
 			return sink, err
 		}
 	}
-	end(nil)
+	sink.Stop()
 	<-ended
 	return sink, nil
 }
@@ -196,8 +173,8 @@ func TestMessagesAreBounded(t *testing.T) {
 			sent.Store(0)
 			f := &fake{revision: 5, watches: after(say)}
 			_, err := f.follow(t, most, never)
-			if !errors.Is(err, errFull) {
-				t.Errorf("error %v, want %v", err, errFull)
+			if !errors.Is(err, streamtest.ErrFull) {
+				t.Errorf("error %v, want %v", err, streamtest.ErrFull)
 			}
 			if n := sent.Load(); n > 2*most {
 				t.Errorf("%d bytes were read, %d may be held", n, most)
@@ -212,8 +189,8 @@ func TestMessagesAreBounded(t *testing.T) {
 			}
 		})}
 		sink, err := f.follow(t, most, commits(6))
-		if err != nil || sink.peak < 100<<10 || sink.held != 0 {
-			t.Errorf("error %v, %d bytes were counted, %d are left", err, sink.peak, sink.held)
+		if held, peak := sink.Held(); err != nil || peak < 100<<10 || held > 100<<10 {
+			t.Errorf("error %v, %d bytes were counted, %d are left", err, peak, held)
 		}
 	})
 }
