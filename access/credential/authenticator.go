@@ -163,8 +163,8 @@ func (a *Authenticator) Identify(r *http.Request) (*Identity, error) {
 	return a.identify(a.ofRequest(r))
 }
 
-// IdentifyCall is like Identify, for gRPC, which carries Authorization in its metadata, and
-// certificates.
+// IdentifyCall is like Identify, for gRPC, which carries Authorization and cookies in its
+// metadata, and certificates.
 func (a *Authenticator) IdentifyCall(ctx context.Context) (*Identity, error) {
 	return a.identify(a.ofCall(ctx))
 }
@@ -191,7 +191,7 @@ func (a *Authenticator) identify(r *request) (*Identity, error) {
 	return id, nil
 }
 
-var errPlainText = refusal.New(refusal.PlainText, "credentials are not taken from another machine without TLS: use https, or list the proxy that ends TLS in http.trusted_proxies")
+var errPlainText = refusal.New(refusal.PlainText, "credentials are not taken from another machine without TLS: connect with TLS, to a listener with http.tls, or grpc.tls for gRPC; if a proxy of yours ends TLS, list the address of that proxy in http.trusted_proxies, and never those of clients")
 
 // isPrivate reports whether nobody on the way can have read the request.
 func (a *Authenticator) isPrivate(r *request) bool {

@@ -34,12 +34,21 @@ func (a *Authenticator) ofRequest(r *http.Request) *request {
 		out.client = a.cfg.Client(r)
 	}
 	out.tickets, _ = cutTickets(r.URL.RawQuery)
-	if r.Header["Cookie"] != nil {
-		for _, c := range r.CookiesNamed(a.cookieName(out)) {
-			out.cookies = append(out.cookies, c.Value)
-		}
-	}
+	out.cookies = a.sessionCookies(out)
 	return out
+}
+
+// sessionCookies returns the cookies of sessions in the headers of a request.
+func (a *Authenticator) sessionCookies(r *request) (values []string) {
+	lines := r.header("Cookie")
+	if len(lines) == 0 {
+		return nil
+	}
+	all := http.Request{Header: http.Header{"Cookie": lines}}
+	for _, c := range all.CookiesNamed(a.cookieName(r)) {
+		values = append(values, c.Value)
+	}
+	return values
 }
 
 // cutTickets returns the tickets in a query, and the query without them. A ticket that is not
@@ -87,9 +96,7 @@ func (a *Authenticator) ofCall(ctx context.Context) *request {
 		if from.Addr != nil {
 			out.peer = address(from.Addr.String())
 		}
-		if info, ok := from.AuthInfo.(credentials.TLSInfo); ok {
-			out.tls = &info.State
-		}
+		out.tls = tlsOf(from.AuthInfo)
 	}
 	if authority := out.header(":authority"); len(authority) > 0 {
 		out.host = authority[0]
@@ -98,7 +105,23 @@ func (a *Authenticator) ofCall(ctx context.Context) *request {
 	if a.cfg.ClientOfCall != nil {
 		out.client = a.cfg.ClientOfCall(ctx)
 	}
+	out.cookies = a.sessionCookies(out)
 	return out
+}
+
+// tlsOf returns the state of TLS in what is known of a connection; nil: it has no TLS. The
+// server may have wrapped what its transport knows, with Unwrap, as errors are wrapped.
+func tlsOf(info credentials.AuthInfo) *tls.ConnectionState {
+	for {
+		switch known := info.(type) {
+		case credentials.TLSInfo:
+			return &known.State
+		case interface{ Unwrap() credentials.AuthInfo }:
+			info = known.Unwrap()
+		default:
+			return nil
+		}
+	}
 }
 
 // address parses the address of a peer. The result is not valid if it is not an IP address.
