@@ -218,6 +218,45 @@ func TestTickets(t *testing.T) {
 	}
 }
 
+// TestTicketsOnlyRead checks that a ticket, which URLs and the logs of proxies show, changes
+// nothing through any door, and that it says so before a body is read.
+func TestTicketsOnlyRead(t *testing.T) {
+	r := newGuarded(t, nil)
+	r.send("PUT", "/v1/watches/vault/resources/k", "1", r.as("sam")...).want(t, 201, "")
+	made := r.send("POST", "/v1/tickets", `{"watches":["vault","vault-eu"]}`, r.as("sam")...)
+	with := "ticket=" + between(made.text, `"ticket":"`, `"`)
+	r.get("/v1/watches/vault/resources/k?"+with).want(t, 200, "")
+	for _, door := range []struct{ method, path, body string }{
+		{"PUT", "/v1/watches/vault/resources/k?", "2"},
+		{"PUT", "/v1/watches/vault/resources/new?", "2"},
+		{"PUT", "/v1/watches/vault-eu/resources/new?", "2"},
+		{"PUT", "/v1/watches/vault/resources/k?validate_only=true&", "2"},
+		{"PUT", "/v1/watches/vault/resources/k?", "no JSON"},
+		{"DELETE", "/v1/watches/vault/resources/k?", ""},
+		{"DELETE", "/v1/watches/vault/resources/none?validate_only=true&", ""},
+		{"POST", "/v1/session?", ""},
+		{"POST", "/v1/tickets?", `{"watches":["vault"]}`},
+	} {
+		got := r.send(door.method, door.path+with, door.body)
+		if got.StatusCode != 403 || !strings.Contains(got.text, "send ") || len(got.Cookies()) > 0 {
+			t.Errorf("%s %s: %s %s", door.method, door.path, got.Status, got.text)
+		}
+	}
+	for _, method := range []string{"PATCH", "POST"} {
+		if got := r.send(method, "/v1/watches/vault/resources/k?"+with, "2"); got.StatusCode != 405 {
+			t.Errorf("%s: %s %s", method, got.Status, got.text)
+		}
+	}
+	after := r.get("/v1/watches/vault/resources/k?" + with)
+	if after.want(t, 200, ""); !strings.Contains(after.text, `"value":1`) || after.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("%s, allowed %q", after.text, after.Header.Get("Allow"))
+	}
+	if got := r.get("/v1/watches/vault?" + with); !strings.Contains(got.text, `"writable":false`) {
+		t.Errorf("the watch is %s", got.text)
+	}
+	r.send("PUT", "/v1/watches/vault/resources/k", "2", r.as("sam")...).want(t, 200, "")
+}
+
 // TestForeignPages checks that a page of another site cannot use the cookie of its user.
 func TestForeignPages(t *testing.T) {
 	r := newGuarded(t, func(c *Config) { c.AllowedOrigins = []string{"https://app.example.com"} })

@@ -156,6 +156,10 @@ func (i *Identity) May(watch string) bool {
 	return i.Via != ViaTicket || slices.Contains(i.Watches, watch)
 }
 
+// Writes reports whether the credential is for writing: a ticket, which URLs and the logs of
+// proxies show, is for reading.
+func (i *Identity) Writes() bool { return i.Via != ViaTicket }
+
 // Identify returns the identity of a request. Only the first credential that is present counts:
 // if it is invalid, the error is a *refusal.Error, even if there is another, valid one. Without
 // a credential, Identify returns the anonymous principal.
