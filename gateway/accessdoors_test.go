@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -72,6 +73,38 @@ func TestOnlyOperatorsSeeOperations(t *testing.T) {
 	r.get("/metrics", r.as("sam")...).want(t, 200, "")
 	r.get("/v1/subscribers?watch=orders", r.as("sam")...).want(t, 200, "")
 	r.get("/debug/pprof/heap", r.as("sam")...).want(t, 404, "")
+}
+
+// TestPagesOfOtherSitesAreNoOperators checks that a page that somebody beside a listener on
+// loopback visits can have nothing made that is for operators.
+func TestPagesOfOtherSitesAreNoOperators(t *testing.T) {
+	r := newGuarded(t, func(c *Config) { c.AllowedOrigins = []string{"https://app.example.com"} })
+	open, err := New(Config{Registry: r.registry, Logger: slog.New(slog.DiscardHandler), Metrics: true, Profiles: http.HandlerFunc(profile)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, h := range map[string]http.Handler{"auth": r.gateway.OperationsHandler(), "no auth": open.OperationsHandler()} {
+		for _, path := range []string{"/metrics", "/v1/subscribers", "/v1/series", "/v1/topology", "/v1/replicas", "/debug/pprof/heap?gc=1", "/debug/pprof/profile"} {
+			for headers, want := range map[string]int{
+				"": 200, "Sec-Fetch-Site=none": 200, "Sec-Fetch-Site=same-origin": 200, "Origin=http://localhost:8081": 200,
+				"Sec-Fetch-Site=cross-site": 403, "Sec-Fetch-Site=same-site": 403, "Origin=https://evil.example.com": 403, "Origin=null": 403,
+				"Sec-Fetch-Site=cross-site&Sec-Fetch-Mode=navigate": 403,
+			} {
+				ask := httptest.NewRequest(http.MethodGet, "http://localhost:8081"+path, http.NoBody)
+				ask.RemoteAddr = "127.0.0.1:1"
+				for pair := range strings.SplitSeq(headers, "&") {
+					if key, value, ok := strings.Cut(pair, "="); ok {
+						ask.Header.Set(key, value)
+					}
+				}
+				got := httptest.NewRecorder()
+				h.ServeHTTP(got, ask)
+				if got.Code != want {
+					t.Errorf("%s: %s with %q: %d %.200s, want %d", name, path, headers, got.Code, got.Body, want)
+				}
+			}
+		}
+	}
 }
 
 // TestWithoutOperationsRole checks that nobody is an operator of a listener that other

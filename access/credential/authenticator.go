@@ -219,7 +219,7 @@ func (a *Authenticator) present(r *request) (via Via, text string, err error) {
 		}
 		return ViaTicket, tickets[0], nil
 	}
-	if !a.isOfOurPage(r) {
+	if !a.cfg.isOfOurPage(r) {
 		return ViaNothing, "", nil
 	}
 	if cookies := r.cookies; len(cookies) > 0 {

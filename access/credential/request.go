@@ -87,7 +87,13 @@ func WithoutTicket(r *http.Request) *http.Request {
 
 // IsOfOurPage reports whether a request comes from a page of this gateway or of an allowed
 // origin, or from a script, so that its cookies and certificates count.
-func (a *Authenticator) IsOfOurPage(r *http.Request) bool { return a.isOfOurPage(a.ofRequest(r)) }
+func (a *Authenticator) IsOfOurPage(r *http.Request) bool { return a.cfg.IsOfOurPage(r) }
+
+// IsOfOurPage is like that of an Authenticator with the configuration, of which it uses
+// PublicURL and AllowedOrigins.
+func (c *Config) IsOfOurPage(r *http.Request) bool {
+	return c.isOfOurPage(&request{header: r.Header.Values, tls: r.TLS, peer: address(r.RemoteAddr), host: r.Host})
+}
 
 func (a *Authenticator) ofCall(ctx context.Context) *request {
 	out := &request{ctx: ctx}
@@ -137,36 +143,36 @@ func address(remote string) netip.Addr {
 // of this gateway, or of an allowed origin. Browsers say where a request comes from in
 // Sec-Fetch-Site, and old ones in Origin; a request without either comes from a script,
 // which sends only what it is told to.
-func (a *Authenticator) isOfOurPage(r *request) bool {
+func (c *Config) isOfOurPage(r *request) bool {
 	sites, origins := r.header("Sec-Fetch-Site"), r.header("Origin")
 	if len(sites) > 1 || len(origins) > 1 {
 		return false
 	}
-	if len(origins) == 1 && slices.Contains(a.cfg.AllowedOrigins, origins[0]) {
+	if len(origins) == 1 && slices.Contains(c.AllowedOrigins, origins[0]) {
 		return true
 	}
 	if len(sites) == 1 {
 		// "none" is the user, who has typed the address or chosen a bookmark.
 		return sites[0] == "same-origin" || sites[0] == "none"
 	}
-	return len(origins) == 0 || a.isOurOrigin(r, origins[0])
+	return len(origins) == 0 || c.isOurOrigin(r, origins[0])
 }
 
-func (a *Authenticator) isOurOrigin(r *request, origin string) bool {
-	if a.cfg.PublicURL != "" {
-		return origin == a.cfg.PublicURL
+func (c *Config) isOurOrigin(r *request, origin string) bool {
+	if c.PublicURL != "" {
+		return origin == c.PublicURL
 	}
 	scheme := "http://"
-	if a.isSecure(r) {
+	if c.isSecure(r) {
 		scheme = "https://"
 	}
 	return r.host != "" && strings.EqualFold(origin, scheme+r.host)
 }
 
 // isSecure reports whether browsers reach the gateway over https.
-func (a *Authenticator) isSecure(r *request) bool {
-	if a.cfg.PublicURL != "" {
-		return strings.HasPrefix(a.cfg.PublicURL, "https://")
+func (c *Config) isSecure(r *request) bool {
+	if c.PublicURL != "" {
+		return strings.HasPrefix(c.PublicURL, "https://")
 	}
 	return r.tls != nil || !r.peer.IsLoopback()
 }

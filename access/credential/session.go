@@ -25,7 +25,7 @@ const (
 
 // cookieName returns the name of the cookie in a request.
 func (a *Authenticator) cookieName(r *request) string {
-	if a.isSecure(r) {
+	if a.cfg.isSecure(r) {
 		return cookiePrefix + cookieBase
 	}
 	return cookieBase
@@ -87,7 +87,7 @@ func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error
 // sessionOf returns the session whose cookie a request has, whatever other credentials it has;
 // nil: there is none, or it is not accepted.
 func (a *Authenticator) sessionOf(r *request) *Identity {
-	if len(r.cookies) != 1 || !a.isOfOurPage(r) {
+	if len(r.cookies) != 1 || !a.cfg.isOfOurPage(r) {
 		return nil
 	}
 	id, err := a.openSession(r.cookies[0])
@@ -111,7 +111,7 @@ func (a *Authenticator) cookie(r *http.Request, value string, maxAge int) *http.
 	from := a.ofRequest(r)
 	return &http.Cookie{
 		Name: a.cookieName(from), Value: value, Path: "/", MaxAge: maxAge,
-		HttpOnly: true, Secure: a.isSecure(from), SameSite: http.SameSiteStrictMode,
+		HttpOnly: true, Secure: a.cfg.isSecure(from), SameSite: http.SameSiteStrictMode,
 	}
 }
 
