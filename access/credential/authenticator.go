@@ -147,6 +147,7 @@ type Identity struct {
 
 	tokenHash token.Hash            // of a static token
 	chains    [][]*x509.Certificate // of a client certificate; nil: there is none, or the credential is a ticket that was made with it
+	begun     int64                 // when the session began or was renewed last, in milliseconds; 0: it is none, or of an older version
 	purpose   seal.Purpose          // of a session or a ticket
 	sealedBy  string                // the name of the key of a session or a ticket; empty: it was neither
 }
@@ -188,7 +189,7 @@ func (a *Authenticator) identify(r *request) (*Identity, error) {
 	if err != nil {
 		return nil, a.count(r, err)
 	}
-	if err := a.revoked(id.Principal); err != nil {
+	if err := a.revoked(id); err != nil {
 		return nil, err
 	}
 	id.Via, id.Address = via, r.client
@@ -300,15 +301,16 @@ func (a *Authenticator) checkToken(r *request, text string) (*Identity, error) {
 	return &Identity{Principal: p}, nil
 }
 
-// revoked returns an error if a principal has been revoked, or if that is not known.
-func (a *Authenticator) revoked(p *principal.Principal) error {
-	if p.ID != "" && a.ended.has(p.ID) {
+// revoked returns an error if a session has ended, or its principal has been revoked, or if
+// that is not known.
+func (a *Authenticator) revoked(id *Identity) error {
+	if id.ID != "" && a.ended.has(id) {
 		return errEnded
 	}
 	if a.cfg.Revocations == nil {
 		return nil
 	}
-	revoked, err := a.cfg.Revocations.Revoked(p)
+	revoked, err := a.cfg.Revocations.Revoked(id.Principal)
 	switch {
 	case err != nil:
 		return refusal.Later(refusal.RevocationsUnknown, "it is not known yet whether the credential has been revoked", time.Second)

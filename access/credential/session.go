@@ -70,13 +70,13 @@ func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error
 	if p.Expires.IsZero() {
 		p.Expires = time.Now().Add(sessionLife)
 	}
-	session := &Identity{Principal: &p, tokenHash: id.tokenHash}
+	session := &Identity{Principal: &p, tokenHash: id.tokenHash, begun: a.ended.begin(&p)}
 	text, err := a.seal(seal.Session, session.contents(), maxSession)
 	if err != nil {
 		return nil, err
 	}
 	if out.Ended != nil {
-		a.ended.add(out.Ended.ID)
+		a.ended.add(out.Ended)
 	}
 	// The cookie outlives its content, so that an expired session can be told from none.
 	left := time.Until(p.Expires) + refusal.GracePeriod
@@ -91,7 +91,7 @@ func (a *Authenticator) sessionOf(r *request) *Identity {
 		return nil
 	}
 	id, err := a.openSession(r.cookies[0])
-	if err != nil || a.revoked(id.Principal) != nil {
+	if err != nil || a.revoked(id) != nil {
 		return nil
 	}
 	id.Via, id.Address = ViaSession, r.client
@@ -102,7 +102,7 @@ func (a *Authenticator) sessionOf(r *request) *Identity {
 // cookie that removes it from the browser. ended is the session; nil: there was none.
 func (a *Authenticator) EndSession(r *http.Request) (forget *http.Cookie, ended *Identity) {
 	if ended = a.sessionOf(a.ofRequest(r)); ended != nil {
-		a.ended.add(ended.ID)
+		a.ended.add(ended)
 	}
 	return a.cookie(r, "", -1), ended
 }
