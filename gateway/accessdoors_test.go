@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -72,6 +73,38 @@ func TestOnlyOperatorsSeeOperations(t *testing.T) {
 	r.get("/metrics", r.as("sam")...).want(t, 200, "")
 	r.get("/v1/subscribers?watch=orders", r.as("sam")...).want(t, 200, "")
 	r.get("/debug/pprof/heap", r.as("sam")...).want(t, 404, "")
+}
+
+// TestPagesOfOtherSitesAreNoOperators checks that a page that somebody beside a listener on
+// loopback visits can have nothing made that is for operators.
+func TestPagesOfOtherSitesAreNoOperators(t *testing.T) {
+	r := newGuarded(t, func(c *Config) { c.AllowedOrigins = []string{"https://app.example.com"} })
+	open, err := New(Config{Registry: r.registry, Logger: slog.New(slog.DiscardHandler), Metrics: true, Profiles: http.HandlerFunc(profile)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, h := range map[string]http.Handler{"auth": r.gateway.OperationsHandler(), "no auth": open.OperationsHandler()} {
+		for _, path := range []string{"/metrics", "/v1/subscribers", "/v1/series", "/v1/topology", "/v1/replicas", "/debug/pprof/heap?gc=1", "/debug/pprof/profile"} {
+			for headers, want := range map[string]int{
+				"": 200, "Sec-Fetch-Site=none": 200, "Sec-Fetch-Site=same-origin": 200, "Origin=http://localhost:8081": 200,
+				"Sec-Fetch-Site=cross-site": 403, "Sec-Fetch-Site=same-site": 403, "Origin=https://evil.example.com": 403, "Origin=null": 403,
+				"Sec-Fetch-Site=cross-site&Sec-Fetch-Mode=navigate": 403,
+			} {
+				ask := httptest.NewRequest(http.MethodGet, "http://localhost:8081"+path, http.NoBody)
+				ask.RemoteAddr = "127.0.0.1:1"
+				for pair := range strings.SplitSeq(headers, "&") {
+					if key, value, ok := strings.Cut(pair, "="); ok {
+						ask.Header.Set(key, value)
+					}
+				}
+				got := httptest.NewRecorder()
+				h.ServeHTTP(got, ask)
+				if got.Code != want {
+					t.Errorf("%s: %s with %q: %d %.200s, want %d", name, path, headers, got.Code, got.Body, want)
+				}
+			}
+		}
+	}
 }
 
 // TestWithoutOperationsRole checks that nobody is an operator of a listener that other
@@ -216,6 +249,45 @@ func TestTickets(t *testing.T) {
 	for _, query := range map[string]string{"twice": "ticket=" + ticket + "&ticket=" + ticket, "changed": "ticket=" + ticket[:len(ticket)-2] + "AA", "empty": "ticket=", "encoded": "%74icket=wrong"} {
 		r.get("/v1/watches/orders/events?until=end_of_snapshot&"+query).want(t, 401, "")
 	}
+}
+
+// TestTicketsOnlyRead checks that a ticket, which URLs and the logs of proxies show, changes
+// nothing through any door, and that it says so before a body is read.
+func TestTicketsOnlyRead(t *testing.T) {
+	r := newGuarded(t, nil)
+	r.send("PUT", "/v1/watches/vault/resources/k", "1", r.as("sam")...).want(t, 201, "")
+	made := r.send("POST", "/v1/tickets", `{"watches":["vault","vault-eu"]}`, r.as("sam")...)
+	with := "ticket=" + between(made.text, `"ticket":"`, `"`)
+	r.get("/v1/watches/vault/resources/k?"+with).want(t, 200, "")
+	for _, door := range []struct{ method, path, body string }{
+		{"PUT", "/v1/watches/vault/resources/k?", "2"},
+		{"PUT", "/v1/watches/vault/resources/new?", "2"},
+		{"PUT", "/v1/watches/vault-eu/resources/new?", "2"},
+		{"PUT", "/v1/watches/vault/resources/k?validate_only=true&", "2"},
+		{"PUT", "/v1/watches/vault/resources/k?", "no JSON"},
+		{"DELETE", "/v1/watches/vault/resources/k?", ""},
+		{"DELETE", "/v1/watches/vault/resources/none?validate_only=true&", ""},
+		{"POST", "/v1/session?", ""},
+		{"POST", "/v1/tickets?", `{"watches":["vault"]}`},
+	} {
+		got := r.send(door.method, door.path+with, door.body)
+		if got.StatusCode != 403 || !strings.Contains(got.text, "send ") || len(got.Cookies()) > 0 {
+			t.Errorf("%s %s: %s %s", door.method, door.path, got.Status, got.text)
+		}
+	}
+	for _, method := range []string{"PATCH", "POST"} {
+		if got := r.send(method, "/v1/watches/vault/resources/k?"+with, "2"); got.StatusCode != 405 {
+			t.Errorf("%s: %s %s", method, got.Status, got.text)
+		}
+	}
+	after := r.get("/v1/watches/vault/resources/k?" + with)
+	if after.want(t, 200, ""); !strings.Contains(after.text, `"value":1`) || after.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("%s, allowed %q", after.text, after.Header.Get("Allow"))
+	}
+	if got := r.get("/v1/watches/vault?" + with); !strings.Contains(got.text, `"writable":false`) {
+		t.Errorf("the watch is %s", got.text)
+	}
+	r.send("PUT", "/v1/watches/vault/resources/k", "2", r.as("sam")...).want(t, 200, "")
 }
 
 // TestForeignPages checks that a page of another site cannot use the cookie of its user.

@@ -152,9 +152,18 @@ func (g *settings) servesOperators() bool {
 	return g.cfg.Access != nil && g.cfg.Access.OperationsRole != ""
 }
 
-// onlyOperators refuses the requests of everybody else.
+// onlyOperators refuses the requests of everybody else, and those of pages of other sites: a
+// browser beside a listener on loopback sends them for any page that its user visits.
 func (g *settings) onlyOperators(next http.HandlerFunc) http.HandlerFunc {
+	pages := credential.Config{AllowedOrigins: g.cfg.AllowedOrigins}
+	if g.cfg.Access != nil {
+		pages = g.cfg.Access.Credentials
+	}
 	return func(w http.ResponseWriter, r *http.Request) {
+		if !pages.IsOfOurPage(r) {
+			problem.Write(w, problem.New(http.StatusForbidden, "%s is not for pages of other sites: want one of this gateway, or of an origin in http.allowed_origins, or open the address by itself", r.URL.Path))
+			return
+		}
 		if !admission.IsOperator(r.Context()) {
 			problem.Write(w, problem.New(http.StatusForbidden, "%s is for operators", r.URL.Path))
 			return

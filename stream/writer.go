@@ -74,10 +74,13 @@ func (e *ConflictError) Error() string {
 // TooLargeError reports that a limit would be exceeded.
 type TooLargeError struct {
 	What        string // for instance "value"
-	Size, Limit int64  // bytes
+	Size, Limit int64  // bytes; no size: it is not for the writer to know, since it is that of many resources
 }
 
 // Error names what is too large, its size and the limit.
 func (e *TooLargeError) Error() string {
+	if e.Size == 0 {
+		return fmt.Sprintf("the %s is full, the limit is %d bytes", e.What, e.Limit)
+	}
 	return fmt.Sprintf("%s of %d bytes is too large, the limit is %d", e.What, e.Size, e.Limit)
 }

@@ -31,7 +31,7 @@ func (a *Authenticator) Again(id *Identity) (*Identity, error) {
 	if !accepted {
 		return nil, errUnaccepted
 	}
-	return now, a.revoked(now.Principal)
+	return now, a.revoked(now)
 }
 
 // jwtAgain returns an identity with the name and the groups that the claims of its token give

@@ -147,6 +147,7 @@ type Identity struct {
 
 	tokenHash token.Hash            // of a static token
 	chains    [][]*x509.Certificate // of a client certificate; nil: there is none, or the credential is a ticket that was made with it
+	begun     int64                 // when the session began or was renewed last, in milliseconds; 0: it is none, or of an older version
 	purpose   seal.Purpose          // of a session or a ticket
 	sealedBy  string                // the name of the key of a session or a ticket; empty: it was neither
 }
@@ -156,6 +157,10 @@ func (i *Identity) May(watch string) bool {
 	return i.Via != ViaTicket || slices.Contains(i.Watches, watch)
 }
 
+// Writes reports whether the credential is for writing: a ticket, which URLs and the logs of
+// proxies show, is for reading.
+func (i *Identity) Writes() bool { return i.Via != ViaTicket }
+
 // Identify returns the identity of a request. Only the first credential that is present counts:
 // if it is invalid, the error is a *refusal.Error, even if there is another, valid one. Without
 // a credential, Identify returns the anonymous principal.
@@ -163,8 +168,8 @@ func (a *Authenticator) Identify(r *http.Request) (*Identity, error) {
 	return a.identify(a.ofRequest(r))
 }
 
-// IdentifyCall is like Identify, for gRPC, which carries Authorization in its metadata, and
-// certificates.
+// IdentifyCall is like Identify, for gRPC, which carries Authorization and cookies in its
+// metadata, and certificates.
 func (a *Authenticator) IdentifyCall(ctx context.Context) (*Identity, error) {
 	return a.identify(a.ofCall(ctx))
 }
@@ -184,14 +189,14 @@ func (a *Authenticator) identify(r *request) (*Identity, error) {
 	if err != nil {
 		return nil, a.count(r, err)
 	}
-	if err := a.revoked(id.Principal); err != nil {
+	if err := a.revoked(id); err != nil {
 		return nil, err
 	}
 	id.Via, id.Address = via, r.client
 	return id, nil
 }
 
-var errPlainText = refusal.New(refusal.PlainText, "credentials are not taken from another machine without TLS: use https, or list the proxy that ends TLS in http.trusted_proxies")
+var errPlainText = refusal.New(refusal.PlainText, "credentials are not taken from another machine without TLS: connect with TLS, to a listener with http.tls, or grpc.tls for gRPC; if a proxy of yours ends TLS, list the address of that proxy in http.trusted_proxies, and never those of clients")
 
 // isPrivate reports whether nobody on the way can have read the request.
 func (a *Authenticator) isPrivate(r *request) bool {
@@ -215,7 +220,7 @@ func (a *Authenticator) present(r *request) (via Via, text string, err error) {
 		}
 		return ViaTicket, tickets[0], nil
 	}
-	if !a.isOfOurPage(r) {
+	if !a.cfg.isOfOurPage(r) {
 		return ViaNothing, "", nil
 	}
 	if cookies := r.cookies; len(cookies) > 0 {
@@ -296,15 +301,16 @@ func (a *Authenticator) checkToken(r *request, text string) (*Identity, error) {
 	return &Identity{Principal: p}, nil
 }
 
-// revoked returns an error if a principal has been revoked, or if that is not known.
-func (a *Authenticator) revoked(p *principal.Principal) error {
-	if p.ID != "" && a.ended.has(p.ID) {
+// revoked returns an error if a session has ended, or its principal has been revoked, or if
+// that is not known.
+func (a *Authenticator) revoked(id *Identity) error {
+	if id.ID != "" && a.ended.has(id) {
 		return errEnded
 	}
 	if a.cfg.Revocations == nil {
 		return nil
 	}
-	revoked, err := a.cfg.Revocations.Revoked(p)
+	revoked, err := a.cfg.Revocations.Revoked(id.Principal)
 	switch {
 	case err != nil:
 		return refusal.Later(refusal.RevocationsUnknown, "it is not known yet whether the credential has been revoked", time.Second)

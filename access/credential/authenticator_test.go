@@ -258,13 +258,19 @@ func TestIssuerOfACertificateIsStable(t *testing.T) {
 	}
 }
 
-// TestCalls over gRPC carry tokens and certificates.
+// wrapped is what a server knows of a connection, with what its transport knows inside.
+type wrapped struct{ credentials.AuthInfo }
+
+func (w wrapped) Unwrap() credentials.AuthInfo { return w.AuthInfo }
+
+// TestCalls over gRPC carry tokens, sessions and certificates.
 func TestCalls(t *testing.T) {
 	r := newRig(t, nil)
+	cookie := r.session(t, from(withBearer(r.ci), "@"))
 	call := func(address string, state *tls.ConnectionState, pairs ...string) context.Context {
 		from := &peer.Peer{Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: 1}}
 		if state != nil {
-			from.AuthInfo = credentials.TLSInfo{State: *state}
+			from.AuthInfo = wrapped{wrapped{credentials.TLSInfo{State: *state}}}
 		}
 		return metadata.NewIncomingContext(peer.NewContext(t.Context(), from), metadata.Pairs(pairs...))
 	}
@@ -284,7 +290,10 @@ func TestCalls(t *testing.T) {
 		"a certificate":              {call("192.0.2.1", certified), "certificate spiffe://a/b"},
 		"a certificate, and a page":  {call("192.0.2.1", certified, "sec-fetch-site", "cross-site"), "anonymous"},
 		"a certificate, and a token": {call("192.0.2.1", certified, "authorization", "Bearer "+r.ci), "token ci"},
-		"a cookie":                   {call("127.0.0.1", nil, "cookie", "watchtide-session=x"), "anonymous"},
+		"a cookie that is not ours":  {call("127.0.0.2", nil, "cookie", "watchtide-session=x"), "invalid_token"},
+		"a session":                  {call("192.0.2.1", &tls.ConnectionState{}, "cookie", "a=1; "+cookie.Name+"="+cookie.Value), "token ci"},
+		"a session, and a page":      {call("192.0.2.1", &tls.ConnectionState{}, "cookie", cookie.Name+"="+cookie.Value, "sec-fetch-site", "cross-site"), "anonymous"},
+		"a session in plain text":    {call("192.0.2.1", nil, "cookie", cookie.Name+"="+cookie.Value), "plain_text"},
 	} {
 		id, err := r.IdentifyCall(c.ctx)
 		got := ""

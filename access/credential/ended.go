@@ -2,41 +2,166 @@ package credential
 
 import (
 	"sync"
+	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/watchtide/watchtide/access/principal"
 	"github.com/watchtide/watchtide/access/refusal"
 )
 
-// maxEnded is the number of ended sessions that are remembered.
-const maxEnded = 50_000
+const (
+	// maxEndedOfOne is the number of ended sessions of one principal that are remembered one by
+	// one. Beyond it, all that it began until then end.
+	maxEndedOfOne = 100
+	// maxEnded is the number of ended sessions that are remembered one by one, and the number of
+	// principals that have ended any. Beyond the former, all sessions that these principals began
+	// until then end; beyond the latter, those of everybody.
+	maxEnded = 500_000
+	// endedSweep is the least time between two sweeps for what need not be remembered any more.
+	endedSweep = time.Minute
+)
 
 var errEnded = refusal.New(refusal.Revoked, "the session has ended")
 
 // ended remembers sessions that their users have ended on this replica, so that copies of the
-// cookie are useless there. It is a table of fixed size. Only a revocation ends a session on
-// all replicas and for certain.
+// cookie are useless there. It forgets none before it expires: where there are too many to
+// remember each, it ends more than was asked for. Only a revocation ends a session on all
+// replicas and for certain.
 type ended struct {
+	most int // maxEnded; static after construction
+
 	mu sync.Mutex
 	// Guarded by mu.
-	ids *simplelru.LRU[string, struct{}]
+	of    map[string]*endedOf // by endedKey
+	count int                 // of sessions that are remembered one by one
+	all   mark
+	swept time.Time
 }
 
-func newEnded() *ended {
-	ids, err := simplelru.NewLRU[string, struct{}](maxEnded, nil)
-	if err != nil {
-		panic(err) // the size is positive
+// endedOf are the ended sessions of one principal.
+type endedOf struct {
+	ids map[string]time.Time // when each expires
+	mark
+}
+
+// mark ends all sessions that began at a time or before. The zero value ends none.
+type mark struct {
+	at    int64     // in milliseconds
+	until time.Time // after which no session that was ended one by one can be used
+}
+
+func (m *mark) set(now, until time.Time) {
+	m.at = now.UnixMilli()
+	if until.After(m.until) {
+		m.until = until
 	}
-	return &ended{ids: ids}
 }
 
-func (e *ended) add(id string) {
+func (m mark) ends(begun int64) bool { return m.at > 0 && begun <= m.at }
+
+func newEnded() *ended { return &ended{most: maxEnded, of: map[string]*endedOf{}} }
+
+// endedKey tells principals apart. Unlike the name of a principal, it does not depend on the
+// configuration, which may change while a session is remembered.
+func endedKey(p *principal.Principal) string { return p.RevocationKeys()[0] }
+
+// add remembers that a session of a principal has ended. It may have been renewed with another
+// token, so it is remembered for as long as any session of a static token lasts.
+func (e *ended) add(id *Identity) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.ids.Add(id, struct{}{})
+	now, expires := time.Now(), id.Expires
+	if least := now.Add(sessionLife); expires.Before(least) {
+		expires = least
+	}
+	e.sweep(now)
+	one := e.of[endedKey(id.Principal)]
+	if one == nil {
+		one = &endedOf{ids: map[string]time.Time{}}
+		e.of[endedKey(id.Principal)] = one
+	}
+	if _, again := one.ids[id.ID]; !again {
+		e.count++
+	}
+	one.ids[id.ID] = expires
+	if len(one.ids) > maxEndedOfOne {
+		e.end(one, now)
+	}
+	if e.count > e.most || len(e.of) > e.most {
+		e.endMany(now)
+	}
 }
 
-func (e *ended) has(id string) bool {
+// end replaces what is remembered one by one of a principal with a mark.
+func (e *ended) end(one *endedOf, now time.Time) {
+	for _, expires := range one.ids {
+		one.set(now, expires)
+	}
+	e.count -= len(one.ids)
+	clear(one.ids)
+}
+
+// endMany replaces what is remembered one by one with marks, and too many marks with one.
+func (e *ended) endMany(now time.Time) {
+	for _, one := range e.of {
+		e.end(one, now)
+	}
+	if len(e.of) <= e.most {
+		return
+	}
+	for _, one := range e.of {
+		e.all.set(now, one.until)
+	}
+	clear(e.of)
+}
+
+// sweep forgets what has expired.
+func (e *ended) sweep(now time.Time) {
+	if now.Sub(e.swept) < endedSweep {
+		return
+	}
+	e.swept = now
+	if now.After(e.all.until) {
+		e.all = mark{}
+	}
+	for key, one := range e.of {
+		for id, expires := range one.ids {
+			if now.After(expires) {
+				delete(one.ids, id)
+				e.count--
+			}
+		}
+		if now.After(one.until) {
+			one.mark = mark{}
+		}
+		if len(one.ids) == 0 && one.at == 0 {
+			delete(e.of, key)
+		}
+	}
+}
+
+// has reports whether a session has ended.
+func (e *ended) has(id *Identity) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.ids.Contains(id)
+	if e.all.ends(id.begun) {
+		return true
+	}
+	one := e.of[endedKey(id.Principal)]
+	if one == nil {
+		return false
+	}
+	_, ended := one.ids[id.ID]
+	return ended || one.ends(id.begun)
+}
+
+// begin returns when a session of a principal that begins now began, in milliseconds: after the
+// marks.
+func (e *ended) begin(p *principal.Principal) int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	begun := max(time.Now().UnixMilli(), e.all.at+1)
+	if one := e.of[endedKey(p)]; one != nil {
+		begun = max(begun, one.at+1)
+	}
+	return begun
 }

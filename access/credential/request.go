@@ -34,12 +34,21 @@ func (a *Authenticator) ofRequest(r *http.Request) *request {
 		out.client = a.cfg.Client(r)
 	}
 	out.tickets, _ = cutTickets(r.URL.RawQuery)
-	if r.Header["Cookie"] != nil {
-		for _, c := range r.CookiesNamed(a.cookieName(out)) {
-			out.cookies = append(out.cookies, c.Value)
-		}
-	}
+	out.cookies = a.sessionCookies(out)
 	return out
+}
+
+// sessionCookies returns the cookies of sessions in the headers of a request.
+func (a *Authenticator) sessionCookies(r *request) (values []string) {
+	lines := r.header("Cookie")
+	if len(lines) == 0 {
+		return nil
+	}
+	all := http.Request{Header: http.Header{"Cookie": lines}}
+	for _, c := range all.CookiesNamed(a.cookieName(r)) {
+		values = append(values, c.Value)
+	}
+	return values
 }
 
 // cutTickets returns the tickets in a query, and the query without them. A ticket that is not
@@ -78,7 +87,13 @@ func WithoutTicket(r *http.Request) *http.Request {
 
 // IsOfOurPage reports whether a request comes from a page of this gateway or of an allowed
 // origin, or from a script, so that its cookies and certificates count.
-func (a *Authenticator) IsOfOurPage(r *http.Request) bool { return a.isOfOurPage(a.ofRequest(r)) }
+func (a *Authenticator) IsOfOurPage(r *http.Request) bool { return a.cfg.IsOfOurPage(r) }
+
+// IsOfOurPage is like that of an Authenticator with the configuration, of which it uses
+// PublicURL and AllowedOrigins.
+func (c *Config) IsOfOurPage(r *http.Request) bool {
+	return c.isOfOurPage(&request{header: r.Header.Values, tls: r.TLS, peer: address(r.RemoteAddr), host: r.Host})
+}
 
 func (a *Authenticator) ofCall(ctx context.Context) *request {
 	out := &request{ctx: ctx}
@@ -87,9 +102,7 @@ func (a *Authenticator) ofCall(ctx context.Context) *request {
 		if from.Addr != nil {
 			out.peer = address(from.Addr.String())
 		}
-		if info, ok := from.AuthInfo.(credentials.TLSInfo); ok {
-			out.tls = &info.State
-		}
+		out.tls = tlsOf(from.AuthInfo)
 	}
 	if authority := out.header(":authority"); len(authority) > 0 {
 		out.host = authority[0]
@@ -98,7 +111,23 @@ func (a *Authenticator) ofCall(ctx context.Context) *request {
 	if a.cfg.ClientOfCall != nil {
 		out.client = a.cfg.ClientOfCall(ctx)
 	}
+	out.cookies = a.sessionCookies(out)
 	return out
+}
+
+// tlsOf returns the state of TLS in what is known of a connection; nil: it has no TLS. The
+// server may have wrapped what its transport knows, with Unwrap, as errors are wrapped.
+func tlsOf(info credentials.AuthInfo) *tls.ConnectionState {
+	for {
+		switch known := info.(type) {
+		case credentials.TLSInfo:
+			return &known.State
+		case interface{ Unwrap() credentials.AuthInfo }:
+			info = known.Unwrap()
+		default:
+			return nil
+		}
+	}
 }
 
 // address parses the address of a peer. The result is not valid if it is not an IP address.
@@ -114,36 +143,36 @@ func address(remote string) netip.Addr {
 // of this gateway, or of an allowed origin. Browsers say where a request comes from in
 // Sec-Fetch-Site, and old ones in Origin; a request without either comes from a script,
 // which sends only what it is told to.
-func (a *Authenticator) isOfOurPage(r *request) bool {
+func (c *Config) isOfOurPage(r *request) bool {
 	sites, origins := r.header("Sec-Fetch-Site"), r.header("Origin")
 	if len(sites) > 1 || len(origins) > 1 {
 		return false
 	}
-	if len(origins) == 1 && slices.Contains(a.cfg.AllowedOrigins, origins[0]) {
+	if len(origins) == 1 && slices.Contains(c.AllowedOrigins, origins[0]) {
 		return true
 	}
 	if len(sites) == 1 {
 		// "none" is the user, who has typed the address or chosen a bookmark.
 		return sites[0] == "same-origin" || sites[0] == "none"
 	}
-	return len(origins) == 0 || a.isOurOrigin(r, origins[0])
+	return len(origins) == 0 || c.isOurOrigin(r, origins[0])
 }
 
-func (a *Authenticator) isOurOrigin(r *request, origin string) bool {
-	if a.cfg.PublicURL != "" {
-		return origin == a.cfg.PublicURL
+func (c *Config) isOurOrigin(r *request, origin string) bool {
+	if c.PublicURL != "" {
+		return origin == c.PublicURL
 	}
 	scheme := "http://"
-	if a.isSecure(r) {
+	if c.isSecure(r) {
 		scheme = "https://"
 	}
 	return r.host != "" && strings.EqualFold(origin, scheme+r.host)
 }
 
 // isSecure reports whether browsers reach the gateway over https.
-func (a *Authenticator) isSecure(r *request) bool {
-	if a.cfg.PublicURL != "" {
-		return strings.HasPrefix(a.cfg.PublicURL, "https://")
+func (c *Config) isSecure(r *request) bool {
+	if c.PublicURL != "" {
+		return strings.HasPrefix(c.PublicURL, "https://")
 	}
 	return r.tls != nil || !r.peer.IsLoopback()
 }

@@ -26,6 +26,7 @@ type sealed struct {
 	Key       string         `json:"k,omitempty"` // that has signed it
 	Expires   int64          `json:"e,omitempty"` // of the credential, in milliseconds
 	ID        string         `json:"s,omitempty"`
+	Begun     int64          `json:"b,omitempty"` // of a session, in milliseconds
 	Token     string         `json:"t,omitempty"` // the beginning of the hash of a static token
 	Watches   []string       `json:"w,omitempty"` // of a ticket
 	Until     int64          `json:"u,omitempty"` // the end of a ticket, not after that of the credential
@@ -57,7 +58,7 @@ func timeOf(millis int64) time.Time {
 func (i *Identity) contents() sealed {
 	s := sealed{
 		Mechanism: i.Mechanism, Issuer: i.Issuer, Name: i.Name, Groups: i.Groups, Claims: i.Claims,
-		Algorithm: i.Signature.Algorithm, Key: i.Signature.Key, Expires: millis(i.Expires), ID: i.ID,
+		Algorithm: i.Signature.Algorithm, Key: i.Signature.Key, Expires: millis(i.Expires), ID: i.ID, Begun: i.begun,
 	}
 	if i.Mechanism == principal.Token {
 		s.Groups, s.Token = nil, tokenPrint(i.tokenHash)
@@ -97,7 +98,7 @@ func (a *Authenticator) identity(s *sealed) (*Identity, error) {
 	id := &Identity{Principal: &principal.Principal{
 		Mechanism: s.Mechanism, Issuer: s.Issuer, Name: s.Name, Groups: s.Groups, Claims: s.Claims,
 		Signature: principal.Signature{Algorithm: s.Algorithm, Key: s.Key}, Expires: timeOf(s.Expires), ID: s.ID,
-	}, Watches: s.Watches, purpose: s.purpose, sealedBy: s.sealedBy}
+	}, Watches: s.Watches, begun: s.Begun, purpose: s.purpose, sealedBy: s.sealedBy}
 	accepted := false
 	switch s.Mechanism {
 	case principal.Token:

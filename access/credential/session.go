@@ -25,7 +25,7 @@ const (
 
 // cookieName returns the name of the cookie in a request.
 func (a *Authenticator) cookieName(r *request) string {
-	if a.isSecure(r) {
+	if a.cfg.isSecure(r) {
 		return cookiePrefix + cookieBase
 	}
 	return cookieBase
@@ -70,13 +70,13 @@ func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error
 	if p.Expires.IsZero() {
 		p.Expires = time.Now().Add(sessionLife)
 	}
-	session := &Identity{Principal: &p, tokenHash: id.tokenHash}
+	session := &Identity{Principal: &p, tokenHash: id.tokenHash, begun: a.ended.begin(&p)}
 	text, err := a.seal(seal.Session, session.contents(), maxSession)
 	if err != nil {
 		return nil, err
 	}
 	if out.Ended != nil {
-		a.ended.add(out.Ended.ID)
+		a.ended.add(out.Ended)
 	}
 	// The cookie outlives its content, so that an expired session can be told from none.
 	left := time.Until(p.Expires) + refusal.GracePeriod
@@ -87,11 +87,11 @@ func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error
 // sessionOf returns the session whose cookie a request has, whatever other credentials it has;
 // nil: there is none, or it is not accepted.
 func (a *Authenticator) sessionOf(r *request) *Identity {
-	if len(r.cookies) != 1 || !a.isOfOurPage(r) {
+	if len(r.cookies) != 1 || !a.cfg.isOfOurPage(r) {
 		return nil
 	}
 	id, err := a.openSession(r.cookies[0])
-	if err != nil || a.revoked(id.Principal) != nil {
+	if err != nil || a.revoked(id) != nil {
 		return nil
 	}
 	id.Via, id.Address = ViaSession, r.client
@@ -102,7 +102,7 @@ func (a *Authenticator) sessionOf(r *request) *Identity {
 // cookie that removes it from the browser. ended is the session; nil: there was none.
 func (a *Authenticator) EndSession(r *http.Request) (forget *http.Cookie, ended *Identity) {
 	if ended = a.sessionOf(a.ofRequest(r)); ended != nil {
-		a.ended.add(ended.ID)
+		a.ended.add(ended)
 	}
 	return a.cookie(r, "", -1), ended
 }
@@ -111,7 +111,7 @@ func (a *Authenticator) cookie(r *http.Request, value string, maxAge int) *http.
 	from := a.ofRequest(r)
 	return &http.Cookie{
 		Name: a.cookieName(from), Value: value, Path: "/", MaxAge: maxAge,
-		HttpOnly: true, Secure: a.isSecure(from), SameSite: http.SameSiteStrictMode,
+		HttpOnly: true, Secure: a.cfg.isSecure(from), SameSite: http.SameSiteStrictMode,
 	}
 }
 

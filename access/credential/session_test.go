@@ -80,8 +80,8 @@ func TestEndWithoutASession(t *testing.T) {
 			t.Errorf("%s: %s, ended %+v", name, c, ended)
 		}
 	}
-	if len(r.ended.ids.Keys()) != 0 {
-		t.Errorf("remembered %q", r.ended.ids.Keys())
+	if len(r.ended.of) != 0 {
+		t.Errorf("remembered %v", r.ended.of)
 	}
 }
 

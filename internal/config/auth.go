@@ -47,5 +47,33 @@ func (d *decoder) credentials(c *Config) {
 	if watch := c.Auth.Revoked.Watch; watch != "" && !slices.Contains(d.named, watch) {
 		at, _ := d.Text(d.Given[&c.Auth.Revoked.Watch], wantWatch, nil)
 		d.Errorf(at.Value, "there is no watch %q; %s", at.Written, suggest.Sentence(watch, d.named))
+		return
 	}
+	d.revocationsLast(c)
+}
+
+// forgetful are the types of sources whose resources end with the process, and are not those of
+// other replicas. The value is why.
+var forgetful = map[SourceType]string{
+	Store: "is in the memory of this process: after a restart, and at other replicas, nobody would be revoked",
+	Host:  "is about this machine, and has no revocations",
+}
+
+// revocationsLast reports a watch of revocations, or a view, whose source forgets them.
+func (d *decoder) revocationsLast(c *Config) {
+	w, known := d.lineage.find(c.Auth.Revoked.Watch)
+	if !known {
+		return // it has a mistake itself
+	}
+	path, ok := d.lineage.follow(w)
+	if !ok {
+		return
+	}
+	source := path[len(path)-1].source
+	why, forgets := forgetful[d.declared[source]]
+	if !forgets {
+		return
+	}
+	at, _ := d.Text(d.Given[&c.Auth.Revoked.Watch], wantWatch, nil)
+	d.Errorf(at.Value, "the source %q of this watch %s; want a source that lasts and that all replicas have, such as etcd, nats, consul, kubernetes, grpc, files or gateway", source, why)
 }

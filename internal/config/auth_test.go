@@ -41,8 +41,8 @@ auth:
   revoked: { watch: revocations }
   audit: { file: stderr }
   limits: { streams: 50, requests_per_second: 20 }
-sources: { local: { type: store } }
-watches: { revocations: { source: local } }
+sources: { cluster: { type: etcd, endpoints: ["127.0.0.1:2379"] } }
+watches: { revocations: { source: cluster, prefix: revoked/ } }
 `
 
 const (

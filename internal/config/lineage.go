@@ -15,6 +15,7 @@ import (
 // declaredWatch is an entry of "watches" as far as others depend on it.
 type declaredWatch struct {
 	name     string       // of the entry
+	source   string       // empty: it is a view
 	viewOf   string       // empty: it has a source. Of a template, that of one watch
 	labelsAt string       // for a view, those of the watch with a source that it leads to
 	of       decode.Value // of view_of

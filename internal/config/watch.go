@@ -180,7 +180,7 @@ func (w *Watch) readOf(d *decoder, v decode.Value, entries []decode.Entry, sourc
 	if w.LabelsAt == "" {
 		w.LabelsAt = labelsAt[of]
 	}
-	d.watches[w.Name] = declaredWatch{name: w.Name, labelsAt: w.LabelsAt, plain: w.Compression != ""}
+	d.watches[w.Name] = declaredWatch{name: w.Name, source: w.Source, labelsAt: w.LabelsAt, plain: w.Compression != ""}
 	if of == Gateway {
 		w.definitionReader(d, v)("") // the other gateway knows where labels are
 	}

@@ -106,8 +106,9 @@ func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.
 	}
 	// A write that makes the store smaller is accepted even if the store is still
 	// too large.
-	if size, most := s.bytes+grows, s.config.Load().MaxBytes; grows > 0 && size > most {
-		return stored, false, &stream.TooLargeError{What: "store", Size: size, Limit: most}
+	if most := s.config.Load().MaxBytes; grows > 0 && s.bytes+grows > most {
+		// The size would tell how long values are that the writer may not read.
+		return stored, false, &stream.TooLargeError{What: "store", Limit: most}
 	}
 	stored = stream.Resource{Key: r.Key, Revision: s.revision + 1, Value: value}
 	if r.ValidateOnly {

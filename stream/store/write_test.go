@@ -213,7 +213,7 @@ func TestSizeLimitInAll(t *testing.T) {
 	write(t, a, "k", "1234") // 5
 	write(t, b, "k", "1234") // 10
 	_, _, err := a.Put(background, stream.PutRequest{Key: "x", Value: []byte("1")})
-	if want := "store of 12 bytes is too large, the limit is 10"; err == nil || err.Error() != want {
+	if want := "the store is full, the limit is 10 bytes"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	write(t, a, "k", "4321") // as large as before
@@ -350,5 +350,38 @@ func TestJudgeComesFirst(t *testing.T) {
 	want := []string{"a there true, new 2", "a there true", "b there false, new 2", "b there false"}
 	if !slices.Equal(seen, want) {
 		t.Errorf("got %q, want %q", seen, want)
+	}
+}
+
+// TestFullStoreTellsNothing checks that the refusal of a write that does not fit is the same,
+// however long the values are that its writer may not read.
+func TestFullStoreTellsNothing(t *testing.T) {
+	refusal := func(hidden int) string {
+		s := New(Config{MaxBytes: 1000})
+		secret, mine := s.Writer("secret"), s.Writer("mine")
+		for _, r := range []stream.PutRequest{
+			{Key: "a", Value: []byte(`"` + strings.Repeat("x", hidden) + `"`)},
+			{Key: "b", Value: []byte("1")},
+		} {
+			if _, _, err := secret.Put(background, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, validate := range []bool{true, false} {
+			_, _, err := mine.Put(background, stream.PutRequest{Key: "k", Value: []byte(`"` + strings.Repeat("y", 1000) + `"`), ValidateOnly: validate})
+			if err == nil {
+				t.Fatal("it fits")
+			}
+			if !validate {
+				return err.Error() + withCode(err).Error()
+			}
+		}
+		return ""
+	}
+	want := refusal(100)
+	for _, hidden := range []int{0, 101, 500} {
+		if got := refusal(hidden); got != want {
+			t.Errorf("with %d hidden bytes: %s, with 100: %s", hidden, got, want)
+		}
 	}
 }

@@ -44,9 +44,13 @@ func (f Found) Writable() bool {
 	return judges
 }
 
-// MayWrite reports whether some rule could allow a write to the watch.
+// MayWrite reports whether some rule could allow a write to the watch, with the credential of
+// the request.
 func (f Found) MayWrite() bool {
-	return f.Writable() && (f.rules.policy == nil || f.rules.policy.Changes(f.rules.who.Principal, f.rules.entry))
+	if f.rules.policy == nil {
+		return f.Writable()
+	}
+	return f.Writable() && f.rules.who.Writes() && f.rules.policy.Changes(f.rules.who.Principal, f.rules.entry)
 }
 
 // MaxValue is the largest value that a write may carry, in bytes, over HTTP and over

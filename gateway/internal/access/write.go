@@ -7,12 +7,24 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/access/audit"
 	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access/refusal"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
+
+// Writes returns an error if the credential of the request is not for writing to the watch.
+func (f Found) Writes(ctx context.Context) *problem.Problem {
+	if f.rules.policy == nil || f.rules.who.Writes() {
+		return nil
+	}
+	why := refusal.New(refusal.CredentialNotUsable, "a ticket is for reading: send the credential that it was made with")
+	f.lookup.Record(ctx, audit.Entry{Decision: audit.Denied, Watch: f.Name(), Status: why.Status, Reason: string(why.Reason)})
+	return Refused(why).OnWatch(f.Name())
+}
 
 // Put creates or replaces a resource of a writable watch, and waits until reads show it; see
 // [stream.Writer]. The error is a *problem.Problem if the rules do not allow it. The result has

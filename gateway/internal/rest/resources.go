@@ -99,7 +99,7 @@ func (a *API) resourceCall(r *http.Request, query url.Values, before *problem.Pr
 }
 
 // writeCall reads the parts of a PUT or DELETE other than its body. It returns a 405
-// if the watch cannot be written.
+// if the watch cannot be written, and a 403 if the credential is not for writing.
 func (a *API) writeCall(r *http.Request) (resourceCall, *problem.Problem) {
 	query, p := problem.Query(r, "key_encoding", "validate_only")
 	if p == nil {
@@ -109,8 +109,8 @@ func (a *API) writeCall(r *http.Request) (resourceCall, *problem.Problem) {
 	if p != nil {
 		return call, p
 	}
-	if !call.watch.Writable() {
-		return call, unary.ReadOnly(call.watch.Name())
+	if p := unary.CheckWrite(r.Context(), call.watch); p != nil {
+		return call, p
 	}
 	revision, given, p := condition(r.Header)
 	if p != nil {

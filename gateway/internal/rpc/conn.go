@@ -115,6 +115,9 @@ type connInfo struct {
 	conn *clientConn
 }
 
+// Unwrap returns what the transport knows about the connection, such as the state of its TLS.
+func (i connInfo) Unwrap() credentials.AuthInfo { return i.AuthInfo }
+
 // connOf returns the connection of a call, or nil if it was not accepted by Serve.
 func connOf(ctx context.Context) *clientConn {
 	if p, known := peer.FromContext(ctx); known {

@@ -241,10 +241,19 @@ func (s *Service) writable(ctx context.Context, watch, wireKey, encoding string)
 		return access.Found{}, "", KeyProblem(wireKey, err)
 	}
 	w, p := s.Lookup.Find(ctx, watch)
-	if p == nil && !w.Writable() {
-		p = ReadOnly(watch)
+	if p == nil {
+		p = CheckWrite(ctx, w)
 	}
 	return w, key, p
+}
+
+// CheckWrite returns an error if the watch cannot be written, or not with the credential of the
+// request.
+func CheckWrite(ctx context.Context, w access.Found) *problem.Problem {
+	if !w.Writable() {
+		return ReadOnly(w.Name())
+	}
+	return w.Writes(ctx)
 }
 
 // writeError turns an error of a Writer into one that names the resource. An error

@@ -19,7 +19,34 @@ func Handler(recorder *Recorder) http.Handler {
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.Handle("/debug/pprof/flight", recorder)
-	return mux
+	return bounded(mux)
+}
+
+const (
+	// mostSeconds is how long a profile or a trace may last: each slows the process.
+	mostSeconds = 60
+	// mostAtOnce is the number of requests that are served at a time.
+	mostAtOnce = 4
+)
+
+// bounded serves few requests at a time, and none for long.
+func bounded(next http.Handler) http.Handler {
+	places := make(chan struct{}, mostAtOnce)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Not more than, so that NaN is refused as well.
+		if s, err := strconv.ParseFloat(r.FormValue("seconds"), 64); err == nil && !(s <= mostSeconds) {
+			http.Error(w, "seconds="+strconv.FormatFloat(s, 'g', -1, 64)+": want at most "+strconv.Itoa(mostSeconds), http.StatusBadRequest)
+			return
+		}
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+			next.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Retry-After", "10")
+			http.Error(w, "too many profiles are being made: come back later", http.StatusServiceUnavailable)
+		}
+	})
 }
 
 const (

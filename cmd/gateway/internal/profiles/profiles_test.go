@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/exp/trace"
@@ -70,4 +71,35 @@ func TestNoFlightRecorder(t *testing.T) {
 	if w := get(t, h, "/debug/pprof/goroutine?debug=1"); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+}
+
+// Nothing lasts longer than a minute.
+func TestProfilesAreShort(t *testing.T) {
+	h := Handler(nil)
+	for _, kind := range []string{"profile", "trace", "heap", "goroutine"} {
+		for _, seconds := range []string{"61", "3600", "1e9", "60.5", "inf", "nan"} {
+			if w := get(t, h, "/debug/pprof/"+kind+"?seconds="+seconds); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "at most 60") {
+				t.Errorf("%s of %s seconds: %d %.100s", kind, seconds, w.Code, w.Body)
+			}
+		}
+	}
+	if w := get(t, h, "/debug/pprof/goroutine?debug=1"); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// Few are made at a time.
+func TestProfilesAtOnce(t *testing.T) {
+	began, end := make(chan struct{}), make(chan struct{})
+	h := bounded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { began <- struct{}{}; <-end }))
+	var served sync.WaitGroup
+	for range mostAtOnce {
+		served.Go(func() { get(t, h, "/debug/pprof/heap?gc=1") })
+		<-began
+	}
+	if w := get(t, h, "/debug/pprof/heap?gc=1"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("one more: %d %s", w.Code, w.Body)
+	}
+	close(end)
+	served.Wait()
 }

@@ -88,7 +88,7 @@ scenario('axe finds nothing in a login', async (stage) => {
   const {
     origin,
     guard,
-    gateways: [gateway],
+    upstream,
   } = await Place.open(stage, { allow: openRows });
   const tabs = [];
   for (const colorScheme of ['light', 'dark']) {
@@ -105,7 +105,7 @@ scenario('axe finds nothing in a login', async (stage) => {
     assert.deepEqual(await violations(tab.page), [], 'signed in');
     tabs.push(tab);
   }
-  await gateway.put('revocations', encodeURIComponent('token/alice'), {});
+  await upstream.put('revocations', 'token/alice', {});
   for (const { page } of tabs) {
     await page.getByText('You are not signed in any more').waitFor();
     assert.deepEqual(await violations(page), [], 'signed out');

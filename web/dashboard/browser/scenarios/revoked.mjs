@@ -6,7 +6,7 @@ scenario('a user is revoked while a table is open: the rows vanish, and the page
   const {
     origin,
     guard,
-    gateways: [gateway],
+    upstream,
   } = await Place.open(stage);
   const visitor = await stage.visitor();
   visitor.tolerate(...refusals);
@@ -16,7 +16,7 @@ scenario('a user is revoked while a table is open: the rows vanish, and the page
   const { page: own } = await visitor.open(`${origin}/pages/index.html?by=cookie`);
   await own.getByText('alice/secret').waitFor();
 
-  await gateway.put('revocations', encodeURIComponent(guard.subjectKey('alice')), { why: 'she has left' });
+  await upstream.put('revocations', guard.subjectKey('alice'), { why: 'she has left' });
   // Long before the token ends. How soon, a test of the gateway says.
   await tab.row('alice/secret').waitFor({ state: 'detached' });
   await own.getByText('closed 403').waitFor();

@@ -98,5 +98,5 @@ ${guard ? revocations + guard.auth : ''}`;
 const rules = (rules) => (rules ? `allow: ${JSON.stringify(rules)}` : '');
 
 const revocations = `\
-  revocations: { source: local, allow: [{ role: admin, read: "true", write: "true", delete: "true" }] }
+  revocations: { source: inventory, allow: [{ role: admin, read: "true" }] }
 `;

@@ -13,7 +13,7 @@ export class Upstream {
     upstream.#process = process;
     upstream.#control = control;
     upstream.address = grpc;
-    for (const watch of ['services', 'nodes']) await upstream.fill(watch, 0);
+    for (const watch of ['services', 'nodes', 'revocations']) await upstream.fill(watch, 0);
     return upstream;
   }
 
