@@ -29,16 +29,10 @@ watches:
 const costlyPattern = `value.s.matches('[ab]*a[ab]{450}z')`
 
 // comparisons is a filter of very many comparisons of a large list.
-func comparisons() string {
-	var all []string
-	for i := range 90 {
-		all = append(all, fmt.Sprintf("value.l != value.l2 || revision == %d", 1_000_000+i))
-	}
-	return strings.Join(all, " || ")
-}
+var comparisons = strings.Repeat("value.l != value.m || ", 85) + "false"
 
 func runRegexStarvesViews(ctx context.Context, r *rig) error {
-	for _, filter := range []struct{ name, text string }{{"a regular expression", costlyPattern}, {"comparisons of lists", comparisons()}} {
+	for _, filter := range []struct{ name, text string }{{"a regular expression", costlyPattern}, {"comparisons of lists", comparisons}} {
 		if err := starve(ctx, r, filter.name, filter.text); err != nil {
 			return err
 		}
@@ -54,7 +48,7 @@ func starve(ctx context.Context, r *rig, name, filter string) error {
 	writer, ann, bob := t.as("writer", "127.0.0.4"), t.as("ann", "127.0.0.66"), t.as("bob", "127.0.0.5")
 	list := numbers(60_000)
 	for i := range 8 {
-		value := fmt.Sprintf(`{"i":%d,"s":%q,"l":%s,"l2":%s}`, i, strings.Repeat("a", 200_000), list, list)
+		value := fmt.Sprintf(`{"i":%d,"s":%q,"l":%s,"m":%s}`, i, strings.Repeat("a", 200_000), list, list)
 		if err := writer.put(ctx, "big", fmt.Sprint("k", i), value); err != nil {
 			return err
 		}
