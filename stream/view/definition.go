@@ -374,9 +374,12 @@ func (d *Definition) Matcher() *Matcher {
 // Spent returns what the last call of Matches has cost, in units of about 100 ns.
 func (m *Matcher) Spent() int { return m.extraction.spent }
 
+// Asked returns how much of that the filter has cost. It depends only on what the grants show.
+func (m *Matcher) Asked() int { return m.extraction.asked }
+
 // Matches is Definition.Matches.
 func (m *Matcher) Matches(r stream.Resource) (bool, error) {
-	m.resource, m.extraction.spent = r, 0
+	m.resource, m.extraction.spent, m.extraction.asked = r, 0, 0
 	m.extraction.set(&m.resource)
 	return m.of.matches(&m.extraction)
 }
@@ -410,6 +413,7 @@ func (d *Definition) selects(e *extraction) (bool, error) {
 		return true, nil
 	}
 	ok, err := e.holds(&d.filter)
+	e.asked += e.input.Spent()
 	if err == nil {
 		return ok, nil
 	}

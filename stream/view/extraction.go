@@ -18,6 +18,7 @@ type extraction struct {
 	resource *stream.Resource
 	input    predicate.Input
 	spent    int // in units of about 100 ns
+	asked    int // as much of it as the filter, and not a grant, has cost
 
 	done     bool
 	isJSON   bool
