@@ -69,9 +69,10 @@ func runViewDrag(ctx context.Context, r *rig) error {
 		return err
 	}
 	const margin = 400 * time.Millisecond // of a busy machine
-	for i, what := range []string{"the same watch", "another watch", "a cheap view of the same watch"} {
+	for i, what := range []string{"the same watch", "another watch"} {
 		r.atMost("95 % of the changes of "+what+" are late by", attacked[i], alone[i]+margin)
 	}
+	r.atMost("95 % of those of a cheap view of the same watch, which may be later than it by a fifth", attacked[2], attacked[0]*6/5+margin/4)
 	a, err := bob.get(ctx, "/v1/watches/big/resources?page_size=1&fields=i")
 	if err != nil {
 		return err
