@@ -311,7 +311,10 @@ func (p *Predicate) match(in *Input) (t truth, ok bool) {
 	}
 	in.steps, in.meter = int(p.steps), meter{}
 	t = p.matcher.eval(in)
-	in.spent += in.meter.spent + min(int(p.steps)-in.steps, int(p.steps))*(CostLimit/int(p.steps))
+	in.spent += in.meter.spent
+	if p.macros {
+		in.spent += min(int(p.steps)-in.steps, int(p.steps)) * (CostLimit / int(p.steps))
+	}
 	return t, !in.meter.exceeded() && (!p.macros || in.steps > 0)
 }
 
