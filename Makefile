@@ -243,6 +243,14 @@ soak: servers ## run a gateway under misbehaving subscribers and failing upstrea
 	@mkdir -p profile
 	$(GO) test -C bench -tags servers -count 1 -timeout 0 -run '^TestSoak$$' -v ./soak -args -duration $(DURATION) -subscribers $(SUBSCRIBERS) -attackers $(ATTACKERS) -report $(CURDIR)/profile/soak.md
 
+# The attacks to make; empty: all. The gateway to attack; empty: that of this repository.
+ONLY    ?=
+GATEWAY ?=
+
+.PHONY: attacks
+attacks: ## attack a gateway from outside, print what was measured and fail if it does not withstand; minutes (ONLY=regex-starves-views: these alone; GATEWAY=path: this binary)
+	$(GO) run -C bench ./attacks -only '$(ONLY)' $(if $(GATEWAY),-gateway $(abspath $(GATEWAY)))
+
 .PHONY: reliability
 reliability: servers ## subject every source to every fault and print the table of docs/reliability.md
 	@mkdir -p profile

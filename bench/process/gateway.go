@@ -22,15 +22,22 @@ const Patience = 30 * time.Second
 // Gateway is a gateway process. For one goroutine, except for Get.
 type Gateway struct {
 	// Static after construction.
-	HTTP, Operations string // host:port
-	cmd              *exec.Cmd
-	read             chan struct{} // closed when all its messages were read
-	client           *http.Client
+	HTTP, GRPC, Operations string // host:port
+	cmd                    *exec.Cmd
+	log                    io.Writer     // of its messages; nil: warnings and errors are shown
+	read                   chan struct{} // closed when all its messages were read
+	client                 *http.Client
 }
 
 // Start starts a program with a configuration, and waits until it is ready. Stop it.
 func Start(ctx context.Context, program, file string) (*Gateway, error) {
-	g := &Gateway{cmd: exec.CommandContext(ctx, program, "serve", "--config", file), read: make(chan struct{})}
+	return StartLogged(ctx, program, file, nil)
+}
+
+// StartLogged is Start of a gateway whose messages are written to log. If log is nil, warnings
+// and errors are shown.
+func StartLogged(ctx context.Context, program, file string, log io.Writer) (*Gateway, error) {
+	g := &Gateway{cmd: exec.CommandContext(ctx, program, "serve", "--config", file), log: log, read: make(chan struct{})}
 	g.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}, Timeout: Patience}
 	if err := g.start(ctx); err != nil {
 		g.Stop()
@@ -56,7 +63,7 @@ func (g *Gateway) start(ctx context.Context) error {
 		defer close(g.read)
 		defer messages.Close()
 		defer close(found)
-		listen(messages, found)
+		g.listen(messages, found)
 	}()
 	select {
 	case addresses, ok := <-found:
@@ -64,6 +71,7 @@ func (g *Gateway) start(ctx context.Context) error {
 			return errors.New("the gateway has ended before it listened")
 		}
 		g.HTTP, _ = addresses["http"].(string)
+		g.GRPC, _ = addresses["grpc"].(string)
 		g.Operations, _ = addresses["operations"].(string)
 	case <-time.After(Patience):
 		return errors.New("the gateway does not listen")
@@ -74,12 +82,20 @@ func (g *Gateway) start(ctx context.Context) error {
 	})
 }
 
+// longestMessage is the longest that is read, in bytes.
+const longestMessage = 256 << 20
+
 // listen reads the messages of a gateway, and passes on the one with its addresses.
-// Warnings and errors are shown.
-func listen(messages io.Reader, found chan<- map[string]any) {
-	for lines := bufio.NewScanner(messages); lines.Scan(); {
+func (g *Gateway) listen(messages io.Reader, found chan<- map[string]any) {
+	lines := bufio.NewScanner(messages)
+	lines.Buffer(nil, longestMessage)
+	for lines.Scan() {
 		var m map[string]any
-		if json.Unmarshal(lines.Bytes(), &m) != nil || m["level"] == "WARN" || m["level"] == "ERROR" {
+		err := json.Unmarshal(lines.Bytes(), &m)
+		switch {
+		case g.log != nil:
+			fmt.Fprintf(g.log, "%s\n", lines.Bytes())
+		case err != nil || m["level"] == "WARN" || m["level"] == "ERROR":
 			fmt.Fprintln(os.Stderr, "gateway:", lines.Text())
 		}
 		if m["msg"] == "listening" && len(found) == 0 {

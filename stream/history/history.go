@@ -41,7 +41,13 @@ type Page struct {
 	Since uint64
 	// SinceAt is when the watch was there; zero: not known.
 	SinceAt time.Time
+	// TooCostly: the filter has cost so much that there is no page. It would do so again.
+	TooCostly bool
 }
+
+// mostAsked is what the filter may cost for a page, in units of about 100 ns: some half a
+// second. The page can end only at a block of entries, so a block may not cost more.
+const mostAsked = 5 * view.FilterWorkLimit
 
 // Read reads a page of the changes of a watch: of all of it, or of the view that d selects. It
 // ends early if more returns false, which it asks now and then.
@@ -119,6 +125,10 @@ func (r *reader) read() {
 			r.end()
 		} else {
 			r.visit(e)
+		}
+		if r.judge.asked > mostAsked {
+			r.page = Page{TooCostly: true}
+			return
 		}
 		if r.page.Next != nil {
 			return

@@ -272,3 +272,29 @@ func FuzzCursor(f *testing.F) {
 		}
 	})
 }
+
+// TestCostlyFilter: a page ends once its filter has cost more than is allowed, and says so. A
+// filter that costs less for the same values has its pages.
+func TestCostlyFilter(t *testing.T) {
+	w := log.NewWriter(log.Config{Watch: "w"})
+	if _, err := w.Replace("e", nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	const changes = 200
+	for i := range changes {
+		r := stream.Resource{Key: "k", Revision: uint64(i + 2), Value: fmt.Appendf(nil, `{"s":%q,"n":%d}`, strings.Repeat("a", 40_000), i)}
+		if _, err := w.Commit([]log.Change{{Resource: r}}, r.Revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for filter, costly := range map[string]bool{`value.s.matches("(aa|a{60})+b")`: true, `value.s.contains("b")`: false, `value.n < 0`: false} {
+		d, err := view.Parse(view.Params{Filter: filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := Read(w.Snapshot(), d, Query{Limit: changes, Bytes: 1 << 40, Entries: changes}, func() bool { return true })
+		if p.TooCostly != costly || p.TooCostly && (len(p.Changes) > 0 || p.Next != nil) {
+			t.Errorf("%s: costs too much: %t, with %d changes and %v", filter, p.TooCostly, len(p.Changes), p.Next)
+		}
+	}
+}

@@ -16,6 +16,8 @@ type judge struct {
 	whole   bool             // d is nil
 	matcher *view.Matcher
 
+	asked int // what the filter has cost
+
 	seq  uint64 // of the last entry that was judged, which is often asked about next
 	last verdict
 }
@@ -45,7 +47,9 @@ func (j *judge) evaluate(e log.Entry) verdict {
 	case j.whole:
 		return verdict{Resource: r}
 	}
-	if matches, _ := j.matcher.Matches(r); !matches {
+	matches, _ := j.matcher.Matches(r)
+	j.asked += j.matcher.Asked()
+	if !matches {
 		return gone
 	}
 	if j.d.Keeps(r) {

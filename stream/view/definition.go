@@ -108,10 +108,11 @@ func (d *Definition) Indexed() bool {
 	return granted || len(d.places()) > 0
 }
 
-// Costly reports whether matching a resource can take far longer than reading its value:
-// the filter takes steps, or reads all of the value.
+// Costly reports whether matching a resource can take far longer than reading its value: the
+// filter is not cheap for the largest values, or reads all of the value, or a grant takes
+// steps. (Other grants are thought to be what their author can afford.)
 func (d *Definition) Costly() bool {
-	return d.filtered && (d.filter.Steps() || readsAll(d.reads)) || d.grants.costly()
+	return d.filtered && (!d.filter.Cheap() || readsAll(d.reads)) || d.grants.costly()
 }
 
 // Epoch returns the name in the view of a revision order of the watch: 105 bits of a hash
@@ -370,9 +371,15 @@ func (d *Definition) Matcher() *Matcher {
 	return &Matcher{of: d, extraction: extraction{paths: &d.trees().reads}}
 }
 
+// Spent returns what the last call of Matches has cost, in units of about 100 ns.
+func (m *Matcher) Spent() int { return m.extraction.spent }
+
+// Asked returns how much of that the filter has cost. It depends only on what the grants show.
+func (m *Matcher) Asked() int { return m.extraction.asked }
+
 // Matches is Definition.Matches.
 func (m *Matcher) Matches(r stream.Resource) (bool, error) {
-	m.resource = r
+	m.resource, m.extraction.spent, m.extraction.asked = r, 0, 0
 	m.extraction.set(&m.resource)
 	return m.of.matches(&m.extraction)
 }
@@ -405,7 +412,8 @@ func (d *Definition) selects(e *extraction) (bool, error) {
 	if !d.filtered {
 		return true, nil
 	}
-	ok, err := d.filter.Holds(&e.input)
+	ok, err := e.holds(&d.filter)
+	e.asked += e.input.Spent()
 	if err == nil {
 		return ok, nil
 	}

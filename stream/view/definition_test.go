@@ -249,6 +249,40 @@ func TestCostLimit(t *testing.T) {
 	}
 }
 
+// TestWorkLimit: so is one that does too much with large texts or lists, and it has a result for
+// smaller ones. What it has cost is counted, and so is reading the value.
+func TestWorkLimit(t *testing.T) {
+	value := func(n int) stream.Resource {
+		list := "[" + strings.Repeat("1,", n) + "1]"
+		return stream.Resource{Key: "k", Value: []byte(`{"s":"` + strings.Repeat("a", n) + `","l":` + list + `,"m":` + list + `}`)}
+	}
+	for filter, matches := range map[string]bool{
+		`!value.s.matches('[ab]*a[ab]{450}z')`: true, `value.s.matches('(a+)+b') || true`: true, `value.s.contains("b") || value.l == value.m || value.l != value.m`: true,
+		strings.Repeat("value.l != value.m || ", 80) + "false": false,
+	} {
+		d := parse(t, Params{Filter: filter})
+		if !d.Costly() {
+			t.Errorf("%.60s is not costly", filter)
+		}
+		m := d.Matcher()
+		if got, err := m.Matches(value(100)); got != matches || err != nil {
+			t.Errorf("%.60s of a small value: got %t, %v", filter, got, err)
+		}
+		small := m.Spent()
+		got, err := m.Matches(value(600_000))
+		if got || !errors.Is(err, TooCostly) {
+			t.Errorf("%.60s of a large value: got %t, %v", filter, got, err)
+		}
+		if m.Spent() < 10*small || m.Spent() > 3*FilterWorkLimit {
+			t.Errorf("%.60s costs %d, and %d for a small value", filter, m.Spent(), small)
+		}
+	}
+	m := parse(t, Params{Filter: `value.x == 1`}).Matcher()
+	if _, _ = m.Matches(value(100_000)); m.Spent() < 10_000 {
+		t.Errorf("reading a value of 500 KB costs %d", m.Spent())
+	}
+}
+
 // TestDefinitionsAreShared: any goroutine may use one, for values of any size.
 func TestDefinitionsAreShared(t *testing.T) {
 	d := parse(t, Params{Prefix: "k", Labels: "!a", Filter: `value.l.all(x, x == 1)`, Fields: []string{"l"}})

@@ -56,7 +56,7 @@ const (
 	NotJSON
 	// Repeated: an object has a member twice that the filter or the selector needs.
 	Repeated
-	// TooCostly: the evaluation was given up at FilterCostLimit.
+	// TooCostly: the evaluation was given up at FilterCostLimit or FilterWorkLimit.
 	TooCostly
 
 	// Failures is how many there are.

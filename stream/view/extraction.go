@@ -17,6 +17,8 @@ type extraction struct {
 	paths    *document.Paths // of all definitions
 	resource *stream.Resource
 	input    predicate.Input
+	spent    int // in units of about 100 ns
+	asked    int // as much of it as the filter, and not a grant, has cost
 
 	done     bool
 	isJSON   bool
@@ -46,12 +48,23 @@ func (e *extraction) read() {
 		return
 	}
 	e.done = true
+	e.spent += len(e.resource.Value) / readBytes
 	if e.resource.Encoding != "" || e.document.Read(e.resource.Value, e.paths) != nil {
 		e.document.Reset()
 		return
 	}
 	e.isJSON = true
 	e.input.SetValue(e.document.Root)
+}
+
+// readBytes is how many bytes of a value can be read in the time of a unit.
+const readBytes = 20
+
+// holds evaluates a filter.
+func (e *extraction) holds(p *predicate.Predicate) (bool, error) {
+	holds, err := p.Holds(&e.input)
+	e.spent += e.input.Spent()
+	return holds, err
 }
 
 // readLabels finds the labels: the strings among the members of an object.

@@ -62,7 +62,7 @@ func (g *grant) holds(e *extraction, labelsAt path.Path) (bool, error) {
 	if usage.Labels {
 		e.readLabels(labelsAt)
 	}
-	holds, err := g.filter.Holds(&e.input)
+	holds, err := e.holds(g.filter)
 	switch {
 	case err == nil:
 		return holds, nil

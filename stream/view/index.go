@@ -77,6 +77,10 @@ func (x *Index[ID]) matches(d *Definition, e *extraction) (bool, error) {
 	return d.matches(e)
 }
 
+// Spent returns what the last call of Candidates has cost, with the evaluations that were asked
+// for, in units of about 100 ns.
+func (x *Index[ID]) Spent() int { return x.old.spent + x.new.spent }
+
 // Len returns the number of definitions.
 func (x *Index[ID]) Len() int { return len(x.entries) }
 
@@ -119,6 +123,7 @@ func (x *Index[ID]) Remove(id ID) {
 // meanwhile.
 func (x *Index[ID]) Candidates(c Change, yield func(Candidate[ID])) {
 	x.change++
+	x.old.spent, x.new.spent = 0, 0
 	x.old.begin(&x.paths, c.Old)
 	x.new.begin(&x.paths, c.New)
 	switch {
@@ -174,6 +179,7 @@ func (x *Index[ID]) meet(entries []*entry[ID], yield func(Candidate[ID])) {
 	for _, e := range entries {
 		if e.met != x.change {
 			e.met = x.change
+			x.new.spent++
 			yield(Candidate[ID]{ID: e.id, index: x, of: e.of})
 		}
 	}

@@ -65,6 +65,7 @@ func (d *Definition) matchesGranted(e *extraction) (bool, error) {
 	left := extraction{paths: &d.trees().reads}
 	left.set(&r)
 	selected, err := d.selects(&left)
+	e.spent, e.asked = e.spent+left.spent, e.asked+left.asked
 	return selected, cmp.Or(err, failed)
 }
 

@@ -49,4 +49,5 @@ const (
 	MaxPattern          = predicate.MaxPattern    // instructions of a regular expression
 	FilterEstimateLimit = predicate.EstimateLimit // estimated cost of one evaluation, of about 100 ns each
 	FilterCostLimit     = predicate.CostLimit     // cost of the steps of macros at which an evaluation is given up
+	FilterWorkLimit     = predicate.WorkLimit     // cost of what is read, made and searched, at which it is given up
 )

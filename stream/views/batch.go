@@ -101,12 +101,13 @@ func (b *batch) make(t *turn) (done bool) {
 	if _, held := b.target.Snapshot(); !held {
 		b.begin(b.parent.of.Snapshot()) // the memory was needed
 	}
-	n := 0
 	for c := range b.at.Entries(b.cursor) {
-		if n++; n%yieldEvery == 0 && t.yield() {
+		if t.did(entryCosts + b.spent); t.over {
+			b.spent = 0
 			b.report()
 			return false
 		}
+		b.spent = 0
 		b.find(c)
 		b.cursor = c.Seq()
 		if c.EndsTransaction() {
@@ -149,6 +150,7 @@ func (b *batch) find(c log.Entry) {
 	if counts && !c.Deleted() {
 		b.candidates(view.Change{New: &r}, func(k candidate, matches bool) {
 			if e := k.ID; matches && e.apply(c, r, true, absent) {
+				b.spent += len(r.Value) / projectedBytes
 				e.applied = c.Seq()
 				b.touch(e)
 			}

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// builders build views, and feed the costly ones: a few goroutines for all watches. Clients
-// take turns, and so do the jobs of a client, so that one that takes long delays nobody for
-// long. A goroutine ends when there is nothing to do.
+// builders build views, or build and feed the costly ones: a few goroutines for all watches.
+// Clients take turns, and so do the jobs of a client, so that one that takes long delays nobody
+// for long. A goroutine ends when there is nothing to do.
 type builders struct {
 	// Static after construction.
 	views *Views
@@ -152,7 +152,8 @@ func (b *builders) feed(e *entry, t *turn) (done bool) {
 		return true
 	case e.full.Load():
 		e.tooLarge()
-	case !e.begun && !e.views.wants(e):
+	case !e.whole && !e.views.wants(e):
+		e.release() // it goes on when there is a holder
 		return true
 	case !e.feed(t):
 		return false

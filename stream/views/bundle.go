@@ -18,6 +18,7 @@ type bundle struct {
 	members map[*entry]struct{}
 	open    []*entry // have some of the transaction being read
 	news    []*entry // have something new
+	spent   int      // by asking for candidates, until somebody counts it
 }
 
 func newBundle(v *Views, indexed bool) bundle {
@@ -114,6 +115,7 @@ func (b *bundle) candidates(c view.Change, f func(k candidate, matches bool)) {
 		}
 		f(k, matches)
 	})
+	b.spent += b.index.Spent()
 }
 
 // hadNone reports whether the view certainly did not have the resource before the change. It

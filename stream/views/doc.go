@@ -9,6 +9,7 @@
 // learns how far the watch is when it is read.
 //
 // A new view is built by one of a few builders, which all views share, in turns: so one
-// that takes long delays others by a turn at most. A view whose filter can cost much is
-// never fed by the two goroutines, but by the builders too. So it lags alone.
+// that takes long delays others by a turn at most. A view whose filter can cost much has
+// builders apart, and is never fed by the two goroutines, but by these too. So it lags alone,
+// and no cheap view waits for it.
 package views

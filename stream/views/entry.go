@@ -43,6 +43,7 @@ type entry struct {
 	// Owned by the lane or the builder that has it.
 	state    *log.Part
 	matcher  *view.Matcher // while it is being fed by a builder
+	turn     *turn         // of that builder; nil: no builder has it
 	begun    bool          // it has a part of the watch, if not all of it
 	whole    bool          // and was published
 	building bool          // it is being made from all of the watch
@@ -118,9 +119,9 @@ func (e *entry) feed(t *turn) (reached bool) {
 	if e.matcher == nil {
 		e.matcher = e.definition.Matcher()
 	}
-	n := 0
+	e.turn = t
 	for c := range s.Entries(e.cursor) {
-		if n++; n%yieldEvery == 0 && t.yield() {
+		if t.did(entryCosts); t.over {
 			e.state.Count()
 			e.complain()
 			return false
@@ -158,17 +159,22 @@ func (e *entry) publish(s log.Snapshot) {
 	e.seen = s.Number() // there may be a newer one already
 }
 
-// matches reports whether the view has a resource.
+// matches reports whether the view has a resource. A view that was removed has none any more.
 func (e *entry) matches(r stream.Resource) (bool, error) {
-	if e.matcher != nil {
-		return e.matcher.Matches(r)
+	if e.matcher == nil {
+		return e.definition.Matches(r)
 	}
-	return e.definition.Matches(r)
+	if e.removed.Load() {
+		return false, nil
+	}
+	matches, err := e.matcher.Matches(r)
+	e.turn.did(e.matcher.Spent())
+	return matches, err
 }
 
 // release gives up the state up to which the view was being fed, and what reads it.
 func (e *entry) release() {
-	e.matcher = nil
+	e.matcher, e.turn = nil, nil
 	if e.target != nil {
 		e.target.Release()
 		e.target = nil
@@ -342,9 +348,15 @@ func (e *entry) project(r stream.Resource) (*stream.Resource, error) {
 	if !e.definition.Projects() {
 		return nil, nil
 	}
+	if e.turn != nil {
+		e.turn.did(len(r.Value) / projectedBytes)
+	}
 	projected, err := e.definition.Project(r)
 	return &projected, err
 }
+
+// projectedBytes is how many bytes of a value are projected in a unit of work.
+const projectedBytes = 20
 
 // found applies an entry of the state with which the view began: a resource, or one that
 // a client which resumes may still have.

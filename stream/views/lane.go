@@ -164,7 +164,7 @@ func (l *lane) handle(w what, e *entry) {
 	case fails:
 		l.tooLarge(e)
 	case deepens:
-		l.views.builders.add(e)
+		l.views.build(e)
 	}
 }
 
@@ -190,7 +190,7 @@ func (l *lane) park(e *entry) {
 	case e.full.Load():
 		l.tooLarge(e)
 	case newest.Number() != e.seen || e.whole && e.outdated(newest):
-		l.views.builders.add(e) // there is one already, or older deletes are wanted
+		l.views.build(e) // there is one already, or older deletes are wanted
 	default:
 		l.parked[e] = struct{}{}
 	}
@@ -232,7 +232,7 @@ func (l *lane) take(e *entry) {
 		l.tooLarge(e) // since its builder last looked
 		return
 	case e.shallow(l.at):
-		l.views.builders.add(e) // it was asked to know more since it was begun
+		l.views.build(e) // it was asked to know more since it was begun
 		return
 	}
 	e.state.FedBy(&l.fed)
@@ -275,7 +275,7 @@ func (l *lane) unpark() {
 	for e := range l.parked {
 		if !e.full.Load() {
 			delete(l.parked, e)
-			l.views.builders.add(e)
+			l.views.build(e)
 		}
 	}
 }
@@ -287,7 +287,7 @@ func (l *lane) readmit() {
 		if e.full.Load() && l.views.hasRoom() {
 			delete(l.parked, e)
 			e.full.Store(false)
-			l.views.builders.add(e)
+			l.views.build(e)
 		}
 	}
 }
@@ -309,6 +309,6 @@ func (l *lane) retry() {
 func (l *lane) restart() {
 	for e := range l.members {
 		l.dismiss(e)
-		l.views.builders.add(e)
+		l.views.build(e)
 	}
 }

@@ -262,7 +262,7 @@ func TestBuiltWhileItsWatchGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Config{})
 		var resources []string
-		for i := range 2 * yieldEvery {
+		for i := range 2 * yieldAfter / entryCosts {
 			resources = append(resources, fmt.Sprintf(`a/%d={"n":1}`, i))
 		}
 		f.commit(resources...)

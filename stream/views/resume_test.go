@@ -297,7 +297,7 @@ func TestDeepenWhileBuilt(t *testing.T) {
 func TestNothingHalfBuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Config{})
-		for range 2 * yieldEvery {
+		for range 2 * yieldAfter / entryCosts {
 			f.commit(`a={"n":1}`)
 		}
 		v := New(Config{})

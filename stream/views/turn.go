@@ -17,6 +17,8 @@ type turn struct {
 	ends time.Time
 
 	began time.Time // the slice
+	spent int       // since the clock was read last, in the units of the costs of filters
+	over  bool
 }
 
 const (
@@ -28,12 +30,23 @@ const (
 	liveFor   = 100 * time.Millisecond
 )
 
-// yieldEvery is after how many entries a slice may end.
-const yieldEvery = 32
+const (
+	// yieldAfter is after how much work a slice may end: some 100 µs.
+	yieldAfter = 1000
+	// entryCosts is the work that any entry makes.
+	entryCosts = 10
+)
 
 func newTurn(of *parent) *turn {
 	now := time.Now()
 	return &turn{of: of, ends: now.Add(turnLasts), began: now}
+}
+
+// did counts work. It may pause, and the turn may be over then.
+func (t *turn) did(work int) {
+	if t.spent += work; t.spent >= yieldAfter {
+		t.spent, t.over = 0, t.yield() || t.over
+	}
 }
 
 // yield lets others go first who wait for a processor: what a builder does is never as urgent

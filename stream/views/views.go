@@ -43,7 +43,8 @@ type Views struct {
 	memory      *memory.Ceiling
 	differences *log.Differences
 	forgets     *time.Timer // differences that are not used any more
-	builders    builders
+	builders    builders    // of views that are not costly
+	costly      builders    // of the others, for which nobody else waits
 	count       counters
 
 	goroutines sync.WaitGroup
@@ -96,7 +97,9 @@ func New(c Config) *Views {
 	v.forgets = time.AfterFunc(time.Hour, func() { v.differences.Expire() })
 	v.forgets.Stop()
 	v.differences = log.NewDifferences(v.memory, func(d time.Duration) { v.forgets.Reset(d) })
-	v.builders = builders{views: v, most: max(1, runtime.GOMAXPROCS(0)/2), queues: map[string][]job{}}
+	for _, b := range []*builders{&v.builders, &v.costly} {
+		b.views, b.most, b.queues = v, max(1, runtime.GOMAXPROCS(0)/2), map[string][]job{}
+	}
 	v.timer = time.AfterFunc(time.Hour, v.expire)
 	v.timer.Stop()
 	return v
@@ -258,8 +261,17 @@ func (v *Views) held(e *entry) {
 	v.touch(e)
 	if e.part.Held() && !e.started && !e.removed.Load() {
 		e.started = true
-		v.builders.add(e)
+		v.build(e)
 	}
+}
+
+// build has builders make a view, or bring it closer to its watch.
+func (v *Views) build(e *entry) {
+	if e.costly {
+		v.costly.add(e)
+		return
+	}
+	v.builders.add(e)
 }
 
 // wants reports whether a view that a builder is about to make still has a holder. If not,
@@ -339,6 +351,7 @@ func (v *Views) Close() {
 	v.mu.Unlock()
 	v.goroutines.Wait()
 	v.builders.close() // the lanes begin no more
+	v.costly.close()
 	v.differences.Close()
 	v.forgets.Stop()
 }
@@ -371,6 +384,10 @@ func (v *Views) relieve() {
 	if largest != nil {
 		largest.leaves()
 		largest.full.Store(true)
+		if !largest.started {
+			largest.tooLarge() // nobody else has it
+			return
+		}
 		largest.parent.lane(largest).post(fails, largest)
 	}
 }

@@ -65,6 +65,9 @@ func (p *Past) Read(q history.Query) (history.Page, *problem.Problem) {
 		_, held := p.held.Snapshot()
 		return held && time.Now().Before(until)
 	})
+	if page.TooCostly {
+		return page, problem.BadParameter("filter", "the filter costs too much for the history of so many values: want a cheaper one, or the history of a key").OnWatch(p.part.Name())
+	}
 	if page.Next != nil {
 		page.Next.Epoch = epoch
 	}

@@ -62,7 +62,7 @@ func constant(e ast.Expr) (any, bool) {
 }
 
 // judge compares what was found with the constant.
-func (c *condition) judge(v any) truth {
+func (c *condition) judge(v any, m *meter) truth {
 	switch c.does {
 	case opIs:
 		if b, isBool := v.(bool); isBool {
@@ -76,7 +76,7 @@ func (c *condition) judge(v any) truth {
 	case opIn:
 		return truthOf(slices.ContainsFunc(c.with.([]any), func(one any) bool { return equal(v, one) }))
 	case opBegins, opEnds, opContains, opMatches:
-		return c.search(v)
+		return c.search(v, m)
 	}
 	order, ok := compare(v, c.with)
 	if !ok {

@@ -24,7 +24,7 @@ type condition struct {
 	by       uint8  // the place in at, from 1, where the element is the name or the index; 0: nowhere
 	parts    uint16 // how many of the conditions after it belong to it
 	at       []name // lead on from the variable
-	with     any    // a constant, []any of several, or a *regexp.Regexp
+	with     any    // a constant, []any of several, or an *expression
 }
 
 // name is the name of a member. All conditions with the same name share it, so that it stays in
@@ -159,7 +159,7 @@ func (m matcher) eval(in *Input) truth {
 	return m[0].eval(in)
 }
 
-// fold evaluates a macro. The order of an object's members makes no difference.
+// fold evaluates a macro.
 func (m matcher) fold(in *Input) truth {
 	t := tally{does: m[0].does, body: m[1:]}
 	over, _ := m[0].find(in)
@@ -177,7 +177,7 @@ func (m matcher) fold(in *Input) truth {
 		if !in.take(len(over)) {
 			return isNeither
 		}
-		for name := range over {
+		for name := range t.names(over) {
 			if t.add(name, in) {
 				break
 			}
@@ -197,5 +197,5 @@ func (c *condition) eval(in *Input) truth {
 	if !ok {
 		return isNeither
 	}
-	return c.judge(v)
+	return c.judge(v, &in.meter)
 }

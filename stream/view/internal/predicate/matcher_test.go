@@ -128,7 +128,7 @@ func programOf(t rapid.TB, p *Predicate) *Predicate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := env.Program(tree, patterns)
+	program, err := env.Program(tree, metered)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func programOf(t rapid.TB, p *Predicate) *Predicate {
 // agree compares the matcher with the program, and returns what they say.
 func agree(t rapid.TB, matcher, program *Predicate, in *Input) string {
 	t.Helper()
-	if matcher.matcher == nil || matcher.program != nil && !matcher.Steps() {
+	if matcher.matcher == nil || matcher.program != nil && !matcher.macros {
 		t.Fatalf("%s needs a program", matcher)
 	}
 	got, gotErr := matcher.Holds(in)

@@ -44,6 +44,14 @@ const (
 	// the same units: some 10 ms. A step costs what it costs at most for an element that
 	// is not itself large: for simple ones this is 10,000 steps.
 	CostLimit = 100_000
+	// WorkLimit is the cost of what an evaluation reads and makes, and of its searches in
+	// texts, at which it is given up, in the same units: some 100 ms at worst. It is counted
+	// for each value anew, from how large things are in it. For a regular expression of
+	// twenty instructions this is a text of 200 KB.
+	WorkLimit = 1_000_000
+	// CheapLimit is the cost of an evaluation over the largest value up to which a filter is
+	// cheap: some 1 ms.
+	CheapLimit = 10_000
 )
 
 // Variables are the names that an expression can use.
@@ -92,7 +100,8 @@ type Predicate struct {
 	matcher matcher     // nil: the program decides
 	program cel.Program // nil: the matcher decides, and takes no steps
 	macros  bool        // steps are taken, and the program ends after some
-	steps   int32       // how many these are
+	cheap   bool        // see Cheap
+	steps   int32       // how many steps an evaluation may take
 	text    string
 	usage   Usage
 	terms   []Term
@@ -144,11 +153,12 @@ func (p *Predicate) plan(env *cel.Env, tree *cel.Ast, maxValue int) error {
 	}
 	p.macros = hasMacros(tree.NativeRep().Expr())
 	p.matcher = matcherOf(tree.NativeRep().Expr())
+	p.steps = int32(max(1, CostLimit/max(1, steps/uint64(maxValue))))
+	p.cheap = p.most(tree.NativeRep().Expr(), maxValue) <= CheapLimit
 	if p.matcher != nil && !p.macros {
 		return nil
 	}
-	p.steps = int32(CostLimit / max(1, steps/uint64(maxValue)))
-	p.program, err = env.Program(tree, patterns, cel.InterruptCheckFrequency(uint(p.steps)))
+	p.program, err = env.Program(tree, metered, cel.InterruptCheckFrequency(uint(p.steps)))
 	return err
 }
 
@@ -160,11 +170,6 @@ var ended = func() context.Context {
 	return ctx
 }()
 
-// patterns has constant patterns compiled once. cel.OptOptimize, which would do that too,
-// is left out: it looks numbers up in lists of constants by another equality than that of
-// the language.
-var patterns = cel.OptimizeRegex(interpreter.MatchesRegexOptimization)
-
 // String returns the canonical text, which Compile makes the same predicate from.
 func (p *Predicate) String() string { return p.text }
 
@@ -173,6 +178,10 @@ func (p *Predicate) Usage() Usage { return p.usage }
 
 // Steps reports whether the expression has macros, which take a step for each element.
 func (p *Predicate) Steps() bool { return p.macros }
+
+// Cheap reports whether no evaluation over a value of the size that the expression was
+// compiled for takes more than CheapLimit.
+func (p *Predicate) Cheap() bool { return p.cheap }
 
 // Quick reports whether the expression needs no program, and takes no steps.
 func (p *Predicate) Quick() bool { return p.program == nil }
@@ -193,8 +202,10 @@ type Input struct {
 
 	boxes struct{ key, revision any } // the same as interfaces; nil: not wanted yet
 
-	element any // that a macro of a matcher is at
-	steps   int // that these macros may still take
+	element any   // that a macro of a matcher is at
+	steps   int   // that these macros may still take
+	meter   meter // of the evaluation at hand
+	spent   int   // by the last evaluation
 }
 
 // Set sets the resource, which has no value and no labels then.
@@ -213,6 +224,9 @@ func (in *Input) take(steps int) bool {
 	in.steps -= steps
 	return in.steps > 0
 }
+
+// Spent returns what the last evaluation has cost, in units of about 100 ns.
+func (in *Input) Spent() int { return in.spent }
 
 func (in *Input) boxedKey() any {
 	if in.boxes.key == nil {
@@ -239,6 +253,8 @@ func (in *Input) ResolveName(name string) (any, bool) {
 		return in.labels, true
 	case "revision":
 		return in.boxedRevision(), true
+	case meterName:
+		return &in.meter, true
 	}
 	return nil, false
 }
@@ -258,18 +274,19 @@ var (
 // Holds reports whether the expression is true of a resource. An error is ErrNoResult or
 // ErrCost.
 func (p *Predicate) Holds(in *Input) (bool, error) {
+	in.spent = 1
 	if t, ok := p.match(in); ok {
 		if t == isNeither {
 			return false, ErrNoResult
 		}
 		return t == isTrue, nil
 	}
-	result, err := p.eval(in)
-	if errors.Is(err, interpreter.InterruptError{}) {
+	if p.program == nil {
 		return false, ErrCost
 	}
+	result, err := p.eval(in)
 	if err != nil {
-		return false, ErrNoResult
+		return false, failure(err)
 	}
 	if truth, ok := result.Value().(bool); ok {
 		return truth, nil
@@ -277,22 +294,37 @@ func (p *Predicate) Holds(in *Input) (bool, error) {
 	return false, ErrNoResult
 }
 
-// match asks the matcher. It returns false if the program must decide: because there is no
-// matcher, or because there are so many elements that the program could end before the last.
+// failure translates the error of a program.
+func failure(err error) error {
+	if errors.Is(err, interpreter.InterruptError{}) || errors.As(err, new(interpreter.EvalCancelledError)) {
+		return ErrCost
+	}
+	return ErrNoResult
+}
+
+// match asks the matcher. It returns false if that does not decide: because there is none, or
+// because it has given up. If there is a program it decides then. It may end later, so that
+// the order in which the matcher goes through an object makes no difference.
 func (p *Predicate) match(in *Input) (t truth, ok bool) {
 	if p.matcher == nil {
 		return isNeither, false
 	}
-	in.steps = int(p.steps)
+	in.steps, in.meter = int(p.steps), meter{}
 	t = p.matcher.eval(in)
-	return t, !p.macros || in.steps > 0
+	in.spent += in.meter.spent
+	if p.macros {
+		in.spent += min(int(p.steps)-in.steps, int(p.steps)) * (CostLimit / int(p.steps))
+	}
+	return t, !in.meter.exceeded() && (!p.macros || in.steps > 0)
 }
 
 func (p *Predicate) eval(in *Input) (result ref.Val, err error) {
+	in.meter = meter{}
 	if p.macros {
 		result, _, err = p.program.ContextEval(ended, in)
 	} else {
 		result, _, err = p.program.Eval(in)
 	}
+	in.spent += in.meter.spent
 	return result, err
 }

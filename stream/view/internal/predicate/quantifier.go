@@ -1,6 +1,10 @@
 package predicate
 
 import (
+	"iter"
+	"maps"
+	"slices"
+
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 )
@@ -42,6 +46,15 @@ type tally struct {
 	trues   int
 	falses  int
 	neither bool // for one of them at least
+}
+
+// names returns the names of an object's members. They are in order where it makes a
+// difference: for how much has been searched once the result is known.
+func (t *tally) names(of map[string]any) iter.Seq[string] {
+	if !slices.ContainsFunc(t.body, func(c condition) bool { return c.searches() }) {
+		return maps.Keys(of)
+	}
+	return slices.Values(slices.Sorted(maps.Keys(of)))
 }
 
 // add evaluates one element. It returns true if the other elements make no difference.

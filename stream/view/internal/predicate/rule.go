@@ -1,7 +1,6 @@
 package predicate
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
-	"cel.dev/cel-go/interpreter"
 
 	"github.com/watchtide/watchtide/stream/view/internal/mistake"
 )
@@ -107,7 +105,7 @@ func (s *Scope) plan(tree *cel.Ast, size int) (program, error) {
 		}
 	}
 	p := program{steps: hasMacros(tree.NativeRep().Expr())}
-	p.Program, err = s.checks.Program(tree, patterns, cel.InterruptCheckFrequency(uint(CostLimit/max(1, steps/uint64(size)))))
+	p.Program, err = s.checks.Program(tree, metered, cel.InterruptCheckFrequency(uint(CostLimit/max(1, steps/uint64(size)))))
 	return p, err
 }
 
@@ -227,19 +225,37 @@ func (r *Rule) Value(names map[string]any) (any, error) {
 
 // value evaluates a program.
 func (p program) value(names map[string]any) (result ref.Val, err error) {
+	in := &activation{values: names}
 	if p.steps {
-		result, _, err = p.ContextEval(ended, names)
+		result, _, err = p.ContextEval(ended, in)
 	} else {
-		result, _, err = p.Eval(names)
+		result, _, err = p.Eval(in)
 	}
-	switch {
-	case errors.Is(err, interpreter.InterruptError{}):
-		return nil, ErrCost
-	case err != nil:
-		return nil, ErrNoResult
+	if err != nil {
+		return nil, failure(err)
 	}
 	return result, nil
 }
+
+// activation has the values of the names that an expression of a rule is evaluated with.
+//
+// Owned by one goroutine.
+type activation struct {
+	values map[string]any
+	meter  meter
+}
+
+// ResolveName implements cel.Activation.
+func (a *activation) ResolveName(name string) (any, bool) {
+	if name == meterName {
+		return &a.meter, true
+	}
+	v, ok := a.values[name]
+	return v, ok
+}
+
+// Parent implements cel.Activation.
+func (*activation) Parent() cel.Activation { return nil }
 
 // maxNative is the maximum depth of a value that becomes a constant.
 const maxNative = 20

@@ -22,13 +22,23 @@ func (b *builder) search(does operation, target, arg ast.Expr) (condition, bool)
 	c.with = text
 	if does == opMatches {
 		pattern, err := regexp.Compile(text)
-		c.with, ok = pattern, err == nil
+		size, _ := instructions(text)
+		c.with, ok = &expression{pattern, size}, err == nil
 	}
 	return c, ok
 }
 
+// expression is a compiled regular expression.
+type expression struct {
+	*regexp.Regexp
+	instructions int
+}
+
+// searches reports whether what a condition costs depends on how long a text is.
+func (c *condition) searches() bool { return c.does == opContains || c.does == opMatches }
+
 // search applies a function to a text.
-func (c *condition) search(v any) truth {
+func (c *condition) search(v any, m *meter) truth {
 	text, ok := v.(string)
 	if !ok {
 		return isNeither
@@ -39,7 +49,9 @@ func (c *condition) search(v any) truth {
 	case opEnds:
 		return truthOf(strings.HasSuffix(text, c.with.(string)))
 	case opContains:
-		return truthOf(strings.Contains(text, c.with.(string)))
+		part := c.with.(string)
+		return truthOf(m.take(searching(len(text), len(part))) && strings.Contains(text, part))
 	}
-	return truthOf(c.with.(*regexp.Regexp).MatchString(text))
+	pattern := c.with.(*expression)
+	return truthOf(m.take(matching(len(text), pattern.instructions)) && pattern.MatchString(text))
 }
