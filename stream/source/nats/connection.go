@@ -40,7 +40,11 @@ func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*con
 		nats.Timeout(c.StallAfter), nats.FlusherTimeout(c.StallAfter),
 		nats.PingInterval(-1), // the heartbeats suffice, and an answer may have to wait behind large values
 		nats.CustomInboxPrefix(c.InboxPrefix),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { end(c.failed(err)) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if !errors.Is(err, nats.ErrBadHeaderMsg) { // a writer can write any header; the message arrives without it
+				end(c.failed(err))
+			}
+		}),
 		nats.ClosedHandler(func(conn *nats.Conn) {
 			end(c.failed(lost(conn.LastError())))
 			close(closed)
@@ -61,7 +65,7 @@ func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*con
 
 // lost describes how a connection ended.
 func lost(err error) error {
-	if err == nil {
+	if err == nil || errors.Is(err, nats.ErrBadHeaderMsg) {
 		return errors.New("the server closed the connection")
 	}
 	return fmt.Errorf("the connection is lost: %w", err)

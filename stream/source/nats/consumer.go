@@ -56,13 +56,14 @@ func (b *bucket) filter(at state) string {
 func (b *bucket) listen(ctx context.Context, subject, prefix string) (consumer, error) {
 	deliveries, ended := make(chan delivery, 512), make(chan struct{})
 	sub, err := b.conn.Subscribe(subject, func(m *nats.Msg) {
+		d := read(m, subject, prefix)
 		select {
-		case deliveries <- read(m, prefix):
+		case deliveries <- d:
 		case <-ctx.Done():
 			return
 		}
-		if reply := flow(m); reply != "" {
-			_ = b.conn.Publish(reply, nil) // if that fails the connection is lost, which ends the Watch call
+		if d.confirm != "" {
+			_ = b.conn.Publish(d.confirm, nil) // if that fails the connection is lost, which ends the Watch call
 		}
 	})
 	if err != nil {
