@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,6 +21,7 @@ import (
 type connection struct {
 	conn   *nats.Conn
 	meter  *meter
+	hidden []string        // what no message may contain
 	closed <-chan struct{} // closed after the library's last callback
 	ended  <-chan struct{} // closed when the consumer has ended; nil: there is none
 }
@@ -29,24 +29,25 @@ type connection struct {
 // connect tries the servers in random order. end is called with the reason when
 // the connection is lost, or the server rejects something.
 func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*connection, error) {
-	who, err := c.login()
+	who, secrets, err := c.login()
 	if err != nil {
-		return nil, c.failed(err)
+		return nil, c.failed(err, secrets)
 	}
 	dial := &dialer{ctx: ctx, dial: c.network, timeout: c.StallAfter, meter: new(meter)}
 	closed := make(chan struct{})
 	conn, err := nats.Connect(strings.Join(servers(c.URL), ","), append(who,
-		nats.Name("watchtide"), nats.NoReconnect(), nats.SkipHostLookup(), nats.SetCustomDialer(dial),
+		nats.Name("watchtide"), nats.NoReconnect(), nats.SkipHostLookup(),
+		nats.SetCustomDialer(dial),
 		nats.Timeout(c.StallAfter), nats.FlusherTimeout(c.StallAfter),
 		nats.PingInterval(-1), // the heartbeats suffice, and an answer may have to wait behind large values
 		nats.CustomInboxPrefix(c.InboxPrefix),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if !errors.Is(err, nats.ErrBadHeaderMsg) { // a writer can write any header; the message arrives without it
-				end(c.failed(err))
+				end(c.failed(err, secrets))
 			}
 		}),
 		nats.ClosedHandler(func(conn *nats.Conn) {
-			end(c.failed(lost(conn.LastError())))
+			end(c.failed(lost(conn.LastError()), secrets))
 			close(closed)
 		}),
 	)...)
@@ -54,13 +55,13 @@ func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*con
 	case context.Cause(ctx) != nil:
 		err = context.Cause(ctx)
 	case err != nil:
-		err = c.failed(dial.explain(err))
+		err = c.failed(dial.explain(err), secrets)
 	}
 	if err != nil && conn != nil {
 		conn.Close()
 		<-closed
 	}
-	return &connection{conn: conn, meter: dial.meter, closed: closed}, err
+	return &connection{conn: conn, meter: dial.meter, hidden: secrets, closed: closed}, err
 }
 
 // lost describes how a connection ended.
@@ -71,37 +72,40 @@ func lost(err error) error {
 	return fmt.Errorf("the connection is lost: %w", err)
 }
 
-// login returns the configured way to authenticate.
-func (c *Config) login() ([]nats.Option, error) {
-	options := []nats.Option{}
+// login returns the configured way to authenticate, and the secrets that it uses.
+func (c *Config) login() (options []nats.Option, secrets []string, err error) {
 	if c.TLS != nil {
 		options = append(options, nats.Secure(c.TLS.Clone()))
 	}
 	switch {
 	case c.CredentialsFile != "":
-		return append(options, nats.UserCredentials(c.CredentialsFile)), readable(c.CredentialsFile)
+		secrets, err = lines(c.CredentialsFile)
+		return append(options, nats.UserCredentials(c.CredentialsFile)), secrets, err
 	case c.NKeyFile != "":
-		if err := readable(c.NKeyFile); err != nil {
-			return nil, err
+		if secrets, err = lines(c.NKeyFile); err != nil {
+			return nil, nil, err
 		}
 		nkey, err := nats.NkeyOptionFromSeed(c.NKeyFile)
-		return append(options, nkey), err
+		return append(options, nkey), secrets, err
 	case c.TokenFile != "":
 		token, err := secret.Read(c.TokenFile)
-		return append(options, nats.Token(token)), err
+		return append(options, nats.Token(token)), []string{token}, err
 	case c.User != "":
 		password, err := secret.Read(c.PasswordFile)
-		return append(options, nats.UserInfo(c.User, password)), err
+		return append(options, nats.UserInfo(c.User, password)), []string{password}, err
 	}
-	return options, nil
+	return options, nil, nil
 }
 
-func readable(file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
+// lines returns the lines of a file that are a single word: a JWT or a seed is one.
+func lines(file string) (words []string, err error) {
+	text, err := secret.Read(file)
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) == 1 {
+			words = append(words, f[0])
+		}
 	}
-	return f.Close()
+	return words, err
 }
 
 // close ends the connection, whose context has ended, and waits for the library.

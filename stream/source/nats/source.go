@@ -66,7 +66,7 @@ func (s *Source) ended(ctx context.Context, conn *connection, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	return s.config.failed(err)
+	return s.config.failed(err, conn.hidden)
 }
 
 // follow reads the bucket until something ends it.
