@@ -37,6 +37,7 @@ func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*con
 	closed := make(chan struct{})
 	conn, err := nats.Connect(strings.Join(servers(c.URL), ","), append(who,
 		nats.Name("watchtide"), nats.NoReconnect(), nats.SkipHostLookup(),
+		nats.IgnoreDiscoveredServers(), // credentials are for the configured servers only
 		nats.SetCustomDialer(dial),
 		nats.Timeout(c.StallAfter), nats.FlusherTimeout(c.StallAfter),
 		nats.PingInterval(-1), // the heartbeats suffice, and an answer may have to wait behind large values

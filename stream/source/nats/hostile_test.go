@@ -17,6 +17,23 @@ func withToken(t *testing.T, token string) func(*Config) {
 	return func(c *Config) { c.TokenFile = file }
 }
 
+// TestCredentialsStayWithTheConfiguredServers: a server may name others.
+func TestCredentialsStayWithTheConfiguredServers(t *testing.T) {
+	other := newScripted(t, nil)
+	s := newScripted(t, func(s *scripted) {
+		s.greet = func(p *peer) {
+			p.send(s.info(`,"connect_urls":["` + other.addr() + `"]`))
+			p.send("-ERR 'Authorization Violation'\r\n")
+			p.Close()
+		}
+	})
+	w := s.watch(withToken(t, "s3cr3t-t0ken"))
+	w.wantError(t, "nats://"+s.addr())
+	if sent := other.connected(); len(sent) > 0 {
+		t.Errorf("a server that is not configured received %q", sent)
+	}
+}
+
 // TestNoDowngrade: a server that must speak TLS and does not receives no credentials.
 func TestNoDowngrade(t *testing.T) {
 	for _, info := range []string{"", `,"tls_required":false,"tls_available":false`} {
