@@ -50,8 +50,14 @@ func newClient(c *Config, hold func(bytes int64)) (*client, error) {
 	}
 	return &client{
 		config: c, base: base, ca: authority(loaded),
-		http: http.Client{Transport: rt}, hold: hold, close: end,
+		http: http.Client{Transport: rt, CheckRedirect: refuseRedirect}, hold: hold, close: end,
 	}, nil
+}
+
+// refuseRedirect refuses all: the transport would send our credentials to wherever
+// the answer points.
+func refuseRedirect(to *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("the answer is a redirect to %.200s: want the address of the API server itself", to.URL.Redacted())
 }
 
 // authority returns the required signer of the server's certificate.

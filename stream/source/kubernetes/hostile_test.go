@@ -4,12 +4,47 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
+
+// TestCredentialsStayWithTheServer: the token is for no other host, and for no plain
+// connection.
+func TestCredentialsStayWithTheServer(t *testing.T) {
+	received := make(chan string, 10)
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { received <- r.Header.Get("Authorization") }))
+	t.Cleanup(other.Close)
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		server := httptest.NewTLSServer(http.RedirectHandler(other.URL+"/api/v1/pods", code))
+		t.Cleanup(server.Close)
+		err := record(t, withToken(t, server.URL, "s3cr3t-t0ken"), nil).failure()
+		if err == nil || !strings.Contains(err.Error(), "want the address of the API server itself") {
+			t.Errorf("%d: error %v, want one that says what to configure", code, err)
+		}
+		select {
+		case token := <-received:
+			t.Errorf("%d: the other host received %q", code, token)
+		default:
+		}
+	}
+}
+
+// withToken returns a source that sends a token.
+func withToken(t *testing.T, server, token string) *Source {
+	t.Helper()
+	return withUser(t, server, fmt.Sprintf("token: %q", token))
+}
+
+// withUser returns a source with credentials, as a kubeconfig has them.
+func withUser(t *testing.T, server, user string) *Source {
+	t.Helper()
+	config := strings.NewReplacer("user: {}", "user: {"+user+"}", "cluster: {server", "cluster: {insecure-skip-tls-verify: true, server").Replace(kubeconfigOf(server))
+	return mustNew(t, Config{Version: "v1", Resource: "pods", Kubeconfig: writeFile(t, "kubeconfig", config)})
+}
 
 // TestListsThatAreNone: pages that do not end, or are not of one state.
 func TestListsThatAreNone(t *testing.T) {
