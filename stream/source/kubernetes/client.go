@@ -28,6 +28,7 @@ type client struct {
 	base   *url.URL // root of the server's paths
 	ca     string   // the authority that signs the server's certificate: a file name, or its content
 	http   http.Client
+	sent   *credentials
 	hold   func(bytes int64) // see stream.Holder
 	close  func()
 
@@ -44,13 +45,14 @@ func newClient(c *Config, hold func(bytes int64)) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address %q: want a URL like https://127.0.0.1:6443: %w", loaded.Host, err)
 	}
-	rt, end, err := newTransport(loaded, c.StallAfter)
+	sent := new(credentials)
+	rt, end, err := newTransport(loaded, c.StallAfter, sent)
 	if err != nil {
 		return nil, err
 	}
 	return &client{
 		config: c, base: base, ca: authority(loaded),
-		http: http.Client{Transport: rt, CheckRedirect: refuseRedirect}, hold: hold, close: end,
+		http: http.Client{Transport: rt, CheckRedirect: refuseRedirect}, sent: sent, hold: hold, close: end,
 	}, nil
 }
 

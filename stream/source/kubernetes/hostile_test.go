@@ -46,6 +46,47 @@ func withUser(t *testing.T, server, user string) *Source {
 	return mustNew(t, Config{Version: "v1", Resource: "pods", Kubeconfig: writeFile(t, "kubeconfig", config)})
 }
 
+// TestSecretsStayHidden: the server may repeat what it was sent, in whatever way.
+func TestSecretsStayHidden(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{
+		"status": func(w http.ResponseWriter, r *http.Request) {
+			replies(401, status(401, "Unauthorized", "unknown: "+r.Header.Get("Authorization")))(w, r)
+		},
+		"page": func(w http.ResponseWriter, r *http.Request) {
+			replies(502, "<html>"+r.Header.Get("Authorization"))(w, r)
+		},
+		"cut": func(w http.ResponseWriter, r *http.Request) {
+			replies(406, strings.Repeat("x", 182)+r.Header.Get("Authorization"))(w, r)
+		},
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "/?token="+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+			w.WriteHeader(302)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewTLSServer(answer)
+			t.Cleanup(server.Close)
+			err := record(t, withToken(t, server.URL, "s3cr3t-t0ken"), nil).failure()
+			if err == nil || strings.Contains(err.Error(), "s3cr3t") || !strings.Contains(err.Error(), "[hidden]") {
+				t.Errorf("error %v, want one without the token", err)
+			}
+		})
+	}
+}
+
+// TestPasswordStaysHidden: it is sent in another form.
+func TestPasswordStaysHidden(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		replies(401, status(401, "Unauthorized", "wrong: "+password))(w, r)
+	}))
+	t.Cleanup(server.Close)
+	s := withUser(t, server.URL, "username: gateway, password: s3cr3t-w0rd")
+	if err := record(t, s, nil).failure(); err == nil || strings.Contains(err.Error(), "s3cr3t") || !strings.Contains(err.Error(), "[hidden]") {
+		t.Errorf("error %v, want one without the password", err)
+	}
+}
+
 // TestListsThatAreNone: pages that do not end, or are not of one state.
 func TestListsThatAreNone(t *testing.T) {
 	a, b := widget("a", 5), widget("b", 6)

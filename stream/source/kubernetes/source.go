@@ -77,6 +77,6 @@ func (s *Source) ended(ctx context.Context, f *follower, err error) error {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		s.notBefore = time.Now().Add(min(time.Duration(seconds)*time.Second, maxRetryWait))
 	}
-	return failure.New(err, fmt.Sprintf("kubernetes %s, %s: %v%s",
-		f.client.base.Redacted(), s.config.name(), err, hint(err)))
+	return failure.New(err, fmt.Sprintf("kubernetes %s, %s: %s%s",
+		f.client.base.Redacted(), s.config.name(), f.client.sent.hide(err.Error()), hint(err)))
 }

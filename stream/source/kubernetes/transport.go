@@ -20,8 +20,9 @@ const (
 
 // newTransport returns a connection of our own, with client-go's TLS and
 // credentials around it. client-go's own transports are shared in the process,
-// and ping after 30 s of silence. end closes all connections.
-func newTransport(c *rest.Config, stallAfter time.Duration) (rt http.RoundTripper, end func(), err error) {
+// and ping after 30 s of silence. sent learns the credentials of each request. end closes
+// all connections.
+func newTransport(c *rest.Config, stallAfter time.Duration, sent *credentials) (rt http.RoundTripper, end func(), err error) {
 	tc, err := c.TransportConfig()
 	if err != nil {
 		return nil, nil, fmt.Errorf("credentials: %w", err)
@@ -49,7 +50,7 @@ func newTransport(c *rest.Config, stallAfter time.Duration) (rt http.RoundTrippe
 		MaxResponseHeaderBytes: maxHeader,
 	}
 	tc.UserAgent = cmp.Or(tc.UserAgent, "watchtide-gateway")
-	rt, err = transport.HTTPWrappersForConfig(tc, t)
+	rt, err = transport.HTTPWrappersForConfig(tc, &noting{t, sent})
 	if err != nil {
 		return nil, nil, fmt.Errorf("credentials: %w", err)
 	}
