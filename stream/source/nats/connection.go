@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/watchtide/watchtide/stream"
@@ -27,13 +26,14 @@ type connection struct {
 }
 
 // connect tries the servers in random order. end is called with the reason when
-// the connection is lost, or the server rejects something.
-func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*connection, error) {
+// the connection is lost, or the server rejects something. hold is told of the bytes
+// of messages, see delivery.held.
+func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc, hold func(bytes int64)) (*connection, error) {
 	who, secrets, err := c.login()
 	if err != nil {
 		return nil, c.failed(err, secrets)
 	}
-	dial := &dialer{ctx: ctx, dial: c.network, timeout: c.StallAfter, meter: new(meter)}
+	dial := &dialer{ctx: ctx, config: c, meter: new(meter), hold: hold}
 	closed := make(chan struct{})
 	conn, err := nats.Connect(strings.Join(servers(c.URL), ","), append(who,
 		nats.Name("watchtide"), nats.NoReconnect(), nats.SkipHostLookup(),
@@ -118,31 +118,44 @@ func (c *connection) close() {
 	}
 }
 
-// dialer makes connections that end with a context, which the library does not
-// support. It is called by one goroutine, that of Connect.
+// dialer makes connections that end with a context, and that refuse what is too
+// large, which the library does not support. So it makes them secure itself: the
+// library would do that on top. It is called by one goroutine, that of Connect.
 type dialer struct {
 	// Static after construction.
-	ctx     context.Context
-	dial    func(ctx context.Context, network, address string) (net.Conn, error)
-	timeout time.Duration
-	meter   *meter
+	ctx    context.Context
+	config *Config
+	meter  *meter
+	hold   func(bytes int64)
 
 	// Atomic.
 	failed atomic.Pointer[error] // the last that could not be made
 }
 
+// SkipTLSHandshake tells the library that the connection is secure.
+func (d *dialer) SkipTLSHandshake() bool { return true }
+
 // Dial implements nats.CustomDialer.
 func (d *dialer) Dial(network, address string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(d.ctx, d.timeout)
+	ctx, cancel := context.WithTimeout(d.ctx, d.config.StallAfter)
 	defer cancel()
-	conn, err := d.dial(ctx, network, address)
+	conn, err := d.config.network(ctx, network, address)
 	if err != nil {
 		d.failed.Store(&err)
 		return nil, err
 	}
 	// A pending write of the library must not delay the end either.
 	stop := context.AfterFunc(d.ctx, func() { _ = conn.Close() })
-	return &meteredConn{conn, d.meter, stop}, nil
+	greeted, secured, err := d.config.greet(ctx, conn, address)
+	if err != nil {
+		stop()
+		conn.Close()
+		return nil, err
+	}
+	return &meteredConn{
+		Conn: secured, ctx: d.ctx, meter: d.meter, greeted: greeted, stop: stop,
+		framing: &framing{own: d.config.InboxPrefix + ".", hold: d.hold},
+	}, nil
 }
 
 // explain adds details that the library omits: why no server can be reached, or
@@ -153,7 +166,7 @@ func (d *dialer) explain(err error) error {
 	switch {
 	case failed != nil && errors.Is(err, nats.ErrNoServers):
 		return *failed
-	case failed == nil && errors.As(err, &network) && network.Timeout():
+	case failed == nil && (errors.As(err, &network) && network.Timeout() || errors.Is(err, context.DeadlineExceeded)):
 		return fmt.Errorf("%w: %w", stream.ErrStalled, err)
 	}
 	return err

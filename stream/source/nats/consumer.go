@@ -3,6 +3,7 @@ package nats
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -52,11 +53,15 @@ func (b *bucket) filter(at state) string {
 }
 
 // listen receives messages on a subject. The server stops sending when too many
-// of them are unprocessed (flow control), so nothing needs to be discarded.
+// of them are unprocessed (flow control), so nothing needs to be discarded: more than
+// maxPending ends the connection.
 func (b *bucket) listen(ctx context.Context, subject, prefix string) (consumer, error) {
 	deliveries, ended := make(chan delivery, 512), make(chan struct{})
 	sub, err := b.conn.Subscribe(subject, func(m *nats.Msg) {
 		d := read(m, subject, prefix)
+		if !strings.HasPrefix(m.Subject, b.config.InboxPrefix+".") { // of answers, framing releases it
+			d.held = int64(m.Size())
+		}
 		select {
 		case deliveries <- d:
 		case <-ctx.Done():
@@ -70,7 +75,7 @@ func (b *bucket) listen(ctx context.Context, subject, prefix string) (consumer, 
 		return consumer{}, err
 	}
 	sub.SetClosedHandler(func(string) { close(ended) })
-	if err := sub.SetPendingLimits(-1, -1); err != nil || !sub.IsValid() {
+	if err := sub.SetPendingLimits(-1, maxPending); err != nil || !sub.IsValid() {
 		return consumer{}, cmp.Or(err, nats.ErrConnectionClosed) // the handler may have been called too late
 	}
 	return consumer{deliveries, ended}, nil

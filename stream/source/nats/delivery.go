@@ -19,6 +19,8 @@ type delivery struct {
 	time     int64  // when the stream stored it, in nanoseconds since 1970
 	part     bool   // of a batch that is published as a whole, and not its last message
 
+	held int64 // bytes, see stream.Holder; released once it is taken
+
 	key      string
 	value    []byte
 	encoding string
