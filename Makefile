@@ -252,12 +252,17 @@ attacks: ## attack a gateway from outside, print what was measured and fail if i
 	$(GO) run -C bench ./attacks -only '$(ONLY)' $(if $(GATEWAY),-gateway $(abspath $(GATEWAY)))
 
 .PHONY: reliability
-reliability: servers ## subject every source to every fault and print the table of docs/reliability.md
+reliability: servers ## subject every source to every fault and print the tables of docs/reliability.md
 	@mkdir -p profile
 	@packages=$$(grep -l 'faults\.Run(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
 	$(GO) test -tags servers -count 1 -p 1 -timeout 20m -run '^TestFaults' -v $$packages > profile/reliability.txt 2>&1 || status=$$?; \
 	awk -f stream/streamtest/faults/table.awk profile/reliability.txt || status=1; \
 	if [ $$status != 0 ]; then grep -v ' reliability |' profile/reliability.txt >&2; exit $$status; fi
+	@echo
+	@packages=$$(grep -l 'TestScriptedFaults(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
+	$(GO) test -count 1 -p 1 -timeout 20m -run '^TestScriptedFaults' -v $$packages > profile/scripted.txt 2>&1 || status=$$?; \
+	awk -f stream/streamtest/faults/scripted.awk profile/scripted.txt || status=1; \
+	if [ $$status != 0 ]; then grep -v ' scripted |' profile/scripted.txt >&2; exit $$status; fi
 
 .PHONY: lint
 lint: lint-go lint-proto lint-modules ## gofmt, go vet, staticcheck, buf lint, go mod tidy

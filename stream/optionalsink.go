@@ -93,8 +93,8 @@ func Rewind(sink Sink) error {
 // counts towards the memory of the watch.
 type Holder interface {
 	// Hold reports that the source holds so many more bytes; fewer if negative. If
-	// that is too much, the context of Watch ends. It may be called where the
-	// methods of Sink may be, and counts until Watch returns.
+	// that is too much, the context of Watch ends. It may be called from any
+	// goroutine until Watch returns, and counts until then.
 	Hold(bytes int64)
 }
 

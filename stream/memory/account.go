@@ -3,8 +3,8 @@ package memory
 // Account is what one watch holds, counted against its own ceiling and the ceiling
 // it shares. A nil account counts nothing and allows everything.
 //
-// Its methods for logs belong to the log's writer. Those for staged data belong to
-// the source's reader, and to ingest once the reader has ended.
+// Its methods for logs belong to the log's writer. Those for staged data may be called
+// from any goroutine.
 type Account struct {
 	own    Ceiling  // of the watch alone; its methods may be called from any goroutine
 	shared *Ceiling // static after construction

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -241,6 +242,26 @@ func TestSourceThatHoldsTooMuch(t *testing.T) {
 		return ctx.Err()
 	}
 	bubble(t, Config{MaxBytes: mega}, []stream.SourceFunc{hoards}, func(t *testing.T, w *Watch, _ *script) {
+		wantFull(t, w, stream.Priming, "too large: what is being loaded")
+	})
+}
+
+// TestSourceThatReadsTooMuch: a source may read in other goroutines. What they hold
+// counts while nothing is passed on, and however the source words its error.
+func TestSourceThatReadsTooMuch(t *testing.T) {
+	reads := func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
+		var readers sync.WaitGroup
+		for range 4 {
+			readers.Go(func() {
+				for held := int64(0); ctx.Err() == nil; held += 1000 {
+					stream.Hold(sink, 1000)
+				}
+			})
+		}
+		readers.Wait()
+		return errors.New("the connection was closed")
+	}
+	bubble(t, Config{MaxBytes: mega}, []stream.SourceFunc{reads}, func(t *testing.T, w *Watch, _ *script) {
 		wantFull(t, w, stream.Priming, "too large: what is being loaded")
 	})
 }

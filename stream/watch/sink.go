@@ -38,7 +38,7 @@ const (
 
 // stagingSink collects a transaction or a snapshot and hands it to ingest as a
 // whole, so that one that is half read is never visible. It belongs to the source's reader;
-// only received is shared. What it holds is counted, and the connection is ended if
+// only received and held are shared. What it holds is counted, and the connection is ended if
 // that is too much.
 type stagingSink struct {
 	// Static after construction.
@@ -55,6 +55,8 @@ type stagingSink struct {
 	begun   bool
 	swept   uint64 // see Swept
 	staging staging
+
+	held holding // used by the source, from any goroutine
 
 	// Resources of the snapshot under way; written by the reader, read by ingest.
 	received atomic.Int64

@@ -1,22 +1,65 @@
 package watch
 
 import (
+	"sync"
 	"unsafe"
 
 	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
-// staging is what a connection holds on its way into the log, in bytes.
+// staging is what a connection has collected for the log, in bytes.
 type staging struct {
 	pending int64 // of the transaction or snapshot being collected
-	source  int64 // held by the source itself, see Hold
-	counted int64 // both, as counted by the account: in steps
+	counted int64 // the same, as counted by the account: in steps
 	failed  error // set once it was too much
+}
+
+// holding is what a source itself holds, see stream.Holder. Its methods may be called
+// from any goroutine.
+type holding struct {
+	mu      sync.Mutex // guards what follows
+	bytes   int64
+	counted int64 // the same, as counted by the account: in steps
+}
+
+// add counts more bytes; fewer if negative.
+func (h *holding) add(bytes int64, a *memory.Account) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bytes += bytes
+	wants, changes := steps(h.bytes, h.counted)
+	if !changes {
+		return nil
+	}
+	if err := a.Stage(wants - h.counted); err != nil {
+		return err
+	}
+	h.counted = wants
+	return nil
+}
+
+// release returns what was counted.
+func (h *holding) release(a *memory.Account) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_ = a.Stage(-h.counted)
+	h.bytes, h.counted = 0, 0
 }
 
 // stagingStep is the granularity of counting: most transactions are smaller, and cost
 // nothing.
 const stagingStep = 64 << 10
+
+// steps returns how many bytes are to be counted for what is held, and whether that
+// differs from what is counted. A step is kept: most connections need it again, but no
+// more.
+func steps(holds, counted int64) (wants int64, changes bool) {
+	if holds <= counted && counted-holds < 2*stagingStep {
+		return counted, false
+	}
+	return (holds + stagingStep - 1) / stagingStep * stagingStep, true
+}
 
 // stagedCost is how many bytes a change takes until it is in the log: itself, in a
 // slice that is copied when it grows, its key and its value; and at the commit a
@@ -28,8 +71,9 @@ func stagedCost(c *log.Change) int64 {
 
 // Hold implements Holder.
 func (s *stagingSink) Hold(bytes int64) {
-	s.staging.source += bytes
-	_ = s.count() // the connection is ended if it is too much
+	if err := s.held.add(bytes, s.account); err != nil {
+		s.cancel(err)
+	}
 }
 
 // MostHeld implements Bounder.
@@ -44,11 +88,10 @@ func (s *stagingSink) count() error {
 		s.pending = message{}
 		return h.failed
 	}
-	holds := h.pending + h.source
-	if holds <= h.counted && h.counted-holds < 2*stagingStep {
-		return nil // a step is kept: most connections need it again, but no more
+	wants, changes := steps(h.pending, h.counted)
+	if !changes {
+		return nil
 	}
-	wants := (holds + stagingStep - 1) / stagingStep * stagingStep
 	if err := s.account.Stage(wants - h.counted); err != nil {
 		h.failed = err
 		s.pending = message{}
@@ -63,6 +106,7 @@ func (s *stagingSink) count() error {
 func (s *stagingSink) release() {
 	_ = s.account.Stage(-s.staging.counted)
 	s.staging.counted = 0
+	s.held.release(s.account)
 }
 
 // Mark implements Rewinder.

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -21,7 +22,7 @@ const memoryPatience = 10
 // fit, even if the upstream has shrunk since.
 func (in *ingest) noteTooLarge(err error) error {
 	why := in.reader.evicted
-	if why == nil && !errors.As(in.reader.sink.staging.failed, &why) && !errors.As(err, &why) {
+	if why == nil && !errors.As(context.Cause(in.reader.sink.ctx), &why) && !errors.As(err, &why) {
 		return err
 	}
 	in.tooLarge.Store(why)

@@ -1,8 +1,10 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchtide/watchtide/stream"
 	"k8s.io/client-go/rest"
 )
 
@@ -25,13 +28,15 @@ type client struct {
 	base   *url.URL // root of the server's paths
 	ca     string   // the authority that signs the server's certificate: a file name, or its content
 	http   http.Client
+	sent   *credentials
+	hold   func(bytes int64) // see stream.Holder
 	close  func()
 
 	// Atomic: written by requests. The last answer came over HTTP/2.
 	http2 atomic.Bool
 }
 
-func newClient(c *Config) (*client, error) {
+func newClient(c *Config, hold func(bytes int64)) (*client, error) {
 	loaded, err := c.load()
 	if err != nil {
 		return nil, err
@@ -40,14 +45,21 @@ func newClient(c *Config) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address %q: want a URL like https://127.0.0.1:6443: %w", loaded.Host, err)
 	}
-	rt, end, err := newTransport(loaded, c.StallAfter)
+	sent := new(credentials)
+	rt, end, err := newTransport(loaded, c.StallAfter, sent)
 	if err != nil {
 		return nil, err
 	}
 	return &client{
 		config: c, base: base, ca: authority(loaded),
-		http: http.Client{Transport: rt}, close: end,
+		http: http.Client{Transport: rt, CheckRedirect: refuseRedirect}, sent: sent, hold: hold, close: end,
 	}, nil
+}
+
+// refuseRedirect refuses all: the transport would send our credentials to wherever
+// the answer points.
+func refuseRedirect(to *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("the answer is a redirect to %.200s: want the address of the API server itself", to.URL.Redacted())
 }
 
 // authority returns the required signer of the server's certificate.
@@ -89,6 +101,11 @@ func (c *client) query(pairs ...string) url.Values {
 
 // get decodes the answer to one request.
 func (c *client) get(ctx context.Context, path string, query url.Values, into any) error {
+	return c.read(ctx, path, query, func(body *ration) error { return json.NewDecoder(body).Decode(into) })
+}
+
+// read makes a request, and has decode read its answer.
+func (c *client) read(ctx context.Context, path string, query url.Values, decode func(body *ration) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	timer := time.AfterFunc(silence, func() { end(errNoAnswer) })
@@ -98,14 +115,31 @@ func (c *client) get(ctx context.Context, path string, query url.Values, into an
 		return err
 	}
 	defer body.Close()
-	all, err := io.ReadAll(&attentive{body, timer})
-	if err != nil {
-		return because(ctx, err)
+	r := &ration{ctx: ctx, body: &attentive{body, timer}, most: c.config.maxObject, hold: c.hold}
+	defer func() { c.hold(-r.take()) }()
+	if err := decode(r); err != nil {
+		return c.undecodable(ctx, path, err)
 	}
-	if err := json.Unmarshal(all, into); err != nil {
+	_, _ = io.CopyN(io.Discard, r, 4<<10) // a connection whose answer was read to its end can be used again
+	return nil
+}
+
+// undecodable returns why an answer could not be decoded.
+func (c *client) undecodable(ctx context.Context, path string, err error) error {
+	switch {
+	case errors.Is(err, stream.ErrInvalid):
+		return err
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return cmp.Or(context.Cause(ctx), fmt.Errorf("the answer to %s ends too early: %w", path, io.ErrUnexpectedEOF))
+	case isJSON(err):
 		return invalid("the answer to %s is not what Kubernetes answers: %v", path, err)
 	}
-	return nil
+	return because(ctx, err)
+}
+
+// isJSON reports whether an error is about what was read, not about reading it.
+func isJSON(err error) bool {
+	return errors.As(err, new(*json.SyntaxError)) || errors.As(err, new(*json.UnmarshalTypeError))
 }
 
 // open makes a request and returns the body of a successful answer.

@@ -56,6 +56,8 @@ type Config struct {
 	watchFor time.Duration
 	// pageSize is how many objects a list requests at once.
 	pageSize int
+	// maxObject is how many bytes an object may have.
+	maxObject int64
 	// inCluster finds the service account; tests have no pod.
 	inCluster func() (*rest.Config, error)
 }
@@ -133,6 +135,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.pageSize == 0 {
 		c.pageSize = DefaultPageSize
+	}
+	if c.maxObject == 0 {
+		c.maxObject = defaultMaxObject
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

@@ -29,11 +29,16 @@ func (f *fake) start(from *run) *run {
 }
 
 func (f *fake) startAt(resume stream.Resume, state streamtest.State) *run {
+	return f.startInto(resume, state, func(r stream.Sink) stream.Sink { return r })
+}
+
+// startInto is startAt with something between the source and the recorder.
+func (f *fake) startInto(resume stream.Resume, state streamtest.State, between func(stream.Sink) stream.Sink) *run {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	r := &run{SinkRecorder: streamtest.NewSinkRecorder(resume, state), f: f, cancel: cancel, ended: make(chan struct{})}
 	go func() {
 		defer close(r.ended)
-		r.err = f.source.Watch(ctx, resume, r.SinkRecorder)
+		r.err = f.source.Watch(ctx, resume, between(r.SinkRecorder))
 		r.End()
 	}()
 	f.t.Cleanup(func() {

@@ -21,6 +21,7 @@ type follower struct {
 	sink   stream.Sink
 
 	place    stream.Resume // the order, and the position reached; revision 0: none
+	seen     uint64        // the newest revision of the changes so far; 0: a snapshot is being read
 	caughtUp bool          // this call has committed
 	listed   time.Time     // when the newest snapshot was complete
 	listedAt uint64        // its revision
@@ -113,6 +114,7 @@ const settling = 200 * time.Millisecond
 // resume continues from the position. The server is at head, and silence for
 // the time settled means that no more past events are to come.
 func (f *follower) resume(ctx context.Context, head uint64, settled time.Duration) (*watchCall, error) {
+	f.seen = f.place.Revision
 	call, err := f.client.watch(ctx, f.client.query("resourceVersion", strconv.FormatUint(f.place.Revision, 10)))
 	if err != nil || f.caughtUp {
 		return call, err
@@ -179,7 +181,7 @@ func (f *follower) commit(revision uint64) error {
 	if err := f.sinkError(f.sink.Commit(revision)); err != nil {
 		return err
 	}
-	f.place.Revision, f.caughtUp = revision, true
+	f.place.Revision, f.seen, f.caughtUp = revision, revision, true
 	f.source.epochs.reach(f.place.Epoch, revision)
 	return nil
 }

@@ -3,29 +3,35 @@ package kubernetes
 import (
 	"context"
 	"encoding/json"
+	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/watchtide/watchtide/stream"
 )
 
-// page is the answer to a list.
-type page struct {
-	typeMeta
-	Metadata struct {
-		ResourceVersion string `json:"resourceVersion"`
-		Continue        string `json:"continue"`
-	} `json:"metadata"`
-	Items []json.RawMessage `json:"items"`
+// listMeta is what a page says about the list.
+type listMeta struct {
+	ResourceVersion string `json:"resourceVersion"`
+	Continue        string `json:"continue"`
 }
 
 // head returns the server's present revision, not that of its cache.
 func (c *client) head(ctx context.Context) (uint64, error) {
-	var p page
-	if err := c.get(ctx, c.collection(), c.query("limit", "1"), &p); err != nil {
+	meta, err := c.page(ctx, c.query("limit", "1"), func(json.RawMessage, typeMeta) error { return nil })
+	if err != nil {
 		return 0, c.explained(ctx, err)
 	}
-	return parseRevision(p.Metadata.ResourceVersion)
+	return parseRevision(meta.ResourceVersion)
+}
+
+// page reads one page, and passes its objects on one by one as they arrive.
+func (c *client) page(ctx context.Context, query url.Values, each func(json.RawMessage, typeMeta) error) (meta listMeta, err error) {
+	err = c.read(ctx, c.collection(), query, func(body *ration) error {
+		d := &pageDecoder{d: json.NewDecoder(body), done: func() { c.hold(-body.take()) }, each: each}
+		meta, err = d.decode()
+		return err
+	})
+	return meta, err
 }
 
 // list reads the collection in pages, all as of the revision that it returns. If
@@ -44,31 +50,73 @@ func (c *client) pages(ctx context.Context, limit string, begin func() error, up
 	if err := begin(); err != nil {
 		return 0, err
 	}
-	for next := ""; ; {
-		var p page
-		if err := c.get(ctx, c.collection(), c.query("limit", limit, "continue", next), &p); err != nil {
-			return 0, err
+	var b book
+	for more := true; more; {
+		b.turn()
+		meta, err := c.page(ctx, c.query("limit", limit, "continue", b.next), func(raw json.RawMessage, of typeMeta) error {
+			r, err := parseObject(raw, of)
+			if err == nil {
+				err = b.object(r.Key)
+			}
+			if err != nil {
+				return err
+			}
+			return upsert(r)
+		})
+		if err == nil {
+			more, err = b.page(meta)
 		}
-		if err := p.each(upsert); err != nil {
+		if err != nil {
 			return 0, err
-		}
-		if next = p.Metadata.Continue; next == "" {
-			return parseRevision(p.Metadata.ResourceVersion)
 		}
 	}
+	return parseRevision(b.revision)
 }
 
-// each passes the objects of a page on.
-func (p *page) each(upsert func(stream.Resource) error) error {
-	of := typeMeta{Kind: strings.TrimSuffix(p.Kind, "List"), APIVersion: p.APIVersion}
-	for _, raw := range p.Items {
-		r, err := parseObject(raw, of)
-		if err != nil {
-			return err
-		}
-		if err := upsert(r); err != nil {
-			return err
-		}
+// maxEmptyPages is how many pages in a row may have no object. The server fills its pages.
+const maxEmptyPages = 100
+
+// book checks that the pages of a list are of one state, and come to an end: keys
+// rise from page to page, as the server stores them.
+type book struct {
+	revision string // of all pages
+	next     string // where the next page begins
+
+	before, newest string // the highest key of earlier pages, and with the page under way
+	objects        int    // on the page under way
+	empty          int    // pages without an object, in a row
+}
+
+// turn begins a page.
+func (b *book) turn() { b.before, b.objects = b.newest, 0 }
+
+// object checks the next object of a page.
+func (b *book) object(key string) error {
+	if b.next != "" && key <= b.before {
+		return invalid("a page of the list has %.200q, after a page that went up to %.200q: want each object once, by name", key, b.before)
 	}
+	b.objects++
+	b.newest = max(b.newest, key)
 	return nil
+}
+
+// page checks a page that was read, and reports whether there is another one.
+func (b *book) page(meta listMeta) (more bool, err error) {
+	if b.revision == "" {
+		b.revision = meta.ResourceVersion
+	}
+	b.empty++
+	if b.objects > 0 {
+		b.empty = 0
+	}
+	switch {
+	case meta.ResourceVersion != b.revision:
+		return false, invalid("pages of one list are at the resourceVersions %.40q and %.40q: want one state", b.revision, meta.ResourceVersion)
+	case meta.Continue == "":
+		return false, nil
+	case meta.Continue == b.next, b.empty > maxEmptyPages:
+		return false, invalid("a list that does not end: after %d pages without an object, it continues at %.40q", b.empty, meta.Continue)
+	}
+	b.next = meta.Continue
+	return true, nil
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,16 +82,15 @@ func (w writer) list(ctx context.Context) (all []stream.Resource, revision uint6
 	if err != nil {
 		return nil, 0, err
 	}
-	var p page
-	if err := json.Unmarshal([]byte(answer), &p); err != nil {
-		return nil, 0, err
-	}
-	err = p.each(func(r stream.Resource) error {
+	p := &pageDecoder{d: json.NewDecoder(strings.NewReader(answer)), done: func() {}}
+	p.each = func(raw json.RawMessage, of typeMeta) error {
+		r, err := parseObject(raw, of)
 		all = append(all, r)
-		return nil
-	})
+		return err
+	}
+	meta, err := p.decode()
 	if err == nil {
-		revision, err = parseRevision(p.Metadata.ResourceVersion)
+		revision, err = parseRevision(meta.ResourceVersion)
 	}
 	return all, revision, err
 }

@@ -45,7 +45,7 @@ func (f *follower) snapshot(ctx context.Context) (*watchCall, error) {
 
 // fromNothing uses the streaming list, or else a list in pages.
 func (f *follower) fromNothing(ctx context.Context) (*watchCall, error) {
-	f.place.Revision = 0
+	f.place.Revision, f.seen = 0, 0
 	if f.source.paged || !f.client.http2.Load() {
 		return f.paged(ctx)
 	}

@@ -52,7 +52,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	if err := pause.Until(ctx, s.notBefore); err != nil {
 		return err
 	}
-	c, err := newClient(&s.config)
+	c, err := newClient(&s.config, func(bytes int64) { stream.Hold(sink, bytes) })
 	if err != nil {
 		return fmt.Errorf("kubernetes: %w", err)
 	}
@@ -77,5 +77,6 @@ func (s *Source) ended(ctx context.Context, f *follower, err error) error {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		s.notBefore = time.Now().Add(min(time.Duration(seconds)*time.Second, maxRetryWait))
 	}
-	return failure.New(err, fmt.Sprintf("kubernetes %s, %s: %v%s", f.client.base.Redacted(), s.config.name(), err, hint(err)))
+	return failure.New(err, fmt.Sprintf("kubernetes %s, %s: %s%s",
+		f.client.base.Redacted(), s.config.name(), f.client.sent.hide(err.Error()), hint(err)))
 }

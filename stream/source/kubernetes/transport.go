@@ -13,10 +13,16 @@ import (
 	"k8s.io/client-go/transport"
 )
 
+const (
+	maxHeader = 256 << 10 // bytes of the header of an answer
+	maxUnread = 1 << 20   // bytes of an answer that are received before they are read
+)
+
 // newTransport returns a connection of our own, with client-go's TLS and
 // credentials around it. client-go's own transports are shared in the process,
-// and ping after 30 s of silence. end closes all connections.
-func newTransport(c *rest.Config, stallAfter time.Duration) (rt http.RoundTripper, end func(), err error) {
+// and ping after 30 s of silence. sent learns the credentials of each request. end closes
+// all connections.
+func newTransport(c *rest.Config, stallAfter time.Duration, sent *credentials) (rt http.RoundTripper, end func(), err error) {
 	tc, err := c.TransportConfig()
 	if err != nil {
 		return nil, nil, fmt.Errorf("credentials: %w", err)
@@ -38,10 +44,13 @@ func newTransport(c *rest.Config, stallAfter time.Duration) (rt http.RoundTrippe
 		TLSHandshakeTimeout: stallAfter,
 		DisableCompression:  tc.DisableCompression,
 		ForceAttemptHTTP2:   true,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: stallAfter / 2, PingTimeout: stallAfter / 2},
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: stallAfter / 2, PingTimeout: stallAfter / 2, MaxReceiveBufferPerStream: maxUnread,
+		},
+		MaxResponseHeaderBytes: maxHeader,
 	}
 	tc.UserAgent = cmp.Or(tc.UserAgent, "watchtide-gateway")
-	rt, err = transport.HTTPWrappersForConfig(tc, t)
+	rt, err = transport.HTTPWrappersForConfig(tc, &noting{t, sent})
 	if err != nil {
 		return nil, nil, fmt.Errorf("credentials: %w", err)
 	}

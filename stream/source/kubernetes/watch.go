@@ -9,12 +9,16 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 // event is one line of a watch.
 type event struct {
 	Type   string          `json:"type"`
 	Object json.RawMessage `json:"object"`
+
+	held int64 // bytes, to be released once it is applied
 }
 
 // The types of events.
@@ -32,7 +36,9 @@ type watchCall struct {
 	// Static after construction.
 	ctx    context.Context
 	end    context.CancelCauseFunc
-	events chan event // closed by read at the end
+	most   int64             // bytes of an event
+	hold   func(bytes int64) // see stream.Holder
+	events chan event        // closed by read at the end
 	opened time.Time
 	limit  time.Duration // after which the server ends it
 
@@ -66,7 +72,7 @@ func (c *client) watch(ctx context.Context, query url.Values) (*watchCall, error
 		end(nil)
 		return nil, c.explained(ctx, err)
 	}
-	w := &watchCall{ctx: own, end: end, events: make(chan event, 64), opened: time.Now(), limit: limit}
+	w := &watchCall{ctx: own, end: end, most: c.config.maxObject, hold: c.hold, events: make(chan event, 16), opened: time.Now(), limit: limit}
 	go func() {
 		defer close(w.events)
 		defer overdue.Stop()
@@ -77,24 +83,36 @@ func (c *client) watch(ctx context.Context, query url.Values) (*watchCall, error
 }
 
 func (w *watchCall) read(body io.Reader) error {
-	d := json.NewDecoder(body)
-	for {
+	r := &ration{ctx: w.ctx, body: body, most: w.most, hold: w.hold}
+	defer func() { w.hold(-r.take()) }()
+	for d := json.NewDecoder(r); ; {
 		var e event
 		if err := d.Decode(&e); err != nil {
 			return w.ended(err)
 		}
+		if r.read > largeEvent { // the decoder would keep its buffer
+			d = json.NewDecoder(io.MultiReader(d.Buffered(), r))
+		}
+		e.held = r.take()
 		select {
 		case w.events <- e:
 		case <-w.ctx.Done():
+			w.hold(-e.held)
 			return context.Cause(w.ctx)
 		}
 	}
 }
 
+// largeEvent is how many bytes make an event large; most have a few KiB.
+const largeEvent = 256 << 10
+
 // ended returns why the decoder stopped.
 func (w *watchCall) ended(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
+	}
+	if errors.Is(err, stream.ErrInvalid) {
+		return err
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return invalid("the watch sends invalid JSON, at byte %d: %v", syntax.Offset, syntax)
@@ -137,7 +155,8 @@ func (w *watchCall) over(more bool) error {
 // close ends the request and waits for its reader.
 func (w *watchCall) close() {
 	w.end(nil)
-	for range w.events { // the rest is discarded
+	for e := range w.events { // the rest is discarded
+		w.hold(-e.held)
 	}
 }
 

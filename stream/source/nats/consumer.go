@@ -3,6 +3,7 @@ package nats
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -52,24 +53,29 @@ func (b *bucket) filter(at state) string {
 }
 
 // listen receives messages on a subject. The server stops sending when too many
-// of them are unprocessed (flow control), so nothing needs to be discarded.
+// of them are unprocessed (flow control), so nothing needs to be discarded: more than
+// maxPending ends the connection.
 func (b *bucket) listen(ctx context.Context, subject, prefix string) (consumer, error) {
 	deliveries, ended := make(chan delivery, 512), make(chan struct{})
 	sub, err := b.conn.Subscribe(subject, func(m *nats.Msg) {
+		d := read(m, subject, prefix)
+		if !strings.HasPrefix(m.Subject, b.config.InboxPrefix+".") { // of answers, framing releases it
+			d.held = int64(m.Size())
+		}
 		select {
-		case deliveries <- read(m, prefix):
+		case deliveries <- d:
 		case <-ctx.Done():
 			return
 		}
-		if reply := flow(m); reply != "" {
-			_ = b.conn.Publish(reply, nil) // if that fails the connection is lost, which ends the Watch call
+		if d.confirm != "" {
+			_ = b.conn.Publish(d.confirm, nil) // if that fails the connection is lost, which ends the Watch call
 		}
 	})
 	if err != nil {
 		return consumer{}, err
 	}
 	sub.SetClosedHandler(func(string) { close(ended) })
-	if err := sub.SetPendingLimits(-1, -1); err != nil || !sub.IsValid() {
+	if err := sub.SetPendingLimits(-1, maxPending); err != nil || !sub.IsValid() {
 		return consumer{}, cmp.Or(err, nats.ErrConnectionClosed) // the handler may have been called too late
 	}
 	return consumer{deliveries, ended}, nil

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,11 +19,14 @@ type delivery struct {
 	time     int64  // when the stream stored it, in nanoseconds since 1970
 	part     bool   // of a batch that is published as a whole, and not its last message
 
+	held int64 // bytes, see stream.Holder; released once it is taken
+
 	key      string
 	value    []byte
 	encoding string
 
-	err error // of kind broken
+	confirm string // of a heartbeat: the subject on which the server waits for a confirmation of everything sent so far; "": it does not
+	err     error  // of kind broken
 }
 
 // kind is the meaning of a delivery.
@@ -46,9 +50,11 @@ const (
 )
 
 // read converts a message to a delivery. prefix is the prefix of the subjects of
-// keys.
-func read(m *nats.Msg, prefix string) delivery {
-	if m.Header.Get(headerStatus) != "" && len(m.Data) == 0 {
+// keys. The server's own messages have the subject inbox, and those of a writer have
+// the subject that the writer chose: a writer can set any header, also that of a
+// status.
+func read(m *nats.Msg, inbox, prefix string) delivery {
+	if m.Subject == inbox && m.Header.Get(headerStatus) != "" && len(m.Data) == 0 {
 		return readStatus(m)
 	}
 	meta, err := m.Metadata()
@@ -61,7 +67,7 @@ func read(m *nats.Msg, prefix string) delivery {
 			m.Subject, meta.Sequence.Stream, prefix)
 	}
 	d := delivery{
-		kind: operation(m.Header), key: key, number: meta.Sequence.Consumer, sequence: meta.Sequence.Stream,
+		kind: operation(m), key: key, number: meta.Sequence.Consumer, sequence: meta.Sequence.Stream,
 		pending: meta.NumPending, time: meta.Timestamp.UnixNano(),
 		part: m.Header.Get(headerBatch) != "" && m.Header.Get(headerBatchEnd) == "",
 	}
@@ -71,16 +77,17 @@ func read(m *nats.Msg, prefix string) delivery {
 	return d
 }
 
-// operation returns the effect of a message on its key.
-func operation(h nats.Header) kind {
-	if len(h) == 0 {
+// operation returns the effect of a message on its key. What the server leaves for
+// an expired key is empty: with a body, it is a value with an odd header.
+func operation(m *nats.Msg) kind {
+	if len(m.Header) == 0 {
 		return written
 	}
-	switch h.Get(headerOperation) {
+	switch m.Header.Get(headerOperation) {
 	case "DEL", "PURGE":
 		return deleted
 	case "":
-		if h.Get(headerMarker) != "" {
+		if m.Header.Get(headerMarker) != "" && len(m.Data) == 0 {
 			return deleted
 		}
 	}
@@ -95,25 +102,13 @@ func readStatus(m *nats.Msg) delivery {
 	}
 	last := m.Header.Get(headerLast)
 	if last == "" {
-		return delivery{kind: heartbeat} // a flow control request
+		return delivery{kind: heartbeat, confirm: cmp.Or(m.Reply, m.Header.Get(headerStalled))} // a flow control request
 	}
 	number, err := strconv.ParseUint(last, 10, 64)
 	if err != nil {
 		return invalid("a heartbeat with %s %q: want a number", headerLast, last)
 	}
-	return delivery{kind: heartbeat, number: number}
-}
-
-// flow returns the subject on which the server waits for the confirmation that
-// everything sent so far was processed; empty if it does not.
-func flow(m *nats.Msg) string {
-	if m.Header.Get(headerStatus) != "100" {
-		return ""
-	}
-	if m.Reply != "" {
-		return m.Reply
-	}
-	return m.Header.Get(headerStalled)
+	return delivery{kind: heartbeat, number: number, confirm: cmp.Or(m.Reply, m.Header.Get(headerStalled))}
 }
 
 func invalid(format string, args ...any) delivery {

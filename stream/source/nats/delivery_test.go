@@ -53,9 +53,15 @@ func TestRead(t *testing.T) {
 		"ends a batch":    {sent("$KV.b.a.b", ack, "x y", headerBatch, "1", headerBatchEnd, "1"), text},
 		"with the domain": {sent("$KV.b.a.b", "$JS.ACK.hub.hash.KV_b.c.1.7.3.5.2.x", "x y"), text},
 		"heartbeat":       {sent("inbox", "", "", headerStatus, "100", headerLast, "9"), delivery{kind: heartbeat, number: 9}},
-		"flow control":    {sent("inbox", "$JS.FC.1", "", headerStatus, "100"), delivery{kind: heartbeat}},
+		"flow control":    {sent("inbox", "$JS.FC.1", "", headerStatus, "100"), delivery{kind: heartbeat, confirm: "$JS.FC.1"}},
+		"stalled":         {sent("inbox", "", "", headerStatus, "100", headerLast, "9", headerStalled, "$JS.FC.2"), delivery{kind: heartbeat, number: 9, confirm: "$JS.FC.2"}},
+
+		// A writer may set the server's headers.
+		"status by a writer":       {sent("$KV.b.a.b", ack, "", headerStatus, "409", "Description", "no"), with(func(d *delivery) { d.value = []byte(`""`) })},
+		"flow control by a writer": {sent("$KV.b.a.b", ack, "", headerStatus, "100", headerStalled, "secret"), with(func(d *delivery) { d.value = []byte(`""`) })},
+		"marker by a writer":       {sent("$KV.b.a.b", ack, "x y", headerMarker, "MaxAge"), text},
 	} {
-		if got := read(test.message, "$KV.b."); !reflect.DeepEqual(got, test.want) {
+		if got := read(test.message, "inbox", "$KV.b."); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: read %+v, want %+v", name, got, test.want)
 		}
 	}
@@ -75,25 +81,9 @@ func TestReadRefuses(t *testing.T) {
 		"heartbeat of nothing": {sent("inbox", "", "", headerStatus, "100", headerLast, "x"), `a heartbeat with Nats-Last-Consumer "x"`, true},
 		"the end":              {sent("inbox", "", "", headerStatus, "409", "Description", "Consumer Deleted"), "the server ended the consumer: 409 Consumer Deleted", false},
 	} {
-		got := read(test.message, "$KV.b.")
+		got := read(test.message, "inbox", "$KV.b.")
 		if got.kind != broken || !strings.Contains(got.err.Error(), test.want) || errors.Is(got.err, stream.ErrInvalid) != test.invalid {
 			t.Errorf("%s: read %+v, want %s", name, got, test.want)
-		}
-	}
-}
-
-func TestFlowControl(t *testing.T) {
-	for _, test := range []struct {
-		message *nats.Msg
-		want    string
-	}{
-		{sent("$KV.b.a", ack, "1"), ""},
-		{sent("inbox", "", "", headerStatus, "100", headerLast, "9"), ""},
-		{sent("inbox", "$JS.FC.1", "", headerStatus, "100"), "$JS.FC.1"},
-		{sent("inbox", "", "", headerStatus, "100", headerLast, "9", headerStalled, "$JS.FC.2"), "$JS.FC.2"},
-	} {
-		if got := flow(test.message); got != test.want {
-			t.Errorf("%v requests confirmation on %q, want %q", test.message.Header, got, test.want)
 		}
 	}
 }
@@ -105,8 +95,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("$KV.b.", "$JS.ACK.KV_b.c.1.0.3.5.2", headerMarker, "MaxAge", []byte("\xff"))
 	f.Fuzz(func(t *testing.T, subject, reply, header, value string, data []byte) {
 		m := sent(subject, reply, string(data), header, value)
-		d := read(m, "$KV.b.")
-		flow(m)
+		d := read(m, "inbox", "$KV.b.")
 		switch d.kind {
 		case broken:
 			if d.err == nil {

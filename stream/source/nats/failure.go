@@ -5,19 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/failure"
+	"github.com/watchtide/watchtide/stream/source/internal/secret"
 )
 
-// failed adds the upstream and, if known, a remedy to an error.
-func (c *Config) failed(err error) error {
+// failed adds the upstream and, if known, a remedy to an error, and hides secrets in it:
+// the server may repeat what it was sent.
+func (c *Config) failed(err error, secrets []string) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w%s", c, err, c.hint(err))
+	return failure.New(err, fmt.Sprintf("%s: %s%s", c, secret.Hide(err.Error(), slices.Values(secrets)), c.hint(err)))
 }
 
 func (c *Config) hint(err error) string {

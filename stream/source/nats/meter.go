@@ -54,17 +54,31 @@ func (m *meter) awaitSilence(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// meteredConn is a connection whose bytes are counted, and that no longer needs
-// its context once it is closed.
+// meteredConn is a connection whose bytes are counted and checked before the library
+// sees them, and that no longer needs its context once it is closed.
 type meteredConn struct {
 	net.Conn
-	meter *meter
-	stop  func() bool
+	ctx     context.Context
+	meter   *meter
+	framing *framing
+	greeted []byte // what was received and not read yet
+	stop    func() bool
 }
 
-func (c *meteredConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
+func (c *meteredConn) Read(b []byte) (n int, err error) {
+	if len(c.greeted) > 0 {
+		n = copy(b, c.greeted)
+		c.greeted = c.greeted[n:]
+	} else {
+		n, err = c.Conn.Read(b)
+	}
 	c.meter.received.Add(int64(n))
+	if wrong := c.framing.pass(b[:n]); wrong != nil {
+		return 0, wrong
+	}
+	if cause := context.Cause(c.ctx); cause != nil {
+		return 0, cause // it may have been too much
+	}
 	return n, err
 }
 

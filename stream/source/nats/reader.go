@@ -69,6 +69,7 @@ var errRestored = fmt.Errorf("%w: the bucket was restored from a backup", stream
 
 // take handles one delivery.
 func (r *reader) take(d delivery) error {
+	defer stream.Hold(r.sink, -d.held)
 	switch d.kind {
 	case broken:
 		return d.err

@@ -47,7 +47,7 @@ func (s *Source) DeletesUnnumbered() bool { return true }
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	conn, err := s.config.connect(ctx, end)
+	conn, err := s.config.connect(ctx, end, func(bytes int64) { stream.Hold(sink, bytes) })
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Source) ended(ctx context.Context, conn *connection, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	return s.config.failed(err)
+	return s.config.failed(err, conn.hidden)
 }
 
 // follow reads the bucket until something ends it.

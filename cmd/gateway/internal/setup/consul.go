@@ -100,7 +100,7 @@ func (e Environment) consulTarget(ctx context.Context, base *url.URL) (target st
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	response, err := (&http.Client{Transport: transport, CheckRedirect: followNone}).Do(request)
 	if err != nil {
 		return usual, false, err
 	}

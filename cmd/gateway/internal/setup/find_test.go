@@ -161,6 +161,23 @@ func TestKubernetesSaysItsResources(t *testing.T) {
 }
 
 // A cluster that was not named is asked only if it is on this machine.
+// TestNoRedirectIsFollowed: another host receives nothing.
+func TestNoRedirectIsFollowed(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another host received %v", r.Header)
+	}))
+	t.Cleanup(other.Close)
+	elsewhere := http.RedirectHandler(other.URL, http.StatusFound)
+	agent := httptest.NewServer(elsewhere)
+	t.Cleanup(agent.Close)
+	cluster := httptest.NewTLSServer(elsewhere)
+	t.Cleanup(cluster.Close)
+	ca := write(t, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cluster.Certificate().Raw})))
+	e := environment(t, map[string]string{"CONSUL_HTTP_TOKEN": "secret", "KUBECONFIG": write(t, "config", kubeconfigOf(cluster.URL, ca))})
+	e.Consul = strings.TrimPrefix(agent.URL, "http://")
+	Find(t.Context(), Options{}, e)
+}
+
 func TestOnlyThisMachineIsAsked(t *testing.T) {
 	e := environment(t, nil)
 	if err := os.Mkdir(filepath.Join(e.Home, ".kube"), 0o700); err != nil {

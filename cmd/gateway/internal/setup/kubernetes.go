@@ -115,6 +115,7 @@ func (s *Source) ask(ctx context.Context, config *rest.Config) {
 		return
 	}
 	defer client.CloseIdleConnections()
+	client.CheckRedirect = followNone
 	known, err := resources(ctx, client, strings.TrimSuffix(config.Host, "/"))
 	if err != nil {
 		s.Problem = err
@@ -172,6 +173,9 @@ func resources(ctx context.Context, client *http.Client, host string) ([]resourc
 	}
 	return found, err
 }
+
+// followNone follows no redirects, which could send credentials elsewhere.
+func followNone(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func getJSON(ctx context.Context, client *http.Client, address string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

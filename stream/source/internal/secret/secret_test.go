@@ -35,6 +35,9 @@ func TestHide(t *testing.T) {
 		{"tOkEn1, and tOkEn1", "[hidden], and [hidden]", []string{"Bearer tOkEn1"}},
 		{"got Bearer tOkEn1", "got [hidden]", []string{"Bearer tOkEn1"}},
 		{"tOkEn1 or sEcReT2", "[hidden] or [hidden]", []string{"tOkEn1", "sEcReT2"}},
+		{"of a long-token-1 only long-tok…", "of a [hidden] only [hidden]…", []string{"Bearer long-token-1"}},
+		{"long-tea long-tok", "long-tea [hidden]", []string{"long-token-1"}},
+		{"want a Bearer token", "want a Bearer token", []string{"Bearer tOkEn1"}},
 		{"short words stay", "short words stay", []string{"short", ""}},
 		{"nothing to hide", "nothing to hide", nil},
 	} {
