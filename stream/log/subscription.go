@@ -72,6 +72,7 @@ type Subscription struct {
 	generation  uint64
 	epoch       string         // as written in positions
 	aheadUntil  time.Time      // how long to wait until the log reaches the position; zero: not waiting
+	announces   *stream.Status // the status with which a switch begins, which must be sent before anything else; nil: there is none
 	ownStatus   *stream.Status // overrides the status of the watch; nil: nothing does
 	sentStatus  *stream.Status
 	origin      uint64          // the last one sent to the subscriber
@@ -88,9 +89,10 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
 	s := &Subscription{log: l, options: o, sentStatus: version.InSync, changed: l.newest().Changed, readers: 1}
-	if h := o.Holds; h != nil && h.switches {
+	if h := o.Holds; h != nil {
 		s.partial = h.partial
-		s.sentStatus, s.ownStatus = &stream.Status{}, h.status() // which is sent in any case
+		s.ownStatus = h.status()
+		s.announces = s.ownStatus
 	}
 	return s
 }
@@ -165,6 +167,9 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.newest()
 	s.changed = v.Changed
+	if s.announce(b) {
+		return true
+	}
 	s.resumeWalk(b, v)
 	if !b.of.Final {
 		s.addStatus(b, v, false)

@@ -37,13 +37,14 @@ func (c *Conversation) TurnOf(i int, out wire.Outlet) bool {
 
 // waits reports whether a watch lets another one go first that is in the middle of a large
 // transaction, or of deletes: until that is over, no id can be sent for any of them, and two
-// watches that were never at such a place at the same time would never have one.
+// watches that were never at such a place at the same time would never have one. The status with which
+// a switch begins waits in any case, since it must have an id.
 func (c *Conversation) waits(of int) bool {
 	if c.Follows[of].Sub.Uncovered() {
 		return false
 	}
 	for i := range c.Follows {
-		if sub := c.Follows[i].Sub; sub.Uncovered() && sub.Busy() {
+		if sub := c.Follows[i].Sub; sub.Uncovered() && (sub.Busy() || c.Follows[of].Sub.Announces()) {
 			return true
 		}
 	}
