@@ -503,7 +503,10 @@ func TestPackageNamesSaySomething(t *testing.T) {
 // TestOnlyIngestStartsGoroutines: that each log has one writer can only be promised if all
 // goroutines are known. DESIGN.md names the places that start them.
 func TestOnlyIngestStartsGoroutines(t *testing.T) {
-	allowed := []string{"stream/watch/ingest.go"}
+	allowed := []string{
+		"stream/watch/ingest.go",
+		"stream/log/internal/pin/pace.go", // a timer, which takes versions away from slow readers and writes nothing
+	}
 	for _, f := range code(t) {
 		if !slices.Contains(core, path.Dir(f.path)) || slices.Contains(allowed, f.path) {
 			continue

@@ -93,6 +93,36 @@ func TestStreamOfAView(t *testing.T) {
 	})
 }
 
+// TestOldPositionDelaysNobody checks that a view is not made again for clients that come with
+// older and older positions: they are served from what there is, and the others go on.
+func TestOldPositionDelaysNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		r.Commit("orders", 4, gatewaytest.Resource("a/2", 4, `{"n":0}`))
+		r.Commit("orders", 5, gatewaytest.Resource("b/3", 5, `{"n":0}`))
+		r.Commit("orders", 6, gatewaytest.Resource("a/1", 6, `{"n":6}`))
+		path := "/v1/watches/orders/events" + asking("filter", "value.n > 1")
+		live := r.get(path)
+		id := lastID(t, live.Take())
+		for _, c := range []struct {
+			revision string
+			deletes  int
+		}{{"5", 0}, {"4", 1}, {"3", 2}} {
+			text := r.get(path+"&until=end_of_snapshot", "Last-Event-ID: "+strings.TrimSuffix(id, "6")+c.revision).Text()
+			if n := strings.Count(text, `"type":"delete"`); n != c.deletes || strings.Contains(text, `"type":"reset"`) {
+				t.Errorf("from %s on, want %d deletes: %s", c.revision, c.deletes, text)
+			}
+		}
+		if n := r.views.Stats().Builds; n != 1 {
+			t.Errorf("the view was made %d times", n)
+		}
+		r.Commit("orders", 7, gatewaytest.Resource("a/2", 7, `{"n":7}`))
+		if got := upserts(live.Take()); !slices.Equal(got, []string{`a/2 {"n":7}`}) {
+			t.Errorf("the other client got %q", got)
+		}
+	})
+}
+
 // TestPositionBelongsToItsView checks that a position of another definition, or of the
 // whole watch, is not resumed, and that one that is written differently is.
 func TestPositionBelongsToItsView(t *testing.T) {

@@ -315,12 +315,7 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 			return s.start(b, newest)
 		}
 		return s.ahead(b, v)
-	case !v.CanResume(*r) && s.deepen(b, v, *r):
-		return false
 	case !v.CanResume(*r):
-		if newest := s.log.newest(); s.log.deepen != nil && newest.Number != v.Number {
-			return s.start(b, newest) // which may know what v did not
-		}
 		s.outcome = OutcomeExpired
 		s.reset(b, v, stream.ResetExpired)
 	default:
@@ -331,30 +326,17 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 	return true
 }
 
-// deepen waits for a part of another log to learn what it must know to resume after a
-// position, but not for long. It returns false if it does not wait.
-func (s *Subscription) deepen(b *Batch, v *version.Version, r stream.Position) bool {
-	if s.log.deepen == nil || !s.aheadUntil.IsZero() && !time.Now().Before(s.aheadUntil) || !s.log.deepen(r.Swept()) {
-		return false
-	}
-	s.waitAhead(b, v, "the history of the view is being read")
-	return true
-}
-
-// waitAhead begins or continues to wait, with a status that says why.
-func (s *Subscription) waitAhead(b *Batch, v *version.Version, reason string) {
-	if s.aheadUntil.IsZero() {
-		s.aheadUntil = time.Now().Add(s.options.AheadWait)
-	}
-	s.ownStatus = &stream.Status{State: stream.Resyncing, Since: s.aheadUntil.Add(-s.options.AheadWait), Reason: reason}
-	s.addStatus(b, v, false)
-}
-
 // ahead holds a position from a faster replica until this one has caught up, but not
 // for long.
 func (s *Subscription) ahead(b *Batch, v *version.Version) bool {
-	if s.aheadUntil.IsZero() || time.Now().Before(s.aheadUntil) {
-		s.waitAhead(b, v, "this replica is behind the position")
+	first := s.aheadUntil.IsZero()
+	if first {
+		s.aheadUntil = time.Now().Add(s.options.AheadWait)
+	}
+	if first || time.Now().Before(s.aheadUntil) {
+		since := s.aheadUntil.Add(-s.options.AheadWait)
+		s.ownStatus = &stream.Status{State: stream.Resyncing, Since: since, Reason: "this replica is behind the position"}
+		s.addStatus(b, v, false)
 		return false
 	}
 	s.outcome = OutcomeAhead
