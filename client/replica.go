@@ -14,46 +14,46 @@ type Replica struct {
 	resources map[string]Resource // by ID
 	ids       []string            // of resources, in order; nil: to be computed
 
-	consistent bool
-	synced     bool
-	state      string
-	since      time.Time
-	reason     string
-	revision   string
+	synced   bool // there was a complete snapshot since the last reset
+	loading  bool // until end_of_snapshot: a snapshot, or what follows a resume, has not ended
+	skipping bool // until the next bookmark or end_of_snapshot: the server said that it skips values
+	state    string
+	since    time.Time
+	reason   string
+	revision string
 }
 
 // NewReplica returns the replica of a watch whose state is still unknown.
 func NewReplica() *Replica {
-	return &Replica{resources: map[string]Resource{}, state: "connecting"}
+	return &Replica{resources: map[string]Resource{}, loading: true, state: "connecting"}
 }
 
 // Apply applies one event of the watch, or a hello. Unknown types change nothing.
 func (r *Replica) Apply(e Event) {
 	switch e.Type {
 	case "hello":
-		// What follows a resume is consistent again at its end_of_snapshot.
-		r.consistent = false
+		// What follows a resume is consistent again at its end_of_snapshot. A bookmark before
+		// that is only progress.
+		r.loading, r.skipping = true, false
 		r.setState("in_sync", time.Time{}, "")
 	case "reset":
 		clear(r.resources)
 		r.ids = nil
-		r.consistent, r.synced = false, false
+		r.synced, r.loading, r.skipping = false, true, false
+		r.revision = "" // from here on, revisions may be of another order
 	case "upsert":
 		r.upsert(e.Resource)
 	case "delete":
 		r.delete(e.Resource)
 	case "end_of_snapshot":
-		r.consistent, r.synced = true, true
+		r.synced, r.loading, r.skipping = true, false, false
 		r.revision = e.Revision
 	case "bookmark":
-		// The end of catching_up also leads here.
-		r.consistent = r.synced
-		r.revision = e.Revision
+		r.skipping = false
+		r.reached(e.Revision)
 	case "status":
 		r.setState(e.State, e.Since, e.Reason)
-		if e.State == "catching_up" {
-			r.consistent = false
-		}
+		r.skipping = r.skipping || e.State == "catching_up"
 	}
 }
 
@@ -74,7 +74,7 @@ func (r *Replica) upsert(u Resource) {
 		r.ids = nil
 	}
 	r.resources[u.ID()] = u
-	r.revision = u.Revision
+	r.reached(u.Revision)
 }
 
 func (r *Replica) delete(d Resource) {
@@ -82,12 +82,20 @@ func (r *Replica) delete(d Resource) {
 		delete(r.resources, d.ID())
 		r.ids = nil
 	}
-	r.revision = d.Revision
+	r.reached(d.Revision)
+}
+
+// reached records the revision of an event. It may be older than what was reported before: where
+// deletes have no revision of their own, a delete may show that of the resource's last version.
+func (r *Replica) reached(revision string) {
+	if n := cmp.Compare(len(revision), len(r.revision)); n > 0 || n == 0 && revision > r.revision {
+		r.revision = revision
+	}
 }
 
 // Consistent reports whether the resources are exactly a state that the
 // upstream had, as far as events with an ID have been applied.
-func (r *Replica) Consistent() bool { return r.consistent }
+func (r *Replica) Consistent() bool { return !r.loading && !r.skipping }
 
 // Synced reports whether there was a complete snapshot since the last reset.
 func (r *Replica) Synced() bool { return r.synced }
@@ -95,7 +103,7 @@ func (r *Replica) Synced() bool { return r.synced }
 // Count returns the number of resources.
 func (r *Replica) Count() int { return len(r.resources) }
 
-// Revision returns the newest reported revision; empty: none.
+// Revision returns the newest revision that was reported since the last reset; empty: none.
 func (r *Replica) Revision() string { return r.revision }
 
 // State returns the freshness: that of the watch, or connecting or

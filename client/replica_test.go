@@ -96,6 +96,49 @@ func TestReplicaKeepsItsStateOverAResume(t *testing.T) {
 	}
 }
 
+// A resume can begin with a bookmark: the position without the name of the run, where deletes have no
+// revision, or a horizon. Only its end_of_snapshot makes the state consistent.
+func TestReplicaIsNotConsistentAtABookmarkInAResume(t *testing.T) {
+	r := NewReplica()
+	apply(t, r, snapshotOfTwo+endOfTwo+`{"type":"hello","heartbeat_ms":15000}
+{"type":"bookmark","watch":"w","revision":"2"}
+{"type":"delete","watch":"w","key":"a","revision":"5"}`)
+	if r.Consistent() {
+		t.Errorf("consistent in the middle of a resume: %q at %s", r.IDs(), r.Revision())
+	}
+	apply(t, r, `{"type":"status","watch":"w","state":"catching_up"}
+{"type":"bookmark","watch":"w","revision":"5"}`)
+	if r.Consistent() {
+		t.Error("consistent at a bookmark after catching_up, in the middle of a resume")
+	}
+	apply(t, r, `{"type":"end_of_snapshot","watch":"w","revision":"6","count":1,"resumed":true}`)
+	if !r.Consistent() {
+		t.Error("not consistent after the resume")
+	}
+}
+
+// Where deletes have no revision of their own, a delete may show that of the resource's last version.
+// The state after it is not of that old revision.
+func TestReplicaRevisionDoesNotGoBack(t *testing.T) {
+	r := NewReplica()
+	expect := func(want, lines string) {
+		t.Helper()
+		if apply(t, r, lines); r.Revision() != want {
+			t.Errorf("the revision is %q, want %q, after %s", r.Revision(), want, lines)
+		}
+	}
+	expect("100", `{"type":"hello"}
+{"type":"reset","watch":"w","reason":"initial"}
+{"type":"upsert","watch":"w","key":"x","revision":"7","value":1}
+{"type":"upsert","watch":"w","key":"y","revision":"100","value":1}
+{"type":"end_of_snapshot","watch":"w","revision":"100","count":2}`)
+	expect("100", `{"type":"delete","watch":"w","key":"x","revision":"7"}`)
+	expect("100", `{"type":"upsert","watch":"w","key":"z","revision":"99","value":1}`) // of another view
+	expect("18446744073709551615", `{"type":"upsert","watch":"w","key":"z","revision":"18446744073709551615","value":1}`)
+	expect("", `{"type":"reset","watch":"w","reason":"epoch_changed"}`)
+	expect("3", `{"type":"end_of_snapshot","watch":"w","revision":"3","count":0}`)
+}
+
 func TestReplicaContinuesAnInterruptedSnapshot(t *testing.T) {
 	r := NewReplica()
 	apply(t, r, snapshotOfTwo+`{"type":"hello"}

@@ -3,11 +3,15 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -44,27 +48,32 @@ func TestMinRateOfStreams(t *testing.T) {
 		"above the rate":                {rate: 6 << 10},
 		"without a least rate, stalled": {rate: 10, min: -1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newSlowReaders(t, 0, 300, 8000, Config{MinRate: c.min, WriteTimeout: time.Hour})
-				r.begin(rawGet("/v1/events?watch=a"))
-				r.rewrite()
-				r.trickle(100, c.rate)
-				synctest.Wait()
-				// What the log itself has not compacted is 1.3 MiB; the older state
-				// is another 1.1.
-				const most = 1800 << 10
-				left := r.superseded()
-				if c.renewed != (left < most) {
-					t.Errorf("%.0f bytes of an older state are held after 100 s; fewer than %d: want %t", left, most, c.renewed)
-				}
-				for _, client := range r.clients {
-					if r.finish(client) != c.renewed {
-						t.Errorf("continued with a newer state: %t, want %t", !c.renewed, c.renewed)
+		for of, query := range map[string]string{"the watch": "", "a view": asking("filter", "value != ''", "watch", "a")} {
+			t.Run(name+", of "+of, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					v := gatewaytest.NewViews(t)
+					r := newSlowReaders(t, 0, 300, 8000, Config{MinRate: c.min, WriteTimeout: time.Hour, Views: v})
+					r.begin(rawGet("/v1/events" + cmp.Or(query, "?watch=a")))
+					r.rewrite()
+					r.trickle(100, c.rate)
+					synctest.Wait()
+					// What the log itself has not compacted is 1.3 MiB; the older state
+					// is another 1.1, which is there twice if it is that of a view.
+					most, left := 1800<<10, int(r.superseded())
+					if query != "" {
+						most, left = 4000<<10, int(v.Stats().Bytes)
 					}
-				}
+					if c.renewed != (left < most) {
+						t.Errorf("%d bytes are held after 100 s; fewer than %d: want %t", left, most, c.renewed)
+					}
+					for _, client := range r.clients {
+						if r.finish(client) != c.renewed {
+							t.Errorf("continued with a newer state: %t, want %t", !c.renewed, c.renewed)
+						}
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -91,4 +100,50 @@ func TestMinRateCountsTheWholeStream(t *testing.T) {
 			t.Errorf("%.0f bytes are held after 100 s, %.0f before", left, held)
 		}
 	})
+}
+
+// TestSkippedOfASlowReaderOfAView checks the count of a client that loses its version in the
+// middle of a catch-up, after most of what it was sent has changed again.
+func TestSkippedOfASlowReaderOfAView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, left = 1000, 150 // left for the newer state
+		r := newSlowReaders(t, 0, n, 8000, Config{WriteTimeout: time.Hour, MaxAge: -1, Metrics: true, Views: gatewaytest.NewViews(t)})
+		r.begin(rawGet("/v1/events" + asking("watch", "a", "filter", "value != ''")))
+		c := r.clients[0]
+		readUntil(t, c, "end_of_snapshot")
+		r.rewrite()
+		for range n - left {
+			readUntil(t, c, `"type":"upsert"`)
+		}
+		r.rewrite()
+		time.Sleep(10 * time.Minute) // which is below the minimum rate
+		r.rewrite()
+		readUntil(t, c, "catching_up")
+		skipped := readSkipped(t, c)
+		synctest.Wait()
+		const most = 2*n + left
+		counted := counter(t, r.gateway, "watchtide_conflated_changes_total", "transport", "sse")
+		if listed := r.only().Skipped; skipped > most || listed > most || counted > most {
+			t.Errorf("of at most %d changes, %d were skipped; the list of subscribers has %d, the metric %v", most, skipped, listed, counted)
+		}
+	})
+}
+
+// readSkipped reads up to the next bookmark, and returns how many changes were skipped.
+func readSkipped(t *testing.T, c *rawConn) uint64 {
+	t.Helper()
+	for {
+		line, err := c.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e struct {
+			Type    string
+			Skipped uint64
+		}
+		text, is := strings.CutPrefix(line, "data: ")
+		if is && json.Unmarshal([]byte(text), &e) == nil && e.Type == "bookmark" {
+			return e.Skipped
+		}
+	}
 }

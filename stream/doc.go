@@ -30,10 +30,12 @@
 //     subscriber that keeps up, events come in the upstream's order; in a snapshot
 //     or a catch-up deletes come first, then upserts by rising revision.
 //   - Atomic: what the upstream changed in one transaction becomes visible
-//     together: no id is sent between, and no flush ends between where the
-//     subscriber keeps up; only a transaction of more than a MiB takes several.
+//     together: no id is sent between, of whatever watch of the stream, and no flush
+//     ends between where the subscriber keeps up; only a transaction of more than a
+//     MiB takes several.
 //   - Resumable: going on from any position ever handed out, to this or another
-//     replica, gives the same final state as never having been away.
+//     replica, gives the same final state as never having been away. A position is
+//     handed out only where it covers all that was sent.
 //   - Conflating: a slow subscriber gets the newest value of each key. It blocks
 //     nobody and costs no memory in proportion to its lag.
 //   - Resynchronising: after an outage of the upstream, subscribers see only what
@@ -70,7 +72,7 @@
 //	pump, one for each           the caller       the stream ends       its Subscription and its Batch
 //	subscriber
 //
-// Nothing else in these packages starts a goroutine. A log is written by one
+// Nothing else in these packages starts a goroutine, except for timers. A log is written by one
 // goroutine, which publishes immutable versions through one atomic pointer;
 // everything else reads those. To wait is to wait for a channel that is closed when
 // there is a newer version. The one mutex of a log guards the list of readers that

@@ -42,6 +42,9 @@ func (b *Batch) Release() { b.of.Release() }
 // then carries an id, made of the Position of every subscription of the stream.
 func (b *Batch) Boundary() bool { return b.of.Boundary }
 
+// changes is how many changes of resources the batch holds.
+func (b *Batch) changes() int { return b.Count(stream.Upsert) + b.Count(stream.Delete) }
+
 // Count is how many events of a type the batch holds.
 func (b *Batch) Count(t stream.EventType) int { return b.of.Count(t) }
 

@@ -344,8 +344,8 @@ func TestLargeTransaction(t *testing.T) {
 				t.Errorf("a flush of %d bytes", r.b.of.Bytes)
 			}
 			position, _ := r.s.Position()
-			if whole := len(r.state) == 1000; !slow && (r.b.Boundary() != whole || position.Partial()) {
-				t.Errorf("after %d resources: boundary %t, position %v", len(r.state), r.b.Boundary(), position)
+			if whole := len(r.state) == 1000; !slow && (r.b.Boundary() != whole || r.s.Uncovered() == whole || position.Partial()) {
+				t.Errorf("after %d resources: boundary %t, uncovered %t, position %v", len(r.state), r.b.Boundary(), r.s.Uncovered(), position)
 			}
 			if slow && flushes == 1 {
 				mustCommit(t, l, 3, Change{Resource: stream.Resource{Key: "k0", Revision: 3}, Deleted: true})

@@ -25,12 +25,10 @@ func newPaced(t *testing.T, rate int64) *paced {
 	return r
 }
 
-// pass lets time pass, with the checks that a watch makes.
+// pass lets time pass, and the checks that are due then.
 func (r *paced) pass(d time.Duration) {
-	for ; d > 0; d -= PaceEvery {
-		time.Sleep(min(d, PaceEvery))
-		r.l.pins.TakeSlow(r.l.head.Load())
-	}
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // keeps checks whether the reader still has its version.

@@ -66,7 +66,7 @@ type Subscription struct {
 	held        bool // Next must not read
 	fromThisLog bool // everything that the reader has came from this log
 	moved       bool // no batch has carried the position yet
-	partial     bool // the reader was sent a part of a difference, but not all of it
+	partial     bool // the reader was sent changes that its position does not cover
 	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
 	changed     *signal.Signal
 	generation  uint64
@@ -88,7 +88,7 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
 	s := &Subscription{log: l, options: o, sentStatus: version.InSync, changed: l.newest().Changed, readers: 1}
-	if h := o.Holds; h != nil && h.purpose == switching {
+	if h := o.Holds; h != nil && h.switches {
 		s.partial = h.partial
 		s.sentStatus, s.ownStatus = &stream.Status{}, h.status() // which is sent in any case
 	}
@@ -169,7 +169,8 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	if !b.of.Final {
 		s.addStatus(b, v, false)
 	}
-	for !s.held && !b.of.Full() && (s.walking() || s.begin(b, v)) && !b.of.Final {
+	// A flush ends where a walk ends: the next one may begin with what has no id for long.
+	for !s.held && !b.of.Full() && (s.walking() || !b.of.Boundary && s.begin(b, v)) && !b.of.Final {
 		s.advance(b)
 		if s.walking() && (!b.Empty() || s.walk.turnOver()) {
 			break
@@ -179,8 +180,11 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 		s.addStatus(b, v, !s.walking() && s.cursor == v.Seq && s.begun)
 	}
 	s.pauseWalk(b)
-	if b.of.Boundary {
-		s.moved = false
+	switch {
+	case b.of.Boundary:
+		s.moved, s.partial = false, false
+	case b.changes() > 0:
+		s.partial = true
 	}
 	return !b.Empty()
 }
@@ -206,7 +210,9 @@ func (s *Subscription) advance(b *Batch) {
 	if done {
 		s.end(b)
 	}
-	b.of.Boundary = !b.Empty() && !w.midTransaction
+	// Among the deletes of a catch-up the position is still the one from before: those that were
+	// sent are of the state as of the head.
+	b.of.Boundary = !b.Empty() && !w.midTransaction && !w.deletes
 }
 
 // place sets the position of a reader that has seen v except for upserts beyond a
@@ -252,7 +258,7 @@ func (s *Subscription) end(b *Batch) {
 		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision})
 		b.of.Final = true // the status follows the id
 	case catching:
-		skipped := s.log.changesAfter(w.v, w.began) - uint64(w.delivered)
+		skipped := w.skipped(s.log.isPart)
 		s.skipped += skipped
 		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped})
 		// It has caught up, even if there is more by now.

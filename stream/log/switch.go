@@ -1,7 +1,6 @@
 package log
 
 import (
-	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -33,9 +32,8 @@ type Holding struct {
 	differences *Differences
 	origin      uint64
 	fromThisLog bool
-	purpose     purpose // of the walk through the difference; resuming: the reader has come back with a position
-	sent        uint64  // up to this seq, the reader may have been sent what came after seq
-	partial     bool    // the reader was sent a part of a difference, but not all of it
+	switches    bool // the reader is connected; false: it has come back
+	partial     bool // the reader was sent changes that its position does not cover
 	since       time.Time
 }
 
@@ -49,7 +47,7 @@ func (s *Subscription) Holds(d *Differences) *Holding {
 	}
 	h := &Holding{
 		log: s.log, seq: s.cursor, differences: d,
-		origin: s.origin, fromThisLog: s.fromThisLog, partial: s.partial, since: time.Now(), purpose: switching,
+		origin: s.origin, fromThisLog: s.fromThisLog, partial: s.partial, since: time.Now(), switches: true,
 	}
 	if v := s.log.newest(); s.CaughtUp() && v.Generation == s.generation && s.cursor >= v.Readable {
 		h.pin = s.log.pins.Add(v, 0)
@@ -57,26 +55,9 @@ func (s *Subscription) Holds(d *Differences) *Holding {
 	return h
 }
 
-// HoldsAt returns what a reader has that comes back with a position of the log, and switches to
-// another part. The reader may have any change after the position up to the seq sent, since it
-// may have been cut off before the next id. HoldsAt returns nil if that is no longer known.
-// Where deletes have no revision, it is never known.
-func (l *Log) HoldsAt(p stream.Position, sent uint64, d *Differences) *Holding {
-	v := l.newest()
-	if p.Epoch != v.Epoch || p.Partial() || p.AsOf > v.Revision || !v.CanResume(p) || strings.HasPrefix(p.Epoch, stream.UnnumberedEpoch) {
-		return nil
-	}
-	h := &Holding{log: l, seq: v.SeqBefore(v.NewerThan(p.AsOf)), differences: d, sent: sent, origin: v.Complete(), purpose: resuming, since: time.Now()}
-	if h.seq < v.Readable || h.seq < min(sent, v.Intact) {
-		return nil
-	}
-	h.pin = l.pins.Add(v, 0)
-	return h
-}
-
 // HoldsUnknown returns the Holding of a reader about which nothing is known. It begins again
 // from nothing.
-func (l *Log) HoldsUnknown() *Holding { return &Holding{log: l, purpose: resuming, since: time.Now()} }
+func (l *Log) HoldsUnknown() *Holding { return &Holding{log: l, since: time.Now()} }
 
 // Release gives up the state. A subscription releases the Holding that it was given.
 func (h *Holding) Release() {
@@ -93,7 +74,6 @@ func (h *Holding) status() *stream.Status {
 type differenceKey struct {
 	from, to         *Log
 	generation, seq  uint64
-	sent             uint64
 	toGeneration, at uint64
 }
 
@@ -103,12 +83,12 @@ func (h *Holding) to(l *Log, v *version.Version) *difference.Kept {
 	if old == nil {
 		return nil // the memory was needed
 	}
-	k := differenceKey{from: h.log, to: l, generation: old.Generation, seq: h.seq, sent: h.sent}
+	k := differenceKey{from: h.log, to: l, generation: old.Generation, seq: h.seq}
 	if v != nil {
 		k.toGeneration, k.at = v.Generation, v.Seq
 	}
 	return h.differences.Get(k, func() *difference.Difference {
-		return difference.Between(difference.State{Version: old, Seq: h.seq, Sent: h.sent}, v, h.log.framing)
+		return difference.Between(difference.State{Version: old, Seq: h.seq}, v, h.log.framing)
 	})
 }
 
@@ -166,15 +146,17 @@ func (s *Subscription) differ(b *Batch, v *version.Version, h *Holding) bool {
 	}
 	s.join(v)
 	s.origin, s.fromThisLog, s.cursor, s.outcome, s.partial = h.origin, h.fromThisLog, v.Seq, OutcomeExact, true
-	s.startWalk(b, walk{v: v, purpose: h.purpose, difference: kept, midTransaction: true})
+	s.startWalk(b, walk{v: v, purpose: switching, difference: kept, midTransaction: true})
 	s.pin = held
 	return true
 }
 
-// Differs reports whether the reader was sent a part of a difference, but not all of it, and no
-// reset since. Then no id of any kind is sent: a reader that is cut off after it would keep what
-// the rest deletes.
-func (s *Subscription) Differs() bool { return s.partial }
+// Uncovered reports whether the reader was sent changes that its position does not cover, and no
+// reset since: a part of a transaction, of the deletes of a catch-up, or of a difference. Then no
+// id of any kind is sent, not even for the sake of another watch: a reader that applies what it
+// has when an id arrives would show what never was, and one that is cut off after it would resume
+// from a place where it is not.
+func (s *Subscription) Uncovered() bool { return s.partial }
 
 // drop releases what the reader holds of another part.
 func (s *Subscription) drop() {

@@ -307,9 +307,9 @@ func TestDifferenceIsShared(t *testing.T) {
 	}
 }
 
-// Who was sent some of a difference has it until a reset, wherever they go meanwhile, and whatever
-// becomes of that part.
-func TestDiffersUntilReset(t *testing.T) {
+// A reader that was sent some of a difference has it until a reset, whatever it switches to
+// meanwhile, and whatever becomes of that part.
+func TestUncoveredUntilReset(t *testing.T) {
 	w := newSwitchLog(t)
 	var all []Change
 	for i := range 100 {
@@ -320,26 +320,26 @@ func TestDiffersUntilReset(t *testing.T) {
 	unmade := NewPart(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
 	m := newMover(t, a.Log())
 	var part Batch
-	differs := func(want bool) {
+	uncovered := func(want bool) {
 		t.Helper()
 		m.sub.NextTurn(&part)
-		if got := m.sub.Differs(); got != want {
-			t.Errorf("differs: %t, want %t", got, want)
+		if got := m.sub.Uncovered(); got != want {
+			t.Errorf("uncovered: %t, want %t", got, want)
 		}
 	}
 	m.goTo(c.Log())
-	differs(true)
+	uncovered(true)
 	m.goTo(unmade.Log())
-	differs(true)
+	uncovered(true)
 	m.goTo(a.Log())
-	differs(false)
+	uncovered(false)
 	m.drain(m.sub)
 	m.goTo(c.Log())
-	differs(true)
+	uncovered(true)
 	c.Discard(stream.Status{State: stream.Stale})
-	differs(true)
+	uncovered(true)
 	c.begin(w)
-	differs(false)
+	uncovered(false)
 }
 
 // Of whom it is not known what they have, everything is taken.
@@ -362,24 +362,4 @@ func TestWithdrawUnknown(t *testing.T) {
 		}
 		holds.Release()
 	}
-}
-
-// Who comes back with a position may have what was sent after it, but nothing that the former
-// part had later.
-func TestSwitchOfWhoMayHaveMore(t *testing.T) {
-	w := newSwitchLog(t)
-	a, b := newKeyed(w, keysIn("a")), newKeyed(w, keysIn("b"))
-	m := newMover(t, a.Log())
-	at, _ := m.sub.Position()
-	mustCommit(t, w, 5, upsert("aa", 5), upsert("ax", 5), upsert("ab", 5), upsert("abc", 5))
-	mustCommit(t, w, 6, remove("ax", 6))
-	a.feed(w)
-	sent := a.Log().Snapshot().Seq()
-	mustCommit(t, w, 7, upsert("later", 7), upsert("a", 7))
-	a.feed(w)
-	b.feed(w)
-	m.sub.Close()
-	m.sub = b.Log().Subscribe(SubscribeOptions{Holds: a.Log().HoldsAt(at, sent, m.differences)})
-	m.state["aa"] = "of a flush of which no more arrived"
-	m.expect(b.Log(), "delete a@7", "delete aa@7", "delete ax@7", "upsert b@2", "upsert ab@5", "upsert abc@5", "end_of_snapshot 7 count=3 resumed=true")
 }

@@ -30,11 +30,12 @@ type walk struct {
 	at      version.Place // next entry to examine
 	upserts version.Place // where the upserts begin, once the deletes are done
 
-	began     uint64 // seq of the last entry before the walk
-	seq       uint64 // of the last transaction replayed
-	revision  uint64 // of the last entry passed
-	complete  uint64 // every entry up to this revision was passed
-	delivered int
+	began      uint64 // seq of the last entry before the walk
+	seq        uint64 // of the last transaction replayed
+	revision   uint64 // of the last entry passed
+	complete   uint64 // every entry up to this revision was passed
+	delivered  int    // entries; each is once, in whatever versions
+	superseded uint64 // entries of a catch-up that were passed over
 }
 
 // purpose is the reason for a walk, which decides how it begins and ends.
@@ -47,6 +48,15 @@ const (
 	catching                 // begins with status, ends with bookmark and status
 	switching                // like catching; from another part of the log
 )
+
+// skipped is how many changes a catch-up has left out. Of a part of another log, whose seqs
+// have gaps, those are counted that were still there when they were passed.
+func (w *walk) skipped(inPart bool) uint64 {
+	if inPart {
+		return w.superseded
+	}
+	return w.v.Seq - w.began - uint64(w.delivered)
+}
 
 func (w *walk) done() bool {
 	if w.difference != nil {
@@ -97,9 +107,13 @@ func (w *walk) fillDeletes(b *Batch) {
 	for w.at.Segment < len(w.v.Segments) {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
-		if e.Is(segment.IsDelete) && e.Visible(w.v.Seq) {
+		switch {
+		case !e.Is(segment.IsDelete):
+		case e.Visible(w.v.Seq):
 			b.of.AddEntry(s, w.at.Entry)
 			w.delivered++
+		default:
+			w.superseded++
 		}
 		w.step()
 		if w.examined++; b.of.Full() || w.turnOver() {
@@ -133,9 +147,12 @@ func (w *walk) fillSegment(b *Batch) {
 		if e.Revision > w.revision {
 			w.complete, w.revision = w.revision, e.Revision
 		}
-		if !e.Is(segment.IsDelete) && e.Visible(w.v.Seq) {
-			size += int(e.Size)
-			continue
+		if !e.Is(segment.IsDelete) {
+			if e.Visible(w.v.Seq) {
+				size += int(e.Size)
+				continue
+			}
+			w.superseded++
 		}
 		w.addUpserts(b, s, from, i)
 		from = i + 1

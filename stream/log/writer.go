@@ -50,8 +50,8 @@ type Writer struct {
 func NewWriter(c Config) *Writer {
 	l := &Log{
 		watch: c.Watch, framing: segment.NewFormat(c.Watch), account: c.Account, counted: c.Counted, deepen: c.Deepen,
-		pins: pin.NewSet(c.Account),
 	}
+	l.pins = pin.NewSet(c.Account, &l.head)
 	if l.counted == nil {
 		l.counted = func(int, int) {}
 	}
@@ -240,15 +240,3 @@ func (w *Writer) retire(born uint64, bytes int64) {
 	}
 	w.retired = append(w.retired, pin.Retired{Born: born, Bytes: bytes})
 }
-
-// PaceEvery is how often the readers of a watch are checked, while any of them has a
-// minimum rate and pins a version.
-const PaceEvery = 5 * time.Second
-
-// SlowReaders is signalled once a reader has a minimum rate. Call TakeSlow every
-// PaceEvery then, until it returns false.
-func (w *Writer) SlowReaders() <-chan struct{} { return w.pins.PaceChecks() }
-
-// TakeSlow takes versions away from readers below their minimum rate. It reports
-// whether to call it again.
-func (w *Writer) TakeSlow() (again bool) { return w.pins.TakeSlow(w.head.Load()) }

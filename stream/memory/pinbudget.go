@@ -22,11 +22,15 @@ func (a *Account) Relieve(p Pins, log int64) {
 	}
 	for a.own.Swollen() && p.TakeOldest() {
 	}
-	for a.shared.Swollen() {
-		if most := a.shared.mostPinned(); most == nil || !most.TakeOldest() {
-			return
-		}
+	for a.shared.Swollen() && a.shared.TakeOldest() {
 	}
+}
+
+// TakeOldest takes the oldest version that holds memory away from its readers, where the
+// most is held. It returns false if there is none.
+func (m *Ceiling) TakeOldest() bool {
+	most := m.mostPinned()
+	return most != nil && most.TakeOldest()
 }
 
 func (a *Account) limited() bool { return a != nil && a.own.Bytes()+a.shared.Bytes() > 0 }

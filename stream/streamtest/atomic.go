@@ -32,11 +32,6 @@ func (h *History) wholeAtID(c *Connection, s *step) error {
 		}
 		return nil
 	}
-	if s.phase != live && s.seen != nil && p == *s.seen {
-		// Deletes of a catch-up may have come already; the id is still the one
-		// from before.
-		return nil
-	}
 	if diff := h.differs(c, s, p.Upserts); diff != "" {
 		return errors.New(diff)
 	}

@@ -189,17 +189,17 @@ func TestCheckersAcceptCorrectHistories(t *testing.T) {
 			flush(2, "e-5/6", status(stream.CatchingUp), upsert("c", 5, "5")).
 			flush(2, "e-6", status(stream.CatchingUp), upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2), status(stream.InSync)),
 		"caught up, with a newer state": newHand().toThree().
-			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)).
+			flush(2, "", status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "", upsert("c", 5, "5")).
 			flush(2, "e-6", status(stream.CatchingUp), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0), status(stream.InSync)),
 		"caught up": newHand().toThree().
-			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)).
+			flush(2, "", status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1), status(stream.InSync)),
 		"caught up, as its id says before the bookmark": newHand().toThree().
 			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("a", 6, "6"), upsert("c", 6, "7")).
 			flush(2, "e-6", bookmark(6, 1), status(stream.InSync)),
 		"falls behind in the middle of a flush": newHand().toTwo().
-			flush(2, "e-3", upsert("a", 3, "3"), status(stream.CatchingUp), remove("b", 4)).
+			flush(2, "e-3/6", upsert("a", 3, "3"), status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0), status(stream.InSync)),
 		"cut off, and resumed at a replica that is behind": newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5")).
 			again(false).flush(3, "e-2", resumed(2, 2)).at(2).
@@ -370,6 +370,12 @@ func TestCheckersRejectBrokenHistories(t *testing.T) {
 			flush(2, "e-6", upsert("a", 6, "6")).flush(2, "e-6", upsert("c", 6, "7")), `"c" is 5`},
 		{"Atomic", "flush ends inside of a transaction", newHand().toFive().
 			flush(2, "", upsert("a", 6, "6")).flush(2, "e-6", upsert("c", 6, "7")), "no id was sent"},
+		{"Atomic", "id among the deletes of a catch-up", newHand().toThree().
+			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)), `"b" is missing`},
+		{"Atomic", "id among the deletes after a resume", func() *hand {
+			h := newHand().toThree().close(2)
+			return h.connect(h.mark(0)).flush(3, "e-3", remove("b", 4)).flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2))
+		}(), "another replica may be at it"},
 		{"Atomic", "partial id while live", newHand().toFive().flush(2, "e-5/6", upsert("a", 6, "6")), "partial id"},
 
 		{"Resumable", "silent gap", func() *hand {

@@ -8,12 +8,10 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
-	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // switching is the state of a connection while it switches to another part of a watch.
 type switching struct {
-	returns bool  // with a position of the former part, and not while it was connected
 	held    State // what the subscriber has of the former part
 	events  []stream.Event
 	markers []string // in the bytes of the upserts, if the history hides something
@@ -25,33 +23,17 @@ type switching struct {
 // compare that with the part.
 func (c *Connection) Switch(h *History, to Subscriber, d *log.Differences) *Connection {
 	next := &Connection{Client: c.Client, Replica: c.Replica, Slow: c.Slow, Opened: time.Now()}
-	returns := c.switches != nil && c.switches.returns && !c.sub.Differs() // and still has everything that it had
 	holds := c.sub.Holds(d)
 	next.history, next.source = h, to
 	next.state = State{}
 	if holds != nil {
 		next.state = c.state.Clone()
-		next.switches = &switching{returns: returns, held: c.state.Clone()}
+		next.switches = &switching{held: c.state.Clone()}
 	}
 	next.sub = to.Subscribe(log.SubscribeOptions{Holds: holds})
 	c.Close()
 	h.Add(next)
 	return next
-}
-
-// Return connects a subscriber that comes back to another part of a watch, with an id of the
-// former one. It returns nil if the difference is no longer known.
-func (h *History) Return(to Subscriber, former *watch.Watch, from *Mark, client, replica string, d *log.Differences) *Connection {
-	holds := former.HoldsAt(from.Position, 0, d)
-	if holds == nil {
-		return nil
-	}
-	c := &Connection{Client: client, Replica: replica, Opened: time.Now()}
-	c.history, c.source, c.state = h, to, from.State.Clone()
-	c.switches = &switching{returns: true, held: from.State.Clone()}
-	c.sub = to.Subscribe(log.SubscribeOptions{Holds: holds})
-	h.Add(c)
-	return c
 }
 
 // Differs reports whether the connection began with a difference.
@@ -78,7 +60,7 @@ func (c *Connection) readDifference(f *Flush) {
 		return
 	}
 	last := s.events[len(s.events)-1]
-	if last.Type != stream.Bookmark && (!s.returns || last.Type != stream.EndOfSnapshot || !last.Resumed) {
+	if last.Type != stream.Bookmark {
 		c.broke("an id within a difference, after %s", describe(last))
 	}
 	c.switches = nil
@@ -96,7 +78,7 @@ func (c *Connection) checkDifference(e stream.Event) {
 	upserts := slices.ContainsFunc(s.events, func(e stream.Event) bool { return e.Type == stream.Upsert })
 	held, holds := c.state[e.Resource.Key]
 	switch {
-	case !s.returns && len(s.events) == 0 && (e.Type != stream.StatusChange || e.State != stream.CatchingUp):
+	case len(s.events) == 0 && (e.Type != stream.StatusChange || e.State != stream.CatchingUp):
 		c.broke("a difference begins with %s, not with a status (catching_up)", describe(e))
 	case e.Type == stream.Delete && upserts:
 		c.broke("%s after an upsert", describe(e))
@@ -108,7 +90,7 @@ func (c *Connection) checkDifference(e stream.Event) {
 		c.broke("%s, which was deleted first", describe(e))
 	case e.Type == stream.Upsert && holds && held.Revision > e.Resource.Revision:
 		c.broke("%s, of which the subscriber has revision %d", describe(e), held.Revision)
-	case e.Type == stream.EndOfSnapshot && (!s.returns || e.Count != len(c.state)):
+	case e.Type == stream.EndOfSnapshot:
 		c.broke("%s in a difference", describe(e))
 	}
 }

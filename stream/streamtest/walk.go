@@ -1,8 +1,10 @@
 package streamtest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -96,9 +98,8 @@ type walker struct {
 	asOf       uint64
 	seen       *stream.Position
 	renewed    bool
-	// left is the state that the subscriber had when it fell behind; nil: it is not
-	// catching up. Ids below the catch-up are those of that state until it has ended.
-	left State
+	// changed means that changes came since the connection resumed.
+	changed bool
 }
 
 func newWalker(c *Connection) *walker {
@@ -118,7 +119,6 @@ func (w *walker) event(s *step, f func(*step) error) error {
 	w.phase = nextPhase(w.phase, s.event)
 	begins := s.event.Type == stream.StatusChange && w.phase == catchingUp
 	w.renewed = w.renewed || renews
-	w.fallsBehind(before, s.event)
 	joins := before == joining && w.asOf == 0 && s.event.Type != stream.StatusChange
 	switch {
 	case s.event.Type == stream.Reset:
@@ -130,6 +130,7 @@ func (w *walker) event(s *step, f func(*step) error) error {
 	s.phase, s.before, s.lead, s.asOf, s.seen, s.renewed = w.phase, w.state, w.lead, w.asOf, w.seen, w.renewed
 	err := f(s)
 	s.flush.apply(w.state, s.index)
+	w.changed = w.changed || isChange(s.event)
 	w.lead = w.lead.after(s.event, joins)
 	if s.event.Type == stream.EndOfSnapshot || s.event.Type == stream.Bookmark {
 		w.renewed = false
@@ -146,20 +147,13 @@ func (w *walker) event(s *step, f func(*step) error) error {
 	return err
 }
 
-// fallsBehind records the state with which a catch-up begins, until it has ended.
-func (w *walker) fallsBehind(before phase, e *stream.Event) {
-	switch {
-	case e.Type == stream.Reset || e.Type == stream.Bookmark:
-		w.left = nil
-	case e.Type == stream.StatusChange && e.State == stream.CatchingUp && (before == live || before == lagging):
-		w.left = w.state.Clone()
-	}
-}
-
 // id lets f look at an id.
 func (w *walker) id(flush *Flush, f func(*step) error) error {
 	p := &flush.Mark.Position
 	if w.phase == joining && w.connection.repeats(*p) {
+		if w.changed && (!p.Partial() || p.AsOf < w.asOf) && !strings.HasPrefix(p.Epoch, stream.UnnumberedEpoch) {
+			return errors.New("changes have come since this position, and another replica may be at it")
+		}
 		w.seen = p // it does not concern this replica yet
 		return nil
 	}
@@ -169,13 +163,9 @@ func (w *walker) id(flush *Flush, f func(*step) error) error {
 			w.asOf = p.AsOf
 		}
 	}
-	before := w.state
-	if w.left != nil && !p.Partial() && (p.AsOf < w.asOf || w.seen != nil && *p == *w.seen) {
-		before = w.left
-	}
 	s := step{
 		flush: flush, mark: flush.Mark, epoch: p.Epoch, phase: w.phase,
-		before: before, lead: w.lead, asOf: w.asOf, seen: w.seen,
+		before: w.state, lead: w.lead, asOf: w.asOf, seen: w.seen,
 	}
 	err := f(&s)
 	if !p.Partial() {

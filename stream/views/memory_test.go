@@ -197,6 +197,33 @@ func TestDeepenedWhileHandedOver(t *testing.T) {
 	})
 }
 
+// TestOldVersionsGoFirst: where views hold too much, what only slow readers hold goes before the
+// state of any view.
+func TestOldVersionsGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxBytes: 10 << 20})
+		f.fill("a", 400)
+		w := f.team("a")
+		slow := subscribe(t, w, nil)
+		slow.Next(&slow.batch) // the reset
+		slow.Next(&slow.batch)
+		f.fill("a", 400)
+		f.fill("a", 400)
+		live, held := w.Snapshot().Bytes(), f.views.memory.Superseded()
+		if held < live/2 {
+			t.Fatalf("the slow reader does not hold an old state: %d bytes, and %d are served", held, live)
+		}
+		f.views.Reconfigure(Config{MaxBytes: live + held/2})
+		synctest.Wait()
+		if got := w.Status(); got.State != stream.InSync || !w.Snapshot().Primed() {
+			t.Errorf("a view has lost its state to a slow reader: %v", got)
+		}
+		if got := slow.read(); got[0] != "status catching_up" {
+			t.Errorf("the slow reader goes on with %q", got[0])
+		}
+	})
+}
+
 // TestReconfigure: other limits hold at once, for views that are there too.
 func TestReconfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

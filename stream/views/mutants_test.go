@@ -157,12 +157,6 @@ var switches = []mutant{
 		"if !bytes.Equal(m.old.frame(), m.new.frame()) && false {",
 	},
 	{
-		"who comes back is taken to have all of the former view",
-		"stream/log/switch.go",
-		"seq: v.SeqBefore(v.NewerThan(p.AsOf))",
-		"seq: v.Seq",
-	},
-	{
 		"a newer value is deleted",
 		"stream/log/internal/difference/difference.go",
 		"e != nil && !e.Is(segment.IsDelete) {\n			return",

@@ -311,26 +311,8 @@ func (w *world) move(c *client) {
 	if err != nil {
 		return
 	}
-	former, last := c.of, c.last
 	c.of, c.last, c.idle = of, nil, nil
-	if last == nil || w.random.IntN(3) > 0 {
-		c.conn = c.conn.Switch(of.history, v, c.at.views.Differences())
-		return
-	}
-	c.conn.Close() // and comes back with its last id
-	old, err := c.at.views.Open(c.at.base, former.definition, Request{Client: c.name})
-	if err != nil {
-		w.connect(c, nil)
-		return
-	}
-	time.Sleep(time.Duration(w.random.IntN(3)) * time.Second)
-	if v, err = c.at.views.Open(c.at.base, of.definition, Request{Client: c.name}); err != nil {
-		c.conn = nil
-		return
-	}
-	if c.conn = of.history.Return(v, old, last, c.name, c.at.name, c.at.views.Differences()); c.conn == nil {
-		w.connect(c, nil)
-	}
+	c.conn = c.conn.Switch(of.history, v, c.at.views.Differences())
 }
 
 func (w *world) dial(c *client, from *streamtest.Mark) {

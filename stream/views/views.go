@@ -174,7 +174,7 @@ func (v *Views) refuses(client string) *Refusal {
 	if v.number >= v.limits().Max && !v.removeIdle(nil) {
 		return &Refusal{Reason: TooMany, Limit: v.limits().Max}
 	}
-	if v.keeps() > v.limits().MaxBytes && !v.removeIdle(nil) {
+	if v.exceeds() && !v.removeIdle(nil) {
 		return &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
 	}
 	return nil
@@ -185,6 +185,17 @@ func (v *Views) holds() int64 { return v.memory.Logs() + v.memory.Superseded() }
 
 // keeps is how many bytes they hold, except for those that are about to hold nothing.
 func (v *Views) keeps() int64 { return v.holds() - v.leaving.Load() }
+
+// exceeds reports whether the views hold too much, also after what only slow readers hold was
+// taken away from them.
+func (v *Views) exceeds() bool {
+	for v.keeps() > v.limits().MaxBytes {
+		if !v.memory.TakeOldest() {
+			return true
+		}
+	}
+	return false
+}
 
 // hasRoom reports whether there is memory for more.
 func (v *Views) hasRoom() bool { return v.holds() < v.limits().MaxBytes*3/4 }
@@ -336,17 +347,17 @@ func (v *Views) Close() {
 // and the watch. Its memory counts as that of views.
 func (v *Views) Differences() *log.Differences { return v.differences }
 
-// relieve frees memory if views hold too much: idle ones go first, then the state of the
-// largest, which is built again later.
+// relieve frees memory if views hold too much: what only slow readers hold goes first, then
+// idle views, then the state of the largest, which is built again later.
 func (v *Views) relieve() {
-	if v.keeps() <= v.limits().MaxBytes {
+	if !v.exceeds() {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for v.keeps() > v.limits().MaxBytes && v.removeIdle(nil) {
+	for v.exceeds() && v.removeIdle(nil) {
 	}
-	if v.keeps() <= v.limits().MaxBytes {
+	if !v.exceeds() {
 		return
 	}
 	var largest *entry

@@ -65,7 +65,7 @@ type ingest struct {
 	lastError cause
 	upstream  stream.Status // what the upstream reports of itself; State 0: nothing
 
-	retry, stale, progress, linger, slowReaders, unasked timer
+	retry, stale, progress, linger, unasked timer
 }
 
 // reader is one Watch call under way.
@@ -95,7 +95,7 @@ func (in *ingest) run(ctx context.Context) {
 	in.disconnect()
 	in.recent.clear()
 	in.account.Leave()
-	for _, a := range []*timer{&in.retry, &in.stale, &in.progress, &in.linger, &in.slowReaders, &in.unasked} {
+	for _, a := range []*timer{&in.retry, &in.stale, &in.progress, &in.linger, &in.unasked} {
 		a.stop()
 	}
 }
@@ -117,10 +117,6 @@ func (in *ingest) step(ctx context.Context) {
 		in.wake(ctx)
 	case <-in.account.Squeezing():
 		in.onSqueezed()
-	case <-in.log.SlowReaders():
-		in.slowReaders.start(log.PaceEvery)
-	case <-in.slowReaders.C():
-		in.onSlowReaders()
 	case <-in.retry.C():
 		in.retry.stop()
 		in.connect(ctx)
@@ -389,12 +385,4 @@ func resourcesOf(changes []log.Change) []stream.Resource {
 		}
 	}
 	return resources
-}
-
-// onSlowReaders takes versions away from readers that are too slow.
-func (in *ingest) onSlowReaders() {
-	in.slowReaders.stop()
-	if in.log.TakeSlow() {
-		in.slowReaders.start(log.PaceEvery)
-	}
 }

@@ -287,12 +287,6 @@ func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 	return w.log.Subscribe(o)
 }
 
-// HoldsAt returns what a reader has that comes back with a position of the watch and switches
-// to another part of it; see log.Log.
-func (w *Watch) HoldsAt(p stream.Position, sent uint64, d *log.Differences) *log.Holding {
-	return w.log.HoldsAt(p, sent, d)
-}
-
 // HoldsUnknown returns the Holding of a reader about which nothing is known; see log.Log.
 func (w *Watch) HoldsUnknown() *log.Holding { return w.log.HoldsUnknown() }
 

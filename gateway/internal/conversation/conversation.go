@@ -81,7 +81,7 @@ func New(d *Deps, req Request, with *pass.Pass, watches []*watch.Watch) Conversa
 	for i, watch := range watches {
 		c.watches[i].Name = watch.Name() // the one in the request keeps its first line in memory
 		d.Passes.Follow(with, i, watch)
-		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i], d.Passes.Holding(with, i, watch, req.Watches[i].resume)))
+		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i], d.Passes.Doubt(with, watch, req.Watches[i].resume)))
 	}
 	c.Lease = snapshots.NewLease(d.Snapshots)
 	return c
@@ -114,11 +114,11 @@ func (c *Conversation) Hello(out wire.Outlet) {
 }
 
 // Say writes the batch of one watch, with the id of the whole stream if the batch
-// ends where the client may resume.
+// ends where the client may resume. The id speaks for all watches of the stream.
 func (c *Conversation) Say(f *Follow, out wire.Outlet) {
 	f.quietSince = time.Now()
 	c.id = c.id[:0]
-	if c.Batch.Boundary() && !c.differs() {
+	if c.Batch.Boundary() && !c.uncovered() {
 		c.id = appendPositions(c.id, c.Follows)
 	}
 	c.slices = c.Framing.AppendBatch(c.slices[:0], &c.Batch, c.id)
@@ -134,10 +134,11 @@ func (c *Conversation) Say(f *Follow, out wire.Outlet) {
 	c.countBatch(f)
 }
 
-// differs reports whether the client has received a part of a difference, but not all of it.
-func (c *Conversation) differs() bool {
+// uncovered reports whether the client has received changes of a watch that no position of it
+// covers yet.
+func (c *Conversation) uncovered() bool {
 	for i := range c.Follows {
-		if f := &c.Follows[i]; f.Sub.Differs() && !f.withdrawn {
+		if f := &c.Follows[i]; f.Sub.Uncovered() && !f.withdrawn {
 			return true
 		}
 	}

@@ -25,6 +25,9 @@ type Follow struct {
 	// all that it has.
 	withdrawn bool
 
+	// waits means that the watch let another one go first in its last turn.
+	waits bool
+
 	// news means that a change of the watch is written but not yet flushed.
 	news  bool
 	tally *series.Tally

@@ -58,10 +58,10 @@ func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences
 // withdraw sends deletes of all that the client has of the watches that it may not see any
 // more. The id that is sent before is that of a client that has nothing of these watches, so
 // that the client gets all of them if it may see them again later. Watches of which it was sent
-// a part of a difference are withdrawn too, since no id can be sent before.
+// changes that their positions do not cover are withdrawn too, since no id can be sent before.
 func (c *Conversation) withdraw(out wire.Outlet) {
 	for i := range c.Follows {
-		if f := &c.Follows[i]; f.Sub.Differs() {
+		if f := &c.Follows[i]; f.Sub.Uncovered() {
 			c.take(f, f.Watch.HoldsUnknown(), out)
 		}
 	}

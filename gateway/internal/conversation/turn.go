@@ -22,6 +22,9 @@ func (c *Conversation) TurnOf(i int, out wire.Outlet) bool {
 	if c.Until && f.Sub.Synced() {
 		return false // its part of this response is complete
 	}
+	if f.waits = c.waits(i); f.waits {
+		return false
+	}
 	c.check(f)
 	if !c.next(f) {
 		return false
@@ -30,6 +33,21 @@ func (c *Conversation) TurnOf(i int, out wire.Outlet) bool {
 	c.share(i)
 	c.Say(f, out)
 	return true
+}
+
+// waits reports whether a watch lets another one go first that is in the middle of a large
+// transaction, or of deletes: until that is over, no id can be sent for any of them, and two
+// watches that were never at such a place at the same time would never have one.
+func (c *Conversation) waits(of int) bool {
+	if c.Follows[of].Sub.Uncovered() {
+		return false
+	}
+	for i := range c.Follows {
+		if sub := c.Follows[i].Sub; sub.Uncovered() && sub.Busy() {
+			return true
+		}
+	}
+	return false
 }
 
 // next fills the batch with the next flush of a watch. It returns false if there is
@@ -60,7 +78,7 @@ func (c *Conversation) share(of int) {
 // nothing.
 func (c *Conversation) Busy() bool {
 	for i := range c.Follows {
-		if c.Follows[i].Sub.Busy() {
+		if f := &c.Follows[i]; f.waits || f.Sub.Busy() {
 			return true
 		}
 	}

@@ -146,20 +146,6 @@ func (t *Table) Follow(p *Pass, index int, part *watch.Watch) {
 	p.follows[index] = part
 }
 
-// Holding returns what a client has that comes back with a position of a part that it followed
-// before; nil: that is unknown, or is what the position says.
-func (t *Table) Holding(p *Pass, index int, part *watch.Watch, at *stream.Position) *log.Holding {
-	last, known := t.followed(p, part, at)
-	if !known || last.switched {
-		return t.Doubt(p, part, at)
-	}
-	former := last.part.Value()
-	if former == nil || part.Snapshot().Epoch() == at.Epoch {
-		return nil
-	}
-	return former.HoldsAt(*at, last.sent, p.differences(index))
-}
-
 // Doubt returns the Holding of a client that comes back with a position, but may have been cut
 // off in the middle of a switch since, so that what it has is unknown; nil: it may not.
 func (t *Table) Doubt(p *Pass, part *watch.Watch, at *stream.Position) *log.Holding {

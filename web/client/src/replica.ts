@@ -2,6 +2,7 @@ import type { Picture } from './picture.js';
 import type { Event } from './protocol.js';
 import { ReadOnly } from './read_only.js';
 import { mapKey, type Resource, resourceOf } from './resource.js';
+import { reaches } from './revision.js';
 
 /** What changed from one consistent state to the next. */
 export interface Changes {
@@ -93,6 +94,7 @@ export class Replica<V = unknown> {
         this.#staged = new Map();
         this.#replacing = this.#loading = true;
         this.#skipping = false;
+        this.#revision = ''; // from here on, revisions may be of another order
         return;
       case 'upsert':
       case 'delete':
@@ -103,6 +105,7 @@ export class Replica<V = unknown> {
         return;
       case 'end_of_snapshot':
         this.#loading = this.#skipping = false;
+        this.#revision = '';
         break;
       case 'bookmark':
         this.#skipping = false;
@@ -110,7 +113,9 @@ export class Replica<V = unknown> {
       default:
         return;
     }
-    this.#revision = event.revision;
+    // It may be older: where deletes have no revision of their own, a delete may show that of the
+    // resource's last version.
+    if (reaches(event.revision, this.#revision)) this.#revision = event.revision;
   }
 
   #show(): void {

@@ -74,6 +74,29 @@ test('events that arrive together cause one call, with whole transactions', () =
   expect(calls.slice(1)).toEqual([{ state: 'in_sync', keys: 'a=3,c=3', changed: 'a,c' }]);
 });
 
+test('the revision does not go back with a delete that shows the last version of its resource', () => {
+  primed();
+  feed(del('a', 3), 'w@_e-5!1');
+  expect(text(store.view.resources)).toBe('b=1');
+  expect(store.view.revision).toBe('5');
+  feed(up('c', 1e15, 1), 'w@_e-1000000000000000');
+  feed(up('d', 6, 1), 'w@_e-1000000000000000'); // of another view
+  expect(store.view.revision).toBe('1000000000000000');
+  feed(reset(), 'w@f-0/4', up('a', 4, 1), end(4), 'w@f-4'); // another order
+  expect(store.view.revision).toBe('4');
+});
+
+test('a bookmark with which a resume begins does not make the state consistent', () => {
+  primed();
+  lose();
+  open();
+  feed(bookmark(5), 'w@_e-5', del('a', 7), 'w@_e-5/8');
+  expect(text(store.view.resources)).toBe('a=1,b=1');
+  expect(store.view.revision).toBe('5');
+  feed(end(8), 'w@_e-8');
+  expect(text(store.view.resources)).toBe('b=1');
+});
+
 test('half a transaction causes no call', () => {
   primed();
   feed(up('a', 6, 2));

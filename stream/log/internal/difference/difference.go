@@ -9,11 +9,10 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// State is what a reader has: the state of a log at a seq, in a version that still has it, and
-// perhaps any of the changes after that up to another seq.
+// State is what a reader has: the state of a log at a seq, in a version that still has it.
 type State struct {
-	Version   *version.Version
-	Seq, Sent uint64
+	Version *version.Version
+	Seq     uint64
 }
 
 // Difference is the events that lead from one state to another: deletes, then upserts by rising
@@ -57,7 +56,7 @@ func Between(old State, now *version.Version, f *segment.Format) *Difference {
 		m.new = cursorAt(State{Version: now, Seq: now.Seq})
 		m.revision, m.most = now.Revision, max(Small, used(now))
 	}
-	if !m.make() || !m.takeBack(old) || now != nil && m.deleted+m.added > max(Small, m.live) {
+	if !m.make() || now != nil && m.deleted+m.added > max(Small, m.live) {
 		return nil
 	}
 	runs, holds := m.deletes()
@@ -125,30 +124,6 @@ func (m *maker) gone(k segment.Key) {
 	}
 	m.removed = append(m.removed, k)
 	m.deleted += int64(m.size(k))
-}
-
-// takeBack adds deletes for the resources that the reader may have been sent after its state,
-// unless the new state has them. It returns false if there are too many.
-func (m *maker) takeBack(old State) bool {
-	v, at := old.Version, old.Version.After(old.Seq)
-	if old.Sent <= old.Seq || at.Segment >= len(v.Segments) {
-		return true
-	}
-	noted := map[string]bool{}
-	for _, k := range m.removed {
-		noted[k.Text] = true
-	}
-	for ; at.Segment < len(v.Segments) && v.Entry(at).Seq <= old.Sent; at = v.Next(at) {
-		k := m.format.KeyOf(v.Segments[at.Segment], v.Entry(at))
-		if !noted[k.Text] {
-			noted[k.Text] = true
-			m.gone(k)
-		}
-		if m.deleted > m.most {
-			return false
-		}
-	}
-	return true
 }
 
 // size returns the size of the frame of a delete, in bytes.

@@ -4,8 +4,6 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
-
-	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // paceWindow is the time over which the rate of a reader is measured.
@@ -44,12 +42,22 @@ func (p *pace) slow(now time.Duration) bool {
 	return p.rate > 0 && p.paid.Load() < int64(now)
 }
 
-// TakeSlow takes pins away from readers below their minimum rate, if there is
-// something newer. It reports whether to check again.
-func (s *Set) TakeSlow(newest *version.Version) (again bool) {
+// paceEvery is how often readers are checked, while any of them has a minimum rate.
+const paceEvery = 5 * time.Second
+
+// check has takeSlow called in a while, with the mutex held.
+func (s *Set) check() {
+	s.checking = true
+	time.AfterFunc(paceEvery, s.takeSlow)
+}
+
+// takeSlow takes pins away from readers below their minimum rate, if there is something
+// newer. It is called again as long as any reader has such a rate.
+func (s *Set) takeSlow() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
+	newest, now := s.head.Load(), s.now()
+	again := false
 	var slow []*Pin
 	for _, e := range s.eras {
 		for one := range e.pins {
@@ -62,8 +70,10 @@ func (s *Set) TakeSlow(newest *version.Version) (again bool) {
 	for _, one := range slow {
 		s.end(one)
 	}
-	s.checking = again
-	return again
+	s.checking = false
+	if again {
+		s.check()
+	}
 }
 
 // now is the time since the set was made.
@@ -81,18 +91,4 @@ func (s *Set) Pause(one *Pin) {
 	if one != nil {
 		one.pace.pause()
 	}
-}
-
-// PaceChecks is signalled once a reader has a minimum rate, and TakeSlow must be
-// called from time to time.
-func (s *Set) PaceChecks() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.paced == nil {
-		s.paced = make(chan struct{}, 1)
-		if s.checking {
-			s.signal()
-		}
-	}
-	return s.paced
 }

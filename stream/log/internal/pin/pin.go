@@ -36,6 +36,7 @@ func (p *Pin) Version() *version.Version {
 type Set struct {
 	// Static after construction.
 	account *memory.Account
+	head    *atomic.Pointer[version.Version] // the newest version
 	began   time.Time
 
 	held atomic.Int64 // bytes, written with the mutex held
@@ -45,8 +46,7 @@ type Set struct {
 	eras     []*era         // oldest first: those with pins, then the one under way, unless no era has pins
 	counted  int64          // bytes that were added and retired in the era under way
 	spans    map[span]int64 // nil until there is one
-	paced    chan struct{}  // a reader has a minimum rate, which must be checked; nil until somebody waits for it
-	checking bool           // paced was signalled, and TakeSlow will be called
+	checking bool           // a reader has a minimum rate, and takeSlow will be called
 }
 
 // era is a number of consecutive versions whose pins are not distinguished.
@@ -65,9 +65,12 @@ type Retired struct {
 	Bytes int64
 }
 
-// NewSet returns an empty set. The account counts the memory of its pins. A set without pins is
-// small, since there may be very many.
-func NewSet(a *memory.Account) *Set { return &Set{account: a, began: time.Now()} }
+// NewSet returns an empty set for the versions of a log, the newest of which is at head. The
+// account counts the memory of its pins. A set without pins is small, since there may be very
+// many.
+func NewSet(a *memory.Account, head *atomic.Pointer[version.Version]) *Set {
+	return &Set{account: a, head: head, began: time.Now()}
+}
 
 // ended reports whether the era had ended before a version.
 func (e *era) ended(number uint64) bool { return e.to != 0 && e.to <= number }
@@ -96,8 +99,7 @@ func (s *Set) Add(v *version.Version, rate int64) *Pin {
 	one.pace.credit(s.now(), 0)
 	one.era.add(one)
 	if rate > 0 && !s.checking {
-		s.checking = true
-		s.signal()
+		s.check()
 	}
 	return one
 }
@@ -115,14 +117,6 @@ func (s *Set) Again(one *Pin) *Pin {
 	again.pace.credit(s.now(), 0)
 	again.era.add(again)
 	return again
-}
-
-// signal asks for a call of TakeSlow, if anybody waits for it.
-func (s *Set) signal() {
-	select {
-	case s.paced <- struct{}{}:
-	default: // nobody looks after this log yet
-	}
 }
 
 // Release ends a pin. One that was taken away has already ended, and so has nil.

@@ -1,6 +1,7 @@
 package pin
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,7 @@ import (
 // TestMemoryIsCountedOnce, however many pins hold it, and for as long as one does.
 func TestMemoryIsCountedOnce(t *testing.T) {
 	account := memory.NewAccount(1<<30, nil)
-	s := NewSet(account)
+	s := newSet(account)
 	wants := func(want int64) {
 		t.Helper()
 		if got := s.Held(); got != want || account.Own().Superseded() != want {
@@ -43,7 +44,7 @@ func TestMemoryIsCountedOnce(t *testing.T) {
 // TestPinAgain: another reader of the same version holds the same memory, also if a newer
 // version has retired some, but not after the first one lost it.
 func TestPinAgain(t *testing.T) {
-	s := NewSet(memory.NewAccount(1<<30, nil))
+	s := newSet(memory.NewAccount(1<<30, nil))
 	first := s.Add(&version.Version{Number: 1}, 0)
 	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
 	second := s.Again(first)
@@ -60,7 +61,7 @@ func TestPinAgain(t *testing.T) {
 
 // TestOldestIsTakenFirst: its reader finds out that its version is gone.
 func TestOldestIsTakenFirst(t *testing.T) {
-	s := NewSet(memory.NewAccount(1<<30, nil))
+	s := newSet(memory.NewAccount(1<<30, nil))
 	first := s.Add(&version.Version{Number: 1}, 0)
 	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
 	second := s.Add(&version.Version{Number: 2}, 0)
@@ -75,27 +76,36 @@ func TestOldestIsTakenFirst(t *testing.T) {
 	s.Release(second) // it has ended already
 }
 
-// TestSlowPinIsTaken once its reader is below the minimum rate, unless the clock is
-// paused.
+// TestSlowPinIsTaken once its reader is below the minimum rate and there is something newer,
+// unless the clock is paused.
 func TestSlowPinIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewSet(nil)
+		s := newSet(nil)
 		slow, paused := s.Add(&version.Version{Number: 1, Seq: 1}, 1000), s.Add(&version.Version{Number: 1, Seq: 1}, 1000)
-		<-s.PaceChecks()
+		newest := s.Add(&version.Version{Number: 2, Seq: 2}, 1000)
 		s.Pause(paused)
-		newest := &version.Version{Number: 2, Seq: 2}
 		s.Credit(slow, 5000)
 		time.Sleep(paceWindow + 4*time.Second)
-		if !s.TakeSlow(newest) || slow.Version() == nil {
+		if synctest.Wait(); slow.Version() == nil {
 			t.Error("a reader is not given the time that its bytes are worth")
 		}
-		time.Sleep(2 * time.Second)
-		if !s.TakeSlow(newest) || slow.Version() != nil || paused.Version() == nil {
-			t.Errorf("the slow one has its version: %t; the paused one: %t", slow.Version() != nil, paused.Version() != nil)
+		time.Sleep(paceEvery + 2*time.Second)
+		if synctest.Wait(); slow.Version() != nil || paused.Version() == nil || newest.Version() == nil {
+			t.Errorf("the slow one has its version: %t; the paused one: %t; that of the newest state: %t",
+				slow.Version() != nil, paused.Version() != nil, newest.Version() != nil)
 		}
+		s.Release(newest)
 		s.Release(paused)
-		if s.TakeSlow(newest) {
+		time.Sleep(paceEvery)
+		if synctest.Wait(); s.checking {
 			t.Error("checks go on without a reader that has a minimum rate")
 		}
 	})
+}
+
+// newSet returns the set of a log whose newest version is the second.
+func newSet(a *memory.Account) *Set {
+	head := new(atomic.Pointer[version.Version])
+	head.Store(&version.Version{Number: 2, Seq: 2})
+	return NewSet(a, head)
 }

@@ -103,6 +103,7 @@ func (r *Reader) Receive(e Event, err error) error {
 	if e.Type == Reset {
 		r.reset()
 	}
+	before := r.position
 	place, err := r.place(e.Position)
 	switch {
 	case err != nil:
@@ -112,7 +113,7 @@ func (r *Reader) Receive(e Event, err error) error {
 	case e.Type == Reset:
 		return nil
 	case e.Type == Status: // the position covers the events before it
-		if err := r.arrive(&e, place); err != nil {
+		if err := r.arrive(&e, place, before); err != nil {
 			return err
 		}
 		return r.status(&e)
@@ -120,7 +121,7 @@ func (r *Reader) Receive(e Event, err error) error {
 	if err := r.apply(&e); err != nil {
 		return err
 	}
-	return r.arrive(&e, place)
+	return r.arrive(&e, place, before)
 }
 
 // apply applies one event, except for ending a transaction.
@@ -138,9 +139,11 @@ func (r *Reader) apply(e *Event) error {
 }
 
 // arrive records that everything up to a position was passed on, and commits if
-// the event ends a snapshot or a transaction.
-func (r *Reader) arrive(e *Event, place *stream.Position) error {
-	if place != nil {
+// the event ends a snapshot or a transaction. In a catch-up a position that is still the one
+// before covers nothing: another replica may be there, and behind the changes since.
+func (r *Reader) arrive(e *Event, place *stream.Position, before stream.Position) error {
+	catchesUp := r.phase == resuming || r.phase == live && r.catchUp
+	if place != nil && !(catchesUp && *place == before) {
 		r.marked, r.loose = r.upserts, false
 		stream.Mark(r.Sink)
 	}

@@ -131,6 +131,18 @@ func TestReader(t *testing.T) {
 			},
 			want: "commit 3, status in_sync , commit 3, reset f, upsert a 3, commit 3, upsert b 4, commit 4",
 		},
+		"the id from before a catch-up does not cover its deletes": {
+			from: three,
+			events: []Event{
+				end(3, 0, "w@e-3"), fresh(stream.CatchingUp, ""), gone("a", 3, "w@e-3"), again, put("z", 5, ""), end(5, 1, "w@e-5"),
+			},
+			want: "commit 3, status in_sync , delete a 3, rewind, again at w@e-3, upsert z 5, conflated, commit 5, status in_sync ",
+		},
+		"nor does the id that a resume began with": {
+			from:   three,
+			events: []Event{gone("a", 3, "w@e-3"), again, put("z", 5, ""), end(5, 1, "w@e-5")},
+			want:   "delete a 3, rewind, again at w@e-3, upsert z 5, conflated, commit 5, status in_sync ",
+		},
 		"a catch-up ends with end_of_snapshot": {
 			from: three,
 			events: []Event{
