@@ -38,7 +38,7 @@ metadata) are read as serve would read them; nothing is connected to.`,
 }
 
 func (a *app) checkConfig(file string) error {
-	c, err := config.Load(file, config.Environment{})
+	c, err := config.Load(file, config.Environment{Getenv: a.inserted.Getenv})
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (a *app) checkConfig(file string) error {
 }
 
 // checkText returns what is wrong in a configuration that is not in a file yet.
-func checkText(file string, text []byte) error {
-	c, err := config.Parse(file, text, config.Environment{})
+func (a *app) checkText(file string, text []byte) error {
+	c, err := config.Parse(file, text, config.Environment{Getenv: a.inserted.Getenv})
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (a *app) can(o canOptions, args []string) error {
 	case (o.value != "") != (len(args) == 2):
 		return usageError("want KEY and --value FILE together, or neither")
 	}
-	c, err := config.Load(o.config, config.Environment{})
+	c, err := config.Load(o.config, config.Environment{Getenv: a.inserted.Getenv})
 	if err != nil {
 		return err
 	}
