@@ -24,7 +24,8 @@ type body struct {
 	// Static after construction.
 	io.ReadCloser
 	silence *silence
-	limit   int // bytes of one event
+	limit   int            // bytes of one event
+	held    func(more int) // is told how large the buffer is; nil: nobody is
 
 	buffer []byte
 	from   int   // of buffer, first byte that was not handed over
@@ -35,8 +36,8 @@ type body struct {
 	err    error // how the body ended; nil: it has not
 }
 
-func newBody(of io.ReadCloser, s *silence, limit int) *body {
-	return &body{ReadCloser: of, silence: s, limit: limit}
+func newBody(of io.ReadCloser, s *silence, limit int, held func(int)) *body {
+	return &body{ReadCloser: of, silence: s, limit: limit, held: held}
 }
 
 // Read hands over one event, or a part of it if p is smaller.
@@ -95,11 +96,19 @@ func (b *body) makeRoom() {
 	b.line, b.seen = b.line-b.from, b.seen-b.from
 	b.from, b.event, b.to = 0, 0, left
 	if left == 0 && len(b.buffer) > keepBytes {
-		b.buffer = nil
+		b.resize(0)
 	}
 	if left == len(b.buffer) {
-		grown := make([]byte, max(2*left, readBytes))
-		copy(grown, b.buffer)
-		b.buffer = grown
+		b.resize(max(min(2*left, b.limit+readBytes), left+readBytes))
 	}
+}
+
+// resize replaces the buffer.
+func (b *body) resize(size int) {
+	if b.held != nil {
+		b.held(size - len(b.buffer))
+	}
+	resized := make([]byte, size)
+	copy(resized, b.buffer)
+	b.buffer = resized
 }

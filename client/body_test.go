@@ -16,7 +16,7 @@ func bodyOf(t testing.TB, r io.Reader, limit int) *body {
 	t.Helper()
 	s := newSilence(time.Hour, func() {})
 	t.Cleanup(s.end)
-	return newBody(io.NopCloser(r), s, limit)
+	return newBody(io.NopCloser(r), s, limit, nil)
 }
 
 // wholeEvents is text up to the end of its last whole event: an oracle that reads

@@ -42,6 +42,10 @@ type Stream struct {
 	// StallAfter is how long nothing may arrive. 0: AnswerWithin, and two and a
 	// half heartbeats as soon as hello announces their interval.
 	StallAfter time.Duration
+	// Held is told how many more bytes are held of an event that has not arrived whole; fewer
+	// if negative. It is called by the goroutine that reads, which may end a moment after
+	// Run. nil: nobody is told.
+	Held func(bytes int)
 	// Handle is called for each event, hello and goodbye included. An error ends
 	// the stream with it.
 	Handle func(Event) error
@@ -161,7 +165,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
 	t.stream.silence.end()
 	if err == nil && isEventStream(response.Header.Get("Content-Type")) {
-		response.Body = newBody(response.Body, t.stream.silence, t.limit)
+		response.Body = newBody(response.Body, t.stream.silence, t.limit, t.stream.Held)
 	}
 	return response, err
 }

@@ -106,6 +106,32 @@ func Hold(sink Sink, bytes int64) {
 	}
 }
 
+// Bounder is implemented by the Sink that a watch gives to its source.
+type Bounder interface {
+	// MostHeld is how many bytes a source may hold and stage at most, together; 0: any
+	// number.
+	MostHeld() int64
+}
+
+// LargestMessage returns how many bytes of one message a source should read at most: a number
+// of its own (0: it has none), or half of what the watch may hold, if that is less. A message
+// and what is made of it are held at once. 0: any number.
+func LargestMessage(sink Sink, own int) int {
+	b, ok := sink.(Bounder)
+	if !ok || b.MostHeld() == 0 {
+		return own
+	}
+	half := int(min(max(b.MostHeld()/2, 1), math.MaxInt32))
+	if own == 0 {
+		return half
+	}
+	return min(own, half)
+}
+
+// RefuseMessage tells the sink that a message is larger than LargestMessage, of which a source
+// has read no more. If that is because of what the watch may hold, the context of Watch ends.
+func RefuseMessage(sink Sink, largest int) { Hold(sink, 2*int64(largest)+2) }
+
 // Dater is implemented by the Sink that a watch gives to its source.
 type Dater interface {
 	// MadeAt declares when the upstream made a change of the next Commit. The earliest

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -310,7 +311,15 @@ func TestBrokenPromises(t *testing.T) {
 	for name, try := range map[string]func() error{
 		"news from the past": func() error { _, err := l.Commit([]Change{upsert("c", 7)}, 11); return err },
 		"commit goes back":   func() error { _, err := l.Commit(nil, 9); return err },
-		"revision 0":         func() error { _, err := l.Commit([]Change{upsert("c", 0)}, 11); return err },
+		"two values of one revision": func() error {
+			_, err := l.Commit([]Change{{Resource: stream.Resource{Key: "a", Revision: 5, Value: []byte(`"another"`)}}}, 11)
+			return err
+		},
+		"another value in a snapshot": func() error {
+			_, err := l.Replace("e", []stream.Resource{upsert("a", 5).Resource, {Key: "b", Revision: 6, Value: []byte(`"another"`)}}, 12)
+			return err
+		},
+		"revision 0": func() error { _, err := l.Commit([]Change{upsert("c", 0)}, 11); return err },
 		"no value": func() error {
 			_, err := l.Commit([]Change{{Resource: stream.Resource{Key: "c", Revision: 11}}}, 11)
 			return err
@@ -334,6 +343,64 @@ func TestBrokenPromises(t *testing.T) {
 	}
 	if r := mustCommit(t, l, 11, upsert("a", 5), remove("zz", 3)); r.Duplicates != 2 {
 		t.Errorf("duplicates at the seam: %+v, want 2 dropped", r)
+	}
+}
+
+// TestLiesAboutRevisions: what comes again is dropped, and what contradicts the log is an error.
+func TestLiesAboutRevisions(t *testing.T) {
+	value := func(key string, revision uint64, value string) Change {
+		return Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte(value)}}
+	}
+	for name, test := range map[string]struct {
+		before Change // committed at 12, after a snapshot at 10
+		change Change
+		known  bool
+	}{
+		"the same again":                        {value("a", 12, "1"), value("a", 12, "1"), true},
+		"another value":                         {value("a", 12, "1"), value("a", 12, "2"), false},
+		"another encoding":                      {value("a", 12, `"MQ=="`), Change{Resource: stream.Resource{Key: "a", Revision: 12, Value: []byte(`"MQ=="`), Encoding: stream.Base64}}, false},
+		"created at the revision of its delete": {remove("a", 12), value("a", 12, "1"), false},
+		"created again, older than its delete":  {remove("a", 12), value("a", 11, "1"), false},
+		"deleted at the revision of its value":  {value("a", 12, "1"), remove("a", 12), false},
+		"deleted again":                         {remove("a", 12), remove("a", 12), true},
+		"an older change of the key":            {value("a", 12, "1"), value("a", 11, "1"), false},
+		"an older change of another key":        {value("a", 12, "1"), value("b", 4, "1"), false},
+		"an older change of an unknown key":     {value("a", 12, "1"), value("c", 11, "1"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := NewWriter(Config{Watch: "w"})
+			mustReplace(t, l, "e", 10, value("a", 5, "0"), value("b", 6, "0"))
+			mustCommit(t, l, 12, test.before)
+			r, err := l.Commit([]Change{test.change}, 13)
+			switch dropped := err == nil && r.Duplicates == 1; {
+			case err != nil && !errors.Is(err, stream.ErrOrder):
+				t.Errorf("error %v", err)
+			case dropped != test.known:
+				t.Errorf("%+v, error %v; want it dropped: %t", r, err, test.known)
+			}
+		})
+	}
+}
+
+// TestOverlapEndsWithNews: older changes may come again after a snapshot and after a reconnect, up to
+// the first news.
+func TestOverlapEndsWithNews(t *testing.T) {
+	l := NewWriter(Config{Watch: "w"})
+	mustReplace(t, l, "e", 10, upsert("a", 5), upsert("b", 6))
+	for range 2 {
+		for range 2 {
+			if r := mustCommit(t, l, l.Snapshot().Revision(), upsert("a", 3), upsert("b", 4)); r.Duplicates != 2 {
+				t.Errorf("older changes at the seam: %+v, want 2 dropped", r)
+			}
+		}
+		next := l.Snapshot().Revision() + 1
+		if r := mustCommit(t, l, next, upsert("b", 4), upsert("a", next)); r.Duplicates != 1 {
+			t.Errorf("an older change beside news: %+v, want 1 dropped", r)
+		}
+		if _, err := l.Commit([]Change{upsert("b", 4)}, next); !errors.Is(err, stream.ErrOrder) {
+			t.Errorf("an older change after news: error %v", err)
+		}
+		l.Overlap()
 	}
 }
 

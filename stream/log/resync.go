@@ -36,7 +36,7 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 		return result, err
 	}
 	w.fromSnapshot = true
-	defer func() { w.fromSnapshot = false }()
+	defer func() { w.fromSnapshot, w.overlaps = false, true }()
 	changes = w.order().Arrange(transaction.LastOfEachKey(changes))
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
@@ -79,16 +79,16 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 	present := make([]uint64, 0, len(snapshot)) // seqs of entries that are in the snapshot
 	for i := range snapshot {
 		c := &snapshot[i]
-		_, _, e := w.lookup(segment.NewKey(c.Key))
+		_, s, e := w.lookup(segment.NewKey(c.Key))
 		live := e != nil && !e.Is(segment.IsDelete)
 		if live {
 			present = append(present, e.Seq)
 		}
-		if live && e.Revision == c.Revision {
+		if live && e.Revision == c.Revision && w.framing.Repeats(s, e, &c.Resource) {
 			continue
 		}
 		if c.Revision <= before {
-			return result, fmt.Errorf("%w: key %q is at %d in its snapshot, which contradicts what was served up to %d",
+			return result, fmt.Errorf("%w: key %.80q is at %d in its snapshot, which contradicts what was served up to %d",
 				stream.ErrBehind, c.Key, c.Revision, before)
 		}
 		changes = append(changes, *c)

@@ -29,6 +29,7 @@ type Writer struct {
 	next         *version.Version // becomes the head at the next publish; nil in a part with nothing new, see open
 	unnumbered   bool             // deletes have no revision in the epoch
 	fromSnapshot bool             // what is being appended comes from one
+	overlaps     bool             // the next transactions may repeat older changes; see Overlap
 	conflated    bool             // the next commit may lack values; see stream.Conflater
 	age          time.Duration    // of the changes of the next commit; 0: not known
 	prefetched   byte             // see prefetch; nothing reads it
@@ -66,8 +67,9 @@ func NewWriter(c Config) *Writer {
 // revision is then in the log; a transaction without changes is progress.
 //
 // Changes that the log already has are dropped. A new upsert that is not newer than
-// the last commit, or a revision below it, is ErrOrder: the source has broken its
-// promise. A change that is newer than revision is ErrInvalid. A transaction that
+// the last commit, another value of a revision that the log has, or a revision below the last
+// commit, is ErrOrder: the source has broken its promise. So is an older change of a key, except
+// where it may be repeated; see Overlap. A change that is newer than revision is ErrInvalid. A transaction that
 // does not fit into the memory of the watch is memory.ErrExceeded; deletes alone always
 // fit. The log is unchanged if there is an error.
 func (w *Writer) Commit(changes []Change, revision uint64) (CommitResult, error) {
@@ -97,6 +99,7 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	}
 	before := w.next.Revision
 	last := w.append(changes, revision, &result)
+	w.overlaps = w.overlaps && last == nil
 	last.ClearEndInOutage(revision, w.next.Origin)
 	w.next.CloseOutage(before, last)
 	w.sweptTo(swept)

@@ -175,6 +175,18 @@ func (a *Account) Stage(n int64) error {
 	return a.reserve(stagedPool, n, "what is being loaded")
 }
 
+// MostStaged is the most bytes that may be staged; 0: any number.
+func (a *Account) MostStaged() int64 {
+	if a == nil {
+		return 0
+	}
+	own, shared := stagedPool.allowed(&a.own), stagedPool.allowed(a.shared)
+	if own == 0 || shared == 0 {
+		return max(own, shared)
+	}
+	return min(own, shared)
+}
+
 // Grow reserves n more bytes for the log.
 func (a *Account) Grow(n int64) error { return a.reserveLog(n, "what is served") }
 

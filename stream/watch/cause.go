@@ -1,6 +1,10 @@
 package watch
 
-import "github.com/watchtide/watchtide/stream"
+import (
+	"strings"
+
+	"github.com/watchtide/watchtide/stream"
+)
 
 // cause is why a watch is not in sync: reason for every subscriber, detail for
 // operators.
@@ -13,6 +17,22 @@ func publicCause(reason string) cause { return cause{reason: reason} }
 // in sync. The reason that the upstream gives may name its own upstream.
 func upstreamCause(up stream.Status) cause {
 	return cause{"the upstream says that it is " + up.State.String(), "the upstream says: " + up.Reason}
+}
+
+// maxDetail bounds a text of an upstream, in bytes. Logs, statuses, incidents and the
+// answers to operators repeat it.
+const maxDetail = 1 << 10
+
+// upstreamText returns a text as it may be kept: an upstream wrote some of it, and some
+// may be what Config.Hide hides. Every text of a source passes through here, and nowhere
+// else into a watch.
+func (in *ingest) upstreamText(text string) string {
+	text = in.config.Hide(text)
+	const cut = "…"
+	if len(text) > maxDetail {
+		text = strings.ToValidUTF8(text[:maxDetail-len(cut)], "") + cut
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
 // reasons are the texts for subscribers about a lost upstream, by the keys of

@@ -10,23 +10,39 @@ import (
 )
 
 // publishFreshness is called after a commit, or when the upstream reports its own
-// status: a watch cannot be fresher than its upstream.
+// status: a watch cannot be fresher than its upstream. An upstream that changes its
+// mind all the time floods neither logs nor subscribers; see settling.
 func (in *ingest) publishFreshness() {
-	up := in.upstream
-	switch {
-	case !in.log.Snapshot().Primed():
-		if up.State != 0 {
-			in.setStatus(stream.Priming, upstreamCause(up))
-		}
-	case up.State != 0:
-		in.setLostAt(time.Now())
-		in.setStatus(max(up.State, stream.Resyncing), upstreamCause(up))
-		if in.committed {
-			in.connectionReady() // the upstream itself reports what is missing
-		}
-	case in.caughtUp:
-		in.setStatus(stream.InSync, cause{})
+	state, why := in.freshness()
+	if in.upstream.State != 0 && in.committed {
+		in.connectionReady() // the upstream itself reports what is missing
 	}
+	if state == 0 || !in.changes(state, why) || in.settling.postpones(time.Now()) {
+		return
+	}
+	in.setLostAt(time.Now())
+	in.setStatus(state, why)
+}
+
+// freshness is what the connection and its upstream say; state 0: nothing so far.
+func (in *ingest) freshness() (state stream.State, why cause) {
+	up := in.upstream
+	switch primed := in.log.Snapshot().Primed(); {
+	case !primed && up.State != 0:
+		return stream.Priming, upstreamCause(up)
+	case !primed:
+	case up.State != 0:
+		return max(up.State, stream.Resyncing), upstreamCause(up)
+	case in.caughtUp:
+		return stream.InSync, cause{}
+	}
+	return 0, cause{}
+}
+
+// onSettled publishes what the upstream last said.
+func (in *ingest) onSettled() {
+	in.settling.timer.stop()
+	in.publishFreshness()
 }
 
 // onFreshness passes on the upstream's own status. A snapshot under way becomes in
@@ -40,7 +56,7 @@ func (in *ingest) onFreshness(m message) error {
 			return nil
 		}
 	case stream.Priming, stream.Resyncing, stream.Stale:
-		in.upstream = stream.Status{State: m.state, Reason: m.reason}
+		in.upstream = stream.Status{State: m.state, Reason: in.upstreamText(m.reason)}
 	default:
 		return fmt.Errorf("%w: a watch cannot be %v", stream.ErrInvalid, m.state)
 	}
@@ -125,11 +141,10 @@ func (in *ingest) progressEvery(took time.Duration) time.Duration {
 // setStatus publishes a change of freshness. A watch that is not in sync keeps the
 // time at which that began, however often it was nearly in sync again.
 func (in *ingest) setStatus(state stream.State, why cause) {
-	old := in.log.Status()
-	if old.State == state && old.Reason == why.reason && old.Detail == why.detail {
+	if !in.changes(state, why) {
 		return
 	}
-	since := time.Now()
+	old, since := in.log.Status(), time.Now()
 	switch {
 	case state == old.State:
 		since = old.Since
@@ -147,4 +162,10 @@ func (in *ingest) setStatus(state stream.State, why cause) {
 		in.logger.Log(context.Background(), level, "watch", "state", state.String(), "reason", now.Full())
 	}
 	in.log.SetStatus(now)
+}
+
+// changes reports whether a status differs from the published one.
+func (in *ingest) changes(state stream.State, why cause) bool {
+	old := in.log.Status()
+	return old.State != state || old.Reason != why.reason || old.Detail != why.detail
 }

@@ -1,9 +1,6 @@
 package watch
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // IncidentKind is what happened to the connection to an upstream.
 type IncidentKind string
@@ -35,15 +32,9 @@ type Incident struct {
 // maxIncidents is how many incidents a watch remembers.
 const maxIncidents = 100
 
-// maxDetail bounds the detail of one incident.
-const maxDetail = 1 << 10
-
 // recordIncident records an incident. Repetitions in a row count as one: an upstream that is
 // unreachable for a day must not push out how that began.
 func (in *ingest) recordIncident(kind IncidentKind, reason, detail string) {
-	if len(detail) > maxDetail {
-		detail = strings.ToValidUTF8(detail[:maxDetail], "")
-	}
 	now := time.Now()
 	one := Incident{At: now, First: now, Times: 1, Kind: kind, Reason: reason, Detail: detail}
 	before := in.recordedIncidents()

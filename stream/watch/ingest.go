@@ -66,6 +66,8 @@ type ingest struct {
 	upstream  stream.Status // what the upstream reports of itself; State 0: nothing
 
 	retry, stale, progress, linger, unasked timer
+
+	settling settling
 }
 
 // reader is one Watch call under way.
@@ -95,7 +97,7 @@ func (in *ingest) run(ctx context.Context) {
 	in.disconnect()
 	in.recent.clear()
 	in.account.Leave()
-	for _, a := range []*timer{&in.retry, &in.stale, &in.progress, &in.linger, &in.unasked} {
+	for _, a := range []*timer{&in.retry, &in.stale, &in.progress, &in.linger, &in.unasked, &in.settling.timer} {
 		a.stop()
 	}
 }
@@ -130,6 +132,8 @@ func (in *ingest) step(ctx context.Context) {
 		in.sleep()
 	case <-in.unasked.C():
 		in.onUnasked()
+	case <-in.settling.timer.C():
+		in.onSettled()
 	}
 }
 
@@ -161,6 +165,7 @@ func (in *ingest) sleep() {
 	in.retry.stop()
 	in.stale.stop()
 	in.progress.stop()
+	in.settling.timer.stop()
 	in.recent.clear()
 	in.failures, in.startOver, in.behind = 0, false, time.Time{}
 	in.sourceEpoch = "" // the aliases stay: positions of the order before are still around
@@ -191,6 +196,7 @@ func (in *ingest) connect(ctx context.Context) {
 	}
 	in.reader, in.connected = r, time.Now()
 	in.committed, in.caughtUp, in.receiving, in.upstream = false, false, false, stream.Status{}
+	in.log.Overlap()
 	in.beginResync(resume)
 	in.progress.start(in.progressEvery(0))
 	in.tried(in.connected)
@@ -326,8 +332,8 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 		// snapshot is refused.
 		epoch = newAlias(in.canonical(m.epoch))
 		in.aliases[m.epoch] = epoch
-		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", err)
-		detail = err.Error()
+		detail = in.upstreamText(err.Error())
+		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", detail)
 		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
 	}
 	if err != nil {

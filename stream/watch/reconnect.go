@@ -21,6 +21,7 @@ func (in *ingest) onEnded(err error) {
 	in.endResync(err)
 	in.reader = nil
 	in.progress.stop()
+	in.settling.timer.stop() // what the upstream said is void
 	in.setLostAt(time.Now())
 	reason := reconnectReason(err)
 	in.count.reconnects.add(reason, 1)
@@ -35,7 +36,7 @@ func (in *ingest) onEnded(err error) {
 	}
 	in.lastError = cause{reasons[reason], reasons["ended"]}
 	if err != nil {
-		in.lastError.detail = err.Error()
+		in.lastError.detail = in.upstreamText(err.Error())
 	}
 	in.failed(in.lastError, wait)
 	in.recordIncident(IncidentReconnect, reason, in.lastError.detail)
@@ -64,7 +65,7 @@ func (in *ingest) behindTooLong(err error) bool {
 	if time.Since(in.behind) >= in.config.BehindTimeout {
 		return true
 	}
-	in.lastError = cause{reasons["behind"], err.Error()}
+	in.lastError = cause{reasons["behind"], in.upstreamText(err.Error())}
 	in.setLostAt(time.Now())
 	in.setStatus(stream.Stale, in.lastError)
 	return false

@@ -32,6 +32,9 @@ func (s *stagingSink) Hold(bytes int64) {
 	_ = s.count() // the connection is ended if it is too much
 }
 
+// MostHeld implements Bounder.
+func (s *stagingSink) MostHeld() int64 { return s.account.MostStaged() }
+
 // count tells the account what is held. An error is final for the connection: what
 // was collected is released at once, so that a source that continues for a while
 // does no harm.

@@ -9,6 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream/source/internal/pause"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // begin starts a list. It waits at least until the watch has sent something, since
@@ -48,7 +49,7 @@ func (c *connection) list(first bool) (list listing, err error) {
 		answer, err := c.resources.List(consistent(withToken(ctx, token)), &pbresource.ListRequest{
 			Type: c.source.ofType(), Tenancy: c.source.config.tenancy(), NamePrefix: c.source.config.NamePrefix,
 		})
-		list.resources = answer.GetResources()
+		list.resources, list.bytes = answer.GetResources(), proto.Size(answer)
 		return err
 	})
 	return list, err

@@ -58,7 +58,7 @@ func (k *checkpoint) misfit(key string, o object) string {
 	if k.objects[key] == o || o.version > k.revision {
 		return ""
 	}
-	return fmt.Sprintf("key %q is at version %d, but not so when everything up to %d was served", key, o.version, k.revision)
+	return fmt.Sprintf("key %.80q is at version %d, but not so when everything up to %d was served", key, o.version, k.revision)
 }
 
 // fits is misfit for changes after the snapshot.

@@ -53,6 +53,7 @@ const (
 // listing is a complete list.
 type listing struct {
 	resources []*pbresource.Resource
+	bytes     int    // of the message
 	cluster   string // the id of the cluster, if it was requested and given
 	early     bool   // it was requested before the watch had sent anything
 }

@@ -16,10 +16,10 @@ const (
 	pingTimeout = 10 * time.Second
 )
 
-// dial prepares a connection, of which each snapshot has its own.
-func (c *Config) dial() (*grpc.ClientConn, error) {
+// dial prepares a connection for messages up to a size. Each snapshot has its own.
+func (c *Config) dial(largest int) (*grpc.ClientConn, error) {
 	return dial.Options{
-		TLS: c.TLS, MaxMessageBytes: c.MaxMessageBytes,
+		TLS: c.TLS, MaxMessageBytes: largest,
 		PingAfter: pingAfter, PingTimeout: pingTimeout, Network: c.network,
 	}.Client(c.Address)
 }

@@ -29,7 +29,7 @@ func (c *Config) read(r *pbresource.Resource) (observed, error) {
 	id := r.GetId()
 	version, err := strconv.ParseUint(r.GetVersion(), 10, 64)
 	if err != nil || version == 0 || id.GetName() == "" || id.GetUid() == "" {
-		return observed{}, fmt.Errorf("%w: %s: a resource named %q with uid %q and version %q: want all three, the version a number, as Consul sends them since 1.18",
+		return observed{}, fmt.Errorf("%w: %s: a resource named %.80q with uid %.80q and version %.40q: want all three, the version a number, as Consul sends them since 1.18",
 			stream.ErrInvalid, c.where(), id.GetName(), id.GetUid(), r.GetVersion())
 	}
 	return observed{object{version, id.GetUid()}, keyOf(id), r}, nil
@@ -65,7 +65,7 @@ func (s *Source) idOf(key string) *pbresource.ID {
 func (t observed) resource() (stream.Resource, error) {
 	value, err := render(t.pb)
 	if err != nil {
-		return stream.Resource{}, fmt.Errorf("%w: value of key %q: %w", stream.ErrInvalid, t.key, err)
+		return stream.Resource{}, fmt.Errorf("%w: value of key %.80q: %w", stream.ErrInvalid, t.key, err)
 	}
 	return stream.Resource{Key: t.key, Revision: t.version, Value: value}, nil
 }

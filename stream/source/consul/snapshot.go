@@ -7,6 +7,8 @@ import (
 // listed handles a complete list: the first is the snapshot, those after it
 // are audits.
 func (f *follower) listed(l listing) error {
+	stream.Hold(f.sink, int64(l.bytes))
+	defer stream.Hold(f.sink, -int64(l.bytes))
 	f.again, f.unheard = f.again || l.early && f.heard, l.early && !f.heard
 	if f.live {
 		f.auditing.Reset(auditAfter)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/dial"
 )
 
 var (
@@ -43,7 +44,7 @@ func New(c Config) (*Source, error) {
 		return nil, err
 	}
 	c.setDefaults()
-	conn, err := c.dial()
+	conn, err := c.dial(c.MaxMessageBytes)
 	if err != nil {
 		return nil, fmt.Errorf("consul: address %q: %w", c.Address, err)
 	}
@@ -78,7 +79,8 @@ func (s *Source) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) e
 
 // connect follows the collection with one connection and one token.
 func (s *Source) connect(ctx context.Context, sink stream.Sink) error {
-	conn, err := s.config.dial()
+	largest := stream.LargestMessage(sink, s.config.MaxMessageBytes)
+	conn, err := s.config.dial(largest)
 	if err != nil {
 		return s.config.failed(err, "")
 	}
@@ -89,6 +91,9 @@ func (s *Source) connect(ctx context.Context, sink stream.Sink) error {
 	}
 	f := newFollower(s, c, sink)
 	err = f.run()
+	if dial.TooLarge(err) && largest < s.config.MaxMessageBytes {
+		stream.RefuseMessage(sink, largest)
+	}
 	c.close(err)
 	_ = conn.Close()
 	c.running.Wait()

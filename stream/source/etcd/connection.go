@@ -17,19 +17,22 @@ type connection struct {
 	cluster  uint64
 	revision uint64 // of the cluster, when the connection was made
 	ordered  bool   // see version.ordered
+	largest  int    // bytes of a message
 }
 
 // connect connects to a member, logs in, and makes sure that it can report the
 // state that its cluster agrees on.
-func (s *Source) connect(ctx context.Context, e endpoint) (*connection, error) {
+func (s *Source) connect(ctx context.Context, e endpoint, largest int) (*connection, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.ConnectTimeout,
 		fmt.Errorf("no answer within %v", s.config.ConnectTimeout))
 	defer cancel()
-	client, err := clientv3.New(s.config.client(ctx, e))
+	config := s.config.client(ctx, e)
+	config.MaxCallRecvMsgSize = largest
+	client, err := clientv3.New(config)
 	if err != nil {
 		return nil, because(ctx, err)
 	}
-	c := &connection{client: client}
+	c := &connection{client: client, largest: largest}
 	if err := c.identify(ctx, s.keys); err != nil {
 		c.close()
 		return nil, because(ctx, err)
@@ -77,7 +80,7 @@ func (c *connection) identify(ctx context.Context, keys keyRange) error {
 	}
 	v, ok := parseVersion(status.GetVersion())
 	if !ok || !v.supported() {
-		return fmt.Errorf("it is etcd %q: want 3.4 or newer", status.GetVersion())
+		return fmt.Errorf("it is etcd %.40q: want 3.4 or newer", status.GetVersion())
 	}
 	c.ordered = v.ordered()
 	return nil
@@ -91,6 +94,14 @@ func (c *connection) read(ctx context.Context, keys keyRange) (*etcdserverpb.Res
 		return nil, err
 	}
 	return answer.Header, nil
+}
+
+// check rejects an answer of another cluster than the one that was connected to.
+func (c *connection) check(h *etcdserverpb.ResponseHeader) error {
+	if id := h.GetClusterId(); id != 0 && id != c.cluster {
+		return fmt.Errorf("%w: cluster id is %x, was %x", errReplaced, id, c.cluster)
+	}
+	return nil
 }
 
 func (c *connection) close() { _ = c.client.Close() }

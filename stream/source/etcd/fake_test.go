@@ -34,6 +34,9 @@ type fake struct {
 	opened   int
 	hangs    bool
 	garbled  bool // answers to transactions hold nothing
+
+	onPage func(*etcdserverpb.RangeRequest) *etcdserverpb.RangeResponse // answers a page, with mu held; nil: the fake does
+	silent bool                                                         // no watch is confirmed
 }
 
 // fakeWatch is a watch that a fake serves.
@@ -94,6 +97,9 @@ func (f *fake) Range(_ context.Context, r *etcdserverpb.RangeRequest) (*etcdserv
 	if f.onRange != nil {
 		f.onRange(f.ranges, f)
 	}
+	if f.onPage != nil {
+		return f.onPage(r), nil
+	}
 	answer := &etcdserverpb.RangeResponse{Header: f.header(), Count: int64(len(f.kvs))}
 	for _, kv := range f.kvs {
 		if kv.ModRevision >= r.GetMinModRevision() {
@@ -131,7 +137,12 @@ func (f *fake) Watch(s etcdserverpb.Watch_WatchServer) error {
 	f.opened++
 	w := &fakeWatch{fake: f, Watch_WatchServer: s, create: r.GetCreateRequest(), nth: f.opened}
 	created := &etcdserverpb.WatchResponse{Header: f.header(), Created: true}
+	silent := f.silent
 	f.mu.Unlock()
+	if silent {
+		w.mute()
+		return nil
+	}
 	if err := s.Send(created); err != nil {
 		return err
 	}
@@ -142,7 +153,7 @@ func (f *fake) Watch(s etcdserverpb.Watch_WatchServer) error {
 // say sends events of one response; the revision of the header is far ahead,
 // which is valid and has no meaning.
 func (w *fakeWatch) say(events ...*mvccpb.Event) {
-	w.Send(&etcdserverpb.WatchResponse{Header: &etcdserverpb.ResponseHeader{ClusterId: 7, Revision: 1 << 20}, Events: events})
+	w.Send(&etcdserverpb.WatchResponse{Header: &etcdserverpb.ResponseHeader{ClusterId: w.id(), Revision: 1 << 20}, Events: events})
 }
 
 // fragment sends a part of a response.
@@ -157,7 +168,7 @@ func (w *fakeWatch) progress(revision int64) bool {
 		return false
 	}
 	return w.Send(&etcdserverpb.WatchResponse{
-		Header: &etcdserverpb.ResponseHeader{ClusterId: 7, Revision: revision}, WatchId: -1}) == nil
+		Header: &etcdserverpb.ResponseHeader{ClusterId: w.id(), Revision: revision}, WatchId: -1}) == nil
 }
 
 // idle answers every request for progress with the fake's revision.
@@ -177,6 +188,13 @@ func (w *fakeWatch) advance(revision int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.revision = revision
+}
+
+// id is the cluster's id.
+func (w *fakeWatch) id() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.cluster
 }
 
 // hang makes all reads hang from now on.

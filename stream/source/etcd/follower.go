@@ -3,12 +3,14 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"sync"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/merge"
+	"github.com/watchtide/watchtide/stream/source/internal/dial"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -40,6 +42,8 @@ type follower struct {
 	pages  chan page // from the list, or of what the watch is to catch up with
 	reads  chan read // from the reads of the revision
 
+	from    uint64         // where the watch begins; 0: now
+	tooLate *time.Timer    // ends a watch that is not created
 	running sync.WaitGroup // receive, list and reads
 
 	// Owned by run.
@@ -50,9 +54,12 @@ type follower struct {
 	total      int64  // keys at target, from the last page
 	newest     uint64 // newest revision of these keys; of a resumed watch
 	committed  bool
-	checkpoint checkpoint // of the events passed on, which may be uncommitted
-	asked      time.Time  // when the unanswered request was made; zero: all are answered
-	reading    bool       // a read of the revision is running
+	checkpoint checkpoint      // of the events passed on, which may be uncommitted
+	asked      time.Time       // when the unanswered request was made; zero: all are answered
+	reading    bool            // a read of the revision is running
+	created    bool            // the member has confirmed the watch
+	parts      []*mvccpb.Event // of a response in fragments
+	held       int             // bytes of parts, and of what is being handled
 	timer      *time.Timer
 }
 
@@ -65,14 +72,15 @@ func (s *Source) open(ctx context.Context, on *connection, epoch string, from ui
 	if err == nil {
 		w, err = openWatch(ctx, on, s.keys, from)
 	}
-	if !tooLate.Stop() || err != nil {
+	if err != nil {
+		tooLate.Stop()
 		cancel(nil)
 		return nil, because(ctx, err)
 	}
 	f := &follower{
 		source: s, on: on, sink: sink, epoch: epoch, ctx: ctx, cancel: cancel, watch: w,
 		pages: make(chan page), reads: make(chan read, 1),
-		target: on.revision, observed: from, checkpoint: known,
+		target: on.revision, observed: from, checkpoint: known, from: from, tooLate: tooLate,
 		timer: time.NewTimer(s.config.pulse()),
 	}
 	if from == 0 {
@@ -87,7 +95,12 @@ func (s *Source) open(ctx context.Context, on *connection, epoch string, from ui
 func (f *follower) close() {
 	f.cancel(nil)
 	f.timer.Stop()
+	f.tooLate.Stop()
 	f.running.Wait()
+	f.hold(-f.held)
+	if f.merge != nil {
+		f.merge.Close()
+	}
 }
 
 // run follows the watch to its end.
@@ -118,22 +131,58 @@ func (f *follower) step() error {
 
 // receive handles a response of the watch.
 func (f *follower) receive(r response) error {
+	defer r.take()
 	switch {
 	case r.err != nil:
-		return r.err
+		return f.refused(because(f.ctx, r.err)) // the end of the context also ends the stream
 	case r.GetCanceled() || r.GetCompactRevision() != 0:
 		return canceled(r.WatchResponse)
+	case r.GetCreated() == f.created:
+		return fmt.Errorf("%w: want the watch to be created first, and once", stream.ErrInvalid)
 	case r.GetCreated():
 		return f.begin()
-	case len(r.GetEvents()) > 0:
-		return f.events(r.GetEvents())
+	}
+	if err := f.on.check(r.GetHeader()); err != nil {
+		return err
+	}
+	f.hold(r.bytes)
+	f.parts = append(f.parts, r.GetEvents()...)
+	if r.GetFragment() {
+		return nil
+	}
+	events := f.parts
+	f.parts = nil
+	defer f.hold(-f.held)
+	if len(events) > 0 {
+		return f.events(events)
 	}
 	return f.progress(r.GetHeader())
 }
 
+// refused tells the sink of a message that is larger than what the watch may hold.
+func (f *follower) refused(err error) error {
+	if dial.TooLarge(err) {
+		stream.RefuseMessage(f.sink, f.on.largest)
+	}
+	return err
+}
+
+// hold counts bytes of messages that are held.
+func (f *follower) hold(bytes int) {
+	f.held += bytes
+	stream.Hold(f.sink, int64(bytes))
+}
+
 // begin handles the opening of the watch.
 func (f *follower) begin() error {
-	l := &list{ctx: f.ctx, on: f.on, keys: f.source.keys, limit: f.source.limit, pages: f.pages}
+	f.created = true
+	if !f.tooLate.Stop() {
+		return f.source.late()
+	}
+	l := &list{
+		ctx: f.ctx, on: f.on, keys: f.source.keys, limit: f.source.limit, pages: f.pages,
+		bytes: min(pageBytes, max(f.on.largest/2, 1)),
+	}
 	switch from := f.observed; {
 	case f.merge != nil:
 		f.running.Go(l.run)
@@ -154,6 +203,9 @@ func (f *follower) events(events []*mvccpb.Event) error {
 		if err := f.source.keys.check(e.GetKv()); err != nil {
 			return err
 		}
+		if e.Type != mvccpb.Event_PUT && e.Type != mvccpb.Event_DELETE {
+			return fmt.Errorf("%w: an event of type %d: want a put or a delete", stream.ErrInvalid, e.Type)
+		}
 	}
 	for len(events) > 0 {
 		revision, n := events[0].Kv.ModRevision, 1
@@ -169,10 +221,16 @@ func (f *follower) events(events []*mvccpb.Event) error {
 }
 
 // transaction handles one. The watch starts at a known revision, so its first
-// events may be known.
+// events may be known. Where the member cannot report how far its watch is, the list may
+// have been ahead of it.
 func (f *follower) transaction(revision uint64, events []*mvccpb.Event) error {
-	if revision <= f.observed {
+	switch {
+	case revision > f.observed:
+	case revision == f.from || !f.on.ordered:
 		return nil
+	default:
+		return fmt.Errorf("%w: key %.80q changed at %d, after everything up to %d was reported",
+			stream.ErrOrder, events[0].Kv.Key, revision, f.observed)
 	}
 	for _, e := range events {
 		if err := f.change(e); err != nil {
@@ -215,8 +273,10 @@ func (f *follower) progress(h *etcdserverpb.ResponseHeader) error {
 // list handles a page.
 func (f *follower) list(p page) error {
 	if p.err != nil {
-		return p.err
+		return f.refused(p.err)
 	}
+	f.hold(p.bytes)
+	defer f.hold(-p.bytes)
 	if f.merge == nil {
 		return f.behind(p)
 	}

@@ -26,9 +26,9 @@ func newKeyRange(prefix string) keyRange {
 func (k keyRange) check(kv *mvccpb.KeyValue) error {
 	switch {
 	case !strings.HasPrefix(string(kv.GetKey()), k.prefix):
-		return fmt.Errorf("%w: key %q: want one that begins with %q", stream.ErrInvalid, kv.GetKey(), k.prefix)
+		return fmt.Errorf("%w: key %.80q: want one that begins with %q", stream.ErrInvalid, kv.GetKey(), k.prefix)
 	case kv.GetModRevision() <= 0:
-		return fmt.Errorf("%w: key %q has revision %d: want 1 or more", stream.ErrInvalid, kv.GetKey(), kv.GetModRevision())
+		return fmt.Errorf("%w: key %.80q has revision %d: want 1 or more", stream.ErrInvalid, kv.GetKey(), kv.GetModRevision())
 	}
 	return nil
 }

@@ -70,8 +70,8 @@ func (f *follower) read(r read) error {
 	switch {
 	case r.err != nil:
 		return r.err
-	case r.header.GetClusterId() != f.on.cluster:
-		return fmt.Errorf("%w: cluster id is %x, was %x", errReplaced, r.header.GetClusterId(), f.on.cluster)
+	case f.on.check(r.header) != nil:
+		return f.on.check(r.header)
 	case uint64(r.header.GetRevision()) < r.floor:
 		f.source.replace(f.on.cluster)
 		return fmt.Errorf("%w: revision is %d, was %d", errReplaced, r.header.GetRevision(), r.floor)

@@ -1,9 +1,11 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -53,9 +55,10 @@ func New(c Config) (*Source, error) {
 // Watch implements [stream.Source]. It follows the first member that answers.
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	var failures []error
+	largest := cmp.Or(stream.LargestMessage(sink, 0), math.MaxInt32)
 	for range s.endpoints {
 		e := s.endpoints[s.at]
-		on, err := s.connect(ctx, e)
+		on, err := s.connect(ctx, e, largest)
 		if err == nil {
 			err = s.visit(ctx, on, resume, sink)
 			on.close()

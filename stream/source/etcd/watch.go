@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -25,7 +24,9 @@ type watch struct {
 // response is a response of the member, or the error that ends the stream.
 type response struct {
 	*etcdserverpb.WatchResponse
-	err error
+	err   error
+	bytes int           // held by its events
+	taken chan struct{} // closed by take; nil: it is small
 }
 
 // errEnded is the orderly end of a stream, which occurs only at the client's
@@ -40,7 +41,7 @@ var errEnded = errors.New("the member ended the watch")
 func openWatch(ctx context.Context, on *connection, keys keyRange, from uint64) (*watch, error) {
 	// A member without a majority would get no changes, and not report that.
 	ctx = clientv3.WithRequireLeader(ctx)
-	call, err := etcdserverpb.NewWatchClient(on.client.ActiveConnection()).Watch(ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))
+	call, err := etcdserverpb.NewWatchClient(on.client.ActiveConnection()).Watch(ctx, grpc.MaxCallRecvMsgSize(on.largest))
 	if err != nil {
 		return nil, err
 	}
@@ -60,30 +61,56 @@ func openWatch(ctx context.Context, on *connection, keys keyRange, from uint64) 
 }
 
 // receive reads the stream to its end, which is the last response, or until
-// ctx ends. Fragments are joined: a transaction may be spread over several.
+// ctx ends. It reads no further while a large response waits to be processed.
 func (w *watch) receive(ctx context.Context) {
-	var whole *etcdserverpb.WatchResponse
 	for {
 		r, err := w.call.Recv()
 		if errors.Is(err, io.EOF) {
 			err = errEnded
 		}
-		if err == nil && whole != nil {
-			r.Events = append(whole.Events, r.GetEvents()...)
-		}
-		if err == nil && r.GetFragment() {
-			whole = r
-			continue
-		}
-		whole = nil
+		answer := newResponse(r, err)
 		select {
-		case w.responses <- response{r, err}:
+		case w.responses <- answer:
 		case <-ctx.Done(): // not that of the stream, which ends with it
 			return
 		}
-		if err != nil {
+		if err != nil || !answer.await(ctx) {
 			return
 		}
+	}
+}
+
+// largeResponse is from how many bytes on a response is read alone.
+const largeResponse = 64 << 10
+
+func newResponse(r *etcdserverpb.WatchResponse, err error) response {
+	answer := response{WatchResponse: r, err: err}
+	for _, e := range r.GetEvents() {
+		answer.bytes += len(e.GetKv().GetKey()) + len(e.GetKv().GetValue()) + kvCost
+	}
+	if answer.bytes > largeResponse {
+		answer.taken = make(chan struct{})
+	}
+	return answer
+}
+
+// await waits until a large response has been taken; false: ctx has ended.
+func (r *response) await(ctx context.Context) bool {
+	if r.taken == nil {
+		return true
+	}
+	select {
+	case <-r.taken:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// take lets the next response be read.
+func (r *response) take() {
+	if r.taken != nil {
+		close(r.taken)
 	}
 }
 

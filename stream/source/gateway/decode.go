@@ -63,11 +63,11 @@ func decodeUpsert(m *client.Resource) (stream.Resource, error) {
 	value, ok := textOf(m.Value)
 	switch {
 	case !ok:
-		err = fmt.Errorf("value of key %q is %.40q: want JSON in UTF-8", r.Key, m.Value)
+		err = fmt.Errorf("value of key %.80q is %.40q: want JSON in UTF-8", r.Key, m.Value)
 	case r.Revision == 0:
-		err = fmt.Errorf("revision of key %q is 0: want 1 or more", r.Key)
+		err = fmt.Errorf("revision of key %.80q is 0: want 1 or more", r.Key)
 	case m.Encoding != "" && m.Encoding != stream.Base64:
-		err = fmt.Errorf("encoding of key %q is %q: want %q or nothing", r.Key, m.Encoding, stream.Base64)
+		err = fmt.Errorf("encoding of key %.80q is %.40q: want %q or nothing", r.Key, m.Encoding, stream.Base64)
 	}
 	r.Value, r.Encoding = value, m.Encoding
 	return r, err
@@ -76,7 +76,7 @@ func decodeUpsert(m *client.Resource) (stream.Resource, error) {
 // decodeDelete reads the fields of every change: a key and a revision.
 func decodeDelete(m *client.Resource) (r stream.Resource, err error) {
 	if r.Key, err = stream.KeyFromWire(m.Key, m.KeyEncoding); err != nil {
-		return r, fmt.Errorf("key %q: %w", m.Key, err)
+		return r, fmt.Errorf("key %.80q: %w", m.Key, err)
 	}
 	r.Revision, err = decodeRevision(m.Revision)
 	return r, err

@@ -52,6 +52,11 @@ var hints = map[int]string{
 	http.StatusProxyAuthRequired: "want a proxy that lets this request pass, or none (NO_PROXY)",
 }
 
+// tooLarge reports whether an event was longer than allowed.
+func tooLarge(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "an event has more than")
+}
+
 func hint(err error) string {
 	var refused *client.Problem
 	switch {
@@ -61,7 +66,7 @@ func hint(err error) string {
 		return "; " + hints[refused.Status]
 	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "; want a URL that begins with http: if that is what the server speaks"
-	case strings.Contains(err.Error(), "an event has more than"):
+	case tooLarge(err):
 		return "; want a larger max_event_bytes, or smaller values"
 	}
 	return ""

@@ -34,6 +34,34 @@ func (m *member) receive(e client.Event) {
 	}
 }
 
+// largest is how many bytes an event may have for this watch.
+func (m *member) largest(own int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reader == nil {
+		return 0
+	}
+	return stream.LargestMessage(m.reader.Sink, own)
+}
+
+// hold counts bytes towards the memory of the watch.
+func (m *member) hold(bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reader != nil {
+		stream.Hold(m.reader.Sink, bytes)
+	}
+}
+
+// refuse ends the watch as one that does not fit into its memory.
+func (m *member) refuse(largest int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reader != nil {
+		stream.RefuseMessage(m.reader.Sink, largest)
+	}
+}
+
 // begins records the start of a request, and returns the position at which this
 // watch resumes; false: at none.
 func (m *member) begins() (p stream.Position, ok bool) {

@@ -24,9 +24,10 @@ func (c *connection) request(ctx context.Context, members []*member) client.Endi
 	for _, m := range members {
 		byWatch[m.source.watch] = m
 	}
+	rest := newUnfinished(members, config.MaxEventBytes)
 	s := &client.Stream{
 		URL: config.eventsURL(members), Client: c.upstream.client, Header: header,
-		LastEventID: positions(members), MaxEventBytes: config.MaxEventBytes, StallAfter: config.StallAfter,
+		LastEventID: positions(members), MaxEventBytes: rest.limit, Held: rest.hold, StallAfter: config.StallAfter,
 		Handle: func(e client.Event) error {
 			if m := byWatch[e.Watch]; m != nil {
 				m.receive(e)
@@ -34,7 +35,9 @@ func (c *connection) request(ctx context.Context, members []*member) client.Endi
 			return nil
 		},
 	}
-	return s.Run(ctx)
+	end := s.Run(ctx)
+	rest.end(end.Err)
+	return end
 }
 
 // positions returns where a request resumes: an id as the upstream sends it.

@@ -51,11 +51,11 @@ func decodeResource(m *pb.Resource) (stream.Resource, error) {
 	value, ok := stream.CompactJSON(m.GetValue())
 	switch {
 	case !ok:
-		err = fmt.Errorf("value of key %q is %.40q: want JSON text in UTF-8", key, m.GetValue())
+		err = fmt.Errorf("value of key %.80q is %.40q: want JSON text in UTF-8", key, m.GetValue())
 	case m.GetRevision() == 0:
-		err = fmt.Errorf("revision of key %q is 0: want 1 or more", key)
+		err = fmt.Errorf("revision of key %.80q is 0: want 1 or more", key)
 	case m.GetEncoding() != "" && m.GetEncoding() != stream.Base64:
-		err = fmt.Errorf("encoding of key %q is %q: want %q or nothing", key, m.GetEncoding(), stream.Base64)
+		err = fmt.Errorf("encoding of key %.80q is %.40q: want %q or nothing", key, m.GetEncoding(), stream.Base64)
 	}
 	return stream.Resource{Key: key, Revision: m.GetRevision(), Value: value, Encoding: m.GetEncoding()}, err
 }
@@ -63,7 +63,7 @@ func decodeResource(m *pb.Resource) (stream.Resource, error) {
 func decodeKey(wire, encoding string) (string, error) {
 	key, err := stream.KeyFromWire(wire, encoding)
 	if err != nil {
-		return "", fmt.Errorf("key %q: %w", wire, err)
+		return "", fmt.Errorf("key %.80q: %w", wire, err)
 	}
 	return key, nil
 }

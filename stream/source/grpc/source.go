@@ -12,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/closing"
+	"github.com/watchtide/watchtide/stream/source/internal/dial"
 	"github.com/watchtide/watchtide/stream/source/internal/failure"
 	"github.com/watchtide/watchtide/stream/source/internal/pause"
 	"github.com/watchtide/watchtide/stream/source/internal/secret"
@@ -80,7 +81,8 @@ func (s *Source) follow(ctx context.Context, end context.CancelCauseFunc, conn g
 	stall := s.startStall(end)
 	defer stall.stop()
 	codec := newCodec()
-	call, err := s.call(ctx, conn, r.position, codec)
+	largest := stream.LargestMessage(r.Sink, s.config.MaxMessageBytes)
+	call, err := s.call(ctx, conn, r.position, codec, largest)
 	if err != nil {
 		return s.ended(ctx, err, r, codec)
 	}
@@ -89,6 +91,9 @@ func (s *Source) follow(ctx context.Context, end context.CancelCauseFunc, conn g
 		m, err := call.Recv()
 		stall.stop()
 		if err != nil {
+			if dial.TooLarge(err) && largest < s.config.MaxMessageBytes {
+				stream.RefuseMessage(r.Sink, largest)
+			}
 			return s.ended(ctx, err, r, codec)
 		}
 		if err := r.receive(m); err != nil {
@@ -97,7 +102,7 @@ func (s *Source) follow(ctx context.Context, end context.CancelCauseFunc, conn g
 	}
 }
 
-func (s *Source) call(ctx context.Context, conn grpc.ClientConnInterface, position string, codec *codec) (grpc.ServerStreamingClient[watchtidev1.WatchListResponse], error) {
+func (s *Source) call(ctx context.Context, conn grpc.ClientConnInterface, position string, codec *codec, largest int) (grpc.ServerStreamingClient[watchtidev1.WatchListResponse], error) {
 	outgoing, err := s.config.outgoing()
 	if err != nil {
 		return nil, err
@@ -105,7 +110,16 @@ func (s *Source) call(ctx context.Context, conn grpc.ClientConnInterface, positi
 	ctx = metadata.NewOutgoingContext(ctx, metadata.New(outgoing))
 	return watchtidev1.NewWatchServiceClient(conn).WatchList(ctx, &watchtidev1.WatchListRequest{
 		Watch: s.config.Watch, Position: position, Prefix: s.config.Prefix,
-	}, grpc.ForceCodecV2(codec))
+	}, s.config.callOptions(codec, largest)...)
+}
+
+// callOptions bound the messages of a call, except those of the same process.
+func (c *Config) callOptions(codec *codec, largest int) []grpc.CallOption {
+	options := []grpc.CallOption{grpc.ForceCodecV2(codec)}
+	if c.Conn == nil {
+		options = append(options, grpc.MaxCallRecvMsgSize(largest))
+	}
+	return options
 }
 
 // finish returns the error of Watch once the reader is done: nil after an

@@ -77,7 +77,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if a.limitMemory != nil {
 		a.limitMemory(logger)
 	}
-	s := &site{logger: logger, stderr: a.unhidden, registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)), secured: newSecured(c), started: c}
+	s := &site{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)), secured: newSecured(c), started: c}
 	defer s.registry.Close()
 	defer s.views.Close()
 
@@ -119,7 +119,7 @@ func (s *site) begin(c *config.Config) (err error) {
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err
 	}
-	s.upstreams = newUpstreams(s.logger, s.tracer())
+	s.upstreams = newUpstreams(s.logger, s.tracer(), s.hide)
 	_, err = s.apply(c)
 	return err
 }

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -186,6 +187,15 @@ func (f *Format) value(s *Segment, e *Entry) []byte {
 	}
 	end := int(e.Off+e.Size) - len(frameEnd)
 	return s.Slab[at:end:end]
+}
+
+// Repeats reports whether an upsert of the key and revision of an entry is the same change. A
+// delete that took the revision of an upsert, since it has none of its own, stands for both.
+func (f *Format) Repeats(s *Segment, e *Entry, r *stream.Resource) bool {
+	if e.Is(IsDelete) {
+		return e.Is(UnnumberedDelete)
+	}
+	return e.Is(ValueBase64) == (r.Encoding != "") && bytes.Equal(f.value(s, e), r.Value)
 }
 
 // Event returns the entry as a value.

@@ -34,7 +34,7 @@ func Check(changes []Change, revision uint64) error {
 			return err
 		}
 		if c.Revision > revision {
-			return fmt.Errorf("%w: key %q changed at %d, in a commit of everything up to %d", stream.ErrInvalid, c.Key, c.Revision, revision)
+			return fmt.Errorf("%w: key %.80q changed at %d, in a commit of everything up to %d", stream.ErrInvalid, c.Key, c.Revision, revision)
 		}
 	}
 	return nil
@@ -101,10 +101,10 @@ func checkChange(c *Change) error {
 		return nil
 	}
 	if c.Revision == 0 {
-		return fmt.Errorf("%w: key %q has revision 0", stream.ErrInvalid, c.Key)
+		return fmt.Errorf("%w: key %.80q has revision 0", stream.ErrInvalid, c.Key)
 	}
 	if len(c.Value) == 0 || !stream.OneLine(c.Value) {
-		return fmt.Errorf("%w: the value of key %q is not JSON on one line", stream.ErrInvalid, c.Key)
+		return fmt.Errorf("%w: the value of key %.80q is not JSON on one line", stream.ErrInvalid, c.Key)
 	}
 	return nil
 }

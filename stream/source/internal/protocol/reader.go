@@ -169,12 +169,12 @@ func (r *Reader) place(text string) (*stream.Position, error) {
 	case err != nil:
 		return nil, r.Invalid("%v", err)
 	case p.Watch != r.Watch:
-		return nil, r.Invalid("position %q: want one of watch %q", text, r.Watch)
+		return nil, r.Invalid("position %.80q: want one of watch %q", text, r.Watch)
 	case epoch != "" && p.Epoch != epoch && (r.phase == resuming || r.phase == live && r.catchUp):
 		// What was committed so far is of another part of the watch.
 		return nil, fmt.Errorf("%w: %s, event %d: another part of the watch may be seen now", stream.ErrUnresumable, r.Where, r.events)
 	case epoch != "" && p.Epoch != epoch:
-		return nil, r.Invalid("position %q: want epoch %q, or a reset before", text, epoch)
+		return nil, r.Invalid("position %.80q: want epoch %q, or a reset before", text, epoch)
 	}
 	r.position = p
 	if epoch == "" {
@@ -230,7 +230,7 @@ func (r *Reader) enter(epoch string) string {
 // need not narrow: keys outside the prefix are left out.
 func (r *Reader) change(e *Event) error {
 	if r.phase == opening {
-		return r.Invalid("a change of key %q before reset: want reset first", e.Resource.Key)
+		return r.Invalid("a change of key %.80q before reset: want reset first", e.Resource.Key)
 	}
 	r.open, r.loose = true, true
 	if e.Type == Upsert {
