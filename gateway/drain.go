@@ -17,8 +17,8 @@ var ErrNoDelay = errors.New("drain without delay")
 // Drain takes the gateway out of service. /readyz fails at once; everything else is
 // served as before for Config.DrainDelay, except that each answer over HTTP/1.1 closes its
 // connection. Then new streams get a goodbye at once, and the open ones get theirs
-// spread over Config.Drain. Drain returns when the last stream has ended, or when the
-// time for all of them to end has passed.
+// spread over Config.Drain, or over less if there are few. Drain returns when the clients of
+// the last stream to end have come back elsewhere, or when the time for all of them has passed.
 //
 // Serve does the same, and more. A program that mounts Handler in its own server
 // calls Drain before that server's Shutdown.
@@ -57,14 +57,15 @@ func (g *Gateway) dismiss() (returned time.Time) {
 	if streams == 0 {
 		return began
 	}
-	return began.Add(c.Drain)
+	return time.Now().Add(c.comeBack())
 }
 
-// spread is the part of Drain in which goodbyes are sent. The rest, at most half, is the
-// longest time that clients are told to wait before they come back.
-func (c *Config) spread() time.Duration {
-	return max(c.Drain-c.Retry*3/2, c.Drain/2)
-}
+// comeBack is the part of Drain, at most half, in which clients come back: the longest time
+// that they are told to wait before that.
+func (c *Config) comeBack() time.Duration { return max(0, min(c.Retry*3/2, c.Drain/2)) }
+
+// spread is the part of Drain in which goodbyes are sent.
+func (c *Config) spread() time.Duration { return c.Drain - c.comeBack() }
 
 // firstRequests is how long a connection that was accepted just before the listener was
 // closed may take until its request is here.

@@ -48,8 +48,8 @@ func TestShutdown(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 		wantNotListening(t, r.network)
 		wantNotListening(t, r.rpc)
-		wantListening(t, r.private)    // operators are served to the end
-		const spread = 7 * time.Second // what is left of 10 s are 1.5 × the default of Retry
+		wantListening(t, r.private)           // operators are served to the end
+		const spread = 500 * time.Millisecond // for 50 streams
 		time.Sleep(spread / 2)
 		if n := countOver(streams); n < 10 || n > 40 {
 			t.Errorf("%d of %d streams ended in half of the time", n, len(streams))
@@ -310,7 +310,7 @@ func TestShutdownWithARequestThatIsStuck(t *testing.T) {
 }
 
 // An HTTP/2 connection on which nothing is requested gets its GOAWAY too, and its stream
-// continues.
+// ends with a goodbye.
 func TestShutdownOfAQuietSharedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newServedRig(t, Config{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1}, "a")
@@ -323,10 +323,8 @@ func TestShutdownOfAQuietSharedConnection(t *testing.T) {
 			response.Body.Close()
 			t.Errorf("HTTP/2 answers %s, want another connection to be tried", response.Status)
 		}
-		stream.Take()
-		r.Commit("a", 2, gatewaytest.Resource("k", 2, "1"))
-		if got := stream.Take(); !strings.Contains(got, "event: upsert") {
-			t.Errorf("the stream gets %q", got)
+		if over, err := stream.Over(); !over || err != nil || !strings.Contains(stream.Text(), `"reason":"draining"`) {
+			t.Errorf("the stream: over %t, error %v: %q", over, err, stream.Text())
 		}
 	})
 }
@@ -365,4 +363,26 @@ func TestShutdownOfSharedConnections(t *testing.T) {
 		overGRPC.want(t, "goodbye draining")
 		overGRPC.wantEnd(t, codes.OK)
 	})
+}
+
+// TestDrainIsSoonOver: without streams a gateway stops once its listeners are closed. With few,
+// it stops when their clients have come back elsewhere, and does not wait for the time that
+// many would take.
+func TestDrainIsSoonOver(t *testing.T) {
+	for streams, most := range map[int]time.Duration{0: 0, 1: 3*time.Second + 10*time.Millisecond, 30: 3*time.Second + 300*time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
+			r.Prime("a", 1)
+			synctest.Wait()
+			r.openStreams(streams)
+			r.stop()
+			time.Sleep(2*time.Second + time.Millisecond) // the listeners are closed
+			if streams > 0 {
+				wantListening(t, r.private)
+			}
+			time.Sleep(most + firstRequests)
+			synctest.Wait()
+			wantNotListening(t, r.private)
+		})
+	}
 }

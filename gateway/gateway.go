@@ -212,10 +212,10 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/healthz", g.handleHealthz)
 	get("/readyz", g.handleReadyz)
 	if (operators || g.servesOperators()) && g.cfg.Metrics {
-		get("/metrics", g.onlyOperators(g.metricsHandler().ServeHTTP))
-		get("/v1/subscribers", g.paced(g.handleSubscribers))
-		get("/v1/series", g.paced(g.handleSeries))
-		get("/v1/topology", g.paced(g.handleTopology))
+		get("/metrics", g.onlyOperators(shared(g.metricsHandler().ServeHTTP)))
+		get("/v1/subscribers", g.paced(shared(g.handleSubscribers)))
+		get("/v1/series", g.paced(shared(g.handleSeries)))
+		get("/v1/topology", g.paced(shared(g.handleTopology)))
 		get(replicas.Path, g.paced(g.handleInstance))
 		get("/v1/replicas", g.paced(g.handleReplicas))
 	}

@@ -282,7 +282,7 @@ func TestWatchListDraining(t *testing.T) {
 		refused := r.watchList(&api.WatchListRequest{Watch: "services"})
 		refused.wantEnd(t, codes.Unavailable)
 		early := 0
-		half := (&Config{Drain: 10 * time.Second, Retry: r.gateway.now.Load().cfg.Retry}).spread() / 2
+		const half = 100 * time.Millisecond // of the time for 20 goodbyes
 		time.Sleep(half)
 		for _, l := range all {
 			early += len(l.end)

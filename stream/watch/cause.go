@@ -23,9 +23,11 @@ func upstreamCause(up stream.Status) cause {
 // answers to operators repeat it.
 const maxDetail = 1 << 10
 
-// upstreamText returns a text as it may be kept: an upstream wrote some of it. Every
-// text of a source passes through here, and nowhere else into a watch.
-func upstreamText(text string) string {
+// upstreamText returns a text as it may be kept: an upstream wrote some of it, and some
+// may be what Config.Hide hides. Every text of a source passes through here, and nowhere
+// else into a watch.
+func (in *ingest) upstreamText(text string) string {
+	text = in.config.Hide(text)
 	const cut = "…"
 	if len(text) > maxDetail {
 		text = strings.ToValidUTF8(text[:maxDetail-len(cut)], "") + cut

@@ -56,7 +56,7 @@ func (in *ingest) onFreshness(m message) error {
 			return nil
 		}
 	case stream.Priming, stream.Resyncing, stream.Stale:
-		in.upstream = stream.Status{State: m.state, Reason: upstreamText(m.reason)}
+		in.upstream = stream.Status{State: m.state, Reason: in.upstreamText(m.reason)}
 	default:
 		return fmt.Errorf("%w: a watch cannot be %v", stream.ErrInvalid, m.state)
 	}

@@ -332,7 +332,7 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 		// snapshot is refused.
 		epoch = newAlias(in.canonical(m.epoch))
 		in.aliases[m.epoch] = epoch
-		detail = upstreamText(err.Error())
+		detail = in.upstreamText(err.Error())
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", detail)
 		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
 	}

@@ -36,7 +36,7 @@ func (in *ingest) onEnded(err error) {
 	}
 	in.lastError = cause{reasons[reason], reasons["ended"]}
 	if err != nil {
-		in.lastError.detail = upstreamText(err.Error())
+		in.lastError.detail = in.upstreamText(err.Error())
 	}
 	in.failed(in.lastError, wait)
 	in.recordIncident(IncidentReconnect, reason, in.lastError.detail)
@@ -65,7 +65,7 @@ func (in *ingest) behindTooLong(err error) bool {
 	if time.Since(in.behind) >= in.config.BehindTimeout {
 		return true
 	}
-	in.lastError = cause{reasons["behind"], upstreamText(err.Error())}
+	in.lastError = cause{reasons["behind"], in.upstreamText(err.Error())}
 	in.setLostAt(time.Now())
 	in.setStatus(stream.Stale, in.lastError)
 	return false

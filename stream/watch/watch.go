@@ -66,6 +66,9 @@ type Config struct {
 	Resynced func(Resync)
 	// Logger logs what happens to the upstream; nil: nothing is logged.
 	Logger *slog.Logger
+	// Hide returns a message of the source without what operators must not be shown; nil:
+	// messages are shown as they are.
+	Hide func(message string) string
 	// Close is called once the watch has ended and nothing reads its source any more, and
 	// also if there is no such watch because of an error; nil: nothing has to be closed.
 	Close func()
@@ -77,6 +80,9 @@ func (c Config) withDefaults() Config {
 	c.StaleAfter = cmp.Or(c.StaleAfter, time.Second)
 	c.BehindTimeout = cmp.Or(c.BehindTimeout, 30*time.Second)
 	c.Backoff = c.Backoff.withDefaults()
+	if c.Hide == nil {
+		c.Hide = func(message string) string { return message }
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

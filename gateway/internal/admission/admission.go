@@ -59,8 +59,9 @@ type Controller struct {
 
 	mu      sync.Mutex // guards the following fields
 	limits  Limits
-	spread  time.Duration // the period over which goodbyes are spread; ≤ 0: none
+	spread  time.Duration // the longest period over which goodbyes are spread; ≤ 0: none
 	open    int
+	leaving int  // streams that were open when the drain began
 	drained bool // Drain was called
 	clients InternTable[Client]
 	sets    InternTable[string] // of watches: their names, separated by commas
@@ -68,7 +69,7 @@ type Controller struct {
 }
 
 // New returns a controller. A drain spreads the goodbyes of its streams over the given
-// time.
+// time, or over less if there are few.
 func New(l Limits, spread time.Duration) *Controller {
 	return &Controller{
 		limits: l, spread: spread, watches: map[string]int{},
@@ -171,7 +172,7 @@ func (a *Controller) Drain() {
 	if a.drained {
 		return
 	}
-	a.drained = true
+	a.drained, a.leaving = true, a.open
 	close(a.Draining)
 	if a.open == 0 {
 		close(a.Idle)
@@ -193,5 +194,5 @@ func (a *Controller) IsDraining() bool {
 func (a *Controller) GoodbyeDelay() time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return GoodbyeDelay(a.spread, rand.Float64())
+	return GoodbyeDelay(a.spread, a.leaving, rand.Float64())
 }

@@ -168,6 +168,12 @@ func TestAdmissionDrainWithoutStreams(t *testing.T) {
 
 func TestGoodbyesAreSpread(t *testing.T) {
 	a := New(Limits{}, 10*time.Second)
+	for range 2000 {
+		if _, refused := a.Enter(Client{}, []string{"a"}); refused != nil {
+			t.Fatal(refused)
+		}
+	}
+	a.Drain()
 	var early, late int
 	for range 1000 {
 		switch d := a.GoodbyeDelay(); {
@@ -184,6 +190,15 @@ func TestGoodbyesAreSpread(t *testing.T) {
 	}
 	if d := New(Limits{}, -1).GoodbyeDelay(); d != 0 {
 		t.Errorf("%s with no spread", d)
+	}
+}
+
+// TestFewGoodbyesAreSoonOver: a drain need not last long if few streams are open.
+func TestFewGoodbyesAreSoonOver(t *testing.T) {
+	for streams, want := range map[int]time.Duration{0: 0, 1: 10 * time.Millisecond, 100: time.Second, 5000: 10 * time.Second} {
+		if d := GoodbyeDelay(10*time.Second, streams, 1); d != want {
+			t.Errorf("%d streams: the last goodbye is after %v, want %v", streams, d, want)
+		}
 	}
 }
 
@@ -221,7 +236,7 @@ func TestTimesAreFunctionsOfTheirDraw(t *testing.T) {
 		of               func(draw float64) time.Duration
 		least, mid, most time.Duration
 	}{
-		{"goodbye", func(draw float64) time.Duration { return GoodbyeDelay(10*time.Second, draw) }, 0, 5 * time.Second, 10*time.Second - 1},
+		{"goodbye", func(draw float64) time.Duration { return GoodbyeDelay(10*time.Second, 1000, draw) }, 0, 5 * time.Second, 10*time.Second - 1},
 		{"retry", func(draw float64) time.Duration { return RetryHint(2*time.Second, draw) }, time.Second, 2 * time.Second, 3 * time.Second},
 		{"age", func(draw float64) time.Duration { return Age(30*time.Minute, draw) }, 27 * time.Minute, 30 * time.Minute, 33 * time.Minute},
 		{"no age", func(draw float64) time.Duration { return Age(-1, draw) }, 0, 0, 0},

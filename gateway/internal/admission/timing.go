@@ -5,10 +5,14 @@ import "time"
 // The times of streams are functions of a draw: a random number, at least 0 and less
 // than 1.
 
-// GoodbyeDelay returns how long one stream stays open after a drain began that spreads
-// its goodbyes over the given time; ≤ 0: not at all.
-func GoodbyeDelay(spread time.Duration, draw float64) time.Duration {
-	return time.Duration(draw * float64(max(spread, 0)))
+// goodbyeEvery is the time for each goodbye of a drain, if there are so few that it is over
+// early: a hundred clients a second may come back elsewhere.
+const goodbyeEvery = 10 * time.Millisecond
+
+// GoodbyeDelay returns how long one of a number of streams stays open after a drain began
+// that spreads its goodbyes over the given time; ≤ 0: not at all.
+func GoodbyeDelay(spread time.Duration, streams int, draw float64) time.Duration {
+	return time.Duration(draw * float64(max(min(spread, time.Duration(streams)*goodbyeEvery), 0)))
 }
 
 // RetryHint returns when one client should reconnect: after half to one and a half

@@ -38,7 +38,7 @@ metadata) are read as serve would read them; nothing is connected to.`,
 }
 
 func (a *app) checkConfig(file string) error {
-	c, err := config.Load(file, config.Environment{})
+	c, err := config.Load(file, config.Environment{Getenv: a.inserted.Getenv})
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (a *app) checkConfig(file string) error {
 }
 
 // checkText returns what is wrong in a configuration that is not in a file yet.
-func checkText(file string, text []byte) error {
-	c, err := config.Parse(file, text, config.Environment{})
+func (a *app) checkText(file string, text []byte) error {
+	c, err := config.Parse(file, text, config.Environment{Getenv: a.inserted.Getenv})
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func count(n int, one, several string) string {
 // makeable makes the source of each watch, and of one of each template, as serve does, and
 // closes it before it connects to anything. This finds keys that do not fit together.
 func makeable(c *config.Config) error {
-	u := newUpstreams(slog.New(slog.DiscardHandler), nil)
+	u := newUpstreams(slog.New(slog.DiscardHandler), nil, nil)
 	var errs []error
 	try := func(name string, w config.Watch) {
 		if err := u.try(c, w); err != nil {
@@ -154,7 +154,7 @@ func (a *app) can(o canOptions, args []string) error {
 	case (o.value != "") != (len(args) == 2):
 		return usageError("want KEY and --value FILE together, or neither")
 	}
-	c, err := config.Load(o.config, config.Environment{})
+	c, err := config.Load(o.config, config.Environment{Getenv: a.inserted.Getenv})
 	if err != nil {
 		return err
 	}

@@ -64,3 +64,22 @@ func TestHostileErrors(t *testing.T) {
 	}
 	noEscapes(t, "stderr", stderr)
 }
+
+// TestHostileNames: what a terminal would interpret in a gateway's names is not offered to a shell.
+func TestHostileNames(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]any{"watches": []map[string]string{
+			{"name": "a" + hostile, "source": "s", "state": "in_sync"}, {"name": "b\nc", "source": "s", "state": "in_sync"},
+			{"name": "notes", "source": hostile, "state": "in_sync"}, {"name": "tasks", "source": "s", "state": "x\n" + hostile},
+		}})
+	}))
+	defer server.Close()
+	for _, args := range [][]string{{"get", "--server", server.URL, ""}, {"watch", "--server", server.URL, ""}, {"doctor", server.URL, "--watch", ""}} {
+		got := complete(t, args...)
+		noEscapes(t, args[0], got)
+		if got != "notes tasks" {
+			t.Errorf("%s: offers %q", args[0], got)
+		}
+	}
+}

@@ -27,6 +27,7 @@ type site struct {
 	// Static after construction.
 	logger   *slog.Logger
 	stderr   io.Writer // for the audit log
+	hide     func(message string) string
 	registry *watch.Registry
 	views    *views.Views
 	secured  secured

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -57,14 +58,18 @@ func usageError(format string, args ...any) error {
 // app is one run of the command line. Owned by run.
 type app struct {
 	process
-	logging logging.Options
-	began   bool // a command was found and its command line is right
+	logging  logging.Options
+	inserted *inserted // in the configurations of the process
+	unhidden io.Writer // standard error, for what has no text of a configuration
+	began    bool      // a command was found and its command line is right
 }
 
 // run runs a command line, without the name of the program, and returns the
 // exit code.
 func run(ctx context.Context, p process, args []string) int {
-	a := &app{process: p}
+	a := &app{process: p, inserted: &inserted{}}
+	a.unhidden, p.stderr = p.stderr, a.inserted.writer(p.stderr)
+	a.stderr = p.stderr
 	root := a.command()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -131,7 +136,7 @@ func (a *app) command() *cobra.Command {
 	root.AddCommand(resources.Commands(a.console())...)
 	root.AddCommand(contexts.Command(a.stdout, a.terminal(), usageError))
 	root.AddCommand(a.serveCommand(), a.watchCommand(), diagnosis.Command(a.diagnosis()), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand(), manual.Command(buildVersion()))
-	root.AddCommand(setup.Command(setup.Tools{Stdout: a.stdout, Stderr: a.stderr, Check: checkText}))
+	root.AddCommand(setup.Command(setup.Tools{Stdout: a.stdout, Stderr: a.stderr, Check: a.checkText}))
 	return root
 }
 

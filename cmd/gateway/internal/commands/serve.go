@@ -19,13 +19,14 @@ import (
 )
 
 type serveOptions struct {
-	config string
-	demo   bool
-	flags  config.Flags
+	config   string
+	demo     bool
+	flags    config.Flags
+	inserted *inserted
 }
 
 func (a *app) serveCommand() *cobra.Command {
-	var o serveOptions
+	o := serveOptions{inserted: a.inserted}
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve watches over HTTP and gRPC",
@@ -76,7 +77,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if a.limitMemory != nil {
 		a.limitMemory(logger)
 	}
-	s := &site{logger: logger, stderr: a.stderr, registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)), secured: newSecured(c), started: c}
+	s := &site{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)), secured: newSecured(c), started: c}
 	defer s.registry.Close()
 	defer s.views.Close()
 
@@ -118,7 +119,7 @@ func (s *site) begin(c *config.Config) (err error) {
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err
 	}
-	s.upstreams = newUpstreams(s.logger, s.tracer())
+	s.upstreams = newUpstreams(s.logger, s.tracer(), s.hide)
 	_, err = s.apply(c)
 	return err
 }
@@ -161,7 +162,7 @@ func (o serveOptions) load(readFile func(string) ([]byte, error)) (*config.Confi
 	if err := o.checkFlags(); err != nil {
 		return nil, err
 	}
-	env := config.Environment{Flags: o.flags, ReadFile: readFile}
+	env := config.Environment{Flags: o.flags, ReadFile: readFile, Getenv: o.inserted.Getenv}
 	var c *config.Config
 	var err error
 	if o.config == "" {

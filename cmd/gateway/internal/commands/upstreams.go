@@ -40,15 +40,16 @@ type upstreams struct {
 	config *config.Config
 	memory *memory.Ceiling // shared by all watches
 	stores *stores
+	hide   func(message string) string // nil: nothing is hidden
 
 	mu       sync.Mutex                         // guards the following fields
 	gateways map[string]*gatewaysource.Upstream // by names of the source and the template
 }
 
 // newUpstreams returns the upstreams of a configuration without sources.
-func newUpstreams(logger *slog.Logger, tracer trace.Tracer) *upstreams {
+func newUpstreams(logger *slog.Logger, tracer trace.Tracer, hide func(message string) string) *upstreams {
 	return &upstreams{
-		logger: logger, tracer: tracer, config: &config.Config{}, memory: memory.NewCeiling(0),
+		logger: logger, tracer: tracer, config: &config.Config{}, memory: memory.NewCeiling(0), hide: hide,
 		stores: &stores{all: map[string]*store.Store{}}, gateways: map[string]*gatewaysource.Upstream{},
 	}
 }
@@ -56,7 +57,7 @@ func newUpstreams(logger *slog.Logger, tracer trace.Tracer) *upstreams {
 // next returns the upstreams of another configuration, with the same stores and the same
 // memory. Call settle on the upstreams that are in effect after that.
 func (u *upstreams) next(c *config.Config) *upstreams {
-	return &upstreams{logger: u.logger, tracer: u.tracer, config: c, memory: u.memory, stores: u.stores, gateways: map[string]*gatewaysource.Upstream{}}
+	return &upstreams{logger: u.logger, tracer: u.tracer, config: c, memory: u.memory, stores: u.stores, hide: u.hide, gateways: map[string]*gatewaysource.Upstream{}}
 }
 
 // settle sets the limits of the stores, and removes the stores that the configuration does not
@@ -105,7 +106,7 @@ type made struct {
 // it, if any.
 func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template string, logger *slog.Logger) (watch.Config, error) {
 	wc := watchConfig(w)
-	wc.Logger, wc.Memory, wc.Resynced = logger, u.memory, traceResyncs(u.tracer, w.Name, w.Source)
+	wc.Logger, wc.Hide, wc.Memory, wc.Resynced = logger, u.hide, u.memory, traceResyncs(u.tracer, w.Name, w.Source)
 	if w.ViewOf != "" {
 		wc.SourceName, wc.SourceType = "view of "+w.ViewOf, string(config.View)
 		wc.Source = viewsource.New(w.ViewOf, opener(registry, w.ViewOf), w.Definition)

@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -19,7 +20,13 @@ func (f *Flags) CompleteWatches(c *cobra.Command, _ []string, _ string) ([]strin
 	return f.complete(c, func(ctx context.Context, s *client.Server) (names []string) {
 		watches, _ := s.Watches(ctx) // a shell has no place for an error
 		for _, w := range watches {
-			names = append(names, cobra.CompletionWithDesc(w.Name, w.Source+", "+w.State))
+			switch about := w.Source + ", " + w.State; {
+			case !typeable(w.Name):
+			case typeable(about):
+				names = append(names, cobra.CompletionWithDesc(w.Name, about))
+			default:
+				names = append(names, w.Name)
+			}
 		}
 		return names
 	})
@@ -33,7 +40,7 @@ func (f *Flags) CompleteWatchAndKey(c *cobra.Command, args []string, begun strin
 	case 1:
 		return f.complete(c, func(ctx context.Context, s *client.Server) []string {
 			keys, _ := s.Keys(ctx, args[0], begun)
-			return typeable(keys)
+			return slices.DeleteFunc(keys, func(key string) bool { return !typeable(key) })
 		})
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
@@ -51,13 +58,8 @@ func (f *Flags) complete(c *cobra.Command, ask func(context.Context, *client.Ser
 	return ask(ctx, s), cobra.ShellCompDirectiveNoFileComp
 }
 
-// typeable returns the keys that a shell can show and complete: a line of a completion is one
-// key, and what a terminal interprets must not reach it.
-func typeable(keys []string) (out []string) {
-	for _, key := range keys {
-		if key != "" && !strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsGraphic(r) }) {
-			out = append(out, key)
-		}
-	}
-	return out
+// typeable reports whether a shell can show and complete a text that a gateway sent: a line of
+// a completion is one name, and what a terminal interprets must not reach it.
+func typeable(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) })
 }
