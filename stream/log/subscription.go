@@ -66,6 +66,7 @@ type Subscription struct {
 	held        bool // Next must not read
 	fromThisLog bool // everything that the reader has came from this log
 	moved       bool // no batch has carried the position yet
+	announces   bool // the status with which a switch begins must be sent before anything else
 	partial     bool // the reader was sent a part of a difference, but not all of it
 	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
 	changed     *signal.Signal
@@ -88,9 +89,10 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
 	s := &Subscription{log: l, options: o, sentStatus: version.InSync, changed: l.newest().Changed, readers: 1}
-	if h := o.Holds; h != nil && h.switches {
+	if h := o.Holds; h != nil {
 		s.partial = h.partial
-		s.sentStatus, s.ownStatus = &stream.Status{}, h.status() // which is sent in any case
+		s.ownStatus = h.status()
+		s.announces = true
 	}
 	return s
 }
@@ -165,6 +167,9 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.newest()
 	s.changed = v.Changed
+	if s.announce(b) {
+		return true
+	}
 	s.resumeWalk(b, v)
 	if !b.of.Final {
 		s.addStatus(b, v, false)

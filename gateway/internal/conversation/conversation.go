@@ -80,8 +80,7 @@ func New(d *Deps, req Request, with *pass.Pass, watches []*watch.Watch) Conversa
 	c.Zipper = c.NewZipper(deflate.Sum{})
 	for i, watch := range watches {
 		c.watches[i].Name = watch.Name() // the one in the request keeps its first line in memory
-		d.Passes.Follow(with, i, watch)
-		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i], d.Passes.Doubt(with, watch, req.Watches[i].resume)))
+		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i]))
 	}
 	c.Lease = snapshots.NewLease(d.Snapshots)
 	return c
@@ -118,7 +117,7 @@ func (c *Conversation) Hello(out wire.Outlet) {
 func (c *Conversation) Say(f *Follow, out wire.Outlet) {
 	f.quietSince = time.Now()
 	c.id = c.id[:0]
-	if c.Batch.Boundary() && !c.differs() {
+	if c.Batch.Boundary() {
 		c.id = appendPositions(c.id, c.Follows)
 	}
 	c.slices = c.Framing.AppendBatch(c.slices[:0], &c.Batch, c.id)
@@ -132,16 +131,6 @@ func (c *Conversation) Say(f *Follow, out wire.Outlet) {
 	clear(c.slices) // they alias the log: a waiting stream must not hold it
 	c.Batch.Release()
 	c.countBatch(f)
-}
-
-// differs reports whether the client has received a part of a difference, but not all of it.
-func (c *Conversation) differs() bool {
-	for i := range c.Follows {
-		if f := &c.Follows[i]; f.Sub.Differs() && !f.withdrawn {
-			return true
-		}
-	}
-	return false
 }
 
 // Put writes bytes that are in no log.
