@@ -68,17 +68,8 @@ type switchWorld struct {
 	epochs     int
 	revocation uint64
 	counts     map[string]int
-	left       map[leaving]time.Time
-	seen       map[leaving]uint64 // up to which revision streams have followed it
 	broken     []error
 	trace      []string
-}
-
-// leaving is a part that a stream of somebody switched from, at a gateway.
-type leaving struct {
-	at   *switchGateway
-	who  *switchPrincipal
-	part *grantedPart
 }
 
 // switchWatch is the upstream of a watch.
@@ -115,7 +106,7 @@ func newSwitchWorld(t *testing.T, seed uint64, counts map[string]int) *switchWor
 	w := &switchWorld{
 		t: t, random: rand.New(rand.NewPCG(seed, 29)), guard: newGuard(t), began: time.Now(), counts: counts,
 		padding: strings.Repeat("x", []int{0, 3_000, 30_000}[seed%3]), watches: map[string]*switchWatch{},
-		values: map[string][]byte{}, left: map[leaving]time.Time{}, seen: map[leaving]uint64{}, revocation: 1,
+		values: map[string][]byte{}, revocation: 1,
 	}
 	if seed%4 == 3 {
 		w.deletes = streamtest.DeleteRevisions(seed / 4 % 3)
@@ -366,12 +357,8 @@ func (g *switchGateway) reload(sets map[string]int) {
 	w := g.world
 	w.say("%s gets the rules %v", g.name, sets)
 	for _, s := range w.streams {
-		switch {
-		case s.at != g:
-		case !s.ended:
+		if s.at == g && !s.ended {
 			w.leaves(s, sets, s.groups)
-		default: // the gateway may have noticed the end only now
-			w.seesLast(s)
 		}
 	}
 	g.sets, g.changed = sets, time.Now()
@@ -388,50 +375,6 @@ func (w *switchWorld) leaves(s *switchStream, sets map[string]int, groups []stri
 	if len(s.lost) == 0 { // otherwise it ends already
 		s.lost = loses
 	}
-	for _, f := range s.follows {
-		now, next := s.at.grants(f.watch, s.groups), w.part(f.watch, sets[f.watch], groups)
-		if now != nil && now != next {
-			w.left[leaving{s.at, s.of.who, now}] = time.Now()
-		}
-		switch {
-		case next == f.part:
-			f.until = 0
-		case f.until == 0:
-			f.until = f.head()
-		}
-	}
-}
-
-// head is the revision of the watch of a follow.
-func (f *switchFollow) head() uint64 {
-	at, _ := f.stream.at.Registry.Watch(f.watch)
-	return at.Snapshot().Revision()
-}
-
-// sees notes up to where the part was followed.
-func (w *switchWorld) sees(f *switchFollow) {
-	of, head := leaving{f.stream.at, f.stream.of.who, f.part}, f.until
-	if head == 0 {
-		head = f.head()
-	}
-	w.seen[of] = max(w.seen[of], head)
-}
-
-// seesLast notes up to where an ended stream may have been followed, until the first change of the
-// rules.
-func (w *switchWorld) seesLast(s *switchStream) {
-	for _, f := range s.follows {
-		if f.until == 0 {
-			w.sees(f)
-			f.until = f.head()
-		}
-	}
-}
-
-// doubts reports whether a client that comes back may have been cut off within a difference.
-func (w *switchWorld) doubts(f *switchFollow) bool {
-	at, left := w.left[leaving{f.stream.at, f.stream.of.who, f.part}]
-	return left && time.Since(at) < time.Minute
 }
 
 // renew gives somebody a token with other groups, and some of their streams.
@@ -474,18 +417,8 @@ func (w *switchWorld) connect() {
 		came = nil
 	case len(c.ids) > 0 && w.rarely(4):
 		came = c.ids[w.pick(len(c.ids))]
-	case came != nil && !c.held && c.tornAt(g):
-		came = nil
 	}
 	c.open(g, came)
-}
-
-// tornAt reports whether the client was cut off within a difference, and may not come to a
-// gateway with its position.
-func (c *switchClient) tornAt(g *switchGateway) bool {
-	return slices.ContainsFunc(c.last, func(f *switchFollow) bool {
-		return f.partial() && !f.withdrawn && (f.stream.at != g || time.Since(f.stream.moved) > 25*time.Second)
-	})
 }
 
 // refused checks an answer that is no stream.
@@ -624,7 +557,7 @@ func (w *switchWorld) away() {
 		s.at.reload(before)
 	}
 	w.write(w.name())
-	if w.yield(); c.stream == nil && (c.held || !c.tornAt(s.at)) {
+	if w.yield(); c.stream == nil {
 		c.open(s.at, c.last)
 	}
 }
@@ -690,11 +623,7 @@ func (w *switchWorld) finish() {
 // settleClient opens a last stream of a client.
 func (w *switchWorld) settleClient(c *switchClient) {
 	g := w.gateway()
-	came := c.last
-	if came != nil && !c.held && c.tornAt(g) {
-		came = nil
-	}
-	c.open(g, came)
+	c.open(g, c.last)
 }
 
 // atRest checks what an open stream has in the end.

@@ -68,6 +68,7 @@ type Subscription struct {
 	fromThisLog bool // everything that the reader has came from this log
 	moved       bool // no batch has carried the position yet
 	partial     bool // the reader was sent changes that its position does not cover
+	announces   bool // the status with which a switch begins must be sent before anything else
 	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
 	changed     *signal.Signal
 	generation  uint64
@@ -89,9 +90,10 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
 	s := &Subscription{log: l, options: o, sentStatus: version.InSync, changed: l.newest().Changed, readers: 1}
-	if h := o.Holds; h != nil && h.switches {
+	if h := o.Holds; h != nil {
 		s.partial = h.partial
-		s.sentStatus, s.ownStatus = &stream.Status{}, h.status() // which is sent in any case
+		s.ownStatus = h.status()
+		s.announces = true
 	}
 	return s
 }
@@ -166,6 +168,9 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.newest()
 	s.changed = v.Changed
+	if s.announce(b) {
+		return true
+	}
 	s.resumeWalk(b, v)
 	if !b.of.Final {
 		s.addStatus(b, v, false)
@@ -311,12 +316,7 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 			return s.start(b, newest)
 		}
 		return s.ahead(b, v)
-	case !v.CanResume(*r) && s.deepen(b, v, *r):
-		return false
 	case !v.CanResume(*r):
-		if newest := s.log.newest(); s.log.deepen != nil && newest.Number != v.Number {
-			return s.start(b, newest) // which may know what v did not
-		}
 		s.outcome = OutcomeExpired
 		s.reset(b, v, stream.ResetExpired)
 	default:
@@ -327,30 +327,16 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 	return true
 }
 
-// deepen waits for a part of another log to learn what it must know to resume after a
-// position, but not for long. It returns false if it does not wait.
-func (s *Subscription) deepen(b *Batch, v *version.Version, r stream.Position) bool {
-	if s.log.deepen == nil || !s.aheadUntil.IsZero() && !time.Now().Before(s.aheadUntil) || !s.log.deepen(r.Swept()) {
-		return false
-	}
-	s.waitAhead(b, v, "the history of the view is being read")
-	return true
-}
-
-// waitAhead begins or continues to wait, with a status that says why.
-func (s *Subscription) waitAhead(b *Batch, v *version.Version, reason string) {
-	if s.aheadUntil.IsZero() {
-		s.aheadUntil = time.Now().Add(s.options.AheadWait)
-	}
-	s.ownStatus = &stream.Status{State: stream.Resyncing, Since: s.aheadUntil.Add(-s.options.AheadWait), Reason: reason}
-	s.addStatus(b, v, false)
-}
-
 // ahead holds a position from a faster replica until this one has caught up, but not
 // for long.
 func (s *Subscription) ahead(b *Batch, v *version.Version) bool {
-	if s.aheadUntil.IsZero() || time.Now().Before(s.aheadUntil) {
-		s.waitAhead(b, v, "this replica is behind the position")
+	if s.aheadUntil.IsZero() {
+		s.aheadUntil = time.Now().Add(s.options.AheadWait)
+	}
+	if time.Now().Before(s.aheadUntil) {
+		since := s.aheadUntil.Add(-s.options.AheadWait)
+		s.ownStatus = &stream.Status{State: stream.Resyncing, Since: since, Reason: "this replica is behind the position"}
+		s.addStatus(b, v, false)
 		return false
 	}
 	s.outcome = OutcomeAhead

@@ -32,7 +32,6 @@ type Holding struct {
 	differences *Differences
 	origin      uint64
 	fromThisLog bool
-	switches    bool // the reader is connected; false: it has come back
 	partial     bool // the reader was sent changes that its position does not cover
 	since       time.Time
 }
@@ -47,7 +46,7 @@ func (s *Subscription) Holds(d *Differences) *Holding {
 	}
 	h := &Holding{
 		log: s.log, seq: s.cursor, differences: d,
-		origin: s.origin, fromThisLog: s.fromThisLog, partial: s.partial, since: time.Now(), switches: true,
+		origin: s.origin, fromThisLog: s.fromThisLog, partial: s.partial, since: time.Now(),
 	}
 	if v := s.log.newest(); s.CaughtUp() && v.Generation == s.generation && s.cursor >= v.Readable {
 		h.pin = s.log.pins.Add(v, 0)
@@ -115,6 +114,19 @@ func (h *Holding) Withdraw(b *Batch, say func()) {
 		b.addOf(r)
 	}
 	say()
+}
+
+// announce sends the status with which a switch begins. It is a flush of its own, as a reset is: its
+// id says that from here on it is not known what the reader has, and must arrive before anything of
+// the difference.
+func (s *Subscription) announce(b *Batch) bool {
+	if !s.announces {
+		return false
+	}
+	s.announces, s.sentStatus = false, s.ownStatus
+	b.of.AddEvent(stream.Event{Type: stream.StatusChange, State: s.sentStatus.State, Since: s.sentStatus.Since, Reason: s.sentStatus.Reason})
+	b.of.Boundary, b.of.Final = true, true
+	return true
 }
 
 // changeOver begins to send the reader the difference from what it holds to v or, if that is

@@ -56,7 +56,7 @@ func (c *Connection) readDifference(f *Flush) {
 		c.remember(f, i)
 	}
 	c.checkMarkers(f)
-	if !c.batch.Boundary() || f.Cut {
+	if !c.batch.Boundary() || f.Cut || len(s.events) == 1 && s.events[0].Type == stream.StatusChange {
 		return
 	}
 	last := s.events[len(s.events)-1]

@@ -80,8 +80,7 @@ func New(d *Deps, req Request, with *pass.Pass, watches []*watch.Watch) Conversa
 	c.Zipper = c.NewZipper(deflate.Sum{})
 	for i, watch := range watches {
 		c.watches[i].Name = watch.Name() // the one in the request keeps its first line in memory
-		d.Passes.Follow(with, i, watch)
-		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i], d.Passes.Doubt(with, watch, req.Watches[i].resume)))
+		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i]))
 	}
 	c.Lease = snapshots.NewLease(d.Snapshots)
 	return c

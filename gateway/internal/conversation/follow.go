@@ -16,8 +16,8 @@ type Follow struct {
 	// Static until the stream switches to another part of the watch.
 	Watch *watch.Watch
 	Sub   *log.Subscription
-	// came is the position that the client sent, or its last one in the part that it
-	// had before. It appears in the ids of the other watches' events until the
+	// came is the position that the client sent, or nowhere while it switches to another part. It
+	// appears in the ids of the other watches' events until the
 	// subscription has a position of its own.
 	came    *stream.Position
 	invalid bool // the client sent one that could not be parsed
@@ -40,16 +40,13 @@ type Follow struct {
 	counts
 }
 
-// Follow subscribes to a watch. The subscription must be closed. If the position of the client
-// is of another part of the watch, holds is what the client has of that part; nil: it is not
-// known.
-func (d *Deps) Follow(w *watch.Watch, choice Choice, holds *log.Holding) Follow {
+// Follow subscribes to a watch. The subscription must be closed.
+func (d *Deps) Follow(w *watch.Watch, choice Choice) Follow {
 	return Follow{
 		Watch: w,
 		Sub: w.Subscribe(log.SubscribeOptions{
 			Resume:    choice.resume,
 			Invalid:   choice.invalid,
-			Holds:     holds,
 			AheadWait: d.AheadWait,
 			MinRate:   d.MinRate,
 		}),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -27,7 +28,6 @@ func (c *Conversation) Switch(f func(from, to *watch.Watch)) (switched bool) {
 		switched = true
 		c.watches[i].View = subscribers.ViewOf(s.Part.Name(), s.Part.Shared(to))
 		c.Deps.switchTo(&c.Follows[i], to, s.Differences)
-		c.Deps.Passes.Follow(c.Pass, i, to)
 		c.Deps.Metrics.Switched()
 		if f != nil {
 			f(from, to)
@@ -39,14 +39,17 @@ func (c *Conversation) Switch(f func(from, to *watch.Watch)) (switched bool) {
 // switchTo makes a follow one of another part of its watch.
 func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences) {
 	before := *f
-	if position, ok := f.Sub.Position(); ok {
-		f.came = &position
+	holds := before.Sub.Holds(differences)
+	if holds != nil {
+		// A client that is cut off before the end of the switch may have some of the difference.
+		nowhere := stream.Nowhere(to.Name())
+		f.came = &nowhere
 	}
 	f.Watch = to
 	f.Sub = to.Subscribe(log.SubscribeOptions{
 		Resume:    f.came,
 		Invalid:   f.invalid,
-		Holds:     before.Sub.Holds(differences),
+		Holds:     holds,
 		AheadWait: d.AheadWait,
 		MinRate:   d.MinRate,
 	})

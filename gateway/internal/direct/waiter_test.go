@@ -12,7 +12,7 @@ import (
 func TestWaitingAllocatesNothing(t *testing.T) {
 	watches := gatewaytest.NewWatches(t, "a")
 	w, _ := watches.Registry.Watch("a")
-	follows := []conversation.Follow{gatewaytest.NewDeps(watches).Follow(w, conversation.Choice{Name: "a"}, nil)}
+	follows := []conversation.Follow{gatewaytest.NewDeps(watches).Follow(w, conversation.Choice{Name: "a"})}
 	defer follows[0].Sub.Close()
 	waiter := newWaiter(make(chan struct{}), nil, false, follows)
 	defer waiter.close()

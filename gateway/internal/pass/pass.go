@@ -9,7 +9,6 @@ import (
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Pass is the permission of a stream to go on. A nil *Pass never ends: it is that of a stream
@@ -39,7 +38,6 @@ type Pass struct {
 	changed chan struct{} // holds an element if there are switches
 	notify  func()
 	next    map[int]access.Switch // not taken yet, by the index of the watch
-	follows []*watch.Watch        // as far as the stream has begun; nil: it has not
 }
 
 // validity says who holds the pass, and until when. Static after construction.

@@ -22,8 +22,7 @@ type Table struct {
 	// Audit records the ends of passes; nil: nothing does. Static once there are passes.
 	Audit *audit.Log
 
-	judge   atomic.Pointer[Judge] // atomic
-	formers formers               // which has a lock of its own
+	judge atomic.Pointer[Judge] // atomic
 
 	mu    sync.Mutex // guards the following fields
 	open  map[string]*Pass
@@ -100,7 +99,6 @@ func (t *Table) Leave(p *Pass) {
 		return
 	}
 	t.expired(p)
-	t.left(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.open, p.id)

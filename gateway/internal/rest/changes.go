@@ -139,7 +139,7 @@ type poll struct {
 
 func newPoll(ctx context.Context, a *API, w *watch.Watch, ask changesRequest, with *pass.Pass, who subscribers.Identity, out *wire.Writer) *poll {
 	sub := w.Subscribe(log.SubscribeOptions{
-		Resume: ask.after, Invalid: ask.invalid, Holds: a.Streams.Passes.Doubt(with, w, ask.after), AheadWait: a.Streams.AheadWait,
+		Resume: ask.after, Invalid: ask.invalid, AheadWait: a.Streams.AheadWait,
 	})
 	p := &poll{
 		api: a, watch: w, after: ask.after, out: out,

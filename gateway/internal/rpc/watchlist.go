@@ -95,7 +95,6 @@ type listPump struct {
 func newListPump(s *server, w *watch.Watch, of subscribers.ViewRef, r *api.WatchListRequest, with *pass.Pass, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
 	options := log.SubscribeOptions{AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
 	options.Resume, options.Invalid = conversation.ResumeFrom(w.Name(), r.GetPosition())
-	options.Holds = s.Streams.Passes.Doubt(with, w, options.Resume)
 	p := &listPump{
 		server: s, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: s.Streams.RetryHint(),
 		stalled: make(chan struct{}, 1), draining: s.Streams.Admission.Draining,

@@ -207,6 +207,12 @@ func TestReaderOfASwitch(t *testing.T) {
 			{Type: Reset, Position: "w@e-0/1"}, put("a", 1, ""), end(1, 1, "w@e-1"),
 			{Type: Status, State: stream.CatchingUp}, gone("a", 1, ""), put("b", 1, ""), {Type: Bookmark, Revision: 1, Position: "w@f-1"},
 		}, "reset e, upsert a 1, commit 1, delete a 1, upsert b 1"},
+		"live, with a position": {stream.Position{}, []Event{
+			{Type: Reset, Position: "w@e-0/1"}, put("a", 1, ""), end(1, 1, "w@e-1"), fresh(stream.CatchingUp, "w@~-0"),
+		}, "reset e, upsert a 1, commit 1"},
+		"in a snapshot": {stream.Position{}, []Event{
+			{Type: Reset, Position: "w@e-0/2"}, put("a", 1, "w@e-1/2"), fresh(stream.CatchingUp, "w@~-0"),
+		}, "reset e, upsert a 1"},
 		"while it was away": {at, []Event{gone("a", 1, ""), put("b", 1, ""), end(1, 1, "w@f-1")}, "delete a 1, upsert b 1"},
 	} {
 		got, err := play(Config{}, c.from, c.events)
