@@ -29,7 +29,8 @@ const (
 
 // Changes serves the long poll: the events after a position, and the new
 // position. It answers as soon as there is news, or with an empty list once the wait
-// is over, the gateway drains, or its client may read no more.
+// is over, the gateway drains, or its client may read no more. An answer with changes
+// is complete only where the state is that of one revision.
 func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	ask, p := parseChanges(r)
 	if p != nil {
@@ -174,21 +175,29 @@ func (p *poll) reasonEnded() subscribers.DepartureReason {
 	return subscribers.LeftByItself
 }
 
-// run answers. Once the body has begun, only the client itself can cut it short: a
-// watch that is removed meanwhile ends the list, and the next poll gets a 404.
+// run answers. Once the body has begun, it goes on to the next place where it may end,
+// however long that takes. If it cannot, since the client leaves, may read no more, or the
+// watch is removed, the answer is cut off, and the client asks again with the position that
+// it has.
 func (p *poll) run(ctx context.Context) {
 	p.hurry = netconn.InputEnded(ctx)
 	for p.collect(ctx) && p.wait(ctx) {
 	}
-	if p.out.Failure() == nil && ctx.Err() == nil {
+	if p.out.Failure() == nil && ctx.Err() == nil && (!p.wroteAny || p.whole()) {
 		p.finish()
 		p.ended = true
 	}
 }
 
+// whole reports whether the client has exactly the state at the position.
+func (p *poll) whole() bool {
+	position, _ := p.Sub.Position()
+	return p.Sub.Synced() && !position.Partial() && !p.Sub.Uncovered()
+}
+
 // collect writes the events there are. It returns false if the answer is complete or
-// cannot be completed. It is complete once it has an event and its position is as
-// new as the watch.
+// cannot be completed. It is complete once it has an event and the client has everything
+// up to its position.
 func (p *poll) collect(ctx context.Context) bool {
 	for p.Pass.ReasonToEnd(time.Now()) == "" && p.Next() {
 		if p.isNews() {
@@ -199,8 +208,7 @@ func (p *poll) collect(ctx context.Context) bool {
 		} else {
 			p.setAside()
 		}
-		position, _ := p.Sub.Position()
-		if p.out.Failure() != nil || p.wroteAny && p.Sub.Synced() && !position.Partial() {
+		if p.out.Failure() != nil || p.wroteAny && p.whole() {
 			return false
 		}
 	}
@@ -269,10 +277,13 @@ func (p *poll) begin() {
 
 // wait waits for news. It returns false if it is time to answer or the client
 // disconnected. A client whose position is still being decided on is kept beyond its
-// wait, for a bounded time.
+// wait, for a bounded time, and one whose answer has begun until that may end.
 func (p *poll) wait(ctx context.Context) bool {
-	until := p.until
-	if !p.Sub.Synced() {
+	until, draining := p.until, p.api.Streams.Admission.Draining
+	switch {
+	case p.wroteAny:
+		until, draining = time.Now().Add(maxPollWait), nil
+	case !p.Sub.Synced():
 		until = p.limit
 	}
 	until = conversation.Earlier(until, p.Pass.EndsAt())
@@ -287,7 +298,7 @@ func (p *poll) wait(ctx context.Context) bool {
 		return true
 	case <-p.watch.Done():
 		return false
-	case <-p.api.Streams.Admission.Draining:
+	case <-draining:
 		return false
 	case <-p.Pass.Ended():
 		return false
