@@ -72,7 +72,7 @@ func (t *track) event(e stream.Event) {
 // watch: it is too slow, or waits until the snapshots of others have been sent.
 func own(e stream.Event) bool {
 	return e.Type == stream.StatusChange &&
-		(e.State == stream.CatchingUp || strings.HasPrefix(e.Reason, "the snapshot waits for its turn") || e.Reason == "the history of the view is being read")
+		(e.State == stream.CatchingUp || strings.HasPrefix(e.Reason, "the snapshot waits for its turn"))
 }
 
 // pass processes an id.

@@ -117,14 +117,6 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "a view that is made again lacks deletes of its readers",
-		edits: []edit{{
-			file: "stream/views/entry.go",
-			old:  "		e.floor = min(e.floor, low)\n",
-			new:  "		e.floor = low\n",
-		}},
-	},
-	{
 		name: "a view does not know that values were left out",
 		edits: []edit{{
 			file: "stream/source/internal/protocol/commit.go",

@@ -86,10 +86,6 @@ func (h *Hold) Snapshot() (Snapshot, bool) {
 // Release ends the hold.
 func (h *Hold) Release() { h.log.pins.Release(h.pin) }
 
-// Conflated returns the seq of the newest entry before which values may be missing, and the
-// revision below which a reader may have them; see stream.Conflater.
-func (s Snapshot) Conflated() (below, seq uint64) { return s.v.Conflated, s.v.ConflatedSeq }
-
 // Origin is the revision since which every change was received. When it rises, readers are
 // told.
 func (s Snapshot) Origin() uint64 { return s.v.Origin }

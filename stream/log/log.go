@@ -49,10 +49,6 @@ type Config struct {
 	// opened or closed, and when the number of readers that they serve changes. It is
 	// called by any goroutine.
 	Counted func(subscriptions, readers int)
-	// Deepen, in a part of another log, is called by any goroutine if a reader could
-	// resume from a revision if the part knew its deletes from there on. It returns true
-	// if it soon will. Nil: it never does.
-	Deepen func(low uint64) bool
 }
 
 // Log is the shared primed cache of one watch: a compacting, multi-version log
@@ -74,7 +70,6 @@ type Log struct {
 	framing *segment.Format // shared with the log that this one has a part of
 	account *memory.Account
 	counted func(subscriptions, readers int)
-	deepen  func(low uint64) bool
 	isPart  bool // of another log; see Part
 
 	// Published by the writer, read by all through newest.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/internal/signal"
-	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -45,10 +44,6 @@ func (p *Part) Log() *Log { return p.w.Log }
 func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
 	p.w.open().restart(epoch)
 	p.w.unnumbered = false // each delete is told apart as in the other log
-	p.begin(s, low)
-}
-
-func (p *Part) begin(s Snapshot, low uint64) {
 	w := p.w
 	p.base, p.fresh, p.added, p.unclosed = s.v.Seq, true, 0, nil
 	p.of, p.held = s.v, p.held[:0]
@@ -56,24 +51,6 @@ func (p *Part) begin(s Snapshot, low uint64) {
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
 	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
 	w.next.Since, w.next.Run = s.v.Revision, version.Run{Name: s.v.Run.Name, Horizon: low}
-}
-
-// BeginAgain is Begin for a generation that has readers, who notice nothing: what is added
-// takes the place of what is there. The changes up to where they are must be the same.
-func (p *Part) BeginAgain(s Snapshot, low uint64) {
-	old := p.w.open()
-	was := old.next
-	w := &Writer{Log: old.Log, history: old.history, index: index.New(0), retired: old.retired, added: old.added}
-	w.next = &version.Version{Number: was.Number, Generation: was.Generation, Epoch: was.Epoch, Status: was.Status, Seq: was.Seq}
-	for _, s := range was.Segments {
-		w.retire(s.Born, s.Bytes())
-	}
-	w.retire(old.indexed, old.index.Bytes())
-	w.indexed = w.next.Number
-	p.w = w
-	p.begin(s, low)
-	w.next.Forgotten = min(s.v.Forgotten, was.Seq)
-	p.base = max(s.v.Seq, was.Seq)
 }
 
 // Count counts what was added so far, before it is published.
@@ -185,7 +162,7 @@ func (p *Part) append(e Entry, k segment.Key, size int) (*segment.Entry, []byte)
 // Lacks records that a reader from elsewhere may have the resource of an entry, which the part
 // does not delete at that entry. So no reader from before the entry resumes.
 func (p *Part) Lacks(e Entry) {
-	p.w.open().next.Lack(e.e, p.fresh)
+	p.w.open().next.Lack(e.e)
 	p.lacks = true
 }
 

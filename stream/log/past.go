@@ -43,6 +43,10 @@ func (s Snapshot) Known() uint64 { return max(s.v.Horizon, s.v.Conflated) }
 // Kept is the least revision after which the log still has all that it had.
 func (s Snapshot) Kept() uint64 { return s.v.Kept() }
 
+// Understood is the least revision after which no values were left out, and it is known what
+// each change changed, unless it deletes what was never there.
+func (s Snapshot) Understood() uint64 { return s.v.Understood() }
+
 // CommittedBy returns when the watch was at a revision, or up to a second before.
 func (s Snapshot) CommittedBy(revision uint64) (at time.Time, known bool) {
 	return s.v.ReachedAt(revision)

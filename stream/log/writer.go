@@ -49,7 +49,7 @@ type Writer struct {
 // Priming.
 func NewWriter(c Config) *Writer {
 	l := &Log{
-		watch: c.Watch, framing: segment.NewFormat(c.Watch), account: c.Account, counted: c.Counted, deepen: c.Deepen,
+		watch: c.Watch, framing: segment.NewFormat(c.Watch), account: c.Account, counted: c.Counted,
 	}
 	l.pins = pin.NewSet(c.Account, &l.head)
 	if l.counted == nil {

@@ -92,7 +92,7 @@ func (b *batch) begin(s log.Snapshot) {
 	for e := range b.members {
 		e.opened, e.changed, e.applied = false, false, 0
 		e.begin(s)
-		b.lowest = min(b.lowest, e.low.Load())
+		b.lowest = min(b.lowest, e.low)
 	}
 }
 
@@ -202,7 +202,7 @@ func (b *batch) have(c log.Entry, r stream.Resource, ok bool) {
 
 // leave adds a change with which a resource leaves a view, or may leave it.
 func (b *batch) leave(e *entry, c log.Entry, r stream.Resource, was former) {
-	if e.applied != c.Seq() && c.NewerThan(e.low.Load()) && e.remove(c, r.Key, was) {
+	if e.applied != c.Seq() && c.NewerThan(e.low) && e.remove(c, r.Key, was) {
 		b.touch(e)
 	}
 }
@@ -212,7 +212,7 @@ func (b *batch) leave(e *entry, c log.Entry, r stream.Resource, was former) {
 func (b *batch) findFormer(c log.Entry, r stream.Resource) {
 	for at := c; at.NewerThan(b.lowest); {
 		left := func(e *entry) {
-			if e.applied != c.Seq() && at.NewerThan(e.low.Load()) && e.definition.Allows(r.Key) {
+			if e.applied != c.Seq() && at.NewerThan(e.low) && e.definition.Allows(r.Key) {
 				e.applied = c.Seq()
 				e.state.Remove(c)
 				b.touch(e)

@@ -34,10 +34,7 @@ type entry struct {
 	// Atomic.
 	removed atomic.Bool
 	full    atomic.Bool   // its state did not fit, and is gone
-	wanted  atomic.Uint64 // the revision from which it should know its deletes; MaxUint64: any
-	low     atomic.Uint64 // the revision from which it knows its deletes, once it is built
-	knows   atomic.Uint64 // the revision from which its subscribers can resume; MaxUint64: none
-	saw     atomic.Uint64 // seq of the newest conflated entry that it was built with
+	wanted  atomic.Uint64 // the oldest revision from which clients wanted to resume; MaxUint64: none
 	leaving atomic.Int64  // bytes that it will soon not hold any more
 
 	// Owned by the lane or the builder that has it.
@@ -52,7 +49,7 @@ type entry struct {
 	began    time.Time     // when that began
 	target   *log.Hold     // the state up to which it is being fed; nil: none
 	base     uint64        // seq of the state of which it was begun
-	floor    uint64        // no reader of its generation is before this revision
+	low      uint64        // the revision from which it knows its deletes
 	since    uint64        // entries up to this seq were in it before the target was chosen
 	cursor   uint64        // entries up to this seq are in it
 	at       log.Snapshot  // the state that it has, once it is whole
@@ -62,12 +59,7 @@ type entry struct {
 func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 	e := &entry{views: v, parent: p, definition: d, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory), costly: d.Costly(), hides: d.Hides()}
 	e.wanted.Store(math.MaxUint64)
-	e.low.Store(math.MaxUint64)
-	e.knows.Store(math.MaxUint64)
-	if r.Resume != nil {
-		e.wanted.Store(r.Resume.Swept())
-	}
-	e.part = p.of.NewPart(watch.PartConfig{Account: e.account, Held: func(bool) { v.held(e) }, Deepen: e.deepen})
+	e.part = p.of.NewPart(watch.PartConfig{Account: e.account, Held: func(bool) { v.held(e) }})
 	e.state = e.part.State
 	e.state.SetStatus(p.of.Status()) // it will be the same once there is a state
 	return e
@@ -84,29 +76,13 @@ func (p *parent) lane(e *entry) *lane {
 // bytes is how many bytes the view holds.
 func (e *entry) bytes() int64 { return e.account.Own().Logs() + e.account.Own().Superseded() }
 
-// deepen is called by a subscriber that could resume from a revision if the view knew its
-// deletes from there on. It reports whether it will. A view that hides resources knows
-// already what can be known.
-func (e *entry) deepen(low uint64) bool {
-	s := e.parent.of.Snapshot()
-	horizon, _ := s.Horizon()
-	if e.hides || e.removed.Load() || e.asOf(s, e.knows.Load()) <= max(low, horizon) {
-		return false
+// want records, with the mutex of Views held, that a client comes with a position. It can
+// resume if the view is not made yet. Once the view is made, nobody makes it again for the
+// sake of one client: it gets a reset if its position is too old.
+func (e *entry) want(from *stream.Position) {
+	if from != nil {
+		e.wanted.Store(min(e.wanted.Load(), from.Swept()))
 	}
-	for wanted := e.wanted.Load(); low < wanted && !e.wanted.CompareAndSwap(wanted, low); wanted = e.wanted.Load() {
-	}
-	e.parent.lane(e).post(deepens, e)
-	return true
-}
-
-// asOf returns the revision from which the view knows its deletes, if it was low when the
-// view was made: later, if values may have been left out since. A reader may have one that
-// was in the view only then.
-func (e *entry) asOf(s log.Snapshot, low uint64) uint64 {
-	if below, seq := s.Conflated(); seq > e.saw.Load() {
-		return max(low, below)
-	}
-	return low
 }
 
 // feed brings the view closer to the newest state of its watch, until its turn ends.
@@ -152,7 +128,6 @@ const buildPatience = time.Second
 // publish makes the view reflect a state that it was fed up to.
 func (e *entry) publish(s log.Snapshot) {
 	e.state.Publish(s)
-	e.knows.Store(e.low.Load())
 	e.release()
 	e.cursor, e.at, e.whole, e.building = s.Seq(), s, true, false
 	e.seen = s.Number() // there may be a newer one already
@@ -203,44 +178,27 @@ func (e *entry) next() (log.Snapshot, bool) {
 
 // outdated reports whether what the view has so far is of no use.
 func (e *entry) outdated(newest log.Snapshot) bool {
-	return e.at.Generation() != newest.Generation() || newest.Forgotten() > max(e.cursor, e.base) || e.shallow(newest)
+	return e.at.Generation() != newest.Generation() || newest.Forgotten() > max(e.cursor, e.base)
 }
 
-// shallow reports whether the view must know older deletes.
-func (e *entry) shallow(s log.Snapshot) bool {
-	return !e.hides && e.wanted.Load() < math.MaxUint64 && e.lowest(s) < e.asOf(s, e.low.Load())
-}
-
-// lowest returns the revision from which the view should know its deletes. A view that hides
-// resources must not guess: it knows deletes from the revision on as of which nothing is in
-// doubt. It is not made again for a reader, since less may be known by then.
+// lowest returns the revision from which the view should know its deletes: since the watch
+// knows what each change was about, and before that for clients that have asked by now. A view
+// that hides resources must not guess: it knows deletes from the revision on as of which
+// nothing is in doubt.
 func (e *entry) lowest(s log.Snapshot) uint64 {
 	if e.hides {
 		return e.parent.exactFrom(s)
 	}
 	horizon, _ := s.Horizon()
-	return max(min(s.Swept(), e.wanted.Load()), horizon)
+	return max(min(s.Swept(), s.Understood(), e.wanted.Load()), horizon)
 }
 
-// begin makes the view from a state of the watch. A view that is whole keeps its readers,
-// unless its watch is another one by now, or has forgotten deletes.
+// begin makes the view from a state of the watch.
 func (e *entry) begin(s log.Snapshot) {
-	low := e.lowest(s)
-	if e.whole && e.at.Generation() == s.Generation() && s.Forgotten() <= e.cursor {
-		e.floor = min(e.floor, low)
-		low = e.floor
-		e.state.BeginAgain(s, low)
-	} else {
-		e.knows.Store(math.MaxUint64)
-		e.state.Begin(s, e.definition.Epoch(s.Epoch()), low)
-		e.floor = min(low, s.Revision())
-		e.whole = false
-	}
-	e.low.Store(low)
-	_, conflated := s.Conflated()
-	e.saw.Store(conflated)
+	e.low = e.lowest(s)
+	e.state.Begin(s, e.definition.Epoch(s.Epoch()), e.low)
 	e.views.count.builds.Add(1)
-	e.begun, e.building, e.began = true, true, time.Now()
+	e.begun, e.whole, e.building, e.began = true, false, true, time.Now()
 	e.base, e.since, e.cursor, e.at = s.Seq(), s.Seq(), 0, s
 }
 
@@ -256,8 +214,6 @@ func (e *entry) forget(why stream.Status) {
 // lose is called when the view has no state any more.
 func (e *entry) lose() {
 	e.begun, e.whole, e.building, e.at = false, false, false, log.Snapshot{}
-	e.low.Store(math.MaxUint64)
-	e.knows.Store(math.MaxUint64)
 }
 
 // change applies one change of the watch.
@@ -349,7 +305,7 @@ func (e *entry) project(r stream.Resource) (*stream.Resource, error) {
 // found applies an entry of the state with which the view began: a resource, or one that
 // a client which resumes may still have.
 func (e *entry) found(s log.Snapshot, c log.Entry) {
-	recent := c.NewerThan(e.low.Load())
+	recent := c.NewerThan(e.low)
 	if !s.Counts(c) && !(e.hides && recent) {
 		return
 	}
@@ -401,7 +357,7 @@ func (e *entry) hadSince(s log.Snapshot, c log.Entry) former {
 				return present
 			}
 		}
-		if e.hides || !before.NewerThan(e.low.Load()) {
+		if e.hides || !before.NewerThan(e.low) {
 			return absent
 		}
 		c = before

@@ -37,11 +37,10 @@ type letter struct {
 type what uint8
 
 const (
-	joins   what = iota // a batch is up to date, or nearly
-	parks               // a view waits for the next state
-	leaves              // it was removed
-	fails               // it has no room
-	deepens             // it must know older deletes
+	joins  what = iota // a batch is up to date, or nearly
+	parks              // a view waits for the next state
+	leaves             // it was removed
+	fails              // it has no room
 )
 
 func newLane(v *Views, p *parent, indexed bool) *lane {
@@ -163,8 +162,6 @@ func (l *lane) handle(w what, e *entry) {
 		e.end()
 	case fails:
 		l.tooLarge(e)
-	case deepens:
-		l.views.builders.add(e)
 	}
 }
 
@@ -189,8 +186,8 @@ func (l *lane) park(e *entry) {
 		e.end()
 	case e.full.Load():
 		l.tooLarge(e)
-	case newest.Number() != e.seen || e.whole && e.outdated(newest):
-		l.views.builders.add(e) // there is one already, or older deletes are wanted
+	case newest.Number() != e.seen:
+		l.views.builders.add(e) // there is one already
 	default:
 		l.parked[e] = struct{}{}
 	}
@@ -230,9 +227,6 @@ func (l *lane) take(e *entry) {
 		return
 	case e.full.Load():
 		l.tooLarge(e) // since its builder last looked
-		return
-	case e.shallow(l.at):
-		l.views.builders.add(e) // it was asked to know more since it was begun
 		return
 	}
 	e.state.FedBy(&l.fed)

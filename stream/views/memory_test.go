@@ -163,40 +163,6 @@ func TestFullWhileHandedOver(t *testing.T) {
 	}
 }
 
-// TestDeepenedWhileHandedOver: a view that lags alone learns older deletes even if they are
-// asked for while its builder hands it back, and nothing happens then.
-func TestDeepenedWhileHandedOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, Config{})
-		f.commit(`a={"n":1}`)
-		f.commit(`a={"n":2}`)
-		v := New(Config{})
-		defer v.Close()
-		p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
-		for i := range p.lanes {
-			p.lanes[i] = newLane(v, p, i == 0)
-		}
-		e := newEntry(v, p, filter(t, `value.exists(k, k == "n" && value[k] == 1)`), Request{})
-		e.started = true // by this test
-		l := p.lane(e)
-		l.advance()
-		if !e.feed(newTurn(p)) || !e.deepen(2) {
-			t.Fatal("it cannot be built, or not again")
-		}
-		l.read() // the letter comes before the view
-		l.handle(parks, e)
-		for range 10 {
-			synctest.Wait()
-			l.read()
-		}
-		if e.knows.Load() != 2 {
-			t.Errorf("it knows deletes since %d, want 2", e.knows.Load())
-		}
-		e.removed.Store(true)
-		l.handle(leaves, e)
-	})
-}
-
 // TestOldVersionsGoFirst: where views hold too much, what only slow readers hold goes before the
 // state of any view.
 func TestOldVersionsGoFirst(t *testing.T) {

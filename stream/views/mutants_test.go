@@ -30,8 +30,8 @@ var leaks = []mutant{
 	{
 		"the same in a view whose filter is costly",
 		"stream/views/entry.go",
-		"\t\tif e.hides || !before.NewerThan(e.low.Load()) {",
-		"\t\tif !before.NewerThan(e.low.Load()) {",
+		"\t\tif e.hides || !before.NewerThan(e.low) {",
+		"\t\tif !before.NewerThan(e.low) {",
 	},
 	{
 		"a projection keeps a field of another grant",

@@ -1,6 +1,8 @@
 package views
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -89,9 +91,10 @@ func TestResumeElsewhere(t *testing.T) {
 	}
 }
 
-// TestDeeperAndDeeper: readers that come from older and older places are all resumed, and
-// those who follow already notice nothing.
-func TestDeeperAndDeeper(t *testing.T) {
+// TestNotMadeAgain: a view knows what its watch knew when it was made, and resumes readers from
+// there on. It is never made again for a reader, which would keep changes from others: older
+// positions, however many, are answered with a reset at once.
+func TestNotMadeAgain(t *testing.T) {
 	for _, text := range []string{`value.n == 1`, `value.exists(k, k == "n" && value[k] == 1)`} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t, Config{})
@@ -99,19 +102,35 @@ func TestDeeperAndDeeper(t *testing.T) {
 			f.commit(`a={"n":1}`, `b={"n":1}`, `c={"n":1}`)
 			g := newFixtureOf(t, f.upstream, Config{}, watch.Config{})
 			s := subscribe(t, f.open(d, "c"), nil)
-			var places []*stream.Position
-			for _, key := range []string{"a", "b", "c"} {
+			place := func() *stream.Position {
 				s.read()
-				places = append(places, s.at(t))
-				both(f, g, key+`={"n":2}`)
+				s.Bookmark(&s.batch)
+				return s.at(t)
 			}
+			oldest := place()
+			both(f, g, `a={"n":2}`)
+			for range 60 { // the watch forgets what a was
+				both(f, g, fmt.Sprintf(`large={"n":3,"x":"%s"}`, strings.Repeat("x", 64<<10)))
+			}
+			older := place()
+			both(f, g, `b={"n":2}`)
+			newer := place()
+			both(f, g, `c={"n":2}`)
+			now := g.base.Snapshot().Revision()
 			live := subscribe(t, g.open(d, "live"), nil)
-			live.expect(t, "reset initial", "end@5")
-			expectTexts(t, resumed(t, g, d, places[2], false), "-c@5", "end@5")
-			expectTexts(t, resumed(t, g, d, places[1], false), "-b@4", "-c@5", "end@5")
-			expectTexts(t, resumed(t, g, d, places[0], false), "-a@3", "-b@4", "-c@5", "end@5")
+			live.expect(t, "reset initial", fmt.Sprint("end@", now))
+			began, builds := time.Now(), g.views.Stats().Builds
+			b, c, end := fmt.Sprint("-b@", now-1), fmt.Sprint("-c@", now), fmt.Sprint("end@", now)
+			expectTexts(t, resumed(t, g, d, newer, false), c, end)
+			expectTexts(t, resumed(t, g, d, older, true), b, c, end)
+			for range 3 {
+				expectTexts(t, resumed(t, g, d, oldest, true), "reset expired", end)
+			}
+			if n := g.views.Stats().Builds - builds; n != 0 || time.Since(began) > 0 {
+				t.Errorf("the view was made again %d times, and readers waited %s", n, time.Since(began))
+			}
 			both(f, g, `d={"n":1}`)
-			live.expect(t, `d={"n":1}@6`)
+			live.expect(t, fmt.Sprintf(`d={"n":1}@%d`, now+1))
 		})
 	}
 }
@@ -256,37 +275,6 @@ func TestAwaitedWhileHandedOver(t *testing.T) {
 		}
 		if reached, _ := e.state.Log().Reached(newest); !reached {
 			t.Error("it has not what its lane has")
-		}
-		e.end()
-	})
-}
-
-// TestDeepenWhileBuilt: until a view that is built again is complete, those who need that
-// wait.
-func TestDeepenWhileBuilt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, Config{})
-		for range 4 {
-			f.commit(`a={"n":2}`)
-		}
-		v := New(Config{})
-		defer v.Close()
-		p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
-		for i := range p.lanes {
-			p.lanes[i] = newLane(v, p, i == 0)
-		}
-		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
-		e.started = true // by this test
-		if !e.feed(newTurn(p)) || !e.deepen(2) {
-			t.Fatal("it cannot be built, or not again")
-		}
-		s, _ := e.next() // a builder begins
-		if e.low.Load() != 2 || !e.deepen(2) || !e.deepen(3) {
-			t.Error("a reader does not wait for what is being built")
-		}
-		e.publish(s)
-		if e.deepen(2) || e.deepen(3) || !e.deepen(1) {
-			t.Error("a reader waits for what is there")
 		}
 		e.end()
 	})

@@ -137,6 +137,7 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 		if e.full.Load() {
 			return nil, &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
 		}
+		e.want(r.Resume)
 		v.touch(e)
 		return &e.part.Watch, nil
 	}
@@ -144,6 +145,7 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 		return nil, refused
 	}
 	e := newEntry(v, v.parentOf(w), d, r)
+	e.want(r.Resume)
 	e.parent.views[d.ID()] = e
 	v.number++
 	v.clients[r.Client]++

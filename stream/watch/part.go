@@ -15,8 +15,6 @@ type PartConfig struct {
 	// Held is called by any goroutine when the first subscriber of the part, or the first
 	// caller that waits for its state, arrives, and when the last one leaves.
 	Held func(bool)
-	// Deepen is that of the log; see log.Config.
-	Deepen func(low uint64) bool
 }
 
 // Part is a part of a watch, as a watch of its own: it has the name, the source and the
@@ -31,7 +29,7 @@ type Part struct {
 // NewPart returns a part of w that is not primed. Close it.
 func (w *Watch) NewPart(c PartConfig) *Part {
 	p := &Part{Watch: Watch{root: w.root, of: w, account: c.Account, held: c.Held}}
-	p.State = log.NewPart(w.log, log.Config{Watch: w.Name(), History: w.config.History, Account: c.Account, Counted: p.counted, Deepen: c.Deepen})
+	p.State = log.NewPart(w.log, log.Config{Watch: w.Name(), History: w.config.History, Account: c.Account, Counted: p.counted})
 	p.log = p.State.Log()
 	return p
 }

@@ -136,7 +136,7 @@ func changes(c *streamtest.Connection) (n int) {
 
 // own reports whether a status is one of this subscriber, and not of the watch.
 func own(e stream.Event) bool {
-	return e.State == stream.CatchingUp || e.Reason == "the history of the view is being read"
+	return e.State == stream.CatchingUp
 }
 
 // freshness is when the watch reported that it was fresh, according to the statuses

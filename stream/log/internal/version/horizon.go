@@ -27,13 +27,9 @@ func (v *Version) RaiseTo(e *segment.Entry, at time.Time) uint64 {
 }
 
 // Lack records that the log of a part lacks a delete that a reader before an entry may need.
-// If the part is made again, the delete may have been there.
-func (v *Version) Lack(e *segment.Entry, again bool) {
+func (v *Version) Lack(e *segment.Entry) {
 	horizon := v.RaiseTo(e, v.Committed)
 	v.Conflated, v.ConflatedSeq = max(v.Conflated, horizon), max(v.ConflatedSeq, e.Seq)
-	if again {
-		v.Forgotten = max(v.Forgotten, e.Seq)
-	}
 }
 
 // RaiseOrigin records that changes before a revision may be unknown.

@@ -24,14 +24,23 @@ func (v *Version) EachNewest(upTo uint64, f func(s *segment.Segment, e *segment.
 }
 
 // Kept is the least revision after which the log still has all that it had, superseded or not.
-func (v *Version) Kept() uint64 {
-	if v.Intact == 0 {
+func (v *Version) Kept() uint64 { return v.revisionOf(v.Intact) }
+
+// Understood is the least revision after which no values were left out, and it is known what
+// each change changed, unless it deletes what was never there.
+func (v *Version) Understood() uint64 {
+	return max(v.Horizon, v.Conflated, v.revisionOf(v.Readable))
+}
+
+// revisionOf returns the revision of an entry or, if it is gone, of the next one.
+func (v *Version) revisionOf(seq uint64) uint64 {
+	if seq == 0 {
 		return 0 // it began empty, and nothing was dropped
 	}
-	if _, e := v.Find(v.Intact); e != nil {
+	if _, e := v.Find(seq); e != nil {
 		return e.Revision
 	}
-	first := v.After(v.Intact)
+	first := v.After(seq)
 	if first.Segment == len(v.Segments) {
 		return v.Revision
 	}
