@@ -85,9 +85,12 @@ func (w *walk) fill(b *Batch) {
 	}
 }
 
+// mostHeld is the size of the segments that a flush of a replay refers to, from which it ends.
+const mostHeld = 1 << 20
+
 // fillReplay ends between transactions, except inside a very large one.
 func (w *walk) fillReplay(b *Batch) {
-	for w.at.Segment < len(w.v.Segments) && b.of.Bytes < sizes.Replay && b.of.HeldBytes < sizes.Replay {
+	for w.at.Segment < len(w.v.Segments) && b.of.Bytes < sizes.Replay && b.of.HeldBytes < mostHeld {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
 		b.of.AddEntry(s, w.at.Entry)
