@@ -332,28 +332,17 @@ func TestUncoveredUntilReset(t *testing.T) {
 		}
 	}
 	m.goTo(c.Log())
-<<<<<<< HEAD
+	uncovered(false) // the status
 	uncovered(true)
-=======
-	differs(false) // the status
-	differs(true)
->>>>>>> positions
 	m.goTo(unmade.Log())
 	uncovered(true)
 	m.goTo(a.Log())
-<<<<<<< HEAD
+	uncovered(true)
 	uncovered(false)
 	m.drain(m.sub)
 	m.goTo(c.Log())
+	uncovered(false)
 	uncovered(true)
-=======
-	differs(true)
-	differs(false)
-	m.drain(m.sub)
-	m.goTo(c.Log())
-	differs(false)
-	differs(true)
->>>>>>> positions
 	c.Discard(stream.Status{State: stream.Stale})
 	uncovered(true)
 	c.begin(w)
