@@ -73,6 +73,13 @@ func (a *answer) readAll(ctx context.Context, url string, header map[string]stri
 	}
 }
 
+// over reports whether the answer has ended.
+func (a *answer) over() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ended != nil
+}
+
 // take returns the lines that have come since the last take, how the answer has ended, and its
 // status.
 func (a *answer) take() (lines []line, ended error, status int) {

@@ -145,10 +145,10 @@ func (c *wire) collect() error {
 	if !c.up() {
 		return nil
 	}
-	lines, ended, status := c.answer.take()
 	if c.polls {
-		return c.collectPoll(lines, ended, status)
+		return c.collectPoll()
 	}
+	lines, ended, status := c.answer.take()
 	for _, l := range lines {
 		if status != 200 {
 			break
@@ -252,10 +252,11 @@ func (f *follow) receive(c *wire, p stream.Position, says bool) {
 }
 
 // collectPoll reads the answer to a long poll, and sends the next one.
-func (c *wire) collectPoll(lines []line, ended error, status int) error {
-	if ended == nil {
+func (c *wire) collectPoll() error {
+	if !c.answer.over() {
 		return nil
 	}
+	lines, ended, status := c.answer.take()
 	f := c.follows[0]
 	c.answer = nil
 	if status == 200 && ended == io.EOF {
