@@ -34,6 +34,7 @@ var imports = []struct {
 	why string
 }{
 	{"stream/internal/signal", nil, "something has happened, whatever it is; a leaf"},
+	{"stream/internal/sizes", nil, "numbers; a leaf"},
 	{"stream/memory", nil, "memory counts bytes, and knows no log"},
 	{"stream/log/internal/segment", []string{"stream"}, "it stores entries, and knows no order among segments"},
 	{"stream/log/internal/index", nil, "it maps hashes to numbers; a leaf"},
@@ -45,12 +46,12 @@ var imports = []struct {
 	{"stream/log/internal/tombstone", nil, "a queue of numbers; a leaf"},
 	{"stream/log/internal/version", []string{"stream", "stream/internal/signal", "stream/log/internal/committed", "stream/log/internal/segment", "stream/log/internal/index"}, "a version is read; it is made by the log"},
 	{"stream/log/internal/pin", []string{"stream/memory", "stream/log/internal/version"}, "pins count the memory of versions, and read none"},
-	{"stream/log/internal/listing", []string{"stream", "stream/log/internal/segment", "stream/log/internal/version", "stream/log/internal/pin"}, "a listing is handed the version that it reads"},
+	{"stream/log/internal/listing", []string{"stream", "stream/internal/sizes", "stream/log/internal/segment", "stream/log/internal/version", "stream/log/internal/pin"}, "a listing is handed the version that it reads"},
 	{"stream/log/internal/extent", nil, "numbers of bytes and of entries; a leaf"},
-	{"stream/log/internal/flush", []string{"stream", "stream/frame", "stream/log/internal/extent", "stream/log/internal/segment"}, "a flush refers to entries, and knows no order among them"},
+	{"stream/log/internal/flush", []string{"stream", "stream/frame", "stream/internal/sizes", "stream/log/internal/extent", "stream/log/internal/segment"}, "a flush refers to entries, and knows no order among them"},
 	{"stream/log/internal/difference", []string{"stream", "stream/memory", "stream/log/internal/segment", "stream/log/internal/version"}, "it compares versions, and knows no readers"},
 	{"stream/frame", []string{"stream"}, "events as text, whoever has them"},
-	{"stream/log", []string{"stream", "stream/internal/signal", "stream/memory", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
+	{"stream/log", []string{"stream", "stream/internal/signal", "stream/internal/sizes", "stream/memory", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
 	{"stream/watch", []string{"stream", "stream/internal/signal", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
 	{"stream/view/internal/mistake", nil, "a problem and its place; a leaf"},
 	{"stream/view/internal/path", []string{"stream", "stream/view/internal/mistake"}, "names of members, and no values"},
@@ -110,7 +111,7 @@ var imports = []struct {
 	{"gateway/internal/monotime", nil, "times without pointers; a leaf"},
 	{"gateway/internal/series", []string{"stream", "stream/watch"}, "figures over time of watches, whoever measures them"},
 	{"gateway/internal/subscribers", []string{"access/credential", "internal/loglimit", "gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log", "stream/view"}, "the list asks what carries streams through an interface"},
-	{"gateway/internal/pass", []string{"access/audit", "access/credential", "access/refusal", "gateway/internal/access", "stream", "stream/log", "stream/watch"}, "a pass knows who may go on, and carries no stream"},
+	{"gateway/internal/pass", []string{"access/audit", "access/credential", "access/refusal", "gateway/internal/access", "stream"}, "a pass knows who may go on, and carries no stream"},
 	{"gateway/internal/topology", []string{"gateway/internal/subscribers", "stream", "stream/views", "stream/watch"}, "it is given what it shows"},
 	{"gateway/internal/quota", []string{"access/credential", "gateway/internal/admission"}, "it counts what principals have, and carries nothing"},
 	{"gateway/internal/conversation", []string{"gateway/internal/monotime", "gateway/internal/series", "gateway/internal/tracing", "gateway/internal/quota", "gateway/internal/access", "gateway/internal/pass", "internal/accept", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "stream", "stream/frame", "stream/log", "stream/watch", "stream/views"}, "a stream is given what it needs of its gateway"},
@@ -363,7 +364,7 @@ func TestTestKitStaysInTests(t *testing.T) {
 
 // core lists the vocabulary, the log, and what keeps it in step with a source.
 var core = []string{
-	"stream", "stream/internal/signal", "stream/memory", "stream/merge", "stream/frame", "stream/log", "stream/watch",
+	"stream", "stream/internal/signal", "stream/internal/sizes", "stream/memory", "stream/merge", "stream/frame", "stream/log", "stream/watch",
 	"stream/log/internal/segment", "stream/log/internal/index", "stream/log/internal/version", "stream/log/internal/pin", "stream/log/internal/listing",
 	"stream/log/internal/transaction", "stream/log/internal/notify",
 	"stream/log/internal/committed", "stream/log/internal/compacted", "stream/log/internal/superseded", "stream/log/internal/tombstone",

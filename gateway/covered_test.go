@@ -152,6 +152,48 @@ func TestNoIDOfAnotherWatchInsideATransaction(t *testing.T) {
 	})
 }
 
+// TestNoIDOfAnotherWatchWhileATransactionWaits: a client that is too slow for a large transaction
+// waits for its turn in the middle of it, and is sent the changes of another watch meanwhile.
+func TestNoIDOfAnotherWatchWhileATransactionWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 80
+		r := newRig(t, Config{SnapshotBudget: 1, WriteTimeout: time.Minute, MinRate: -1}, "a", "b", "c")
+		r.Prime("a", 7, gatewaytest.Resource("k000", 7, `1`))
+		r.Prime("b", 1, gatewaytest.Resource("x", 1, `1`))
+		r.Prime("c", 1, gatewaytest.LargeOnes(1000, 1)...)
+		synctest.Wait()
+		c := r.dial(rawGet("/v1/events?watch=a&watch=b"))
+		readUntil(t, c, `"watch":"b","revision":"1","count":1`)
+		readUntil(t, c, "id: ")
+		synctest.Wait()
+		r.Commit("a", 9, bigTransaction(n, 9)...)
+		synctest.Wait()
+		stalled := stall(r, "/v1/events?watch=c") // it gets the turn of the other, which takes nothing
+		r.Commit("b", 2, gatewaytest.Resource("x", 2, `2`))
+		synctest.Wait()
+		time.AfterFunc(5*time.Second, func() { stalled.Close() })
+		inside := false
+		for upserts := 0; upserts < n; {
+			line, err := c.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch within := upserts > 0 && upserts < n; {
+			case strings.Contains(line, `"type":"upsert","watch":"a"`):
+				upserts++
+			case strings.Contains(line, `"type":"upsert","watch":"b"`):
+				inside = inside || within
+			case strings.HasPrefix(line, "id: ") && within:
+				t.Errorf("%s after %d of the %d changes of one transaction of a", strings.TrimSpace(line), upserts, n)
+			}
+		}
+		if !inside {
+			t.Error("the change of b did not come while the transaction waited")
+		}
+		readUntil(t, c, "id: a@e1-9,b@e1-2")
+	})
+}
+
 // TestTwoWatchesInTransactionsHaveIDs: a client that is slow for two watches, both of which change in
 // large transactions all the time, is at a place with an id after each of them.
 func TestTwoWatchesInTransactionsHaveIDs(t *testing.T) {

@@ -31,6 +31,12 @@ var actions = []func(*world) error{
 	(*world).outage, (*world).outage,
 	(*world).tear, (*world).tear,
 	(*world).churn, (*world).churn,
+	(*world).connectWire, (*world).connectWire, (*world).connectWire,
+	(*world).moveWire, (*world).moveWire, (*world).stallWire, (*world).freeWire,
+	(*world).meanwhile, (*world).meanwhile, (*world).commitBeside,
+	(*world).bulk, (*world).bulk, (*world).purge, (*world).purge, (*world).dawdle,
+	(*world).lieToAll, (*world).changeRules,
+	(*world).betray, (*world).betray, (*world).betray, (*world).thereAndBack,
 }
 
 func (w *world) act() error {
@@ -50,6 +56,15 @@ func (w *world) value() string {
 
 func (w *world) rest() error { return nil }
 
+// hangUpAt ends the connections of the clients beyond a network to a node.
+func (w *world) hangUpAt(n *node) {
+	for _, c := range w.wires {
+		if c.at == n {
+			c.hangUp()
+		}
+	}
+}
+
 // restart replaces a node with an empty one. Not after a restore by stealth,
 // which it could not detect.
 func (w *world) restart() error {
@@ -62,6 +77,7 @@ func (w *world) restart() error {
 			c.hangUp()
 		}
 	}
+	w.hangUpAt(n)
 	n.stop()
 	w.say("%s is restarted", n.name)
 	return n.start()
@@ -78,6 +94,7 @@ func (w *world) replace() error {
 			c.hangUp()
 		}
 	}
+	w.hangUpAt(n)
 	w.say("the watch of %s is replaced", n.name)
 	return n.replace()
 }
@@ -101,6 +118,7 @@ func (w *world) stopAtOnce() error {
 		runtime.Gosched()
 	}
 	w.say("%s is stopped while it takes in a transaction", n.name)
+	w.hangUpAt(n)
 	n.stop()
 	for _, c := range w.clients {
 		if c.at == n && c.up() {

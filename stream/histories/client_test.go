@@ -10,6 +10,7 @@ type client struct {
 	part  *part
 	name  string
 	slow  bool
+	rate  int64 // that it must take; 0: any
 	// holds: it applies events when an id arrives, and drops those without one
 	// when its connection ends. Otherwise it applies each at once.
 	holds bool
@@ -27,7 +28,7 @@ func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
 // last connection, the state that it holds.
 func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
 	c.at, c.last, c.held = n, from, nil
-	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Slow: c.slow, From: from, Mixed: n.mixed(), OfView: n.narrow}
+	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Slow: c.slow, From: from, Mixed: n.mixed(), OfView: n.narrow, MinRate: c.rate}
 	if held != nil {
 		d.Begin, d.Ahead = held, c.ahead
 	}
@@ -89,10 +90,6 @@ func (c *client) note() {
 	c.world.serves(c.at)
 	for _, m := range c.conn.Marks() {
 		c.last = m
-		id := given{m.Position, len(m.State), m.Exact()}
-		if !c.part.seen[id] {
-			c.part.seen[id] = true
-			c.part.ids = append(c.part.ids, m)
-		}
+		c.part.give(m)
 	}
 }

@@ -16,6 +16,9 @@ func (w *world) connect() error {
 		world: w, part: w.aPart(), name: fmt.Sprint("c", len(w.clients)),
 		slow: w.rarely(2), holds: !w.rarely(2),
 	}
+	if w.rarely(2) {
+		c.rate = 1 << 20
+	}
 	w.clients = append(w.clients, c)
 	n := w.nodeOf(c.part)
 	w.say("%s connects to %s (%s, slow %t, holds %t)", c.name, n.name, c.part.name, c.slow, c.holds)

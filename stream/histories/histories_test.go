@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 )
 
 var (
@@ -31,16 +33,38 @@ func TestHistories(t *testing.T) {
 		*first = uint64(time.Now().UnixNano()) >> 10
 	}
 	p := &players{t: t, began: time.Now(), told: time.Now()}
-	t.Run("seeds", func(t *testing.T) {
-		for range runtime.GOMAXPROCS(0) {
-			t.Run("", func(t *testing.T) {
-				t.Parallel()
-				p.play(t)
-			})
-		}
-	})
+	for begin := uint64(0); begin < *number && !p.over(); begin = p.until {
+		p.until = min(*number, begin+shareSizes-(*first+begin)%shareSizes)
+		p.taken.Store(begin)
+		divide(*first + begin)
+		t.Run("seeds", func(t *testing.T) {
+			for range runtime.GOMAXPROCS(0) {
+				t.Run("", func(t *testing.T) {
+					t.Parallel()
+					p.play(t)
+				})
+			}
+		})
+	}
 	t.Log(p.summary(), &reached)
 }
+
+// shareSizes is how many seeds in a row share the sizes at which what is sent is divided.
+const shareSizes = 64
+
+// usual are the sizes of the real ones.
+var usual = [3]int{sizes.Flush, sizes.Replay, sizes.TurnEntries}
+
+// divide sets the sizes for a seed. Most are small: with few and short events, readers take
+// several flushes for a transaction, and for the deletes of a catch-up.
+func divide(seed uint64) {
+	all := [][3]int{{400, 900, 4}, {1000, 2500, 6}, usual, {700, 6000, 3}}
+	of := all[seed/shareSizes%uint64(len(all))]
+	sizes.Flush, sizes.Replay, sizes.TurnEntries = of[0], of[1], of[2]
+}
+
+// over reports whether no more histories are to be played.
+func (p *players) over() bool { return p.failed.Load() || *limit > 0 && time.Since(p.began) > *limit }
 
 // players play histories concurrently.
 type players struct {
@@ -48,15 +72,16 @@ type players struct {
 	began time.Time
 	told  time.Time // guarded by telling
 
+	until         uint64 // the number of the first history that is not to be played now
 	taken, played atomic.Uint64
 	failed        atomic.Bool
 	telling       atomic.Bool
 }
 
 func (p *players) play(t *testing.T) {
-	for !p.failed.Load() {
+	for !p.over() {
 		n := p.taken.Add(1) - 1
-		if n >= *number || *limit > 0 && time.Since(p.began) > *limit {
+		if n >= p.until {
 			return
 		}
 		c := seeded(*first + n)

@@ -149,6 +149,83 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "an id among the deletes of a catch-up covers more than it says",
+		edits: []edit{{
+			file: "stream/log/subscription.go",
+			old:  "!b.Empty() && !w.midTransaction && !w.deletes\n",
+			new:  "!b.Empty() && !w.midTransaction\n",
+		}},
+	},
+	{
+		name: "an id of another watch is sent inside a transaction",
+		edits: []edit{{
+			file: "gateway/internal/conversation/conversation.go",
+			old:  "	if c.Batch.Boundary() && !c.uncovered() {\n",
+			new:  "	if c.Batch.Boundary() {\n",
+		}, {
+			file: "gateway/internal/conversation/turn.go",
+			old:  "	if f.waits = c.waits(i); f.waits {\n",
+			new:  "	if f.waits = c.waits(i) && false; f.waits {\n",
+		}},
+	},
+	{
+		name: "a long poll is answered with a part of a transaction",
+		edits: []edit{{
+			file: "gateway/internal/rest/changes.go",
+			old:  "!position.Partial() && !p.Sub.Uncovered()\n",
+			new:  "!position.Partial()\n",
+		}},
+	},
+	{
+		name: "the client's replica is consistent at the bookmark with which a resume begins",
+		edits: []edit{{
+			file: "client/replica.go",
+			old:  "	case \"bookmark\":\n		r.skipping = false\n",
+			new:  "	case \"bookmark\":\n		r.skipping, r.loading = false, !r.synced\n",
+		}},
+	},
+	{
+		name: "the revision of the client's replica goes back with a delete",
+		args: []string{"-deletes", strconv.Itoa(int(streamtest.LastSeen))},
+		edits: []edit{{
+			file: "client/replica.go",
+			old:  "n > 0 || n == 0 && revision > r.revision {\n",
+			new:  "n != 0 || revision != r.revision {\n",
+		}},
+	},
+	{
+		name: "long polls begin again from nothing",
+		edits: []edit{{
+			file: "gateway/internal/rest/changes.go",
+			old:  "		Resume: ask.after, Invalid: ask.invalid, AheadWait: a.Streams.AheadWait,\n",
+			new:  "		Resume: ask.after, Invalid: ask.invalid, Holds: w.HoldsUnknown(), AheadWait: a.Streams.AheadWait,\n",
+		}},
+	},
+	{
+		name: "a view tells keys that its reader may never have seen",
+		edits: []edit{{
+			file: "stream/views/entry.go",
+			old:  "	lacks := e.hides && was == unknown\n",
+			new:  "	lacks := e.hides && was == unknown && false\n",
+		}},
+	},
+	{
+		name: "what is compacted during a catch-up is subtracted from what was skipped",
+		edits: []edit{{
+			file: "stream/log/walk.go",
+			old:  "		return w.superseded\n",
+			new:  "		return uint64(w.v.EntriesFrom(w.v.After(w.began))) - uint64(w.delivered)\n",
+		}},
+	},
+	{
+		name: "a slow reader keeps its version",
+		edits: []edit{{
+			file: "stream/log/internal/pin/pin.go",
+			old:  "	if rate > 0 && !s.checking {\n",
+			new:  "	if rate > 1<<40 && !s.checking {\n",
+		}},
+	},
+	{
 		name: "a client that applies each event at once has no exception",
 		edits: []edit{{
 			file: "stream/streamtest/ordered.go",

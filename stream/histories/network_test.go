@@ -3,6 +3,7 @@ package histories
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -78,6 +79,7 @@ func (l *listener) connect(ctx context.Context) (net.Conn, error) {
 // which may stall, cut and refuse.
 type link struct {
 	of, host string // static after construction
+	guards   bool   // it leads to the second gateways; static after construction
 	mixed    atomic.Bool
 	served   atomic.Pointer[node] // answers the request for the watch; nil: none does
 
@@ -93,7 +95,11 @@ type link struct {
 // the link takes turns.
 func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	l.mu.Lock()
-	at, refuses := l.targets[l.target%len(l.targets)].listener.Load(), l.refuses
+	to, refuses := l.targets[l.target%len(l.targets)], l.refuses
+	at := to.listener.Load()
+	if l.guards {
+		at = to.guardListener.Load()
+	}
 	if l.turns {
 		l.target++
 	}
@@ -110,6 +116,13 @@ func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	defer l.mu.Unlock()
 	l.conns = append(l.conns, c)
 	return c, nil
+}
+
+// newLink returns a link to some nodes, for requests to its host.
+func newLink(of string, targets []*node) *link {
+	l := &link{of: of, host: fmt.Sprintf("link-%d.localhost", linked.Add(1)), targets: targets} // a name that gateways serve
+	links.Store(l.host, l)
+	return l
 }
 
 // each calls f for the connections that were made.

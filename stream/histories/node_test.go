@@ -2,7 +2,6 @@ package histories
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,21 +31,25 @@ type node struct {
 	name     string
 	world    *world
 	endpoint *streamtest.Replica // the upstream of a root; nil: the node follows others
+	besides  *streamtest.Replica // the upstream of its other watch
 	link     *link               // the links of any other node; nil for a root
 	history  log.History
 	maxBytes int64
 	narrow   bool // it follows a view
 
-	registry *watch.Registry
-	watch    *watch.Watch
-	views    *views.Views
-	second   *gatewaysource.Source // of the other watch, which joins and leaves
-	joined   bool
-	followed bool         // others follow it
-	server   *http.Server // of the listener
+	registry    *watch.Registry
+	watch       *watch.Watch
+	views       *views.Views
+	second      *gatewaysource.Source // of the other watch, which joins and leaves
+	joined      bool
+	followed    bool             // others follow it
+	server      *http.Server     // of the listener
+	guards      *gateway.Gateway // the second gateway, for principals; nil: none
+	guardServer *http.Server
 
-	listener atomic.Pointer[listener] // nil: it cannot be followed now
-	lives    int
+	listener      atomic.Pointer[listener] // nil: it cannot be followed now
+	guardListener atomic.Pointer[listener] // of the second gateway
+	lives         int
 }
 
 // replica names the node since its last start: it has no earlier state.
@@ -73,9 +76,7 @@ func (n *node) start() error {
 // start.
 func (n *node) source() (stream.Source, error) {
 	if n.endpoint != nil {
-		_, err := n.add("x", streamtest.NewScripted([]streamtest.Step{
-			streamtest.Reset("x"), streamtest.Upsert("k", 1, "1"), streamtest.Commit(1), streamtest.Hang(),
-		}))
+		_, err := n.add("x", n.besides)
 		return n.endpoint, err
 	}
 	u, err := gatewaysource.New(gatewaysource.Config{URL: "http://" + n.link.host})
@@ -139,18 +140,63 @@ func (n *node) config(name string, s stream.Source) watch.Config {
 }
 
 func (n *node) serve() error {
-	g, err := gateway.New(gateway.Config{
-		Registry: n.registry, Logger: slog.New(slog.DiscardHandler), Pump: gateway.PumpGoroutines,
-		Compression: gateway.CompressionNone, Heartbeat: heartbeat, AheadWait: aheadWait, Retry: 100 * time.Millisecond,
-	})
+	g, err := gateway.New(n.gateway())
 	if err != nil {
 		return err
 	}
-	l := newListener()
-	n.server = &http.Server{Handler: n.noting(g.Handler())}
-	go func(s *http.Server) { _ = s.Serve(l) }(n.server)
-	n.listener.Store(l)
+	n.server = listen(&n.listener, n.noting(g.Handler()))
 	return nil
+}
+
+// listen serves requests in memory.
+func listen(at *atomic.Pointer[listener], h http.Handler) *http.Server {
+	l, s := newListener(), &http.Server{Handler: h}
+	go func() { _ = s.Serve(l) }()
+	at.Store(l)
+	return s
+}
+
+// reachable makes the node accept connections, from now on also after a restart.
+func (n *node) reachable() error {
+	if n.listener.Load() != nil {
+		return nil
+	}
+	n.followed = true
+	return n.serve()
+}
+
+// guardReachable makes the second gateway of the node accept connections.
+func (n *node) guardReachable() error {
+	if n.guards != nil {
+		return nil
+	}
+	c, err := n.guarded()
+	if err != nil {
+		return err
+	}
+	if n.guards, err = gateway.New(c); err != nil {
+		return err
+	}
+	n.guardServer = listen(&n.guardListener, n.guards.Handler())
+	return nil
+}
+
+// hasBeside reports whether the node has the other watch, and so has each that it may follow it
+// from.
+func (n *node) hasBeside() bool {
+	if n.endpoint != nil {
+		return true
+	}
+	return n.joined && !slices.ContainsFunc(n.link.targets, func(to *node) bool { return !to.hasBeside() })
+}
+
+// serving returns the watch of which the node serves a part.
+func (n *node) serving(p *part) *watch.Watch {
+	if p.beside {
+		x, _ := n.registry.Watch("x")
+		return x
+	}
+	return n.watch
 }
 
 // noting records requests that continue inside a snapshot or a catch-up: where
@@ -226,6 +272,10 @@ func lacks(own, other log.Snapshot) bool {
 func (n *node) stop() {
 	if n.listener.Swap(nil) != nil {
 		_ = n.server.Close()
+	}
+	if n.guardListener.Swap(nil) != nil {
+		_ = n.guardServer.Close()
+		n.guards = nil
 	}
 	n.views.Close()
 	n.registry.Close()

@@ -14,6 +14,8 @@ import (
 // part is the watch, or a view of it, with what its clients saw at all nodes.
 type part struct {
 	name       string
+	params     view.Params
+	beside     bool             // it is the other watch
 	definition *view.Definition // nil: all of the watch
 	within     *part            // what it is a view of, if not of the watch: what narrow nodes have
 	history    *streamtest.History
@@ -41,7 +43,7 @@ var further = []view.Params{
 
 func newParts(newHistory func() *streamtest.History) (parts []*part) {
 	for i, params := range slices.Concat(definitions, further) {
-		p := &part{name: "all", history: newHistory(), seen: map[given]bool{}}
+		p := &part{name: "all", params: params, history: newHistory(), seen: map[given]bool{}}
 		d, err := view.Parse(params)
 		if err != nil {
 			panic(err)
@@ -60,6 +62,9 @@ func newParts(newHistory func() *streamtest.History) (parts []*part) {
 
 // isAt reports whether a node has the part.
 func (p *part) isAt(n *node) bool {
+	if p.beside {
+		return n.hasBeside()
+	}
 	if n.narrow {
 		return p.within != nil || p == n.world.parts[narrowest]
 	}
@@ -111,7 +116,7 @@ func (p *part) served(all []string) []string {
 
 // connections returns those of all parts.
 func (w *world) connections() (all []*streamtest.Connection) {
-	for _, p := range w.parts {
+	for _, p := range w.allParts() {
 		all = append(all, p.history.Connections()...)
 	}
 	return all
@@ -127,4 +132,16 @@ func (w *world) aPart() *part {
 		return oneOf(w.choices, w.parts[len(definitions):]...)
 	}
 	return oneOf(w.choices, append([]*part{w.parts[0]}, w.parts[:len(definitions)]...)...)
+}
+
+// allParts returns the parts of the watch, and the other watch.
+func (w *world) allParts() []*part { return append(w.parts[:len(w.parts):len(w.parts)], w.beside) }
+
+// give records an id that was issued.
+func (p *part) give(m *streamtest.Mark) {
+	id := given{m.Position, len(m.State), m.Exact()}
+	if !p.seen[id] {
+		p.seen[id] = true
+		p.ids = append(p.ids, m)
+	}
 }

@@ -152,7 +152,7 @@ func (w *world) poll() error {
 
 // restore takes the upstream back to an older state under a new name.
 func (w *world) restore() error {
-	if !w.rarely(3) {
+	if w.shape.guarded || !w.rarely(3) {
 		return nil
 	}
 	oldest, head := w.upstream.Oldest(), w.upstream.Revision()
@@ -171,7 +171,7 @@ func (w *world) restore() error {
 // served state.
 func (w *world) restoreByStealth() error {
 	oldest, head := w.upstream.Oldest(), w.upstream.Revision()
-	if oldest == head || w.shape.views || !w.rarely(3) {
+	if oldest == head || w.shape.views || w.shape.guarded || !w.rarely(3) {
 		return nil
 	}
 	if err := w.level(); err != nil || !w.atHead() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
@@ -36,19 +37,23 @@ func (w *world) keys() []string {
 // itself except with time.
 type world struct {
 	*choices
-	shape    shape
-	upstream *streamtest.Upstream
-	parts    []*part // all of the watch, then views of it
-	roots    []*node
-	nodes    []*node // the roots, then the nodes behind them
-	clients  []*client
-	began    time.Time
-	restores int
-	stealth  bool // the upstream went back without a new name
-	values   int
-	beats    int
-	served   []string // names of orders as nodes have served them
-	untrue   error    // the reports of a node about itself
+	shape      shape
+	upstream   *streamtest.Upstream
+	parts      []*part // all of the watch, then views of it
+	roots      []*node
+	nodes      []*node // the roots, then the nodes behind them
+	clients    []*client
+	wires      []*wire
+	besides    *streamtest.Upstream // of the other watch
+	beside     *part                // what clients have of it
+	principals []*principal
+	began      time.Time
+	restores   int
+	stealth    bool // the upstream went back without a new name
+	values     int
+	beats      int
+	served     []string // names of orders as nodes have served them
+	untrue     error    // the reports of a node about itself
 
 	mu    sync.Mutex // guards the following field
 	trace []string
@@ -71,6 +76,8 @@ type shape struct {
 	views   bool // there are views; then the upstream never goes back without a new name
 	narrow  bool // there is a node that follows a view
 	patchy  bool // endpoints forget history, and fall behind
+	guarded bool // principals come to second gateways; then the upstream keeps its order, and nothing falls back
+	wires   int  // how many clients beyond a network there are at most
 	steps   int
 }
 
@@ -86,6 +93,10 @@ func newShape(c *choices) shape {
 	}
 	s.views = c.rarely(2)
 	s.narrow = s.views && c.rarely(2)
+	s.wires = oneOf(c, 0, 1, 2, 3)
+	if s.guarded = c.rarely(4); s.guarded {
+		s.patchy = false
+	}
 	if *deletes >= 0 {
 		s.deletes = streamtest.DeleteRevisions(*deletes)
 	}
@@ -98,10 +109,15 @@ func newShape(c *choices) shape {
 func newWorld(c *choices) *world {
 	s := newShape(c)
 	u := streamtest.NewUpstream("e0", s.deletes)
-	return &world{choices: c, shape: s, upstream: u, began: time.Now(), parts: newParts(func() *streamtest.History {
+	other := streamtest.NewUpstream("x0", streamtest.OwnRevision)
+	beside := &part{name: "the other watch", beside: true, seen: map[given]bool{}, history: &streamtest.History{
+		Truth: other.Truth(), Heartbeat: heartbeat, StaleAfter: staleAfter,
+	}}
+	return &world{choices: c, shape: s, upstream: u, besides: other, beside: beside, began: time.Now(), parts: newParts(func() *streamtest.History {
 		return &streamtest.History{
 			Truth: u.Truth(), Heartbeat: heartbeat, StaleAfter: staleAfter,
 			Freshness:         map[string][]streamtest.Freshness{},
+			Large:             sizes.Replay,
 			DeletesUnnumbered: s.deletes != streamtest.OwnRevision,
 		}
 	})}
@@ -110,6 +126,11 @@ func newWorld(c *choices) *world {
 // play plays the whole history. The error is the failure found.
 func (w *world) play() error {
 	defer w.end()
+	if w.shape.guarded {
+		if err := w.guard(); err != nil {
+			return err
+		}
+	}
 	if err := w.grow(); err != nil {
 		return err
 	}
@@ -148,7 +169,7 @@ func (w *world) grow() error {
 	for i := range w.shape.roots + others {
 		n := &node{world: w, history: limits, maxBytes: w.ceiling()}
 		if i < w.shape.roots {
-			n.name, n.endpoint = fmt.Sprint("R", i), w.upstream.Replica()
+			n.name, n.endpoint, n.besides = fmt.Sprint("R", i), w.upstream.Replica(), w.besides.Replica()
 			if w.shape.patchy && w.rarely(4) {
 				n.endpoint.Forget()
 			}
@@ -194,9 +215,8 @@ func (w *world) link(n *node) error {
 			}
 		}
 	}
-	host := fmt.Sprintf("link-%d.localhost", linked.Add(1)) // a name that gateways serve
-	n.link = &link{of: n.name, host: host, targets: slices.Clone(targets), turns: w.rarely(2), target: w.pick(len(targets))}
-	links.Store(host, n.link)
+	n.link = newLink(n.name, slices.Clone(targets))
+	n.link.turns, n.link.target = w.rarely(2), w.pick(len(targets))
 	return nil
 }
 
@@ -218,6 +238,10 @@ func (w *world) end() {
 			c.conn.Close()
 		}
 	}
+	for _, c := range w.wires {
+		c.hangUp()
+		links.Delete(c.link.host)
+	}
 	for _, n := range slices.Backward(w.nodes) {
 		if n.link != nil {
 			n.link.cut()
@@ -238,8 +262,17 @@ func (w *world) settle() {
 		}
 	}
 	for _, c := range w.clients {
+		if c.up() && c.rate > 0 {
+			c.conn.Look()
+		}
 		if c.up() && !c.slow {
 			c.drain()
+		}
+	}
+	for _, c := range w.wires {
+		if err := c.collect(); err != nil && w.untrue == nil {
+			w.untrue = err
+			w.say("%v", err)
 		}
 	}
 }
@@ -290,6 +323,10 @@ func (w *world) level() error {
 		n.endpoint.Catch(-1)
 		n.endpoint.Poll()
 		n.endpoint.Say(stream.InSync, "")
+		n.besides.Catch(-1)
+	}
+	for _, c := range w.wires {
+		c.link.free()
 	}
 	for _, n := range w.nodes[len(w.roots):] {
 		n.link.set(func() { n.link.refuses, n.link.turns = false, false })
@@ -328,14 +365,25 @@ func (w *world) finish() error {
 			c.dial(w.nodeOf(c.part), c.last, c.held)
 		}
 	}
+	for _, c := range w.wires {
+		if !c.up() {
+			if err := c.connect(w.nodeFor(c)); err != nil {
+				return err
+			}
+		}
+	}
 	w.advance(aheadWait + time.Second)
 	w.readAll()
 	for range 2 { // a view may have to be built again for an older position
 		w.advance(5 * time.Second)
 		w.readAll()
 	}
-	for _, p := range w.parts {
+	for _, p := range w.allParts() {
 		p.history.Settled = !slices.ContainsFunc(w.nodes, func(n *node) bool { return !n.fits() })
+		if p.beside {
+			p.history.Settled = p.history.Settled && !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.joined && !n.hasBeside() })
+			continue
+		}
 		for _, n := range w.roots {
 			for life := range n.lives {
 				p.history.Freshness[fmt.Sprint(n.name, "/", life+1)] = n.endpoint.Freshness()
@@ -377,8 +425,8 @@ func (w *world) tryIDsOf(p *part, most int) {
 }
 
 func (w *world) check() error {
-	err := w.untrue
-	for _, p := range w.parts {
+	err := errors.Join(w.untrue, w.audit())
+	for _, p := range w.allParts() {
 		if broken := streamtest.CheckAll(p.history); broken != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", p.name, broken))
 		}

@@ -1,6 +1,9 @@
 package log
 
-import "github.com/watchtide/watchtide/stream/log/internal/version"
+import (
+	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
+)
 
 // Cohort is a group of readers of one watch that have caught up and have all been sent
 // the same. From there on they are sent the same too, so that one cursor reads for all of
@@ -52,7 +55,7 @@ func (s *Subscription) settle() {
 // catch-up.
 func (c Cohort) NearHead() bool {
 	s, v := c.cursor, c.cursor.log.newest()
-	return v.Generation == s.generation && (v.Seq == s.cursor || v.Replayable(s.cursor, v.After(s.cursor), replayBytes))
+	return v.Generation == s.generation && (v.Seq == s.cursor || v.Replayable(s.cursor, v.After(s.cursor), sizes.Replay))
 }
 
 // Fork returns a subscription at the place of the members, also between two flushes of what

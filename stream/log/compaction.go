@@ -1,13 +1,10 @@
 package log
 
 import (
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/compacted"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
-
-// replayBytes is the size of the tail of the log that stays as written, so that readers
-// near the head get every change in the upstream's order, as one slice.
-const replayBytes = 1 << 20
 
 // sweepBytes bounds how many bytes one commit compacts.
 const sweepBytes = 1 << 20
@@ -80,7 +77,7 @@ func (w *Writer) compactable() int {
 // tailBytes is the size of the tail that is left alone. There may be very many parts, and
 // their readers are seldom behind.
 func (w *Writer) tailBytes() int64 {
-	most := int64(replayBytes)
+	most := int64(sizes.Replay)
 	if w.isPart {
 		most = min(most, partTail+w.used-w.dead)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/memory"
 	"pgregory.net/rapid"
@@ -249,7 +250,7 @@ func TestRecentlySupersededIsKept(t *testing.T) {
 	}
 	c.check(t)
 	live := c.l.used - c.l.dead
-	if n := c.keptOutside(); n < live/20+replayBytes/2 || n > live/20+replayBytes {
+	if n, tail := c.keptOutside(), int64(sizes.Replay); n < live/20+tail/2 || n > live/20+tail {
 		t.Errorf("%d bytes are kept of a log with %d", n, live)
 	}
 	if c.l.dead > c.allowed(0) {
@@ -271,7 +272,7 @@ func TestRareChangesAreKept(t *testing.T) {
 		c.commit(t, large("often", 0, 1000))
 	}
 	c.check(t)
-	if n := c.l.next.Seq - c.mark; n < replayBytes/2/1100 {
+	if n := c.l.next.Seq - c.mark; n < uint64(sizes.Replay)/2/1100 {
 		t.Errorf("what was superseded in the last %d changes is kept", n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
@@ -40,7 +41,7 @@ func (s *Subscription) pendingOfWalk(newest *version.Version, limit int) int {
 			from = v.After(w.paused.upserts)
 		}
 	}
-	if w.replay && v.BytesFrom(from, replayBytes) < replayBytes {
+	if w.replay && v.BytesFrom(from, sizes.Replay) < sizes.Replay {
 		return 0
 	}
 	return v.BytesFrom(from, limit)
@@ -70,7 +71,7 @@ func (s *Subscription) nextPlace(v *version.Version) (from version.Place, whole 
 		return version.Place{Segment: len(v.Segments)}, false
 	}
 	from = v.After(s.cursor)
-	if s.cursor >= v.Intact && v.BytesFrom(from, replayBytes) < replayBytes {
+	if s.cursor >= v.Intact && v.BytesFrom(from, sizes.Replay) < sizes.Replay {
 		return version.Place{Segment: len(v.Segments)}, false
 	}
 	if s.cursor < v.Forgotten {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/flush"
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
@@ -340,7 +340,7 @@ func TestLargeTransaction(t *testing.T) {
 		flushes := 0
 		for r.flush() {
 			flushes++
-			if r.b.of.Bytes > 2*replayBytes {
+			if r.b.of.Bytes > 2*sizes.Replay {
 				t.Errorf("a flush of %d bytes", r.b.of.Bytes)
 			}
 			position, _ := r.s.Position()
@@ -393,11 +393,11 @@ func TestFlushHoldsLittle(t *testing.T) {
 				bytes += p.Segment.Bytes()
 			}
 		}
-		if most = max(most, bytes); bytes > 4*flush.Size+2*segment.FullSize {
+		if most = max(most, bytes); bytes > int64(4*sizes.Flush+2*segment.FullSize) {
 			t.Fatalf("a flush of %d bytes holds %d", r.b.Bytes(), bytes)
 		}
 	}
-	if most < 2*flush.Size || len(r.state) != upserts {
+	if most < int64(2*sizes.Flush) || len(r.state) != upserts {
 		t.Errorf("no flush holds more than %d; %d resources", most, len(r.state))
 	}
 }

@@ -1,7 +1,7 @@
 package log
 
 import (
-	"github.com/watchtide/watchtide/stream/log/internal/flush"
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,7 +101,7 @@ func TestReadersBelowTheLeastRate(t *testing.T) {
 			for range 20 {
 				r.pass(14 * time.Second)
 				r.keeps(true)
-				r.s.Moved(flush.Size)
+				r.s.Moved(sizes.Flush)
 			}
 			r.pass(time.Minute)
 			r.keeps(false)

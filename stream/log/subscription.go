@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/internal/signal"
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -408,7 +409,7 @@ func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 func (s *Subscription) follow(b *Batch, v *version.Version) {
 	from := v.After(s.cursor)
 	revision := s.position.AsOf
-	replayable := v.Replayable(s.cursor, from, replayBytes)
+	replayable := v.Replayable(s.cursor, from, sizes.Replay)
 	if !replayable && s.cursor < v.Forgotten {
 		// Deletes that the reader has not seen were forgotten meanwhile.
 		s.reset(b, v, stream.ResetExpired)

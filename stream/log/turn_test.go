@@ -7,8 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
-	"github.com/watchtide/watchtide/stream/log/internal/flush"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 )
 
 // turns reads everything from a subscription, turn by turn, and returns the events
@@ -27,7 +26,7 @@ func turns(t *testing.T, s *Subscription) (events []string, empty int) {
 		default:
 			return events, empty
 		}
-		if s.walking() && s.walk.examined > version.TurnEntries+flush.Size/perEntry {
+		if s.walking() && s.walk.examined > sizes.TurnEntries+sizes.Flush/perEntry {
 			t.Fatalf("a turn looked at %d entries", s.walk.examined)
 		}
 	}
@@ -39,7 +38,7 @@ const perEntry = 48
 // TestTurns: a reader that passes over many entries gets the same turn by turn as at
 // once, and no turn is long.
 func TestTurns(t *testing.T) {
-	const resources, deletes = 10 * version.TurnEntries, 3 * version.TurnEntries
+	resources, deletes := uint64(10*sizes.TurnEntries), uint64(3*sizes.TurnEntries)
 	l := NewWriter(Config{Watch: "w"})
 	var changes []Change
 	for i := range resources {

@@ -1,8 +1,8 @@
 package log
 
 import (
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/difference"
-	"github.com/watchtide/watchtide/stream/log/internal/flush"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -67,7 +67,7 @@ func (w *walk) done() bool {
 
 // turnOver reports whether the turn is over, although there may be nothing to send yet:
 // deletes and superseded entries are passed over among the upserts.
-func (w *walk) turnOver() bool { return w.examined >= version.TurnEntries }
+func (w *walk) turnOver() bool { return w.examined >= sizes.TurnEntries }
 
 // fill adds entries to b until b is full or the turn is over, at a place where the
 // flush may end.
@@ -85,9 +85,12 @@ func (w *walk) fill(b *Batch) {
 	}
 }
 
+// mostHeld is the size of the segments that a flush of a replay refers to, from which it ends.
+const mostHeld = 1 << 20
+
 // fillReplay ends between transactions, except inside a very large one.
 func (w *walk) fillReplay(b *Batch) {
-	for w.at.Segment < len(w.v.Segments) && b.of.Bytes < replayBytes && b.of.HeldBytes < replayBytes {
+	for w.at.Segment < len(w.v.Segments) && b.of.Bytes < sizes.Replay && b.of.HeldBytes < mostHeld {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
 		b.of.AddEntry(s, w.at.Entry)
@@ -128,7 +131,7 @@ func (w *walk) fillDeletes(b *Batch) {
 // once for all.
 func (w *walk) fillUpserts(b *Batch) {
 	for w.at.Segment < len(w.v.Segments) && !b.of.Full() && !w.turnOver() {
-		if w.at.Entry == 0 && b.of.Bytes > 0 && b.of.Bytes+w.v.UsedBytes(w.at.Segment) > flush.Size {
+		if w.at.Entry == 0 && b.of.Bytes > 0 && b.of.Bytes+w.v.UsedBytes(w.at.Segment) > sizes.Flush {
 			break
 		}
 		w.fillSegment(b)
@@ -142,7 +145,7 @@ func (w *walk) fillUpserts(b *Batch) {
 func (w *walk) fillSegment(b *Batch) {
 	s, entries := w.v.Segments[w.at.Segment], w.v.Entries(w.at.Segment)
 	i, from, size := w.at.Entry, w.at.Entry, b.of.Bytes // entries from "from" on are a run
-	for ; i < len(entries) && size < flush.Size; i++ {
+	for ; i < len(entries) && size < sizes.Flush; i++ {
 		e := &entries[i]
 		if e.Revision > w.revision {
 			w.complete, w.revision = w.revision, e.Revision

@@ -193,14 +193,22 @@ func TestCheckersAcceptCorrectHistories(t *testing.T) {
 			flush(2, "", upsert("c", 5, "5")).
 			flush(2, "e-6", status(stream.CatchingUp), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0), status(stream.InSync)),
 		"caught up": newHand().toThree().
-			flush(2, "", status(stream.CatchingUp), remove("b", 4)).
+			flush(2, "e-3", status(stream.CatchingUp)).flush(2, "", remove("b", 4)).
 			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1), status(stream.InSync)),
 		"caught up, as its id says before the bookmark": newHand().toThree().
 			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("a", 6, "6"), upsert("c", 6, "7")).
 			flush(2, "e-6", bookmark(6, 1), status(stream.InSync)),
 		"falls behind in the middle of a flush": newHand().toTwo().
-			flush(2, "e-3/6", upsert("a", 3, "3"), status(stream.CatchingUp), remove("b", 4)).
+			flush(2, "", upsert("a", 3, "3"), status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0), status(stream.InSync)),
+		"says that it is consistent, and where": newHand().toThree().says(true, 3).
+			flush(2, "e-3", status(stream.CatchingUp)).flush(2, "e-3/6", remove("b", 4)).
+			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1), status(stream.InSync)).says(true, 6),
+		"gives up the state that it is too slow for": newHand().slowly(1000).
+			flush(1, "e-2/3", reset(stream.ResetInitial), upsert("b", 2, "2")).newer(2, 5).
+			flush(60, "e-2/5", status(stream.CatchingUp), remove("b", 4)).
+			flush(120, "e-5", upsert("a", 3, "3"), upsert("c", 5, "5"), resumed(5, 2), status(stream.InSync)).
+			flush(120, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7")),
 		"cut off, and resumed at a replica that is behind": newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5")).
 			again(false).flush(3, "e-2", resumed(2, 2)).at(2).
 			flush(3, "e-3", upsert("a", 3, "3")).flush(3, "e-4", remove("b", 4)).flush(3, "e-5", upsert("c", 5, "5")).
@@ -298,6 +306,55 @@ func partAtSix() []stream.Event {
 	return []stream.Event{reset(stream.ResetExpired), upsert("a", 6, "6"), upsert("c", 6, "7"), end(6, 2)}
 }
 
+// says sets what the client says at the newest id.
+func (h *hand) says(consistent bool, revision uint64) *hand {
+	m := h.newest()
+	m.Consistent, m.Revision = consistent, revision
+	return h
+}
+
+// slowly is a connection that must take so many bytes a second.
+func (h *hand) slowly(rate int64) *hand {
+	h.connect(nil)
+	h.c.Slow, h.c.MinRate = true, rate
+	return h
+}
+
+// newer makes the replica have another revision from some time on.
+func (h *hand) newer(seconds int, revision uint64) *hand {
+	h.c.heads = append(h.c.heads, head{revision, at(seconds)})
+	return h
+}
+
+// TestToldToAPrincipal: what a principal is told is only what it could see at some time, whatever
+// it says that it has.
+func TestToldToAPrincipal(t *testing.T) {
+	first := Right{Part: handTruth().Narrow(func(epoch string) string { return epoch }, func(r stream.Resource) (stream.Resource, bool) {
+		return r, r.Key != "c"
+	}), From: 3, To: 4}
+	second := Right{Part: handTruth().Narrow(func(epoch string) string { return epoch }, func(r stream.Resource) (stream.Resource, bool) {
+		return r, r.Key == "c"
+	}), From: 6, To: 1 << 63}
+	for name, c := range map[string]struct {
+		e    stream.Event
+		told bool
+	}{
+		"a value that it may see":            {upsert("c", 6, "7"), true},
+		"a value from before the right":      {upsert("c", 5, "5"), false},
+		"a value of its former right":        {upsert("b", 2, "2"), true},
+		"one from before its former right":   {upsert("a", 2, "1"), false},
+		"one from after its former right":    {upsert("a", 6, "6"), false},
+		"a delete of what it could see":      {remove("b", 9), true},
+		"a delete of what it never could":    {remove("d", 4), false},
+		"what is neither upsert nor delete":  {bookmark(2, 0), true},
+		"a delete of what was in its former": {remove("a", 6), true},
+	} {
+		if err := Told(c.e, first, second); (err == nil) != c.told {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestMarkers: they are found wherever they are.
 func TestMarkers(t *testing.T) {
 	got := markersIn([]byte("data: "+Marker(12)+Marker(3)+"\n"), []byte("Q,"+Marker(12)))
@@ -370,12 +427,36 @@ func TestCheckersRejectBrokenHistories(t *testing.T) {
 			flush(2, "e-6", upsert("a", 6, "6")).flush(2, "e-6", upsert("c", 6, "7")), `"c" is 5`},
 		{"Atomic", "flush ends inside of a transaction", newHand().toFive().
 			flush(2, "", upsert("a", 6, "6")).flush(2, "e-6", upsert("c", 6, "7")), "no id was sent"},
-		{"Atomic", "id among the deletes of a catch-up", newHand().toThree().
-			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)), `"b" is missing`},
-		{"Atomic", "id among the deletes after a resume", func() *hand {
+		{"Atomic", "id from before the deletes of a catch-up", newHand().toThree().
+			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)).
+			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1)), `"b" is missing`},
+		{"Atomic", "id from before the deletes of a resume", func() *hand {
 			h := newHand().toThree().close(2)
 			return h.connect(h.mark(0)).flush(3, "e-3", remove("b", 4)).flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2))
-		}(), "another replica may be at it"},
+		}(), `"b" is missing`},
+		{"Atomic", "id of another watch, while half of a transaction was received", newHand().toFive().
+			flush(2, "e-5", upsert("a", 6, "6")).flush(3, "e-6", upsert("c", 6, "7")), `"a" is 6`},
+		{"Atomic", "answer with half of a transaction", func() *hand {
+			h := newHand().toFive().close(2)
+			return h.connect(h.mark(2)).flush(3, "e-5", resumed(5, 2), upsert("a", 6, "6")).close(3)
+		}(), `"a" is 6`},
+		{"Atomic", "id in the middle of a catch-up, with a delete to come", newHand().toThree().
+			flush(2, "e-3/6", status(stream.CatchingUp)), `"b" is extra`},
+		{"Atomic", "id in the middle of a catch-up, with an upsert to come", newHand().toTwo().
+			flush(2, "e-3/5", status(stream.CatchingUp), remove("b", 4)), `"a" is 1`},
+		{"Consistent", "says that it is consistent in the middle of a resume", func() *hand {
+			h := newHand().toThree().close(2)
+			return h.connect(h.mark(0)).flush(3, "e-3/6", bookmark(3, 0), remove("b", 4)).says(true, 3)
+		}(), "in the middle"},
+		{"Consistent", "says that it is consistent, and is not", newHand().toFive().
+			flush(2, "e-6", upsert("a", 6, "6")).says(true, 6), `"c" is 5`},
+		{"Monotonic", "names an older revision", newHand().toThree().says(true, 3).
+			flush(2, "e-4", remove("b", 4)).says(true, 2), "names revision 2 after 3"},
+		{"Conflating", "keeps a state that it is too slow for", newHand().slowly(1000).
+			flush(1, "e-2/3", reset(stream.ResetInitial), upsert("b", 2, "2")).newer(2, 5).
+			flush(60, "e-2/3"), "keeps the state at revision 3"},
+		{"Conflating", "skipped less than nothing", newHand().toThree().
+			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1<<64-3)), "changes were skipped"},
 		{"Atomic", "partial id while live", newHand().toFive().flush(2, "e-5/6", upsert("a", 6, "6")), "partial id"},
 
 		{"Resumable", "silent gap", func() *hand {

@@ -51,6 +51,45 @@ func CheckConfidential(h *History) error {
 	})
 }
 
+// Right is what a principal could see for some time: a part of the upstream, as it was at any
+// revision from one to another.
+type Right struct {
+	Part     *Truth
+	From, To uint64
+}
+
+// Told checks an event that was sent to a principal, whatever the principal says that it has:
+// at some time it could see what the event shows. It checks upserts and deletes.
+func Told(e stream.Event, rights ...Right) error {
+	if e.Type != stream.Upsert && e.Type != stream.Delete {
+		return nil
+	}
+	for _, r := range rights {
+		if r.shows(e) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w\n\t%s: there never was a right to see it", errBrokeConfidential, describe(e))
+}
+
+func (r Right) shows(e stream.Event) bool {
+	r.Part.mu.Lock()
+	defer r.Part.mu.Unlock()
+	for _, of := range r.Part.epochs {
+		first := max(1, of.count(r.From))
+		for first > 1 && of.txns[first-2].Revision == of.txns[first-1].Revision {
+			first-- // states of one revision cannot be told apart
+		}
+		for _, txn := range of.txns[first-1 : max(first, of.count(r.To))] {
+			v, had := txn.After[e.Resource.Key]
+			if had && (e.Type == stream.Delete || v == versionOf(e.Resource)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Marker returns text that is recognised anywhere in the bytes that are sent. In a history that
 // hides something, each key and each member of a value has a marker of its own.
 func Marker(n int) string { return fmt.Sprintf("Q%dQ", n) }

@@ -3,6 +3,7 @@ package streamtest
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -10,11 +11,15 @@ import (
 var errBrokeConflating = errors.New("broke Conflating: a subscriber that is slower than the upstream gets the newest value of each key and may miss values in between; it never blocks another subscriber or the upstream, and never costs memory in proportion to its lag")
 
 // CheckConflating checks each catch-up: no key twice, unless it continued with a newer
-// state, the newest value of each at its end, and the correct count of skipped changes.
+// state, the newest value of each at its end, and the correct count of skipped changes. A
+// subscriber below its minimum rate must not keep the state that it is sent.
 // A history cannot show that no reader blocks and no memory is held; tests must check
 // that.
 func CheckConflating(h *History) error {
 	return h.each(errBrokeConflating, func(c *Connection) error {
+		if err := c.givesUp(); err != nil {
+			return fmt.Errorf("%v: %w", c, err)
+		}
 		u := catchUp{history: h, connection: c}
 		return c.walk(u.check)
 	})
@@ -82,4 +87,51 @@ func (u *catchUp) most(s *step) int {
 		n += h.Truth.unseenChanges(s.epoch, u.from, upTo, h.DeletesUnnumbered, u.connection.OfView)
 	}
 	return n
+}
+
+// paceWindow is the time over which the rate of a subscriber is measured, and paceSlack how much
+// later it may be noticed.
+const (
+	paceWindow = 30 * time.Second
+	paceSlack  = 15 * time.Second
+)
+
+// givesUp checks that a subscriber below its minimum rate goes on with a newer state. Inside a
+// snapshot or a catch-up, an id names the state that it is sent.
+func (c *Connection) givesUp() error {
+	if c.MinRate <= 0 {
+		return nil
+	}
+	var of stream.Position // the state that it is sent; AsOf 0: none
+	var since time.Time
+	sent := 0
+	for _, f := range c.Flushes {
+		if f.Mark == nil || !f.Mark.Position.Partial() {
+			of = stream.Position{}
+			continue
+		}
+		p := f.Mark.Position
+		if p.Epoch != of.Epoch || p.AsOf != of.AsOf {
+			of, since, sent = p, f.At, f.bytes
+			continue
+		}
+		allowed := paceWindow + paceSlack + time.Duration(float64(sent)/float64(c.MinRate)*float64(time.Second))
+		if newer := c.newerSince(p.AsOf); !newer.IsZero() && f.At.After(later(since, newer).Add(allowed)) {
+			return fmt.Errorf("flush %d, id %v: the subscriber took %d bytes in %v, and keeps the state at revision %d",
+				f.Order, p, sent, f.At.Sub(since), p.AsOf)
+		}
+		sent += f.bytes
+	}
+	return nil
+}
+
+// newerSince returns since when the replica had something newer than a revision; zero: that is
+// not known.
+func (c *Connection) newerSince(revision uint64) time.Time {
+	for _, h := range c.heads {
+		if h.revision > revision {
+			return h.at
+		}
+	}
+	return time.Time{}
 }

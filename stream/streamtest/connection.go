@@ -32,6 +32,9 @@ type reader struct {
 	switches *switching // nil: it does not switch
 	differs  bool       // it began with a difference
 	broken   []error    // impossible events, whatever the upstream did
+	heads    []head     // of the replica, as far as Look has noted them
+	forgets  bool       // of a remote subscriber: the replica may remember less than it seems
+	behind   uint64     // of a remote subscriber: the revision of the replica when it was last asked
 }
 
 // sentValue remembers bytes that must never change.
@@ -52,29 +55,55 @@ type Dial struct {
 	Ahead uint64
 	// Mixed is that of the Connection.
 	Mixed bool
-	// OfView is the field of the Connection.
-	OfView bool
+	// OfView and MinRate are the fields of the Connection.
+	OfView  bool
+	MinRate int64
+	// Forgets means that a remote replica may remember less than it seems.
+	Forgets bool
 }
 
 // Connect subscribes, and records what happens from then on.
 func (h *History) Connect(s Subscriber, d Dial) *Connection {
+	c := h.newConnection(s, d)
+	o := log.SubscribeOptions{MinRate: d.MinRate}
+	if d.From != nil {
+		o.Resume = c.overTheWire(d.From.Position)
+	}
+	c.sub = s.Subscribe(o)
+	h.Add(c)
+	return c
+}
+
+// newConnection returns a connection that has received nothing.
+func (h *History) newConnection(s Subscriber, d Dial) *Connection {
 	c := &Connection{
-		Client: d.Client, Replica: d.Replica, Slow: d.Slow,
+		Client: d.Client, Replica: d.Replica, Slow: d.Slow, MinRate: d.MinRate,
 		From: d.From, Begin: d.Begin, Ahead: d.Ahead, Mixed: d.Mixed, OfView: d.OfView, Opened: time.Now(),
 	}
-	o := log.SubscribeOptions{}
 	if d.From != nil {
 		if c.Begin == nil {
 			c.Begin = d.From.State
 		}
 		c.Mixed = c.Mixed || d.From.mixed || h.DeletesUnnumbered && d.From.Position.Partial()
-		o.Resume = c.overTheWire(d.From.Position)
 	}
 	c.history, c.source = h, s
 	c.state, c.lead = c.Begin.Clone(), c.firstLead()
-	c.sub = s.Subscribe(o)
-	h.Add(c)
 	return c
+}
+
+// Look notes the revision of the replica: from then on there is something newer than older
+// states of it.
+func (c *Connection) Look() {
+	revision := c.source.Snapshot().Revision()
+	if n := len(c.heads); n == 0 || c.heads[n-1].revision != revision {
+		c.heads = append(c.heads, head{revision, time.Now()})
+	}
+}
+
+// head is a revision of a replica, and since when it had that.
+type head struct {
+	revision uint64
+	at       time.Time
 }
 
 // Fork returns a connection that has received the same so far and goes on by itself, as that of
@@ -128,7 +157,9 @@ func (c *Connection) Changed() <-chan struct{} { return c.sub.Changed() }
 func (c *Connection) Close() {
 	if c.Closed.IsZero() {
 		c.Closed = time.Now()
-		c.sub.Close()
+		if c.sub != nil {
+			c.sub.Close()
+		}
 	}
 }
 
@@ -165,8 +196,13 @@ func (c *Connection) Live() bool { return c.Closed.IsZero() }
 // Synced reports whether the first end_of_snapshot has been received.
 func (c *Connection) Synced() bool { return c.sub.Synced() }
 
-// Outcome returns how the connection began.
-func (c *Connection) Outcome() log.ResumeOutcome { return c.sub.Outcome() }
+// Outcome returns how the connection began. It is not known of a remote one.
+func (c *Connection) Outcome() log.ResumeOutcome {
+	if c.sub == nil {
+		return log.OutcomePending
+	}
+	return c.sub.Outcome()
+}
 
 // Marks returns the ids received so far.
 func (c *Connection) Marks() []*Mark {
@@ -188,7 +224,7 @@ func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
 	if !next(&c.batch) {
 		return false
 	}
-	f := Flush{Order: c.history.nextOrder(), At: time.Now(), Horizon: horizon, Head: state.Revision()}
+	f := Flush{Order: c.history.nextOrder(), At: time.Now(), Horizon: horizon, Head: state.Revision(), bytes: c.batch.Bytes()}
 	f.after = c.source.Snapshot().Revision()
 	if c.history.Hides {
 		f.markers = c.searched()
@@ -251,6 +287,10 @@ func (c *Connection) mark() *Mark {
 		c.broke("a flush ends at a boundary, and there is no position")
 		return nil
 	}
+	return c.markAt(p)
+}
+
+func (c *Connection) markAt(p stream.Position) *Mark {
 	if !p.Partial() && (c.caughtUp || !c.repeats(p)) {
 		c.lead = c.lead.passed(p.AsOf)
 	}

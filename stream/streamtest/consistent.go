@@ -9,13 +9,14 @@ import (
 
 var errBrokeConsistent = errors.New("broke Consistent: between reset and end_of_snapshot a subscriber receives exactly the state that the upstream had at the revision named by end_of_snapshot: no key missing, none extra, no older value, and none twice unless a status (catching_up) stands between; then the second is newer")
 
-// CheckConsistent checks each snapshot, and the state after each resume.
+// CheckConsistent checks each snapshot, the state after each resume, and the state wherever the
+// subscriber says that it is one of the upstream's.
 func CheckConsistent(h *History) error {
 	return h.each(errBrokeConsistent, func(c *Connection) error {
 		seen := sent{}
 		return c.walk(func(s *step) error {
 			if s.event == nil {
-				return nil
+				return h.saidConsistent(c, s)
 			}
 			switch s.event.Type {
 			case stream.Reset:
@@ -91,4 +92,19 @@ func (h *History) endOfSnapshot(c *Connection, s *step) error {
 		return nil
 	}
 	return fmt.Errorf("count is %d, the subscriber holds %d", s.event.Count, len(s.before))
+}
+
+// saidConsistent checks what the subscriber says at an id.
+func (h *History) saidConsistent(c *Connection, s *step) error {
+	p := s.mark.Position
+	switch {
+	case !s.mark.Consistent:
+		return nil
+	case p.Partial():
+		return errors.New("the subscriber says that it has a state of the upstream, in the middle of one")
+	}
+	if diff := h.differs(c, s, p.AsOf); diff != "" {
+		return fmt.Errorf("the subscriber says that it has a state of the upstream: %s", diff)
+	}
+	return nil
 }

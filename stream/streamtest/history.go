@@ -34,6 +34,9 @@ type History struct {
 	// ViewsBounded means that views have a limit of memory, so that a view may lose what a
 	// subscriber that catches up with it still needs.
 	ViewsBounded bool
+	// Large is the number of bytes from which a transaction may take several flushes: 1 MiB by
+	// default.
+	Large int
 	// Settled means that at the end every replica had everything from the upstream,
 	// and every open connection had been read to its end.
 	Settled bool
@@ -84,6 +87,9 @@ type Connection struct {
 	// reconnects, that gateway may not know whether a resource that changed meanwhile was in
 	// the view, and then sends its delete.
 	OfView bool
+	// MinRate is how many bytes a second the subscriber must take to keep the state that it
+	// is sent; not positive: there is no minimum.
+	MinRate int64
 	// Opened and Closed are when; Closed is zero while it is open.
 	Opened, Closed time.Time
 	// Read is when the subscriber last looked for something to read.
@@ -110,6 +116,7 @@ type Flush struct {
 	Cut bool
 
 	after    uint64    // the head of the replica just after
+	bytes    int       // about, on the wire; 0: unknown
 	markers  []string  // in all bytes of the flush, if the history hides something
 	versions []Version // of the upserts among Events, computed on demand
 }
@@ -134,6 +141,10 @@ func (f *Flush) apply(s State, i int) {
 type Mark struct {
 	Position stream.Position
 	State    State
+	// Consistent means that the subscriber says that it has exactly a state that the upstream
+	// had. Revision is the one that it names; 0: none.
+	Consistent bool
+	Revision   uint64
 
 	lead  lead // what the subscriber may hold beyond the id
 	mixed bool // of the connection

@@ -9,13 +9,14 @@ import (
 
 var errBrokeMonotonic = errors.New("broke Monotonic: after an upstream fail-over to a replica that is behind, the gateway waits or says stale; it does not go back in time, except by an explicit reset")
 
-// CheckMonotonic checks that revisions of ids, bookmarks and end_of_snapshot never
-// fall, from the id that a connection came with to its end, except by reset.
+// CheckMonotonic checks that revisions of ids, bookmarks and end_of_snapshot, and those that the
+// subscriber names, never fall, from the id that a connection came with to its end, except by
+// reset.
 func CheckMonotonic(h *History) error {
 	return h.each(errBrokeMonotonic, func(c *Connection) error {
 		m := monotony{}
 		if c.From != nil {
-			m = monotony{epoch: c.From.Position.Epoch, asOf: c.From.Position.AsOf}
+			m = monotony{epoch: c.From.Position.Epoch, asOf: c.From.Position.AsOf, named: c.From.Revision}
 		}
 		return c.walk(m.check)
 	})
@@ -25,6 +26,7 @@ func CheckMonotonic(h *History) error {
 type monotony struct {
 	epoch string
 	asOf  uint64
+	named uint64 // by the subscriber; 0: none
 }
 
 func (m *monotony) check(s *step) error {
@@ -36,6 +38,10 @@ func (m *monotony) check(s *step) error {
 	switch {
 	case s.mark != nil:
 		revision = s.mark.Position.AsOf
+		if named := s.mark.Revision; named > 0 && named < m.named {
+			return fmt.Errorf("the subscriber names revision %d after %d", named, m.named)
+		}
+		m.named = max(m.named, s.mark.Revision)
 	case s.event.Type == stream.Bookmark || s.event.Type == stream.EndOfSnapshot:
 		revision = s.event.Revision
 	default:

@@ -67,6 +67,14 @@ func (r *Replica) Behind() int {
 	return len(txns) - r.shown
 }
 
+// Revision returns that of the newest transaction that the endpoint shows.
+func (r *Replica) Revision() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, txns := r.upstream.truth.read(r.epoch, r.shown-1, r.shown)
+	return txns[0].Revision
+}
+
 // FallBack cuts the connection; the next one is to an endpoint that is n
 // transactions behind the last one.
 func (r *Replica) FallBack(n int) {

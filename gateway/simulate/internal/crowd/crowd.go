@@ -301,10 +301,16 @@ func (s *Crowd) drain(at int) {
 	s.routeLater(at, false)
 	s.At(s.o.DrainDelay, func() {
 		s.replicas[at].draining = true
+		streams := 0
+		s.each(at, func(i int32) {
+			if s.wheel.clients[i].state == inSync {
+				streams++
+			}
+		})
 		s.each(at, func(i int32) {
 			if c := &s.wheel.clients[i]; c.state == inSync {
 				c.state = leaving
-				s.wheel.schedule(i, s.now, admission.GoodbyeDelay(s.o.Drain, s.random.Float64()))
+				s.wheel.schedule(i, s.now, admission.GoodbyeDelay(s.o.Drain, streams, s.random.Float64()))
 			}
 		})
 	})

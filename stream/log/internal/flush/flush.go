@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/extent"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
@@ -46,10 +47,6 @@ type Part struct {
 	Event    stream.Event
 }
 
-// Size is the size from which a flush ends at the next place where it may: an id is sent at
-// least as often.
-const Size = segment.FullSize
-
 // maxHeldBytes is the size of the segments that a flush refers to, from which it ends at the
 // next place where it may. It may use little of each segment.
 const maxHeldBytes = 4 * segment.FullSize
@@ -72,7 +69,7 @@ func (b *Flush) Reset(format *segment.Format, watch string) {
 func (b *Flush) Empty() bool { return len(b.Parts) == 0 }
 
 // Full reports whether the flush should end at the next place where it may.
-func (b *Flush) Full() bool { return b.Bytes >= Size || b.HeldBytes >= maxHeldBytes }
+func (b *Flush) Full() bool { return b.Bytes >= sizes.Flush || b.HeldBytes >= maxHeldBytes }
 
 // Release releases the segments of the log, and leaves only the counters. Call it once the
 // appended slices are no longer needed, or were copied.

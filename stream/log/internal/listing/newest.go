@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -38,7 +39,7 @@ func findNewest(v *version.Version) uint64 {
 			if e := &entries[j]; !e.Is(segment.IsDelete) && e.Visible(v.Seq) {
 				return e.Revision
 			}
-			if looked++; looked%version.TurnEntries == 0 {
+			if looked++; looked%sizes.TurnEntries == 0 {
 				runtime.Gosched() // let others run
 			}
 		}

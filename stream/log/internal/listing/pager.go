@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -34,7 +35,7 @@ func (c *Cache) Page(v *version.Version, f *segment.Format, seq uint64, t Token,
 	}
 	p := pager{format: f, sorted: &c.sorted, v: v, seq: seq, size: size, last: t}
 	for at, looked := v.FromRevision(t.After), 1; !p.full() && at.Segment < len(v.Segments); looked++ {
-		if looked%version.TurnEntries == 0 {
+		if looked%sizes.TurnEntries == 0 {
 			runtime.Gosched() // let others run
 		}
 		e := v.Entry(at)

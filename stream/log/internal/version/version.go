@@ -10,10 +10,6 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
-// TurnEntries is the most entries that a walk examines in one turn, give or take a
-// segment, even if the reader wants few of them.
-const TurnEntries = 4 << 10
-
 // Version is one committed state of a log: immutable, published through one atomic
 // pointer. A reader that holds a version sees exactly what was there when it was
 // committed, for as long as it holds it, whatever the writer does.

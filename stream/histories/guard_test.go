@@ -1,0 +1,406 @@
+package histories
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access/token"
+	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/streamtest/parts"
+	"github.com/watchtide/watchtide/stream/view"
+)
+
+// rules are what principals may see: the first is nothing.
+var rules = []string{"", `key.startsWith("a/")`, `value.n % 2 == 0`, `value.n % 2 == 1`, `value.n % 3 == 0`, `!key.startsWith("a/")`}
+
+// principal may see what one rule allows, at the second gateway of each node. What it is sent
+// is compared only with what it could see: it lies about what it has.
+type principal struct {
+	name  string
+	token string
+	line  string // of the tokens file
+	rule  int
+	since uint64   // from which revision on it can see that
+	could []could  // what it could see before
+	ids   []string // that it ever had
+	told  []told
+}
+
+// could is a rule, and the states of which it could see that part.
+type could struct {
+	rule     int
+	from, to uint64
+}
+
+// told is an event that a principal was sent.
+type told struct {
+	event stream.Event
+	where string
+}
+
+// guard makes the principals.
+func (w *world) guard() error {
+	for _, name := range []string{"ann", "bob"} {
+		p := &principal{name: name, rule: w.pick(len(rules))}
+		var err error
+		if p.token, p.line, err = token.New(name, nil); err != nil {
+			return err
+		}
+		w.principals = append(w.principals, p)
+	}
+	return nil
+}
+
+// guarded returns the configuration of a gateway with the rules of now.
+func (n *node) guarded() (gateway.Config, error) {
+	var of policy.Config
+	var lines []string
+	watch := policy.Watch{Name: "w"}
+	for _, p := range n.world.principals {
+		of.Roles = append(of.Roles, policy.Role{Name: p.name, When: fmt.Sprintf("principal.name == %q", p.name)})
+		if p.rule > 0 {
+			watch.Rules = append(watch.Rules, policy.Rule{Role: p.name, Read: rules[p.rule]})
+		}
+		lines = append(lines, p.line)
+	}
+	of.Watches = []policy.Watch{watch}
+	c := n.gateway()
+	compiled, err := policy.Compile(of)
+	if err != nil {
+		return c, err
+	}
+	table, err := token.Parse([]byte(strings.Join(lines, "\n")))
+	c.Access = &gateway.Access{Policy: compiled, Credentials: credential.Config{Tokens: table}}
+	return c, err
+}
+
+// gateway returns the configuration of the gateways of a node.
+func (n *node) gateway() gateway.Config {
+	return gateway.Config{
+		Registry: n.registry, Views: n.views, Logger: slog.New(slog.DiscardHandler), Pump: gateway.PumpGoroutines,
+		Compression: gateway.CompressionNone, Heartbeat: heartbeat, AheadWait: aheadWait, Retry: 100 * time.Millisecond,
+		MaxAge: time.Hour,
+	}
+}
+
+// changeRules gives principals other rules, at all nodes. Before and after it everything is at
+// rest.
+func (w *world) changeRules() error {
+	if !w.shape.guarded {
+		return nil
+	}
+	w.settle()
+	p := w.principals[w.pick(len(w.principals))]
+	return w.give(p, w.pick(len(rules)))
+}
+
+// give gives a principal a rule.
+func (w *world) give(p *principal, rule int) error {
+	w.say("%s may see %q, no longer %q", p.name, rules[rule], rules[p.rule])
+	p.could = append(p.could, could{p.rule, p.since, w.upstream.Revision()})
+	p.rule, p.since = rule, w.oldest()
+	for _, n := range w.nodes {
+		if n.guards == nil {
+			continue
+		}
+		c, err := n.guarded()
+		if err != nil {
+			return err
+		}
+		if err := n.guards.Reload(c); err != nil {
+			return err
+		}
+	}
+	w.settle()
+	return nil
+}
+
+// oldest is the oldest revision of a state that a node may still show.
+func (w *world) oldest() uint64 {
+	oldest := uint64(math.MaxUint64)
+	for _, n := range w.nodes {
+		if n.endpoint != nil {
+			oldest = min(oldest, n.endpoint.Revision())
+		}
+		oldest = min(oldest, n.watch.Snapshot().Revision())
+	}
+	return oldest
+}
+
+// visit lets a principal send a request to the second gateway of a node, with an id, and read
+// the answer for some time. It returns its lines.
+func (w *world) visit(p *principal, n *node, path, id string, stay time.Duration) (texts []string, err error) {
+	a, l, err := w.enter(p, n, path, id)
+	if err != nil || a == nil {
+		return nil, err
+	}
+	w.settle()
+	if stay > 0 {
+		w.advance(stay)
+	}
+	return w.exit(p, n, a, l, id)
+}
+
+// enter sends a request; nil: the node cannot be reached.
+func (w *world) enter(p *principal, n *node, path, id string) (*answer, *link, error) {
+	if err := n.guardReachable(); err != nil {
+		return nil, nil, err
+	}
+	l := newLink(p.name, []*node{n})
+	l.guards = true
+	header := map[string]string{"Accept": "application/x-ndjson", "Authorization": "Bearer " + p.token}
+	q := url.Values{}
+	switch {
+	case strings.HasSuffix(path, "/changes"):
+		q.Set("wait", "1s")
+		if id != "" {
+			q.Set("after", id)
+		}
+	case id != "":
+		header["Last-Event-ID"] = id
+	}
+	return ask("http://"+l.host+path+"?"+q.Encode(), header), l, nil
+}
+
+// exit reads the answer to a request, and ends it.
+func (w *world) exit(p *principal, n *node, a *answer, l *link, id string) (texts []string, err error) {
+	lines, ended, status := a.take()
+	a.cancel()
+	l.cut()
+	links.Delete(l.host)
+	w.settle()
+	if status >= 500 && status != 503 {
+		return nil, fmt.Errorf("%s with %q at %s is answered with status %d", p.name, id, n.name, status)
+	}
+	if status != 200 {
+		return nil, nil
+	}
+	for _, l := range lines {
+		texts = append(texts, string(l.text))
+		if err := p.hears(l.text, fmt.Sprintf("%s at %s with %q", p.name, n.name, id)); err != nil && (ended == nil || ended == io.EOF) {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+// hears keeps what a line tells, and the ids in it.
+func (p *principal) hears(text []byte, where string) error {
+	var of struct {
+		wireEvent
+		Events   []wireEvent `json:"events"`
+		Position string      `json:"position"`
+	}
+	if err := json.Unmarshal(text, &of); err != nil {
+		return err
+	}
+	if of.ID != "" || of.Position != "" {
+		p.ids = append(p.ids, of.ID+of.Position)
+	}
+	for _, e := range append(of.Events, of.wireEvent) {
+		if e.Type == "upsert" || e.Type == "delete" {
+			event, err := e.event()
+			if err != nil {
+				return err
+			}
+			p.told = append(p.told, told{event, where})
+		}
+	}
+	return nil
+}
+
+// audit checks what the principals were told.
+func (w *world) audit() (err error) {
+	truths := map[int]*streamtest.Truth{}
+	for _, p := range w.principals {
+		var rights []streamtest.Right
+		for _, c := range append(p.could, could{p.rule, p.since, math.MaxUint64}) {
+			if c.rule == 0 {
+				continue
+			}
+			if truths[c.rule] == nil {
+				d, err := view.Parse(view.Params{Filter: rules[c.rule]})
+				if err != nil {
+					return err
+				}
+				truths[c.rule] = parts.Truth(w.upstream.Truth(), d, w.served...)
+			}
+			rights = append(rights, streamtest.Right{Part: truths[c.rule], From: c.from, To: c.to})
+		}
+		for _, t := range p.told {
+			if err := streamtest.Told(t.event, rights...); err != nil {
+				return fmt.Errorf("%w: %s", err, t.where)
+			}
+		}
+	}
+	return nil
+}
+
+// lie returns an id that a principal could make of those that it has, and of what it can guess.
+func (w *world) lie(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	id := func() stream.Position {
+		p, err := stream.ParsePosition(ids[len(ids)-1-w.pick(len(ids))])
+		if err != nil {
+			panic(err) // it was sent
+		}
+		return p
+	}
+	revision := func() uint64 {
+		head := w.upstream.Revision()
+		return oneOf(w.choices, head, head-min(head, uint64(w.pick(8))), id().AsOf, uint64(w.pick(int(head)+3)))
+	}
+	p := id()
+	switch w.pick(6) {
+	case 0, 1, 2:
+		p.AsOf = revision()
+		p.Upserts = p.AsOf
+	case 3:
+		p.AsOf = revision()
+		p.Upserts = uint64(w.pick(int(p.AsOf) + 1))
+	case 4:
+		p.Epoch = id().Epoch
+	}
+	if p.Unswept, p.Run = 0, 0; strings.HasPrefix(p.Epoch, stream.UnnumberedEpoch) {
+		if w.rarely(2) {
+			p.Unswept = uint64(w.pick(int(min(p.AsOf, 20)) + 1))
+		}
+		if !p.Partial() && w.rarely(2) {
+			p.Run = id().Run
+		}
+	}
+	if _, err := stream.ParsePosition(p.String()); err != nil {
+		return ids[len(ids)-1] // it is impossible
+	}
+	return p.String()
+}
+
+// betray lets a principal follow what it may see, lose that while more happens, and come back
+// with a lie.
+func (w *world) betray() error {
+	if !w.shape.guarded {
+		return nil
+	}
+	p, n := w.principals[w.pick(len(w.principals))], w.nodes[w.pick(len(w.nodes))]
+	path := oneOf(w.choices, "/v1/watches/w/events", "/v1/watches/w/events", "/v1/watches/w/changes")
+	id := ""
+	if w.rarely(3) {
+		id = w.lie(p.ids)
+	}
+	w.say("%s follows %s at %s with %q", p.name, rules[p.rule], n.name, id)
+	if _, err := w.visit(p, n, path, id, 0); err != nil {
+		return err
+	}
+	if w.pick(4) > 0 {
+		if err := w.give(p, w.pick(len(rules))); err != nil {
+			return err
+		}
+	}
+	for range 1 + w.pick(3) {
+		if err := w.commit(); err != nil {
+			return err
+		}
+		w.settle()
+	}
+	if w.rarely(2) {
+		n = w.nodes[w.pick(len(w.nodes))]
+	}
+	for range 1 + w.pick(3) {
+		id := w.lie(p.ids)
+		w.say("%s says at %s that it has %q", p.name, n.name, id)
+		if _, err := w.visit(p, n, path, id, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// thereAndBack lets a stream of a principal switch to another part and back, and then the
+// principal poll.
+func (w *world) thereAndBack() error {
+	if !w.shape.guarded {
+		return nil
+	}
+	p, n := w.principals[w.pick(len(w.principals))], w.nodes[w.pick(len(w.nodes))]
+	before := p.rule
+	a, l, err := w.enter(p, n, "/v1/watches/w/events", "")
+	if err != nil {
+		return err
+	}
+	w.settle()
+	for _, rule := range []int{1 + w.pick(len(rules)-1), before} {
+		if err := w.give(p, rule); err != nil {
+			return err
+		}
+		w.advance(time.Second)
+	}
+	if w.rarely(2) {
+		if err := w.commit(); err != nil {
+			return err
+		}
+	}
+	if _, err := w.exit(p, n, a, l, ""); err != nil {
+		return err
+	}
+	w.say("%s polls %s", p.name, n.name)
+	lives, again, id := n.lives, 0, ""
+	for range 4 {
+		texts, err := w.visit(p, n, "/v1/watches/w/changes", id, 1500*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		if len(texts) == 0 || n.lives != lives {
+			return nil
+		}
+		if strings.Contains(texts[0], `"reason":"epoch_changed"`) {
+			again++
+		}
+		id = p.ids[len(p.ids)-1]
+	}
+	if again > 1 {
+		return fmt.Errorf("broke Resumable: %d of 4 long polls of %s are answered with everything again, and the rules have not changed", again, p.name)
+	}
+	return nil
+}
+
+// lieToAll sends a position that is a lie, made of any ids of all of the watch or a view, where
+// everything may be seen. It must do no harm to others.
+func (w *world) lieToAll() error {
+	p := w.aPart()
+	if len(p.ids) == 0 {
+		return nil
+	}
+	var ids []string
+	for _, m := range p.ids {
+		ids = append(ids, m.Position.String())
+	}
+	position, err := stream.ParsePosition(w.lie(ids))
+	if err != nil {
+		return err
+	}
+	n := w.nodeOf(p)
+	w.say("somebody says at %s that it has %v of %s", n.name, position, p.name)
+	// What it is sent is of no use, so that it is recorded nowhere.
+	c := (&streamtest.History{Truth: w.upstream.Truth(), Heartbeat: heartbeat}).Connect(p.of(n), streamtest.Dial{
+		Client: "liar", Slow: true, From: &streamtest.Mark{Position: position, State: streamtest.State{}},
+	})
+	defer c.Close()
+	for range 200 {
+		if !c.Step() {
+			break
+		}
+	}
+	return c.CheckBytes()
+}
