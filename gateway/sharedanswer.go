@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -15,10 +17,9 @@ import (
 //
 // All methods may be called from any goroutine.
 type sharedAnswer struct {
-	render http.HandlerFunc // static
-
-	turn   sync.Mutex // held while a rendering is under way, and until the next one may begin
-	rested time.Time  // when the next one may begin; guarded by turn
+	// Static after construction.
+	render http.HandlerFunc
+	turn   chan time.Time // when the next rendering may begin; taken while one is under way
 
 	mu      sync.Mutex            // guards waiting
 	waiting map[string]*rendering // those that have not begun, by what was asked for
@@ -30,10 +31,16 @@ const (
 	maxRest   = time.Second
 )
 
+// added are the headers to which a rendering adds something, or not, after others did. No other
+// header of a request's answer gets into that of another one.
+var added = []string{"Vary", "Cache-Control"}
+
 // shared returns a handler whose answers depend on nothing but the URL and the formats that
 // a request accepts.
 func shared(render http.HandlerFunc) http.HandlerFunc {
-	return (&sharedAnswer{render: render, waiting: map[string]*rendering{}}).serve
+	s := &sharedAnswer{render: render, turn: make(chan time.Time, 1), waiting: map[string]*rendering{}}
+	s.turn <- time.Time{}
+	return s.serve
 }
 
 // rendering is one answer. The request that began it writes it; others read it after done.
@@ -45,11 +52,14 @@ type rendering struct {
 }
 
 func (s *sharedAnswer) serve(w http.ResponseWriter, r *http.Request) {
-	key := r.URL.RawQuery + "\x00" + r.Header.Get("Accept") + "\x00" + r.Header.Get("Accept-Encoding")
+	key := strings.Join(slices.Concat([]string{r.URL.RawQuery, r.Header.Get("Accept"), r.Header.Get("Accept-Encoding")}, w.Header()["Vary"], w.Header()["Cache-Control"]), "\x00")
 	s.mu.Lock()
 	one, shared := s.waiting[key]
 	if !shared {
 		one = &rendering{done: make(chan struct{}), header: http.Header{}, status: http.StatusOK}
+		for _, name := range added {
+			one.header[name] = slices.Clone(w.Header()[name])
+		}
 		s.waiting[key] = one
 	}
 	s.mu.Unlock()
@@ -70,9 +80,7 @@ func (s *sharedAnswer) serve(w http.ResponseWriter, r *http.Request) {
 
 // make renders when it is its turn. It goes on if the client leaves: others may wait for it.
 func (s *sharedAnswer) make(one *rendering, key string, r *http.Request) {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	if wait := time.Until(s.rested); wait > 0 {
+	if wait := time.Until(<-s.turn); wait > 0 {
 		<-time.After(wait)
 	}
 	s.mu.Lock()
@@ -82,7 +90,7 @@ func (s *sharedAnswer) make(one *rendering, key string, r *http.Request) {
 	began := time.Now()
 	defer func() {
 		now := time.Now()
-		s.rested = now.Add(min(restTimes*now.Sub(began), maxRest))
+		s.turn <- now.Add(min(restTimes*now.Sub(began), maxRest))
 	}()
 	s.render(one, r.WithContext(context.WithoutCancel(r.Context())))
 }
