@@ -110,7 +110,7 @@ var imports = []struct {
 	{"gateway/internal/monotime", nil, "times without pointers; a leaf"},
 	{"gateway/internal/series", []string{"stream", "stream/watch"}, "figures over time of watches, whoever measures them"},
 	{"gateway/internal/subscribers", []string{"access/credential", "internal/loglimit", "gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log", "stream/view"}, "the list asks what carries streams through an interface"},
-	{"gateway/internal/pass", []string{"access/audit", "access/credential", "access/refusal", "gateway/internal/access", "stream", "stream/log", "stream/watch"}, "a pass knows who may go on, and carries no stream"},
+	{"gateway/internal/pass", []string{"access/audit", "access/credential", "access/refusal", "gateway/internal/access", "stream"}, "a pass knows who may go on, and carries no stream"},
 	{"gateway/internal/topology", []string{"gateway/internal/subscribers", "stream", "stream/views", "stream/watch"}, "it is given what it shows"},
 	{"gateway/internal/quota", []string{"access/credential", "gateway/internal/admission"}, "it counts what principals have, and carries nothing"},
 	{"gateway/internal/conversation", []string{"gateway/internal/monotime", "gateway/internal/series", "gateway/internal/tracing", "gateway/internal/quota", "gateway/internal/access", "gateway/internal/pass", "internal/accept", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "stream", "stream/frame", "stream/log", "stream/watch", "stream/views"}, "a stream is given what it needs of its gateway"},
