@@ -99,12 +99,6 @@ var mutants = []mutant{
 		"",
 	},
 	{
-		"a view that is made is thought to have every change",
-		"stream/log/part.go",
-		"w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq",
-		"w.next.Seq, w.next.Intact, w.next.Readable = 0, 0, s.v.Seq",
-	},
-	{
 		"each change in a view is a transaction",
 		"stream/log/part.go",
 		"\tp.unclosed = to\n\tp.added",
