@@ -84,7 +84,9 @@ func TestMemoryIsBounded(t *testing.T) {
 			if n := l.account.Own().Logs(); n > ceiling*3/5 {
 				t.Fatalf("%d bytes are counted", n)
 			}
-			if n := l.Snapshot().Bytes(); n > ceiling*3/4 {
+			// Beside what is counted there is what was superseded and is not compacted yet, in slabs
+			// that large frames may fill by little more than half.
+			if n := l.Snapshot().Bytes(); n > ceiling*7/8 {
 				t.Fatalf("the log holds %d bytes", n)
 			}
 		}
