@@ -59,8 +59,8 @@ PEERS := peers
 
 # If PACKAGES is set, test and its parts run only these packages of the main module.
 PACKAGES ?=
-# With -short, tests skip the second of the gateway's two pumps and all mutants of the
-# histories except one, and use smaller sizes. test-all runs without -short.
+# With -short, tests skip the second of the gateway's two pumps and all mutants, and use
+# smaller sizes. test-all runs without -short.
 LENGTH := -short
 # By default each test binary sleeps for a second at exit, to report races in remaining
 # goroutines. There are about a hundred binaries, and no goroutines remain. lint runs go vet
