@@ -86,7 +86,7 @@ func newGuarded(t *testing.T, change func(*Config)) *guarded {
 	r.holds("orders", len(orders))
 	_, err := r.registry.AddTemplate(watch.TemplateConfig{
 		Name: "vault-{region}", Match: func(name string) bool { return strings.HasPrefix(name, "vault-") },
-		Make: func(name string) (watch.Config, error) {
+		Make: func(name, _ string) (watch.Config, error) {
 			r.made++
 			return watch.Config{SourceName: "embedded", Source: embedded.Source(name), Writer: embedded.Writer(name)}, nil
 		},

@@ -37,7 +37,9 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name stri
 		return
 	}
 	req.Gzip = req.Gzip && g.cfg.Compression == CompressionGzip
-	watches, p := g.chosen(r.Context(), req.Watches)
+	from := g.proxies.OfRequest(r)
+	client := admission.ClientOf(from.Addr())
+	watches, p := g.chosen(r.Context(), req.Watches, client.String())
 	if p != nil {
 		if full := admission.RefusalOf(p); full != nil {
 			g.refuseStream(w, r, req, full)
@@ -47,8 +49,7 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name stri
 		return
 	}
 	req.Gzip = req.Gzip && !slices.ContainsFunc(watches, func(w access.Found) bool { return !w.Compressible() })
-	from := g.proxies.OfRequest(r)
-	parts, p := req.Parts(r.Context(), watches, admission.ClientOf(from.Addr()))
+	parts, p := req.Parts(r.Context(), watches, client)
 	if p != nil {
 		problem.Write(w, p)
 		return
@@ -66,7 +67,7 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name stri
 		g.refuseStream(w, r, req, p)
 		return
 	}
-	as, refused := g.deps.Admit(r.Context(), admission.ClientOf(from.Addr()), watches...)
+	as, refused := g.deps.Admit(r.Context(), client, watches...)
 	if refused != nil {
 		g.refuseStream(w, r, req, refused)
 		return
@@ -149,11 +150,11 @@ func canStream(w http.ResponseWriter) *problem.Problem {
 	return nil
 }
 
-// chosen returns the watches that a request names.
-func (g *settings) chosen(ctx context.Context, choices []conversation.Choice) ([]access.Found, *problem.Problem) {
+// chosen returns the watches that a request of a client names.
+func (g *settings) chosen(ctx context.Context, choices []conversation.Choice, client string) ([]access.Found, *problem.Problem) {
 	watches := make([]access.Found, 0, len(choices))
 	for _, choice := range choices {
-		w, p := g.lookup.Find(ctx, choice.Name)
+		w, p := g.lookup.Find(ctx, choice.Name, client)
 		if p != nil {
 			return nil, p
 		}

@@ -29,7 +29,7 @@ import (
 func template(limit int, connected *atomic.Int64) watch.TemplateConfig {
 	return watch.TemplateConfig{
 		Name: "t-{x}", Max: limit, Match: func(name string) bool { return strings.HasPrefix(name, "t-") },
-		Make: func(name string) (watch.Config, error) {
+		Make: func(name, _ string) (watch.Config, error) {
 			if name == "t-none" {
 				return watch.Config{}, watch.ErrNoWatch
 			}
@@ -198,7 +198,9 @@ func TestClientThatGoesThroughNames(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		r.Prime("a", 1)
 		var connected atomic.Int64
-		addTemplate(t, r.Registry, template(limit, &connected))
+		c := template(limit, &connected)
+		c.MaxPerClient = limit
+		addTemplate(t, r.Registry, c)
 		r.get("/v1/watches/a/resources").Text()
 		before := runtime.NumGoroutine()
 		served, refused := 0, 0
@@ -268,7 +270,7 @@ func TestTemplateMakesAWatchAgain(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		var connected atomic.Int64
 		addTemplate(t, r.Registry, template(1, &connected))
-		found, p := r.gateway.now.Load().lookup.Find(t.Context(), "t-a")
+		found, p := r.gateway.now.Load().lookup.Find(t.Context(), "t-a", "")
 		if p != nil {
 			t.Fatal(p)
 		}

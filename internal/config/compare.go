@@ -40,7 +40,7 @@ func idOf(d *view.Definition) string {
 
 // Equal reports whether two templates make the same watches.
 func (t *Template) Equal(o *Template) bool {
-	return t.Name == o.Name && t.Max == o.Max && t.sample.Equal(o.sample) &&
+	return t.Name == o.Name && t.Max == o.Max && t.MaxPerClient == o.MaxPerClient && t.sample.Equal(o.sample) &&
 		t.names.String() == o.names.String() && slices.Equal(t.params, o.params) &&
 		slices.EqualFunc(t.options, o.options, func(a, b option) bool {
 			return a.field == b.field && reflect.DeepEqual(a.text, b.text)

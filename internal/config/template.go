@@ -16,6 +16,9 @@ import (
 // maxTemplateWatches is the most that "max" can be: /v1/watches lists all watches at once.
 const maxTemplateWatches = 10_000
 
+// defaultTemplateWatches is what "max" is unless it is given: watch.DefaultMaxWatches.
+const defaultTemplateWatches = 100
+
 // Template is an entry of "watches" whose name has parameters, such as orders-{region}. It
 // stands for one watch for each value that they can have.
 //
@@ -25,6 +28,8 @@ type Template struct {
 	Name string
 	// Max is how many of its watches may be open at a time.
 	Max int
+	// MaxPerClient is how many of them one client may use at a time (three quarters of Max).
+	MaxPerClient int
 
 	sample  Watch          // one of the watches
 	names   *regexp.Regexp // of its watches, with one group for each parameter
@@ -128,6 +133,8 @@ type templating struct {
 	options []option
 	used    map[string]bool
 	max     int
+
+	maxPerClient int
 }
 
 // templateKeys are the keys of templates, in addition to those of a watch.
@@ -136,6 +143,8 @@ type templateKeys struct {
 	Params templateParams `yaml:"params"`
 	// Max is how many watches may be open at a time.
 	Max int `yaml:"max"`
+	// MaxPerClient is how many of them one client may use at a time.
+	MaxPerClient int `yaml:"max_per_client"`
 }
 
 // templateParams is the key params, which is read before all others.
@@ -355,7 +364,7 @@ func (d *decoder) templates(c *Config) {
 // of returns the template of which w has been read.
 func (t *templating) of(w Watch, l *lineage) *Template {
 	out := &Template{
-		Name: w.Name, Max: t.max, names: t.names, params: t.params, options: t.options, named: w.Watch == w.Name, lineage: l,
+		Name: w.Name, Max: t.max, MaxPerClient: t.maxPerClient, names: t.names, params: t.params, options: t.options, named: w.Watch == w.Name, lineage: l,
 	}
 	out.sample = w
 	out.sample.Name = t.name.Render(t.sample)

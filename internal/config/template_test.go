@@ -29,7 +29,7 @@ sources:
   backend: { type: grpc, address: "backend:9000" }
 watches:
   services: { source: local, labels_at: meta.tags }
-  "orders-{region}": { source: bus, params: { region: "[a-z.]{2,8}" }, bucket: "orders-{region}", keys: "orders.{region}.>", max: 7, linger: 10s }
+  "orders-{region}": { source: bus, params: { region: "[a-z.]{2,8}" }, bucket: "orders-{region}", keys: "orders.{region}.>", max: 7, max_per_client: 6, linger: 10s }
   "settings-{app}-{stage}": { source: kv, params: { app: "[a-z.-]+", stage: "test|live" }, prefix: "/settings/{app}/$${HOST}{stage}-${HOST}/" }
   "team-{team}": { view_of: services, params: { team: "[A-Za-z0-9._-]+" }, filter: 'value.team == {team} && value.x != {"a": {team}}.a', labels: "team in ({team}, all)", prefix: "{team}/", fields: [team] }
   "pods.{ns}.{app}": { source: kube, params: { ns: "[a-z-]+", app: ".+" }, version: v1, resource: pods, namespace: "{ns}", label_selector: "app={app}", field_selector: "metadata.name!={app}" }
@@ -126,7 +126,7 @@ func TestTemplates(t *testing.T) {
 	if !ok || w.Watch != "all" || w.Definition.Params().Filter != `value.x == "b"` || w.Definition.Params().Labels != "x=b" {
 		t.Errorf("got %+v", w)
 	}
-	if c.Templates[0].Max != 7 || c.Templates[1].Max != 0 || c.Templates[0].Sample().Keys != "orders.aa.>" {
+	if c.Templates[0].Max != 7 || c.Templates[0].MaxPerClient != 6 || c.Templates[1].Max != 0 || c.Templates[0].Sample().Keys != "orders.aa.>" {
 		t.Errorf("got %+v", c.Templates[0])
 	}
 }
@@ -173,6 +173,9 @@ func TestTemplateErrors(t *testing.T) {
 		"max of 0":             {`{ source: local, params: { x: a }, max: 0 }`, `4:52: watches.a-{x}.max: "0": want a whole number of at least 1`},
 		"max below 0":          {`{ source: local, params: { x: a }, max: -1 }`, `4:52: watches.a-{x}.max: "-1": want a whole number of at least 1`},
 		"max that is large":    {`{ source: local, params: { x: a }, max: 10001 }`, `4:52: watches.a-{x}.max: want at most 10000`},
+		"a share of 0":         {`{ source: local, params: { x: a }, max_per_client: 0 }`, `4:63: watches.a-{x}.max_per_client: "0": want a whole number of at least 1`},
+		"a share above max":    {`{ source: local, params: { x: a }, max: 3, max_per_client: 4 }`, `4:71: watches.a-{x}.max_per_client: want at most max, which is 3`},
+		"a share above 100":    {`{ source: local, params: { x: a }, max_per_client: 101 }`, `4:63: watches.a-{x}.max_per_client: want at most max, which is 100`},
 		"the source":           {`{ source: "{x}", params: { x: a } }`, `4:22: watches.a-{x}.source: "{x}": a parameter cannot be used here`},
 		"labels_at":            {`{ source: kv, params: { x: a }, prefix: "{x}/", labels_at: "{x}" }`, `4:71: watches.a-{x}.labels_at: "{x}": a parameter cannot be used here`},
 		"fields":               {`{ view_of: services, params: { x: a }, prefix: "{x}/", fields: ["{x}"] }`, `4:76: watches.a-{x}.fields[0]: "{x}": a parameter cannot be used here`},
@@ -215,6 +218,7 @@ func TestTemplateErrors(t *testing.T) {
 		"params of a watch": {`a: { source: local, params: { x: a } }`, `4:23: watches.a.params: params are those of the name, which has none; write them as in orders-{region}`},
 		"max of a watch":    {`a: { source: local, max: 3 }`, `4:23: watches.a.max: max is for templates, whose names have parameters, such as orders-{region}`},
 		"max of a view":     {`a: { view_of: services, prefix: a, max: 3 }`, `4:38: watches.a.max: max is for templates, whose names have parameters, such as orders-{region}`},
+		"share of a watch":  {`a: { source: local, max_per_client: 3 }`, `4:23: watches.a.max_per_client: max_per_client is for templates, whose names have parameters, such as orders-{region}`},
 		"a view of a template": {"\"a-{x}\": { source: local, params: { x: a } }\n  b: { view_of: \"a-{x}\", prefix: b }",
 			`5:17: watches.b.view_of: "a-{x}": want a name of 1 to 64 letters, digits, '.', '_' or '-'`},
 		"a view of a watch that no template makes": {"\"a-{x}\": { source: local, params: { x: a } }\n  b: { view_of: a-b, prefix: b }",

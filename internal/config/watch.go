@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -190,15 +191,19 @@ func (w *Watch) readOf(d *decoder, v decode.Value, entries []decode.Entry, sourc
 func (d *decoder) fillWatch(w *Watch, v decode.Value, entries []decode.Entry, keys []decode.Key) {
 	var own templateKeys
 	d.Fill(w, v, entries, append(keys, d.KeysOf(&own)...))
-	max, params := d.Given[&own.Max], d.Given[&own.Params]
+	max, share, params := d.Given[&own.Max], d.Given[&own.MaxPerClient], d.Given[&own.Params]
 	switch {
 	case d.template == nil && max.Node != nil:
 		d.Errorf(max.AtKey(), "max is for templates, whose names have parameters, such as orders-{region}")
+	case d.template == nil && share.Node != nil:
+		d.Errorf(share.AtKey(), "max_per_client is for templates, whose names have parameters, such as orders-{region}")
 	case d.template == nil && params.Node != nil:
 		d.Errorf(params.AtKey(), "params are those of the name, which has none; write them as in orders-{region}")
 	case own.Max > maxTemplateWatches:
 		d.Errorf(max, "want at most %d", maxTemplateWatches)
+	case own.MaxPerClient > cmp.Or(own.Max, defaultTemplateWatches):
+		d.Errorf(share, "want at most max, which is %d", cmp.Or(own.Max, defaultTemplateWatches))
 	case d.template != nil:
-		d.template.max = own.Max
+		d.template.max, d.template.maxPerClient = own.Max, own.MaxPerClient
 	}
 }

@@ -17,7 +17,7 @@ import (
 // declared is a watch of the kit that is declared by its name.
 func (k *kit) declared(t *testing.T, name string) Config {
 	t.Helper()
-	c, err := k.make(name)
+	c, err := k.make(name, "")
 	if err != nil {
 		t.Fatal(err)
 	}

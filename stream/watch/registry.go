@@ -134,10 +134,17 @@ func (r *Registry) Watches() []*Watch {
 //
 // Subscribe to the watch, or prime it, without delay: a template removes a watch that
 // nobody uses, though not in the first second.
-func (r *Registry) Open(name string) (*Watch, error) {
+//
+// The watch counts for no client. Use OpenFor for a request of one.
+func (r *Registry) Open(name string) (*Watch, error) { return r.OpenFor("", name) }
+
+// OpenFor is Open for a client, any text that stands for one. A watch of a template counts for it
+// if it was the last to ask for it, and no stream follows the watch; see also Watch.Use. The error
+// is a FullError, too, if the client has its share of the template.
+func (r *Registry) OpenFor(client, name string) (*Watch, error) {
 	for {
 		s := r.state.Load()
-		w, err := s.open(name)
+		w, err := s.open(name, client)
 		if !errors.Is(err, errStopped) || s == r.state.Load() {
 			return w, err
 		}
@@ -145,7 +152,7 @@ func (r *Registry) Open(name string) (*Watch, error) {
 	}
 }
 
-func (s *registered) open(name string) (*Watch, error) {
+func (s *registered) open(name, client string) (*Watch, error) {
 	w, t := s.watches[name], (*Template)(nil)
 	switch {
 	case w == nil:
@@ -158,7 +165,7 @@ func (s *registered) open(name string) (*Watch, error) {
 	if t == nil {
 		return nil, ErrNoWatch
 	}
-	return t.open(name)
+	return t.open(name, client)
 }
 
 // Declared returns the name under which a watch is declared: its own, or that of the

@@ -35,16 +35,21 @@ const retiredHolders = math.MinInt64 / 2
 var ErrNoWatch = errors.New("there is no such watch")
 
 // FullError is the error of Registry.Open if a template has as many watches open as it
-// may have, and all of them are in use.
+// may have, and all of them are in use; or if as many of them as may count for the client.
 type FullError struct {
-	// Open is how many watches are open.
+	// Open is how many watches are open, or count for the client.
 	Open int
-	// Max is how many may be open.
+	// Max is how many may.
 	Max int
+	// OfClient says that the client has its share.
+	OfClient bool
 }
 
 // Error says how many there are.
 func (e *FullError) Error() string {
+	if e.OfClient {
+		return fmt.Sprintf("this client uses %d watches of this kind, of %d at most: close some, or come back later", e.Open, e.Max)
+	}
 	return fmt.Sprintf("%d watches of this kind are open, of %d at most: come back later", e.Open, e.Max)
 }
 
@@ -55,6 +60,9 @@ type TemplateConfig struct {
 	Name string
 	// Max is how many watches may be open at a time; DefaultMaxWatches by default.
 	Max int
+	// MaxPerClient is how many of them one client may use at a time; three quarters of Max
+	// by default. Max: there is no such limit.
+	MaxPerClient int
 	// LargestValue is the most bytes of a value that can be written to the watches; 0: they
 	// cannot be written to.
 	LargestValue int64
@@ -64,8 +72,8 @@ type TemplateConfig struct {
 	// Make returns what the watch with a name is. The name and the template are filled in,
 	// and the watch runs on demand, whatever it says. The error is ErrNoWatch if there is
 	// no watch with that name. It may be called by any goroutine, for different names at
-	// the same time.
-	Make func(name string) (Config, error)
+	// the same time. What it opens for the watch is opened for the client that asks for it.
+	Make func(name, client string) (Config, error)
 }
 
 // Template makes watches when they are asked for, and removes them when they are no
@@ -76,14 +84,13 @@ type Template struct {
 	registry *Registry
 	added    time.Time
 
-	mu sync.Mutex // guards the following fields, and that the registry has what is open
-	// making has the names of watches that are being made; the channel is closed when
-	// that is over.
-	making  map[string]chan struct{}
-	opened  map[*Watch]time.Duration // when each was last asked for; see now
-	leaving map[*Watch]struct{}      // removed, but ingest has not ended; with all others at most 2 * Max
-	total   Stats                    // of watches that have ended
-	changes uint64                   // of those
+	mu      sync.Mutex        // guards the following fields, and that the registry has what is open
+	making  map[string]making // by name
+	opened  map[*Watch]ask
+	shares  shares
+	leaving map[*Watch]struct{} // removed, but ingest has not ended; with all others at most 2 * Max
+	total   Stats               // of watches that have ended
+	changes uint64              // of those
 	closed  bool
 }
 
@@ -110,9 +117,10 @@ func newTemplate(r *Registry, c TemplateConfig) (*Template, error) {
 		return nil, fmt.Errorf("template %q: want Name, Match and Make", c.Name)
 	}
 	c.Max = cmp.Or(c.Max, DefaultMaxWatches)
+	c.MaxPerClient = min(cmp.Or(c.MaxPerClient, max(1, c.Max*3/4)), c.Max)
 	return &Template{
 		config: c, registry: r, added: time.Now(), total: newWatchCounters().stats(),
-		making: map[string]chan struct{}{}, opened: map[*Watch]time.Duration{}, leaving: map[*Watch]struct{}{},
+		making: map[string]making{}, opened: map[*Watch]ask{}, shares: newShares(), leaving: map[*Watch]struct{}{},
 	}, nil
 }
 
@@ -126,6 +134,9 @@ func taken(templates []*Template, name string) error {
 
 // Name is what the template is called in the configuration.
 func (t *Template) Name() string { return t.config.Name }
+
+// MaxPerClient is how many of them one client may use at a time.
+func (t *Template) MaxPerClient() int { return t.config.MaxPerClient }
 
 // Max is how many watches may be open at a time.
 func (t *Template) Max() int { return t.config.Max }
@@ -169,18 +180,18 @@ func (t *Template) Changes() uint64 {
 	return sum
 }
 
-// open returns the watch with a name, and makes it if there is none.
-func (t *Template) open(name string) (*Watch, error) {
+// open returns the watch with a name for a client, and makes it if there is none.
+func (t *Template) open(name, client string) (*Watch, error) {
 	if stream.CheckWatchName(name) != nil {
 		return nil, ErrNoWatch
 	}
 	for {
-		w, wait, err := t.enter(name)
+		w, wait, err := t.enter(name, client)
 		switch {
 		case w != nil || err != nil:
 			return w, err
 		case wait == nil:
-			return t.make(name)
+			return t.make(name, client)
 		}
 		<-wait
 	}
@@ -188,41 +199,49 @@ func (t *Template) open(name string) (*Watch, error) {
 
 // enter returns the watch with a name, or what to wait for before another attempt, or
 // neither: the caller must make it.
-func (t *Template) enter(name string) (*Watch, <-chan struct{}, error) {
+func (t *Template) enter(name, client string) (*Watch, <-chan struct{}, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if w, ok := t.registry.Watch(name); ok {
-		if w.template == t {
-			t.opened[w] = t.now()
+		if w.template != t {
+			return w, nil, nil
+		}
+		if full := t.asked(w, client); full != nil {
+			return nil, nil, full
 		}
 		return w, nil, nil
 	}
-	if made := t.making[name]; made != nil {
-		return nil, made, nil
+	if m, under := t.making[name]; under {
+		return nil, m.done, nil
 	}
 	if t.closed {
 		return nil, nil, errStopped
+	}
+	if client != "" {
+		if full := t.exhausted(client, name); full != nil {
+			return nil, nil, full
+		}
 	}
 	open := len(t.opened) + len(t.making)
 	if crowded := open+len(t.leaving) >= 2*t.config.Max; crowded || open >= t.config.Max && !t.makeRoom() {
 		return nil, nil, &FullError{Open: open, Max: t.config.Max}
 	}
-	t.making[name] = make(chan struct{})
+	t.making[name] = making{client: client, done: make(chan struct{})}
 	return nil, nil, nil
 }
 
 // make makes a watch that enter has announced.
-func (t *Template) make(name string) (w *Watch, err error) {
+func (t *Template) make(name, client string) (w *Watch, err error) {
 	defer func() { // even if Make panics, so that nobody waits for it
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		close(t.making[name])
+		close(t.making[name].done)
 		delete(t.making, name)
-		if w != nil && !t.admit(w) {
+		if w != nil && !t.admit(w, client) {
 			w, err = nil, errStopped
 		}
 	}()
-	c, err := t.config.Make(name)
+	c, err := t.config.Make(name, client)
 	if err != nil {
 		return nil, err
 	}
@@ -236,13 +255,13 @@ func (t *Template) make(name string) (w *Watch, err error) {
 
 // admit makes a new watch known. It returns false if the registry was closed, or a watch
 // of that name declared, in the meantime. t.mu is held.
-func (t *Template) admit(w *Watch) bool {
+func (t *Template) admit(w *Watch, client string) bool {
 	if t.closed || !t.registry.enter(w) {
 		t.leaving[w] = struct{}{}
 		w.cancel()
 		return false
 	}
-	t.opened[w] = t.now()
+	t.opened[w] = ask{at: t.now(), client: client}
 	return true
 }
 
@@ -265,7 +284,7 @@ func (t *Template) makeRoom() bool {
 
 // lastUse is when a watch was last asked for, or held. t.mu is held.
 func (t *Template) lastUse(w *Watch) time.Duration {
-	return max(t.opened[w], time.Duration(w.released.Load()))
+	return max(t.opened[w].at, time.Duration(w.released.Load()))
 }
 
 // take removes a watch that nobody holds. t.mu is held.
@@ -324,10 +343,10 @@ func (t *Template) ended(w *Watch) {
 func (t *Template) close() []*Watch {
 	t.mu.Lock()
 	t.closed = true
-	making := slices.Collect(maps.Values(t.making))
+	under := slices.Collect(maps.Values(t.making))
 	t.mu.Unlock()
-	for _, made := range making {
-		<-made
+	for _, m := range under {
+		<-m.done
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

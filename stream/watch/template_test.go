@@ -48,7 +48,7 @@ func inKit(t *testing.T, limit int, f func(*testing.T, *kit)) {
 	})
 }
 
-func (k *kit) make(name string) (Config, error) {
+func (k *kit) make(name, _ string) (Config, error) {
 	if strings.HasSuffix(name, "none") {
 		return Config{}, ErrNoWatch
 	}
@@ -188,7 +188,7 @@ func TestTemplateWaitsForWatchesOnTheirWayOut(t *testing.T) {
 		slow, running := make(chan struct{}), atomic.Int64{}
 		tpl, err := r.AddTemplate(TemplateConfig{
 			Name: "{x}", Max: 2, Match: func(string) bool { return true },
-			Make: func(string) (Config, error) {
+			Make: func(string, string) (Config, error) {
 				return Config{Source: stream.SourceFunc(func(context.Context, stream.Resume, stream.Sink) error {
 					running.Add(1)
 					defer running.Add(-1)
@@ -234,7 +234,7 @@ func TestTemplateMakesAWatchOnce(t *testing.T) {
 		gate, made := make(chan error), atomic.Int64{}
 		_, err := r.AddTemplate(TemplateConfig{
 			Name: "{x}", Match: func(string) bool { return true },
-			Make: func(string) (Config, error) {
+			Make: func(string, string) (Config, error) {
 				made.Add(1)
 				err := <-gate
 				return Config{Source: stream.SourceFunc(stay)}, err
@@ -282,7 +282,7 @@ func TestOpenFindsTheRightWatch(t *testing.T) {
 		}
 		broken := errors.New("broken")
 		for _, c := range []TemplateConfig{
-			{Name: "later", Match: func(name string) bool { return true }, Make: func(string) (Config, error) { return Config{}, broken }},
+			{Name: "later", Match: func(name string) bool { return true }, Make: func(string, string) (Config, error) { return Config{}, broken }},
 		} {
 			if _, err := k.registry.AddTemplate(c); err != nil {
 				t.Fatal(err)
@@ -321,7 +321,7 @@ func TestTemplateSurvivesAPanic(t *testing.T) {
 		r := NewRegistry()
 		defer r.Close()
 		first := true
-		if _, err := r.AddTemplate(TemplateConfig{Name: "{x}", Match: func(string) bool { return true }, Make: func(string) (Config, error) {
+		if _, err := r.AddTemplate(TemplateConfig{Name: "{x}", Match: func(string) bool { return true }, Make: func(string, string) (Config, error) {
 			if first {
 				first = false
 				panic("first")
@@ -378,7 +378,7 @@ func TestCloseWaitsForWatchesThatAreBeingMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRegistry()
 		gate, closed := make(chan struct{}), atomic.Int64{}
-		if _, err := r.AddTemplate(TemplateConfig{Name: "{x}", Match: func(string) bool { return true }, Make: func(string) (Config, error) {
+		if _, err := r.AddTemplate(TemplateConfig{Name: "{x}", Match: func(string) bool { return true }, Make: func(string, string) (Config, error) {
 			<-gate
 			return Config{Source: stream.SourceFunc(stay), Close: func() { closed.Add(1) }}, nil
 		}}); err != nil {

@@ -30,6 +30,12 @@ func (f Found) Name() string { return f.watch.Name() }
 // it fits.
 func (f Found) Full() error { return f.watch.Full() }
 
+// Use counts the watch for a client that is about to follow it, until the Use is released; nil: it
+// does not count. It returns an error if the client has its share of the template.
+func (f Found) Use(client string) (*watch.Use, *watch.FullError) {
+	return f.watch.Use(f.rules.payer(client))
+}
+
 // Compressible reports whether answers about the watch may be compressed.
 func (f Found) Compressible() bool { return !f.plain }
 
@@ -93,10 +99,8 @@ func (f Found) Narrow(ctx context.Context, n Narrowing, client string) (Part, *p
 func (f Found) define(ctx context.Context, may *view.Definition, n Narrowing, client string) (*view.Definition, *problem.Problem) {
 	wait, cancel := context.WithTimeout(ctx, definitionWait)
 	defer cancel()
-	if f.rules.policy != nil && !f.rules.who.IsAnonymous() {
-		client = f.rules.who.Key() // turns are by principal, not by address
-	}
-	d, err := f.lookup.definitions.parse(wait, may, n.paramsFor(f.watch), client)
+	// Turns are by principal, not by address.
+	d, err := f.lookup.definitions.parse(wait, may, n.paramsFor(f.watch), f.rules.payer(client))
 	switch {
 	case ctx.Err() != nil:
 		return nil, problem.Of(ctx.Err())

@@ -66,16 +66,17 @@ func (l *Lookup) Refusals() *RefusalLog { return l.config.Refusals }
 // PrimeWait returns how long a request waits for a watch that is not primed.
 func (l *Lookup) PrimeWait() time.Duration { return l.config.PrimeWait }
 
-// Find returns the watch of that name. A template may make it. Otherwise it returns a 404 that
-// suggests the nearest name, or a 503 if the template can make no more watches now. A watch
-// that the principal may not see is answered like one that does not exist.
-func (l *Lookup) Find(ctx context.Context, name string) (Found, *problem.Problem) {
+// Find returns the watch of that name for a request of a client. A template may make it. Otherwise
+// it returns a 404 that suggests the nearest name, a 503 if the template can make no more watches
+// now, or a 429 if the client has its share of them. A watch that the principal may not see is
+// answered like one that does not exist.
+func (l *Lookup) Find(ctx context.Context, name, client string) (Found, *problem.Problem) {
 	entry, declared := l.config.Watches.Declared(name)
 	may, visible := l.rulesFor(ctx, entry, name)
 	if declared && !visible {
 		return Found{}, l.denied(ctx, name, noRule)
 	}
-	w, err := l.config.Watches.Open(name)
+	w, err := l.config.Watches.OpenFor(may.payer(client), name)
 	if err != nil {
 		return Found{}, l.unopened(ctx, name, err)
 	}
@@ -147,10 +148,15 @@ func (l *Lookup) unopened(ctx context.Context, name string, err error) *problem.
 	if errors.Is(err, watch.ErrNoWatch) {
 		return l.denied(ctx, name, noSuchWatch)
 	}
-	p := problem.New(http.StatusServiceUnavailable, "watch %q cannot be opened now", name).OnWatch(name)
-	if errors.As(err, &p.Full) {
-		p.Detail = p.Full.Error()
+	p := problem.New(http.StatusServiceUnavailable, "watch %q cannot be opened now", name)
+	if full := (*watch.FullError)(nil); errors.As(err, &full) {
+		p = problem.New(http.StatusServiceUnavailable, "%s", full.Error())
+		if full.OfClient {
+			p = problem.New(http.StatusTooManyRequests, "%s", full.Error())
+		}
+		p.Full = full
 	}
+	p.OnWatch(name)
 	p.RetryAfter = max(2*l.config.Retry, time.Second)
 	return p
 }

@@ -51,8 +51,9 @@ func (p Part) Who() *credential.Identity { return p.rules.who }
 // removed the watch while the request waited for its definition, the watch is made again.
 func (p Part) Open(r views.Request) (*watch.Watch, error) {
 	w := p.watch
+	r.Client = p.rules.payer(r.Client) // watches and views count for the principal, not for its address
 	if w.Template() != nil {
-		again, err := p.lookup.config.Watches.Open(w.Name())
+		again, err := p.lookup.config.Watches.OpenFor(r.Client, w.Name())
 		if err != nil {
 			return nil, p.lookup.unopened(context.Background(), w.Name(), err)
 		}
@@ -60,9 +61,6 @@ func (p Part) Open(r views.Request) (*watch.Watch, error) {
 	}
 	if p.definition == nil {
 		return w, nil
-	}
-	if p.rules.policy != nil && !p.rules.who.IsAnonymous() {
-		r.Client = p.rules.who.Key() // views count for the principal, not for its address
 	}
 	return p.lookup.config.Views.Open(w, p.definition, r)
 }

@@ -31,6 +31,15 @@ func (l *Lookup) rulesFor(ctx context.Context, entry, name string) (rules, bool)
 	return rules{l.config.Policy, who, entry}, l.config.Policy.Visible(who.Principal, entry)
 }
 
+// payer returns the client for which what a request uses counts: its principal, or the client of
+// its address if it has none.
+func (r rules) payer(client string) string {
+	if r.policy == nil || r.who.IsAnonymous() {
+		return client
+	}
+	return r.who.Key()
+}
+
 // readAll reports whether all of the watch may be read.
 func (r rules) readAll() bool {
 	may, ok := r.definition()

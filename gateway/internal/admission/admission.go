@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Limits are how many streams may be open at the same time. 0 means any number.
@@ -38,11 +40,12 @@ func (l Limits) Refuses(n Open) Reason {
 	return ""
 }
 
-// Ref refers to an open stream as it was counted: two numbers that only admission
+// Ref refers to an open stream as it was counted: numbers that only admission
 // can read, so that the last owner of the stream can count it out.
 type Ref struct {
 	client  int32
 	watches int32 // the set of watches of the stream
+	uses    int32 // its uses of templates; 0: none
 }
 
 // Controller decides whether another stream may be opened, counts the open streams,
@@ -66,6 +69,7 @@ type Controller struct {
 	clients InternTable[Client]
 	sets    InternTable[string] // of watches: their names, separated by commas
 	watches map[string]int
+	uses    usesTable
 }
 
 // New returns a controller. A drain spreads the goodbyes of its streams over the given
@@ -99,6 +103,14 @@ func (a *Controller) Enter(c Client, watches []string) (Ref, *Refusal) {
 		a.watches[name]++
 	}
 	return Ref{client: a.clients.Enter(c), watches: a.sets.Enter(set)}, nil
+}
+
+// Hold returns the reference to a stream that uses watches of templates. Leave releases them.
+func (a *Controller) Hold(r Ref, uses []*watch.Use) Ref {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r.uses = a.uses.enter(uses)
+	return r
 }
 
 // refusal returns why a stream must be refused; nil: it need not be.
@@ -136,6 +148,13 @@ func reached(n, limit int) bool { return limit > 0 && n >= limit }
 
 // Leave counts a stream out. It is called once for each reference.
 func (a *Controller) Leave(r Ref) {
+	for _, u := range a.leave(r) {
+		u.Release()
+	}
+}
+
+// leave is Leave without the release of what the stream used, which it returns.
+func (a *Controller) leave(r Ref) []*watch.Use {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.clients.Leave(r.client)
@@ -148,6 +167,7 @@ func (a *Controller) Leave(r Ref) {
 	if a.drained && a.open == 0 {
 		close(a.Idle)
 	}
+	return a.uses.leave(r.uses)
 }
 
 // Count returns how many streams are open.

@@ -25,6 +25,8 @@ const (
 	RefusedConnections Reason = "connections" // too many connections in all
 	refusedTemplate    Reason = "template"    // too many watches of a template
 
+	refusedClientTemplate Reason = "client_template" // too many of one client
+
 	refusedViews       Reason = views.TooMany          // too many views in all
 	refusedClientViews Reason = views.TooManyOfAClient // too many of one client
 	refusedViewMemory  Reason = views.NoMemory         // the views do not fit into their memory
@@ -32,7 +34,7 @@ const (
 
 // RefusalReasons are all reasons, for the metrics.
 var RefusalReasons = [...]Reason{
-	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedPrincipal, RefusedMemory, RefusedConnections, refusedTemplate,
+	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedPrincipal, RefusedMemory, RefusedConnections, refusedTemplate, refusedClientTemplate,
 	refusedViews, refusedClientViews, refusedViewMemory,
 }
 
@@ -64,7 +66,7 @@ type Refusal struct {
 	Count  int    // open streams, connections or watches; see reason
 	Limit  int    // how many may be open
 	client Client // refusedClient, refusedClientViews
-	Watch  string // refusedWatch, RefusedMemory, refusedTemplate, and those of views
+	Watch  string // refusedWatch, RefusedMemory, those of templates, and those of views
 	// Parameter is one that asks for the view, as the client wrote it; "": none.
 	Parameter string
 }
@@ -75,7 +77,16 @@ func RefusalOf(p *problem.Problem) *Refusal {
 	if p.Full == nil {
 		return nil
 	}
-	return &Refusal{Reason: refusedTemplate, Count: p.Full.Open, Limit: p.Full.Max, Watch: p.Watch}
+	return OfTemplate(p.Watch, p.Full)
+}
+
+// OfTemplate returns why a watch of a template was not opened, or may not be followed.
+func OfTemplate(name string, full *watch.FullError) *Refusal {
+	r := &Refusal{Reason: refusedTemplate, Count: full.Open, Limit: full.Max, Watch: name}
+	if full.OfClient {
+		r.Reason = refusedClientTemplate
+	}
+	return r
 }
 
 // Error returns the reason for the client, and what it can do about it.
@@ -91,8 +102,8 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("you have %d streams open with this credential, or another one of yours, of %d at most: close some, or follow several watches in one stream", r.Count, r.Limit)
 	case RefusedMemory:
 		return fmt.Sprintf("watch %q takes no subscribers: it is too large for its memory ceiling", r.Watch)
-	case refusedTemplate:
-		return (&watch.FullError{Open: r.Count, Max: r.Limit}).Error()
+	case refusedTemplate, refusedClientTemplate:
+		return (&watch.FullError{Open: r.Count, Max: r.Limit, OfClient: r.Reason == refusedClientTemplate}).Error()
 	case RefusedConnections:
 		return fmt.Sprintf("%d connections are open, of %d at most: come back later, to another replica if there is one", r.Count, r.Limit)
 	case refusedViews:
@@ -117,7 +128,8 @@ func (r *Refusal) Goodbye() stream.GoodbyeReason {
 // Problem returns the answer: 429 if it is the client that has too many, else 503.
 func (r *Refusal) Problem(retry time.Duration) *problem.Problem {
 	status := http.StatusServiceUnavailable
-	if r.Reason == refusedClient || r.Reason == RefusedPrincipal || r.Reason == refusedClientViews {
+	switch r.Reason {
+	case refusedClient, RefusedPrincipal, refusedClientViews, refusedClientTemplate:
 		status = http.StatusTooManyRequests
 	}
 	p := problem.New(status, "%s", r.Error())

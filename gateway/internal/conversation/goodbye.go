@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // RetryHint returns when one client should reconnect.
@@ -38,8 +39,30 @@ func (d *Deps) Admit(ctx context.Context, c admission.Client, watches ...access.
 	as, refused := d.Admission.Enter(c, names)
 	if refused != nil {
 		d.Quotas.Leave(who)
+		return as, refused
+	}
+	uses, refused := use(watches, c)
+	as = d.Admission.Hold(as, uses)
+	if refused != nil {
+		d.Admission.Leave(as)
+		d.Quotas.Leave(who)
 	}
 	return as, refused
+}
+
+// use counts the watches of templates for a client that is about to follow them, up to the first
+// for which it is refused.
+func use(watches []access.Found, c admission.Client) (uses []*watch.Use, refused *admission.Refusal) {
+	for _, w := range watches {
+		u, full := w.Use(c.String())
+		if full != nil {
+			return uses, admission.OfTemplate(w.Name(), full)
+		}
+		if u != nil {
+			uses = append(uses, u)
+		}
+	}
+	return uses, nil
 }
 
 // TooManyRequests counts a request that is refused because its principal, or its address if it

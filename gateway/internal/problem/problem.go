@@ -40,7 +40,7 @@ type Problem struct {
 	Challenge string `json:"-"`
 	// retryAfter is the Retry-After header, if not 0; rounded up to seconds.
 	RetryAfter time.Duration `json:"-"`
-	// Full is set if a template has too many watches open.
+	// Full is set if a template has too many watches open, in all or for the client.
 	Full *watch.FullError `json:"-"`
 	// extra is a JSON object whose members are added to those of the problem.
 	Extra []byte `json:"-"`

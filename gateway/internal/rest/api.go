@@ -273,5 +273,5 @@ func (a *API) watchOf(r *http.Request, before *problem.Problem) (access.Found, *
 	if before != nil {
 		return access.Found{}, before
 	}
-	return a.Service.Lookup.Find(r.Context(), problem.PathParameter(r, "watch"))
+	return a.Service.Lookup.Find(r.Context(), problem.PathParameter(r, "watch"), a.Proxies.ClientOfRequest(r).String())
 }

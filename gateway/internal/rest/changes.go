@@ -37,13 +37,13 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	watch, p := a.Service.Lookup.Find(r.Context(), ask.watch)
+	from := a.Proxies.OfRequest(r)
+	client := admission.ClientOf(from.Addr())
+	watch, p := a.Service.Lookup.Find(r.Context(), ask.watch, client.String())
 	if p != nil {
 		problem.Write(w, a.Streams.Unfound(metrics.Poll, p))
 		return
 	}
-	from := a.Proxies.OfRequest(r)
-	client := admission.ClientOf(from.Addr())
 	of, p := watch.Narrow(r.Context(), ask.narrowing, client.String())
 	if p != nil {
 		problem.Write(w, p)

@@ -35,12 +35,12 @@ import (
 // part of Config.AnswerBudget until the client reads on, or until its connection is
 // closed for being too slow: see parcel.
 func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
-	w, p := s.Lookup.Find(out.Context(), r.GetWatch())
+	from := s.Proxies.OfCall(out.Context())
+	client := admission.ClientOf(from.Addr())
+	w, p := s.Lookup.Find(out.Context(), r.GetWatch(), client.String())
 	if p != nil {
 		return s.Streams.Unfound(metrics.GRPC, p)
 	}
-	from := s.Proxies.OfCall(out.Context())
-	client := admission.ClientOf(from.Addr())
 	of, p := w.Narrow(out.Context(), access.NarrowingIn(r), client.String())
 	if p != nil {
 		return p

@@ -258,7 +258,7 @@ func TestTemplatesAreAddedUp(t *testing.T) {
 		r := newRig(t)
 		if _, err := r.Registry.AddTemplate(watch.TemplateConfig{
 			Name: "t-{x}", Match: func(name string) bool { return strings.HasPrefix(name, "t-") },
-			Make: func(string) (watch.Config, error) {
+			Make: func(string, string) (watch.Config, error) {
 				return watch.Config{Source: stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 					err := errors.Join(sink.Reset("e"), sink.Commit(1), sink.Upsert(gatewaytest.Resource("k", 2, "1")), sink.Commit(2))
 					<-ctx.Done()

@@ -50,9 +50,10 @@ func (s *Service) part(ctx context.Context, m narrowed) (access.Part, *problem.P
 	if p, checked := ctx.Value(partKey{}).(access.Part); checked {
 		return p, nil
 	}
-	w, p := s.Lookup.Find(ctx, m.GetWatch())
+	client := budget.AnswerOf(ctx).Client().String()
+	w, p := s.Lookup.Find(ctx, m.GetWatch(), client)
 	if p != nil {
 		return access.Part{}, p
 	}
-	return w.Narrow(ctx, access.NarrowingIn(m), budget.AnswerOf(ctx).Client().String())
+	return w.Narrow(ctx, access.NarrowingIn(m), client)
 }

@@ -44,7 +44,7 @@ func (s *Service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*
 
 // GetWatch implements api.WatchServiceServer.
 func (s *Service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
-	w, p := s.Lookup.Find(ctx, r.GetWatch())
+	w, p := s.Lookup.Find(ctx, r.GetWatch(), budget.AnswerOf(ctx).Client().String())
 	if p != nil {
 		return nil, p
 	}
@@ -240,7 +240,7 @@ func (s *Service) writable(ctx context.Context, watch, wireKey, encoding string)
 	if err != nil {
 		return access.Found{}, "", KeyProblem(wireKey, err)
 	}
-	w, p := s.Lookup.Find(ctx, watch)
+	w, p := s.Lookup.Find(ctx, watch, budget.AnswerOf(ctx).Client().String())
 	if p == nil {
 		p = CheckWrite(ctx, w)
 	}

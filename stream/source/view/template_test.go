@@ -39,7 +39,7 @@ func newTemplated(t *testing.T) *templated {
 }
 
 // make makes a watch whose upstream has one more resource each time.
-func (r *templated) make(string) (watch.Config, error) {
+func (r *templated) make(string, string) (watch.Config, error) {
 	r.made++
 	script := []streamtest.Step{streamtest.Reset("e1")}
 	for i := range r.made {

@@ -162,13 +162,13 @@ const linesPerMinute = 30
 func (u *upstreams) template(registry *watch.Registry, t *config.Template) watch.TemplateConfig {
 	logger := loglimit.New(u.logger, linesPerMinute).With("template", t.Name)
 	return watch.TemplateConfig{
-		Name: t.Name, Max: t.Max, Match: t.Match, LargestValue: u.largestValue(t),
-		Make: func(name string) (watch.Config, error) {
+		Name: t.Name, Max: t.Max, MaxPerClient: t.MaxPerClient, Match: t.Match, LargestValue: u.largestValue(t),
+		Make: func(name, client string) (watch.Config, error) {
 			w, ok := t.Watch(name)
 			if !ok {
 				return watch.Config{}, watch.ErrNoWatch
 			}
-			if err := openParent(registry, w); err != nil {
+			if err := openParent(registry, w, client); err != nil {
 				return watch.Config{}, err
 			}
 			wc, err := u.configure(registry, w, t.Name, logger)
@@ -191,12 +191,12 @@ func (u *upstreams) largestValue(t *config.Template) int64 {
 	return cmp.Or(s.Store.MaxValueBytes, store.DefaultMaxValueBytes)
 }
 
-// openParent opens the watch that a watch of a template is a view of. If that is refused, so is
-// the view.
-func openParent(registry *watch.Registry, w config.Watch) error {
+// openParent opens the watch that a watch of a template is a view of, for the client that asks for
+// the view. If that is refused, so is the view.
+func openParent(registry *watch.Registry, w config.Watch, client string) error {
 	if w.ViewOf == "" {
 		return nil
 	}
-	_, err := registry.Open(w.ViewOf)
+	_, err := registry.OpenFor(client, w.ViewOf)
 	return err
 }
