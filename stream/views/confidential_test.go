@@ -218,10 +218,13 @@ func (w *world) list(p *part, r *replica) {
 	if err != nil || !v.Snapshot().Primed() {
 		return
 	}
-	for token := ""; ; {
+	for token, pages := "", 0; ; pages++ {
 		page, err := v.Page(token, 2)
 		if err != nil {
 			return
+		}
+		if pages > 1000 {
+			w.t.Fatal("broke Consistent: a list does not end")
 		}
 		sent, err := json.Marshal(page.Resources)
 		if err != nil {
