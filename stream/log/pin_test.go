@@ -458,6 +458,53 @@ func TestListingsStayWithinTheCeiling(t *testing.T) {
 	}
 }
 
+// TestListingsHoldNoMoreThanTheLog: under a ceiling with a lot of room, or without any, the
+// versions of listings and the log together take at most twice what is served.
+func TestListingsHoldNoMoreThanTheLog(t *testing.T) {
+	const n, size = 2500, 16_000
+	for name, account := range map[string]*memory.Account{
+		"shared ceiling": memory.NewAccount(0, memory.NewCeiling(4<<30)),
+		"own ceiling":    memory.NewAccount(4<<30, nil),
+		"no ceiling":     memory.NewAccount(0, nil),
+		"no account":     nil,
+	} {
+		l := NewWriter(Config{Watch: "w", Account: account})
+		revision := uint64(n)
+		before := heapInUse()
+		mustReplace(t, l, "e", revision, larges(n, size)...)
+		served := l.Snapshot().Bytes()
+		token := ""
+		for range 6 {
+			p, err := l.Page("", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			token = p.Next
+			rewrite(t, l, n, size, &revision)
+			if all := l.Snapshot().Bytes() + l.pins.Held(); all > 2*served+served/16 {
+				t.Errorf("%s: %d MiB are held by the log and its listings, %d MiB are served", name, all>>20, served>>20)
+			}
+		}
+		if used := heapInUse() - before; used > 2*served+served/4 {
+			t.Errorf("%s: the heap has grown by %d MiB, %d MiB are served", name, used>>20, served>>20)
+		}
+		if _, err := l.Page(token, 10); !errors.Is(err, ErrPageGone) {
+			t.Errorf("%s: the page token of a state that was replaced as a whole: %v, want ErrPageGone", name, err)
+		}
+		if p, err := l.Page("", 10); err != nil || !rewritesSome(t, l, p, &revision) {
+			t.Errorf("%s: the page token of a state that was replaced in part is gone: %v", name, err)
+		}
+	}
+}
+
+// rewritesSome changes a third of the log, and reports whether the listing of a page still goes on.
+func rewritesSome(t *testing.T, l *Writer, p Page, revision *uint64) bool {
+	asOf := *revision
+	rewrite(t, l, 800, 16_000, revision)
+	next, err := l.Page(p.Next, 10)
+	return err == nil && next.Revision == asOf
+}
+
 // TestListingsOfAStoppedWatch are released: no version would be published by which
 // they expire.
 func TestListingsOfAStoppedWatch(t *testing.T) {

@@ -200,7 +200,7 @@ func (w *Writer) publish() {
 		old.Changed.Send()
 	}
 	w.Notified()
-	w.account.Relieve(w.pins, v.Bytes)
+	w.account.Relieve(w.pins, v.Bytes-w.dead, w.dead)
 	w.listings.Expire(w.pins)
 	w.listings.ExpireSorted()
 }

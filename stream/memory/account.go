@@ -8,6 +8,7 @@ package memory
 type Account struct {
 	own    Ceiling  // of the watch alone; its methods may be called from any goroutine
 	shared *Ceiling // static after construction
+	fixed  bool     // static; it never gives up what it holds, see NewFixedAccount
 	place  int      // among the accounts that share it, counted from 1; 0: it is not there
 
 	pins     Pins          // of the log; static once the log exists
@@ -48,6 +49,14 @@ func NewUnsqueezedAccount(shared *Ceiling) *Account {
 	return &Account{shared: shared}
 }
 
+// NewFixedAccount returns an account without a ceiling of its own for a log that watches of
+// the same ceiling copy, and that has nowhere to load its data from again. It is no watch: it
+// has half an equal share, and beyond that it leaves room to the copies. It is refused more, but
+// never gives up what it has.
+func NewFixedAccount(shared *Ceiling) *Account {
+	return &Account{shared: shared, fixed: true}
+}
+
 // Own returns the ceiling of the watch alone.
 func (a *Account) Own() *Ceiling { return &a.own }
 
@@ -58,6 +67,13 @@ func (a *Account) Shared() *Ceiling { return a.shared }
 func (a *Account) Join(p Pins) {
 	if a != nil {
 		a.pins = p
+		a.shared.join(a)
+	}
+}
+
+// Rejoin ends what Leave began: the log is used again.
+func (a *Account) Rejoin() {
+	if a != nil {
 		a.shared.join(a)
 	}
 }
@@ -81,12 +97,22 @@ func (a *Account) reserve(p *pool, n int64, what string) error {
 	if !p.take(&a.own, n) {
 		return a.refusal(p, &a.own, n, what)
 	}
-	if !p.take(a.shared, n) && !a.borrow(p, n) {
+	if !p.takeUpTo(a.shared, n, a.mostShared(p)) && !a.borrow(p, n) {
 		err := a.refusal(p, a.shared, n, what)
 		p.of(&a.own).Add(-n)
 		return err
 	}
 	return nil
+}
+
+// mostShared is how much of the shared ceiling may be taken by an account that is refused the
+// rest.
+func (a *Account) mostShared(p *pool) int64 {
+	allowed := p.allowed(a.shared)
+	if a.fixed {
+		allowed -= slack(allowed)
+	}
+	return allowed
 }
 
 // borrow takes n bytes beyond the shared ceiling for a watch that has already taken
@@ -97,7 +123,10 @@ func (a *Account) reserve(p *pool, n int64, what string) error {
 func (a *Account) borrow(p *pool, n int64) bool {
 	most, allowed := a.shared.most(p), p.allowed(a.shared)
 	held := p.of(&a.own).Load()
-	within := held <= allowed/max(1, a.shared.number())
+	within := held <= a.equalShare(allowed)
+	if a.fixed && !within {
+		return false
+	}
 	largest := most == nil || p.of(&most.own).Load() <= held
 	if largest && !within {
 		return p.take(a.shared, n) // the one that held more may have given it up since
@@ -113,6 +142,15 @@ func (a *Account) borrow(p *pool, n int64) bool {
 		most.squeeze()
 	}
 	return true
+}
+
+// equalShare is how much of what is allowed the account is never refused.
+func (a *Account) equalShare(allowed int64) int64 {
+	share := allowed / max(1, a.shared.number())
+	if a.fixed {
+		share /= 2
+	}
+	return share
 }
 
 // slack is how far the shared ceiling may be exceeded.

@@ -68,6 +68,44 @@ func TestFairShare(t *testing.T) {
 	}
 }
 
+// TestFixedAccount: what cannot be loaded again is refused before any watch is, beyond half an
+// equal share, and is no watch itself.
+func TestFixedAccount(t *testing.T) {
+	shared, all := sharing(2)
+	fixed := NewFixedAccount(shared)
+	fixed.Join(noPins{})
+	grow := func(a *Account, n int64, granted bool) {
+		t.Helper()
+		if err := a.Grow(n); (err == nil) != granted {
+			t.Errorf("%d bytes beside %d of %d: %v", n, a.log, shared.Logs(), err)
+		}
+	}
+	grow(all[0], 600, true)
+	grow(fixed, 350, true)
+	grow(fixed, 1, false) // the rest is left to the watches
+	grow(all[0], 50, true)
+	grow(all[0], 1, false) // it holds the most
+	fixed.SetLog(0, 0)
+	grow(all[0], 350, true)
+	grow(fixed, 250, true) // its share
+	if len(all[0].squeezed) == 0 {
+		t.Error("the watch that holds the most is not told to give up memory")
+	}
+	grow(fixed, 1, false)
+	grow(all[1], 500, true)
+	fixed.Leave()
+	fixed.Rejoin()
+	fixed.Rejoin()
+	if n := shared.number(); n != 2 || len(shared.accounts.all) != 3 {
+		t.Errorf("%d accounts are watches of %d", n, len(shared.accounts.all))
+	}
+	all[0].Leave()
+	all[1].Leave()
+	if fixed.Leave(); shared.Logs() != 0 || len(shared.accounts.all) != 0 || shared.number() != 0 {
+		t.Errorf("%d bytes are counted of nobody", shared.Logs())
+	}
+}
+
 // TestReservationsAtTheSameTime: of two reservations that do not fit together, one
 // is granted.
 func TestReservationsAtTheSameTime(t *testing.T) {

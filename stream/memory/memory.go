@@ -80,15 +80,22 @@ func (m *Ceiling) Swollen() bool {
 
 // accounts are those that share a ceiling. Its methods may be called from any goroutine.
 type accounts struct {
-	mu  sync.Mutex // guards the following field, and where in it each account is
-	all []*Account
+	mu    sync.Mutex // guards the following fields, and where in all each account is
+	all   []*Account
+	fixed int // of them are fixed
 }
 
 func (m *Ceiling) join(a *Account) {
 	m.accounts.mu.Lock()
 	defer m.accounts.mu.Unlock()
+	if a.place != 0 {
+		return
+	}
 	m.accounts.all = append(m.accounts.all, a)
 	a.place = len(m.accounts.all)
+	if a.fixed {
+		m.accounts.fixed++
+	}
 }
 
 func (m *Ceiling) leave(a *Account) {
@@ -102,13 +109,16 @@ func (m *Ceiling) leave(a *Account) {
 	all[a.place-1], all[len(all)-1] = last, nil
 	last.place, a.place = a.place, 0
 	m.accounts.all = all[:len(all)-1]
+	if a.fixed {
+		m.accounts.fixed--
+	}
 }
 
-// number is how many accounts share the ceiling.
+// number is how many watches share the ceiling.
 func (m *Ceiling) number() int64 {
 	m.accounts.mu.Lock()
 	defer m.accounts.mu.Unlock()
-	return int64(len(m.accounts.all))
+	return int64(len(m.accounts.all) - m.accounts.fixed)
 }
 
 // mostPinned returns the pins that hold the most; nil if none holds anything.
@@ -143,11 +153,14 @@ func (p *pool) allowed(m *Ceiling) int64 { return m.Bytes() / p.parts * p.share 
 
 // take counts n more bytes, if they are allowed. Of several concurrent calls, none
 // is refused because of another that is refused.
-func (p *pool) take(m *Ceiling, n int64) bool {
+func (p *pool) take(m *Ceiling, n int64) bool { return p.takeUpTo(m, n, p.allowed(m)) }
+
+// takeUpTo is take, where so many bytes are allowed.
+func (p *pool) takeUpTo(m *Ceiling, n, allowed int64) bool {
 	counter := p.of(m)
 	for {
 		now := counter.Load()
-		if m.Bytes() > 0 && now+n > p.allowed(m) {
+		if m.Bytes() > 0 && now+n > allowed {
 			return false
 		}
 		if counter.CompareAndSwap(now, now+n) {
@@ -156,12 +169,12 @@ func (p *pool) take(m *Ceiling, n int64) bool {
 	}
 }
 
-// most returns the account that holds the most of a pool; nil if there is none.
+// most returns the watch that holds the most of a pool; nil if there is none.
 func (m *Ceiling) most(p *pool) (most *Account) {
 	m.accounts.mu.Lock()
 	defer m.accounts.mu.Unlock()
 	for _, a := range m.accounts.all {
-		if most == nil || p.of(&a.own).Load() > p.of(&most.own).Load() {
+		if !a.fixed && (most == nil || p.of(&a.own).Load() > p.of(&most.own).Load()) {
 			most = a
 		}
 	}

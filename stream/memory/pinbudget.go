@@ -8,16 +8,17 @@ func (a *Account) Supersede(n int64) {
 }
 
 // leastPinned is how much the readers of older versions may always hold of a log
-// without a ceiling.
-const leastPinned = 64 << 20
+// that is within its ceilings.
+const leastPinned = 16 << 20
 
 // Relieve takes pins away, oldest first, until what the logs hold fits, older
-// versions included. Under the shared ceiling it takes them where the most is held.
-// Without any ceiling, older versions may hold as much as the log itself.
-func (a *Account) Relieve(p Pins, log int64) {
-	if !a.limited() {
-		for p.Held() > max(leastPinned, log) && p.TakeOldest() {
-		}
+// versions included. Whatever the ceilings allow, older versions and the superseded
+// entries of the log together hold no more than its live entries, so that all of it is at
+// most twice what is served. Under the shared ceiling it takes them where the most is held.
+func (a *Account) Relieve(p Pins, live, dead int64) {
+	for p.Held() > max(leastPinned, live-dead) && p.TakeOldest() {
+	}
+	if a == nil {
 		return
 	}
 	for a.own.Swollen() && p.TakeOldest() {
@@ -32,8 +33,6 @@ func (m *Ceiling) TakeOldest() bool {
 	most := m.mostPinned()
 	return most != nil && most.TakeOldest()
 }
-
-func (a *Account) limited() bool { return a != nil && a.own.Bytes()+a.shared.Bytes() > 0 }
 
 // EraBytes is how many bytes are added to and dropped from a log of size log in one
 // era: few compared to what older versions may hold.

@@ -10,6 +10,7 @@ import (
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 const (
@@ -31,9 +32,12 @@ type Config struct {
 	// MaxValueBytes is the size of the largest value accepted, as written.
 	MaxValueBytes int
 	// MaxBytes is the maximum size of all live keys and values, in all watches
-	// together, and of 10 KiB for each watch that was released and has resources. The logs take about twice that memory, and deletes are remembered
-	// for a while.
+	// together, and of 10 KiB for each watch that was released and has resources. The logs take
+	// up to one and a half times that memory, and deletes are remembered for a while.
 	MaxBytes int64
+	// Memory is a ceiling that the logs share with the watches that follow the store; nil: none.
+	// It is that of New. A write that does not fit is refused.
+	Memory *memory.Ceiling
 }
 
 // Store is a writable collection of resources in memory, by watch. Any goroutine
@@ -41,6 +45,7 @@ type Config struct {
 type Store struct {
 	pb.UnimplementedWatchServiceServer
 
+	memory *memory.Ceiling // static after construction; nil: nothing is counted
 	config atomic.Pointer[Config]
 
 	mu sync.Mutex
@@ -48,6 +53,7 @@ type Store struct {
 	watches  map[string]*watch
 	revision uint64 // of the last write
 	bytes    int64  // keys and values of all live resources, and unusedWatchBytes
+	closed   bool   // nothing is counted in memory any more
 }
 
 var _ pb.WatchServiceServer = (*Store)(nil)
@@ -60,13 +66,14 @@ type watch struct {
 
 	// Static after construction. The log's writing side belongs to the holder of the
 	// store's mu; any goroutine may read it.
-	name string
-	log  *log.Writer
+	name    string
+	log     *log.Writer
+	account *memory.Account // nil: nothing is counted
 }
 
 // New returns an empty store.
 func New(c Config) *Store {
-	s := &Store{watches: make(map[string]*watch)}
+	s := &Store{memory: c.Memory, watches: make(map[string]*watch)}
 	s.Reconfigure(c)
 	return s
 }
@@ -90,13 +97,33 @@ func (s *Store) open(name string) (*watch, error) {
 		s.keep(w)
 		return w, nil
 	}
-	w := &watch{users: 1, name: name, log: log.NewWriter(log.Config{Watch: name})}
+	w := s.newWatch(name)
 	if _, err := w.log.Replace(newEpoch(), nil, s.revision); err != nil {
 		return nil, err
 	}
 	w.log.SetStatus(stream.Status{State: stream.InSync, Since: w.log.Snapshot().Status().Since})
 	s.watches[name] = w
 	return w, nil
+}
+
+// newWatch returns an empty watch with one user.
+func (s *Store) newWatch(name string) *watch {
+	w := &watch{users: 1, name: name}
+	if s.memory != nil && !s.closed {
+		w.account = memory.NewFixedAccount(s.memory)
+	}
+	w.log = log.NewWriter(log.Config{Watch: name, Account: w.account})
+	return w
+}
+
+// Close ends the counting of what the store holds: nobody will use it any more.
+func (s *Store) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, w := range s.watches {
+		w.account.Leave()
+	}
 }
 
 // Release tells the store that a Source and a Writer of a watch are no longer used. A watch
@@ -124,10 +151,16 @@ func (s *Store) current(w *watch) *watch {
 // keep makes a watch known, unless nobody uses it and it has no resources. One that nobody
 // uses is charged for what it takes by itself. The caller holds mu.
 func (s *Store) keep(w *watch) {
-	used, empty := w.users > 0, w.log.Snapshot().Count() == 0
+	known, used, empty := s.watches[w.name] == w, w.users > 0, w.log.Snapshot().Count() == 0
 	s.watches[w.name] = w
 	if !used && empty {
 		delete(s.watches, w.name)
+	}
+	switch {
+	case s.closed, s.watches[w.name] == nil:
+		w.account.Leave()
+	case !known:
+		w.account.Rejoin() // it was forgotten, and a late write has made it known again
 	}
 	if charged := !used && !empty; charged != w.charged {
 		w.charged = charged

@@ -3,9 +3,11 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // Writer returns a writer to one watch. The watch is created, empty, if it does not
@@ -153,7 +155,12 @@ func present(r *stream.Resource, exists bool) *stream.Resource {
 
 // commit makes one change at the next revision. The caller holds mu.
 func (s *Store) commit(w *watch, c log.Change, grows int64) error {
-	if _, err := w.log.Commit([]log.Change{c}, c.Revision); err != nil {
+	_, err := w.log.Commit([]log.Change{c}, c.Revision)
+	if errors.Is(err, memory.ErrExceeded) {
+		// The sizes would tell how long values are that the writer may not read.
+		return &stream.TooLargeError{What: "memory of all watches", Limit: s.memory.Bytes()}
+	}
+	if err != nil {
 		return err
 	}
 	s.keep(w)

@@ -75,6 +75,29 @@ func TestEmptyMemoryLimit(t *testing.T) {
 	}
 }
 
+// TestStoreThatIsRewritten: the store and its watch have a copy each, and superseded values; the
+// garbage that the collector leaves beside them is a small part of that.
+func TestStoreThatIsRewritten(t *testing.T) {
+	t.Setenv("GOGC", "")
+	conf := file(t, "gateway.yaml", "sources: { s: { type: store, max_bytes: 64MiB } }\nwatches: { notes: { source: s } }")
+	c, logs := asProcess(t, "serve", "--config", conf, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
+	_, after, _ := strings.Cut(logs.await(t, `"msg":"listening"`), `"http":"`)
+	address, _, _ := strings.Cut(after, `"`)
+	idle := peakMemory(t, c.Process.Pid)
+	value := `"` + strings.Repeat("x", 1_000_000) + `"`
+	for i := range 5 * 60 {
+		url := fmt.Sprintf("http://%s/v1/watches/notes/resources/k%d", address, i%60)
+		if status, body := fetch(t, http.DefaultTransport, "PUT", url, value); status >= 300 {
+			t.Fatalf("PUT %s: %d %s", url, status, body)
+		}
+	}
+	grown := peakMemory(t, c.Process.Pid) - idle
+	t.Logf("grown by %d MiB, from %d", grown>>20, idle>>20)
+	if grown > 290<<20 {
+		t.Errorf("it has grown by %d MiB, with a store of 60 MB", grown>>20)
+	}
+}
+
 // peakMemory is the most physical memory that a process has used.
 func peakMemory(t *testing.T, pid int) int64 {
 	t.Helper()

@@ -29,6 +29,9 @@ type process struct {
 	signals <-chan os.Signal
 	// limitMemory sets the memory limit of the runtime; nil: it is left alone.
 	limitMemory func(*slog.Logger)
+	// paceCollector sets the pace of the garbage collector by what watches hold, until the
+	// context ends; nil: it is left alone.
+	paceCollector func(ctx context.Context, held func() int64)
 	// logGRPC redirects gRPC's messages to a logger, for the whole process; nil:
 	// they are left alone.
 	logGRPC func(*slog.Logger)

@@ -95,6 +95,9 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		}
 		return err
 	}
+	if a.paceCollector != nil {
+		go a.paceCollector(ctx, s.upstreams.memory.Held)
+	}
 	if c.Auth.None {
 		logger.Warn("nobody is asked for credentials: whoever reaches a listener may do everything that it offers", "auth", auth.None)
 	}

@@ -73,11 +73,13 @@ type stores struct {
 	all map[string]*store.Store
 }
 
-func (s *stores) of(source config.Source) *store.Store {
+func (s *stores) of(source config.Source, shared *memory.Ceiling) *store.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all[source.Name] == nil {
-		s.all[source.Name] = store.New(storeConfig(source.Store))
+		c := storeConfig(source.Store)
+		c.Memory = shared
+		s.all[source.Name] = store.New(c)
 	}
 	return s.all[source.Name]
 }
@@ -90,6 +92,11 @@ func (s *stores) settle(sources []config.Source) {
 		if one := s.all[source.Name]; one != nil && source.Type == config.Store {
 			one.Reconfigure(storeConfig(source.Store))
 			kept[source.Name] = one
+		}
+	}
+	for name, one := range s.all {
+		if kept[name] == nil {
+			one.Close()
 		}
 	}
 	s.all = kept
@@ -183,7 +190,7 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 
 // stored returns the source and the writer of a watch of a store.
 func (u *upstreams) stored(s config.Source, w config.Watch) made {
-	shared := u.stores.of(s)
+	shared := u.stores.of(s, u.memory)
 	return made{source: shared.Source(w.Name), writer: shared.Writer(w.Name), close: func() { shared.Release(w.Name) }}
 }
 
