@@ -31,6 +31,16 @@ type attack struct {
 var attacks = []attack{
 	regexStarvesViews,
 	viewDrag,
+	grpcOverTLS,
+	logoutsPushOut,
+	twoTokens,
+	ticketWrites,
+	revocationsForgotten,
+	fullStoreTells,
+	crossSitePages,
+	insertedVariables,
+	hostileNames,
+	endlessLine,
 }
 
 func main() {
