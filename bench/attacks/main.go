@@ -34,6 +34,7 @@ var attacks = []attack{
 	grpcOverTLS,
 	logoutsPushOut,
 	twoTokens,
+	reloadRaces,
 	ticketWrites,
 	revocationsForgotten,
 	fullStoreTells,
