@@ -164,7 +164,7 @@ var imports = []struct {
 	{"bench/table", []string{"bench/machine"}, "it prints figures, and knows no measurement"},
 	{"bench/process", nil, "it runs programs, and knows no measurement"},
 	{"bench/access", []string{"bench/load", "bench/load/*", "bench/process", "bench/table"}, "it measures a gateway in a process of its own"},
-	{"bench/attacks", []string{"bench/process"}, "it attacks a gateway in a process of its own, as anybody can"},
+	{"bench/attacks", []string{"bench/process", "openapi/watchtidev1"}, "it attacks a gateway in a process of its own, with what anybody has"},
 	{"bench/views", []string{"bench/load", "bench/load/*", "bench/process", "bench/table", "openapi/watchtidev1"}, "it is the upstream of a gateway in a process of its own"},
 	{"bench/*", []string{"bench/load", "bench/load/*", "bench/machine", "bench/peers"}, "it measures from outside, through sockets and /proc"},
 	{"client/thirdparty", nil, "all of it is tests, which run the built gateway and clients that others wrote"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -16,6 +17,7 @@ import (
 // client is a principal at an address of its own. Any goroutine may use it.
 type client struct {
 	base, token string
+	header      http.Header // of each request
 	http        *http.Client
 }
 
@@ -30,9 +32,28 @@ func (t *target) as(who, host string) *client {
 	return c
 }
 
+// operator returns a client without credentials of the listener for operators.
+func (t *target) operator() *client {
+	c := t.as("", "127.0.0.1")
+	c.base = "http://" + t.Operations
+	return c
+}
+
+// with returns the client with a further header.
+func (c *client) with(name, value string) *client {
+	further := *c
+	further.header = c.header.Clone()
+	if further.header == nil {
+		further.header = http.Header{}
+	}
+	further.header.Set(name, value)
+	return &further
+}
+
 // answer is the answer to a request.
 type answer struct {
 	status int
+	header http.Header
 	body   string
 	took   time.Duration // until its last byte
 }
@@ -48,7 +69,7 @@ func (c *client) ask(ctx context.Context, method, path, body string) (answer, er
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	return answer{response.StatusCode, string(text), time.Since(began)}, err
+	return answer{response.StatusCode, response.Header, string(text), time.Since(began)}, err
 }
 
 // get is ask with the method GET.
@@ -71,6 +92,7 @@ func (c *client) open(ctx context.Context, method, path, body string) (*http.Res
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(r.Header, c.header)
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)
 	}

@@ -31,6 +31,17 @@ type attack struct {
 var attacks = []attack{
 	regexStarvesViews,
 	viewDrag,
+	grpcOverTLS,
+	logoutsPushOut,
+	twoTokens,
+	reloadRaces,
+	ticketWrites,
+	revocationsForgotten,
+	fullStoreTells,
+	crossSitePages,
+	insertedVariables,
+	hostileNames,
+	endlessLine,
 }
 
 func main() {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,6 +29,9 @@ type rig struct {
 func (r *rig) report(measured, bound string, withstood bool, figure string, args ...any) {
 	r.rows = append(r.rows, row{r.attack, measured, fmt.Sprintf(figure, args...), bound, withstood})
 }
+
+// equal reports an answer, which must be the one that is wanted.
+func (r *rig) equal(measured, want, got string) { r.report(measured, want, got == want, "%s", got) }
 
 // atMost reports a time that must not exceed a bound.
 func (r *rig) atMost(measured string, took, bound time.Duration) {
@@ -77,12 +82,20 @@ type target struct {
 // start starts a gateway, which ends with the attack. In the configuration, DIR is the
 // folder of its file and of further files, by name.
 func (r *rig) start(ctx context.Context, configuration string, files map[string]string) (*target, error) {
-	if err := os.MkdirAll(r.dir, 0o700); err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp(r.dir, "gateway")
+	dir, err := r.write(configuration, files)
 	if err != nil {
 		return nil, err
+	}
+	return r.startIn(ctx, dir, nil)
+}
+
+// write writes a configuration, as start does, and returns its folder.
+func (r *rig) write(configuration string, files map[string]string) (dir string, err error) {
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp(r.dir, "gateway"); err != nil {
+		return "", err
 	}
 	all := map[string]string{"tokens": tokens(), "gateway.yaml": strings.ReplaceAll(configuration, "DIR", dir)}
 	for name, content := range files {
@@ -90,15 +103,32 @@ func (r *rig) start(ctx context.Context, configuration string, files map[string]
 	}
 	for name, content := range all {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
-	t := &target{dir: dir, log: &log{}}
-	if t.Gateway, err = process.StartLogged(ctx, r.program, filepath.Join(dir, "gateway.yaml"), t.log); err != nil {
+	return dir, nil
+}
+
+// startIn starts a gateway with the configuration in a folder; dial may be nil.
+func (r *rig) startIn(ctx context.Context, dir string, dial process.Dial) (t *target, err error) {
+	t = &target{dir: dir, log: &log{}}
+	if t.Gateway, err = process.StartBehind(ctx, r.program, filepath.Join(dir, "gateway.yaml"), t.log, dial); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, t.log)
 	}
 	r.targets = append(r.targets, t)
 	return t, nil
+}
+
+// command runs another command of the program, and returns all that it wrote, and its exit code.
+func (r *rig) command(ctx context.Context, args ...string) (output string, code int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, process.Patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, r.program, args...)
+	text, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+		err = nil
+	}
+	return string(text), cmd.ProcessState.ExitCode(), err
 }
 
 // close ends the gateways. One that has panicked did not withstand.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -29,6 +30,9 @@ type Gateway struct {
 	client                 *http.Client
 }
 
+// Dial makes a connection, as that of a net.Dialer does.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 // Start starts a program with a configuration, and waits until it is ready. Stop it.
 func Start(ctx context.Context, program, file string) (*Gateway, error) {
 	return StartLogged(ctx, program, file, nil)
@@ -37,8 +41,14 @@ func Start(ctx context.Context, program, file string) (*Gateway, error) {
 // StartLogged is Start of a gateway whose messages are written to log. If log is nil, warnings
 // and errors are shown.
 func StartLogged(ctx context.Context, program, file string, log io.Writer) (*Gateway, error) {
+	return StartBehind(ctx, program, file, log, nil)
+}
+
+// StartBehind is StartLogged of a gateway that dial reaches, such as one in a network
+// namespace: that of the thread that calls. If dial is nil, any connection reaches it.
+func StartBehind(ctx context.Context, program, file string, log io.Writer, dial Dial) (*Gateway, error) {
 	g := &Gateway{cmd: exec.CommandContext(ctx, program, "serve", "--config", file), log: log, read: make(chan struct{})}
-	g.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}, Timeout: Patience}
+	g.client = &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 4}, Timeout: Patience}
 	if err := g.start(ctx); err != nil {
 		g.Stop()
 		return nil, err
@@ -76,8 +86,12 @@ func (g *Gateway) start(ctx context.Context) error {
 	case <-time.After(Patience):
 		return errors.New("the gateway does not listen")
 	}
+	at := g.HTTP
+	if g.Operations != "" { // the other one may have TLS
+		at = g.Operations
+	}
 	return Await(ctx, "the gateway to be ready", func() (bool, error) {
-		_, err := g.Get(ctx, g.HTTP, "/readyz")
+		_, err := g.Get(ctx, at, "/readyz")
 		return err == nil, nil
 	})
 }
