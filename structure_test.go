@@ -73,7 +73,7 @@ var imports = []struct {
 	{"stream/streamtest/faults", []string{"stream", "stream/log", "stream/view", "stream/views", "stream/watch", "stream/streamtest", "stream/streamtest/faultproxy", "stream/streamtest/parts"}, "the harness proves any Source through any fault, so that it must know none"},
 	{"stream/streamtest/*", []string{"stream", "stream/log", "stream/watch", "stream/streamtest", "stream/streamtest/*"}, "the test kit knows no source: each brings its own rig"},
 	{"stream/histories", nil, "all of it is tests, which make trees of real gateways"},
-	{"stream/store", []string{"stream", "stream/log", "openapi/watchtidev1", "stream/source/grpc"}, "the store is a WatchList server in this process, and is followed like any other"},
+	{"stream/store", []string{"stream", "stream/log", "stream/memory", "openapi/watchtidev1", "stream/source/grpc"}, "the store is a WatchList server in this process, and is followed like any other; its logs count under the ceiling that watches share"},
 	{"stream/source/internal/*", []string{"stream"}, "what several sources share knows no upstream and no source"},
 	{"stream/source/view", []string{"stream", "stream/log", "stream/watch", "stream/view", "stream/source/internal/*"}, "a view follows a watch of the same process, so that it is the one source that knows watches"},
 	{"stream/source/gateway", []string{"stream", "stream/view", "client", "stream/source/internal/*"}, "a gateway's streams are read by the client, for the command line too; what it narrows them to is a definition"},
