@@ -340,6 +340,52 @@ func TestSwitchOfASlowClient(t *testing.T) {
 	})
 }
 
+// While no id can be sent, since the client has a part of the difference of one watch, another one does
+// not begin to switch: a client that is cut off would come back with its old position. Meanwhile the
+// stream is at rest.
+func TestSwitchWaitsForItsID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := &heldViews{Views: gatewaytest.NewViews(t)}
+		g := newGuard(t)
+		g.static("ci", "staff")
+		rules := reads(`key < "k050"`)
+		rules["b"] = policy.Rule{Read: `value.owner == "ann"`}
+		r := &switching{newRig(t, Config{Access: g.accessBy(rules), Views: held}, "a", "b"), g}
+		r.Prime("a", 300, gatewaytest.LargeOnes(300, 1)...)
+		r.prime("b")
+		c := r.dial("GET /v1/events?watch=a&watch=b HTTP/1.1\r\nHost: gateway\r\n" + g.as("ci") + "\r\n\r\n")
+		read := func(until string) (text string) {
+			for !strings.Contains(text, until) {
+				line, err := c.ReadString('\n')
+				if err != nil {
+					t.Fatalf("%v after %.3000q", err, text)
+				}
+				text += line
+			}
+			return text
+		}
+		read(`"type":"end_of_snapshot","watch":"a"`)
+		rules["a"] = policy.Rule{Read: `true`}
+		r.reload(rules)
+		read(`"type":"upsert","watch":"a"`)
+		held.never = true
+		rules["a"] = policy.Rule{Read: `key != "none"`}
+		r.reload(rules)
+		held.never = false
+		rules["b"] = policy.Rule{Read: `value.owner == "bob"`}
+		r.reload(rules)
+		if text := read(": heartbeat"); strings.Contains(text, `"watch":"b"`) || strings.Contains(text, "\nid: ") {
+			t.Errorf("b begins to switch, or an id is sent: %q", kinds(text))
+		}
+		rules["a"] = policy.Rule{Read: `key < "k050"`}
+		r.reload(rules)
+		_, b, announced := strings.Cut(read(`"type":"bookmark","watch":"b"`), `"type":"status","watch":"b","state":"catching_up"`)
+		if frame, _, _ := strings.Cut(b, "\n\n"); !announced || !strings.Contains(frame, "b@~-0") {
+			t.Errorf("the switch of b does not begin with an id: %q", frame)
+		}
+	})
+}
+
 // A stream whose new view cannot be opened ends, and its client is told why when it comes
 // back.
 func TestSwitchToAViewThereIsNoRoomFor(t *testing.T) {

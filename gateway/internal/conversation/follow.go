@@ -59,12 +59,12 @@ func (d *Deps) Follow(w *watch.Watch, choice Choice) Follow {
 
 // Changed returns a channel that signals that the subscription may have more, after a
 // Next that had nothing. It is nil if the stream needs nothing more of the watch.
-// News does not wake a subscription that waits for its turn.
+// News does not wake a subscription that waits for its turn, or for another watch.
 func (f *Follow) Changed(until bool) <-chan struct{} {
 	if f.Sub.Held() {
 		return f.granted
 	}
-	if until && f.Sub.Synced() {
+	if f.waits || until && f.Sub.Synced() {
 		return nil
 	}
 	return f.Sub.Changed()

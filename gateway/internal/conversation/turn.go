@@ -79,7 +79,7 @@ func (c *Conversation) share(of int) {
 // nothing.
 func (c *Conversation) Busy() bool {
 	for i := range c.Follows {
-		if f := &c.Follows[i]; f.waits || f.Sub.Busy() {
+		if f := &c.Follows[i]; f.waits && !c.waits(i) || f.Sub.Busy() {
 			return true
 		}
 	}
