@@ -80,11 +80,11 @@ func (a *answer) over() bool {
 	return a.ended != nil
 }
 
-// take returns the lines that have come since the last take, how the answer has ended, and its
-// status.
-func (a *answer) take() (lines []line, ended error, status int) {
+// take returns the lines that have come since the last take, the status of the answer, and how it
+// has ended.
+func (a *answer) take() (lines []line, status int, ended error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	lines, a.lines = a.lines, nil
-	return lines, a.ended, a.status
+	return lines, a.status, a.ended
 }

@@ -174,7 +174,7 @@ func (w *world) enter(p *principal, n *node, path, id string) (*answer, *link, e
 
 // exit reads the answer to a request, and ends it.
 func (w *world) exit(p *principal, n *node, a *answer, l *link, id string) (texts []string, err error) {
-	lines, ended, status := a.take()
+	lines, status, ended := a.take()
 	a.cancel()
 	l.cut()
 	links.Delete(l.host)

@@ -148,7 +148,7 @@ func (c *wire) collect() error {
 	if c.polls {
 		return c.collectPoll()
 	}
-	lines, ended, status := c.answer.take()
+	lines, status, ended := c.answer.take()
 	for _, l := range lines {
 		if status != 200 {
 			break
@@ -256,7 +256,7 @@ func (c *wire) collectPoll() error {
 	if !c.answer.over() {
 		return nil
 	}
-	lines, ended, status := c.answer.take()
+	lines, status, ended := c.answer.take()
 	f := c.follows[0]
 	c.answer = nil
 	if status == 200 && ended == io.EOF {
