@@ -44,8 +44,7 @@ func (l Limits) Refuses(n Open) Reason {
 // can read, so that the last owner of the stream can count it out.
 type Ref struct {
 	client  int32
-	watches int32 // the set of watches of the stream
-	uses    int32 // its uses of templates; 0: none
+	watches int32 // the set of watches of the stream; negative: its row in the table of uses
 }
 
 // Controller decides whether another stream may be opened, counts the open streams,
@@ -109,7 +108,9 @@ func (a *Controller) Enter(c Client, watches []string) (Ref, *Refusal) {
 func (a *Controller) Hold(r Ref, uses []*watch.Use) Ref {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r.uses = a.uses.enter(uses)
+	if len(uses) > 0 {
+		r.watches = -a.uses.enter(r.watches, uses)
+	}
 	return r
 }
 
@@ -158,7 +159,11 @@ func (a *Controller) leave(r Ref) []*watch.Use {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.clients.Leave(r.client)
-	for name := range strings.SplitSeq(a.sets.Leave(r.watches), ",") {
+	set, uses := r.watches, []*watch.Use(nil)
+	if set < 0 {
+		set, uses = a.uses.leave(-set)
+	}
+	for name := range strings.SplitSeq(a.sets.Leave(set), ",") {
 		if a.watches[name]--; a.watches[name] == 0 {
 			delete(a.watches, name)
 		}
@@ -167,7 +172,7 @@ func (a *Controller) leave(r Ref) []*watch.Use {
 	if a.drained && a.open == 0 {
 		close(a.Idle)
 	}
-	return a.uses.leave(r.uses)
+	return uses
 }
 
 // Count returns how many streams are open.
