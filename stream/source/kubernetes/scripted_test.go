@@ -133,7 +133,9 @@ func scriptedFaults() []scriptedFault {
 			}, f.initial)
 		}},
 		{"redirect to another host", "want the address of the API server itself", func(f *fake) {
-			f.head = func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://example.org/", http.StatusFound) }
+			f.head = func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "http://example.org/", http.StatusFound)
+			}
 		}},
 		{"header without end", "PROTOCOL_ERROR", func(f *fake) {
 			f.head = func(w http.ResponseWriter, _ *http.Request) {
