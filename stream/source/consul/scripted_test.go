@@ -41,7 +41,7 @@ func speaksLater(events string) func(int, watchStream) error {
 	}
 }
 
-func faults() []fault {
+func scriptedFaults() []fault {
 	long := strings.Repeat("n", 1<<20)
 	return []fault{
 		{"a version that is no number", &fake{list: always("a@x"), watch: speaks(".")}, stream.ErrInvalid, "the version a number"},
@@ -70,7 +70,7 @@ func faults() []fault {
 
 // TestScriptedFaults: a server that breaks the protocol is left with an error that says how.
 func TestScriptedFaults(t *testing.T) {
-	for _, row := range faults() {
+	for _, row := range scriptedFaults() {
 		t.Run(row.name, func(t *testing.T) {
 			bubble(t, row.server, Config{}, func(t *testing.T, watch func() *running) {
 				r := watch()

@@ -59,7 +59,7 @@ func after(say func(w *fakeWatch)) func(*fakeWatch) {
 // answer sends a response as it is.
 func (w *fakeWatch) answer(r *etcdserverpb.WatchResponse) { w.Send(r) }
 
-func faults() []*fault {
+func scriptedFaults() []*fault {
 	endless := func(w *fakeWatch) {
 		for w.Send(&etcdserverpb.WatchResponse{Created: true}) == nil {
 		}
@@ -104,7 +104,7 @@ func faults() []*fault {
 // TestScriptedFaults: a member that breaks the protocol is left with an error that says how,
 // and nothing that it said beyond that is committed.
 func TestScriptedFaults(t *testing.T) {
-	for _, row := range faults() {
+	for _, row := range scriptedFaults() {
 		t.Run(row.name, func(t *testing.T) { synctest.Test(t, row.play) })
 	}
 }

@@ -22,7 +22,7 @@ type fault struct {
 // thenSay is a script of a state at 2, and events after it.
 func thenSay(events ...*message) script { return say(append(first(), events...)...) }
 
-func faults() []fault {
+func scriptedFaults() []fault {
 	return []fault{
 		{"two changes with one revision", "order", "changed a second time at 3",
 			thenSay(at("services@e1-3", upsert("x", 3, "3")), at("services@e1-3", upsert("x", 3, "4")))},
@@ -46,7 +46,7 @@ func faults() []fault {
 // TestScriptedFaults: an upstream that breaks the protocol is left with a reason, and nothing that
 // it sent beyond that is served.
 func TestScriptedFaults(t *testing.T) {
-	for _, row := range faults() {
+	for _, row := range scriptedFaults() {
 		t.Run(row.name, func(t *testing.T) {
 			u := serve(t, row.play)
 			source, err := New(Config{Address: u.address, Watch: "services"})
