@@ -125,14 +125,16 @@ func (w *world) give(p *principal, rule int) error {
 	return nil
 }
 
-// oldest is the oldest revision of a state that a node may still show.
+// oldest is the oldest revision of a state of which a node may still show something. A node
+// shows what vanished until it knows all deletes up to a later revision.
 func (w *world) oldest() uint64 {
 	oldest := uint64(math.MaxUint64)
 	for _, n := range w.nodes {
 		if n.endpoint != nil {
 			oldest = min(oldest, n.endpoint.Revision())
 		}
-		oldest = min(oldest, n.watch.Snapshot().Revision())
+		s := n.watch.Snapshot()
+		oldest = min(oldest, s.Revision(), s.Swept())
 	}
 	return oldest
 }
