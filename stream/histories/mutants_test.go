@@ -18,6 +18,7 @@ type mutant struct {
 	name  string
 	edits []edit
 	args  []string // that narrow the histories
+	rare  bool     // it takes minutes to find: only with -rare
 }
 
 // edit is one text of a file below the module.
@@ -158,6 +159,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "an id of another watch is sent inside a transaction",
+		rare: true,
 		edits: []edit{{
 			file: "gateway/internal/conversation/conversation.go",
 			old:  "	if c.Batch.Boundary() && !c.uncovered() {\n",
@@ -178,6 +180,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "the client's replica is consistent at the bookmark with which a resume begins",
+		rare: true,
 		edits: []edit{{
 			file: "client/replica.go",
 			old:  "	case \"bookmark\":\n		r.skipping = false\n",
@@ -203,6 +206,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a view tells keys that its reader may never have seen",
+		rare: true,
 		edits: []edit{{
 			file: "stream/views/entry.go",
 			old:  "	lacks := e.hides && was == unknown\n",
@@ -211,6 +215,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "what is compacted during a catch-up is subtracted from what was skipped",
+		rare: true,
 		edits: []edit{{
 			file: "stream/log/walk.go",
 			old:  "		return w.superseded\n",
@@ -219,6 +224,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "a slow reader keeps its version",
+		rare: true,
 		edits: []edit{{
 			file: "stream/log/internal/pin/pin.go",
 			old:  "	if rate > 0 && !s.checking {\n",
@@ -246,6 +252,9 @@ func TestMutants(t *testing.T) {
 	}
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
+			if m.rare && !*rare {
+				t.Skip("it takes minutes to find: see -rare")
+			}
 			binary, err := m.build(module, t.TempDir())
 			if err != nil {
 				t.Fatal(err)

@@ -14,7 +14,7 @@ stream: { drain_delay: 0s }
 sources: { local: { type: store } }
 watches:
   notes: { source: local }
-  "notes-{user}": { source: local, params: { user: "[a-z]+" }, linger: 1s, max: 2 }
+  "notes-{user}": { source: local, params: { user: "[a-z]+" }, linger: 1s, max: 2, max_per_client: 2 }
   "team-{team}": { view_of: notes, params: { team: "[a-z-]+" }, filter: "value.team == {team}", linger: 1s }
 `
 
