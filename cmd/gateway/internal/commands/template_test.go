@@ -14,7 +14,7 @@ stream: { drain_delay: 0s }
 sources: { local: { type: store } }
 watches:
   notes: { source: local }
-  "notes-{user}": { source: local, params: { user: "[a-z]+" }, linger: 1s, max: 2, max_per_client: 2 }
+  "notes-{user}": { source: local, params: { user: "[a-z]+" }, linger: 1s, max: 2 }
   "team-{team}": { view_of: notes, params: { team: "[a-z-]+" }, filter: "value.team == {team}", linger: 1s }
 `
 
@@ -123,7 +123,7 @@ watches:
   first: { view_of: open-eu, prefix: a, prime: false, linger: 1s }
   always: { view_of: orders-us, prefix: a }
   "open-{region}": { view_of: "orders-{region}", params: { region: "[a-z]{2,4}" }, filter: value.open, linger: 1s }
-  "orders-{region}": { source: local, params: { region: "[a-z]{2}" }, linger: 1s, max: 2 }
+  "orders-{region}": { source: local, params: { region: "[a-z]{2}" }, linger: 1s, max: 2, max_per_client: 2 }
 `))
 	g.awaitWatches("always", "first", "orders-us")
 	if status, body := g.do("PUT", "/v1/watches/orders-eu/resources/a", `{"open":true}`); status != 201 {
