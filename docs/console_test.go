@@ -34,6 +34,7 @@ var elsewhere = map[string]string{
 	"docs/following-changes.md: watchtide watch backends":         "run by TestTheScriptOfTheGuide",
 	"README.md: make ":                                            "checked by TestCommandsOfTheRepositoryExist",
 	"docs/access.md: curl ":                                       "needs a public address; run by the tests of sessions and of tickets in gateway",
+	"docs/access.md: etcdctl ":                                    "needs etcd and its client; TestRevocationsSurviveARestart in gateway revokes so",
 	"docs/installing.md: ":                                        "changes the machine, or needs Docker or a cluster; the manifests are tested in deploy and release",
 	"docs/doctor.md: watchtide doctor":                            "needs a public address; run by the tests of the doctor",
 	"docs/configuration.md: bin/watchtide init":                   "run by the tests of init with the real servers",
