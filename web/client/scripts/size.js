@@ -10,7 +10,7 @@ import { build } from 'esbuild';
 const core = `export { watch, RefusedError, NotAStreamError } from './index.js'`;
 
 const budgets = [
-  { name: 'core', limit: 6_000, code: core },
+  { name: 'core', limit: 6_100, code: core },
   { name: 'all of the main entry point', limit: 6_500, code: `export * from './index.js'` },
   {
     name: 'core and useWatch',
