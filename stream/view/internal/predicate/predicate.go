@@ -46,7 +46,7 @@ const (
 	CostLimit = 100_000
 	// WorkLimit is the cost of what an evaluation reads and makes, and of its searches in
 	// texts, at which it is given up, in the same units: some 100 ms at worst. It is counted
-	// for each value anew, from how large things are in it. For a regular expression of
+	// again for each value, from how large things are in it. For a regular expression of
 	// twenty instructions this is a text of 200 KB.
 	WorkLimit = 1_000_000
 	// CheapLimit is the cost of an evaluation over the largest value up to which a filter is
