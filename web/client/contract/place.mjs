@@ -21,7 +21,7 @@ export class Place {
     const guard = await Guard.of('ada');
     const port = await freePort();
     place.#file = join(await mkdtemp(join(tmpdir(), 'watchtide-contract-')), 'gateway.yaml');
-    await writeFile(place.#file, config(port, origins, guard.auth));
+    await writeFile(place.#file, config(port, origins, guard.auth()));
     place.url = `http://127.0.0.1:${port}/`;
     place.token = guard.token('admin');
     place.user = guard.token('ada');
@@ -77,5 +77,4 @@ watches:
   notes:       { source: local, allow: ${all('anyone')} }
   tasks:       { source: local, allow: ${all('anyone')} }
   secrets:     { source: local, allow: ${all('user')} }
-  revocations: { source: local, allow: ${all('admin')} }
 ${auth}`;

@@ -93,7 +93,7 @@ watches:
   services: { source: inventory, ${rules(allow.services)} }
   nodes:    { source: inventory, ${rules(allow.nodes)} }
   notes:    { source: local, ${rules(allow.notes)} }
-${guard ? revocations + guard.auth : ''}`;
+${guard ? revocations + guard.auth({ revoked: 'revocations' }) : ''}`;
 
 const rules = (rules) => (rules ? `allow: ${JSON.stringify(rules)}` : '');
 

@@ -47,16 +47,19 @@ export class Guard {
   /** Returns the key of the resource that revokes somebody who has a token of the provider. */
   subjectKey = (name) => `subject/${issuer}/${name}`;
 
-  /** Returns the part of the configuration that says whose credentials are accepted. */
-  get auth() {
+  /**
+   * Returns the part of the configuration that says whose credentials are accepted.
+   * revoked: the watch of what is revoked. Its source outlives the gateway; without one,
+   * nothing can be revoked.
+   */
+  auth({ revoked } = {}) {
     const file = (name) => JSON.stringify(join(this.#folder, name));
     return `
 auth:
   key_files: [${file('sealing.key')}]
   tokens_file: ${file('tokens')}
   jwt: [{ issuer: "${issuer}", audience: watchtide, algorithms: [ES256], jwks_file: ${file('jwks.json')} }]
-  revoked: { watch: revocations }
-roles:
+${revoked ? `  revoked: { watch: ${revoked} }\n` : ''}roles:
   anyone: { when: "true" }
   user:   { when: principal.mechanism != "anonymous" }
   admin:  { when: '"admins" in principal.groups' }
