@@ -153,8 +153,7 @@ func (b *builders) feed(e *entry, t *turn) (done bool) {
 	case e.full.Load():
 		e.tooLarge()
 	case !e.whole && !e.views.wants(e):
-		e.release() // it goes on when there is a holder
-		return true
+		return true // it goes on when there is a holder
 	case !e.feed(t):
 		return false
 	}

@@ -2,7 +2,9 @@ package views
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -142,6 +144,40 @@ func TestBuildEndsWithItsReader(t *testing.T) {
 			t.Errorf("it has %d resources after %d evaluations, want %d each", e.part.Snapshot().Count(), v.count.evaluations.Load(), len(resources))
 		}
 		s.Close()
+	})
+}
+
+// TestGivenUpViewIsLeftAlone: once a builder gives up a view, its owner may be another builder, or
+// the timer that ends idle views, at the same time. The race detector reports a builder that still
+// changes the view then.
+func TestGivenUpViewIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"s":"a"}`)
+		for range 50 {
+			v := New(Config{})
+			v.costly.most = 0 // this test is the builder
+			w, err := v.Open(f.base, filter(t, `value.s.matches("(a|aa)+$")`), Request{Client: "c"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := subscribe(t, w, nil)
+			j, _ := v.costly.take()
+			var both sync.WaitGroup
+			s.Close()
+			both.Go(func() { v.costly.feed(j.view, newTurn(j.view.parent)) })
+			both.Go(func() {
+				for done := false; !done; runtime.Gosched() {
+					v.mu.Lock()
+					if done = !j.view.started; done {
+						v.remove(j.view)
+					}
+					v.mu.Unlock()
+				}
+			})
+			both.Wait()
+			v.Close()
+		}
 	})
 }
 

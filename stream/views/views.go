@@ -277,11 +277,12 @@ func (v *Views) build(e *entry) {
 }
 
 // wants reports whether a view that a builder is about to make still has a holder. If not,
-// the builder gives it up until there is one.
+// the view is given up until there is one: the builder does not own it any more.
 func (v *Views) wants(e *entry) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !e.removed.Load() && !e.part.Held() {
+		e.release()
 		e.started = false
 	}
 	return e.started
