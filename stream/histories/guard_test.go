@@ -30,16 +30,16 @@ type principal struct {
 	token string
 	line  string // of the tokens file
 	rule  int
-	since uint64   // from which revision on it can see that
 	could []could  // what it could see before
 	ids   []string // that it ever had
 	told  []told
 }
 
-// could is a rule, and the states of which it could see that part.
+// could is a rule, and the revision up to which it could see that part. A rule applies to every
+// version, also to those from before it was given: the history shows them.
 type could struct {
-	rule     int
-	from, to uint64
+	rule int
+	to   uint64
 }
 
 // told is an event that a principal was sent.
@@ -107,8 +107,8 @@ func (w *world) changeRules() error {
 // give gives a principal a rule.
 func (w *world) give(p *principal, rule int) error {
 	w.say("%s may see %q, no longer %q", p.name, rules[rule], rules[p.rule])
-	p.could = append(p.could, could{p.rule, p.since, w.upstream.Revision()})
-	p.rule, p.since = rule, w.oldest()
+	p.could = append(p.could, could{p.rule, w.upstream.Revision()})
+	p.rule = rule
 	for _, n := range w.nodes {
 		if n.guards == nil {
 			continue
@@ -123,20 +123,6 @@ func (w *world) give(p *principal, rule int) error {
 	}
 	w.settle()
 	return nil
-}
-
-// oldest is the oldest revision of a state of which a node may still show something. A node
-// shows what vanished until it knows all deletes up to a later revision.
-func (w *world) oldest() uint64 {
-	oldest := uint64(math.MaxUint64)
-	for _, n := range w.nodes {
-		if n.endpoint != nil {
-			oldest = min(oldest, n.endpoint.Revision())
-		}
-		s := n.watch.Snapshot()
-		oldest = min(oldest, s.Revision(), s.Swept())
-	}
-	return oldest
 }
 
 // visit lets a principal send a request to the second gateway of a node, with an id, and read
@@ -226,7 +212,7 @@ func (w *world) audit() (err error) {
 	truths := map[int]*streamtest.Truth{}
 	for _, p := range w.principals {
 		var rights []streamtest.Right
-		for _, c := range append(p.could, could{p.rule, p.since, math.MaxUint64}) {
+		for _, c := range append(p.could, could{p.rule, math.MaxUint64}) {
 			if c.rule == 0 {
 				continue
 			}
@@ -237,7 +223,7 @@ func (w *world) audit() (err error) {
 				}
 				truths[c.rule] = parts.Truth(w.upstream.Truth(), d, w.served...)
 			}
-			rights = append(rights, streamtest.Right{Part: truths[c.rule], From: c.from, To: c.to})
+			rights = append(rights, streamtest.Right{Part: truths[c.rule], To: c.to})
 		}
 		for _, t := range p.told {
 			if err := streamtest.Told(t.event, rights...); err != nil {

@@ -51,11 +51,11 @@ func CheckConfidential(h *History) error {
 	})
 }
 
-// Right is what a principal could see for some time: a part of the upstream, as it was at any
-// revision from one to another.
+// Right is what a principal could see: a part of the upstream, as it was at any revision up to one.
+// Rules of access apply to versions from before the right was given too.
 type Right struct {
-	Part     *Truth
-	From, To uint64
+	Part *Truth
+	To   uint64
 }
 
 // Told checks an event that was sent to a principal, whatever the principal says that it has:
@@ -76,11 +76,7 @@ func (r Right) shows(e stream.Event) bool {
 	r.Part.mu.Lock()
 	defer r.Part.mu.Unlock()
 	for _, of := range r.Part.epochs {
-		first := max(1, of.count(r.From))
-		for first > 1 && of.txns[first-2].Revision == of.txns[first-1].Revision {
-			first-- // states of one revision cannot be told apart
-		}
-		for _, txn := range of.txns[first-1 : max(first, of.count(r.To))] {
+		for _, txn := range of.txns[:max(1, of.count(r.To))] {
 			v, had := txn.After[e.Resource.Key]
 			if had && (e.Type == stream.Delete || v == versionOf(e.Resource)) {
 				return true
