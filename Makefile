@@ -62,11 +62,14 @@ PACKAGES ?=
 # With -short, tests skip the second of the gateway's two pumps and all mutants, and use
 # smaller sizes. test-all runs without -short.
 LENGTH := -short
+# The race detector makes tests several times slower, to build and to run. test is for every
+# change, and goes without; all other targets have it. make test RACE=-race has it as well.
+RACE := -race
 # By default each test binary sleeps for a second at exit, to report races in remaining
 # goroutines. There are about a hundred binaries, and no goroutines remain. lint runs go vet
 # with every tag, so tests do not run a part of it again.
 GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test $(TESTED)
-TESTED  = -race -vet=off -shuffle=on -timeout 25m
+TESTED  = $(RACE) -vet=off -shuffle=on -timeout 25m
 
 # A file that gets a line of JSON for each test; tools/testrun prints a summary of it.
 REPORT  ?=
@@ -84,7 +87,8 @@ ONLY_IN_ALL := deploy docs examples
 PACKAGES_OF_TEST = $$($(GO) list ./... | grep -vE '^[^/]*/[^/]*/[^/]*/($(subst $() ,|,$(ONLY_IN_ALL)))(/|$$)')
 
 .PHONY: test
-test: test-web test-go ## run the tests of the main module, the client and the dashboard; minutes (PACKAGES=./stream/...: only these)
+test: RACE :=
+test: test-web test-go ## run the tests of the main module, the client and the dashboard; minutes (PACKAGES=./stream/...: only these; RACE=-race: with the race detector)
 
 .PHONY: test-go
 test-go:

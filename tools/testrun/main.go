@@ -3,7 +3,7 @@
 //	testrun [-dir DIR] [-report FILE] -- FLAG... -- PACKAGE...
 //	testrun -summary FILE
 //
-// The first form runs go test -race with these flags and packages, and prints what go
+// The first form runs go test with these flags and packages, and prints what go
 // test prints without -v. A package in which the race detector itself crashed, and no
 // test failed, is tested again with one processor: goroutines of a testing/synctest
 // bubble that read expired timers at the same time share one context of the detector
