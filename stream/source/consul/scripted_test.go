@@ -88,7 +88,7 @@ func TestScriptedFaults(t *testing.T) {
 					t.Errorf("%d lists", n)
 				}
 			})
-			t.Logf(" scripted | consul | %s | %s |", row.name, row.outcome)
+			t.Logf(" scripted | consul | %s | refused: %s |", row.name, row.outcome)
 		})
 	}
 }

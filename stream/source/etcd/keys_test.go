@@ -3,10 +3,13 @@
 package etcd
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // TestOddKeysAndPrefixes: a prefix is bytes, and so is a key.
@@ -55,6 +58,39 @@ func TestOddKeysAndPrefixes(t *testing.T) {
 			c.wantNoReconnects()
 		})
 	}
+}
+
+// TestLeaseThatEnds: the keys of a lease are deleted together when it ends. They are there until then.
+func TestLeaseThatEnds(t *testing.T) {
+	t.Parallel()
+	onEachServer(t, func(t *testing.T, s *server) {
+		var lease clientv3.LeaseID
+		s.do("grant a lease", func(ctx context.Context) error {
+			granted, err := s.client.Grant(ctx, 1)
+			if err == nil {
+				lease = granted.ID
+			}
+			return err
+		})
+		s.put("/a/stays", "1")
+		for _, key := range []string{"/a/x", "/a/y"} {
+			s.do("put", func(ctx context.Context) error {
+				_, err := s.client.Put(ctx, key, "1", clientv3.WithLease(lease))
+				return err
+			})
+		}
+		c := subscribe(t, newSource(t, Config{Endpoints: []string{s.Addr()}, Prefix: "/a/"}))
+		c.awaitSync()
+		c.await(func() string {
+			if len(c.held) != 1 {
+				return fmt.Sprintf("%d keys, want the one without a lease", len(c.held))
+			}
+			return ""
+		})
+		c.awaitState(s, "/a/")
+		c.wantNoReconnects()
+		c.wantResets("initial")
+	})
 }
 
 // TestValues: values are any bytes.

@@ -127,7 +127,7 @@ func (row *fault) play(t *testing.T) {
 	if f.ranges > 10 {
 		t.Errorf("%d reads of the range", f.ranges)
 	}
-	t.Logf(" scripted | etcd | %s | %s |", row.name, row.outcome)
+	t.Logf(" scripted | etcd | %s | refused: %s |", row.name, row.outcome)
 }
 
 // follow calls Watch with a sink that allows so many bytes, until enough or the end.

@@ -86,6 +86,33 @@ func (a *authority) files(c tls.Certificate) (cert, key, ca string) {
 		write("ca.pem", "CERTIFICATE", a.cert.Raw)
 }
 
+// TestCertificateThatChanges: a member gets a certificate of an authority that is not trusted, and then
+// another one of its own.
+func TestCertificateThatChanges(t *testing.T) {
+	t.Parallel()
+	ours, foreign := newAuthority(t), newAuthority(t)
+	cert, key, _ := ours.files(ours.issue("server"))
+	s := startServer(t, "-cert", cert, "-key", key)
+	replace := func(a *authority) {
+		otherCert, otherKey, _ := a.files(a.issue("server"))
+		for from, to := range map[string]string{otherCert: cert, otherKey: key} {
+			if err := os.Rename(from, to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := subscribe(t, newSource(t, Config{Endpoints: []string{"https://" + s.Addr()}, TLS: &tls.Config{RootCAs: ours.pool}}))
+	c.awaitSync()
+	replace(foreign)
+	c.awaitReason("certificate signed by unknown authority")
+	replace(ours)
+	c.awaitSync()
+	c.wantResets("initial")
+}
+
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	ours, foreign := newAuthority(t), newAuthority(t)

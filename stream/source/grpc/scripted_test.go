@@ -79,7 +79,7 @@ func TestScriptedFaults(t *testing.T) {
 			if state := w.Status().State; state == stream.InSync && row.reason == "memory" {
 				t.Error("a watch that does not fit is in sync")
 			}
-			t.Logf(" scripted | grpc | %s | %s |", row.name, row.outcome)
+			t.Logf(" scripted | grpc | %s | refused: %s |", row.name, row.outcome)
 		})
 	}
 }
