@@ -38,6 +38,7 @@ var attacks = []attack{
 	ticketWrites,
 	revocationsForgotten,
 	fullStoreTells,
+	templatePlaces,
 	crossSitePages,
 	insertedVariables,
 	hostileNames,
