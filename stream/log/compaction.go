@@ -90,7 +90,7 @@ const partTail = 8 << 10
 // pack moves the entries of a small log into one segment that is just large enough.
 func (w *Writer) pack() {
 	v := w.next
-	if v.Count+v.Tombstones == 0 || w.used > segment.FullSize {
+	if v.Count+v.Tombstones == 0 || w.used > int64(sizes.Segment) {
 		return
 	}
 	for _, s := range v.Segments {

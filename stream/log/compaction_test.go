@@ -60,7 +60,7 @@ func (c *chronicle) commit(t failer, changes ...Change) {
 			copied += int64(s.Used)
 		}
 	}
-	if most := (1 + added/(sweepBytes/4)) * (sweepBytes + 2*segment.FullSize); copied > most {
+	if most := (1 + added/(sweepBytes/4)) * (sweepBytes + 2*int64(sizes.Segment)); copied > most {
 		t.Fatalf("a commit of %d bytes writes %d bytes again", added, copied)
 	}
 	c.copied += copied
@@ -163,7 +163,7 @@ func (c *chronicle) checkState(t failer, seq uint64) {
 // allowed is how many bytes compaction leaves superseded: the tail that it leaves alone is up
 // to two segments larger than it should be.
 func (c *chronicle) allowed(largest int) int64 {
-	return (c.l.used-c.l.dead)*2/5 + c.l.tailBytes() + 2*int64(max(segment.FullSize, largest))
+	return (c.l.used-c.l.dead)*2/5 + c.l.tailBytes() + 2*int64(max(sizes.Segment, largest))
 }
 
 // TestCompactionProperty: after any history, few small commits suffice to have no more

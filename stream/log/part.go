@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/internal/signal"
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -108,7 +109,7 @@ func (p *Part) write() {
 		bytes += int(e.e.Size)
 	}
 	of := p.held[0].s
-	if n := len(of.Slab); n >= segment.FullSize && bytes >= n/2 && p.of.Segments[len(p.of.Segments)-1] != of {
+	if n := len(of.Slab); n >= sizes.Segment && bytes >= n/2 && p.of.Segments[len(p.of.Segments)-1] != of {
 		p.lend(of)
 	} else {
 		for _, e := range p.held {

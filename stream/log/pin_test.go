@@ -393,7 +393,7 @@ func TestFlushHoldsLittle(t *testing.T) {
 				bytes += p.Segment.Bytes()
 			}
 		}
-		if most = max(most, bytes); bytes > int64(4*sizes.Flush+2*segment.FullSize) {
+		if most = max(most, bytes); bytes > int64(4*sizes.Flush+2*sizes.Segment) {
 			t.Fatalf("a flush of %d bytes holds %d", r.b.Bytes(), bytes)
 		}
 	}

@@ -1,7 +1,7 @@
-// Package sizes has the sizes at which what is sent to a subscriber is divided. They are
-// variables so that tests can make them small: with few and short events, a reader then takes
-// several flushes for a transaction, and for the deletes of a catch-up. Nothing else may change
-// them, and no log may exist when they are changed.
+// Package sizes has the sizes at which a log, and what is sent to a subscriber, is divided. They
+// are variables so that tests can make them small: with few and short events, a reader then takes
+// several flushes for a transaction, and for the deletes of a catch-up, and the log has several
+// segments. Nothing else may change them, and no log may exist when they are changed.
 package sizes
 
 var (
@@ -14,4 +14,7 @@ var (
 	Replay = 1 << 20
 	// TurnEntries is the most entries that a walk examines in one turn, give or take a segment.
 	TurnEntries = 4 << 10
+	// Segment is the number of bytes in the slab of a full segment. A snapshot is read, and an
+	// id is sent, at least once for each.
+	Segment = 64 << 10
 )

@@ -1,6 +1,9 @@
 package compacted
 
-import "github.com/watchtide/watchtide/stream/log/internal/segment"
+import (
+	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+)
 
 // List is the list of segments as it will be. The zero value is not usable; see New.
 //
@@ -29,7 +32,7 @@ func (l *List) Keep(s *segment.Segment, first uint64) {
 func (l *List) Copy(from *segment.Segment, e *segment.Entry) {
 	if l.out == nil || !l.out.Fits(int(e.Size)) {
 		l.Close()
-		bytes := max(segment.FullSize, int(e.Size))
+		bytes := max(sizes.Segment, int(e.Size))
 		l.out = segment.New(l.number, bytes, bytes/int(e.Size)*5/4+4)
 		l.Allocated += l.out.Bytes()
 		l.Segments, l.First = append(l.Segments, l.out), append(l.First, e.Seq)

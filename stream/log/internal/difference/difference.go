@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -44,9 +45,6 @@ func (d *Difference) Left(run, limit int) (n int) {
 	return min(n, limit)
 }
 
-// Small is the size in bytes up to which a difference is made, however small the new state is.
-const Small = segment.FullSize
-
 // Between returns the difference from a state to the newest state of another part of the same
 // log, which must not be older; nil: to the empty state. It returns nil if sending the whole
 // new state takes fewer bytes.
@@ -54,9 +52,9 @@ func Between(old State, now *version.Version, f *segment.Format) *Difference {
 	m := maker{old: cursorAt(old), format: f, to: now, revision: old.Version.Revision, most: int64(1) << 62}
 	if now != nil {
 		m.new = cursorAt(State{Version: now, Seq: now.Seq})
-		m.revision, m.most = now.Revision, max(Small, used(now))
+		m.revision, m.most = now.Revision, max(int64(sizes.Segment), used(now)) // a small one is made, however small the new state is
 	}
-	if !m.make() || now != nil && m.deleted+m.added > max(Small, m.live) {
+	if !m.make() || now != nil && m.deleted+m.added > max(int64(sizes.Segment), m.live) {
 		return nil
 	}
 	runs, holds := m.deletes()
@@ -135,7 +133,7 @@ func (m *maker) size(k segment.Key) int {
 func (m *maker) deletes() (runs []Run, holds int64) {
 	for left := m.removed; len(left) > 0; {
 		n, size := 0, 0
-		for n < len(left) && (n == 0 || size+m.size(left[n]) <= segment.FullSize) {
+		for n < len(left) && (n == 0 || size+m.size(left[n]) <= sizes.Segment) {
 			size += m.size(left[n])
 			n++
 		}
@@ -166,7 +164,7 @@ func (m *maker) add() {
 // Otherwise it begins a run.
 func addTo(runs []Run, s *segment.Segment, i int) []Run {
 	size := int(s.Entries[i].Size)
-	if n := len(runs); n > 0 && runs[n-1].Segment == s && runs[n-1].To == i && runs[n-1].Bytes < segment.FullSize {
+	if n := len(runs); n > 0 && runs[n-1].Segment == s && runs[n-1].To == i && runs[n-1].Bytes < sizes.Segment {
 		runs[n-1].To++
 		runs[n-1].Bytes += size
 		return runs

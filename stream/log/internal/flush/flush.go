@@ -47,9 +47,9 @@ type Part struct {
 	Event    stream.Event
 }
 
-// maxHeldBytes is the size of the segments that a flush refers to, from which it ends at the
-// next place where it may. It may use little of each segment.
-const maxHeldBytes = 4 * segment.FullSize
+// held is how many full segments a flush may refer to, until it ends at the next place where it
+// may. It may use little of each segment.
+const held = 4
 
 // scratchKept is the size up to which scratch is reused. A longer text belongs to the flush
 // that has it, like one of the log.
@@ -69,7 +69,7 @@ func (b *Flush) Reset(format *segment.Format, watch string) {
 func (b *Flush) Empty() bool { return len(b.Parts) == 0 }
 
 // Full reports whether the flush should end at the next place where it may.
-func (b *Flush) Full() bool { return b.Bytes >= sizes.Flush || b.HeldBytes >= maxHeldBytes }
+func (b *Flush) Full() bool { return b.Bytes >= sizes.Flush || b.HeldBytes >= held*sizes.Segment }
 
 // Release releases the segments of the log, and leaves only the counters. Call it once the
 // appended slices are no longer needed, or were copied.

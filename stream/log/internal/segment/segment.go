@@ -5,15 +5,13 @@ import (
 	"sort"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/watchtide/watchtide/stream/internal/sizes"
 )
 
-// FullSize is the size of a full slab. A snapshot is read, and an id is
-// sent, at least once for each slab.
-const FullSize = 64 << 10
-
-// smallestSegment keeps watches with few resources small: slabs grow with the log up
-// to FullSize.
-const smallestSegment = 4 << 10
+// smallest keeps watches with few resources small: slabs grow with the log up
+// to a full one.
+const smallest = 4 << 10
 
 // The flags of an entry.
 const (
@@ -122,7 +120,7 @@ func New(born uint64, bytes, entries int) *Segment {
 // small logs, and each allocation is rounded up, by as much as a sixth. A slab that may be lent
 // is allocated separately.
 func allocate(bytes, entries int) ([]Entry, []byte) {
-	if bytes == 0 || bytes >= FullSize {
+	if bytes == 0 || bytes >= sizes.Segment {
 		return make([]Entry, entries), make([]byte, bytes)
 	}
 	all := make([]Entry, entries+(bytes+int(EntrySize)-1)/int(EntrySize))
@@ -154,7 +152,7 @@ func (s *Segment) Adjacent(i int) bool {
 // bytes; size is that of its first frame. Slabs grow with the log. There are as many
 // entries as frames of this size would fill, and some more.
 func SizeFor(size int, used int64) (bytes, entries int) {
-	bytes = max(size, smallestSegment, int(min(used, FullSize)))
+	bytes = max(size, min(smallest, sizes.Segment), min(int(used), sizes.Segment))
 	return bytes, bytes/size*5/4 + 4
 }
 
