@@ -117,7 +117,7 @@ func passHeaders(t *testing.T, url string) {
 		t.Errorf("the browser gets %s, want HTTP/2", response.Proto)
 	}
 	for name, want := range map[string]string{
-		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache, no-store, no-transform", "Content-Encoding": "",
+		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache, no-store, no-transform", "Content-Encoding": "", "Incremental": "?1",
 	} {
 		if got := response.Header.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
