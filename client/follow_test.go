@@ -384,6 +384,9 @@ func TestFollowSendsItsOptions(t *testing.T) {
 		if got := s.requests[0].URL.String(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
+		if got := s.requests[0].Header.Get("Incremental"); got != "?1" {
+			t.Errorf("Incremental %q, want ?1", got)
+		}
 		if got := s.requests[0].Header.Get("Accept"); got != "*/*" {
 			t.Errorf("Accept: %q", got)
 		}

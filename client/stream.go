@@ -138,6 +138,7 @@ func (s *Stream) client() *sse.Client {
 	client.ReconnectStrategy = never{}
 	client.ResponseValidator = validate
 	client.Headers["Accept"] = anyType
+	client.Headers["Incremental"] = "?1" // RFC 10036: nobody on the way is to wait for the whole message
 	for name, value := range s.Header {
 		client.Headers[name] = value
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
 // TestProxiesPassOn checks what reaches a client through each proxy: the first event and
@@ -116,7 +117,7 @@ func passHeaders(t *testing.T, url string) {
 		t.Errorf("the browser gets %s, want HTTP/2", response.Proto)
 	}
 	for name, want := range map[string]string{
-		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache, no-store, no-transform", "Content-Encoding": "",
+		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache, no-store, no-transform", "Content-Encoding": "", "Incremental": "?1",
 	} {
 		if got := response.Header.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -203,14 +204,14 @@ func TestIdleStreamsBehindProxies(t *testing.T) {
 	for _, p := range proxies {
 		switch p.program {
 		case "nginx":
-			p.changes = []string{"proxy_read_timeout 330s", "proxy_read_timeout 2s"}
+			p.changes = []string{"proxy_read_timeout 18s", "proxy_read_timeout 2s"}
 		case "haproxy":
-			p.changes = []string{"timeout client 60s", "timeout client 2s", "timeout server 330s", "timeout server 2s"}
+			p.changes = []string{"timeout client 60s", "timeout client 2s", "set-timeout server 35s", "set-timeout server 2s"}
+		case "caddy":
+			p.changes = []string{"read_timeout 35s", "read_timeout 2s"}
 		}
 		kept[p.program] = stream(p, beating)
-		if len(p.changes) > 0 { // Caddy has no such time-out
-			cut[p.program] = stream(p, silent)
-		}
+		cut[p.program] = stream(p, silent)
 	}
 	began := time.Now()
 	for name, body := range cut {
@@ -231,6 +232,34 @@ func TestIdleStreamsBehindProxies(t *testing.T) {
 			awaitLine(t, body, ": heartbeat")
 		}
 	}
+}
+
+// TestFullDiskOfTheLog: lines that cannot be written are lost, and nothing else is.
+func TestFullDiskOfTheLog(t *testing.T) {
+	b := newBackend(t)
+	r := newReplicaAs(t, b, "heartbeat: 1h", func(path, file string) realserver.Command {
+		return realserver.Command{Path: "/bin/sh", Args: []string{"-c", `exec "$0" serve --config "$1" >/dev/full 2>&1`, path, file}}
+	})
+	for range 20 {
+		if status := r.ask("/readyz", nil); status != http.StatusOK {
+			t.Fatalf("/readyz: %d", status)
+		}
+		request, err := http.NewRequest(http.MethodGet, "http://"+r.address+"/v1/watches", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Close, request.Host = true, "other.example.com" // the host is logged
+		response, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+	}
+	body := open(t, transportFrom(t, "127.0.0.1"), "http://"+r.address+"/v1/events?watch=services", nil).Body
+	awaitLine(t, body, "event: end_of_snapshot")
+	b.commit(streamtest.Write{Key: "late", Value: streamtest.ValueOf(1)})
+	awaitLine(t, body, `event: upsert`)
+	r.stop()
 }
 
 // transportFrom returns a transport whose connections come from an address of loopback.

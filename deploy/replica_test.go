@@ -100,6 +100,14 @@ type replica struct {
 // is ready.
 func newReplica(t *testing.T, b *backend, stream string) *replica {
 	t.Helper()
+	return newReplicaAs(t, b, stream, func(path, file string) realserver.Command {
+		return realserver.Command{Path: path, Args: []string{"serve", "--config", file}}
+	})
+}
+
+// newReplicaAs is newReplica for a replica that is started in another way.
+func newReplicaAs(t *testing.T, b *backend, stream string, as func(path, file string) realserver.Command) *replica {
+	t.Helper()
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +121,9 @@ stream: { %s }
 sources: { core: { type: gateway, url: %q } }
 watches: { services: { source: core, required: true } }
 `, r.address, r.operations, stream, b.url))
-	r.Server = realserver.Command{Path: path, Args: []string{"serve", "--config", file}, Address: r.address}.Start(t)
+	command := as(path, file)
+	command.Address = r.address
+	r.Server = command.Start(t)
 	r.awaitReady()
 	return r
 }

@@ -75,6 +75,50 @@ func TestRestartsBehindProxies(t *testing.T) {
 	}
 }
 
+// streamTimeouts are what proxies allow streams as silence, and what a test allows that does not
+// measure.
+var streamTimeouts = map[string][]string{
+	"nginx": {"proxy_read_timeout 18s", "proxy_read_timeout 4s"}, "haproxy": {"set-timeout server 35s", "set-timeout server 7s"},
+	"caddy": {"read_timeout 35s", "read_timeout 7s"},
+}
+
+// TestPausedReplicaBehindProxies stops a replica with its connections open, as a frozen container
+// or a lost network does. Browsers do not notice silence, so the proxy must: all clients move to
+// the other replica, and none is silent for more than three heartbeats.
+func TestPausedReplicaBehindProxies(t *testing.T) {
+	const heartbeat = 15 * time.Second // the default
+	for _, p := range proxies {
+		t.Run(p.program, func(t *testing.T) {
+			alongside(t)
+			n := 40
+			if *full {
+				n = *clients
+			} else {
+				p.changes = append(p.changes, streamTimeouts[p.program]...)
+			}
+			s := newStage(t, p, n, timesOf(time.Second))
+			s.crowd.longestSilence() // while they came
+			s.replicas[0].Pause()
+			s.crowd.awaitAll("connected to the other replica")
+			silence := s.crowd.longestSilence()
+			s.replicas[0].Resume()
+			s.end()
+			f := s.crowd.figures()
+			t.Logf("%s, a paused replica: silent for %.1f s at most, %v", p.program, silence.Seconds(), f)
+			s.crowd.expectFollowers()
+			if f.dead > 0 {
+				t.Errorf("%d clients are lost for good", f.dead)
+			}
+			if f.gaps == 0 {
+				t.Error("no client was at the paused replica")
+			}
+			if *full && silence > 3*heartbeat {
+				t.Errorf("a client heard nothing for %v, want at most three heartbeats", silence)
+			}
+		})
+	}
+}
+
 // alongside lets tests run beside each other that measure nothing.
 func alongside(t *testing.T) {
 	if !*full {
@@ -295,6 +339,17 @@ func (c *crowd) cuts() (n int) {
 		n += int(s.cuts.Load())
 	}
 	return n
+}
+
+// longestSilence returns the longest time in which a client that is not lost heard nothing, since the
+// last call.
+func (c *crowd) longestSilence() (longest time.Duration) {
+	for _, one := range c.tallies {
+		if silence := one.longestSilence(); one.dead.Load() == nil {
+			longest = max(longest, silence)
+		}
+	}
+	return longest
 }
 
 // figures are those of all clients together.

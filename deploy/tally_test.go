@@ -19,7 +19,9 @@ type tally struct {
 	dead atomic.Pointer[error]
 
 	mu       sync.Mutex
-	ended    time.Time // when the last stream did; zero: one is open
+	heard    time.Time     // when the last event came
+	silence  time.Duration // the longest time between two events, whatever happened meanwhile
+	ended    time.Time     // when the last stream did; zero: one is open
 	gaps     []time.Duration
 	resent   int // snapshots, to a client that had an id
 	statuses map[int]int
@@ -27,6 +29,7 @@ type tally struct {
 
 // receive counts an event of a stream.
 func (t *tally) receive(e client.Event) error {
+	t.hear()
 	if e.Type == "reset" && t.asOf.Load() > 0 {
 		t.mu.Lock()
 		t.resent++
@@ -47,6 +50,24 @@ func (t *tally) receive(e client.Event) error {
 		t.ended = time.Time{}
 	}
 	return nil
+}
+
+func (t *tally) hear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.heard.IsZero() {
+		t.silence = max(t.silence, time.Since(t.heard))
+	}
+	t.heard = time.Now()
+}
+
+// longestSilence returns the longest time between two events, and forgets it.
+func (t *tally) longestSilence() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	longest := t.silence
+	t.silence = 0
+	return longest
 }
 
 // lose counts the end of a stream, or an attempt that failed. A goodbye is no error.

@@ -147,6 +147,11 @@ type Config struct {
 	// AllowedOrigins lists the origins of other web sites that may read the API from
 	// a browser, each as a browser sends it: "https://app.example.com".
 	AllowedOrigins []string
+	// AllowedHeaders are headers that pages of AllowedOrigins may send, besides those that
+	// the gateway reads and those of W3C Trace Context and Baggage: what a proxy in front
+	// reads, or a library of the page adds. Neither "*", nor headers in which proxies report
+	// their client.
+	AllowedHeaders []string
 	// DeliveryReports accepts reports of browsers on when they have painted a change, for
 	// the metrics; see POST /v1/delivery.
 	DeliveryReports bool
@@ -333,7 +338,7 @@ func (c Config) check() error {
 	if err := c.Tracing.check(); err != nil {
 		return err
 	}
-	return checkOrigins(c.AllowedOrigins)
+	return cmp.Or(checkOrigins(c.AllowedOrigins), checkHeaders(c.AllowedHeaders))
 }
 
 var validInstance = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -394,6 +399,15 @@ func checkOrigins(origins []string) error {
 	for _, o := range origins {
 		if !hosts.IsOrigin(o) {
 			return fmt.Errorf("gateway.Config: AllowedOrigins: %q: want scheme://host or scheme://host:port, with http or https, as a browser sends it", o)
+		}
+	}
+	return nil
+}
+
+func checkHeaders(names []string) error {
+	for _, name := range names {
+		if !hosts.IsPageHeader(name) {
+			return fmt.Errorf("gateway.Config: AllowedHeaders: %q: want %s", name, hosts.WantPageHeader)
 		}
 	}
 	return nil

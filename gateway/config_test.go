@@ -33,6 +33,8 @@ func TestInvalidConfig(t *testing.T) {
 		{Config{Registry: registry, AllowedOrigins: []string{"null"}}, `"null": want scheme://host`},
 		{Config{Registry: registry, AllowedOrigins: []string{"https://a.example/"}}, "want scheme://host"},
 		{Config{Registry: registry, AllowedOrigins: []string{"https://a.example", "a.example"}}, `"a.example"`},
+		{Config{Registry: registry, AllowedHeaders: []string{"X-Tenant", "*"}}, `AllowedHeaders: "*": want the name of a header`},
+		{Config{Registry: registry, AllowedHeaders: []string{"X-Forwarded-For"}}, `AllowedHeaders: "X-Forwarded-For"`},
 	} {
 		if _, err := New(test.config); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want %s", err, test.want)

@@ -14,8 +14,10 @@ const (
 	// corsPostMethods are the allowed methods if there are sessions and tickets, or
 	// delivery reports.
 	corsPostMethods = "GET, HEAD, POST, PUT, DELETE"
-	corsHeaders     = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID"
-	corsExposed     = "Allow, ETag, Retry-After, " + instanceHeader
+	// corsHeaders are the headers that are read, and those that libraries for tracing add to every
+	// request of their page: without permission for these, the page gets no answer at all.
+	corsHeaders = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID, baggage, traceparent, tracestate"
+	corsExposed = "Allow, ETag, Retry-After, " + instanceHeader
 	// corsMaxAge is how long a browser may remember a preflight, in seconds.
 	corsMaxAge = "600"
 )
@@ -31,6 +33,7 @@ func (g *settings) cors(next http.Handler) http.Handler {
 	if g.cfg.Access != nil || g.cfg.DeliveryReports {
 		methods = corsPostMethods
 	}
+	headers := strings.Join(slices.Concat([]string{corsHeaders}, g.cfg.AllowedHeaders), ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Add("Vary", "Origin")
@@ -49,7 +52,7 @@ func (g *settings) cors(next http.Handler) http.Handler {
 		}
 		if allowed {
 			h.Set("Access-Control-Allow-Methods", methods)
-			h.Set("Access-Control-Allow-Headers", corsHeaders)
+			h.Set("Access-Control-Allow-Headers", headers)
 			h.Set("Access-Control-Max-Age", corsMaxAge)
 		}
 		w.WriteHeader(http.StatusNoContent)

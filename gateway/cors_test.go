@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -65,6 +66,21 @@ func TestPreflight(t *testing.T) {
 		x = ask(theirs)
 		if x.Header.Get("Access-Control-Allow-Origin") != "" || x.Header.Get("Access-Control-Allow-Methods") != "" {
 			t.Errorf("theirs: got %s %v", x.Status, x.Header)
+		}
+	})
+}
+
+// TestHeadersOfPages: a page whose library for tracing adds headers to every request gets an answer,
+// and so does one that adds headers of the configuration.
+func TestHeadersOfPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{AllowedOrigins: []string{ours}, AllowedHeaders: []string{"X-Tenant", "sentry-trace"}}, "a")
+		x := r.request(http.MethodOptions, "/v1/events?watch=a", "Origin: "+ours, "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: baggage,traceparent,tracestate,x-tenant")
+		allowed := strings.Split(x.Header.Get("Access-Control-Allow-Headers"), ", ")
+		for _, name := range []string{"traceparent", "tracestate", "baggage", "X-Tenant", "sentry-trace", "Last-Event-ID"} {
+			if !slices.Contains(allowed, name) {
+				t.Errorf("pages may send %q: want %s too", allowed, name)
+			}
 		}
 	})
 }

@@ -394,6 +394,7 @@ func streamCases(path, long string) []documentedCase {
 		{"GET", path + until + "&format=ndjson&prefix=default/&last_event_id=hosts@e1-7", "", nil, 200},
 		{"GET", path + until, "", []string{"Last-Event-ID: hosts@e0-1"}, 200},
 		{"GET", path + until + "&filter=value.n>1&labels=!x&fields=n&fields=a.b,c", "", nil, 200},
+		{"GET", path + until + "&lastEventId=hosts@e0-1", "", nil, 200},
 		{"GET", path + "&filter=x", "", nil, 400},
 		{"GET", unknown, "", nil, 404},
 		{"GET", path, "", []string{"Accept: application/xml"}, 406},

@@ -36,6 +36,7 @@ func TestHeadersAndHelloWaitForNothing(t *testing.T) {
 			"Content-Type":      "text/event-stream; charset=utf-8",
 			"Cache-Control":     "no-cache, no-store, no-transform",
 			"X-Accel-Buffering": "no",
+			"Incremental":       "?1",
 			"Vary":              "Accept, Origin, Accept-Encoding",
 		} {
 			if got := x.Header.Values(name); len(got) != 1 || got[0] != want {

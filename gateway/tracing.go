@@ -15,7 +15,8 @@ import (
 // reach a subscriber.
 type Tracing struct {
 	// Tracer makes the spans. Its provider decides which are sampled: clients choose the parents
-	// of requests. Required.
+	// of requests. Spans of requests with a parent that a web page has made begin with
+	// PageAttribute. Required.
 	Tracer trace.Tracer
 	// SlowSnapshot is how long a subscriber may wait for the state of a watch until that is
 	// traced. Default: 5 s.
@@ -26,6 +27,11 @@ type Tracing struct {
 	// Spans returns how many spans there were so far, for the metrics; nil: they are not counted.
 	Spans func() SpanCounts
 }
+
+// PageAttribute is the attribute of the spans of requests that a web page has made, with a parent. A
+// sampler should not do as that parent says: libraries for tracing may sample everything, in
+// every browser.
+const PageAttribute = tracing.Page
 
 // SpanCounts says what became of spans.
 type SpanCounts struct {

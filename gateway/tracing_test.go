@@ -83,6 +83,32 @@ func TestRequestsAreTraced(t *testing.T) {
 	})
 }
 
+// The requests of pages are marked for the sampler, if they bring a parent.
+func TestRequestsOfPagesAreMarked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, spans := recordSpans()
+		r := newRig(t, Config{Tracing: c}, "a")
+		r.Prime("a", 1)
+		for _, test := range []struct {
+			headers []string
+			want    string
+		}{
+			{[]string{"Traceparent: " + traceparent}, ""},
+			{[]string{"Origin: " + ours}, ""},
+			{[]string{"Traceparent: " + traceparent, "Origin: " + ours}, "true"},
+			{[]string{"Traceparent: " + traceparent, "Sec-Fetch-Mode: cors"}, "true"},
+		} {
+			spans.Reset()
+			r.get("/v1/watches", test.headers...).Text()
+			synctest.Wait()
+			all := spans.Ended()
+			if len(all) != 1 || attributesOf(all[0])[string(PageAttribute)] != test.want {
+				t.Errorf("%q: spans %v, want one with %s %q", test.headers, all, PageAttribute, test.want)
+			}
+		}
+	})
+}
+
 // A client that is not sampled is not traced.
 func TestUnsampledRequestsAreNotTraced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package credential
 
 import (
 	"slices"
+	"time"
 
 	"github.com/watchtide/watchtide/access/principal"
 	"github.com/watchtide/watchtide/access/refusal"
@@ -46,17 +47,29 @@ func (a *Authenticator) jwtAgain(id *Identity) (*Identity, bool) {
 	return &now, true
 }
 
-// tokenAgain returns an identity with the groups that its static token has now. It returns
+// tokenAgain returns an identity with the groups and the end that its static token has now. It returns
 // false if the token is gone.
 func (a *Authenticator) tokenAgain(id *Identity) (*Identity, bool) {
-	p, h := a.cfg.Tokens.Named(id.Name)
-	if p == nil || h != id.tokenHash {
+	p := a.cfg.Tokens.Lookup(id.tokenHash)
+	if p == nil || p.Name != id.Name {
 		return nil, false
 	}
-	if slices.Equal(p.Groups, id.Groups) {
+	expires := p.Expires
+	if id.sealedBy != "" { // a session ends with its token, or before
+		expires = earlier(id.Expires, p.Expires)
+	}
+	if slices.Equal(p.Groups, id.Groups) && expires.Equal(id.Expires) {
 		return id, true
 	}
 	who, now := *id.Principal, *id
-	who.Groups, now.Principal = p.Groups, &who
+	who.Groups, who.Expires, now.Principal = p.Groups, expires, &who
 	return &now, true
+}
+
+// earlier returns the earlier of two ends; zero is none.
+func earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/watchtide/watchtide/access/accesstest"
@@ -144,7 +145,7 @@ func TestAgainWithOtherKeys(t *testing.T) {
 	}{
 		"a session": {withCookie(r.session(t, token)), true},
 		"a ticket":  {newRequest("/?ticket=" + r.ticket(t, token, "a")), true},
-		"a token":   {token, false},
+		"a-token":   {token, false},
 	} {
 		id, err := r.Identify(c.request)
 		if err != nil {
@@ -228,4 +229,77 @@ func authority(t *testing.T) *x509.Certificate {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// lineOf returns the line of a token in the file, with an end unless that is zero.
+func lineOf(name, text string, end time.Time) string {
+	line := name + " sha256:" + hexHash(text)
+	if !end.IsZero() {
+		line += " expires=" + end.Format(time.RFC3339)
+	}
+	return line
+}
+
+// TestRotation: two tokens of a name are accepted while clients change over, and the old one ends
+// by itself, with its sessions and tickets.
+func TestRotation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := time.Now().Add(time.Hour)
+		a := newAuthenticator(t, Config{Keys: []seal.Key{testKey}, Tokens: tokens(t, lineOf("ci", "the-old-token", end), lineOf("ci", "the-new-token", time.Time{}))})
+		before, err := a.Identify(withBearer("the-old-token"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now, err := a.Identify(withBearer("the-new-token")); err != nil || !now.Is(before.Principal) || !before.Expires.Equal(end) || !now.Expires.IsZero() {
+			t.Fatalf("%+v and %+v, %v", before, now, err)
+		}
+		session := newRequest("/v1/events", "Sec-Fetch-Site", "same-origin")
+		session.AddCookie(rig{Authenticator: a}.session(t, withBearer("the-old-token")))
+		if id, err := a.Identify(session); err != nil || id.Expires.After(end) {
+			t.Errorf("a session: %+v, %v, want it to end with its token", id, err)
+		}
+		time.Sleep(time.Hour)
+		for name, r := range map[string]*http.Request{"the token": withBearer("the-old-token"), "its session": session} {
+			if _, err := a.Identify(r); err == nil {
+				t.Errorf("%s is accepted after its end", name)
+			}
+		}
+		if _, err := a.Identify(withBearer("the-old-token")); refused(t, err).Reason != refusal.TokenExpired {
+			t.Errorf("the old token: %v, want that it has expired", err)
+		}
+		if _, err := a.Identify(withBearer("the-new-token")); err != nil {
+			t.Errorf("the new token: %v", err)
+		}
+	})
+}
+
+// TestAgainWithAnotherEnd: a token may get an end while streams are open, or lose it. A session
+// does not outlive the end that it was made with.
+func TestAgainWithAnotherEnd(t *testing.T) {
+	soon, late := time.Now().Add(time.Hour).Truncate(time.Second), time.Now().Add(100*time.Hour).Truncate(time.Second)
+	with := func(end time.Time) *Authenticator {
+		return newAuthenticator(t, Config{Keys: []seal.Key{testKey}, Tokens: tokens(t, lineOf("ci", "a-token", end))})
+	}
+	a := with(time.Time{})
+	plain, err := a.Identify(withBearer("a-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := newRequest("/v1/events", "Sec-Fetch-Site", "same-origin")
+	request.AddCookie(rig{Authenticator: a}.session(t, withBearer("a-token")))
+	session, err := a.Identify(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		id        *Identity
+		end, want time.Time
+	}{
+		{plain, soon, soon}, {plain, late, late}, {plain, time.Time{}, time.Time{}},
+		{session, soon, soon}, {session, late, session.Expires}, {session, time.Time{}, session.Expires},
+	} {
+		if now, err := with(test.end).Again(test.id); err != nil || !now.Expires.Equal(test.want) {
+			t.Errorf("an end of %v instead of %v: %v, %v, want %v", test.end, test.id.Expires, now, err, test.want)
+		}
+	}
 }

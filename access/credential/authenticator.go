@@ -282,6 +282,9 @@ func (a *Authenticator) checkToken(r *request, text string) (*Identity, error) {
 	if !blocked || len(text) >= unguessable {
 		h := token.HashOf(text)
 		if p := a.cfg.Tokens.Lookup(h); p != nil {
+			if now := time.Now(); expired(p, now) {
+				return nil, refusal.Expiry(p, p.Expires, now)
+			}
 			return &Identity{Principal: p, tokenHash: h}, nil
 		}
 	}

@@ -117,12 +117,20 @@ func (a *Authenticator) identity(s *sealed) (*Identity, error) {
 	return id, nil
 }
 
-// fillToken completes the principal of a static token, if the token has not been replaced.
+// fillToken completes the principal of a static token, if the token is still accepted.
 func (a *Authenticator) fillToken(id *Identity, print string) bool {
-	p, h := a.cfg.Tokens.Named(id.Name)
-	if p == nil || tokenPrint(h) != print {
-		return false
+	for _, h := range a.cfg.Tokens.Hashes(id.Name) {
+		if tokenPrint(h) != print {
+			continue
+		}
+		p := a.cfg.Tokens.Lookup(h)
+		id.Groups, id.Expires, id.tokenHash = p.Groups, earlier(id.Expires, p.Expires), h
+		return !expired(p, time.Now())
 	}
-	id.Groups, id.tokenHash = p.Groups, h
-	return true
+	return false
+}
+
+// expired reports whether the credential of a principal has ended.
+func expired(p *principal.Principal, now time.Time) bool {
+	return !p.Expires.IsZero() && !now.Before(p.Expires)
 }

@@ -67,8 +67,8 @@ func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error
 	default:
 		p.ID, out.Ended = rand.Text(), before
 	}
-	if p.Expires.IsZero() {
-		p.Expires = time.Now().Add(sessionLife)
+	if p.Mechanism == principal.Token || p.Expires.IsZero() {
+		p.Expires = earlier(p.Expires, time.Now().Add(sessionLife))
 	}
 	session := &Identity{Principal: &p, tokenHash: id.tokenHash, begun: a.ended.begin(&p)}
 	text, err := a.seal(seal.Session, session.contents(), maxSession)

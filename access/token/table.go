@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/access/principal"
@@ -19,6 +20,7 @@ const (
 	MaxFileBytes = 16 << 20
 	maxName      = 256
 	maxGroups    = 256
+	maxTokens    = 16 // of one name
 )
 
 // Hash is the SHA-256 of a token.
@@ -33,10 +35,11 @@ func HashOf(token string) Hash { return sha256.Sum256([]byte(token)) }
 // Static after construction.
 type Table struct {
 	byHash map[Hash]*principal.Principal
-	byName map[string]Hash
+	byName map[string][]Hash
 }
 
-// Lookup returns the principal with the token of this hash; nil: there is none.
+// Lookup returns the principal with the token of this hash, even if that has expired; nil: there is
+// none.
 func (t *Table) Lookup(h Hash) *principal.Principal {
 	if t == nil {
 		return nil
@@ -44,13 +47,12 @@ func (t *Table) Lookup(h Hash) *principal.Principal {
 	return t.byHash[h]
 }
 
-// Named returns the principal with a name, and the hash of its token; nil: there is none.
-func (t *Table) Named(name string) (*principal.Principal, Hash) {
+// Hashes returns the hashes of the tokens of a name. They must not be changed.
+func (t *Table) Hashes(name string) []Hash {
 	if t == nil {
-		return nil, Hash{}
+		return nil
 	}
-	h := t.byName[name]
-	return t.byHash[h], h
+	return t.byName[name]
 }
 
 // Len returns the number of tokens.
@@ -73,17 +75,19 @@ func (e *MistakeError) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, 
 const (
 	wantLine   = "name sha256:HASH group,group, as `watchtide token new NAME` prints"
 	hashPrefix = "sha256:"
+	endPrefix  = "expires="
 )
 
 // Parse reads the content of a file: a line for each token, with a name, the hash of the
-// token and the groups of the principal, separated by spaces or tabs. Groups are
-// separated by commas, and may be missing. Lines that begin with # do not count, nor do
+// token, the groups of the principal, and expires= and the time when the token expires, separated
+// by spaces or tabs. Groups are separated by commas; they and the time may be missing. A name may
+// have several lines, with the same groups. Lines that begin with # do not count, nor do
 // empty ones. An error is a *MistakeError, and never shows a text that may be a token.
 func Parse(data []byte) (*Table, error) {
 	if len(data) > MaxFileBytes {
 		return nil, &MistakeError{1, 1, fmt.Sprintf("the file has %d bytes; at most %d are read", len(data), MaxFileBytes)}
 	}
-	p := parser{table: &Table{byHash: map[Hash]*principal.Principal{}, byName: map[string]Hash{}}, lines: map[Hash]int{}}
+	p := parser{table: &Table{byHash: map[Hash]*principal.Principal{}, byName: map[string][]Hash{}}, lines: map[Hash]int{}}
 	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
 		p.line++
 		if err := p.read(string(bytes.TrimRight(line, "\r\n"))); err != nil {
@@ -117,8 +121,12 @@ func (p *parser) read(line string) error {
 	if len(fields) < 2 {
 		return p.mistake(utf8.RuneCountInString(line)+1, "the hash is missing; want "+wantLine)
 	}
-	if len(fields) > 3 {
-		return p.mistake(fields[3].column, "want nothing after the groups, which have commas and no spaces between them")
+	rest, expires, err := p.expires(fields[2:])
+	if err != nil {
+		return err
+	}
+	if len(rest) > 1 {
+		return p.mistake(rest[1].column, "want nothing after the groups, which have commas and no spaces between them, but expires=TIME")
 	}
 	hash, err := p.hash(fields[1])
 	if err != nil {
@@ -127,12 +135,42 @@ func (p *parser) read(line string) error {
 	if err := p.name(fields[0]); err != nil {
 		return err
 	}
-	groups, err := p.groups(fields[2:])
+	groups, err := p.groups(rest)
 	if err != nil {
 		return err
 	}
-	p.table.byHash[hash] = &principal.Principal{Mechanism: principal.Token, Name: fields[0].text, Groups: groups}
-	p.table.byName[fields[0].text], p.lines[hash] = hash, p.line
+	if err := p.sameGroups(fields[0], groups); err != nil {
+		return err
+	}
+	name := fields[0].text
+	p.table.byHash[hash] = &principal.Principal{Mechanism: principal.Token, Name: name, Groups: groups, Expires: expires}
+	p.table.byName[name], p.lines[hash] = append(p.table.byName[name], hash), p.line
+	return nil
+}
+
+// expires reads the time when a token expires, if the last of some words is one.
+func (p *parser) expires(fields []field) (rest []field, at time.Time, err error) {
+	if len(fields) == 0 {
+		return nil, at, nil
+	}
+	last := fields[len(fields)-1]
+	text, found := strings.CutPrefix(last.text, endPrefix)
+	if !found {
+		return fields, at, nil
+	}
+	if at, err = time.Parse(time.RFC3339, text); err != nil {
+		return nil, at, p.mistake(last.column+len(endPrefix), "want a time such as 2027-01-31T00:00:00Z (RFC 3339)")
+	}
+	return fields[:len(fields)-1], at, nil
+}
+
+// sameGroups checks the groups of another token of a name: the groups are those of the principal.
+func (p *parser) sameGroups(name field, groups []string) error {
+	for _, hash := range p.table.byName[name.text] {
+		if !slices.Equal(p.table.byHash[hash].Groups, groups) {
+			return p.mistake(name.column, fmt.Sprintf("%q has other groups on line %d: want the same on each of its lines", name.text, p.lines[hash]))
+		}
+	}
 	return nil
 }
 
@@ -147,7 +185,7 @@ func (p *parser) hash(f field) (Hash, error) {
 	case Hash(raw) == HashOf(""):
 		return Hash{}, p.mistake(f.column, "this is the hash of an empty text, which is no token")
 	case p.lines[Hash(raw)] != 0:
-		return Hash{}, p.mistake(f.column, fmt.Sprintf("line %d has the same hash: want a token for each name", p.lines[Hash(raw)]))
+		return Hash{}, p.mistake(f.column, fmt.Sprintf("line %d has the same hash: want another token on each line", p.lines[Hash(raw)]))
 	}
 	return Hash(raw), nil
 }
@@ -159,8 +197,8 @@ func (p *parser) name(f field) error {
 	if strings.HasPrefix(f.text, hashPrefix) {
 		return p.mistake(f.column, "the name is missing; want "+wantLine)
 	}
-	if hash, twice := p.table.byName[f.text]; twice {
-		return p.mistake(f.column, fmt.Sprintf("%q is also on line %d: want a name for each token", f.text, p.lines[hash]))
+	if len(p.table.byName[f.text]) == maxTokens {
+		return p.mistake(f.column, fmt.Sprintf("%q has %d tokens already: want at most that many", f.text, maxTokens))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/watchtide/watchtide/access/principal"
 )
@@ -30,12 +31,12 @@ func TestParse(t *testing.T) {
 		if got == nil || got.Mechanism != principal.Token || got.Name != want.Name || !slices.Equal(got.Groups, want.Groups) {
 			t.Errorf("%s: %+v, want %+v", token, got, want)
 		}
-		if named, hash := table.Named(want.Name); named != got || hash != HashOf(token) {
-			t.Errorf("%s: %+v, want %+v", want.Name, named, got)
+		if hashes := table.Hashes(want.Name); !slices.Equal(hashes, []Hash{HashOf(token)}) {
+			t.Errorf("%s: %d hashes", want.Name, len(hashes))
 		}
 	}
-	if named, _ := table.Named("nobody"); named != nil {
-		t.Errorf("nobody is %+v", named)
+	if hashes := table.Hashes("nobody"); hashes != nil {
+		t.Errorf("nobody has %d tokens", len(hashes))
 	}
 	if table.Len() != 3 || table.Lookup(HashOf("four")) != nil || table.Lookup(Hash{}) != nil {
 		t.Errorf("%d tokens", table.Len())
@@ -44,7 +45,7 @@ func TestParse(t *testing.T) {
 
 func TestNoTableHasNoTokens(t *testing.T) {
 	var none *Table
-	if named, _ := none.Named("a"); named != nil || none.Lookup(HashOf("a")) != nil || none.Len() != 0 {
+	if none.Hashes("a") != nil || none.Lookup(HashOf("a")) != nil || none.Len() != 0 {
 		t.Error("no table has a token")
 	}
 }
@@ -52,30 +53,63 @@ func TestNoTableHasNoTokens(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	one, two := hashText("one"), hashText("two")
 	for text, want := range map[string]string{
-		"ci":                                 "1:3: the hash is missing; want name sha256:",
-		"\n  ci  hunter2":                    "2:7: want sha256: and the hash of the token, never the token itself",
-		"ci sha256:hunter2":                  "1:11: want 64 hexadecimal digits",
-		"ci " + one[:len(one)-2]:             "1:11: want 64 hexadecimal digits",
-		"ci SHA256:" + one[7:]:               "1:4: want sha256:",
-		"ci " + hashText(""):                 "1:4: this is the hash of an empty text",
-		one + " ci":                          "1:73: want sha256:",
-		one + " " + two:                      "1:1: the name is missing",
-		"ci " + one + "\nann " + one:         "2:5: line 1 has the same hash",
-		"ci " + one + "\n# x\nci " + two:     `3:1: "ci" is also on line 1`,
-		"ci " + one + " a b":                 "1:78: want nothing after the groups",
-		"bö " + one + " ä,,b":                "1:78: a group is missing here",
-		"ci " + one + " a,":                  "1:78: a group is missing here",
-		"ci " + one + " a,b,a":               `1:80: group "a" is given twice`,
-		"c\xff " + one:                       "1:1: the line is not UTF-8",
-		strings.Repeat("a", 257) + " " + one: "1:1: the name has 257 bytes",
-		"ci " + one + " " + numbers(257):     "want at most 256 groups",
-		strings.Repeat("#", MaxFileBytes+1):  "at most 16777216 are read",
+		"ci":                                            "1:3: the hash is missing; want name sha256:",
+		"\n  ci  hunter2":                               "2:7: want sha256: and the hash of the token, never the token itself",
+		"ci sha256:hunter2":                             "1:11: want 64 hexadecimal digits",
+		"ci " + one[:len(one)-2]:                        "1:11: want 64 hexadecimal digits",
+		"ci SHA256:" + one[7:]:                          "1:4: want sha256:",
+		"ci " + hashText(""):                            "1:4: this is the hash of an empty text",
+		one + " ci":                                     "1:73: want sha256:",
+		one + " " + two:                                 "1:1: the name is missing",
+		"ci " + one + "\nann " + one:                    "2:5: line 1 has the same hash",
+		"ci " + one + " a\n# x\nci " + two:              `3:1: "ci" has other groups on line 1: want the same`,
+		"ci " + one + " expires=tomorrow":               "1:84: want a time such as 2027",
+		"ci " + one + " expires=2027-01-31":             "1:84: want a time such as 2027",
+		"ci " + one + " expires=2027-01-31T00:00:00Z a": "1:105: want nothing after the groups",
+		many("ci", 17):                                  `17:1: "ci" has 16 tokens already`,
+		"ci " + one + " a b":                            "1:78: want nothing after the groups",
+		"bö " + one + " ä,,b":                           "1:78: a group is missing here",
+		"ci " + one + " a,":                             "1:78: a group is missing here",
+		"ci " + one + " a,b,a":                          `1:80: group "a" is given twice`,
+		"c\xff " + one:                                  "1:1: the line is not UTF-8",
+		strings.Repeat("a", 257) + " " + one:            "1:1: the name has 257 bytes",
+		"ci " + one + " " + numbers(257):                "want at most 256 groups",
+		strings.Repeat("#", MaxFileBytes+1):             "at most 16777216 are read",
 	} {
 		_, err := Parse([]byte(text))
 		var mistake *MistakeError
 		if !errors.As(err, &mistake) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%.90q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// many returns lines of one name, each with a token of its own.
+func many(name string, n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = name + " " + hashText(fmt.Sprint(i))
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestSeveralTokens: a name has several tokens while one of them replaces another.
+func TestSeveralTokens(t *testing.T) {
+	table, err := Parse([]byte("ci " + hashText("old") + " robots expires=2027-01-31T12:00:00+01:00\nann " + hashText("ann") + " expires=2027-01-31T11:00:00Z\nci " + hashText("new") + " robots\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2027, 1, 31, 11, 0, 0, 0, time.UTC)
+	for token, want := range map[string]principal.Principal{
+		"old": {Name: "ci", Groups: []string{"robots"}, Expires: at}, "new": {Name: "ci", Groups: []string{"robots"}}, "ann": {Name: "ann", Expires: at},
+	} {
+		got := table.Lookup(HashOf(token))
+		if got == nil || got.Name != want.Name || !slices.Equal(got.Groups, want.Groups) || !got.Expires.Equal(want.Expires) {
+			t.Errorf("%s: %+v, want %+v", token, got, want)
+		}
+	}
+	if hashes := table.Hashes("ci"); !slices.Equal(hashes, []Hash{HashOf("old"), HashOf("new")}) || table.Len() != 3 {
+		t.Errorf("ci has %d tokens of %d", len(hashes), table.Len())
 	}
 }
 
@@ -126,7 +160,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for hash, p := range table.byHash {
-			if p.Name == "" || slices.Contains(p.Groups, "") || table.byName[p.Name] != hash {
+			if p.Name == "" || slices.Contains(p.Groups, "") || !slices.Contains(table.byName[p.Name], hash) {
 				t.Errorf("%+v", p)
 			}
 		}

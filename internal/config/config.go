@@ -65,6 +65,9 @@ type HTTP struct {
 	// AllowedOrigins are the origins from which a browser may read (none), each as a
 	// browser sends it: https://app.example.com.
 	AllowedOrigins []string `yaml:"allowed_origins,is=origin"`
+	// AllowedHeaders are headers that pages of these origins may send, besides those
+	// that the gateway reads (none).
+	AllowedHeaders []string `yaml:"allowed_headers,is=page header"`
 	// TrustedProxies are the networks of proxies that are trusted to report their
 	// client (none).
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`

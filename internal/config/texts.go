@@ -41,6 +41,7 @@ var texts = map[string]decode.Text{
 	"network":          {Want: `a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, Valid: word.ValidNetwork},
 	"no compression":   {Want: Uncompressed + "; without the key it is as in stream", Valid: func(s string) bool { return s == Uncompressed }},
 	"origin":           {Want: "an origin as a browser sends it: https://app.example.com", Valid: hosts.IsOrigin},
+	"page header":      {Want: hosts.WantPageHeader, Valid: hosts.IsPageHeader},
 	"printable":        {Want: "printable ASCII", Valid: word.ValidMetadata},
 	"replica":          {Want: "the address of an operations listener, such as http://10.0.0.7:8081, or dns+http://name:8081 for all addresses of a name; https for TLS", Valid: gateway.ValidReplica},
 	"public url":       {Want: "the origin of the gateway, such as https://events.example.com; http only on loopback, since cookies could be read on the way", Valid: hosts.IsSafeOrigin},

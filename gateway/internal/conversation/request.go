@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -44,7 +45,13 @@ func (c *Choice) followed() subscribers.Followed {
 var streamParameters = problem.Parameters{
 	Once:     []string{"last_event_id", "until", "prefix", "labels", "filter", "format", "prefix.", "labels.", "filter."},
 	Repeated: []string{"watch", "fields", "fields."},
+	Foreign:  addedIDs,
 }
+
+// addedIDs are the parameters with which a client adds the last id to its URL when it comes back,
+// because it cannot send the header Last-Event-ID: the EventSource polyfills event-source-polyfill
+// and reconnecting-eventsource, and clients of Mercure, new and old.
+var addedIDs = []string{"lastEventId", "lastEventID", "Last-Event-ID"}
 
 // ParseRequest parses the query and the headers of a stream request. name is
 // the watch that the path names, or empty if the query names the watches.
@@ -68,7 +75,11 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 	if req.Narrowings, p = access.Narrowings(q, namesOf(req.Watches)); p != nil {
 		return req, p
 	}
-	return req, applyPositions(req.Watches, lastEventID(header, q))
+	id, p := lastEventID(header, q)
+	if p != nil {
+		return req, p
+	}
+	return req, applyPositions(req.Watches, id)
 }
 
 // parseStreamQuery parses the query. inPath reports that the path names the
@@ -134,14 +145,33 @@ func indexOf(choices []Choice, name string) int {
 	return slices.IndexFunc(choices, func(c Choice) bool { return c.Name == name })
 }
 
-// lastEventID returns the positions from which the client resumes. The header wins: a
-// browser that reconnects by itself sends it, and cannot change the URL that it was
-// given.
-func lastEventID(header http.Header, q url.Values) string {
+// lastEventID returns the positions from which the client resumes. The header wins, and then what
+// a client adds to its URL: one that comes back by itself sends its newest id there, and cannot
+// change the URL that it was given, which may have an older one.
+func lastEventID(header http.Header, q url.Values) (string, *problem.Problem) {
 	if id := header.Get("Last-Event-ID"); id != "" {
-		return id
+		return id, nil
 	}
-	return q.Get("last_event_id")
+	added, by := "", ""
+	for _, name := range addedIDs {
+		id := lastOf(q[name])
+		if id == "" || id == added {
+			continue
+		}
+		if added != "" {
+			return "", problem.BadParameter(name, "%q and %q name different positions: want one of them", by, name)
+		}
+		added, by = id, name
+	}
+	return cmp.Or(added, q.Get("last_event_id")), nil
+}
+
+// lastOf returns the last of some values: a client adds to the end of its URL.
+func lastOf(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
 }
 
 // applyPositions gives each watch its position. Positions of other watches are

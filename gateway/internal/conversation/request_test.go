@@ -28,6 +28,34 @@ func TestStreamRequest(t *testing.T) {
 	}
 }
 
+// TestPositionsOfPolyfills: what an EventSource that cannot send the header adds to its URL when it
+// comes back is taken, since an answer other than 200 ends it for good.
+func TestPositionsOfPolyfills(t *testing.T) {
+	for _, test := range []struct {
+		client, query, header string
+		want                  uint64
+	}{
+		{"event-source-polyfill", "watch=a&lastEventId=a%40e1-7", "", 7},
+		{"event-source-polyfill, whose page gave a position", "&watch=a&last_event_id=a@e1-5&lastEventId=a%40e1-7", "", 7},
+		{"event-source-polyfill, configured for Mercure", "watch=a&Last-Event-ID=a%40e1-7", "", 7},
+		{"Mercure's parameter", "watch=a&lastEventID=a%40e1-7", "", 7},
+		{"reconnecting-eventsource, whose page gave a position", "watch=a&lastEventId=a@e1-5&lastEventId=a%40e1-7", "", 7},
+		{"reconnecting-eventsource, whose EventSource came back by itself", "watch=a&lastEventId=a@e1-5", "a@e1-7", 7},
+		{"the same position under two names", "watch=a&lastEventId=a@e1-7&Last-Event-ID=a@e1-7", "", 7},
+		{"two names, and the header", "watch=a&lastEventId=a@e1-5&Last-Event-ID=a@e1-6", "a@e1-7", 7},
+		{"a polyfill that has no position yet", "watch=a&last_event_id=a@e1-7&lastEventId=", "", 7},
+	} {
+		req, p := ParseRequest(test.query, http.Header{"Last-Event-Id": {test.header}}, "")
+		if p != nil {
+			t.Errorf("%s: refused: %v", test.client, p)
+			continue
+		}
+		if at := req.Watches[0].resume; at == nil || at.Upserts != test.want {
+			t.Errorf("%s: resumes at %v, want %d", test.client, at, test.want)
+		}
+	}
+}
+
 func TestPositionsThatCannotBeRead(t *testing.T) {
 	for _, id := range []string{"x", "a@", "a@e1-01", "a@e1-5/4", "a@e1-7,", "a@e1-7,a@e1-8", "a@e1-18446744073709551616", "\u00e4@e1-1", "a@e1-1\x00"} {
 		req, p := ParseRequest("watch=a&last_event_id="+url.QueryEscape(id), nil, "")
@@ -60,6 +88,9 @@ func TestBadParameters(t *testing.T) {
 		{"watch=a&format=xml", "", 400, "format", "want sse or ndjson"},
 		{"watch=a&format=sse&format=ndjson", "", 400, "format", "2 times"},
 		{"watch=a&last_event_id=a&last_event_id=b", "", 400, "last_event_id", "2 times"},
+		{"watch=a&lastEventId=a@e1-7&Last-Event-ID=a@e1-8", "", 400, "Last-Event-ID", `"lastEventId" and "Last-Event-ID" name different positions`},
+		{"watch=a&last_event=a", "", 400, "last_event", `did you mean "last_event_id"?`},
+		{"watch=a&lasteventid=a", "", 400, "lasteventid", `did you mean "last_event_id"?`},
 		{"watch=a&prefix=a&prefix=b", "", 400, "prefix", "2 times"},
 		{"watch=a&watch=b&prefix=x", "", 400, "prefix", "prefix.a="},
 		{"watch=a&prefix.c=x", "", 400, "prefix.c", "not part of this stream"},
@@ -98,6 +129,7 @@ func FuzzStreamRequest(f *testing.F) {
 	f.Add("watch=%ff&last_event_id=%00", "text/*, application/x-ndjson;q=2", "\xff", "")
 	f.Add("filter.=&watch=&watch=", "application/json", ",", "")
 	f.Add("=", "0", "0", "0")
+	f.Add("lastEventId=a@e1-7&Last-Event-ID=&lastEventID=a@e1-8", "", "", "a")
 	f.Add("watch=a.b&filter.a.b=x&fields.a.b=x&fields.a.b=y", "", "", "")
 	f.Fuzz(func(t *testing.T, query, accept, id, name string) {
 		header := http.Header{"Accept": {accept}, "Last-Event-Id": {id}}

@@ -51,13 +51,16 @@ func (t *Table) check(ctx context.Context, p *Pass) {
 	p.judging.Lock()
 	defer p.judging.Unlock()
 	j := t.judge.Load()
-	who, revoked := j.identify(p.validity.Load().who)
+	before := p.validity.Load().who
+	who, revoked := j.identify(before)
 	switch {
 	case p.ending.Load() != nil:
 	case revoked:
 		t.end(p, stream.GoodbyeRevoked)
-	case !who.Is(p.validity.Load().who.Principal):
+	case !who.Is(before.Principal):
 		t.end(p, stream.GoodbyeWatchReplaced) // the client comes back under its new name
+	case !who.Expires.IsZero() && (before.Expires.IsZero() || who.Expires.Before(before.Expires)):
+		t.end(p, stream.GoodbyeWatchReplaced) // the client comes back for what is left of its credential
 	case j.Lookup != nil:
 		t.compare(ctx, j, p, who)
 	}

@@ -1,6 +1,9 @@
 package pass
 
 import (
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -8,6 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/stream"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -143,6 +147,46 @@ func TestRenewal(t *testing.T) {
 			t.Errorf("after it has left: %v", err)
 		}
 	})
+}
+
+// TestTokenGetsAnEnd: streams of a token that gets an end, or an earlier one, come back for what is
+// left of it. Those of a token whose end goes away, or is later, go on.
+func TestTokenGetsAnEnd(t *testing.T) {
+	line := func(end string) *credential.Authenticator {
+		hash := token.HashOf("a-token-of-the-test")
+		table, err := token.Parse([]byte("ci sha256:" + hex.EncodeToString(hash[:]) + " " + end))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := credential.New(credential.Config{Tokens: table})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	const never, soon, late = "", "expires=2999-01-01T00:00:00Z", "expires=3000-01-01T00:00:00Z"
+	for _, test := range []struct {
+		before, now string
+		want        stream.GoodbyeReason
+	}{
+		{never, never, ""}, {never, soon, stream.GoodbyeWatchReplaced}, {late, soon, stream.GoodbyeWatchReplaced},
+		{soon, soon, ""}, {soon, late, ""}, {soon, never, ""},
+	} {
+		request := httptest.NewRequest(http.MethodGet, "/v1/events", http.NoBody)
+		request.RemoteAddr = "127.0.0.1:4711"
+		request.Header.Set("Authorization", "Bearer a-token-of-the-test")
+		who, err := line(test.before).Identify(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := NewTable()
+		p := table.Enter(who)
+		table.Rejudge(Judge{Credentials: line(test.now)})
+		if got := p.ReasonToEnd(time.Now()); got != test.want {
+			t.Errorf("%q instead of %q: goodbye %q, want %q", test.now, test.before, got, test.want)
+		}
+		table.Leave(p)
+	}
 }
 
 // Passes that are entered, renewed, revoked, judged and left at the same time leave nothing

@@ -24,10 +24,16 @@ func Query(r *http.Request, known ...string) (url.Values, *Problem) {
 type Parameters struct {
 	Once     []string // at most once each
 	Repeated []string // any number of times
+	Foreign  []string // other names that clients add by themselves, any number of times; never suggested
 }
 
 // knows reports whether a query may have the parameter.
-func (p Parameters) knows(name string) bool { return among(p.Repeated, name) || among(p.Once, name) }
+func (p Parameters) knows(name string) bool { return among(p.Once, name) || p.repeats(name) }
+
+// repeats reports whether a query may have the parameter more than once.
+func (p Parameters) repeats(name string) bool {
+	return among(p.Repeated, name) || among(p.Foreign, name)
+}
 
 // among reports whether a parameter is one of some.
 func among(some []string, name string) bool {
@@ -35,7 +41,7 @@ func among(some []string, name string) bool {
 	return slices.Contains(some, name) || dotted && slices.Contains(some, base+".")
 }
 
-// names returns the parameters without those that end in a dot.
+// names returns the parameters to suggest, without those that end in a dot.
 func (p Parameters) names() []string {
 	return slices.DeleteFunc(slices.Concat(p.Repeated, p.Once), func(name string) bool { return strings.HasSuffix(name, ".") })
 }
@@ -53,7 +59,7 @@ func ParseQuery(query string, known Parameters) (url.Values, *Problem) {
 		if !known.knows(name) {
 			return nil, refusedParameter(name, known.names())
 		}
-		if n := len(values[name]); n > 1 && !among(known.Repeated, name) {
+		if n := len(values[name]); n > 1 && !known.repeats(name) {
 			return nil, BadParameter(name, "parameter %q is given %d times: want it once", name, n)
 		}
 	}

@@ -37,7 +37,7 @@ type requestKey struct{}
 // HTTP makes a span for each request. The handler is one of a chi.Router.
 func (t *Tracing) HTTP(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, span := t.tracer.Start(remote(r.Context(), r.Header.Get("Traceparent")), r.Method, trace.WithSpanKind(trace.SpanKindServer))
+		ctx, span := t.tracer.Start(remote(r.Context(), r.Header.Get("Traceparent")), r.Method, optionsOf(r.Header)...)
 		if !span.IsRecording() {
 			next.ServeHTTP(w, r)
 			return
@@ -48,6 +48,19 @@ func (t *Tracing) HTTP(next http.Handler) http.Handler {
 		defer one.end()
 		next.ServeHTTP(statusWriter{w, one}, r.WithContext(context.WithValue(ctx, requestKey{}, one)))
 	})
+}
+
+// Page is the attribute, true, of the spans of requests that a web page has made with a traceparent.
+const Page = attribute.Key("watchtide.page")
+
+// optionsOf returns what the sampler is told about a request. Browsers add these headers, and no
+// page can remove them.
+func optionsOf(header http.Header) []trace.SpanStartOption {
+	kind := trace.WithSpanKind(trace.SpanKindServer)
+	if header.Get("Traceparent") == "" || header.Get("Origin") == "" && header.Get("Sec-Fetch-Mode") == "" {
+		return []trace.SpanStartOption{kind}
+	}
+	return []trace.SpanStartOption{kind, trace.WithAttributes(Page.Bool(true))}
 }
 
 // Call makes the span of a gRPC call, whose method is /service/method. The function that it

@@ -112,5 +112,6 @@ func SetStreamHeaders(h http.Header, f Format, gzip bool) {
 	}
 	h.Set("Cache-Control", cache)
 	h.Set("X-Accel-Buffering", "no") // nginx
+	h.Set("Incremental", "?1")       // RFC 10036
 	h.Set("Vary", vary)
 }

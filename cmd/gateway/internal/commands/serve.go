@@ -155,7 +155,7 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
 		SnapshotBudget: c.Stream.SnapshotBudget, MaxConnections: c.HTTP.MaxConnections, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
 		Compression: gateway.Compression(c.Stream.Compression), Uncompressed: c.Uncompressed(), CompressionCache: c.Stream.CompressionCache,
-		Pump: gateway.Pump(c.Stream.Pump), AfterRush: returnMemory, Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, DeliveryReports: c.HTTP.DeliveryReports, Metrics: c.Metrics.Enabled, Replicas: c.Operations.Replicas,
+		Pump: gateway.Pump(c.Stream.Pump), AfterRush: returnMemory, Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, AllowedHeaders: c.HTTP.AllowedHeaders, DeliveryReports: c.HTTP.DeliveryReports, Metrics: c.Metrics.Enabled, Replicas: c.Operations.Replicas,
 		ReplicasToken: string(c.Operations.ReplicasToken), ReplicasTLS: c.Operations.ReplicasTLS, Certificates: certificatesOf(c), Access: accessConfig(c),
 	}
 }

@@ -28,6 +28,7 @@ func startTracing(ctx context.Context, c *config.Config, logger *slog.Logger) (*
 	if err != nil || s.Endpoint == "" {
 		return nil, err
 	}
+	s.Page = gateway.PageAttribute
 	logger.Info("tracing", "endpoint", s.Endpoint, "protocol", s.Protocol)
 	return otlp.Start(ctx, s, buildVersion(), logger)
 }

@@ -98,6 +98,8 @@ var faults = map[string]struct {
 	}), Buffering, "the header of a stream came after"},
 	"a proxy that collects": {bodies(func(r *http.Response) io.ReadCloser { return &slowBody{r.Body, r.Request.Context()} }), Buffering, "hello came only after 3s"},
 
+	"a proxy that drops a header it does not know": {header(func(h http.Header) { h.Del("Incremental") }), Incremental, "arrives without Incremental"},
+
 	"a proxy that compresses":           {streamsOnly(zipped(true)), Compression, "with gzip"},
 	"a proxy that compresses and waits": {streamsOnly(zipped(false)), Compression, "a compressed stream is held back"},
 	"another coding": {streamsOnly(func(w http.ResponseWriter, r *http.Request, next http.Handler) {

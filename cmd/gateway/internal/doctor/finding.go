@@ -19,6 +19,7 @@ const (
 	Replicas    Check = "replicas"
 	Resume      Check = "resume"
 	Buffering   Check = "buffering"
+	Incremental Check = "incremental"
 	Compression Check = "compression"
 	Heartbeats  Check = "heartbeats"
 	Idle        Check = "idle"
@@ -30,7 +31,7 @@ const (
 func Checks() []Check {
 	return []Check{
 		Connection, Certificate, Host, Credentials, Gateway, HTTP, Clock, Address, CORS, Replicas,
-		Resume, Buffering, Compression, Heartbeats, Idle, Duration, Cookies,
+		Resume, Buffering, Incremental, Compression, Heartbeats, Idle, Duration, Cookies,
 	}
 }
 

@@ -27,6 +27,7 @@ func (e *Examination) checkStreams(ctx context.Context) {
 	default:
 		e.ok(ctx, Buffering, "hello came after %v", rounded(g.took))
 	}
+	e.checkIncremental(ctx, g)
 	if g.late {
 		e.unknown(ctx, Heartbeats, "the stream cannot be read while it is buffered")
 		return
@@ -46,6 +47,19 @@ func (e *Examination) buffered(ctx context.Context, g *greeting) {
 		e.problem(ctx, Buffering, mend, "the header of a stream came after %v, and hello, which the gateway sends at once, not within %v: something waits for more", rounded(g.header), helloWithin)
 	default:
 		e.problem(ctx, Buffering, mend, "hello came only after %v, and an answer takes %v: something holds bytes back", rounded(g.took), rounded(e.clock.roundTrip))
+	}
+}
+
+// checkIncremental examines whether the header arrives that asks proxies not to buffer: the proxies
+// that buffer may be those behind the one that drops it.
+func (e *Examination) checkIncremental(ctx context.Context, g *greeting) {
+	switch {
+	case g.stream == nil:
+		e.unknown(ctx, Incremental, "no header of a stream came")
+	case g.stream.Header.Get("Incremental") == "?1":
+		e.ok(ctx, Incremental, "Incremental: ?1 arrives, which asks proxies to pass on each part of a stream as it comes")
+	default:
+		e.problem(ctx, Incremental, "let the proxy pass on the header, or update a gateway that does not send it yet", "a stream arrives without Incremental: ?1, which tells proxies not to wait for more of it")
 	}
 }
 

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
@@ -181,6 +183,32 @@ func TestClientsCannotForceSampling(t *testing.T) {
 		t.Errorf("%d requests are traced, want 12, and at most %d", n, most)
 	}
 	e.Close(patience)
+}
+
+// The sampled flag of pages asks for nothing: their requests count as those without a traceparent.
+func TestPagesCannotAskForTraces(t *testing.T) {
+	s := newSampler(Settings{Requests: 3, ClientRequests: 1000, Page: "page"})
+	sampled := func(ctx context.Context, attributes ...attribute.KeyValue) (n int) {
+		for range 100 {
+			p := sdktrace.SamplingParameters{ParentContext: ctx, Kind: trace.SpanKindServer, Attributes: attributes}
+			if s.ShouldSample(p).Decision == sdktrace.RecordAndSample {
+				n++
+			}
+		}
+		return n
+	}
+	synctest.Test(t, func(*testing.T) {
+		page := attribute.Bool("page", true)
+		if n := sampled(remoteParent(0, 1), page); n != 0 {
+			t.Errorf("%d requests of pages are traced that want none", n)
+		}
+		if n := sampled(remoteParent(trace.FlagsSampled, 2), page); n != 3 {
+			t.Errorf("%d requests of pages are traced, want the 3 of all requests", n)
+		}
+		if n := sampled(remoteParent(trace.FlagsSampled, 2)); n != 100 {
+			t.Errorf("%d requests of a service are traced, want all 100", n)
+		}
+	})
 }
 
 // A child is traced if its parent is. A span that no request causes has a limit of its own, so

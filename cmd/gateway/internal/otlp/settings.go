@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strings"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/watchtide/watchtide/internal/config"
 )
 
@@ -20,6 +22,9 @@ type Settings struct {
 	// ClientRequests is how many requests are traced in a second in addition, because their
 	// clients ask for it.
 	ClientRequests int
+	// Page is the attribute, true, with which spans begin whose parent is of a web page, and asks
+	// for nothing. Default: there are none.
+	Page attribute.Key
 }
 
 // NewSettings returns the settings of a configuration, with what it leaves to the standard
