@@ -29,8 +29,10 @@ export const eventSourceTransport: Transport = {
       let last = '';
       let quiet: ReturnType<typeof setTimeout> | undefined;
 
-      const take = ({ data, lastEventId: id }: MessageEvent<string>) => {
+      const take = ({ data, lastEventId: id, origin }: MessageEvent<string>) => {
         clearTimeout(quiet);
+        // It names the server that has answered, after redirects, which nothing can forbid.
+        if (origin && !source.url.startsWith(`${origin}/`)) throw new Error(`${url} was redirected to ${origin}`);
         receiver.alive();
         receiver.event(data);
         covered.add(JSON.parse(data));
@@ -85,7 +87,8 @@ class Covered {
   /** An id has come, or is the last one again. */
   settle(): void {
     for (const { type, watch, revision } of this.#since) {
-      if (type === 'reset') this.#revisions.delete(watch); // revisions may be of another order
+      if (type === 'reset')
+        this.#revisions.delete(watch); // revisions may be of another order
       else if (revision && reaches(revision, this.#revisions.get(watch) ?? '')) this.#revisions.set(watch, revision);
     }
     this.#since = [];

@@ -117,10 +117,32 @@ describe('a silence in the middle of a transaction', () => {
   });
 });
 
-test.each([['text'], [null], [{ type: 'upsert', watch: 'w', key: 'a' }]])('an event that cannot be read, %j, ends the stream', async (data) => {
+test.each([['text'], [null], [{ type: 'upsert', watch: 'w', key: 'a' }]])(
+  'an event that cannot be read, %j, ends the stream',
+  async (data) => {
+    const store = await follow();
+    const source = FakeEventSource.last;
+    source.dispatchEvent(new MessageEvent('upsert', { data: data === 'text' ? data : JSON.stringify(data), lastEventId: 'w@e-2' }));
+    await pass();
+    expect([source.closed, store.state, store.position]).toEqual([true, 'offline', 'w@e-1']);
+  },
+);
+
+test('a stream that was redirected to another origin is not shown', async () => {
   const store = await follow();
   const source = FakeEventSource.last;
-  source.dispatchEvent(new MessageEvent('upsert', { data: data === 'text' ? data : JSON.stringify(data), lastEventId: 'w@e-2' }));
+  vi.spyOn(source, 'url', 'get').mockReturnValue('https://gateway.test/live/v1/events?watch=w');
+  const tell = (origin: string, revision: string) => {
+    const data = JSON.stringify({ type: 'upsert', watch: 'w', key: 'b', revision, value: origin });
+    source.dispatchEvent(new MessageEvent('upsert', { data, lastEventId: `w@e-${revision}`, origin }));
+  };
+  tell('https://gateway.test', '2');
+  expect(store.resources.size).toBe(2);
+  tell('https://gateway.test.evil.example', '3');
   await pass();
-  expect([source.closed, store.state, store.position]).toEqual([true, 'offline', 'w@e-1']);
+  expect([source.closed, store.view.revision, store.view.reason]).toEqual([
+    true,
+    '2',
+    '/live/v1/events?watch=w was redirected to https://gateway.test.evil.example',
+  ]);
 });
