@@ -762,7 +762,7 @@ interface Rows<V> extends Iterable<Resource<V>> {
 interface QueryOptions<V> {
     /** Selects resources; all unless set. It must depend on the resource alone. One for which it throws is not selected. */
     readonly filter?: ((resource: Resource<V>) => boolean) | undefined;
-    /** The order, as for `Array.sort`; resources that are equal by it come by key, as all do unless it is set. */
+    /** The order, as for `Array.sort`; resources that are equal by it come by key, as all do unless it is set. One that it cannot even compare with itself, since it throws, comes last. */
     readonly compare?: ((a: Resource<V>, b: Resource<V>) => number) | undefined;
 }
 
@@ -873,8 +873,8 @@ interface Validated<V> extends Readable<V> {
 
 /**
  * Returns a store with the values that a schema returns for those of another one. Each value is validated once. With
- * `onInvalid: 'close'` it closes with an `InvalidValueError`, and shows the last state that fits. The schema must be
- * synchronous: otherwise it throws, or closes with a TypeError if that shows only later.
+ * `onInvalid: 'close'` it closes with an `InvalidValueError`, and shows the last state that fits. A value for which the schema
+ * throws does not fit. The schema must be synchronous: otherwise the store closes with a TypeError.
  */
 declare function validated<S extends StandardSchema>(store: Readable & {
     readonly watch: string;

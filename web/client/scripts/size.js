@@ -10,8 +10,8 @@ import { build } from 'esbuild';
 const core = `export { watch, RefusedError, NotAStreamError } from './index.js'`;
 
 const budgets = [
-  { name: 'core', limit: 6_100, code: core },
-  { name: 'all of the main entry point', limit: 6_500, code: `export * from './index.js'` },
+  { name: 'core', limit: 6_600, code: core },
+  { name: 'all of the main entry point', limit: 7_300, code: `export * from './index.js'` },
   {
     name: 'core and useWatch',
     limit: 7_000,
@@ -29,17 +29,17 @@ const budgets = [
   { name: 'TanStack DB: `watchCollectionOptions`, alone', limit: 1_500, code: `export * from './tanstack_db.js'` },
   {
     name: 'core and authenticated',
-    limit: 8_000,
+    limit: 8_500,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './auth.js'`,
   },
   {
     name: 'core and reportDelivery',
-    limit: 6_700,
+    limit: 7_200,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './delivery.js'`,
   },
   {
     name: 'core and watchShared',
-    limit: 13_000,
+    limit: 13_600,
     code: `export { RefusedError, NotAStreamError } from './index.js'; export { watchShared } from './shared.js'`,
   },
   { name: 'the worker that tabs share', limit: 11_000, code: `export { serveTabs } from './shared.js'` },
@@ -50,7 +50,7 @@ const budgets = [
   beside('optimistic', 1_700),
   beside('pool', 500),
   beside('query', 1_300),
-  beside('validate', 850),
+  beside('validate', 1_000),
 ];
 
 // What an entry point adds to a page that has the core.

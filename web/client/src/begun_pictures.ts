@@ -30,7 +30,7 @@ export class BegunPictures {
       if (!begun) return [];
       const { watch, initial } = begun;
       const position = lastEventId.split(',').find((one) => one.startsWith(`${watch}@`)) ?? '';
-      if (initial.position.split(',').includes(position)) return raw(watch, query, { ...initial, position });
+      if (position && initial.position.split(',').includes(position)) return raw(watch, query, { ...initial, position });
       this.#all.delete(query); // the store is beyond it
       return [];
     });

@@ -62,7 +62,7 @@ export class Connection {
   #immediately: boolean | undefined; // the set of watches changed: no pause before the next stream
   #suspended = ''; // the reason why the page may not hold a connection
   #expired = false; // the server said that the token has expired, or refused it
-  #refreshed: boolean | undefined; // another token was requested because of a refusal, since the last open stream
+  #refreshed: boolean | undefined; // another token was requested because of the last one, and no stream has lasted with it yet
   #headers: Readonly<Record<string, string>> | undefined;
   readonly #ended = new AbortController();
   #attemptAt = 0;
@@ -157,8 +157,11 @@ export class Connection {
   // Reports a stream that ended, and waits until the next may begin.
   async #recover({ error, goodbye, retryMs, openedAt, aliveAt }: StreamEnd): Promise<void> {
     const refusal = error instanceof RefusedError ? error : undefined;
-    if (openedAt !== undefined) this.#refreshed = false;
-    this.#expired = goodbye?.reason === 'token_expired' || refusal?.status === 401;
+    const lastedMs = openedAt === undefined ? 0 : aliveAt - openedAt;
+    const ended = goodbye?.reason === 'token_expired';
+    this.#expired = ended || refusal?.status === 401;
+    // A stream that ends at once because of its token is no reason to believe the next one.
+    if (ended ? lastedMs >= healthyMs : openedAt !== undefined) this.#refreshed = false;
     // The first refusal of a token is followed at once by an attempt with another one.
     if (this.#expired && !this.#refreshed && this.options.getToken) return void (this.#refreshed = true);
     const verdict = error instanceof Error && !goodbye && (await this.#judge(error));
@@ -170,7 +173,6 @@ export class Connection {
     // The answer to the next request says which of the watches it is, or that it is all of them.
     if (goodbye?.reason === 'revoked' && this.stores.size < 2) return this.close(new RefusedError(403, undefined, undefined, reason));
     goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
-    const lastedMs = openedAt === undefined ? 0 : aliveAt - openedAt;
     if (lastedMs >= healthyMs) this.#hurries = 0;
     const demanded = goodbye?.retry_ms ?? refusal?.retryAfterMs;
     const wait = this.#backoff.ended({ lastedMs, goodbye: goodbye?.reason, askedMs: demanded ?? retryMs ?? 0 });
@@ -198,7 +200,7 @@ export class Connection {
   #replace(reason: string): void {
     this.#grace ??= setTimeout(() => {
       this.#grace = undefined;
-      if (!this.#stream?.open) this.#lose(reason);
+      this.#stream?.open ? this.stores.overdue() : this.#lose(reason);
     }, graceMs);
   }
 

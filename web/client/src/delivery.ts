@@ -1,3 +1,4 @@
+import { fetchOnce } from './fetch_once.js';
 import type { Store } from './store.js';
 
 export interface DeliveryOptions {
@@ -66,7 +67,7 @@ export function reportDelivery(
       const given = await headers();
       const began = performance.now();
       const changes = painted.splice(0, mostPainted).map(({ watch, revision, at }) => ({ watch, revision, ago_ms: began - at }));
-      const response = await fetch(report, {
+      const response = await fetchOnce(report, {
         method: 'POST',
         credentials,
         signal: ended.signal,

@@ -13,15 +13,23 @@ export abstract class Derived<V, D extends DerivedView, C> {
   readonly #listeners = new Listeners<D, C>();
   #unsubscribe: (() => void) | undefined;
   #view: D | undefined;
+  #of!: View<V>; // what it is made from
 
   /** Begins to follow; called when the subclass is complete. */
   protected follow(store: Readable<V>): void {
     this.#unsubscribe = store.subscribe((view, changes) => {
+      this.#of = view;
       const changed = this.update(view, this.#view ? changes : { replaced: true, keys: new Set() });
       const before = this.#view;
       this.#view = this.derive(view, !before || changed !== undefined);
       if (before && before !== this.#view) this.#listeners.call(this.#view, changed ?? this.nothing());
     });
+  }
+
+  /** Derives the view again, for a reason other than a change of the store. */
+  protected again(): void {
+    this.#view = this.derive(this.#of, false);
+    this.#listeners.call(this.#view, this.nothing());
   }
 
   /** Takes the changes of the store, and returns those of what is made from it; undefined if there are none. */

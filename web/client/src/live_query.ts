@@ -8,7 +8,7 @@ import type { View } from './view.js';
 export interface QueryOptions<V> {
   /** Selects resources; all unless set. It must depend on the resource alone. One for which it throws is not selected. */
   readonly filter?: ((resource: Resource<V>) => boolean) | undefined;
-  /** The order, as for `Array.sort`; resources that are equal by it come by key, as all do unless it is set. */
+  /** The order, as for `Array.sort`; resources that are equal by it come by key, as all do unless it is set. One that it cannot even compare with itself, since it throws, comes last. */
   readonly compare?: ((a: Resource<V>, b: Resource<V>) => number) | undefined;
 }
 
@@ -48,7 +48,7 @@ class LiveQuery<V> extends Derived<V, QueryView<V>, Changes> implements Query<V>
   constructor(store: Readable<V>, { filter = () => true, compare = () => 0 }: QueryOptions<V>) {
     super();
     this.#filter = filter;
-    this.#list = new SortedList((a, b) => compare(a, b) || byKey(a, b));
+    this.#list = new SortedList(total(compare));
     this.follow(store);
   }
 
@@ -98,6 +98,27 @@ class LiveQuery<V> extends Derived<V, QueryView<V>, Changes> implements Query<V>
     });
     return selects;
   }
+}
+
+/** Returns an order of all resources, also of those for which compare throws. */
+function total<V>(compare: NonNullable<QueryOptions<V>['compare']>): (a: Resource<V>, b: Resource<V>) => number {
+  const known = new WeakMap<Resource<V>, boolean>();
+  const attempted = (a: Resource<V>, b: Resource<V>): number | undefined => {
+    let order: number | undefined;
+    attempt(() => {
+      order = compare(a, b);
+    });
+    return order;
+  };
+  const comparable = (one: Resource<V>): boolean => {
+    const is = known.get(one) ?? attempted(one, one) !== undefined;
+    known.set(one, is);
+    return is;
+  };
+  return (a, b) => {
+    const [left, right] = [comparable(a), comparable(b)];
+    return Number(right) - Number(left) || (left && attempted(a, b)) || byKey(a, b);
+  };
 }
 
 function byKey(a: Resource, b: Resource): number {

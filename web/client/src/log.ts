@@ -44,9 +44,17 @@ async function read(log: (event: LogEvent) => void, transport: Transport, reques
   const from = Date.now();
   const { url, lastEventId: position, signal } = request;
   const passed = () => Date.now() - from;
+  // Its methods may be those of a class.
+  const heard: Receiver = {
+    alive: () => receiver.alive(),
+    event: (data) => report(log, data, passed, receiver),
+    id: (id) => receiver.id(id),
+    retry: (ms) => receiver.retry(ms),
+    flush: () => receiver.flush(),
+  };
   log({ type: 'connecting', url, position });
   try {
-    await transport.read(request, { ...receiver, event: (data) => report(log, data, passed, receiver) });
+    await transport.read(request, heard);
     log({ type: 'lost', reason: 'the stream ended', afterMs: passed() });
   } catch (error) {
     log(signal.aborted ? { type: 'ended', reason: reasonOf(signal.reason), afterMs: passed() } : failure(error, passed()));

@@ -87,7 +87,7 @@ class OptimisticOverlay<V> implements Overlay<V> {
   }
 
   get pending(): ReadonlyMap<string, number> {
-    return new Map([...this.#writes].map(([key, { size }]) => [key, size]));
+    return new Map([...this.#writes].flatMap(([key, { size }]) => (size > 0 ? [[key, size]] : [])));
   }
 
   subscribe(run: Listener<V>): () => void {
@@ -115,21 +115,28 @@ class OptimisticOverlay<V> implements Overlay<V> {
     if (count >= maxWrites) throw new Error(`${count} writes have no answer yet: wait for some of them`);
     const shown = this.#view.resources.get(key);
     const resource = set && { ...namesOf(key), revision: shown?.revision ?? '', value: set.value };
-    return new Promise((resolve, reject) => this.#add(key, { resource, revision, force, signal, resolve, reject }));
+    const ended = new AbortController();
+    const made = new Promise<Resource<V> | boolean>((resolve, reject) =>
+      this.#add(key, { resource, revision, force, signal, resolve, reject }, ended.signal),
+    );
+    return made.finally(() => ended.abort());
   }
 
-  #add(key: string, write: Waiting<V>): void {
-    const writes = this.#writes.get(key) ?? new PendingWrites<V>(this.store.view.resources.get(key));
+  #add(key: string, write: Waiting<V>, ended: AbortSignal): void {
+    const writes = this.#writes.get(key) ?? new PendingWrites<V>();
     this.#writes.set(key, writes);
-    writes.add(write);
+    writes.add(write, this.store.view.resources.get(key));
+    // One that is on its way is ended by the writer.
+    const abort = () => writes.sent !== write && this.#takeBack(key, writes, write, write.signal!.reason);
+    write.signal?.addEventListener('abort', abort, { signal: ended });
     this.#changed(key);
-    if (!writes.sending) void this.#send(key, writes);
+    if (!writes.sent) void this.#send(key, writes);
   }
 
   // Sends the writes of a key one after the other, until there is none.
   async #send(key: string, writes: PendingWrites<V>): Promise<void> {
-    writes.sending = true;
     for (let write = writes.next as Waiting<V> | undefined; write; write = writes.next as Waiting<V> | undefined) {
+      writes.sent = write;
       try {
         const result = await this.#request(key, writes, write);
         this.#accepted(key, writes, write, result);
@@ -138,12 +145,13 @@ class OptimisticOverlay<V> implements Overlay<V> {
         this.#takeBack(key, writes, write, error);
       }
     }
-    writes.sending = false;
+    writes.sent = undefined;
+    this.#changed(key);
   }
 
   async #request(key: string, writes: PendingWrites<V>, write: Waiting<V>): Promise<Resource<V> | boolean> {
     const { signal, force, resource } = write;
-    signal?.throwIfAborted(); // while it waited for others
+    signal?.throwIfAborted(); // after it was given, and before it was added
     const options: WriteOptions = { signal, ...(!force && { revision: writes.expected(write) }) };
     if (!resource) return this.writer.delete(this.watch, key, options);
     return this.writer.put(this.watch, key, resource.value, options) as Promise<Resource<V>>;
@@ -155,11 +163,11 @@ class OptimisticOverlay<V> implements Overlay<V> {
     if (writes.size > 0) this.#expire(key, writes, write);
   }
 
-  // The stream may never bring a write that is accepted: the upstream was restored, for instance.
-  #expire(key: string, writes: PendingWrites<V>, write: Waiting<V>): void {
+  // The stream may never bring a write that is accepted: the upstream was restored, for instance. A store that is
+  // not in sync then gets the same time again when it is.
+  #expire(key: string, writes: PendingWrites<V>, write: PendingWrite<V>): void {
     const timer = setTimeout(() => {
-      if (this.#closed || this.#writes.get(key) !== writes) return;
-      if (this.store.view.state !== 'in_sync') return this.#expire(key, writes, write);
+      if (this.#closed || this.#writes.get(key) !== writes || this.store.view.state !== 'in_sync') return;
       writes.expire(write);
       this.#changed(key);
     }, settleMs);
@@ -175,7 +183,9 @@ class OptimisticOverlay<V> implements Overlay<V> {
   #moved(view: View<V>, changes: Changes): void {
     const back = !reaches(view.revision, this.#view.revision); // another order, or a replica that is behind
     const keys = new Set(changes.keys);
+    const inSync = view.state === 'in_sync' && this.#view.state !== 'in_sync';
     for (const [key, writes] of this.#writes) {
+      if (inSync && writes.accepted) this.#expire(key, writes, writes.accepted);
       if (back)
         for (const one of writes.clear() as Array<Waiting<V>>) one.reject(new Error('the upstream has gone back: the write was not sent'));
       if (this.#lay(key)) keys.add(key);
@@ -202,7 +212,7 @@ class OptimisticOverlay<V> implements Overlay<V> {
     const { resources, revision } = this.store.view;
     const [writes, before, had] = [this.#writes.get(key), this.#over.get(key), this.#over.has(key)];
     writes?.settle(resources.get(key), revision);
-    if (!writes?.size) this.#writes.delete(key);
+    if (!writes?.size && !writes?.sent) this.#writes.delete(key);
     if (!writes?.covers(resources.get(key))) return this.#over.delete(key);
     this.#over.set(key, writes.last?.resource);
     return !had || before !== writes.last?.resource;

@@ -24,11 +24,9 @@ export interface PendingWrite<V> {
  */
 export class PendingWrites<V> {
   readonly #writes: Array<PendingWrite<V>> = [];
-  /** One of them is on its way. */
-  sending = false;
-
-  /** from: the resource on which the first write is based; undefined if there was none. */
-  constructor(private from: Resource<V> | undefined) {}
+  /** The one that is on its way; it may have been removed. */
+  sent: PendingWrite<V> | undefined;
+  private from: Resource<V> | undefined; // the resource on which the first write is based; undefined if there was none
 
   get size(): number {
     return this.#writes.length;
@@ -38,12 +36,19 @@ export class PendingWrites<V> {
     return this.#writes.at(-1);
   }
 
+  /** The last of the accepted writes, which come first. */
+  get accepted(): PendingWrite<V> | undefined {
+    return this.#writes.findLast(({ accepted }) => accepted);
+  }
+
   /** The first write that the gateway has not answered. */
   get next(): PendingWrite<V> | undefined {
     return this.#writes.find(({ accepted }) => !accepted);
   }
 
-  add(write: PendingWrite<V>): void {
+  /** Adds a write. base: the resource that the stream has. */
+  add(write: PendingWrite<V>, base: Resource<V> | undefined): void {
+    if (this.size === 0) this.from = base;
     this.#writes.push(write);
   }
 
@@ -77,8 +82,7 @@ export class PendingWrites<V> {
 
   /** Removes all writes, and returns those that have not been sent: revisions are of another order now. */
   clear(): Array<PendingWrite<V>> {
-    const waiting = this.#writes.splice(0).filter(({ accepted }) => !accepted);
-    return this.sending ? waiting.slice(1) : waiting;
+    return this.#writes.splice(0).filter((write) => !write.accepted && write !== this.sent);
   }
 
   #shift({ resource }: Accepted<V>): void {

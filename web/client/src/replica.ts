@@ -55,6 +55,11 @@ export class Replica<V = unknown> {
     return this.#loading || this.#skipping;
   }
 
+  /** There are complete changes that may not be shown yet. */
+  get behind(): boolean {
+    return this.#staged.size > 0;
+  }
+
   /** A stream begins: its events are not consistent before `end_of_snapshot`. */
   begin(): void {
     this.lost();

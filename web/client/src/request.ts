@@ -1,4 +1,5 @@
 import { RefusedError, refusedBy } from './errors.js';
+import { fetchOnce } from './fetch_once.js';
 import { limited } from './time_limit.js';
 import { timer } from './timer.js';
 
@@ -55,15 +56,7 @@ export class Requester {
     const { getToken, credentials = 'same-origin' } = this.options;
     const token = getToken && (await limited('getToken', getToken({ expired }), signal));
     const all = { ...this.options.headers, ...headers, ...(token && { Authorization: `Bearer ${token}` }) };
-    const response = await fetch(url, {
-      method,
-      headers: all,
-      credentials,
-      signal,
-      cache: 'no-store',
-      redirect: 'error', // it could take the token to another server
-      ...(body !== undefined && { body }),
-    });
+    const response = await fetchOnce(url, { method, headers: all, credentials, signal, ...(body !== undefined && { body }) });
     if (!response.ok) throw await refusedBy(response);
     return response.text();
   }

@@ -1,4 +1,5 @@
 import { RefusedError, refusedBy } from './errors.js';
+import { fetchOnce } from './fetch_once.js';
 import { announceLogout } from './logout.js';
 
 /** The user that the gateway sees. */
@@ -96,16 +97,7 @@ async function ask(
   signal?.addEventListener('abort', abort);
   const timer = setTimeout(() => late.abort(new Error(`no answer from ${url} for ${timeoutMs / 1000} s`)), timeoutMs);
   try {
-    // A redirect could take the token to another server.
-    return await fetch(url, {
-      method,
-      headers,
-      credentials,
-      signal: late.signal,
-      cache: 'no-store',
-      redirect: 'error',
-      ...(body && { body }),
-    });
+    return await fetchOnce(url, { method, headers, credentials, signal: late.signal, ...(body && { body }) });
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);

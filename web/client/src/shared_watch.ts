@@ -73,7 +73,7 @@ export class SharedWatch {
 
   /** It has begun with a picture of this position, and has received nothing since. */
   isAt(position: string): boolean {
-    return this.#store?.deref()?.initial === position;
+    return position !== '' && this.#store?.deref()?.initial === position; // a store that has received something has none
   }
 
   /** The position of a stream with this prefix that has received everything. */

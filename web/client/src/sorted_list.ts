@@ -25,11 +25,10 @@ export class SortedList<T> {
   }
 
   insert(entry: T): void {
-    this.#size++;
-    if (this.#chunks.length === 0) return void this.#chunks.push([entry]);
-    const c = Math.min(this.#chunkOf(entry), this.#chunks.length - 1);
-    const chunk = this.#chunks[c]!;
+    const c = Math.max(0, Math.min(this.#chunkOf(entry), this.#chunks.length - 1));
+    const chunk = (this.#chunks[c] ??= []);
     chunk.splice(this.#placeIn(chunk, entry), 0, entry);
+    this.#size++;
     if (chunk.length > maxChunk) this.#chunks.splice(c + 1, 0, chunk.splice(maxChunk / 2));
   }
 

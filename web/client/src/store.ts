@@ -20,7 +20,7 @@ export class Store<V = unknown> implements Readable<V> {
   #status: HubStatusEvent | undefined;
   #view: View<V>;
   #position: string;
-  #renewing: boolean | undefined;
+  #renewing: number | undefined; // since when a stream takes the place of a healthy one, for a short time
   /** @internal A position that no id has yet. */
   initial: string;
 
@@ -84,14 +84,14 @@ export class Store<V = unknown> implements Readable<V> {
    */
   begin(renewing: boolean): void {
     this.#status = undefined;
-    this.#renewing = renewing && this.state === 'in_sync';
+    this.#renewing = renewing && this.state === 'in_sync' ? Date.now() : undefined;
     this.#replica.begin();
   }
 
   /** @internal */
   take(event: Event): void {
     if (event.type === 'status') this.#status = event;
-    if (event.type === 'status' || event.type === 'reset') this.#renewing = false;
+    if (event.type === 'status' || event.type === 'reset') this.#renewing = undefined;
     this.#replica.take(event);
   }
 
@@ -99,15 +99,22 @@ export class Store<V = unknown> implements Readable<V> {
   commit(position: string): void {
     this.initial = '';
     this.#replica.commit();
+    if (this.#replica.behind) this.overdue();
     if (this.#replica.inconsistent) return;
     this.#position = position;
-    this.#renewing = false;
+    this.#renewing = undefined;
+  }
+
+  /** @internal If a stream that takes the place of a healthy one has not caught up by now, that is reported. */
+  overdue(): void {
+    if (this.#renewing) this.#view = { ...this.#view, state: 'stale', since: this.#renewing };
+    this.#renewing = undefined;
   }
 
   /** @internal */
   lost(): void {
     this.#status = undefined;
-    this.#renewing = false;
+    this.#renewing = undefined;
     this.#replica.lost();
   }
 

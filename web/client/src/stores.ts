@@ -112,6 +112,12 @@ export class Stores {
     for (const store of this.#wanted.values()) store.publish(this.connection);
   }
 
+  /** What is shown is that of a stream that ended some time ago, unless the new one has caught up. */
+  overdue(): void {
+    for (const store of this.#streamed.values()) store.overdue();
+    this.publish();
+  }
+
   /** The connection is lost, or closed for good. */
   disconnect(connection: ConnectionState): void {
     this.connection = connection;

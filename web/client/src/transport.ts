@@ -1,5 +1,6 @@
 import type { RawPicture } from './begun_pictures.js';
 import { NotAStreamError, refusedBy } from './errors.js';
+import { fetchOnce } from './fetch_once.js';
 import { parser, type SSEHandler } from './sse.js';
 
 /** One request for a stream. */
@@ -43,7 +44,7 @@ export const fetchTransport: Transport = {
   hearsHeartbeat: true,
   async read(request, receiver) {
     const { url, credentials, signal } = request;
-    const response = await fetch(url, { headers: headersOf(request), credentials, signal, cache: 'no-store' });
+    const response = await fetchOnce(url, { headers: headersOf(request), credentials, signal });
     receiver.alive();
     await pump(await bodyOf(response, url), receiver, signal);
   },

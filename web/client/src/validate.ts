@@ -38,8 +38,8 @@ export interface Validated<V> extends Readable<V> {
 
 /**
  * Returns a store with the values that a schema returns for those of another one. Each value is validated once. With
- * `onInvalid: 'close'` it closes with an `InvalidValueError`, and shows the last state that fits. The schema must be
- * synchronous: otherwise it throws, or closes with a TypeError if that shows only later.
+ * `onInvalid: 'close'` it closes with an `InvalidValueError`, and shows the last state that fits. A value for which the schema
+ * throws does not fit. The schema must be synchronous: otherwise the store closes with a TypeError.
  */
 export function validated<S extends StandardSchema>(
   store: Readable & { readonly watch: string },
@@ -56,7 +56,6 @@ export function validated(
   schema: StandardSchema,
   options: ValidateOptions = {},
 ): Validated<unknown> {
-  check(schema, undefined); // throws if it is asynchronous
   return new ValidatedStore(store, schema, options);
 }
 
@@ -87,10 +86,14 @@ class ValidatedStore extends Derived<unknown, View, Changes> implements Validate
       this.#revision = revision;
       return this.#show(checked, changes);
     } catch (error) {
-      this.#error = error as Error;
-      this.close();
+      this.#end(error as Error);
       return undefined;
     }
+  }
+
+  #end(error: Error): void {
+    this.#error = error;
+    this.close();
   }
 
   protected derive(view: View): View {
@@ -110,12 +113,40 @@ class ValidatedStore extends Derived<unknown, View, Changes> implements Validate
 
   #checked(resource: Resource | undefined): Resource | undefined {
     if (!resource) return undefined;
-    const result = check(this.schema, resource.value);
+    const result = this.#check(resource);
     if (!result.issues) return result.value === resource.value ? resource : { ...resource, value: result.value };
-    const { onInvalid = 'drop', onIssues } = this.options;
-    if (onIssues) attempt(() => onIssues(resource, result.issues!));
+    const { onInvalid = 'drop' } = this.options;
+    this.#tell(resource, result.issues);
     if (onInvalid === 'close') throw new InvalidValueError(resource, result.issues);
     return onInvalid === 'keep' ? resource : undefined;
+  }
+
+  // A library may return a promise because the schema is asynchronous, or because it has thrown, which only time tells.
+  #check(resource: Resource): SchemaResult<unknown> {
+    const { vendor, validate } = this.schema['~standard'];
+    try {
+      const result = validate(resource.value);
+      if (!('then' in result)) return result;
+      const mistake = `the schema, of ${vendor}, is asynchronous: want one whose checks and transformations are not`;
+      result.then(
+        () => this.#endLate(new TypeError(mistake)),
+        (error) => this.#tell(resource, thrown(error)),
+      );
+      return { issues: [untold] };
+    } catch (error) {
+      return { issues: thrown(error) };
+    }
+  }
+
+  #endLate(error: Error): void {
+    if (this.#error) return;
+    this.#end(error);
+    this.again();
+  }
+
+  #tell(resource: Resource, issues: readonly SchemaIssue[]): void {
+    const { onIssues } = this.options;
+    if (onIssues && issues[0] !== untold) attempt(() => onIssues(resource, issues));
   }
 
   #show(checked: ReadonlyArray<readonly [string, Resource | undefined]>, { replaced }: Changes): Changes | undefined {
@@ -127,12 +158,10 @@ class ValidatedStore extends Derived<unknown, View, Changes> implements Validate
   }
 }
 
-function check(schema: StandardSchema, value: unknown): SchemaResult<unknown> {
-  const result = schema['~standard'].validate(value);
-  if (!('then' in result)) return result;
-  result.then(undefined, () => {});
-  throw new TypeError(`the schema, of ${schema['~standard'].vendor}, is asynchronous: want one whose checks and transformations are not`);
-}
+// It is told when more is known.
+const untold: SchemaIssue = { message: 'the schema threw, or is asynchronous' };
+
+const thrown = (error: unknown): SchemaIssue[] => [{ message: `the schema threw: ${error instanceof Error ? error.message : error}` }];
 
 function textOf({ message, path = [] }: SchemaIssue): string {
   const at = path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');

@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
+import type { Store } from '../src/store.js';
 import { watch } from '../src/watch.js';
 import { following, url } from './following.js';
-import { endOfSnapshot, goodbye, hello, pass, reset, status } from './server.js';
+import { endOfSnapshot, goodbye, hello, pass, reset, status, upsert } from './server.js';
 
 const f = following();
 
@@ -90,6 +91,40 @@ describe('the replacement of a stream', () => {
     await pass();
     expect(states).toEqual(['in_sync', 'offline', 'stale']);
     expect(store.view.since).toBe(1_005_000);
+  });
+
+  describe('that has to catch up', () => {
+    const seen = (store: Store) => ({ since: store.view.since, reason: store.view.reason, resources: store.resources.size });
+
+    test('is reported as soon as complete changes are not shown', async () => {
+      const { store, states } = await goodbyeAfter(5_000);
+      await pass(4_000);
+      f.server.last.accept(hello(['w'], 'resume') + upsert('w', 'b', 6, 1, 'w@e-6/9'));
+      await pass(1_000);
+      expect([states, seen(store)]).toEqual([['in_sync', 'stale'], { since: 1_009_000, reason: 'catching up', resources: 1 }]);
+      f.server.last.send(endOfSnapshot('w', 9, 2, 'w@e-9', true));
+      await pass();
+      expect([states, seen(store)]).toEqual([['in_sync', 'stale', 'in_sync'], { since: 1_010_000, reason: '', resources: 2 }]);
+    });
+
+    test('is reported after 15 s, even if nothing complete arrives', async () => {
+      const { store, states } = await goodbyeAfter(5_000);
+      await pass(4_000);
+      f.server.last.accept(hello(['w'], 'resume') + upsert('w', 'b', 6, 1));
+      await pass(10_999);
+      expect(states).toEqual(['in_sync']);
+      await pass(1);
+      expect([states, seen(store)]).toEqual([['in_sync', 'stale'], { since: 1_009_000, reason: 'catching up', resources: 1 }]);
+    });
+
+    test('is not reported if all of it arrives together', async () => {
+      const { store, states } = await goodbyeAfter(5_000);
+      await pass(4_000);
+      const all = upsert('w', 'b', 6, 1) + endOfSnapshot('w', 9, 2, 'w@e-9', true);
+      f.server.last.accept(hello(['w'], 'resume') + all);
+      await pass(20_000);
+      expect([states, seen(store)]).toEqual([['in_sync', 'in_sync'], { since: 1_000_000, reason: '', resources: 2 }]);
+    });
   });
 
   test('for other watches is reported if it fails', async () => {

@@ -6,11 +6,15 @@ export class FakeEventSource extends EventTarget {
   #id = '';
 
   constructor(
-    readonly url: string,
+    private readonly address: string,
     readonly init: EventSourceInit,
   ) {
     super();
     FakeEventSource.all.push(this);
+  }
+
+  get url(): string {
+    return this.address;
   }
 
   static get last(): FakeEventSource {

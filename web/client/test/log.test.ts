@@ -1,7 +1,9 @@
 import { expect, test, vi } from 'vitest';
+import { authenticated } from '../src/auth.js';
 import { type LogEvent, logged } from '../src/log.js';
 import type { Transport } from '../src/transport.js';
 import { following } from './following.js';
+import { Gateway } from './gateway.js';
 import { goodbye, hello, pass, snapshot, upsert, wire } from './server.js';
 
 const f = following();
@@ -75,4 +77,14 @@ test('a logger that throws changes nothing', async () => {
   f.server.last.accept(snapshot('w'));
   await pass();
   expect([store.state, f.server.exchanges.length, thrown.mock.calls.length]).toEqual(['in_sync', 2, 6]);
+});
+
+test('a receiver is the instance of a class as well: what is inside of authenticated connects', async () => {
+  const gateway = new Gateway();
+  gateway.tokens['t'] = { tag: 'anna' };
+  const store = await f.start({ transport: authenticated({ getToken: () => 't', transport: logged(() => {}) }) });
+  await pass();
+  gateway.last.accept(`retry: 5\n${snapshot('w')}`);
+  await pass();
+  expect(store.state).toBe('in_sync');
 });

@@ -87,6 +87,54 @@ describe('a 401', () => {
   });
 });
 
+describe('a stream that ends at once because of its token', () => {
+  const expired = (asked: number) => hello(['w']) + goodbye('token_expired', asked);
+
+  /** Returns the number of requests in this time, to a server that ends each stream at once. */
+  async function requests(ms: number, answer: () => void): Promise<number> {
+    for (let passed = 0; passed < ms; passed += 100) {
+      if (!f.server.last.open && !f.server.last.signal.aborted) answer();
+      await pass(100);
+    }
+    return f.server.exchanges.length;
+  }
+
+  test('is followed by one at once, and then by those for which the server asks', async () => {
+    await f.start({ getToken: () => 'the same' });
+    expect(await requests(20_000, () => f.server.last.accept(expired(5_000)).end())).toBeLessThan(6);
+  });
+
+  test.each([0, -1, 1])('is asked for more and more rarely, even if the server asks for %i ms', async (asked) => {
+    await f.start({ getToken: () => 'the same' });
+    expect(await requests(600_000, () => f.server.last.accept(expired(asked)).end())).toBeLessThan(60);
+  });
+
+  test('and by a refusal in turn is final', async () => {
+    await f.start({ getToken: () => 'the same' });
+    let turn = 0;
+    const both = () => (turn++ % 2 ? f.server.last.refuse(401) : f.server.last.accept(expired(0)).end());
+    expect(await requests(60_000, both)).toBeLessThan(4);
+    expect(f.tide.store('w').view).toMatchObject({ state: 'closed', error: { status: 401 } });
+  });
+
+  test('after a healthy one is followed by one at once', async () => {
+    const store = await f.follow({ getToken: () => 'the same' });
+    for (let round = 2; round < 5; round++) {
+      for (let beat = 0; beat < 6; beat++) {
+        await pass(12_000);
+        f.server.last.send(': \n\n');
+      }
+      f.server.last.send(goodbye('token_expired', 5_000));
+      f.server.last.end();
+      await pass();
+      expect(f.server.exchanges).toHaveLength(round);
+      f.server.last.accept(snapshot('w'));
+      await pass();
+    }
+    expect(store.state).toBe('in_sync');
+  });
+});
+
 describe('onError', () => {
   test('is told of each failure, and whether it is final', async () => {
     const onError = vi.fn();

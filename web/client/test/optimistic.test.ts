@@ -1,4 +1,4 @@
-import { beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConflictError, http } from '../src/http.js';
 import { type Overlay, optimistic } from '../src/optimistic.js';
 import type { Event } from '../src/protocol.js';
@@ -203,4 +203,77 @@ test('writes without an answer are limited, and a closed overlay takes none', as
 test('it takes the requests of http', () => {
   const typed: Overlay<number> = optimistic(store, http<{ w: number }>('/'));
   typed.close();
+});
+
+describe('an aborted write', () => {
+  test('that waits is taken back at once, with those after it, while the one before it is on its way', async () => {
+    const abort = new AbortController();
+    const first = overlay.put('a', 2);
+    const second = overlay.put('a', 3, { signal: abort.signal }).catch((error: Error) => error.message);
+    const third = overlay.put('a', 4).catch((error: Error) => error.message);
+    abort.abort(new Error('enough'));
+    expect([await second, await third, shown(), overlay.pending.get('a')]).toEqual(['enough', 'enough', 'a=2,b=2', 1]);
+    await sent[0]!.answer(stored('a', 3, 2));
+    expect([await first, sent.length]).toEqual([stored('a', 3, 2), 1]);
+  });
+
+  test('that is on its way is left to the writer', async () => {
+    const abort = new AbortController();
+    const write = overlay.put('a', 2, { signal: abort.signal });
+    abort.abort(new Error('enough'));
+    await sent[0]!.answer(stored('a', 3, 2));
+    expect(await write).toEqual(stored('a', 3, 2));
+  });
+
+  test('leaves no listener behind when it has ended', async () => {
+    const { signal } = new AbortController();
+    const [add, remove] = [vi.spyOn(signal, 'addEventListener'), vi.fn()];
+    const write = overlay.put('a', 2, { signal });
+    (add.mock.calls[0]![2] as { signal: AbortSignal }).signal.addEventListener('abort', remove);
+    await sent[0]!.answer(stored('a', 3, 2));
+    await write;
+    expect([add.mock.calls.length, remove.mock.calls.length]).toEqual([1, 1]);
+  });
+});
+
+describe('after the upstream went back', () => {
+  const goBack = (revision: number) => feed(`w@f${revision}-1`, reset, up('a', 1, 7), end(revision));
+
+  test('a write waits for one to the same key that is still on its way', async () => {
+    void overlay.put('a', 2);
+    goBack(1);
+    const next = overlay.put('a', 3);
+    await settled();
+    expect([sent.length, shown(), overlay.pending.get('a')]).toEqual([1, 'a=3', 1]);
+    await sent[0]!.answer(stored('a', 3, 2));
+    expect([sent.length, sent[1]?.revision]).toEqual([2, '1']);
+    await sent[1]!.answer(stored('a', 4, 3));
+    expect(await next).toEqual(stored('a', 4, 3));
+  });
+
+  test('again, one that waits for it is not lost', async () => {
+    void overlay.put('a', 2);
+    feed('w@f-9', reset, up('a', 9, 7), end(9));
+    goBack(2);
+    const waiting = overlay.put('a', 3).catch((error: Error) => error.message);
+    goBack(1);
+    expect([await waiting, overlay.pending.size]).toEqual(['the upstream has gone back: the write was not sent', 0]);
+    await sent[0]!.fail(new Error('lost'));
+    expect([sent.length, shown()]).toEqual([1, 'a=7']);
+  });
+});
+
+test('an accepted write of a store that is closed needs no timer, and one of a store that is back in sync expires', async () => {
+  const write = overlay.put('a', 2);
+  await sent[0]!.answer(stored('a', 9, 2));
+  await write;
+  stores.disconnect({ state: 'offline', since: 0, reason: 'lost' });
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect([vi.getTimerCount(), shown()]).toEqual([0, 'a=2,b=2']);
+  stores.open();
+  feed('w@e-2', end(2));
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(shown()).toBe('a=2,b=2');
+  await vi.advanceTimersByTimeAsync(1);
+  expect([shown(), vi.getTimerCount(), overlay.pending.size]).toEqual(['a=1,b=2', 0, 0]);
 });

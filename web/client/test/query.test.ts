@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { expect, test, vi } from 'vitest';
-import { groupBy, query } from '../src/query.js';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { groupBy, type Query, query } from '../src/query.js';
 import type { Resource } from '../src/resource.js';
 import { SortedList } from '../src/sorted_list.js';
 import { end, Feed, gone, reset, up } from './feed.js';
@@ -162,4 +162,44 @@ test('a sorted list is one whatever is done to it, also with a comparison that c
     }),
     { numRuns: 30 },
   );
+});
+
+describe('a comparison that throws', () => {
+  beforeEach(() => vi.stubGlobal('queueMicrotask', () => {})); // it is reported there
+  afterEach(() => void vi.unstubAllGlobals());
+
+  const byCpu = (a: Resource<Pod | null>, b: Resource<Pod | null>) => a.value!.cpu - b.value!.cpu;
+  const cpu = (cpu: number): Pod => ({ node: 'n', cpu });
+  const keysOf = (live: Query<Pod | null>) => [...live.view.rows].map(({ key }) => key).join();
+
+  test('puts the row last, and loses nothing of the change', () => {
+    const f = new Feed<Pod | null>().open().snapshot({ a: cpu(1), b: cpu(2) });
+    const live = query(f.store, { compare: byCpu });
+    f.feed(up('bad', 6, null), up('low', 6, cpu(0)), up('high', 6, cpu(9)), up('also bad', 6, null));
+    expect([keysOf(live), live.view.rows.size]).toEqual(['low,a,b,high,also bad,bad', 6]);
+    f.feed(gone('bad', 7), up('a', 7, null));
+    expect([keysOf(live), live.view.rows.size]).toEqual(['low,b,high,a,also bad', 5]);
+    f.feed(up('a', 8, cpu(3)), up('also bad', 8, cpu(4)));
+    expect([keysOf(live), live.view.rows.size]).toEqual(['low,b,a,also bad,high', 5]);
+    expect(keysOf(query(f.store, { compare: byCpu }))).toBe(keysOf(live));
+  });
+
+  test('for two rows and for neither of them alone counts as equal', () => {
+    const f = new Feed<number | bigint>().open().snapshot({ b: 1, a: 2 });
+    const live = query<number | bigint>(f.store, { compare: ({ value: a }, { value: b }) => (a as number) - (b as number) });
+    f.feed(up('c', 6, 3n), up('d', 6, 4));
+    expect(live.view.rows.size).toBe(4);
+    f.feed(gone('c', 7));
+    expect([...live.view.rows].map(({ key }) => key)).toEqual(['b', 'a', 'd']);
+  });
+});
+
+test('a change of a list that throws leaves it as it was', () => {
+  const list = new SortedList<{ at: number }>((a, b) => {
+    if (a.at < 0 || b.at < 0) throw new Error('not a place');
+    return a.at - b.at;
+  });
+  list.fill([{ at: 1 }]);
+  expect(() => list.insert({ at: -1 })).toThrow('not a place');
+  expect([list.size, [...list]]).toEqual([1, [{ at: 1 }]]);
 });

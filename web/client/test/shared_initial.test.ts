@@ -105,3 +105,16 @@ test('a picture is sent to the next hub only while it is what the tab shows', as
   await expect(read).rejects.toThrow('enough');
   expect(sent.flatMap((message) => ('query' in message ? [message.pictures?.length] : []))).toEqual([1, 1, 0]);
 });
+
+test.each(['', 'v@e-5', 'w@e-5'])('a picture with the position %j never hides what the connection already has', async (position) => {
+  await primed();
+  server.last.send(upsert('w', 'b', 8, 'newest', 'w@e-8'));
+  await pass();
+  const resources = [
+    { key: 'a', revision: '1', value: 'old' },
+    { key: 'gone', revision: '1', value: 'old' },
+  ];
+  const second = begin({ resources, revision: '1', position });
+  await pass(1_000);
+  expect([shown(second.tide), second.tide.store('w').view.revision, server.exchanges.length]).toEqual(['in_sync a=1,b=newest', '8', 1]);
+});

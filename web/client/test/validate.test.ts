@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest';
 import { z } from 'zod';
 import { optimistic } from '../src/optimistic.js';
 import { query } from '../src/query.js';
-import { InvalidValueError, type Validated, validated } from '../src/validate.js';
+import { InvalidValueError, type StandardSchema, type Validated, validated } from '../src/validate.js';
 import { end, Feed, gone, reset, up } from './feed.js';
 
 let f: Feed;
@@ -83,19 +83,56 @@ test('onIssues that throws changes nothing', () => {
   expect([rows(store), store.view.state, thrown.length]).toEqual([['a=1@2026', 'c=3@2026'], 'in_sync', 1]);
 });
 
-test('an asynchronous schema is refused, at once or when that shows', () => {
-  expect(() =>
-    validated(
-      f.store,
-      v.pipeAsync(
-        v.any(),
-        v.checkAsync(async () => true),
-      ),
+test.each([
+  [
+    'valibot',
+    v.pipeAsync(
+      v.any(),
+      v.checkAsync(async () => true),
     ),
-  ).toThrow('the schema, of valibot, is asynchronous');
-  const late = z.object({ n: z.number() }).refine(async () => true);
-  const store = validated(f.store, late);
-  expect(store.view).toMatchObject({ state: 'closed', reason: expect.stringContaining('of zod, is asynchronous') });
+  ],
+  ['zod', z.object({ n: z.number() }).refine(async () => true)],
+])('an asynchronous schema of %s closes the store, and none of its values is shown', async (vendor, schema) => {
+  const store = validated(f.store, schema as StandardSchema);
+  const seen: number[] = [];
+  store.subscribe(({ resources }) => void seen.push(resources.size));
+  await new Promise((resolve) => setTimeout(resolve));
+  expect(store.view).toMatchObject({ state: 'closed', reason: expect.stringContaining(`of ${vendor}, is asynchronous`) });
+  expect([store.view.error?.constructor, seen]).toEqual([TypeError, [0, 0]]);
+});
+
+describe.each([
+  ['zod', z.any().transform(({ text }) => text.toUpperCase())],
+  [
+    'valibot',
+    v.pipe(
+      v.any(),
+      v.transform(({ text }) => text.toUpperCase()),
+    ),
+  ],
+])('a transformation of %s that throws', (_, schema) => {
+  const settled = () => new Promise((resolve) => setTimeout(resolve));
+  const texts = (store: Validated<unknown>) => [...store.view.resources].map(([key, { value }]) => `${key}=${value}`).join();
+
+  test('concerns its value alone', async () => {
+    const feed = new Feed().open().snapshot({ a: { text: 'a' }, bad: null });
+    const issues: string[] = [];
+    const store = validated(feed.store, schema, { onIssues: ({ key }, [issue]) => void issues.push(`${key}: ${issue?.message}`) });
+    feed.feed(up('worse', 3, {}), up('b', 4, { text: 'b' }));
+    await settled();
+    expect([texts(store), store.view.state]).toEqual(['a=A,b=B', 'in_sync']);
+    expect(issues.sort()).toEqual([expect.stringMatching(/^bad: the schema threw: /), expect.stringMatching(/^worse: the schema threw: /)]);
+    feed.feed(up('bad', 5, { text: 'good' }));
+    expect(texts(store)).toBe('a=A,b=B,bad=GOOD');
+  });
+
+  test('closes the store if its value is to', async () => {
+    const feed = new Feed().open().snapshot({ a: { text: 'a' } });
+    const store = validated(feed.store, schema, { onInvalid: 'close' });
+    feed.feed(up('bad', 5, null));
+    await settled();
+    expect([texts(store), store.view.state, store.view.error?.constructor]).toEqual(['a=A', 'closed', InvalidValueError]);
+  });
 });
 
 test('queries and overlays take it', async () => {

@@ -1,0 +1,18 @@
+/** Fetches what no redirect could take elsewhere, with the headers of the page. If there is no answer, the error says which other cause it may have. */
+export async function fetchOnce(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, { ...init, cache: 'no-store', redirect: 'error' });
+  } catch (error) {
+    throw error instanceof TypeError ? explained(error, url) : error;
+  }
+}
+
+// A browser does not tell a page whether another origin was not reached, or has not allowed the page.
+function explained(error: TypeError, url: string): TypeError {
+  const [gateway] = /^https?:\/\/[^/?#]+/.exec(url) ?? [];
+  const { origin } = globalThis.location ?? {};
+  if (!gateway || !origin || gateway === origin) return error;
+  return new TypeError(`${error.message}: no answer from ${gateway}, or http.allowed_origins of the gateway lacks ${origin}`, {
+    cause: error,
+  });
+}
