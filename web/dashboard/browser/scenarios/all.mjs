@@ -7,6 +7,7 @@ import './keyboard.mjs';
 import './editing.mjs';
 import './values.mjs';
 import './finding.mjs';
+import './tour.mjs';
 import './upstream_away.mjs';
 import './restart.mjs';
 import './silence.mjs';

@@ -21,7 +21,7 @@ function Served() {
   const all = data ? replicasOf(data) : [];
   const facts = all.flatMap(({ facts }) => facts ?? []);
   return (
-    <div className="page" data-testid="replicas">
+    <div className="page replicas-page" data-testid="replicas">
       <h2>Replicas</h2>
       {error && <p role="alert">The replicas are not known: {error}</p>}
       {!data && !error && <p className="soft">Waiting for the gateway…</p>}

@@ -24,7 +24,7 @@ export function TimelinePage({ watch }: { watch: string }) {
   useTroubles(known.denied ? [] : silence);
   const { data, denied } = known;
   return (
-    <div className="page" data-testid="timeline" data-samples={data?.samples}>
+    <div className="page timeline-page" data-testid="timeline" data-samples={data?.samples}>
       <div className="bar">
         <h2>
           {watch ? (

@@ -28,7 +28,7 @@ export function UpstreamsPage() {
   const off = isNotServed(answer);
   const histories = off ? [] : (answer.data?.upstreams ?? []);
   return (
-    <div className="page" data-testid="upstreams">
+    <div className="page upstreams-page" data-testid="upstreams">
       <div className="bar">
         <h2>Upstreams</h2>{' '}
         <span className="push">
