@@ -29,7 +29,11 @@ for (const { width, height, ...options } of sizes) {
       for (const scene of pages) {
         await go(page, scene);
         assert.deepEqual(differences(fresh.get(scene.name), await styles(page, scene)), [], scene.name);
-        assert.equal(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, `${scene.name} is wider than the window`);
+        assert.equal(
+          await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+          0,
+          `${scene.name} is wider than the window`,
+        );
       }
     },
     { timeout: 120_000 },
@@ -66,7 +70,8 @@ async function styles(page, { shows }) {
 
 // Runs in the page. What depends on the amount of data, or on the moment, is left out.
 function computed() {
-  const varies = /^(width|height|block-size|inline-size|(perspective|transform)-origin|transform|grid-template-(columns|rows)|top|left|right|bottom|inset.*|animation.*|--.*|d|x|y)$/;
+  const varies =
+    /^(width|height|block-size|inline-size|(perspective|transform)-origin|transform|grid-template-(columns|rows)|top|left|right|bottom|inset.*|animation.*|--.*|d|x|y)$/;
   const place = (element) => {
     if (element === document.body) return 'body';
     const classes = [...element.classList].sort().map((name) => `.${name}`);
@@ -80,7 +85,10 @@ function computed() {
   for (const element of document.querySelectorAll('body *')) {
     if (element.closest('.u-wrap, [hidden], script') || all.has(place(element)) || element.hasAttribute('style')) continue;
     const style = getComputedStyle(element);
-    all.set(place(element), Object.fromEntries([...style].filter((name) => !varies.test(name)).map((name) => [name, style.getPropertyValue(name)])));
+    all.set(
+      place(element),
+      Object.fromEntries([...style].filter((name) => !varies.test(name)).map((name) => [name, style.getPropertyValue(name)])),
+    );
   }
   return [...all];
 }

@@ -52,7 +52,13 @@ it('finds rules that leak', () => {
 });
 
 it('finds the classes of components', () => {
-  expect([
-    ...classesIn('<p className="a b"><i className={`c ${kind} ${d ? " d" : ""}`} /> {...{className: e ? "e" : "f g"}}'),
-  ]).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
+  expect([...classesIn('<p className="a b"><i className={`c ${kind} ${d ? " d" : ""}`} /> {...{className: e ? "e" : "f g"}}')]).toEqual([
+    'a',
+    'b',
+    'c',
+    'd',
+    'e',
+    'f',
+    'g',
+  ]);
 });
