@@ -8,6 +8,8 @@ import './editing.mjs';
 import './values.mjs';
 import './finding.mjs';
 import './tour.mjs';
+import './header.mjs';
+import './selection.mjs';
 import './upstream_away.mjs';
 import './restart.mjs';
 import './silence.mjs';

@@ -15,7 +15,7 @@ for (const { width, height, ...options } of sizes) {
     `a page looks the same after a tour of all pages, ${width} px wide`,
     async (stage) => {
       const gateway = await shared.gateway();
-      const visitor = await stage.visitor({ viewport: { width, height }, colorScheme: 'light', ...options });
+      const visitor = await stage.visitor({ viewport: { width, height }, colorScheme: 'light', reducedMotion: 'reduce', ...options });
       const fresh = new Map();
       for (const scene of pages) {
         const { page } = await visitor.open(`${gateway.origin}/${scene.hash}`);

@@ -6,7 +6,7 @@ import { isNumber } from './number';
 export type Unit = 'bytes' | 'ms' | 'seconds' | 'percent';
 
 const ending = /(?:^|[_.-])(bytes|ms|seconds|percent)$/i;
-const ofClocks = /time(?:stamp)?_seconds$/i; // a moment, and no duration
+const ofClocks = /(?:^|[_.-])time(?:stamp)?_seconds$/i; // a moment, and no duration
 
 /** Returns the unit that the name of a field ends in: `rss_bytes`. */
 export function unitOf(name: string): Unit | undefined {

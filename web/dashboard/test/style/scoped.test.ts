@@ -52,6 +52,7 @@ it('finds rules that leak', () => {
 });
 
 it('finds the classes of components', () => {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is code
   expect([...classesIn('<p className="a b"><i className={`c ${kind} ${d ? " d" : ""}`} /> {...{className: e ? "e" : "f g"}}')]).toEqual([
     'a',
     'b',

@@ -3,9 +3,11 @@ import { Figure } from '../app/Figure';
 import { useNarrow } from '../app/narrow';
 import { href } from '../app/route';
 import type { Watch, WatchUpstream } from '../gateway/contract';
+import { State } from '../overview/State';
 import { ValueText } from '../text/KeyText';
 import { count } from '../text/number';
 import { Attempts } from './Attempts';
+import { byNeed } from './fresh';
 import { resyncs } from './incidents';
 
 type Counts = Readonly<Record<string, number>>;
@@ -15,17 +17,22 @@ interface Line {
   readonly history: WatchUpstream | undefined;
 }
 
-/** Shows the connection of each watch to its upstream, those that are down first. */
-export function UpstreamList({ watches, histories }: { watches: readonly Watch[]; histories: readonly WatchUpstream[] }) {
+interface Props {
+  readonly watches: readonly Watch[];
+  readonly histories: readonly WatchUpstream[];
+  /** Whether there are counts of reconnects and resyncs, which are for operators. */
+  readonly counted: boolean;
+}
+
+/** Shows the freshness of each watch and its connection to the upstream, those that need attention first. */
+export function WatchList({ watches, histories, counted }: Props) {
   const narrow = useNarrow();
   const byWatch = new Map(histories.map((history) => [history.watch, history]));
-  const lines = watches
-    .map((watch) => ({ watch, history: byWatch.get(watch.name) }))
-    .sort((a, b) => Number(a.watch.upstream.connected) - Number(b.watch.upstream.connected));
+  const lines = byNeed(watches).map((watch) => ({ watch, history: byWatch.get(watch.name) }));
   return (
     <section aria-labelledby="connections">
-      <h3 id="connections">Connections</h3>
-      {narrow ? <Cards lines={lines} /> : <Table lines={lines} />}
+      <h3 id="connections">Watches and their upstreams</h3>
+      {narrow ? <Cards lines={lines} counted={counted} /> : <Table lines={lines} counted={counted} />}
     </section>
   );
 }
@@ -33,22 +40,28 @@ export function UpstreamList({ watches, histories }: { watches: readonly Watch[]
 /** Returns the sum over all reasons. */
 export const total = (counts: Counts): number => Object.values(counts).reduce((all, n) => all + n, 0);
 
-function Table({ lines }: { lines: readonly Line[] }) {
+interface Lines {
+  readonly lines: readonly Line[];
+  readonly counted: boolean;
+}
+
+function Table({ lines, counted }: Lines) {
   return (
     <div className="card scroll">
-      <table className="plain upstreams" aria-labelledby="connections">
+      <table className="plain health" aria-labelledby="connections">
         <thead>
           <tr>
             <th scope="col">Watch</th>
+            <th scope="col">Fresh</th>
             <th scope="col">Upstream</th>
-            <th scope="col">Reconnects</th>
-            <th scope="col">Resyncs</th>
+            {counted && <th scope="col">Reconnects</th>}
+            {counted && <th scope="col">Resyncs</th>}
             <th scope="col">Last error</th>
           </tr>
         </thead>
         <tbody>
           {lines.map((line) => (
-            <Row key={line.watch.name} line={line} />
+            <Row key={line.watch.name} line={line} counted={counted} />
           ))}
         </tbody>
       </table>
@@ -56,21 +69,30 @@ function Table({ lines }: { lines: readonly Line[] }) {
   );
 }
 
-function Row({ line: { watch, history } }: { line: Line }) {
+function Row({ line: { watch, history }, counted }: { line: Line; counted: boolean }) {
   return (
     <tr>
       <th scope="row">
         <Name watch={watch} />
       </th>
       <td>
+        <span className="stack stated">
+          <State watch={watch} />
+        </span>
+      </td>
+      <td>
         <Connection watch={watch} />
       </td>
-      <td>
-        <ByReason counts={history?.reconnects} />
-      </td>
-      <td>
-        <ByReason counts={history && resyncs(history.resyncs)} />
-      </td>
+      {counted && (
+        <td>
+          <ByReason counts={history?.reconnects} />
+        </td>
+      )}
+      {counted && (
+        <td>
+          <ByReason counts={history && resyncs(history.resyncs)} />
+        </td>
+      )}
       <td>
         <ErrorText watch={watch} />
       </td>
@@ -78,21 +100,31 @@ function Row({ line: { watch, history } }: { line: Line }) {
   );
 }
 
-function Cards({ lines }: { lines: readonly Line[] }) {
+function Cards({ lines, counted }: Lines) {
   return (
     <ul className="cards" aria-labelledby="connections">
       {lines.map(({ watch, history }) => (
         <li key={watch.name} className="card">
           <div className="head">
-            <Name watch={watch} /> <Connection watch={watch} />
+            <Name watch={watch} />{' '}
+            <span className="stack stated">
+              <State watch={watch} />
+            </span>
           </div>
           <dl>
-            <Figure name="Reconnects" wide>
-              <ByReason counts={history?.reconnects} />
+            <Figure name="Upstream" wide>
+              <Connection watch={watch} />
             </Figure>
-            <Figure name="Resyncs" wide>
-              <ByReason counts={history && resyncs(history.resyncs)} />
-            </Figure>
+            {counted && (
+              <Figure name="Reconnects" wide>
+                <ByReason counts={history?.reconnects} />
+              </Figure>
+            )}
+            {counted && (
+              <Figure name="Resyncs" wide>
+                <ByReason counts={history && resyncs(history.resyncs)} />
+              </Figure>
+            )}
             <Figure name="Last error" wide>
               <ErrorText watch={watch} />
             </Figure>
