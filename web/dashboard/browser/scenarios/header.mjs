@@ -6,7 +6,7 @@ scenario('the header has room for all links of an operator who is signed in', as
   const place = await Place.open(stage, { allow: openRows });
   const visitor = await stage.visitor();
   visitor.tolerate(...refusals);
-  const { page } = await visitor.open(`${place.gateways[0].origin}/#/health`);
+  const { page } = await visitor.open(`${place.gateways[0].operations}/#/health`);
   await page.locator('.user').getByRole('button').click();
   await signIn(page, place.guard.token('alice'));
   await signedInAs(page, 'alice');
