@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
@@ -53,8 +54,9 @@ func (g *settings) handleReplicas(w http.ResponseWriter, r *http.Request) {
 
 func (g *settings) instance(now time.Time) replicas.Instance {
 	state := g.readiness(now)
+	host, _ := os.Hostname() // empty if the system has none
 	return replicas.Instance{
-		Instance: g.cfg.Instance, Version: g.cfg.Version, Started: g.started.UTC().Truncate(time.Millisecond), Uptime: now.Sub(g.started).Seconds(),
+		Instance: g.cfg.Instance, Host: host, Version: g.cfg.Version, Started: g.started.UTC().Truncate(time.Millisecond), Uptime: now.Sub(g.started).Seconds(),
 		Ready: state.ready(), Reasons: state.reasons(), Limits: g.limits(), Watches: g.instanceWatches(),
 	}
 }

@@ -9,6 +9,7 @@ import (
 // Instance is what a replica says of itself to operators.
 type Instance struct {
 	Instance string    `json:"instance"`
+	Host     string    `json:"host,omitempty"` // empty: not known, or of an older replica
 	Version  string    `json:"version"`
 	Started  time.Time `json:"started"`
 	Uptime   float64   `json:"uptime_seconds"`
@@ -73,7 +74,7 @@ const (
 
 // check refuses what no replica says.
 func (i *Instance) check() error {
-	texts := append([]string{i.Instance, i.Version}, i.Reasons...)
+	texts := append([]string{i.Instance, i.Host, i.Version}, i.Reasons...)
 	for _, l := range i.Limits {
 		texts = append(texts, l.Name, l.Unit)
 	}

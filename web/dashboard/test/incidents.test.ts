@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Incident } from '../src/gateway/contract';
-import { newest, perMinute } from '../src/upstreams/incidents';
+import { newest, perMinute } from '../src/health/incidents';
 
 const now = Date.parse('2026-01-02T03:59:30Z');
 const incident = (first: string, at = first, times = 1, kind: Incident['kind'] = 'reconnect'): Incident => ({

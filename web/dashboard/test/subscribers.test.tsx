@@ -2,8 +2,8 @@ import { act, cleanup, fireEvent, render, screen, within } from '@testing-librar
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useReported } from '../src/app/troubles';
 import type { Subscriber, Subscribers } from '../src/gateway/contract';
+import { HealthPage } from '../src/health/HealthPage';
 import { SubscribersPage } from '../src/subscribers/SubscribersPage';
-import { UpstreamsPage } from '../src/upstreams/UpstreamsPage';
 
 // There is no canvas here; what it draws is tested with the curves.
 vi.mock('../src/charts/plot', () => ({ plot: () => ({ setData() {}, destroy() {}, redraw() {} }), drawn: () => [] }));
@@ -301,10 +301,10 @@ describe('the subscribers page', () => {
   });
 });
 
-describe('the upstreams page', () => {
+describe('the page of health', () => {
   it('shows reconnects and resyncs by reason, with disconnected watches first', async () => {
-    await show(<UpstreamsPage />, () => Response.json(all));
-    const names = within(screen.getByRole('table', { name: 'Connections' }))
+    await show(<HealthPage />, () => Response.json(all));
+    const names = within(screen.getByRole('table', { name: 'Watches and their upstreams' }))
       .getAllByRole('rowheader')
       .map(({ textContent }) => textContent);
     expect(names).toEqual(['drafts local', 'notes local']);
@@ -320,8 +320,9 @@ describe('the upstreams page', () => {
     expect(incident!.textContent).toMatch(/2 min ago.*notes.*reconnect: error.*3 times since.*connection refused/);
   });
   it('falls back to the data of the watches if the rest is not served', async () => {
-    await show(<UpstreamsPage />, notFound);
+    await show(<HealthPage />, notFound);
     expect(row('drafts').getByText('no route')).toBeTruthy();
     expect(screen.getByText(/enabled: true/)).toBeTruthy();
+    expect(screen.queryByText('Reconnects')).toBeNull();
   });
 });

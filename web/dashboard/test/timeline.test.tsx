@@ -1,8 +1,9 @@
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Samples } from '../src/charts/samples';
-import type { Figures, Series } from '../src/gateway/contract';
+import type { Figures, Series, Watch } from '../src/gateway/contract';
 import { areas, ceiling, heat, latency, size, ticks } from '../src/timeline/scale';
+import { sinceOfStretch, together } from '../src/timeline/states';
 import { TimelinePage } from '../src/timeline/TimelinePage';
 
 vi.mock('../src/charts/plot', () => ({
@@ -204,5 +205,27 @@ describe('samples', () => {
       [5000, 1],
       [6000, 7],
     ]);
+  });
+});
+
+describe('since when a watch is in a state', () => {
+  const times = { start, step: 1, samples: 4 } as const;
+  const stale = { state: 'stale', since: '2026-01-02T01:00:00Z' } as const;
+  it('is what the watch says, for the newest stretch, also if that begins after a gap', () => {
+    const newest = { state: 'stale', from: 3, samples: 1 } as const;
+    expect(sinceOfStretch(newest, times, stale)).toEqual({ at: start - 2 * 3600 - 240, early: false });
+    expect(sinceOfStretch(newest, times, { ...stale, state: 'in_sync' })).toEqual({ at: start + 3, early: false });
+  });
+  it('is that of the samples for others, or before where they begin', () => {
+    expect(sinceOfStretch({ state: 'stale', from: 1, samples: 1 }, times, stale)).toEqual({ at: start + 1, early: false });
+    expect(sinceOfStretch({ state: 'stale', from: 0, samples: 3 }, times, stale)).toEqual({ at: start, early: true });
+  });
+  it('is, for all watches, since the first is late or since the last is in sync', () => {
+    const watch = (name: string, state: string, since: string) => ({ name, state, since }) as Watch;
+    const all = [watch('a', 'in_sync', '2026-01-02T05:00:00Z'), watch('b', 'in_sync', '2026-01-02T04:00:00Z')];
+    expect(together(all).get('')).toEqual({ state: 'in_sync', since: '2026-01-02T05:00:00Z' });
+    const late = [...all, watch('c', 'stale', '2026-01-02T03:00:00Z'), watch('d', 'stale', '2026-01-02T02:00:00Z')];
+    expect(together(late).get('')).toEqual({ state: 'stale', since: '2026-01-02T02:00:00Z' });
+    expect(together([]).get('')).toBeUndefined();
   });
 });

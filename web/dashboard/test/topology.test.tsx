@@ -286,19 +286,11 @@ describe('the page', () => {
     await act(() => vi.advanceTimersByTimeAsync(0));
   }
 
-  it('names what is late, since when and why, and links to it', async () => {
+  it('counts what is late, and links to the page that says since when and why', async () => {
     topology = topologyOf([watch('a', { state: 'stale', since: '2026-01-02T02:59:00Z', reason: 'connection refused' }), watch('b')]);
     await show();
-    const late = screen.getByRole('region', { name: 'Where data is late' });
-    expect(late.textContent).toContain('stale a from local for 1 minconnection refused');
-    expect(within(late).getByRole('link').getAttribute('href')).toBe('#/watches/a');
-  });
-  it('names as many as leave room for the diagram', async () => {
-    topology = topologyOf(Array.from({ length: 30 }, (_, i) => watch(`a${i}`, { state: 'stale' })));
-    await show();
-    const late = screen.getByRole('region', { name: 'Where data is late' });
-    expect(within(late).getAllByRole('listitem')).toHaveLength(7);
-    expect(within(late).getByRole('link', { name: 'and 24 more' }).getAttribute('href')).toBe('#/watches?sort=state');
+    expect(screen.getByText('In sync', { selector: 'dt' }).nextSibling?.textContent).toBe('1 of 2 watches since when');
+    expect(screen.getByRole('link', { name: 'since when' }).getAttribute('href')).toBe('#/health');
   });
   it('says when a source that is not connected is tried again', async () => {
     topology = topologyOf([watch('a', { state: 'stale', reason: 'connection refused' })]);
@@ -311,7 +303,7 @@ describe('the page', () => {
     await show();
     const links = within(screen.getByRole('group', { name: /way of the data/ })).getAllByRole('link');
     expect(links.map((link) => link.getAttribute('href'))).toEqual([
-      '#/upstreams',
+      '#/health',
       '#/watches/a',
       '#/subscribers?application=shop&network=10.0.0.0%2F24&transport=sse',
     ]);

@@ -9,14 +9,14 @@ scenario('operators: their pages are only on their listener, if the other one is
   const visitor = await stage.visitor();
   const tab = await visitor.open(`${gateway.origin}/#/subscribers`); // a refused request would be a complaint
   await tab.page.getByText('This address does not serve the list of subscribers').waitFor();
-  assert.deepEqual(await pagesOf(tab), ['Watches', 'Stream']);
+  assert.deepEqual(await pagesOf(tab), ['Health', 'Watches', 'Stream']);
   const first = await visitor.open(`${gateway.origin}/`);
   await first.page.locator('[data-testid=watch-row][data-watch=services]').waitFor();
 
   const operator = await stage.visitor();
   const other = await operator.open(`${gateway.operations}/#/subscribers`);
   await other.page.getByText('Disconnects since start').waitFor();
-  assert.deepEqual(await pagesOf(other), ['Topology', 'Watches', 'Stream', 'Subscribers', 'Upstreams', 'Timeline', 'Replicas']);
+  assert.deepEqual(await pagesOf(other), ['Topology', 'Health', 'Watches', 'Stream', 'Subscribers', 'Timeline', 'Replicas']);
 
   for (const [origin, status] of [
     [gateway.origin, 404],

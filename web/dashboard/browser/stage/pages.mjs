@@ -7,7 +7,7 @@ export const pages = [
   { name: 'subscribers', hash: '#/subscribers', shows: '[data-testid=subscribers] .totals' },
   { name: 'changes', hash: '#/changes/notes', shows: '[data-testid=feed] [role=listitem]' },
   { name: 'replicas', hash: '#/replicas', shows: '[data-testid=replicas] .limits' },
-  { name: 'upstreams', hash: '#/upstreams', shows: '[data-testid=upstreams] .totals' },
+  { name: 'health', hash: '#/health', shows: '[data-testid=health] .incidents, [data-testid=health] [aria-labelledby=incidents]' },
   { name: 'timeline', hash: '#/timeline', shows: '[data-testid=timeline-row][data-watch=services]' },
   { name: 'timeline_watch', hash: '#/timeline/services', shows: '[data-testid=timeline] .charts' },
 ];

@@ -9,12 +9,12 @@ import { href, type Route, useRoute } from './route';
 import './App.css';
 
 const FeedPage = part(async () => (await import('../life/FeedPage')).FeedPage);
+const HealthPage = part(async () => (await import('../health/HealthPage')).HealthPage);
 const Overview = part(async () => (await import('../overview/Overview')).Overview);
 const ReplicasPage = part(async () => (await import('../replicas/ReplicasPage')).ReplicasPage);
 const ResourcesPage = part(async () => (await import('../resources/ResourcesPage')).ResourcesPage);
 const SubscribersPage = part(async () => (await import('../subscribers/SubscribersPage')).SubscribersPage);
 const TopologyPage = part(async () => (await import('../topology/TopologyPage')).TopologyPage);
-const UpstreamsPage = part(async () => (await import('../upstreams/UpstreamsPage')).UpstreamsPage);
 const TimelinePage = part(async () => (await import('../timeline/TimelinePage')).TimelinePage);
 const WirePage = part(async () => (await import('../wire/WirePage')).WirePage);
 
@@ -27,10 +27,10 @@ interface Listed {
 
 const pages: readonly Listed[] = [
   { page: '', title: 'Topology', operators: true },
+  { page: 'health', title: 'Health' },
   { page: 'watches', title: 'Watches' },
   { page: 'stream', title: 'Stream' },
   { page: 'subscribers', title: 'Subscribers', operators: true },
-  { page: 'upstreams', title: 'Upstreams', operators: true },
   { page: 'timeline', title: 'Timeline', operators: true },
   { page: 'replicas', title: 'Replicas', operators: true },
 ];
@@ -104,8 +104,9 @@ function Page({ route }: { route: Route }) {
       return <WirePage key={route.name} watch={route.name} />;
     case 'subscribers':
       return <SubscribersPage />;
-    case 'upstreams':
-      return <UpstreamsPage />;
+    case 'health':
+    case 'upstreams': // a link to what is now a part of Health
+      return <HealthPage />;
     case 'timeline':
       return <TimelinePage key={route.name} watch={route.name} />;
     default:
@@ -134,6 +135,8 @@ function Home() {
 
 // For those who see no topology, the first page belongs to the watches.
 const current = ({ page }: Route, link: string, operator: boolean | undefined) =>
-  page === link || (link === 'watches' && (page === 'changes' || (operator === false && page === '')));
+  page === link ||
+  (link === 'health' && page === 'upstreams') ||
+  (link === 'watches' && (page === 'changes' || (operator === false && page === '')));
 
 const title = (page: string) => pages.find((listed) => listed.page === page)?.title ?? '';

@@ -8,14 +8,14 @@ interface Props {
   /** For a question, which needs less room than an editor. */
   small?: boolean;
   /** A further class. */
-  kind?: string;
+  className?: string;
   /** The user wants to close it, with Escape for instance. */
   onLeave(): void;
   children: ReactNode;
 }
 
 /** A modal dialog of the browser, which traps the focus and restores it afterwards. */
-export function Dialog({ title, aside, small = false, kind = '', onLeave, children }: Props) {
+export function Dialog({ title, aside, small = false, className = '', onLeave, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useLayoutEffect(() => {
@@ -35,7 +35,7 @@ export function Dialog({ title, aside, small = false, kind = '', onLeave, childr
   return (
     <dialog
       ref={dialog}
-      className={['dialog', small && 'small', kind].filter(Boolean).join(' ')}
+      className={['dialog', small && 'small', className].filter(Boolean).join(' ')}
       aria-labelledby={id}
       onKeyDown={escape}
       onCancel={leave}

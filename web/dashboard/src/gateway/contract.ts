@@ -292,6 +292,8 @@ export interface Watch {
 export type Encoding = "base64";
 
 export interface ReplicaFacts {
+  /** The name of the machine, or of the pod. A replica of an older version does not say it. */
+  host?: string;
   instance: string;
   limits: Array<LimitInUse>;
   /** As `/readyz` says. */

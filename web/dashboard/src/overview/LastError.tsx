@@ -1,9 +1,9 @@
 import { Age } from '../app/Age';
 import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
+import { Attempts } from '../health/Attempts';
 import { ValueText } from '../text/KeyText';
 import { visible } from '../text/visible';
-import { Attempts } from '../upstreams/Attempts';
 
 /** Shows whether the upstream of a watch is connected, and its last error. */
 export function LastError({ watch: { name, upstream } }: { watch: Watch }) {
@@ -17,7 +17,7 @@ export function LastError({ watch: { name, upstream } }: { watch: Watch }) {
         </strong>
       )}
       {error && (
-        <a className="error clamped" href={href('upstreams', '', new URLSearchParams({ watch: name }))} title={visible(error)}>
+        <a className="error clamped" href={href('health', '', new URLSearchParams({ watch: name }))} title={visible(error)}>
           <ValueText text={error} />
         </a>
       )}

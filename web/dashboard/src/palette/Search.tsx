@@ -33,7 +33,7 @@ export function Search({ pages, onClose }: { pages: ReadonlyArray<readonly [stri
     event.preventDefault();
   };
   return (
-    <Dialog title="Go to" small kind="palette" onLeave={onClose}>
+    <Dialog title="Go to" small className="palette" onLeave={onClose}>
       <input
         type="search"
         role="combobox"

@@ -5,7 +5,7 @@ import { useReplicas } from '../gateway/replicas';
 import { NotServed } from '../subscribers/NotServed';
 import { bytes, count } from '../text/number';
 import { visible } from '../text/visible';
-import { compared, type Replica, type Row, replicasOf, type WatchOfReplica } from './compare';
+import { compared, namesOf, type Replica, type Row, replicasOf, type WatchOfReplica } from './compare';
 import './Replicas.css';
 
 /** Shows the replica that answers, and the others that its configuration names. */
@@ -20,8 +20,10 @@ function Served() {
   const { data, error } = useReplicas();
   const all = data ? replicasOf(data) : [];
   const facts = all.flatMap(({ facts }) => facts ?? []);
+  const names = namesOf(facts);
+  const nameOf = (of: ReplicaFacts | undefined) => (of && names[facts.indexOf(of)]) ?? '';
   return (
-    <div className="page" data-testid="replicas">
+    <div className="page replicas-page" data-testid="replicas">
       <h2>Replicas</h2>
       {error && <p role="alert">The replicas are not known: {error}</p>}
       {!data && !error && <p className="soft">Waiting for the gateway…</p>}
@@ -30,7 +32,7 @@ function Served() {
           <ul className="replicas">
             {all.map((replica, i) => (
               <li key={replica.address ?? 'self'} className="card">
-                <Card replica={replica} answers={i === 0} />
+                <Card replica={replica} name={nameOf(replica.facts)} answers={i === 0} />
               </li>
             ))}
           </ul>
@@ -39,14 +41,14 @@ function Served() {
               No other replicas are configured. <code>operations.replicas</code> names their operations listeners.
             </p>
           )}
-          <Watches rows={compared(facts)} instances={facts.map(({ instance }) => instance)} />
+          <Watches rows={compared(facts)} names={names} />
         </>
       )}
     </div>
   );
 }
 
-function Card({ replica: { address, facts, error }, answers }: { replica: Replica; answers: boolean }) {
+function Card({ replica: { address, facts, error }, name, answers }: { replica: Replica; name: string; answers: boolean }) {
   if (!facts) {
     return (
       <>
@@ -63,7 +65,7 @@ function Card({ replica: { address, facts, error }, answers }: { replica: Replic
   return (
     <>
       <div className="bar">
-        <h3>{facts.instance}</h3>
+        <h3>{name}</h3>
         <span className="state" data-state={facts.ready ? 'in_sync' : 'stale'}>
           {facts.ready ? 'ready' : 'not ready'}
         </span>
@@ -77,6 +79,12 @@ function Card({ replica: { address, facts, error }, answers }: { replica: Replic
         </ul>
       )}
       <dl className="facts">
+        {facts.host && (
+          <div>
+            <dt>Instance</dt>
+            <dd>{facts.instance}</dd>
+          </div>
+        )}
         <div>
           <dt>Version</dt>
           <dd>{facts.version}</dd>
@@ -94,15 +102,15 @@ function Card({ replica: { address, facts, error }, answers }: { replica: Replic
           </div>
         )}
       </dl>
-      <Limits limits={facts.limits} instance={facts.instance} />
+      <Limits limits={facts.limits} name={name} />
     </>
   );
 }
 
-function Limits({ limits, instance }: { limits: ReplicaFacts['limits']; instance: string }) {
+function Limits({ limits, name }: { limits: ReplicaFacts['limits']; name: string }) {
   return (
     <table className="plain limits">
-      <caption className="visually-hidden">Limits in use of {instance}</caption>
+      <caption className="visually-hidden">Limits in use of {name}</caption>
       <thead className="visually-hidden">
         <tr>
           <th>Limit</th>
@@ -142,7 +150,7 @@ const titles: Readonly<Record<string, string>> = {
 
 const amount = (n: number, { unit }: LimitInUse) => (unit === 'bytes' ? bytes(n) : count(n));
 
-function Watches({ rows, instances }: { rows: readonly Row[]; instances: readonly string[] }) {
+function Watches({ rows, names }: { rows: readonly Row[]; names: readonly string[] }) {
   if (rows.length === 0) return <p className="soft">There are no watches.</p>;
   return (
     <section aria-label="Watches">
@@ -152,8 +160,8 @@ function Watches({ rows, instances }: { rows: readonly Row[]; instances: readonl
           <thead>
             <tr>
               <th>Watch</th>
-              {instances.map((instance, i) => (
-                <th key={`${i} ${instance}`}>{instance}</th>
+              {names.map((name, i) => (
+                <th key={`${i} ${name}`}>{name}</th>
               ))}
             </tr>
           </thead>
@@ -165,7 +173,7 @@ function Watches({ rows, instances }: { rows: readonly Row[]; instances: readonl
                   {split && <p className="failed">in different epochs</p>}
                 </th>
                 {of.map((watch, i) => (
-                  <td key={`${i} ${instances[i]}`} data-behind={(watch?.behind ?? 0n) > 0n || undefined}>
+                  <td key={`${i} ${names[i]}`} data-behind={(watch?.behind ?? 0n) > 0n || undefined}>
                     <Place watch={watch} />
                   </td>
                 ))}

@@ -15,6 +15,12 @@ export function replicasOf({ self, siblings }: Replicas): readonly Replica[] {
   ];
 }
 
+/** Returns what to call each replica: its host, with the instance where several have that host, or the instance if it names no host. */
+export function namesOf(all: readonly Pick<ReplicaFacts, 'host' | 'instance'>[]): readonly string[] {
+  const on = (host: string) => all.filter((other) => other.host === host).length;
+  return all.map(({ host, instance }) => (!host ? instance : on(host) > 1 ? `${host} (${instance})` : host));
+}
+
 /** How far each replica is with one watch; undefined: it does not have the watch. */
 export interface Row {
   readonly name: string;

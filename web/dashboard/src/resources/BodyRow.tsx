@@ -2,6 +2,7 @@ import type { Resource } from '@watchtide/client';
 import { memo } from 'react';
 import { brief } from './brief';
 import { Cell } from './Cell';
+import { isTime, withUnit } from './format';
 import { barOf } from './heat';
 import type { ShownColumn } from './useColumns';
 import { useNews } from './useNews';
@@ -65,11 +66,26 @@ function Value({ column, ranges, resource, news }: ValueProps & { news?: string 
   if (news) return <Cell text={news} kind="news" />;
   const value = column.get(resource);
   const bar = barOf(value, ranges.get(column.id));
-  return <Cell text={brief(value)} kind={kind(column, value)} from={bar?.from} to={bar?.to} />;
+  const raw = brief(value);
+  const text = withUnit(value, column.unit) ?? raw;
+  const isAge = column.time && isTime(value);
+  return (
+    <Cell
+      text={text}
+      raw={raw}
+      kind={isAge ? 'time' : kind(column, value)}
+      encoded={isEncoded(column, resource)}
+      from={bar?.from}
+      to={bar?.to}
+    />
+  );
 }
 
-function kind({ id, numeric, enumeration }: ShownColumn, value: unknown): string {
-  if (id === 'key') return 'name';
+const isEncoded = ({ id }: ShownColumn, { encoding, key_encoding }: Resource) =>
+  (id === 'value' && encoding !== undefined) || (id === 'key' && key_encoding !== undefined);
+
+function kind({ naming, numeric, enumeration }: ShownColumn, value: unknown): string {
+  if (naming) return 'name';
   if (numeric) return 'number';
   if (enumeration && typeof value === 'string') return 'word';
   return value === null || typeof value === 'object' || typeof value === 'boolean' ? 'mono' : '';

@@ -1,10 +1,15 @@
 import { type CSSProperties, memo, useRef } from 'react';
+import { Moment } from '../app/Age';
 import { KeyText, ValueText } from '../text/KeyText';
 import { Badge } from './Badge';
 
 interface Props {
   readonly text: string;
-  /** A class; `name` is that of the key, and `word` that of an enumeration. */
+  /** The value itself, where the text is rounded. */
+  readonly raw?: string;
+  /** It is in base64. */
+  readonly encoded?: boolean;
+  /** A class; `name` is that of the key, `word` that of an enumeration, and `time` that of a time, which becomes an age. */
   readonly kind: string;
   /** The bar behind a number, in percents; undefined: there is none. */
   readonly from?: number | undefined;
@@ -12,14 +17,27 @@ interface Props {
 }
 
 /** The value of a row in a column. It flashes when the value changes. */
-export const Cell = memo(function Cell({ text, kind, from, to }: Props) {
+export const Cell = memo(function Cell({ text, raw = text, encoded = false, kind, from, to }: Props) {
   const style = to === undefined ? undefined : ({ '--from': `${from}%`, '--to': `${to}%` } as CSSProperties);
   return (
-    <div role="gridcell" className={`cell ${kind}${style ? ' heat' : ''}`} data-flash={useFlash(text)} style={style}>
-      {kind === 'name' ? <KeyText text={text} /> : kind === 'word' && text !== '' ? <Badge text={text} /> : <ValueText text={text} />}
+    <div
+      role="gridcell"
+      className={`cell ${kind}${style ? ' heat' : ''}`}
+      data-flash={useFlash(raw)}
+      style={style}
+      title={raw === text ? undefined : raw}
+    >
+      {encoded && <span className="encoding">base64</span>}
+      <Content text={text} kind={kind} />
     </div>
   );
 });
+
+function Content({ text, kind }: Pick<Props, 'text' | 'kind'>) {
+  if (kind === 'name') return <KeyText text={text} />;
+  if (kind === 'time') return <Moment of={text} />;
+  return kind === 'word' && text !== '' ? <Badge text={text} /> : <ValueText text={text} />;
+}
 
 /**
  * Alternates between two values, for two equal animations: an animation only starts

@@ -23,12 +23,16 @@ interface Props {
   /** Only a part of the watch is loaded: what matches the filter. */
   readonly partial: boolean;
   readonly onClose: () => void;
+  /** It was reached with the keys that move the selection, and may be left again at once. */
+  readonly moved: boolean;
+  /** Called for the keys that are pressed on the panel itself, which move the selection as they do in the table. */
+  readonly onKeyDown: (event: KeyboardEvent) => void;
   /** undefined: the watch is not writable. */
   readonly onDialog: ((dialog: Dialog) => void) | undefined;
 }
 
 /** Shows one resource: its value as a tree, and its life. */
-export function Detail({ watch, model, rowKey, partial, onClose, onDialog }: Props) {
+export function Detail({ watch, model, rowKey, partial, onClose, moved, onKeyDown, onDialog }: Props) {
   const resource = useRowResource(model, rowKey);
   const loaded = useStatusPart(model, ({ revision }) => revision !== '');
   const last = useLast(resource);
@@ -38,9 +42,15 @@ export function Detail({ watch, model, rowKey, partial, onClose, onDialog }: Pro
     onDialog !== undefined && resource !== undefined,
   );
   const panel = useRef<HTMLElement>(null);
-  useEffect(() => panel.current?.focus({ preventScroll: true }), []);
-  const onKeyDown = (event: KeyboardEvent) => {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when it opens
+  useEffect(() => {
+    const inTable = document.activeElement?.getAttribute('role') === 'grid';
+    if (!moved || !inTable) panel.current?.focus({ preventScroll: true });
+  }, []);
+  const settled = useSettled(moved);
+  const onKey = (event: KeyboardEvent) => {
     if (event.key === 'Escape') onClose();
+    else if (event.target === event.currentTarget) onKeyDown(event);
   };
   const key = shown?.key ?? rowKey;
   return (
@@ -49,7 +59,7 @@ export function Detail({ watch, model, rowKey, partial, onClose, onDialog }: Pro
       className="resource-detail card"
       aria-label={`Resource ${visible(key)}`}
       tabIndex={-1}
-      onKeyDown={onKeyDown}
+      onKeyDown={onKey}
       data-testid="resource-detail"
       data-key={key}
     >
@@ -88,13 +98,15 @@ export function Detail({ watch, model, rowKey, partial, onClose, onDialog }: Pro
           </div>
           {onDialog && resource && <p className="soft">{forbidden(may)}</p>}
           <Tree value={shown.value} label="Value" />
-          <Life
-            key={key}
-            watch={watch}
-            resourceKey={shown.key}
-            encoding={shown.key_encoding}
-            revision={resource?.revision ?? `after ${shown.revision}`}
-          />
+          {settled && (
+            <Life
+              key={key}
+              watch={watch}
+              resourceKey={shown.key}
+              encoding={shown.key_encoding}
+              revision={resource?.revision ?? `after ${shown.revision}`}
+            />
+          )}
         </>
       )}
     </section>
@@ -124,6 +136,19 @@ function CopyKey({ text }: { text: string }) {
       </button>
     </>
   );
+}
+
+// A key that is held down passes by many resources, whose histories nobody reads.
+const settledMs = 200;
+
+function useSettled(moved: boolean): boolean {
+  const [settled, setSettled] = useState(!moved);
+  useEffect(() => {
+    if (settled) return;
+    const timer = setTimeout(() => setSettled(true), settledMs);
+    return () => clearTimeout(timer);
+  }, [settled]);
+  return settled;
 }
 
 // A deleted resource stays readable.

@@ -16,12 +16,12 @@ export function HeadRow({ columns, sort }: { columns: readonly ShownColumn[]; so
   );
 }
 
-function Head({ column: { id, title, numeric, news }, sort }: { column: ShownColumn; sort: Sort }) {
+function Head({ column: { id, title, numeric, naming, news }, sort }: { column: ShownColumn; sort: Sort }) {
   const sorted = sort.column === id;
   const direction = sorted ? (sort.descending ? 'descending' : 'ascending') : 'none';
   const sortBy = () => setOptions({ sort: sortText({ column: id, descending: sorted && !sort.descending }) });
   return (
-    <div role="columnheader" className={`cell${id === 'key' ? ' name' : ''}${numeric ? ' number' : ''}`} aria-sort={direction}>
+    <div role="columnheader" className={`cell${naming ? ' name' : ''}${numeric ? ' number' : ''}`} aria-sort={direction}>
       <button type="button" onClick={sortBy} title={`Sort by ${title}`}>
         <span>
           <ValueText text={news ? `${title}, or last change` : title} />

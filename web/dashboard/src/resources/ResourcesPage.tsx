@@ -1,6 +1,6 @@
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
-import { type CSSProperties, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { type CSSProperties, type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Part, part } from '../app/Part';
 import { href, setOptions, useRoute } from '../app/route';
 import { DeleteDialog } from '../editor/DeleteDialog';
@@ -150,13 +150,25 @@ function Resources({ watch, facts, source }: Props) {
   const columns = useColumns(model, options.get('columns'), width);
   const opened = openedKey(options);
   const writable = facts?.writable ?? false;
-  useFreshness(watch, model);
+  useFreshness(watch, facts, model);
   useOpenTable(watch, model);
 
   const [share, setShare] = useShare();
   const [dialog, setDialog] = useState<Dialog>();
+  const keys = useRef<(event: KeyboardEvent) => void>(null);
   const isOpen = opened !== undefined;
-  const open = useCallback((key: string) => openKey(key, !isOpen), [isOpen]);
+  const moved = useRef(false);
+  const open = useCallback(
+    (key: string) => {
+      moved.current = false;
+      openKey(key, !isOpen);
+    },
+    [isOpen],
+  );
+  const move = useCallback((key: string) => {
+    moved.current = true;
+    openKey(key, false);
+  }, []);
   const close = useCallback(() => {
     closeKey();
     document.querySelector<HTMLElement>('[data-testid=resources]')?.focus({ preventScroll: true });
@@ -199,7 +211,9 @@ function Resources({ watch, facts, source }: Props) {
           sort={parseSort(options.get('sort'))}
           opened={opened}
           onOpen={open}
+          onMove={move}
           onClose={close}
+          keys={keys}
           onWidth={setWidth}
         />
         {isOpen && <Splitter share={share} onChange={setShare} />}
@@ -211,6 +225,8 @@ function Resources({ watch, facts, source }: Props) {
             rowKey={opened}
             partial={source.cel !== ''}
             onClose={close}
+            moved={moved.current}
+            onKeyDown={(event) => keys.current?.(event)}
             onDialog={writable ? setDialog : undefined}
           />
         )}

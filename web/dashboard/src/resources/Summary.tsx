@@ -2,6 +2,7 @@ import { Age } from '../app/Age';
 import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
 import { useOperator } from '../gateway/operator';
+import { sinceOf } from '../gateway/since';
 import { count, rate } from '../text/number';
 import type { TableModel } from './model';
 import { useRate } from './useRate';
@@ -10,7 +11,8 @@ import { useReadablePart, useStatusPart } from './useTableModel';
 /** Shows a summary of a watch. */
 export function Summary({ name, watch, model }: { name: string; watch: Watch | undefined; model: TableModel }) {
   const state = useStatusPart(model, ({ view }) => view.state);
-  const since = useStatusPart(model, ({ view }) => view.since);
+  const seen = useStatusPart(model, ({ view }) => view.since);
+  const since = sinceOf(watch, state, seen);
   const total = useReadablePart(model, ({ total }) => total);
   const revision = useReadablePart(model, ({ revision }) => revision);
   const operator = useOperator();

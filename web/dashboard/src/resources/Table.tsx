@@ -1,4 +1,4 @@
-import { type CSSProperties, useEffect, useId, useRef } from 'react';
+import { type CSSProperties, type KeyboardEvent, type Ref, useEffect, useId, useImperativeHandle, useRef } from 'react';
 import { count } from '../text/number';
 import { BodyRow, type Phase } from './BodyRow';
 import { HeadRow } from './HeadRow';
@@ -23,7 +23,10 @@ interface Props {
   /** The key of the resource whose detail is open. */
   readonly opened: string | undefined;
   readonly onOpen: (key: string) => void;
+  readonly onMove: (key: string) => void;
   readonly onClose: () => void;
+  /** Gets what handles the keys of the table, for keys that are pressed elsewhere. */
+  readonly keys: Ref<(event: KeyboardEvent) => void>;
   /** Called with the width of the table in characters. */
   readonly onWidth: (characters: number) => void;
 }
@@ -36,7 +39,7 @@ const newMs = 2000;
 const maxKeyWidth = '45vw';
 
 /** The resources of a watch. Only the rows on the screen are in the document. */
-export function Table({ watch, model, columns, sort, opened, onOpen, onClose, onWidth }: Props) {
+export function Table({ watch, model, columns, sort, opened, onOpen, onMove, onClose, keys, onWidth }: Props) {
   const status = useTableStatus(model);
   const grid = useRef<HTMLDivElement>(null);
   const id = useId();
@@ -55,9 +58,12 @@ export function Table({ watch, model, columns, sort, opened, onOpen, onClose, on
   const cursor = useCursor(model.rows, {
     page: Math.max(1, seen.whole - 1),
     reveal: seen.reveal,
+    opened,
     onOpen,
+    onMove,
     onClose: opened === undefined ? undefined : onClose,
   });
+  useImperativeHandle(keys, () => cursor.onKeyDown);
   const active = drawn.findIndex(({ key }) => key === cursor.key);
   return (
     <div
@@ -125,7 +131,7 @@ function emptyText({ state, revision, total, arranging }: TableStatus): string {
 
 // Each row is a separate grid, so the widths must not depend on its content.
 function layout(columns: readonly ShownColumn[], rowHeight: number): CSSProperties {
-  const widths = columns.map(({ id, width }) => (id === 'key' && columns.length > 1 ? `min(${width}ch, ${maxKeyWidth})` : `${width}ch`));
+  const widths = columns.map(({ naming, width }) => (naming && columns.length > 1 ? `min(${width}ch, ${maxKeyWidth})` : `${width}ch`));
   return {
     '--row': `${rowHeight}px`,
     '--columns': columns.map(({ width }, i) => `minmax(${widths[i]}, ${width}fr)`).join(' '),

@@ -1,4 +1,6 @@
-/** Formats a value in one line of at most limit characters: text verbatim, everything else as JSON. */
+import { hidden, isSecretName } from './secret';
+
+/** Formats a value in one line of at most limit characters: text verbatim, everything else as JSON, without its secrets. */
 export function brief(value: unknown, limit = 200): string {
   if (value === undefined) return '';
   if (typeof value === 'string') return clip(value, limit);
@@ -15,7 +17,8 @@ function json(value: unknown, room: number): string {
     if (text.length > room) return text;
     if (text.length > 1) text += ', ';
     if (open === '{') text += `${clip(name, room)}: `;
-    text += json((value as Record<string, unknown>)[name], room - text.length);
+    const inner = (value as Record<string, unknown>)[name];
+    text += open === '{' && isSecretName(name, inner) ? hidden : json(inner, room - text.length);
   }
   return text + close;
 }

@@ -1,8 +1,11 @@
 import type { Resource } from '@watchtide/client';
 import { brief } from './brief';
 import { columnID } from './column';
+import { ageWidth, isTime, type Unit, unitOf, withUnit } from './format';
+import { isSecretData, withLeads } from './kubernetes';
 import { isNumber } from './number';
 import { isObject, type Path } from './path';
+import { isSecret } from './secret';
 import { severityOf } from './severity';
 
 /** A field of some resources. */
@@ -18,6 +21,18 @@ export interface Field {
   readonly width: number;
   /** How informative it is, compared with other fields. */
   readonly worth: number;
+  /** Of numbers, by the name. */
+  readonly unit?: Unit | undefined;
+  /** Times, which are shown as ages. */
+  readonly time?: boolean;
+  /** It is named as a secret, and shown only to those who choose it. */
+  readonly secret?: boolean;
+  /** Another title than its path. */
+  readonly title?: string;
+  /** Its place among the first columns. */
+  readonly lead?: number;
+  /** It takes the place of the key. */
+  readonly isKey?: boolean;
 }
 
 const maxDepth = 4;
@@ -33,18 +48,27 @@ class Tally {
   numbers = 0;
   strings = 0;
   characters = 0;
+  times = 0;
+  secrets = 0;
   keys = 0; // how often the value is the key, or a part of it
   readonly widths: number[] = [];
   readonly texts = new Set<string>();
 
-  constructor(readonly path: Path) {}
+  readonly unit: Unit | undefined;
 
-  add(value: unknown, key: string): void {
-    const text = brief(value, 80);
+  constructor(readonly path: Path) {
+    this.unit = unitOf(path.at(-1) ?? '');
+  }
+
+  add(value: unknown, key: string, secret: boolean): void {
+    const isAge = isTime(value);
+    const text = withUnit(value, this.unit) ?? brief(value, 80);
+    this.times += Number(isAge);
+    this.secrets += Number(secret || isSecret(this.path, value));
     this.count++;
     this.numbers += Number(isNumber(value));
     this.characters += text.length;
-    this.widths.push(text.length);
+    this.widths.push(isAge ? ageWidth : text.length);
     this.texts.add(text);
     this.strings += Number(typeof value === 'string');
     this.keys += Number(text === key || key.split(/[/.:]/).includes(text));
@@ -58,6 +82,9 @@ class Tally {
       state: this.#isEnumeration() && [...this.texts].filter((word) => severityOf(word)).length * 2 > this.texts.size,
       width: usualWidth(this.widths),
       worth: this.#worth(of),
+      unit: this.unit,
+      time: this.times === this.count,
+      secret: this.secrets > 0,
     };
   }
 
@@ -82,13 +109,18 @@ class Tally {
 /** Returns the fields of a sample of resources, in order of appearance. */
 export function fieldsOf(sample: readonly Resource[]): Field[] {
   const tallies = new Map<string, Tally>();
-  for (const { key, value } of sample) collect(value, [], key, tallies);
-  return [...tallies.values()].map((tally) => tally.field(sample.length));
+  for (const { key, value } of sample) collect(value, [], key, tallies, false);
+  return withLeads(
+    [...tallies.values()].map((tally) => tally.field(sample.length)),
+    sample,
+  );
 }
 
-function collect(value: unknown, path: Path, key: string, tallies: Map<string, Tally>): void {
+function collect(value: unknown, path: Path, key: string, tallies: Map<string, Tally>, secret: boolean): void {
   if (isObject(value) && path.length < maxDepth && Object.keys(value).length > 0) {
-    for (const [name, inner] of Object.entries(value)) collect(inner, [...path, name], key, tallies);
+    for (const [name, inner] of Object.entries(value)) {
+      collect(inner, [...path, name], key, tallies, secret || (path.length === 0 && isSecretData(value, name)));
+    }
     return;
   }
   const id = columnID(path);
@@ -97,7 +129,7 @@ function collect(value: unknown, path: Path, key: string, tallies: Map<string, T
     if (tallies.size >= maxFields) return;
     tallies.set(id, (tally = new Tally(path)));
   }
-  tally.add(value, key);
+  tally.add(value, key, secret);
 }
 
 /** Returns the width of the keys in characters, for all but the longest of the sample. */
@@ -110,8 +142,9 @@ function usualWidth(widths: readonly number[]): number {
   return sorted[Math.floor(sorted.length * 0.95)] ?? 0;
 }
 
-/** Returns how much a field tells at a glance, compared with other fields. */
-export const telling = ({ worth, state, enumeration }: Field): number => worth * (state ? 4 : enumeration ? 2 : 1);
+/** Returns how much a field tells at a glance, compared with other fields; most of all one with a lead. */
+export const telling = ({ worth, state, enumeration, lead }: Field): number =>
+  lead === undefined ? worth * (state ? 4 : enumeration ? 2 : 1) : 100 - lead;
 
 /** The room for columns: how many, and whether only the first ones are in view. */
 export interface Room {
@@ -120,11 +153,18 @@ export interface Room {
 }
 
 /**
- * Returns the initial columns: the key, and the most informative fields, in their own order;
- * where there is little room, the most telling ones first.
+ * Returns the initial columns: the key, those with a lead, and the most informative of the other fields, in their own
+ * order; where there is little room, the most telling ones first. Never secrets.
  */
 export function pick(fields: readonly Field[], { columns, narrow }: Room): string[] {
+  const leads = fields.filter(({ lead }) => lead !== undefined).sort((a, b) => a.lead! - b.lead!);
+  const rest = fields.filter(({ lead, secret }) => lead === undefined && !secret);
+  const others = pickOthers(rest, { columns: Math.max(0, columns - leads.length), narrow });
+  return [...(leads.some(({ isKey }) => isKey) ? [] : ['key']), ...leads.map(({ id }) => id), ...others];
+}
+
+function pickOthers(fields: readonly Field[], { columns, narrow }: Room): string[] {
   const best = [...fields].sort((a, b) => b.worth - a.worth).filter(({ worth }, i) => i < columns && (i < fewest || worth > leastWorth));
   const shown = narrow ? best.sort((a, b) => telling(b) - telling(a)) : fields.filter((field) => best.includes(field));
-  return ['key', ...shown.map(({ id }) => id)];
+  return shown.map(({ id }) => id);
 }

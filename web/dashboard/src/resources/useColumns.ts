@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'react';
 import { type Column, column, parseColumns } from './column';
 import { type Field, fieldsOf, keyWidth, pick, type Room, telling } from './fields';
+import type { Unit } from './format';
 import type { TableModel } from './model';
 import { useRoom } from './room';
 
@@ -8,6 +9,11 @@ import { useRoom } from './room';
 export interface ShownColumn extends Column {
   readonly numeric: boolean;
   readonly enumeration: boolean;
+  readonly unit: Unit | undefined;
+  /** Times, which are shown as ages. */
+  readonly time: boolean;
+  /** It names the row: the key, or what takes its place. */
+  readonly naming: boolean;
   /** In characters. */
   readonly width: number;
   /** Shows the field of the row that changed last instead, once one has. */
@@ -89,12 +95,23 @@ function initial(sample: Sample, room: Room, width: number): string[] {
 }
 
 function shown(id: string, { fields, keyWidth }: Sample): ShownColumn {
-  const { title, get } = column(id);
   const field = fields.find((field) => field.id === id);
+  const { title, get } = { ...column(id), ...(field?.title && { title: field.title }) };
   const content = id === 'key' ? keyWidth : id === 'revision' ? revisionWidth : (field?.width ?? 12);
   const enumeration = field?.enumeration ?? false;
   const width = Math.min(Math.max(content + (enumeration ? 4 : 0), title.length + 3, 7), 36) + 2;
-  return { id, title, get, numeric: id === 'revision' || (field?.numeric ?? false), enumeration, width, news: false };
+  return {
+    id,
+    title,
+    get,
+    numeric: id === 'revision' || (field?.numeric ?? false),
+    enumeration,
+    unit: field?.unit,
+    time: field?.time ?? false,
+    naming: id === 'key' || (field?.isKey ?? false),
+    width,
+    news: false,
+  };
 }
 
 // A phone shows two columns, of which the second one tells what happens.

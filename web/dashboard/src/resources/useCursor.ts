@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useCallback, useState } from 'react';
+import { type KeyboardEvent, useCallback, useEffect, useRef, useState } from 'react';
 import type { Rows } from './rows';
 
 interface Cursor {
@@ -14,12 +14,16 @@ interface Actions {
   readonly page: number;
   readonly reveal: (index: number) => void;
   readonly onOpen: (key: string) => void;
+  /** Called instead of onOpen if the row is moved to, while another one is open. */
+  readonly onMove: (key: string) => void;
+  /** The key of the open row. */
+  readonly opened: string | undefined;
   /** undefined while nothing is open. */
   readonly onClose: (() => void) | undefined;
 }
 
-/** Returns the current row of the keyboard, which is followed when it moves. */
-export function useCursor(rows: Rows, { page, reveal, onOpen, onClose }: Actions): Cursor {
+/** Returns the current row of the keyboard, which is followed when it moves. A row that a link has opened becomes the current one, and comes into view. */
+export function useCursor(rows: Rows, { page, reveal, opened, onOpen, onMove, onClose }: Actions): Cursor {
   const [{ key, index }, setPlace] = useState({ key: '', index: -1 });
   const open = useCallback(
     (key: string, index: number) => {
@@ -28,6 +32,17 @@ export function useCursor(rows: Rows, { page, reveal, onOpen, onClose }: Actions
     },
     [onOpen],
   );
+
+  const followed = useRef<string>(undefined); // the open row, once it was found
+  useEffect(() => {
+    if (opened === followed.current) return;
+    if (opened === undefined || opened === key) return void (followed.current = opened);
+    const index = rows.indexOf(opened);
+    if (index < 0) return; // not loaded yet, or filtered out
+    followed.current = opened;
+    setPlace({ key: opened, index });
+    reveal(index);
+  });
 
   // The index of the row now; if it was deleted, that of the row in its place.
   const position = () => {
@@ -41,6 +56,7 @@ export function useCursor(rows: Rows, { page, reveal, onOpen, onClose }: Actions
     if (!row) return;
     setPlace({ key: row.key, index });
     reveal(index);
+    if (opened !== undefined && row.key !== opened) onMove(row.key);
   };
 
   const onKeyDown = (event: KeyboardEvent) => {

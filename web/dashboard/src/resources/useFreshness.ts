@@ -1,11 +1,14 @@
 import { type Trouble, useTroubles } from '../app/troubles';
+import type { Watch } from '../gateway/contract';
+import { sinceOf } from '../gateway/since';
 import type { TableModel } from './model';
 import { useStatusPart } from './useTableModel';
 
 /** Reports to the banner why the table may be out of date. */
-export function useFreshness(watch: string, model: TableModel): void {
+export function useFreshness(watch: string, facts: Watch | undefined, model: TableModel): void {
   const state = useStatusPart(model, ({ view }) => view.state);
-  const since = useStatusPart(model, ({ view }) => view.since);
+  const seen = useStatusPart(model, ({ view }) => view.since);
+  const since = sinceOf(facts, state, seen);
   const reason = useStatusPart(model, ({ view }) => view.reason);
   const error = useStatusPart(model, ({ view }) => view.error !== undefined);
   const paused = useStatusPart(model, ({ paused }) => paused);

@@ -4,6 +4,7 @@ import { brief } from './brief';
 import { columnID } from './column';
 import { type Difference, diff } from './diff';
 import { pathText } from './path';
+import { hidden, isSecret } from './secret';
 
 const most = 20; // differences to look at
 
@@ -27,6 +28,6 @@ export function newsOf(before: unknown, after: unknown, column: string): string 
 }
 
 function text({ path, after }: Difference): string {
-  const value = after === undefined ? 'removed' : brief(after, 80);
+  const value = after === undefined ? 'removed' : isSecret(path, after) ? hidden : brief(after, 80);
   return path.length > 0 ? `${pathText(path)}: ${value}` : value;
 }

@@ -74,6 +74,7 @@ export function useWindow(scroller: RefObject<HTMLElement | null>, count: number
     y: (index) => index * rowHeight - Math.round(place * (ratio - 1)),
     reveal(index) {
       const element = scroller.current!;
+      const shown = Math.max(0, element.clientHeight - rowHeight); // also before it was measured
       const lowest = (index * rowHeight) / ratio;
       const highest = ((index + 1) * rowHeight - shown) / ratio;
       if (element.scrollTop > lowest) element.scrollTop = lowest;

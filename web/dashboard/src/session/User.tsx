@@ -30,7 +30,8 @@ export function User() {
   return (
     <p className="user">
       <span className="who" title={issuer ? `${mechanism}, from ${issuer}` : mechanism}>
-        Signed in as <strong>{name}</strong>
+        <span className="words">Signed in as </span>
+        <strong>{name}</strong>
       </span>
       {mechanism !== 'certificate' && (
         <button type="button" onClick={signOut}>

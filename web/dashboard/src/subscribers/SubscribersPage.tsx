@@ -37,7 +37,7 @@ export function SubscribersPage() {
   const names = (watches.data?.watches ?? []).map(({ name }) => name);
   const served = !isNotServed(answer);
   return (
-    <div className="page" data-testid="subscribers">
+    <div className="page subscribers" data-testid="subscribers">
       <div className="bar">
         <h2>Subscribers</h2>{' '}
         <span className="push">

@@ -1,14 +1,14 @@
 import { type PointerEvent, useMemo, useRef } from 'react';
 import { href } from '../app/route';
 import { useVisible } from '../charts/visible';
-import type { Figures, Series } from '../gateway/contract';
+import type { Figures, Series, Watch } from '../gateway/contract';
 import { duration } from '../text/duration';
 import { count, rate } from '../text/number';
 import { AreaStrip } from './AreaStrip';
 import { FreshnessStrip } from './FreshnessStrip';
 import { HeatStrip } from './HeatStrip';
-import { clock, highest, latency } from './scale';
-import { late, stateText, stretchAt, stretches } from './states';
+import { highest, latency } from './scale';
+import { late, sinceText, stateText, stretchAt, stretches } from './states';
 
 /** What all rows share: the time axis, the scales and the cursor. */
 export interface Shared {
@@ -16,6 +16,8 @@ export interface Shared {
   readonly tops: { readonly changes: number; readonly lag: number };
   readonly index: number; // of the interval that is read
   readonly options: URLSearchParams;
+  /** The watches as they are now, by name. */
+  readonly now: ReadonlyMap<string, Pick<Watch, 'state' | 'since'>>;
   point(index: number | null): void;
 }
 
@@ -50,7 +52,7 @@ export function Row({ name, of, template, shared }: { name: string; of: Figures;
         <span className="visually-hidden">{summary(of, late(all) * series.step)}</span>
       </td>
       <td className="read">
-        <Reading of={of} all={all} shared={shared} />
+        <Reading of={of} all={all} watch={shared.now.get(name)} shared={shared} />
       </td>
     </tr>
   );
@@ -76,8 +78,15 @@ function Name({ name, template, options }: { name: string; template: boolean; op
   );
 }
 
+interface Read {
+  readonly of: Figures;
+  readonly all: ReturnType<typeof stretches>;
+  readonly watch: Pick<Watch, 'state' | 'since'> | undefined;
+  readonly shared: Shared;
+}
+
 /** The figures at the cursor. */
-function Reading({ of, all, shared: { series, index } }: { of: Figures; all: ReturnType<typeof stretches>; shared: Shared }) {
+function Reading({ of, all, watch, shared: { series, index } }: Read) {
   const stretch = stretchAt(all, index);
   const p50 = of.latency_p50_ms[index];
   const p99 = of.latency_p99_ms[index];
@@ -86,7 +95,7 @@ function Reading({ of, all, shared: { series, index } }: { of: Figures; all: Ret
       <dt className="visually-hidden">Freshness</dt>
       <dd className="is-state" data-state={stretch?.state ?? 'missing'}>
         {stretch ? stateText(stretch) : 'no figures'}
-        {stretch && <span className="soft"> since {clock(series.start + stretch.from * series.step)}</span>}
+        {stretch && <span className="soft"> {sinceText(stretch, series, watch)}</span>}
       </dd>
       <dt className="visually-hidden">Changes</dt>
       <dd className="is-changes">{shown(of.changes[index], (n) => `${rate(n)} changes/s`)}</dd>

@@ -1,18 +1,18 @@
 import { useState } from 'react';
-import type { Series } from '../gateway/contract';
+import type { Series, Watch } from '../gateway/contract';
 import { count, rate } from '../text/number';
 import { Legend } from './Legend';
 import { Row, type Shared } from './Row';
 import { ceiling, clock, highest, ticks } from './scale';
-import { stateText, stretchAt, stretches } from './states';
+import { sinceText, stateText, stretchAt, stretches, together } from './states';
 
 /** Shows all watches on one time axis, with one cursor. */
-export function Rows({ series, options }: { series: Series; options: URLSearchParams }) {
+export function Rows({ series, watches, options }: { series: Series; watches: readonly Watch[]; options: URLSearchParams }) {
   const [pointed, setPointed] = useState<number | null>(null);
   const index = Math.min(pointed ?? series.samples - 1, series.samples - 1);
   const top = (figure: 'changes' | 'lag') => ceiling(Math.max(...series.watches.map((watch) => highest(watch[figure])), 0));
   const tops = { changes: Math.max(top('changes'), ceiling(highest(series.total?.changes ?? []))), lag: top('lag') };
-  const shared: Shared = { series, tops, index, options, point: setPointed };
+  const shared: Shared = { series, tops, index, options, now: together(watches), point: setPointed };
   return (
     <>
       <Legend />
@@ -47,7 +47,8 @@ export function Rows({ series, options }: { series: Series; options: URLSearchPa
 }
 
 /** The time axis, and the cursor for the keyboard. */
-function TimeAxis({ shared: { series, index, point } }: { shared: Shared }) {
+function TimeAxis({ shared }: { shared: Shared }) {
+  const { series, index, point } = shared;
   const { start, step, samples } = series;
   const end = start + samples * step;
   return (
@@ -58,7 +59,7 @@ function TimeAxis({ shared: { series, index, point } }: { shared: Shared }) {
         min={0}
         max={Math.max(0, samples - 1)}
         value={index}
-        aria-valuetext={`${clock(start + index * step)}: ${described(series, index)}`}
+        aria-valuetext={`${clock(start + index * step)}: ${described(shared)}`}
         onChange={({ target }) => point(Number(target.value))}
         onBlur={() => point(null)}
       />
@@ -73,11 +74,11 @@ function TimeAxis({ shared: { series, index, point } }: { shared: Shared }) {
   );
 }
 
-function described({ watches, start, step }: Series, index: number): string {
-  const late = watches.flatMap(({ watch, states }) => {
+function described({ series, index, now }: Shared): string {
+  const late = series.watches.flatMap(({ watch, states }) => {
     const stretch = stretchAt(stretches(states), index);
     if (!stretch?.state || stretch.state === 'in_sync' || stretch.state === 'idle') return [];
-    return [`${watch} ${stateText(stretch)} since ${clock(start + stretch.from * step)}`];
+    return [`${watch} ${stateText(stretch)} ${sinceText(stretch, series, now.get(watch))}`];
   });
   return late.length > 0 ? late.join(', ') : 'all watches in sync';
 }

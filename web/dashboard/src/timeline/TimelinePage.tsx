@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import { href, setOptions, useRoute } from '../app/route';
 import { useTroubles } from '../app/troubles';
-import type { Series } from '../gateway/contract';
+import type { Series, Watch } from '../gateway/contract';
 import type { Step } from '../gateway/merge';
 import { useSeries } from '../gateway/series';
 import { useSilence, useWatches } from '../gateway/watches';
@@ -19,12 +19,13 @@ export function TimelinePage({ watch }: { watch: string }) {
   const hour = options.get('range') === '1h';
   const step: Step = hour ? 10 : 1;
   const known = useSeries(step, watch);
-  const names = (useWatches().data?.watches ?? []).map(({ name }) => name);
+  const watches = useWatches().data?.watches ?? [];
+  const names = watches.map(({ name }) => name);
   const silence = useSilence(known, step * 1000);
   useTroubles(known.denied ? [] : silence);
   const { data, denied } = known;
   return (
-    <div className="page" data-testid="timeline" data-samples={data?.samples}>
+    <div className="page timeline-page" data-testid="timeline" data-samples={data?.samples}>
       <div className="bar">
         <h2>
           {watch ? (
@@ -51,18 +52,26 @@ export function TimelinePage({ watch }: { watch: string }) {
       )}
       {!denied && !data && <p className="soft">Waiting for the gateway…</p>}
       {data && data.samples === 0 && <p className="soft">The gateway has just begun to record.</p>}
-      {data && data.samples > 0 && <Content data={data} watch={watch} options={options} hour={hour} />}
+      {data && data.samples > 0 && <Content data={data} watches={watches} watch={watch} options={options} hour={hour} />}
     </div>
   );
 }
 
-function Content({ data, watch, options, hour }: { data: Series; watch: string; options: URLSearchParams; hour: boolean }) {
+interface Shown {
+  readonly data: Series;
+  readonly watches: readonly Watch[];
+  readonly watch: string;
+  readonly options: URLSearchParams;
+  readonly hour: boolean;
+}
+
+function Content({ data, watches, watch, options, hour }: Shown) {
   const times = useMemo(() => timesOf(data), [data]);
   const of = watch ? data.watches[0] : data.total;
   return (
     <>
       {watch && of && <Charts series={data} of={of} times={times} />}
-      {!watch && data.watches.length > 0 && <Rows series={data} options={options} />}
+      {!watch && data.watches.length > 0 && <Rows series={data} watches={watches} options={options} />}
       {!watch && data.watches.length + data.without.length < data.count && (
         <p className="soft">
           The first {count(data.watches.length + data.without.length)} of {count(data.count)} watches.

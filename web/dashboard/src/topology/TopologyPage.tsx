@@ -1,16 +1,12 @@
-import { Age } from '../app/Age';
 import { useCramped } from '../app/narrow';
 import { href, setOptions, useRoute } from '../app/route';
 import { useTroubles } from '../app/troubles';
 import { mean, Rates } from '../charts/rates';
-import type { Topology, TopologyWatch } from '../gateway/contract';
+import type { Topology } from '../gateway/contract';
 import { type Kind, kinds, useTopology } from '../gateway/topology';
-import { stateText } from '../overview/order';
 import { NotServed } from '../subscribers/NotServed';
 import { propertyName } from '../subscribers/selection';
-import { ValueText } from '../text/KeyText';
 import { count, rate } from '../text/number';
-import { visible } from '../text/visible';
 import { useNextAttempts } from './attempts';
 import { Diagram } from './Diagram';
 import { EdgeTable } from './EdgeTable';
@@ -32,11 +28,11 @@ export function TopologyPage() {
   useTroubles(
     (data?.watches ?? [])
       .filter(({ state }) => state !== 'in_sync')
-      .map(({ name, state, since }) => ({
+      .map(({ name, state, since, reason }) => ({
         what: name,
         state: state as Exclude<typeof state, 'in_sync'>,
         since: since ? Date.parse(since) : 0,
-        reason: '', // see Late
+        reason: reason ?? '',
       })),
   );
   const refused = answer.status === 403 || answer.status === 404;
@@ -76,7 +72,6 @@ function Shown({ topology }: { topology: Topology }) {
   return (
     <>
       <Totals topology={topology} late={late.length} />
-      {late.length > 0 && <Late watches={late} />}
       {topology.watches.length === 0 ? (
         <p className="card none">This gateway has no watches. They are defined in its configuration.</p>
       ) : cramped ? (
@@ -97,7 +92,10 @@ function Totals({ topology: { watches, all }, late }: { topology: Topology; late
       <div className={late > 0 ? 'bad' : ''}>
         <dt>In sync</dt>
         <dd>
-          {count(watches.length - late)} <small>of {count(watches.length)} watches</small>
+          {count(watches.length - late)} <small>of {count(watches.length)} watches</small>{' '}
+          <small>
+            <a href={href('health')}>since when</a>
+          </small>
         </dd>
       </div>
       <div>
@@ -115,52 +113,5 @@ function Totals({ topology: { watches, all }, late }: { topology: Topology; late
         </dd>
       </div>
     </dl>
-  );
-}
-
-// More would leave no room for the diagram.
-const mostLate = 6;
-
-// The banner above may name only the first of them.
-function Late({ watches }: { watches: readonly TopologyWatch[] }) {
-  const more = watches.length - mostLate;
-  return (
-    <section aria-labelledby="late" className="card late-list">
-      <h3 id="late">Where data is late</h3>
-      <ul>
-        {watches.slice(0, mostLate).map((watch) => (
-          <LateWatch key={watch.name} watch={watch} />
-        ))}
-        {more > 0 && (
-          <li>
-            <a href={href('watches', '', new URLSearchParams({ sort: 'state' }))}>and {count(more)} more</a>
-          </li>
-        )}
-      </ul>
-    </section>
-  );
-}
-
-function LateWatch({ watch: { name, state, since, reason, source } }: { watch: TopologyWatch }) {
-  return (
-    <li>
-      <span>
-        <span className="state" data-state={state}>
-          {stateText(state)}
-        </span>{' '}
-        <a href={href('watches', name)}>{name}</a> from {source}
-        {since && (
-          <>
-            {' '}
-            for <Age of={since} />
-          </>
-        )}
-      </span>
-      {reason && (
-        <span className="soft reason" title={visible(reason)}>
-          <ValueText text={reason} />
-        </span>
-      )}
-    </li>
   );
 }

@@ -183,7 +183,7 @@ const sourceNodes = ({ sources, watches }: Topology, { nodes }: Fold, next: Next
       title: name || 'a source without a name',
       type: type === 'view' ? undefined : type, // its name says so
       detail: `${count(connected)} of ${count(all)} connected${connected < all ? attempt(next.get(name)) : ''}`,
-      href: href('upstreams'),
+      href: href('health'),
       freshness: worst(watches.filter(({ source }) => source === name).map(freshnessOf)),
     }));
 

@@ -1,7 +1,7 @@
 import { act, cleanup, render, screen, within } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ReplicaFacts, Replicas } from '../../src/gateway/contract';
-import { compared } from '../../src/replicas/compare';
+import { compared, namesOf } from '../../src/replicas/compare';
 import { ReplicasPage } from '../../src/replicas/ReplicasPage';
 
 const facts = (instance: string, revision: string, more: Partial<ReplicaFacts> = {}): ReplicaFacts => ({
@@ -44,6 +44,22 @@ describe('replicas side by side', () => {
     const priming = facts('b', '0', { watches: [{ name: 'notes', epoch: '', revision: '0', state: 'priming', since: '' }] });
     const [row] = compared([facts('a', '9'), priming]);
     expect([row!.split, row!.of[1]!.behind]).toEqual([false, undefined]);
+  });
+});
+
+describe('the names of replicas', () => {
+  it('are those of their hosts, if these tell them apart', () => {
+    expect(namesOf([{ host: 'web-1', instance: 'a' }, { host: 'web-2', instance: 'b' }, { instance: 'c' }])).toEqual([
+      'web-1',
+      'web-2',
+      'c',
+    ]);
+    expect(
+      namesOf([
+        { host: 'pc', instance: 'a' },
+        { host: 'pc', instance: 'b' },
+      ]),
+    ).toEqual(['pc (a)', 'pc (b)']);
   });
 });
 

@@ -1,6 +1,7 @@
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
 import { RefusedError } from '@watchtide/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { setOptions } from '../../src/app/route';
 import { useReported } from '../../src/app/troubles';
 import { ResourcesPage } from '../../src/resources/ResourcesPage';
 import { Source } from './source';
@@ -16,8 +17,13 @@ vi.mock('../../src/gateway/tide', async () => {
   return { useStore: () => useState(follow)[0], isFollowed: () => true };
 });
 
+let facts = {};
 let reported = '';
+let reportedSince = '';
 function Reported() {
+  reportedSince = useReported()
+    .map(({ since }) => since)
+    .join();
   reported = useReported()
     .map(({ what, state }) => `${what} ${state}`)
     .join(', ');
@@ -30,7 +36,7 @@ const pass = (ms = 20) => act(() => vi.advanceTimersByTimeAsync(ms));
 async function show(values?: Record<string, unknown>, options = '', writable = false) {
   location.hash = `#/watches/pods${options && `?${options}`}`;
   const watch = { name: 'pods', source: 'cluster', state: 'in_sync', writable };
-  vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: [watch] })));
+  vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: [{ ...watch, ...facts }] })));
   render(
     <>
       <ResourcesPage watch="pods" />
@@ -62,6 +68,7 @@ const cells = (key: string) => within(rows().find((row) => row.dataset['key'] ==
 beforeEach(() => {
   vi.useFakeTimers();
   source = new Source();
+  facts = {};
 });
 afterEach(() => {
   cleanup();
@@ -76,6 +83,20 @@ describe('the table of a watch', () => {
     expect(cells('b').map(({ textContent }) => textContent)).toEqual(['b', 'y', '2', '0']);
     expect({ ...grid().dataset }).toMatchObject({ state: 'in_sync', count: '2', revision: '5' });
     expect(grid().getAttribute('aria-rowcount')).toBe('3');
+  });
+
+  it('says since when with the time of the watch, and not that of its own connection', async () => {
+    vi.setSystemTime('2026-01-02T05:00:00Z');
+    facts = { since: '2026-01-02T03:00:00Z' };
+    await show({ a: 1 });
+    act(() => source.become('in_sync', { since: Date.parse('2026-01-02T04:59:57Z') }));
+    await pass();
+    expect(document.querySelector('.resource-summary')?.textContent).toContain('for 2 h');
+    facts = { since: '2026-01-02T04:00:00Z', state: 'stale' };
+    await pass(2000);
+    act(() => source.become('stale', { since: Date.parse('2026-01-02T04:59:57Z') }));
+    await pass();
+    expect(reportedSince).toBe(String(Date.parse('2026-01-02T04:00:00Z')));
   });
 
   it('adds columns for new fields, and keeps its columns otherwise', async () => {
@@ -316,6 +337,62 @@ describe('the table of a watch', () => {
     await pass(60_000);
     screen.getByRole('heading', { name: 'There is no watch “pods”' });
     expect(followed).toBe(2 * 6); // at once, and after 1, 2, 4, 8 and 16 s; the table has two uses
+  });
+});
+
+describe('the selection', () => {
+  const many = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k${1e4 + i}`, { i }]));
+  const selected = () => rows().filter((row) => row.getAttribute('aria-selected') === 'true');
+
+  it('is the row of a link, which comes into view', async () => {
+    await show(many, 'key=k10300');
+    fireEvent.scroll(grid());
+    await pass();
+    expect(selected().map((row) => [row.dataset['key'], row.dataset['active']])).toEqual([['k10300', 'true']]);
+    expect(grid().scrollTop).toBeGreaterThan(0);
+    act(() => setOptions({ key: 'k10020' }));
+    await pass();
+    fireEvent.scroll(grid());
+    await pass();
+    expect(selected().map((row) => row.dataset['key'])).toEqual(['k10020']);
+    grid().scrollTop = 0;
+    fireEvent.scroll(grid());
+    await change(6, { k10020: { i: 0 } });
+    expect(grid().scrollTop).toBe(0);
+  });
+
+  it('waits for a row that is not there yet', async () => {
+    await show({ a: 1 }, 'key=b');
+    await change(6, { b: 2 });
+    expect(selected().map((row) => [row.dataset['key'], row.dataset['active']])).toEqual([['b', 'true']]);
+  });
+
+  it('moves with the arrow keys, in the table and on the detail', async () => {
+    await show({ a: 1, b: 2, c: 3, d: 4 }, 'key=a');
+    const at = () => [
+      new URLSearchParams(location.hash.split('?')[1]).get('key'),
+      selected()
+        .map((row) => row.dataset['key'])
+        .join(),
+    ];
+    const before = history.length;
+    grid().focus();
+    fireEvent.keyDown(grid(), { key: 'ArrowDown' });
+    await pass();
+    expect(at()).toEqual(['b', 'b']);
+    expect(document.activeElement).toBe(grid());
+    expect(screen.queryByTestId('life')).toBeNull();
+    await pass(200);
+    expect(screen.getByTestId('life')).toBeTruthy();
+    fireEvent.keyDown(grid(), { key: 'End' });
+    await pass();
+    expect(at()).toEqual(['d', 'd']);
+    act(() => screen.getByTestId('resource-detail').focus());
+    fireEvent.keyDown(screen.getByTestId('resource-detail'), { key: 'ArrowUp' });
+    await pass();
+    expect(at()).toEqual(['c', 'c']);
+    expect(document.activeElement).toBe(screen.getByTestId('resource-detail'));
+    expect(history.length).toBe(before);
   });
 });
 

@@ -1,1 +1,0 @@
-import{b as e,d as t,f as n}from"./index-CG0ca-Hx.js";import{t as r}from"./jsx-runtime-Bbrnnq7S.js";var i=r();function a({of:e}){return(0,i.jsx)(s,{of:e,in:(e,t)=>t-e})}function o({of:e}){return(0,i.jsx)(s,{of:e,in:(e,t)=>e-t})}function s({of:r,in:a}){let o=Date.parse(r),s=t();return(0,i.jsx)(`time`,{dateTime:r,title:n(o),children:e(Math.max(0,a(o,s)))})}export{o as n,a as t};
