@@ -25,7 +25,7 @@ func TestLastGoodValueStays(t *testing.T) {
 		{"YAML cut off", "a.yaml", "n: [1,\n", "a.yaml:1:4: not YAML: "},
 		{"YAML with a slip", "a.yaml", "n: 1\n m: 2\n", "a.yaml:"},
 		{"two documents", "a.yaml", "n: 1\n---\nn: 2\n", "a.yaml:3:1: a second document begins here"},
-		{"blocks that were never written", "a.yaml", "\x00\x00\x00\x00", "a.yaml:1:1: this text holds a byte of value 0"},
+		{"blocks that were never written", "a.yaml", "\x00\x00\x00\x00", "a.yaml:1:1: a byte of value 0 stands here; want text"},
 		{"larger than it looks", "a.yaml", "x: &x [" + strings.Repeat("aaaa, ", 100) + "]\ny: [*x, *x, *x]\n", "a.yaml:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,12 +22,18 @@ func fromYAML(text []byte, limit int64) (value []byte, err error) {
 			value, err = nil, &placedError{1, 1, fmt.Sprintf("not YAML that can be read: %v", p)}
 		}
 	}()
-	tokens := lexer.Tokenize(string(text))
+	tokens := lexer.Tokenize(withLastLine(string(text)))
 	if err := affordable(tokens); err != nil {
 		return nil, err
 	}
+	if at := bytes.IndexByte(text, 0); at >= 0 {
+		return nil, placed(text, at, "a byte of value 0 stands here; want text")
+	}
+	if t := withoutKey(tokens); t != nil {
+		return nil, &placedError{t.Position.Line, t.Position.Column, noKey}
+	}
 	// Duplicate keys are found when they are written.
-	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	file, err := parser.Parse(withContent(tokens), 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, yamlError(err)
 	}
@@ -39,6 +46,15 @@ func fromYAML(text []byte, limit int64) (value []byte, err error) {
 		return nil, err
 	}
 	return w.out, nil
+}
+
+// withLastLine ends a last line of nothing but spaces, which belongs to a block
+// of text before it.
+func withLastLine(text string) string {
+	if last := text[strings.LastIndexByte(text, '\n')+1:]; last != "" && strings.Trim(last, " ") == "" {
+		return text + "\n"
+	}
+	return text
 }
 
 // onlyDocument returns the body of the single document that a file may have.

@@ -41,6 +41,16 @@ func TestYAML(t *testing.T) {
 		{"a key of two smaller signs", "'<<': 1", `{"<<":1}`},
 		{"tags", "[!!str 12, !!int \"3\", !!float 3, !!bool true, !!null ~, !!map {a: 1}, !!seq [1], !!binary aGVsbG8=, !!timestamp 2026-11-20, ! 12, &a !!str 5, *a]",
 			`["12",3,3,true,null,{"a":1},[1],"aGVsbG8=","2026-11-20","12","5","5"]`},
+		{"tags without content", "k: !!str\nl:\n  - !!str # nothing\n  - !!null\n  - m: !!str\n    n: ! \no: !!str &x\np: &y !!str\nq: [!!str , *x, *y]\nr:\n  !!str\ns: !!str\n  text\n",
+			`{"k":"","l":["",null,{"m":"","n":""}],"o":"","p":"","q":["","",""],"r":"","s":"text"}`},
+		{"a tag before an anchor", "a: !!str &x foo\nb: *x\nc: !!int &y 3\nd: *y\n", `{"a":"foo","b":"foo","c":3,"d":3}`},
+		{"a tag in full", "a: !<tag:yaml.org,2002:str> 12\n", `{"a":"12"}`},
+		{"keys with anchors, aliases and tags", "&k key: v\nother: *k\na: &x\n  b: &y c\n*y : 1\n&n 80: *n\n!!str 90: z\n!!int \"91\": z\n",
+			`{"key":"v","other":"key","a":{"b":"c"},"c":1,"80":80,"90":"z","91":"z"}`},
+		{"merged here", "x: &d {a: 1}\ny:\n  <<: [*d, {b: &b 2, a: 3}]\nz:\n  c: 4\n  <<: {c: 3, e: 5, <<: {e: 6, f: 7}}\nv: *b\n",
+			`{"x":{"a":1},"y":{"a":1,"b":2},"z":{"c":4,"e":5,"f":7},"v":2}`},
+		{"a zero byte in text", `a: "x\0"`, `{"a":"x\u0000"}`},
+		{"a last line of spaces", "a: |\n  x\n   ", `{"a":"x\n \n"}`},
 		{"comments and marks", "%YAML 1.2\n--- # begin\na: 1 # one\n# two\nb: 2\n...\n", `{"a":1,"b":2}`},
 		{"a document and nothing", "a: 1\n---\n# nothing\n", `{"a":1}`},
 		{"a byte order mark", "\ufeffa: 1\n", `{"a":1}`},
@@ -67,7 +77,12 @@ func TestYAMLErrors(t *testing.T) {
 		{"a key twice as JSON", "80: 1\n\"80\": 2\n", `2:1: the key "80" stands here a second time; it is on line 1 already`},
 		{"<< twice", "a: &a {}\nb:\n  <<: *a\n  <<: *a\n", "4:3: the key << stands here a second time; give it a list"},
 		{"<< of a list", "a: &a [1]\nb: {<<: *a}\n", "2:9: << takes the entries of a mapping, which this is not"},
-		{"<< of a mapping here", "b: {<<: {a: 1}}\n", "1:9: want an alias, or a list of aliases, behind <<"},
+		{"<< of a text", "b: {<<: a}\n", "1:9: want a mapping, an alias, or a list of them, behind <<"},
+		{"a key twice behind <<", "b: {<<: {a: 1, a: 2}}\n", `1:16: the key "a" stands here a second time; it is on line 1 already`},
+		{"an alias as a key twice", "&a a: 1\n*a : 2\n", `2:1: the key "a" stands here a second time; it is on line 1 already`},
+		{"an alias of a list as a key", "a: &a [1]\n*a : 2\n", "2:1: a key must be text"},
+		{"no key in braces", "{a: 1, : b}\n", "1:8: a key must be text"},
+		{"no key on a line", "? a\n: b\n: c\n", "3:1: a key must be text"},
 		{"infinity", "a: .inf", "1:4: JSON has no number .inf"},
 		{"not a number", "a: [1, .nan]", "1:8: JSON has no number .nan"},
 		{"a list as a key", "? [a]\n: b\n", "2:1: not YAML: found an invalid key"},
@@ -80,7 +95,7 @@ func TestYAMLErrors(t *testing.T) {
 		{"tag of text on a list", "a: !!str [x]\n", "1:9: not YAML: "},
 		{"tab", "a:\n\t- b", "2:1: not YAML: "},
 		{"bracket", "a: {b: 1\n", "1:4: not YAML: could not find flow mapping end token '}'"},
-		{"zero byte", "a: \"x\\0\"\n", "1:4: this text holds a byte of value 0"},
+		{"zero byte", "a: x\x00\n", "1:5: a byte of value 0 stands here; want text"},
 		{"no UTF-8", "a: 1\nb: \xff\n", "2:4: this is not UTF-8"},
 		{"UTF-16", "\xff\xfea\x00:\x00", "1:1: this is not UTF-8"},
 	} {
@@ -134,6 +149,20 @@ func TestBillionLaughs(t *testing.T) {
 	value, err := decode(yamlFormat, []byte(laughs.String()), testLimit)
 	if err == nil || !strings.Contains(err.Error(), "with its aliases filled in") {
 		t.Errorf("a value of %d bytes, and the error %v", len(value), err)
+	}
+}
+
+// TestManyMerges: a small file whose aliases name many entries many times.
+func TestManyMerges(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("a: &a\n")
+	for i := range 2000 {
+		fmt.Fprintf(&text, "  k%d: 1\n", i)
+	}
+	text.WriteString("b:\n  <<: [" + strings.Repeat("*a, ", 2000) + "]\n")
+	_, err := decode(yamlFormat, []byte(text.String()), testLimit)
+	if err == nil || !strings.Contains(err.Error(), "<< looks at more than") {
+		t.Errorf("got the error %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"math/big"
@@ -120,7 +121,12 @@ func decimal(text string) string {
 
 // tagged writes a value with a tag, of which JSON has only some.
 func (w *yamlWriter) tagged(n *ast.TagNode) error {
-	tag := n.Start.Value
+	if a, ok := n.Value.(*ast.AnchorNode); ok { // !!str &x is the same as &x !!str
+		inner := *n
+		inner.Value = a.Value
+		return w.anchor(&ast.AnchorNode{BaseNode: a.BaseNode, Start: a.Start, Name: a.Name, Value: &inner})
+	}
+	tag := tagName(n.Start.Value)
 	switch tag {
 	case "!!map", "!!seq", "!!null", "!!bool", "!!int", "!!float":
 		return w.asTagged(n)
@@ -138,7 +144,7 @@ func (w *yamlWriter) tagged(n *ast.TagNode) error {
 
 // asTagged writes the value of a tag, if it has the tag's type.
 func (w *yamlWriter) asTagged(n *ast.TagNode) error {
-	from, tag := len(w.out), n.Start.Value
+	from, tag := len(w.out), tagName(n.Start.Value)
 	err := w.untagged(n)
 	if err != nil || len(w.out) == from {
 		return err
@@ -151,7 +157,7 @@ func (w *yamlWriter) asTagged(n *ast.TagNode) error {
 
 // untagged writes the value of a tag; quoted text is written as if untagged.
 func (w *yamlWriter) untagged(n *ast.TagNode) error {
-	if s, ok := n.Value.(*ast.StringNode); ok && strings.HasPrefix(n.Start.Value, "!!") {
+	if s, ok := n.Value.(*ast.StringNode); ok && strings.HasPrefix(tagName(n.Start.Value), "!!") {
 		if number := largeNumber(s.Value); number != "" {
 			w.out = append(w.out, number...)
 			return nil
@@ -181,11 +187,16 @@ func startsAs(tag string, value []byte) bool {
 	return value[0] == '-' || '0' <= value[0] && value[0] <= '9'
 }
 
+const noKey = "a key must be text, a number or a boolean, to be one in JSON"
+
 // keyText returns a key as text. Numbers and booleans are written as they
 // are as values; anything else is impossible in JSON.
-func keyText(n ast.Node) (string, error) {
+func (w *yamlWriter) keyText(n ast.Node) (string, error) {
 	switch k := n.(type) {
 	case *ast.StringNode:
+		if k.Value == "?" && k.Token.Type == token.StringType { // the sign of a key, without one
+			break
+		}
 		return k.Value, checkText(k, k.Value)
 	case *ast.IntegerNode:
 		return integerJSON(k), nil
@@ -194,15 +205,39 @@ func keyText(n ast.Node) (string, error) {
 	case *ast.FloatNode:
 		return floatJSON(k)
 	case *ast.MappingKeyNode:
-		return keyText(k.Value)
-	case *ast.TagNode:
-		if k.Start.Value == "!!str" {
-			return scalarText(k.Value)
-		}
+		return w.keyText(k.Value)
 	case *ast.LiteralNode:
 		return k.Value.Value, checkText(k, k.Value.Value)
+	case *ast.AnchorNode, *ast.TagNode, *ast.AliasNode:
+		return w.keyOfValue(n)
 	}
-	return "", wrong(n, "a key must be text, a number or a boolean, to be one in JSON")
+	return "", wrong(n, noKey)
+}
+
+// keyOfValue returns a key that may have an anchor or a tag, or be an alias. An
+// anchor keeps its value, since that of a key is not in out.
+func (w *yamlWriter) keyOfValue(n ast.Node) (string, error) {
+	from := len(w.out)
+	if err := w.value(n); err != nil {
+		return "", err
+	}
+	value := bytes.Clone(w.out[from:])
+	w.out = w.out[:from]
+	if len(value) == 0 || strings.IndexByte("{[n", value[0]) >= 0 {
+		return "", wrong(n, noKey)
+	}
+	if tag, ok := n.(*ast.TagNode); ok {
+		n = tag.Value
+	}
+	if anchor, ok := n.(*ast.AnchorNode); ok {
+		w.anchors[anchor.Name.GetToken().Value] = anchored{text: value}
+	}
+	if value[0] != '"' {
+		return string(value), nil
+	}
+	var text string
+	err := json.Unmarshal(value, &text)
+	return text, err
 }
 
 // scalarText returns the text of a scalar as written.
@@ -225,12 +260,8 @@ func quoted(n ast.Node, text string) (string, error) {
 	return string(appendQuoted(nil, text)), checkText(n, text)
 }
 
-// checkText rejects the remains of a file that was not written completely, and
-// binary content.
+// checkText rejects binary content.
 func checkText(n ast.Node, text string) error {
-	if strings.IndexByte(text, 0) >= 0 {
-		return wrong(n, "this text holds a byte of value 0")
-	}
 	if !utf8.ValidString(text) {
 		return wrong(n, "this text is not UTF-8")
 	}

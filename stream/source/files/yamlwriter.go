@@ -1,7 +1,7 @@
 package files
 
 import (
-	"slices"
+	"maps"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -14,12 +14,15 @@ type yamlWriter struct {
 	limit   int64 // of out
 	depth   int
 	anchors map[string]anchored
+	merged  int64 // entries that << looked at
 }
 
-// anchored is the value of an anchor, as offsets in out.
+// anchored is the value of an anchor, as offsets in out, or as text for a key,
+// which is not a value in out.
 type anchored struct {
 	open     bool // still being written
 	from, to int
+	text     []byte
 	pairs    []pair // of a mapping
 	mapping  bool
 }
@@ -41,13 +44,11 @@ func (w *yamlWriter) value(n ast.Node) error {
 		return wrong(n, "more than %d values within one another", maxDepth)
 	}
 	defer func() { w.depth-- }()
+	if m := asMapping(n); m != nil {
+		_, err := w.mapping(m)
+		return err
+	}
 	switch n := n.(type) {
-	case *ast.MappingNode:
-		_, err := w.mapping(n)
-		return err
-	case *ast.MappingValueNode:
-		_, err := w.mapping(&ast.MappingNode{BaseNode: &ast.BaseNode{}, Start: n.Start, Values: []*ast.MappingValueNode{n}})
-		return err
 	case *ast.SequenceNode:
 		return w.sequence(n)
 	case *ast.AnchorNode:
@@ -79,7 +80,7 @@ func (w *yamlWriter) anchor(n *ast.AnchorNode) error {
 	a := anchored{from: len(w.out)}
 	w.anchors[name] = anchored{open: true}
 	var err error
-	if m, ok := n.Value.(*ast.MappingNode); ok {
+	if m := asMapping(n.Value); m != nil {
 		a.mapping = true
 		a.pairs, err = w.mapping(m)
 	} else {
@@ -95,15 +96,23 @@ func (w *yamlWriter) alias(n ast.Node) error {
 	if err != nil {
 		return err
 	}
-	w.out = append(w.out, w.out[a.from:a.to]...)
+	w.out = append(w.out, w.json(a)...)
 	return nil
+}
+
+// json returns the value of an anchor.
+func (w *yamlWriter) json(a anchored) []byte {
+	if a.text != nil {
+		return a.text
+	}
+	return w.out[a.from:a.to]
 }
 
 // anchored returns the value of an alias.
 func (w *yamlWriter) anchored(n ast.Node) (anchored, error) {
 	alias, ok := n.(*ast.AliasNode)
 	if !ok {
-		return anchored{}, wrong(n, "want an alias, or a list of aliases, behind <<")
+		return anchored{}, wrong(n, "want a mapping, an alias, or a list of them, behind <<")
 	}
 	name := alias.Value.GetToken().Value
 	a, known := w.anchors[name]
@@ -118,27 +127,49 @@ func (w *yamlWriter) anchored(n ast.Node) (anchored, error) {
 
 // mapping writes an object, and returns where its entries are.
 func (w *yamlWriter) mapping(n *ast.MappingNode) ([]pair, error) {
-	own, err := keysOf(n)
-	if err != nil {
-		return nil, err
-	}
 	var pairs []pair
+	keys := ownKeys{of: n, lines: make(map[string]int, len(n.Values))}
 	w.out = append(w.out, '{')
-	for i, entry := range n.Values {
+	for _, entry := range n.Values {
 		if _, merges := entry.Key.(*ast.MergeKeyNode); merges {
-			if pairs, err = w.merge(entry.Value, own, pairs); err != nil {
+			var err error
+			if pairs, err = w.merge(entry, &keys, pairs); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		from := w.key(own.inOrder[i], pairs)
+		key, err := w.ownKey(entry.Key, keys)
+		if err != nil {
+			return nil, err
+		}
+		from := w.key(key, pairs)
 		if err := w.value(entry.Value); err != nil {
 			return nil, err
 		}
-		pairs = append(pairs, pair{own.inOrder[i], from, len(w.out)})
+		pairs = append(pairs, pair{key, from, len(w.out)})
 	}
 	w.out = append(w.out, '}')
 	return pairs, nil
+}
+
+// ownKeys are the keys of a mapping that were written so far, with their lines.
+type ownKeys struct {
+	of     *ast.MappingNode
+	lines  map[string]int
+	merged bool // << was there
+}
+
+// ownKey returns a key of the mapping, which may not occur twice.
+func (w *yamlWriter) ownKey(n ast.Node, keys ownKeys) (string, error) {
+	key, err := w.keyText(n)
+	if err != nil {
+		return "", err
+	}
+	if line, ok := keys.lines[key]; ok {
+		return "", wrong(n, "the key %q stands here a second time; it is on line %d already", key, line)
+	}
+	keys.lines[key] = beginning(n).Line
+	return key, nil
 }
 
 // key writes a key, and returns where its value begins.
@@ -152,27 +183,51 @@ func (w *yamlWriter) key(key string, before []pair) int {
 
 // merge writes the entries of the mappings that << names. The mapping's own
 // entries take precedence, and of several mappings the first.
-func (w *yamlWriter) merge(of ast.Node, own ownKeys, pairs []pair) ([]pair, error) {
+func (w *yamlWriter) merge(entry *ast.MappingValueNode, keys *ownKeys, pairs []pair) ([]pair, error) {
+	if keys.merged {
+		return nil, wrong(entry.Key, "the key << stands here a second time; give it a list")
+	}
+	keys.merged = true
+	pairs, err := w.mergeAll(entry.Value, w.allKeys(keys.of), pairs)
+	for _, p := range pairs {
+		if _, own := keys.lines[p.key]; !own {
+			keys.lines[p.key] = beginning(entry).Line
+		}
+	}
+	return pairs, err
+}
+
+// allKeys returns the keys of a mapping, but for those of << and for aliases of
+// an anchor further below.
+func (w *yamlWriter) allKeys(n *ast.MappingNode) map[string]bool {
+	all := make(map[string]bool, len(n.Values))
+	for _, entry := range n.Values {
+		if _, merges := entry.Key.(*ast.MergeKeyNode); merges {
+			continue
+		}
+		if key, err := w.keyText(entry.Key); err == nil {
+			all[key] = true
+		}
+	}
+	return all
+}
+
+// mergeAll writes the entries of one mapping or of a list of them, without
+// those that has has, and adds what it wrote to has.
+func (w *yamlWriter) mergeAll(of ast.Node, has map[string]bool, pairs []pair) ([]pair, error) {
 	sources := []ast.Node{of}
 	if list, ok := of.(*ast.SequenceNode); ok {
 		sources = list.Values
 	}
+	var err error
 	for _, source := range sources {
-		a, err := w.anchored(source)
+		if m := asMapping(source); m != nil {
+			pairs, err = w.mergeMapping(m, has, pairs)
+		} else {
+			pairs, err = w.mergeAlias(source, has, pairs)
+		}
 		if err != nil {
 			return nil, err
-		}
-		if !a.mapping {
-			return nil, wrong(source, "<< takes the entries of a mapping, which this is not")
-		}
-		for _, p := range a.pairs {
-			if own.has[p.key] {
-				continue
-			}
-			own.has[p.key] = true
-			from := w.key(p.key, pairs)
-			w.out = append(w.out, w.out[p.from:p.to]...)
-			pairs = append(pairs, pair{p.key, from, len(w.out)})
 		}
 		if int64(len(w.out)) > w.limit {
 			return nil, wrong(source, "up to here the value has more than the %d bytes of max_value_bytes", w.limit)
@@ -181,32 +236,66 @@ func (w *yamlWriter) merge(of ast.Node, own ownKeys, pairs []pair) ([]pair, erro
 	return pairs, nil
 }
 
-// ownKeys are the keys of the mapping itself. Those of << are empty.
-type ownKeys struct {
-	inOrder []string
-	has     map[string]bool
+func (w *yamlWriter) mergeAlias(source ast.Node, has map[string]bool, pairs []pair) ([]pair, error) {
+	a, err := w.anchored(source)
+	if err != nil {
+		return nil, err
+	}
+	if !a.mapping {
+		return nil, wrong(source, "<< takes the entries of a mapping, which this is not")
+	}
+	if w.merged += int64(1 + len(a.pairs)); w.merged > w.limit {
+		return nil, wrong(source, "up to here << looks at more than %d entries", w.limit)
+	}
+	for _, p := range a.pairs {
+		if has[p.key] {
+			continue
+		}
+		has[p.key] = true
+		from := w.key(p.key, pairs)
+		w.out = append(w.out, w.out[p.from:p.to]...)
+		pairs = append(pairs, pair{p.key, from, len(w.out)})
+	}
+	return pairs, nil
 }
 
-// keysOf returns the keys of a mapping, none of which may occur twice.
-func keysOf(n *ast.MappingNode) (ownKeys, error) {
-	keys := ownKeys{inOrder: make([]string, len(n.Values)), has: make(map[string]bool, len(n.Values))}
-	merges := 0
-	for i, entry := range n.Values {
-		if _, ok := entry.Key.(*ast.MergeKeyNode); ok {
-			if merges++; merges > 1 {
-				return keys, wrong(entry.Key, "the key << stands here a second time; give it a list")
+// mergeMapping writes the entries of a mapping that stands behind << itself.
+func (w *yamlWriter) mergeMapping(m *ast.MappingNode, has map[string]bool, pairs []pair) ([]pair, error) {
+	mine := w.allKeys(m)
+	maps.DeleteFunc(mine, func(key string, _ bool) bool { return has[key] })
+	maps.Copy(has, mine)
+	keys := ownKeys{of: m, lines: make(map[string]int, len(m.Values))}
+	for _, entry := range m.Values {
+		if _, merges := entry.Key.(*ast.MergeKeyNode); merges {
+			var err error
+			if pairs, err = w.mergeAll(entry.Value, has, pairs); err != nil {
+				return nil, err
 			}
 			continue
 		}
-		key, err := keyText(entry.Key)
+		key, err := w.ownKey(entry.Key, keys)
 		if err != nil {
-			return keys, err
+			return nil, err
 		}
-		if keys.has[key] {
-			return keys, wrong(entry.Key, "the key %q stands here a second time; it is on line %d already",
-				key, beginning(n.Values[slices.Index(keys.inOrder, key)].Key).Line)
+		if !mine[key] {
+			continue
 		}
-		keys.inOrder[i], keys.has[key] = key, true
+		from := w.key(key, pairs)
+		if err := w.value(entry.Value); err != nil {
+			return nil, err
+		}
+		pairs = append(pairs, pair{key, from, len(w.out)})
 	}
-	return keys, nil
+	return pairs, nil
+}
+
+// asMapping returns a node as a mapping, or nil if it is none.
+func asMapping(n ast.Node) *ast.MappingNode {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return n
+	case *ast.MappingValueNode: // of a single entry
+		return &ast.MappingNode{BaseNode: &ast.BaseNode{}, Start: n.Start, Values: []*ast.MappingValueNode{n}}
+	}
+	return nil
 }

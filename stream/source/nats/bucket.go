@@ -22,6 +22,7 @@ type bucket struct {
 	meter     *meter
 	jetstream jetstream.JetStream
 	stream    jetstream.Stream // holds the bucket
+	prefix    string           // of the subjects of keys
 }
 
 // state is the state of the bucket at one moment.
@@ -30,6 +31,7 @@ type state struct {
 	last    uint64 // sequence of the newest message, which may have vanished
 	time    time.Time
 	keys    int    // that have a message, including deleted ones
+	held    bool   // the stream holds messages, whatever their subjects are
 	prefix  string // of the subjects of keys
 	alone   bool   // nothing else is in the stream, so keys counts the watched keys
 	forgets bool   // keys vanish without a message when they expire, or for lack of space
@@ -39,7 +41,11 @@ type state struct {
 type message struct {
 	sequence uint64 // 0: there is none
 	time     time.Time
+	subject  string
 }
+
+// allSubjects is the pattern of all subjects of a stream.
+const allSubjects = ">"
 
 // open finds the bucket, and reads its first state.
 func (c *Config) open(ctx context.Context, conn *connection) (*bucket, state, error) {
@@ -56,8 +62,42 @@ func (c *Config) open(ctx context.Context, conn *connection) (*bucket, state, er
 	if b.stream, err = js.Stream(limited, c.stream()); err != nil {
 		return nil, state{}, unanswered(ctx, "the state of the bucket", err)
 	}
-	first, err := b.read(b.stream.CachedInfo())
+	info := b.stream.CachedInfo()
+	if b.prefix, err = b.prefixOf(ctx, &info.Config); err != nil {
+		return nil, state{}, err
+	}
+	first, err := b.read(info)
 	return b, first, err
+}
+
+// prefixOf returns the prefix of the subjects of keys. A mirror holds the
+// subjects of its origin, which may be a mirror itself, unless it transforms them.
+func (b *bucket) prefixOf(ctx context.Context, c *jetstream.StreamConfig) (string, error) {
+	if c.Mirror == nil {
+		return prefixOfBucket(b.config.Bucket), nil
+	}
+	for _, t := range c.Mirror.SubjectTransforms {
+		if prefix, ok := bucketPrefix(t.Destination); ok {
+			return prefix, nil
+		}
+	}
+	newest, err := b.newest(ctx, allSubjects)
+	if prefix, ok := bucketPrefix(newest.subject); ok || err != nil {
+		return prefix, err
+	}
+	return prefixOfBucket(strings.TrimPrefix(c.Mirror.Name, "KV_")), nil
+}
+
+func prefixOfBucket(bucket string) string { return "$KV." + bucket + "." }
+
+// bucketPrefix returns the prefix of the subjects of keys that a subject has.
+func bucketPrefix(subject string) (prefix string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, "$KV.")
+	bucket, key, cut := strings.Cut(rest, ".")
+	if !ok || !cut || key == "" || !validSubject(bucket, false) {
+		return "", false
+	}
+	return prefixOfBucket(bucket), true
 }
 
 // stream is the name of the stream that holds the bucket.
@@ -96,16 +136,10 @@ func (b *bucket) read(info *jetstream.StreamInfo) (state, error) {
 	if info.Config.MaxMsgsPerSubject < 1 {
 		return state{}, fmt.Errorf("stream %q is not a bucket: it does not limit the messages of a subject", b.config.stream())
 	}
-	// A mirror holds the subjects of its origin.
-	origin := b.config.Bucket
-	if m := info.Config.Mirror; m != nil {
-		origin = strings.TrimPrefix(m.Name, "KV_")
-	}
-	prefix := "$KV." + origin + "."
-	own := len(info.Config.Subjects) == 1 && info.Config.Subjects[0] == prefix+">"
+	own := len(info.Config.Subjects) == 1 && info.Config.Subjects[0] == b.prefix+">"
 	return state{
 		created: info.Created, last: info.State.LastSeq, time: info.State.LastTime,
-		keys: int(info.State.NumSubjects), prefix: prefix,
+		keys: int(info.State.NumSubjects), held: info.State.Msgs > 0, prefix: b.prefix,
 		forgets: forgets(&info.Config),
 		alone:   b.config.Keys == "" && own && len(info.Config.Sources) == 0,
 	}, nil
@@ -156,6 +190,7 @@ func readMessage(answer []byte) (message, error) {
 	var read struct {
 		Error   *jetstream.APIError `json:"error"`
 		Message *struct {
+			Subject  string    `json:"subject"`
 			Sequence uint64    `json:"seq"`
 			Time     time.Time `json:"time"`
 		} `json:"message"`
@@ -171,5 +206,5 @@ func readMessage(answer []byte) (message, error) {
 	case read.Message == nil || read.Message.Sequence == 0:
 		return message{}, errors.New("the answer of the server has no message")
 	}
-	return message{sequence: read.Message.Sequence, time: read.Message.Time}, nil
+	return message{sequence: read.Message.Sequence, time: read.Message.Time, subject: read.Message.Subject}, nil
 }

@@ -118,7 +118,7 @@ func TestReadMessage(t *testing.T) {
 		want message
 		err  string
 	}{
-		`{"message":{"subject":"$KV.b.a","seq":7,"time":"2026-01-02T03:04:05.000000006Z"}}`: {message{7, at}, ""},
+		`{"message":{"subject":"$KV.b.a","seq":7,"time":"2026-01-02T03:04:05.000000006Z"}}`: {message{7, at, "$KV.b.a"}, ""},
 		`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`:          {message{}, ""},
 		`{"error":{"code":503,"err_code":10008,"description":"no leader"}}`:                 {message{}, "no leader"},
 		`{}`:              {message{}, "has no message"},
@@ -127,7 +127,7 @@ func TestReadMessage(t *testing.T) {
 		`{"message":null`: {message{}, "cannot be read"},
 	} {
 		got, err := readMessage([]byte(answer))
-		if got.sequence != test.want.sequence || !got.time.Equal(test.want.time) || (err == nil) != (test.err == "") {
+		if got.sequence != test.want.sequence || got.subject != test.want.subject || !got.time.Equal(test.want.time) || (err == nil) != (test.err == "") {
 			t.Errorf("%s: read %+v, %v", answer, got, err)
 		}
 		if err != nil && !strings.Contains(err.Error(), test.err) {

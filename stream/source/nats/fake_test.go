@@ -16,6 +16,7 @@ type fakeBucket struct {
 	mu       sync.Mutex
 	now      state
 	messages map[string]uint64 // newest sequence of each key
+	foreign  string            // subject of the newest message, which is not that of a key
 	err      error
 	asked    []string
 }
@@ -65,13 +66,17 @@ func (b *fakeBucket) keys(context.Context, string) (state, map[string]uint64, er
 	return b.now, present, b.err
 }
 
-func (b *fakeBucket) newest(context.Context, string) (message, error) {
+func (b *fakeBucket) newest(_ context.Context, subject string) (message, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked = append(b.asked, "newest")
 	var m message
 	for _, sequence := range b.messages {
 		m.sequence = max(m.sequence, sequence)
+		m.subject = b.now.prefix + "a"
+	}
+	if b.foreign != "" && subject == allSubjects {
+		m = message{sequence: b.now.last, subject: b.foreign}
 	}
 	return m, b.err
 }

@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -136,6 +137,9 @@ func (r *reader) commit(ctx context.Context) error {
 		return nil
 	}
 	if !r.live {
+		if err := r.holdsKeys(ctx, r.begin); err != nil {
+			return err
+		}
 		if err := r.complements(ctx); err != nil || !r.settled() {
 			return err
 		}
@@ -268,10 +272,27 @@ func (r *reader) poll(ctx context.Context) error {
 	if now.last > r.floor {
 		r.floor, r.dirty = now.last, true // progress
 	}
+	if err := r.holdsKeys(ctx, now); err != nil {
+		return err
+	}
 	if err := r.compare(ctx, now); err != nil {
 		return err
 	}
 	return r.commit(ctx)
+}
+
+// holdsKeys reports a bucket that looks empty, since its messages have subjects
+// of no key: those of another bucket.
+func (r *reader) holdsKeys(ctx context.Context, now state) error {
+	if !now.held || len(r.checkpoint.keys) > 0 {
+		return nil
+	}
+	m, err := r.bucket.newest(ctx, allSubjects)
+	if err != nil || m.sequence == 0 || strings.HasPrefix(m.subject, now.prefix) {
+		return err
+	}
+	return fmt.Errorf("no key is in the bucket, though messages are: the newest has the subject %.100q; want subjects that begin with %q, to which a subject transform can change those of another bucket",
+		m.subject, now.prefix)
 }
 
 // compareFirst looks for keys that vanished while nothing was read.

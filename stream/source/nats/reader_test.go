@@ -15,6 +15,31 @@ func TestSnapshotOfNothing(t *testing.T) {
 	n.wantCalls("commit 0")
 }
 
+// A bucket that holds messages, and none of a key, is not in sync.
+func TestSnapshotOfForeignSubjects(t *testing.T) {
+	b := newFakeBucket()
+	b.now.held, b.now.last, b.foreign = true, 3, "$KV.other.a"
+	n := newBench(t, b)
+	n.must(n.reader.ask(t.Context()))
+	err := n.reader.commit(t.Context())
+	if err == nil || !strings.Contains(err.Error(), `"$KV.other.a"; want subjects that begin with "$KV.b."`) {
+		t.Errorf("got the error %v", err)
+	}
+	n.wantCalls()
+}
+
+// The same holds for messages that come later.
+func TestForeignSubjectsThatComeLater(t *testing.T) {
+	n := newBench(t, newFakeBucket())
+	n.ask()
+	n.wantCalls("commit 0")
+	n.bucket.now.held, n.bucket.now.last, n.bucket.foreign = true, 3, "$KV.other.a"
+	n.bucket.now.alone = false
+	if err := n.reader.poll(t.Context()); err == nil || !strings.Contains(err.Error(), "no key is in the bucket") {
+		t.Errorf("got the error %v", err)
+	}
+}
+
 // A key that is written while the values before it are read is missing until its
 // new value arrives: nothing may be served before that.
 func TestSnapshotWaitsForOverwrittenKeys(t *testing.T) {

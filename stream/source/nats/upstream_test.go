@@ -5,10 +5,12 @@ package nats
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // purge removes a key from the stream without leaving a message.
@@ -155,4 +157,71 @@ func TestMirror(t *testing.T) {
 	r.has("a", "1", "b", "2")
 	origin.must(origin.remove("a"))
 	r.has("b", "2").resets(1)
+}
+
+// rawStream makes a bucket whose stream has settings that a client does not set.
+func (c *client) rawStream(name string, change func(*jetstream.StreamConfig)) {
+	c.t.Helper()
+	config := jetstream.StreamConfig{
+		Name: "KV_" + name, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew,
+		AllowRollup: true, DenyDelete: true, AllowDirect: true,
+	}
+	change(&config)
+	if _, err := c.js.CreateStream(within(c.t), config); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// A mirror that transforms the subjects of its origin has its own.
+func TestMirrorThatTransforms(t *testing.T) {
+	origin, _ := shared(t, jetstream.KeyValueConfig{})
+	name, from := bucketName(t), "$KV."+origin.config.Bucket+"."
+	origin.must(origin.put("m1", "1"))
+	origin.must(origin.put("m2", "2"))
+	origin.client.rawStream(name, func(c *jetstream.StreamConfig) {
+		c.Mirror = &jetstream.StreamSource{Name: "KV_" + origin.config.Bucket,
+			SubjectTransforms: []jetstream.SubjectTransformConfig{{Source: from + "m2", Destination: "$KV." + name + ".m2"}}}
+	})
+	r := start(t, source(t, server(t).Addr(), name), nil).has("m2", "2")
+	origin.must(origin.put("m1", "3"))
+	origin.must(origin.put("m2", "4"))
+	r.has("m2", "4").resets(1)
+}
+
+// A mirror of a mirror has the keys, under the subjects of the first origin.
+func TestMirrorOfAMirror(t *testing.T) {
+	origin, _ := shared(t, jetstream.KeyValueConfig{})
+	origin.must(origin.put("a", "1"))
+	first := origin.client.bucket(jetstream.KeyValueConfig{
+		Bucket: bucketName(t), Mirror: &jetstream.StreamSource{Name: origin.config.Bucket},
+	})
+	start(t, source(t, server(t).Addr(), first.config.Bucket), nil).has("a", "1").stop()
+	second := origin.client.bucket(jetstream.KeyValueConfig{
+		Bucket: bucketName(t), Mirror: &jetstream.StreamSource{Name: first.config.Bucket},
+	})
+	mirrored, err := second.js.Stream(within(t), "KV_"+second.config.Bucket)
+	second.must(err)
+	for ctx, err := within(t), error(jetstream.ErrMsgNotFound); err != nil; second.must(ctx.Err()) {
+		_, err = mirrored.GetLastMsgForSubject(ctx, "$KV."+origin.config.Bucket+".a")
+	}
+	r := start(t, source(t, server(t).Addr(), second.config.Bucket), nil).has("a", "1")
+	origin.must(origin.put("b", "2"))
+	r.has("a", "1", "b", "2")
+}
+
+// A bucket that gets the messages of another one, under the subjects of that one,
+// has no keys, and is not in sync.
+func TestForeignSubjects(t *testing.T) {
+	origin, _ := shared(t, jetstream.KeyValueConfig{})
+	origin.must(origin.put("a", "1"))
+	name := bucketName(t)
+	origin.client.rawStream(name, func(c *jetstream.StreamConfig) {
+		c.Subjects = []string{"$KV." + name + ".>"}
+		c.Sources = []*jetstream.StreamSource{{Name: "KV_" + origin.config.Bucket}}
+	})
+	s := source(t, server(t).Addr(), name, func(c *Config) { c.PollInterval = 100 * time.Millisecond })
+	err := s.Watch(within(t), stream.Resume{}, &calls{})
+	if err == nil || !strings.Contains(err.Error(), "no key is in the bucket") || !strings.Contains(err.Error(), origin.config.Bucket) {
+		t.Errorf("got the error %v", err)
+	}
 }

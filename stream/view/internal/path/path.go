@@ -134,7 +134,15 @@ func (p *parser) unexpected() error {
 	switch c, _ := utf8.DecodeRuneInString(p.text[p.at:]); c {
 	case ',', '.':
 		e.Problem = "a name is missing before " + string(c)
-	case '[', ']':
+	case '[':
+		if name, ok := quotedName(p.text[p.at+1:]); ok {
+			e.Problem, e.Advice = "names are not written in brackets", "want "+strings.TrimSuffix(p.text[:p.at], ".")+"."+string(stream.AppendJSONString(nil, name))
+			break
+		}
+		e.Problem, e.Advice = "there are no indices", "a path applies to all elements of an array: want items.name, not items[0].name"
+	case '\\':
+		e.Problem, e.Advice = "a dot in a name is not written with a backslash", `want the name in double quotes: metadata.labels."app.kubernetes.io/name"`
+	case ']':
 		e.Problem, e.Advice = "there are no indices", "a path applies to all elements of an array: want items.name, not items[0].name"
 	case '\'':
 		e.Problem, e.Advice = "a name is quoted with '", `want double quotes: "a.b"`
@@ -142,6 +150,15 @@ func (p *parser) unexpected() error {
 		e.Problem, e.Advice = "unexpected "+string(c), `a name with such a character is written in double quotes: "a b"`
 	}
 	return e
+}
+
+// quotedName returns the name in quotation marks at the start of the text.
+func quotedName(text string) (name string, ok bool) {
+	if text == "" || !strings.ContainsRune(`"'`, rune(text[0])) {
+		return "", false
+	}
+	name, _, ok = strings.Cut(text[1:], text[:1])
+	return name, ok
 }
 
 // special reports whether a name with r must be quoted.

@@ -30,19 +30,22 @@ func TestParseList(t *testing.T) {
 
 func TestParseListRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		``:         "missing at the end",
-		`a,`:       "missing at the end",
-		`,a`:       "missing before ,",
-		`a..b`:     "missing before .",
-		`a[0]`:     "there are no indices",
-		`a b`:      "unexpected b",
-		`'a'`:      `want double quotes`,
-		`"a`:       "never closed",
-		`"\q"`:     "no JSON string",
-		`a"b"`:     `unexpected "`,
-		"a\tb":     "unexpected",
-		"a\xffb":   "not UTF-8",
-		"\"\xff\"": "no JSON string",
+		``:           "missing at the end",
+		`a,`:         "missing at the end",
+		`,a`:         "missing before ,",
+		`a..b`:       "missing before .",
+		`a[0]`:       "there are no indices",
+		`a["b.c/d"]`: `want a."b.c/d"`,
+		`a.['b']`:    `want a."b"`,
+		`a.b\.c`:     `double quotes: metadata.labels."app.kubernetes.io/name"`,
+		`a b`:        "unexpected b",
+		`'a'`:        `want double quotes`,
+		`"a`:         "never closed",
+		`"\q"`:       "no JSON string",
+		`a"b"`:       `unexpected "`,
+		"a\tb":       "unexpected",
+		"a\xffb":     "not UTF-8",
+		"\"\xff\"":   "no JSON string",
 	} {
 		if got, err := ParseList(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
