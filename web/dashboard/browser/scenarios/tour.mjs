@@ -71,7 +71,7 @@ async function styles(page, { shows }) {
 // Runs in the page. What depends on the amount of data, or on the moment, is left out.
 function computed() {
   const varies =
-    /^(width|height|block-size|inline-size|(perspective|transform)-origin|transform|grid-template-(columns|rows)|top|left|right|bottom|inset.*|animation.*|--.*|d|x|y)$/;
+    /^(width|height|aspect-ratio|block-size|inline-size|(perspective|transform)-origin|transform|grid-template-(columns|rows)|top|left|right|bottom|inset.*|animation.*|--.*|d|x|y)$/;
   const place = (element) => {
     if (element === document.body) return 'body';
     const classes = [...element.classList].sort().map((name) => `.${name}`);
