@@ -85,11 +85,7 @@ for (const [name, options] of Object.entries({
 }
 
 scenario('axe finds nothing in a login', async (stage) => {
-  const {
-    origin,
-    guard,
-    upstream,
-  } = await Place.open(stage, { allow: openRows });
+  const { origin, guard, upstream } = await Place.open(stage, { allow: openRows });
   const tabs = [];
   for (const colorScheme of ['light', 'dark']) {
     const visitor = await stage.visitor({ colorScheme });

@@ -3,11 +3,7 @@ import { scenario } from '../stage/scenario.mjs';
 import { openRows, Place, refusals, signedInAs, signIn } from './access/place.mjs';
 
 scenario('a user is revoked while a table is open: the rows vanish, and the page says why', async (stage) => {
-  const {
-    origin,
-    guard,
-    upstream,
-  } = await Place.open(stage);
+  const { origin, guard, upstream } = await Place.open(stage);
   const visitor = await stage.visitor();
   visitor.tolerate(...refusals);
   const tab = await visitor.open(`${origin}/#/watches/services`);
