@@ -19,7 +19,7 @@ type Resource struct {
 	// last changed; never 0.
 	Revision uint64
 	// Value is JSON text on one line, immutable from here on: neither the sender nor
-	// the receiver of a Resource may modify the bytes. It is made by ValueFromBytes
+	// the receiver of a Resource may modify the bytes. It is made by ValueFromBytes, Values.Value
 	// or CompactJSON.
 	Value []byte
 	// Encoding is Base64 if Value is a JSON string that holds bytes in base64,
@@ -39,10 +39,7 @@ func ValueFromBytes(raw []byte) (value []byte, encoding string) {
 	if utf8.Valid(raw) {
 		return AppendJSONString(make([]byte, 0, len(raw)+2), string(raw)), ""
 	}
-	out := make([]byte, base64.StdEncoding.EncodedLen(len(raw))+2)
-	out[0], out[len(out)-1] = '"', '"'
-	base64.StdEncoding.Encode(out[1:len(out)-1], raw)
-	return out, Base64
+	return base64Value(raw)
 }
 
 // CompactJSON returns raw as JSON text on one line, and whether it is valid JSON in

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 const everyKeyOfNATS = `
@@ -21,7 +23,7 @@ sources:
   other: { type: nats, url: "nats://a", username: gateway, password_file: token }
   third: { type: nats, url: "nats://a", token_file: token }
   fourth: { type: nats, url: "nats://a", nkey_file: token }
-watches: { flags: { source: bus, bucket: FLAGS, keys: "eu.>" }, rest: { source: other, bucket: rest } }
+watches: { flags: { source: bus, bucket: FLAGS, keys: "eu.>", values: text }, rest: { source: other, bucket: rest } }
 `
 
 func TestNATSSource(t *testing.T) {
@@ -47,7 +49,7 @@ func TestNATSSource(t *testing.T) {
 			t.Errorf("read %+v, want %+v", got, want)
 		}
 	}
-	if w := c.Watches[0]; w.Bucket != "FLAGS" || w.Keys != "eu.>" {
+	if w := c.Watches[0]; w.Bucket != "FLAGS" || w.Keys != "eu.>" || w.Values != stream.TextValues {
 		t.Errorf("bucket %q, keys %q", w.Bucket, w.Keys)
 	}
 }
@@ -55,6 +57,7 @@ func TestNATSSource(t *testing.T) {
 func TestNATSSourceErrors(t *testing.T) {
 	for _, c := range []struct{ name, keys, watch, want string }{
 		{"no url", `stall_after: 1s`, "bucket: b", "sources.bus: url is missing, which a source of type nats must have"},
+		{"values of another kind", `url: "nats://a"`, "bucket: b, values: yaml", `watches.flags.values: "yaml": want text, json or base64`},
 		{"another scheme", `url: "http://a:4222"`, "bucket: b", `sources.bus.url: "http://a:4222": want nats://host:port`},
 		{"a password in the url", `url: "nats://u:p@a"`, "bucket: b", "without user, password or token"},
 		{"a token in the file", `url: "nats://a", token: x`, "bucket: b", `unknown key "token" in sources.bus`},

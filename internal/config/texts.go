@@ -39,6 +39,7 @@ var texts = map[string]decode.Text{
 	"listen":           {Want: wantListen, Valid: ValidListen},
 	"listen or off":    {Want: wantListen + "; off for none", Valid: func(s string) bool { return s == OperationsOff || ValidListen(s) }},
 	"network":          {Want: `a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, Valid: word.ValidNetwork},
+	"values":           {Want: stream.WantValues, Valid: func(s string) bool { return s != "" && stream.Values(s).Check() == nil }},
 	"no compression":   {Want: Uncompressed + "; without the key it is as in stream", Valid: func(s string) bool { return s == Uncompressed }},
 	"origin":           {Want: "an origin as a browser sends it: https://app.example.com", Valid: hosts.IsOrigin},
 	"page header":      {Want: hosts.WantPageHeader, Valid: hosts.IsPageHeader},

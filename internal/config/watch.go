@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/internal/suggest"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/view"
 )
@@ -75,6 +76,8 @@ type Watch struct {
 	Bucket string `yaml:"bucket,required,is=nats bucket,of=nats"`
 	// Keys is a pattern of the keys that are watched.
 	Keys string `yaml:"keys,is=nats keys,of=nats"`
+	// Values is what the bytes of values are taken for.
+	Values stream.Values `yaml:"values,is=values,of=etcd|nats"`
 	// Kubernetes specifies which objects are followed.
 	Kubernetes KubernetesWatch `yaml:",inline,of=kubernetes"`
 	// Consul specifies which resources are followed.

@@ -32,6 +32,8 @@ type Config struct {
 	// Prefix narrows the watch to keys that begin with it. It is not part of the
 	// resource's key.
 	Prefix string
+	// Values is what values are taken for.
+	Values stream.Values
 
 	// TLS secures the connection; with certificates in it, mutually. nil:
 	// plaintext, and for endpoints with https:// the system's authorities.
@@ -63,6 +65,9 @@ func (c *Config) check() error {
 	case c.StallAfter != 0 && c.StallAfter < MinStallAfter:
 		return fmt.Errorf("etcd: %w", &stream.InvalidError{
 			What: "stall after", Got: c.StallAfter.String(), Want: MinStallAfter.String() + " or more"})
+	}
+	if err := c.Values.Check(); err != nil {
+		return fmt.Errorf("etcd: %w", err)
 	}
 	return nil
 }

@@ -125,11 +125,14 @@ func TestKeyRange(t *testing.T) {
 // TestEpochs: the same for replicas with the same knowledge; short; and
 // different otherwise.
 func TestEpochs(t *testing.T) {
-	a, b := newEpochs("/a/"), newEpochs("/a/")
+	a, b := newEpochs("/a/", stream.AnyValues), newEpochs("/a/", stream.AnyValues)
 	if a.of(1) != b.of(1) || a.of(1) == a.of(2) {
 		t.Errorf("epochs %q, %q for one cluster, %q for another", a.of(1), b.of(1), a.of(2))
 	}
-	if other := newEpochs("/b/"); other.of(1) == a.of(1) {
+	if other := newEpochs("/a/", stream.TextValues); other.of(1) == a.of(1) {
+		t.Error("the same epoch for other values")
+	}
+	if other := newEpochs("/b/", stream.AnyValues); other.of(1) == a.of(1) {
 		t.Errorf("epoch %q for two prefixes", a.of(1))
 	}
 	seen := map[string]bool{a.of(1): true}

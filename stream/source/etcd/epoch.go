@@ -11,7 +11,7 @@ import (
 )
 
 // epochs names revision orders. The name is derived from data that every replica
-// of the gateway has, the cluster's id and the prefix, while nothing contradicts
+// of the gateway has, the cluster's id, the prefix and the kind of values, while nothing contradicts
 // it.
 //
 // Owned by Watch.
@@ -21,7 +21,10 @@ type epochs struct {
 	suffix map[uint64]string
 }
 
-func newEpochs(prefix string) epochs {
+func newEpochs(prefix string, values stream.Values) epochs {
+	if values != stream.AnyValues {
+		prefix += "\x00" + string(values) // the same revision has another value
+	}
 	return epochs{prefix: prefix, suffix: map[uint64]string{}}
 }
 

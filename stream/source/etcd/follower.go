@@ -251,7 +251,7 @@ func (f *follower) change(e *mvccpb.Event) error {
 		}
 		return f.sink.Delete(key, revision)
 	}
-	r := f.source.keys.resource(e.Kv)
+	r := f.source.resource(e.Kv)
 	if f.merge != nil {
 		f.merge.Upserted(r)
 		return nil
@@ -285,7 +285,7 @@ func (f *follower) list(p page) error {
 			return err
 		}
 		f.checkpoint.see(kv, false)
-		f.merge.Listed(f.source.keys.resource(kv))
+		f.merge.Listed(f.source.resource(kv))
 	}
 	if f.oldest == 0 {
 		f.oldest = p.revision

@@ -38,9 +38,9 @@ func (k keyRange) key(raw []byte) string { return string(raw[len(k.prefix):]) }
 
 // resource makes a resource of a stored key. The value is not copied: each
 // message of the server has its own bytes.
-func (k keyRange) resource(kv *mvccpb.KeyValue) stream.Resource {
-	value, encoding := stream.ValueFromBytes(kv.Value)
-	return stream.Resource{Key: k.key(kv.Key), Revision: uint64(kv.ModRevision), Value: value, Encoding: encoding}
+func (s *Source) resource(kv *mvccpb.KeyValue) stream.Resource {
+	value, encoding := s.config.Values.Value(kv.Value)
+	return stream.Resource{Key: s.keys.key(kv.Key), Revision: uint64(kv.ModRevision), Value: value, Encoding: encoding}
 }
 
 // String returns the range as a permission must grant it.

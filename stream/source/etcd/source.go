@@ -48,7 +48,7 @@ func New(c Config) (*Source, error) {
 	c.setDefaults()
 	return &Source{
 		config: c, endpoints: endpoints, keys: newKeyRange(c.Prefix),
-		at: rand.IntN(len(endpoints)), epochs: newEpochs(c.Prefix),
+		at: rand.IntN(len(endpoints)), epochs: newEpochs(c.Prefix, c.Values),
 	}, nil
 }
 

@@ -34,6 +34,8 @@ type Config struct {
 	// Keys narrows the watch to keys that match a pattern: tokens between dots,
 	// of which "*" is any one and ">" is all that follow. "": all keys.
 	Keys string
+	// Values is what values are taken for.
+	Values stream.Values
 	// Domain is the JetStream domain, for a bucket behind a leaf node. "": that
 	// of the server.
 	Domain string
@@ -85,6 +87,9 @@ func (c *Config) check() error {
 		if !known.ok {
 			return fmt.Errorf("nats: %w", &stream.InvalidError{What: known.what, Got: known.got, Want: known.want})
 		}
+	}
+	if err := c.Values.Check(); err != nil {
+		return fmt.Errorf("nats: %w", err)
 	}
 	return c.checkCredentials()
 }

@@ -58,7 +58,7 @@ func (b *bucket) filter(at state) string {
 func (b *bucket) listen(ctx context.Context, subject, prefix string) (consumer, error) {
 	deliveries, ended := make(chan delivery, 512), make(chan struct{})
 	sub, err := b.conn.Subscribe(subject, func(m *nats.Msg) {
-		d := read(m, subject, prefix)
+		d := read(m, subject, prefix, b.config.Values)
 		if !strings.HasPrefix(m.Subject, b.config.InboxPrefix+".") { // of answers, framing releases it
 			d.held = int64(m.Size())
 		}

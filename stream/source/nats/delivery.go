@@ -53,7 +53,7 @@ const (
 // keys. The server's own messages have the subject inbox, and those of a writer have
 // the subject that the writer chose: a writer can set any header, also that of a
 // status.
-func read(m *nats.Msg, inbox, prefix string) delivery {
+func read(m *nats.Msg, inbox, prefix string, values stream.Values) delivery {
 	if m.Subject == inbox && m.Header.Get(headerStatus) != "" && len(m.Data) == 0 {
 		return readStatus(m)
 	}
@@ -72,7 +72,7 @@ func read(m *nats.Msg, inbox, prefix string) delivery {
 		part: m.Header.Get(headerBatch) != "" && m.Header.Get(headerBatchEnd) == "",
 	}
 	if d.kind == written {
-		d.value, d.encoding = stream.ValueFromBytes(m.Data)
+		d.value, d.encoding = values.Value(m.Data)
 	}
 	return d
 }

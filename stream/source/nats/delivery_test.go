@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 		"flow control by a writer": {sent("$KV.b.a.b", ack, "", headerStatus, "100", headerStalled, "secret"), with(func(d *delivery) { d.value = []byte(`""`) })},
 		"marker by a writer":       {sent("$KV.b.a.b", ack, "x y", headerMarker, "MaxAge"), text},
 	} {
-		if got := read(test.message, "inbox", "$KV.b."); !reflect.DeepEqual(got, test.want) {
+		if got := read(test.message, "inbox", "$KV.b.", stream.AnyValues); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: read %+v, want %+v", name, got, test.want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestReadRefuses(t *testing.T) {
 		"heartbeat of nothing": {sent("inbox", "", "", headerStatus, "100", headerLast, "x"), `a heartbeat with Nats-Last-Consumer "x"`, true},
 		"the end":              {sent("inbox", "", "", headerStatus, "409", "Description", "Consumer Deleted"), "the server ended the consumer: 409 Consumer Deleted", false},
 	} {
-		got := read(test.message, "inbox", "$KV.b.")
+		got := read(test.message, "inbox", "$KV.b.", stream.AnyValues)
 		if got.kind != broken || !strings.Contains(got.err.Error(), test.want) || errors.Is(got.err, stream.ErrInvalid) != test.invalid {
 			t.Errorf("%s: read %+v, want %s", name, got, test.want)
 		}
@@ -95,7 +95,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("$KV.b.", "$JS.ACK.KV_b.c.1.0.3.5.2", headerMarker, "MaxAge", []byte("\xff"))
 	f.Fuzz(func(t *testing.T, subject, reply, header, value string, data []byte) {
 		m := sent(subject, reply, string(data), header, value)
-		d := read(m, "inbox", "$KV.b.")
+		d := read(m, "inbox", "$KV.b.", stream.AnyValues)
 		switch d.kind {
 		case broken:
 			if d.err == nil {

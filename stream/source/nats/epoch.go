@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strconv"
 	"time"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 // epochOf names the revision order of a bucket: the same on every replica, and
@@ -16,9 +18,11 @@ import (
 // empty.
 func epochOf(c *Config, created time.Time, restored, lot string) string {
 	h := sha256.New()
-	for _, part := range []string{
-		c.Domain, c.Bucket, c.Keys, strconv.FormatInt(created.UnixNano(), 10), restored, lot,
-	} {
+	parts := []string{c.Domain, c.Bucket, c.Keys, strconv.FormatInt(created.UnixNano(), 10), restored, lot}
+	if c.Values != stream.AnyValues {
+		parts = append(parts, string(c.Values)) // the same revision has another value
+	}
+	for _, part := range parts {
 		h.Write([]byte(part))
 		h.Write([]byte{0})
 	}

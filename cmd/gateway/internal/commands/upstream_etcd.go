@@ -7,7 +7,7 @@ import (
 
 func etcdConfig(e config.EtcdSource, w config.Watch) etcd.Config {
 	return etcd.Config{
-		Endpoints: e.Endpoints, Prefix: w.Prefix, TLS: e.TLS,
+		Endpoints: e.Endpoints, Prefix: w.Prefix, Values: w.Values, TLS: e.TLS,
 		Username: e.Username, Password: string(e.Password),
 		ConnectTimeout: e.ConnectTimeout, RequestTimeout: e.RequestTimeout, StallAfter: e.StallAfter,
 	}
