@@ -221,9 +221,16 @@ func (w *world) dawdle() error {
 			w.settle()
 		}
 		w.beat()
-		if err := w.commit(); err != nil {
-			return err
+		change := w.commit
+		if w.rarely(2) {
+			change = w.bulk // what it has been sent is superseded, and compacted
 		}
+		for range 1 + w.pick(3) {
+			if err := change(); err != nil {
+				return err
+			}
+		}
+		w.root().endpoint.Catch(-1)
 		w.settle()
 		c.step()
 	}

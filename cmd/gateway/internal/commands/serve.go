@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/profiles"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
@@ -70,6 +73,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	}
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
+	defer a.detachLog()()
 	logger := a.logger()
 	if a.logGRPC != nil {
 		a.logGRPC(logger)
@@ -112,6 +116,19 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	}
 	defer startReloading(ctx, &reloader{site: s, options: o, hangups: signals}, read)()
 	return s.gateway.Serve(ctx, listeners)
+}
+
+// detachLog makes the log wait for no output that hangs, until the function that it returns is called.
+func (a *app) detachLog() (attach func()) {
+	out := a.stderr
+	lines := logging.NewLines(out, func(w io.Writer, lost int) {
+		a.logging.Logger(w, a.logTerminal).Warn("the output of the log hung, and lines were lost", "lines", lost)
+	})
+	a.stderr = lines
+	return func() {
+		a.stderr = out
+		_ = lines.Close(time.Second) // nobody could be told
+	}
 }
 
 // begin makes the gateway, and puts its first configuration into effect.
