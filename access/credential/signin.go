@@ -122,8 +122,11 @@ type pending struct {
 // binds its answer to this browser. The path is one of IsReturn. The error is a *refusal.Error.
 func (a *Authenticator) BeginSignIn(r *http.Request, path string) (to string, cookie *http.Cookie, err error) {
 	from := a.ofRequest(r)
-	if !a.isPrivate(from) {
+	switch {
+	case !a.isPrivate(from):
 		return "", nil, errPlainText
+	case a.failures.blocked(from.client) > 0:
+		return "", nil, a.tooMany(from)
 	}
 	p := pending{SignIn: jwt.NewSignIn(), Issuer: a.cfg.SignIn.Issuer, Return: path, Until: millis(time.Now().Add(signInLife))}
 	if to, err = a.tokens.SignInURL(from.ctx, a.cfg.client(), p.SignIn); err != nil {

@@ -268,12 +268,20 @@ func TestProviderThatMisbehaves(t *testing.T) {
 		how  func(*http.Request) *http.Response
 		want refusal.Reason
 	}{
-		"hangs":        {func(r *http.Request) *http.Response { <-r.Context().Done(); return nil }, refusal.ProviderUnavailable},
-		"is endless":   {func(*http.Request) *http.Response { a := answered(200, nil); a.Body = endless{}; return a }, refusal.ProviderUnavailable},
-		"redirects":    {func(*http.Request) *http.Response { a := answered(307, nil); a.Header.Set("Location", "https://evil.example.com/token"); return a }, refusal.ProviderUnavailable},
-		"fails":        {func(*http.Request) *http.Response { return answered(500, "PROVIDER TEXT") }, refusal.ProviderUnavailable},
-		"has no token": {func(*http.Request) *http.Response { return answered(200, map[string]any{"access_token": "ACCESS", "token_type": "Bearer"}) }, refusal.ProviderUnavailable},
-		"is no JWT":    {func(*http.Request) *http.Response { return answered(200, map[string]any{"access_token": "ACCESS", "token_type": "Bearer", "id_token": "x"}) }, refusal.InvalidToken},
+		"hangs":      {func(r *http.Request) *http.Response { <-r.Context().Done(); return nil }, refusal.ProviderUnavailable},
+		"is endless": {func(*http.Request) *http.Response { a := answered(200, nil); a.Body = endless{}; return a }, refusal.ProviderUnavailable},
+		"redirects": {func(*http.Request) *http.Response {
+			a := answered(307, nil)
+			a.Header.Set("Location", "https://evil.example.com/token")
+			return a
+		}, refusal.ProviderUnavailable},
+		"fails": {func(*http.Request) *http.Response { return answered(500, "PROVIDER TEXT") }, refusal.ProviderUnavailable},
+		"has no token": {func(*http.Request) *http.Response {
+			return answered(200, map[string]any{"access_token": "ACCESS", "token_type": "Bearer"})
+		}, refusal.ProviderUnavailable},
+		"is no JWT": {func(*http.Request) *http.Response {
+			return answered(200, map[string]any{"access_token": "ACCESS", "token_type": "Bearer", "id_token": "x"})
+		}, refusal.InvalidToken},
 		"knows no client": {func(*http.Request) *http.Response { return answered(401, map[string]any{"error": "invalid_client"}) },
 			refusal.ProviderUnavailable},
 		"has its own errors": {func(*http.Request) *http.Response { return answered(400, map[string]any{"error": "PROVIDER TEXT"}) }, refusal.ProviderUnavailable},
@@ -336,14 +344,18 @@ func TestMetadataThatIsNotUsable(t *testing.T) {
 // until then.
 func TestSignInsThatFail(t *testing.T) {
 	signInTest(t, nil, func(t *testing.T, r rig) {
-		b := r.browser(t)
+		b, late := r.browser(t), r.browser(t)
+		ofLate := r.provider.SignIn(t, late.begin("/"), nil)
 		for range failuresAtOnce {
 			answer := r.provider.SignIn(t, b.begin("/"), nil)
 			answer.Set("code", "guessed")
 			b.want(answer, refusal.LoginRefused)
 		}
 		asked := r.provider.Asked("/token")
-		b.want(r.provider.SignIn(t, b.begin("/"), nil), refusal.TooManyFailures)
+		late.want(ofLate, refusal.TooManyFailures)
+		if _, _, err := r.BeginSignIn(b.get("/v1/login"), "/"); err == nil || refused(t, err).Reason != refusal.TooManyFailures {
+			t.Errorf("it begins another one: %v", err)
+		}
 		if got := r.provider.Asked("/token"); got != asked {
 			t.Errorf("the provider was asked %d times, and %d times before", got, asked)
 		}
