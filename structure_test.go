@@ -171,6 +171,7 @@ var imports = []struct {
 	{"docs", nil, "documentation, embedded; a leaf"},
 	{"deploy/envoy", nil, "Envoy's definitions, in a module of their own"},
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
+	{"examples/sign-in/issuer", nil, "a provider for development, and no gateway"},
 	{"examples", nil, "pages, scripts and configurations; only their test is Go"},
 	{"stream/streamtest/upstreams/*", nil, "a real server for tests, in a module of its own, that must not know who follows it"},
 	{"release", []string{"release/*"}, "it puts together what the parts make, and runs the gateway as a program"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/access"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
@@ -163,7 +164,10 @@ func (g *Gateway) serving(by func(*settings) http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { by(g.now.Load()).ServeHTTP(w, r) })
 }
 
-const sessionPath = "/v1/session"
+const (
+	sessionPath = "/v1/session"
+	loginPath   = "/v1/login"
+)
 
 // handler has every route, on one screen. profiles may be nil.
 func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
@@ -202,6 +206,10 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 		r.Post(sessionPath, g.unary.NewSession)
 		r.Delete(sessionPath, g.unary.EndSession)
 		r.Post("/v1/tickets", g.unary.NewTicket)
+	}
+	if g.signsIn() {
+		r.Get(loginPath, g.unary.BeginLogin)
+		r.Get(credential.CallbackPath, g.unary.FinishLogin)
 	}
 
 	get("/v1/client", g.handleClient)

@@ -122,7 +122,7 @@ func (g *settings) identify(next http.Handler) http.Handler {
 			return
 		}
 		wire.MarkPrivate(w.Header())
-		id, err := g.who.Identify(r)
+		id, err := g.identityOf(r)
 		r = credential.WithoutTicket(r)
 		if err != nil {
 			g.refuseCredential(w, r, err)
@@ -140,6 +140,17 @@ func (g *settings) identify(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
+
+// identityOf returns the identity of a request. A request of a sign-in has none yet.
+func (g *settings) identityOf(r *http.Request) (*credential.Identity, error) {
+	if g.signsIn() && (r.URL.Path == loginPath || r.URL.Path == credential.CallbackPath) {
+		return g.who.Stranger(r), nil
+	}
+	return g.who.Identify(r)
+}
+
+// signsIn reports whether users can sign in with a provider.
+func (g *settings) signsIn() bool { return g.who != nil && g.who.SignsIn() != "" }
 
 // isOperator reports whether the public handler treats an identity as an operator. A ticket is
 // for watches only, even if it is an operator's.

@@ -22,6 +22,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/watchtide/watchtide/access/accesstest"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
@@ -260,6 +261,40 @@ func (d *documented) checkCredentials(t *testing.T) {
 		d.checkAnswer(t, c, r.send(c.method, c.path, c.body, append(c.headers, "Content-Type: application/json")...))
 	}
 	d.checkTicketLater(t)
+	d.checkLogins(t)
+}
+
+// checkLogins has a browser sign in with a provider.
+func (d *documented) checkLogins(t *testing.T) {
+	t.Helper()
+	r := newLoginRig(t, nil)
+	r.client.Jar = nil
+	check := func(r *doorRig, status int, path string, headers ...string) reply {
+		c := documentedCase{"GET", path, "", headers, status}
+		got := r.send(c.method, c.path, c.body, headers...)
+		d.checkAnswer(t, c, got)
+		return got
+	}
+	finish := func(status int, claims map[string]any) {
+		begun := check(r, 303, "/v1/login?return=/x")
+		answer := r.provider.SignIn(t, begun.Header.Get("Location"), claims).Encode()
+		cookie := begun.Cookies()[1]
+		check(r, status, credential.CallbackPath+"?"+answer, "Cookie: "+cookie.Name+"="+cookie.Value)
+	}
+	finish(303, nil)
+	finish(400, map[string]any{"more": strings.Repeat("x", 5000)})
+	finish(401, map[string]any{"nonce": "x"})
+	r.provider.Misbehave(func(*http.Request) *http.Response { return accesstest.Answer(500, nil) })
+	finish(503, nil)
+	check(r, 400, "/v1/login?return=//x")
+	check(r, 403, "/v1/login", "Sec-Fetch-Site: cross-site")
+	check(r, 200, "/v1/session")
+	down := newLoginRig(t, func(c *Config) {
+		p := accesstest.NewProvider(t)
+		p.Misbehave(func(*http.Request) *http.Response { return accesstest.Answer(500, nil) })
+		c.Access.Credentials.Issuers[0].Transport = p
+	})
+	check(down, 503, "/v1/login")
 }
 
 // checkDoors sends a request of each operation that is refused before anything is looked up:
@@ -267,7 +302,7 @@ func (d *documented) checkCredentials(t *testing.T) {
 // address that has sent too many, and for a foreign host. Reading with a ticket is allowed.
 func (d *documented) checkDoors(t *testing.T) {
 	t.Helper()
-	r := newDoorRig(t, false, func(c *Config) { c.DeliveryReports = true })
+	r := newLoginRig(t, func(c *Config) { c.DeliveryReports = true })
 	send := func(c documentedCase, from, host, credential string) reply {
 		req := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 		req.RemoteAddr, req.Host = from+":1", host
@@ -301,6 +336,7 @@ func (d *documented) checkDoors(t *testing.T) {
 				case o.Responses.Status(status) != nil:
 					c := documentedCase{method, at, bodyFor(method, "1"), nil, status}
 					d.checkAnswer(t, c, send(c, by[0], by[1], by[2]))
+				case path == loginPath && status == 401: // the credentials of a browser that signs in do not matter
 				case strings.HasPrefix(path, "/v1/"):
 					t.Errorf("%s %s: %d is not documented", method, path, status)
 				}

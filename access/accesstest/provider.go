@@ -7,6 +7,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"maps"
+	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,12 +22,17 @@ const (
 	Audience = "watchtide"
 )
 
-// Provider signs tokens with a key that never changes.
-//
-// Static after construction.
+// Provider signs tokens with a key that never changes, and signs users in.
 type Provider struct {
+	// Static after construction.
 	signer jose.Signer
 	keys   []byte // the key set
+
+	mu sync.Mutex
+	// Guarded by mu.
+	grants map[string]grant // by code
+	asked  map[string]int   // how often, by path
+	how    func(*http.Request) *http.Response
 }
 
 // NewProvider returns a provider with a new key.
@@ -43,7 +50,7 @@ func NewProvider(t testing.TB) *Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Provider{signer, keys}
+	return &Provider{signer: signer, keys: keys, grants: map[string]grant{}, asked: map[string]int{}}
 }
 
 // Issuer returns the gateway's configuration of the provider.
@@ -55,19 +62,24 @@ func (p *Provider) Issuer() jwt.Issuer {
 // changed as given.
 func (p *Provider) Token(t testing.TB, changes map[string]any) string {
 	t.Helper()
-	claims := map[string]any{"iss": URL, "aud": Audience, "sub": "ann", "groups": []string{"staff"}, "exp": time.Now().Add(time.Hour).Unix()}
-	maps.Copy(claims, changes)
-	data, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signed, err := p.signer.Sign(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := signed.CompactSerialize()
+	text, err := p.sign(changes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
+}
+
+func (p *Provider) sign(changes map[string]any) (string, error) {
+	claims := map[string]any{"iss": URL, "aud": Audience, "sub": "ann", "groups": []string{"staff"}, "exp": time.Now().Add(time.Hour).Unix()}
+	maps.Copy(claims, changes)
+	maps.DeleteFunc(claims, func(_ string, v any) bool { return v == nil })
+	data, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	signed, err := p.signer.Sign(data)
+	if err != nil {
+		return "", err
+	}
+	return signed.CompactSerialize()
 }

@@ -51,6 +51,8 @@ type Config struct {
 	Client func(*http.Request) netip.Addr
 	// ClientOfCall is like Client, for gRPC.
 	ClientOfCall func(context.Context) netip.Addr
+	// SignIn says how users sign in with a provider; nil: they cannot.
+	SignIn *SignIn
 	// Revocations says who has been revoked; nil: nobody.
 	Revocations Revocations
 	// Previous is the authenticator that this one replaces; nil: none. Its key sets, and what
@@ -80,6 +82,7 @@ type Authenticator struct {
 	tokens   *jwt.Verifier
 	failures *failures
 	ended    *ended
+	turns    *turns
 }
 
 // New returns an authenticator. It makes no connections: Run does.
@@ -90,15 +93,18 @@ func New(cfg Config) (*Authenticator, error) {
 	if !slices.Contains(Subjects, cfg.Certificates) && cfg.Certificates != "" {
 		return nil, fmt.Errorf("the name of a certificate is %q: want one of %v", cfg.Certificates, Subjects)
 	}
-	a := &Authenticator{cfg: cfg, failures: newFailures(), ended: newEnded()}
+	if err := cfg.SignIn.check(&cfg); err != nil {
+		return nil, err
+	}
+	a := &Authenticator{cfg: cfg, failures: newFailures(), ended: newEnded(), turns: newTurns()}
 	var verifier *jwt.Verifier
 	if old := cfg.Previous; old != nil {
-		a.failures, a.ended, verifier = old.failures, old.ended, old.tokens
+		a.failures, a.ended, a.turns, verifier = old.failures, old.ended, old.turns, old.tokens
 		a.cfg.Previous = nil
 	}
 	a.ring = a.newRing(cfg)
 	var err error
-	a.tokens, err = jwt.New(cfg.Issuers, verifier, cfg.Log)
+	a.tokens, err = jwt.New(cfg.issuers(), verifier, cfg.Log)
 	return a, err
 }
 
@@ -132,6 +138,7 @@ const (
 	ViaTicket        Via = "ticket"
 	ViaSession       Via = "session"
 	ViaCertificate   Via = "certificate"
+	ViaProvider      Via = "provider" // where the user has signed in: of a session that begins so
 )
 
 // Identity is a principal, and the credential that it was identified by.

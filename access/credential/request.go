@@ -34,18 +34,18 @@ func (a *Authenticator) ofRequest(r *http.Request) *request {
 		out.client = a.cfg.Client(r)
 	}
 	out.tickets, _ = cutTickets(r.URL.RawQuery)
-	out.cookies = a.sessionCookies(out)
+	out.cookies = a.cookies(out, cookieBase)
 	return out
 }
 
-// sessionCookies returns the cookies of sessions in the headers of a request.
-func (a *Authenticator) sessionCookies(r *request) (values []string) {
+// cookies returns the values of the cookies of a name in the headers of a request.
+func (a *Authenticator) cookies(r *request, base string) (values []string) {
 	lines := r.header("Cookie")
 	if len(lines) == 0 {
 		return nil
 	}
 	all := http.Request{Header: http.Header{"Cookie": lines}}
-	for _, c := range all.CookiesNamed(a.cookieName(r)) {
+	for _, c := range all.CookiesNamed(a.cookieName(r, base)) {
 		values = append(values, c.Value)
 	}
 	return values
@@ -111,7 +111,7 @@ func (a *Authenticator) ofCall(ctx context.Context) *request {
 	if a.cfg.ClientOfCall != nil {
 		out.client = a.cfg.ClientOfCall(ctx)
 	}
-	out.cookies = a.sessionCookies(out)
+	out.cookies = a.cookies(out, cookieBase)
 	return out
 }
 

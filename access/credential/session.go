@@ -23,12 +23,12 @@ const (
 	sessionLife = 12 * time.Hour
 )
 
-// cookieName returns the name of the cookie in a request.
-func (a *Authenticator) cookieName(r *request) string {
+// cookieName returns the name of a cookie in a request.
+func (a *Authenticator) cookieName(r *request, base string) string {
 	if a.cfg.isSecure(r) {
-		return cookiePrefix + cookieBase
+		return cookiePrefix + base
 	}
-	return cookieBase
+	return base
 }
 
 // errNeedsToken refuses to make a session with anything but a token: a ticket allows less, and
@@ -57,8 +57,13 @@ func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error
 	if id.Via != ViaAuthorization {
 		return nil, errNeedsToken
 	}
+	return a.begin(r, id, a.sessionOf(a.ofRequest(r)))
+}
+
+// begin begins a session of an identity. before is the session that the browser had until then;
+// nil: it had none.
+func (a *Authenticator) begin(r *http.Request, id, before *Identity) (*Login, error) {
 	p, out := *id.Principal, &Login{}
-	before := a.sessionOf(a.ofRequest(r))
 	switch {
 	case before == nil:
 		p.ID = rand.Text()
@@ -80,7 +85,7 @@ func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error
 	}
 	// The cookie outlives its content, so that an expired session can be told from none.
 	left := time.Until(p.Expires) + refusal.GracePeriod
-	out.Cookie, out.Principal = a.cookie(r, text, int(left.Seconds())), &p
+	out.Cookie, out.Principal = a.cookie(r, cookieBase, text, left, http.SameSiteStrictMode), &p
 	return out, nil
 }
 
@@ -104,14 +109,15 @@ func (a *Authenticator) EndSession(r *http.Request) (forget *http.Cookie, ended 
 	if ended = a.sessionOf(a.ofRequest(r)); ended != nil {
 		a.ended.add(ended)
 	}
-	return a.cookie(r, "", -1), ended
+	return a.cookie(r, cookieBase, "", -time.Second, http.SameSiteStrictMode), ended
 }
 
-func (a *Authenticator) cookie(r *http.Request, value string, maxAge int) *http.Cookie {
+// cookie returns a cookie that the browser keeps for some time; negative: it removes it.
+func (a *Authenticator) cookie(r *http.Request, base, value string, keep time.Duration, site http.SameSite) *http.Cookie {
 	from := a.ofRequest(r)
 	return &http.Cookie{
-		Name: a.cookieName(from), Value: value, Path: "/", MaxAge: maxAge,
-		HttpOnly: true, Secure: a.cfg.isSecure(from), SameSite: http.SameSiteStrictMode,
+		Name: a.cookieName(from, base), Value: value, Path: "/", MaxAge: int(keep.Seconds()),
+		HttpOnly: true, Secure: a.cfg.isSecure(from), SameSite: site,
 	}
 }
 

@@ -28,6 +28,9 @@ type Issuer struct {
 	URL string
 	// Audience must be among the audiences of a token.
 	Audience string
+	// Client is the ID under which the gateway signs users in; empty: it does not. The tokens of
+	// these sign-ins are for this audience.
+	Client string
 	// Algorithms are the algorithms with which a token may be signed: some of the package's.
 	Algorithms []string
 	// Name is the path of the claim with the name of the principal (sub).
@@ -64,7 +67,7 @@ func (i *Issuer) check() error {
 // same reports whether two issuers have the same settings, so that one can take over the keys of
 // the other.
 func (i *Issuer) same(other *Issuer) bool {
-	return i.URL == other.URL && i.Audience == other.Audience && slices.Equal(i.Algorithms, other.Algorithms) &&
+	return i.URL == other.URL && i.Audience == other.Audience && i.Client == other.Client && slices.Equal(i.Algorithms, other.Algorithms) &&
 		i.Name == other.Name && i.Groups == other.Groups && string(i.Keys) == string(other.Keys) &&
 		(i.TLS == other.TLS || i.TLS != nil && other.TLS != nil && i.TLS.RootCAs.Equal(other.TLS.RootCAs))
 }

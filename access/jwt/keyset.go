@@ -48,10 +48,12 @@ type keySet struct {
 	missing map[string]bool // names of keys that the last answer did not have
 }
 
-// fetched are keys, and when they were fetched. Static after construction.
+// fetched are keys, where the provider signs users in, and when that was fetched. Static after
+// construction.
 type fetched struct {
-	keys *keys
-	at   time.Time
+	keys      *keys
+	endpoints endpoints
+	at        time.Time
 }
 
 // attempt is one request to the provider.
@@ -73,11 +75,19 @@ func remoteKeys(p *provider, log *slog.Logger) *keySet {
 
 // now returns the keys; nil: there are none, or they are too old.
 func (s *keySet) now() *keys {
+	if f := s.latest(); f != nil {
+		return f.keys
+	}
+	return nil
+}
+
+// latest returns what was fetched last; nil: nothing was, or it is too old.
+func (s *keySet) latest() *fetched {
 	f := s.current.Load()
 	if f == nil || s.provider != nil && time.Since(f.at) > goodFor {
 		return nil
 	}
-	return f.keys
+	return f
 }
 
 // has reports whether a key is still in the set. known is false if there is no set.
@@ -111,6 +121,23 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]*key, error)
 	if found, err := s.known(id, algorithm); found != nil || err != nil {
 		return found, err
 	}
+	failed, err := s.await(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if found, err := s.known(id, algorithm); found != nil || err != nil {
+		return found, err
+	}
+	if failed != nil {
+		return nil, refusal.Later(refusal.KeySetUnavailable, errNoKeys, retryEvery)
+	}
+	s.miss(id)
+	return nil, errUnknownKey
+}
+
+// await waits for the next attempt, within limits. failed is its error. The other error is a
+// *refusal.Error: there was no attempt, or it takes too long.
+func (s *keySet) await(ctx context.Context, id string) (failed, err error) {
 	a, err := s.ask(id)
 	if err != nil {
 		return nil, err
@@ -120,19 +147,12 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]*key, error)
 	defer timeout.Stop()
 	select {
 	case <-a.done:
+		return a.err, nil
 	case <-ctx.Done():
 		return nil, refusal.Later(refusal.KeySetUnavailable, errNoKeys, 0)
 	case <-timeout.C:
 		return nil, refusal.Later(refusal.KeySetUnavailable, errNoKeys, retryEvery)
 	}
-	if found, err := s.known(id, algorithm); found != nil || err != nil {
-		return found, err
-	}
-	if a.err != nil {
-		return nil, refusal.Later(refusal.KeySetUnavailable, errNoKeys, retryEvery)
-	}
-	s.miss(id)
-	return nil, errUnknownKey
 }
 
 // known returns the keys that may have signed a token; none if it could be signed with a
@@ -243,9 +263,9 @@ func (s *keySet) refresh(ctx context.Context) {
 	if a == nil {
 		return
 	}
-	k, err := s.provider.keys(ctx)
+	f, err := s.provider.fetch(ctx)
 	if err == nil {
-		s.current.Store(&fetched{k, time.Now()})
+		s.current.Store(f)
 	}
 	s.end(ctx, a, err)
 }

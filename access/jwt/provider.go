@@ -68,8 +68,8 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// keys fetches the address of the keys, and then the keys.
-func (p *provider) keys(ctx context.Context) (*keys, error) {
+// fetch fetches the metadata of the provider, and then its keys.
+func (p *provider) fetch(ctx context.Context) (*fetched, error) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, p.client), fetchTimeout)
 	defer cancel()
 	discovered, err := oidc.NewProvider(ctx, p.issuer)
@@ -78,6 +78,7 @@ func (p *provider) keys(ctx context.Context) (*keys, error) {
 	}
 	var document struct {
 		KeysURL string `json:"jwks_uri"`
+		endpoints
 	}
 	if err := discovered.Claims(&document); err != nil {
 		return nil, fmt.Errorf("%s does not say where its keys are: the document has no jwks_uri", p.issuer)
@@ -90,7 +91,7 @@ func (p *provider) keys(ctx context.Context) (*keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the keys of %s: %w", p.issuer, err)
 	}
-	return set, nil
+	return &fetched{set, document.endpoints, time.Now()}, nil
 }
 
 func (p *provider) document(ctx context.Context, at string) ([]byte, error) {

@@ -72,7 +72,7 @@ func newIssuer(given Issuer, previous *Verifier, log *slog.Logger) (*issuer, err
 		i.algorithms = append(i.algorithms, jose.SignatureAlgorithm(a))
 	}
 	// The times are checked here, since go-oidc allows another leeway.
-	i.config = oidc.Config{ClientID: given.Audience, SupportedSigningAlgs: given.Algorithms, SkipExpiryCheck: true}
+	i.config = oidc.Config{SupportedSigningAlgs: given.Algorithms, SkipExpiryCheck: true}
 	if given.Keys == nil {
 		i.keys = remoteKeys(newProvider(&given), log)
 		return i, nil
@@ -124,8 +124,8 @@ func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
 	switch {
 	case i == nil:
 		return nil, errIssuer
-	case !isFor(p.Claims, i.Audience):
-		return nil, errAudience(i)
+	case !isFor(p.Claims, i.Audience) && (i.Client == "" || !isFor(p.Claims, i.Client)):
+		return nil, errAudience(i.Audience)
 	case !slices.Contains(i.Algorithms, p.Signature.Algorithm):
 		return nil, errAlgorithm
 	case i.Keys != nil && !i.keys.now().prints[p.Signature.Key]:
@@ -204,11 +204,16 @@ func (v *Verifier) verify(ctx context.Context, token string, now time.Time) (*ve
 	if i == nil {
 		return nil, errIssuer
 	}
-	p, err := i.read(u, now)
+	return i.verify(ctx, token, u, i.Audience, now)
+}
+
+// verify is like that of the Verifier, for a token that is of the issuer and for an audience.
+func (i *issuer) verify(ctx context.Context, token string, u *unverified, audience string, now time.Time) (*verified, error) {
+	p, err := i.read(u, audience, now)
 	if err != nil {
 		return nil, err
 	}
-	k, err := i.authenticate(ctx, token, u)
+	k, err := i.authenticate(ctx, token, u, audience)
 	if err != nil {
 		return nil, err
 	}
@@ -220,17 +225,17 @@ var errIssuer = refusal.New(refusal.UnknownIssuer, "the token is of an issuer th
 
 var errAlgorithm = invalid("the token is signed with an algorithm that is not allowed for its issuer")
 
-func errAudience(i *issuer) error {
-	return invalid("the token is not for this gateway: want the audience %s", i.Audience)
+func errAudience(want string) error {
+	return invalid("the token is not for this gateway: want the audience %s", want)
 }
 
 // read checks the content of a token before its signature, since that is cheap.
-func (i *issuer) read(u *unverified, now time.Time) (*principal.Principal, error) {
+func (i *issuer) read(u *unverified, audience string, now time.Time) (*principal.Principal, error) {
 	if !slices.Contains(i.Algorithms, u.header.Algorithm) {
 		return nil, errAlgorithm
 	}
-	if !isFor(u.claims, i.Audience) {
-		return nil, errAudience(i)
+	if !isFor(u.claims, audience) {
+		return nil, errAudience(audience)
 	}
 	expires, err := times(u.claims, now)
 	if err != nil {
@@ -247,13 +252,15 @@ var errSignature = refusal.New(refusal.InvalidToken, "the signature of the token
 
 // authenticate checks the signature of a token, and returns the key that has signed it. The
 // other checks of go-oidc repeat earlier ones; both must agree.
-func (i *issuer) authenticate(ctx context.Context, token string, u *unverified) (digest, error) {
+func (i *issuer) authenticate(ctx context.Context, token string, u *unverified, audience string) (digest, error) {
 	candidates, err := i.keys.find(ctx, u.header.KeyID, u.header.Algorithm)
 	if err != nil {
 		return digest{}, err
 	}
 	s := &signature{issuer: i, token: u, candidates: candidates}
-	_, err = oidc.NewVerifier(i.URL, s, &i.config).Verify(ctx, token)
+	config := i.config
+	config.ClientID = audience
+	_, err = oidc.NewVerifier(i.URL, s, &config).Verify(ctx, token)
 	if err != nil || !bytes.Equal(s.payload, u.payload) {
 		return digest{}, errSignature
 	}

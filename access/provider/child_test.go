@@ -17,6 +17,7 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
+	"github.com/watchtide/watchtide/access/credential"
 	"github.com/zitadel/oidc/v3/example/server/exampleop"
 	"github.com/zitadel/oidc/v3/example/server/storage"
 	"github.com/zitadel/oidc/v3/pkg/oidc"
@@ -26,6 +27,13 @@ import (
 // addressVariable has the address to listen on, in the environment of the child.
 const addressVariable = "WATCHTIDE_TEST_PROVIDER"
 
+// The gateway as a client that signs users in.
+const (
+	dashboard       = "dashboard"
+	dashboardSecret = "very/secret+too"
+	publicURL       = "http://localhost:9999"
+)
+
 // serve is the child: the provider, until it is killed or its parent ends. It prints its
 // address.
 func serve(address string) error {
@@ -34,6 +42,7 @@ func serve(address string) error {
 		return err
 	}
 	issuer := "http://" + listener.Addr().String() + "/"
+	storage.RegisterClients(storage.WebClient(dashboard, dashboardSecret, publicURL+credential.CallbackPath))
 	keys := &rotating{Storage: storage.NewStorage(storage.NewUserStore(issuer))}
 	if err := keys.rotate(false); err != nil {
 		return err

@@ -29,12 +29,14 @@ const (
 	RevocationsUnknown  Reason = "revocations_unknown"  // 503: whether it is revoked is not known yet
 	CredentialTooLarge  Reason = "credential_too_large" // 400: it does not fit into a cookie or a ticket
 	CredentialNotUsable Reason = "credential_unusable"  // 403: it is valid, but not for this
+	LoginRefused        Reason = "login_refused"        // 401: a sign-in did not end as it began, or the provider refused it
+	ProviderUnavailable Reason = "provider_unavailable" // 503: the provider cannot sign anybody in
 )
 
 // Reasons are all of them, for metrics.
 var Reasons = [...]Reason{
 	CredentialRequired, CredentialMissing, InvalidRequest, InvalidToken, TokenExpired, TokenNotYetValid, UnknownIssuer, UnknownKey, Revoked, PlainText,
-	TooManyFailures, KeySetUnavailable, RevocationsUnknown, CredentialTooLarge, CredentialNotUsable,
+	TooManyFailures, KeySetUnavailable, RevocationsUnknown, CredentialTooLarge, CredentialNotUsable, LoginRefused, ProviderUnavailable,
 }
 
 // Status returns the status of the answer over HTTP.
@@ -44,7 +46,7 @@ func (r Reason) Status() int {
 		return http.StatusForbidden
 	case TooManyFailures:
 		return http.StatusTooManyRequests
-	case KeySetUnavailable, RevocationsUnknown:
+	case KeySetUnavailable, RevocationsUnknown, ProviderUnavailable:
 		return http.StatusServiceUnavailable
 	case CredentialTooLarge:
 		return http.StatusBadRequest

@@ -23,6 +23,7 @@ type Purpose string
 // The purposes.
 const (
 	Session  Purpose = "session"  // the cookie of a browser
+	SignIn   Purpose = "sign-in"  // the cookie of a browser whose user is at a provider
 	Ticket   Purpose = "ticket"   // what is in a URL for a few seconds
 	Identity Purpose = "identity" // opaque tags of principals
 	Position Purpose = "position" // tags of positions in a stream

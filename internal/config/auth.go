@@ -44,6 +44,9 @@ func (d *decoder) credentials(c *Config) {
 	if c.Auth.Certificates.Subject != "" && !asks(c.HTTP.TLS) && !asks(c.GRPC.TLS) {
 		d.Errorf(d.Given[&c.Auth.Certificates].AtKey(), "no listener asks for certificates: want client_ca_file in http.tls or grpc.tls")
 	}
+	if c.Auth.Login.Issuer != "" && c.HTTP.PublicURL == "" {
+		d.Errorf(d.Given[&c.Auth.Login].AtKey(), "the provider needs an address to send browsers back to: want http.public_url")
+	}
 	if watch := c.Auth.Revoked.Watch; watch != "" && !slices.Contains(d.named, watch) {
 		at, _ := d.Text(d.Given[&c.Auth.Revoked.Watch], wantWatch, nil)
 		d.Errorf(at.Value, "there is no watch %q; %s", at.Written, suggest.Sentence(watch, d.named))

@@ -36,6 +36,7 @@ auth:
   jwt:
     - { issuer: "https://idp.example.com", audience: watchtide, algorithms: [ES256, RS256], name: email, groups: realm_access.roles, tls: { ca_file: gw.pem } }
     - { issuer: "https://other.example.com", audience: watchtide, algorithms: [ES256], jwks_file: keys.json }
+  login: { issuer: "https://idp.example.com", client_id: dashboard, client_secret_file: login.secret, scopes: [profile, email], name: Example, session: 2h }
   certificates: { subject: uri }
   tickets: { ttl: 20s }
   revoked: { watch: revocations }
@@ -74,21 +75,22 @@ var filesOfAuth = sync.OnceValue(func() map[string]string {
 		panic(err)
 	}
 	return map[string]string{
-		"etc/gw.pem":      string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})),
-		"etc/gw.key":      string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
-		"etc/a.key":       testKeyA + "\n",
-		"etc/b.key":       testKeyB,
-		"etc/open.key":    testKeyA,
-		"etc/tokens":      "# who\nci " + testTokenHash + " robots\n",
-		"etc/open.tokens": "ci " + testTokenHash + "\n",
-		"etc/bad.tokens":  "# who\n  ci hunter2\n",
-		"etc/keys.json":   string(set),
+		"etc/gw.pem":       string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})),
+		"etc/gw.key":       string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
+		"etc/a.key":        testKeyA + "\n",
+		"etc/b.key":        testKeyB,
+		"etc/open.key":     testKeyA,
+		"etc/login.secret": "hunter2/+\n",
+		"etc/tokens":       "# who\nci " + testTokenHash + " robots\n",
+		"etc/open.tokens":  "ci " + testTokenHash + "\n",
+		"etc/bad.tokens":   "# who\n  ci hunter2\n",
+		"etc/keys.json":    string(set),
 	}
 })
 
 // withModes has files that others can read, or write.
 func withModes(env Environment) Environment {
-	files := fstest.MapFS{"etc/open.key": {Mode: 0o644}, "etc/open.tokens": {Mode: 0o666}, "etc/a.key": {Mode: 0o440}}
+	files := fstest.MapFS{"etc/open.key": {Mode: 0o644}, "etc/open.tokens": {Mode: 0o666}, "etc/a.key": {Mode: 0o440}, "etc/login.secret": {Mode: 0o440}, "etc/tokens": {Mode: 0o440}}
 	env.Stat = files.Stat
 	return env
 }
@@ -118,6 +120,10 @@ func TestAuthOfEveryKey(t *testing.T) {
 	}
 	if other := got.Issuers[1]; len(other.Keys) == 0 || other.TLS != nil {
 		t.Errorf("issuer: %+v", other)
+	}
+	if in := got.SignIn; in == nil || in.Issuer != "https://idp.example.com" || in.ClientID != "dashboard" || in.ClientSecret != "hunter2/+" ||
+		fmt.Sprint(in.Scopes) != "[profile email]" || in.Name != "Example" || in.Session != 2*time.Hour {
+		t.Errorf("login: %+v", in)
 	}
 	if _, err := credential.New(got); err != nil {
 		t.Error(err)
@@ -151,10 +157,48 @@ func TestKeysAreNeverShown(t *testing.T) {
 	} else {
 		out.Write(text)
 	}
-	for _, shown := range []string{testKeyA[:8], "160 161 162", "160,161", "0xa0, 0xa1"} {
+	fmt.Fprintf(&out, "%v %+v %#v %s %q", c.Auth.Login, c.Auth.Login, c.Auth.Login, c.Auth.Login.Secret, c.Auth.Login.Secret)
+	if text, err := json.Marshal(c.Auth.Login); err != nil {
+		t.Error(err)
+	} else {
+		out.Write(text)
+	}
+	for _, shown := range []string{"hunter2", testKeyA[:8], "160 161 162", "160,161", "0xa0, 0xa1"} {
 		if strings.Contains(out.String(), shown) {
 			t.Errorf("shown: %s", out.String())
 		}
+	}
+}
+
+// TestLoginIsChecked: each mistake is reported at its place, and what would be right.
+func TestLoginIsChecked(t *testing.T) {
+	const jwt = `jwt: [{ issuer: "https://a", audience: w, algorithms: [ES256] }, { issuer: "https://b", audience: w, algorithms: [ES256], jwks_file: keys.json }]`
+	const public = `http: { public_url: "https://events.example.com" }` + "\n"
+	for login, want := range map[string]string{
+		`{ issuer: "https://a", client_id: x }`:                                     "",
+		`{ issuer: "https://c", client_id: x }`:                                     "auth.login.issuer: want the issuer of one of the entries of auth.jwt",
+		`{ issuer: "https://b", client_id: x }`:                                     "auth.login.issuer: want an issuer without jwks_file",
+		`{ issuer: "https://a" }`:                                                   "auth.login: client_id is missing",
+		`{ client_id: x }`:                                                          "auth.login: issuer is missing",
+		`{ issuer: "https://a", client_id: x, session: 25h }`:                       "auth.login.session: want at most 24h",
+		`{ issuer: "https://a", client_id: x, session: 1s }`:                        `auth.login.session: "1s": want a duration of at least 1m`,
+		`{ issuer: "https://a", client_id: x, scopes: ["a b"] }`:                    "want a scope of OAuth, such as profile",
+		`{ issuer: "https://a", client_id: x, client_secret_file: open.key }`:       "others can read the secret",
+		`{ issuer: "https://a", client_id: x, client_secret_file: tokens }`:         "the file holds no secret: want one line",
+		`{ issuer: "https://a", client_id: x, client_secret: "hunter2" }`:           `unknown key "client_secret" in auth.login`,
+		`{ issuer: "https://a", client_id: x, client_secret_file: missing.secret }`: "missing.secret",
+	} {
+		_, err := Parse("etc/f", []byte(public+"auth:\n  "+jwt+"\n  login: "+login), withModes(fakeEnvironment()))
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", login, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2")):
+			t.Errorf("%s: %v, want %s", login, err, want)
+		}
+	}
+	_, err := Parse("etc/f", []byte("auth:\n  "+jwt+"\n  login: { issuer: \"https://a\", client_id: x }"), withModes(fakeEnvironment()))
+	if err == nil || !strings.Contains(err.Error(), "auth.login: the provider needs an address to send browsers back to: want http.public_url") {
+		t.Errorf("without a public URL: %v", err)
 	}
 }
 

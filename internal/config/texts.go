@@ -49,6 +49,7 @@ var texts = map[string]decode.Text{
 	"pump":             oneOfThese(Pumps),
 	"tracing endpoint": {Want: WantTracingEndpoint, Valid: ValidTracingEndpoint},
 	"tracing protocol": oneOfThese(TracingProtocols),
+	"scope":            {Want: "a scope of OAuth, such as profile: printable ASCII without spaces, quotation marks and backslashes", Valid: validScope},
 	"subject":          oneOfThese(auth.Subjects),
 	"filter":           {Want: wantText, Valid: notEmpty, Parameter: &parameter.Rule{Escape: parameter.CEL}},
 	"labels":           {Want: wantText, Valid: notEmpty, Parameter: &parameter.Rule{Escape: parameter.Label}},
@@ -90,6 +91,11 @@ func oneOfThese(words []string) decode.Text {
 func oneOf(words []string) string {
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// validScope reports whether a text is one scope (RFC 6749, section 3.3).
+func validScope(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
 func notEmpty(s string) bool { return s != "" }

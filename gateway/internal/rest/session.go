@@ -20,6 +20,12 @@ type sessionAnswer struct {
 	Mechanism string    `json:"mechanism"`
 	Tag       string    `json:"tag,omitempty"`    // of the principal, opaque
 	Expires   time.Time `json:"expires,omitzero"` // of the credential
+	Login     *login    `json:"login,omitempty"`
+}
+
+// login is the provider with which users can sign in.
+type login struct {
+	Name string `json:"name"`
 }
 
 // Session answers with the principal of the request.
@@ -35,6 +41,9 @@ func (a *API) Session(w http.ResponseWriter, r *http.Request) {
 	}
 	if !id.Expires.IsZero() {
 		answer.Expires = id.Expires.UTC().Truncate(time.Millisecond)
+	}
+	if name := a.Authenticator.SignsIn(); name != "" {
+		answer.Login = &login{name}
 	}
 	writeJSON(w, answer)
 }
@@ -93,6 +102,11 @@ func (a *API) logout(r *http.Request, ended *credential.Identity) {
 
 // refuse answers a request whose credential cannot be used for it.
 func (a *API) refuse(w http.ResponseWriter, r *http.Request, to audit.Action, err error) {
+	problem.Write(w, a.refused(r, to, err))
+}
+
+// refused records a refusal, and returns the answer.
+func (a *API) refused(r *http.Request, to audit.Action, err error) *problem.Problem {
 	p := access.Refused(err)
 	e := audit.Entry{Decision: audit.Denied, Action: to, Status: p.Status}
 	var why *refusal.Error
@@ -101,7 +115,7 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, to audit.Action, er
 		e.Reason = string(why.Reason)
 	}
 	a.Service.Lookup.Record(r.Context(), e)
-	problem.Write(w, p)
+	return p
 }
 
 // writeJSON answers with a value that can always be encoded.

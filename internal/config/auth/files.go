@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"runtime"
+	"strings"
 
 	"github.com/watchtide/watchtide/access/jwt"
 	"github.com/watchtide/watchtide/access/seal"
@@ -26,6 +28,31 @@ func (k *Key) ReadFile(_ string, data []byte, mode fs.FileMode) (err error) {
 	}
 	return nil
 }
+
+// ClientSecret is a password, read from a file. It is hidden when it is printed or logged.
+type ClientSecret string
+
+// ReadFile reads the file. It is an error if other users can read it.
+func (s *ClientSecret) ReadFile(_ string, data []byte, mode fs.FileMode) error {
+	if err := closed(mode, 0o007, "others can read the secret"); err != nil {
+		return err
+	}
+	line := strings.TrimRight(string(data), "\r\n")
+	if line == "" || strings.ContainsAny(line, "\r\n\x00") {
+		return errors.New("the file holds no secret: want one line")
+	}
+	*s = ClientSecret(line)
+	return nil
+}
+
+// Format writes a placeholder, for every verb.
+func (s ClientSecret) Format(f fmt.State, _ rune) { fmt.Fprint(f, "[hidden]") }
+
+// LogValue returns a placeholder.
+func (s ClientSecret) LogValue() slog.Value { return slog.StringValue("[hidden]") }
+
+// MarshalText returns a placeholder, so that JSON does not have the secret either.
+func (s ClientSecret) MarshalText() ([]byte, error) { return []byte("[hidden]"), nil }
 
 // Tokens is the content of a file of static tokens.
 type Tokens struct {

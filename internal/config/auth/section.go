@@ -27,6 +27,8 @@ type Section struct {
 	Tokens Tokens `yaml:"tokens_file"`
 	// JWT are the OpenID providers whose tokens are accepted.
 	JWT []Issuer `yaml:"jwt"`
+	// Login says with which of them users sign in, in a browser.
+	Login Login `yaml:"login"`
 	// Certificates says which name in a client certificate is that of the principal.
 	Certificates Certificates `yaml:"certificates"`
 	// Tickets says how long tickets last.
@@ -66,6 +68,26 @@ type Issuer struct {
 	// system's authorities are trusted.
 	TLS *tls.Config `yaml:"tls"`
 }
+
+// Login is the section "login" of "auth".
+type Login struct {
+	// Issuer is the URL of an entry of "jwt".
+	Issuer string `yaml:"issuer,required,is=issuer"`
+	// ClientID is the ID of the gateway at the provider.
+	ClientID string `yaml:"client_id,required"`
+	// Secret is its password there, read from a file (none).
+	Secret ClientSecret `yaml:"client_secret_file"`
+	// Scopes are asked for besides openid (none).
+	Scopes []string `yaml:"scopes,is=scope"`
+	// Name is the name of the provider that users are shown (the host of the issuer).
+	Name string `yaml:"name"`
+	// Session is how long a session lasts.
+	Session time.Duration `yaml:"session,min=1m"`
+}
+
+// longestSession is the longest session of a user who has signed in: groups and claims are as old
+// as it is.
+const longestSession = 24 * time.Hour
 
 // Certificates is the section "certificates" of "auth".
 type Certificates struct {
@@ -107,6 +129,11 @@ func (s *Section) Credentials() credential.Config {
 			URL: i.Issuer, Audience: i.Audience, Algorithms: i.Algorithms, Name: i.Name, Groups: i.Groups, Keys: i.Keys, TLS: i.TLS,
 		})
 	}
+	if l := s.Login; l.Issuer != "" {
+		out.SignIn = &credential.SignIn{
+			Issuer: l.Issuer, ClientID: l.ClientID, ClientSecret: string(l.Secret), Scopes: l.Scopes, Name: l.Name, Session: l.Session,
+		}
+	}
 	return out
 }
 
@@ -122,10 +149,26 @@ func (s *Section) Validate(report func(field any, problem string)) {
 			}
 		}
 	}
+	s.validateLogin(report)
 	for i, k := range s.Keys {
 		if k != (Key{}) && slices.Contains(s.Keys[:i], k) {
 			report(&s.Keys, "a key is given twice: want each once, the newest first")
 		}
+	}
+}
+
+// validateLogin reports an issuer that cannot sign anybody in, and sessions that last too long.
+func (s *Section) validateLogin(report func(field any, problem string)) {
+	if s.Login.Session > longestSession {
+		report(&s.Login.Session, "want at most 24h: groups and claims are those of the sign-in until then")
+	}
+	at := slices.IndexFunc(s.JWT, func(i Issuer) bool { return i.Issuer == s.Login.Issuer })
+	switch {
+	case s.Login.Issuer == "":
+	case at < 0:
+		report(&s.Login.Issuer, "want the issuer of one of the entries of auth.jwt")
+	case s.JWT[at].Keys != nil:
+		report(&s.Login.Issuer, "want an issuer without jwks_file: the gateway must reach the provider to sign users in")
 	}
 }
 

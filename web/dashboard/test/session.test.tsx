@@ -12,6 +12,7 @@ let cookie: { name: string; tag: string } | undefined;
 let open = false; // who has no credential may see something
 let refused = ''; // why the cookie is not accepted
 let sessions = true; // the gateway has them
+let provider: { name: string } | undefined; // with which users sign in
 let down = false;
 let requests: Request[] = [];
 let reloads = 0;
@@ -19,12 +20,13 @@ let reloads = 0;
 // Loaded for each test, since a page knows only one user.
 let page: typeof import('../src/session/SignedIn') & typeof import('../src/session/User') & typeof import('../src/gateway/session');
 
-async function gateway(url: string | URL, { method = 'GET', headers }: RequestInit = {}): Promise<Response> {
+async function gateway(url: string | URL, { method = 'GET', headers, credentials }: RequestInit = {}): Promise<Response> {
   const { pathname } = new URL(url, document.baseURI);
   const token = new Headers(headers).get('Authorization');
   requests.push({ method, path: pathname, token });
   if (down) throw new TypeError('Failed to fetch');
   if (!sessions) return pathname === '/v1/session' ? new Response('', { status: 404 }) : Response.json({ watches: [] });
+  if (credentials === 'omit') return Response.json({ name: '', issuer: '', mechanism: 'anonymous', login: provider });
   if (method === 'POST' && token === 'Bearer right') cookie = { name: 'alice', tag: 'a' };
   else if (method === 'POST' || refused) return unauthorized(refused || 'want a valid token');
   if (method === 'DELETE') cookie = undefined;
@@ -47,7 +49,7 @@ const url = new URL('http://localhost:3000/v1/watches');
 
 beforeEach(async () => {
   vi.useFakeTimers();
-  [cookie, open, refused, sessions, down, requests, reloads] = [undefined, false, '', true, false, [], 0];
+  [cookie, open, refused, sessions, provider, down, requests, reloads] = [undefined, false, '', true, undefined, false, [], 0];
   vi.stubGlobal('fetch', vi.fn(gateway));
   vi.spyOn(location, 'reload').mockImplementation(() => {
     reloads++;
@@ -97,6 +99,23 @@ it('a gateway that asks for a credential gets the login, and the token becomes a
   await press('Sign in');
   expect(requests.at(-1)).toEqual({ method: 'POST', path: '/v1/session', token: 'Bearer right' });
   expect(reloads).toBe(1);
+});
+
+it('where users sign in with a provider, there is a button, which keeps the place', async () => {
+  provider = { name: 'idp.example.com' };
+  refused = 'the credential has expired';
+  location.hash = '#/watches/orders?filter=a%26b';
+  const assign = vi.spyOn(location, 'assign').mockImplementation(() => {});
+  await load();
+  await press('Sign in with idp.example.com');
+  const to = new URL(assign.mock.calls[0]![0]);
+  expect([to.pathname, to.searchParams.get('return')]).toEqual(['/v1/login', '/#/watches/orders?filter=a%26b']);
+  location.hash = '';
+});
+
+it('without a provider, there is no such button', async () => {
+  await load();
+  expect(screen.queryByRole('button', { name: /^Sign in with/ })).toBeNull();
 });
 
 it('a wrong token is told, and another one may be tried', async () => {

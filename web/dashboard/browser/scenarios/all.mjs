@@ -22,6 +22,7 @@ import './hidden.mjs';
 import './timeline.mjs';
 import './token.mjs';
 import './session.mjs';
+import './signin.mjs';
 import './renewal.mjs';
 import './users.mjs';
 import './revoked.mjs';

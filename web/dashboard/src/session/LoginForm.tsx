@@ -1,13 +1,15 @@
 import { beginSession } from '@watchtide/client/auth';
 import { type FormEvent, useId, useState } from 'react';
-import { base } from '../gateway/base';
+import { at, base } from '../gateway/base';
+import { useProvider } from '../gateway/provider';
 
-/** Asks for a token, and exchanges it for a session. onLeave: the user may continue without. */
+/** Asks for a token, and exchanges it for a session; or lets the user sign in with a provider. onLeave: the user may continue without. */
 export function LoginForm({ onLeave }: { onLeave?: () => void }) {
   const id = useId();
   const [token, setToken] = useState('');
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState('');
+  const provider = useProvider();
 
   async function signIn(event: FormEvent): Promise<void> {
     event.preventDefault();
@@ -23,6 +25,11 @@ export function LoginForm({ onLeave }: { onLeave?: () => void }) {
   }
   return (
     <form className="login-form" onSubmit={signIn}>
+      {provider && (
+        <button type="button" className="primary" onClick={() => location.assign(signInURL())}>
+          Sign in with {provider}
+        </button>
+      )}
       <label htmlFor={id}>Token</label>
       <input
         id={id}
@@ -52,6 +59,13 @@ export function LoginForm({ onLeave }: { onLeave?: () => void }) {
       </div>
     </form>
   );
+}
+
+// The provider sends the browser back to what it shows now.
+function signInURL(): URL {
+  const url = at('v1/login');
+  url.searchParams.set('return', location.pathname + location.search + location.hash);
+  return url;
 }
 
 // A copied token may have the name of the scheme before it, and line breaks.
