@@ -33,6 +33,7 @@ var elsewhere = map[string]string{
 	"docs/command-line.md: ":                                      "run by TestCommandLineExamples",
 	"docs/following-changes.md: watchtide watch backends":         "run by TestTheScriptOfTheGuide",
 	"README.md: make ":                                            "checked by TestCommandsOfTheRepositoryExist",
+	"README.md: export PATH=":                                     "what newReader does for every command",
 	"docs/access.md: curl ":                                       "needs a public address; run by the tests of sessions and of tickets in gateway",
 	"docs/access.md: etcdctl ":                                    "needs etcd and its client; TestRevocationsSurviveARestart in gateway revokes so",
 	"docs/installing.md: ":                                        "changes the machine, or needs Docker or a cluster; the manifests are tested in deploy and release",
