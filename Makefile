@@ -37,8 +37,8 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build ## serve this machine's live processes on http://127.0.0.1:8080
-	@exec bin/watchtide serve --demo
+run: build ## serve this machine's live processes on http://127.0.0.1:8080 (HTTP=127.0.0.1:9000: there)
+	@exec bin/watchtide serve --demo $(if $(HTTP),--http $(HTTP))
 
 .PHONY: build
 build: ## build bin/watchtide

@@ -33,11 +33,19 @@ var elsewhere = map[string]string{
 	"docs/command-line.md: ":                                      "run by TestCommandLineExamples",
 	"docs/following-changes.md: watchtide watch backends":         "run by TestTheScriptOfTheGuide",
 	"README.md: make ":                                            "checked by TestCommandsOfTheRepositoryExist",
+	"docs/README.md: git clone":                                   "what the tests are in",
+	"docs/README.md: cd ":                                         "what the tests are in",
+	"docs/README.md: make ":                                       "checked by TestCommandsOfTheRepositoryExist",
+	"docs/README.md: mkdir ":                                      "newReader makes the folder of resources",
+	"docs/README.md: python3 ":                                    "the page is run by the tests of the examples",
+	"docs/README.md: echo ":                                       "newReader writes the file",
+	"docs/README.md: export PATH=":                                "what newReader does for every command",
+	"README.md: export PATH=":                                     "what newReader does for every command",
 	"docs/access.md: curl ":                                       "needs a public address; run by the tests of sessions and of tickets in gateway",
 	"docs/access.md: etcdctl ":                                    "needs etcd and its client; TestRevocationsSurviveARestart in gateway revokes so",
 	"docs/installing.md: ":                                        "changes the machine, or needs Docker or a cluster; the manifests are tested in deploy and release",
 	"docs/doctor.md: watchtide doctor":                            "needs a public address; run by the tests of the doctor",
-	"docs/configuration.md: bin/watchtide init":                   "run by the tests of init with the real servers",
+	"docs/configuration.md: watchtide init":                       "run by the tests of init with the real servers",
 	"docs/tracing.md: OTEL_EXPORTER_OTLP_ENDPOINT=":               "needs a collector; run by the tests of traces",
 	"docs/tracing.md: curl -s -H 'Accept: application/openmetric": "needs a collector; run by the tests of traces",
 	"docs/tracing.md: go tool pprof":                              "interactive; the profile is read by the tests of the operations listener",
@@ -193,7 +201,11 @@ roles: { staff: { when: '"staff" in principal.groups' } }
 auth: { tokens_file: tokens }
 `)
 	r.write("tokens", "# none yet\n")
-	r.write("resources/blog/first.yaml", "a: 1\nb: 2\n  c: 3\n")
+	if r.page == "docs/sources/files.md" {
+		r.write("resources/blog/first.yaml", "a: 1\nb: 2\n  c: 3\n")
+	} else {
+		r.write("resources/first.yaml", "title: Hello\n")
+	}
 	r.write("reload.sh", "#!/bin/sh\necho reloaded\n")
 	r.write("token", "secret\n")
 	for _, name := range []string{"ann.json", "claims.json"} {
@@ -322,7 +334,7 @@ var position = regexp.MustCompile(`notes@[0-9a-f]{12}-`)
 // adapted returns a command with the addresses of this gateway instead of the usual ones, and
 // positions of its epoch.
 func (r *reader) adapted(command string) string {
-	command = strings.NewReplacer("curl ", "curl -sS ", "127.0.0.1:8080/v1/subscribers", r.operations+"/v1/subscribers", "127.0.0.1:8080", r.public, "localhost:8081", r.operations).Replace(command)
+	command = strings.NewReplacer("curl ", "curl -sS ", "127.0.0.1:8080/v1/subscribers", r.operations+"/v1/subscribers", "127.0.0.1:8080", r.public, "127.0.0.1:8081", r.operations).Replace(command)
 	if strings.Contains(command, "config can") {
 		command = strings.Replace(command, "gateway.yaml", "rules.yaml", 1)
 	}

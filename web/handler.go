@@ -14,9 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/watchtide/watchtide/docs"
 	"github.com/watchtide/watchtide/internal/accept"
-	"github.com/watchtide/watchtide/web/manual"
 )
 
 // policy lets the page load and request only what its own origin serves, and lets no
@@ -87,14 +85,7 @@ var served = sync.OnceValue(func() map[string]file {
 	out := load(Files)
 	maps.Copy(out, clientFiles())
 	out["/docs"] = file{}
-	out["/docs/style.css"] = newFile("style.css", manual.StyleSheet)
-	pages, err := manual.Render(docs.Pages)
-	if err != nil {
-		panic("web: " + err.Error()) // the documents are in memory: never
-	}
-	for name, content := range pages {
-		out["/docs/"+name] = newFile("page.html", content)
-	}
+	maps.Copy(out, manualFiles())
 	return out
 })
 

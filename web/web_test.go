@@ -160,7 +160,7 @@ func get(t *testing.T, path string, header ...string) *http.Response {
 }
 
 func TestHandlerServesEveryPath(t *testing.T) {
-	types := map[string]string{"": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain", ".ts": "text/typescript"}
+	types := map[string]string{"": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain", ".json": "application/json", ".ts": "text/typescript"}
 	if paths := Paths(); len(paths) < 2 || !slices.Contains(paths, "/") || !slices.IsSorted(paths) {
 		t.Fatalf("Paths() = %v", paths)
 	}

@@ -1,14 +1,14 @@
-// Package manual renders the documentation as plain pages: HTML with one style sheet and
-// no script. The pages link to each other by relative URLs, so that they also work behind
-// a proxy that serves the gateway under a path.
+// Package manual renders the documentation as plain pages: HTML with one style sheet, and one
+// script, for the search, without which everything else works. The pages link to each other by
+// relative URLs, so that they also work behind a proxy that serves the gateway under a path.
 package manual
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -25,89 +25,138 @@ import (
 //go:embed style.css
 var StyleSheet []byte
 
+// Search is served beside the pages as search.js. It reads the index, beside them as search.json.
+//
+//go:embed search.js
+var Search []byte
+
 //go:embed page.tmpl
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// order is that of the list of contents; the remaining documents follow by name.
-var order = []string{
-	"installing.md", "configuration.md", "sources.md", "access.md", "command-line.md", "following-changes.md", "dashboard.md",
-	"protocol.md", "behind-a-proxy.md", "doctor.md", "monitoring.md", "metrics.md", "logs.md", "tracing.md", "upgrading.md",
-	"scale.md", "performance.md", "reliability.md", "embedding.md", "writing-a-source.md",
+const (
+	// First is the document that is the first page.
+	First = "README.md"
+	// BrowserClient is the document that is the page of the browser client.
+	BrowserClient = "../web/client/README.md"
+)
+
+// groups are the list of contents. Documents in the folder of one follow it by name. The documents
+// that are not named are last.
+var groups = []struct {
+	title     string
+	documents []string
+}{
+	{"First steps", []string{First, "installing.md", "configuration.md", "sources.md", "command-line.md", "following-changes.md", "dashboard.md", "glossary.md"}},
+	{"For clients", []string{"protocol.md", BrowserClient, "go-client.md"}},
+	{"Operation", []string{"access.md", "behind-a-proxy.md", "doctor.md", "monitoring.md", "metrics.md", "logs.md", "tracing.md", "upgrading.md"}},
+	{"How well it works", []string{"performance.md", "reliability.md", "scale.md"}},
+	{"For programmers", []string{"embedding.md", "writing-a-source.md"}},
 }
 
 // document is one document. Static after construction.
 type document struct {
-	name  string // its path, with .md
-	title string
-	body  template.HTML
+	name     string // its path below docs/, with .md
+	page     string // the path of its page below /docs/
+	title    string
+	body     template.HTML
+	sections []Section
 }
 
-// Render returns the pages by their path: that of the document without .md, and "" for the
-// list of contents.
-func Render(documents fs.FS) (map[string][]byte, error) {
+// Render returns the pages by their path, "" for the first one, and the index for the search.
+// documents are by their path below docs/.
+func Render(documents map[string][]byte) (pages map[string][]byte, index []Section, err error) {
 	all, err := read(documents)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	out := map[string][]byte{}
-	for _, d := range append(all, document{title: "Documentation"}) {
+	pages = map[string][]byte{}
+	for _, d := range all {
 		var page bytes.Buffer
-		err := pageTemplate.Execute(&page, map[string]any{
-			"Title": d.title, "Body": d.body, "Contents": contents(all, d.name), "Root": strings.Repeat("../", strings.Count(d.name, "/")),
-		})
+		err := pageTemplate.Execute(&page, map[string]any{"Title": d.title, "Body": d.body, "Contents": contents(all, d), "Root": root(d.page)})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		out[strings.TrimSuffix(d.name, ".md")] = page.Bytes()
+		pages[d.page] = page.Bytes()
+		index = append(index, d.sections...)
 	}
-	return out, nil
+	return pages, index, nil
+}
+
+// pageOf returns the path of the page of a document.
+func pageOf(name string) string {
+	switch name {
+	case First:
+		return ""
+	case BrowserClient:
+		return "browser-client"
+	}
+	return strings.TrimSuffix(name, ".md")
+}
+
+// root is the way from a page to the first one, without its slash at the end if it is empty.
+func root(page string) string { return strings.Repeat("../", strings.Count(page, "/")) }
+
+// urlOf is the way from a page to another one.
+func urlOf(from, to string) string {
+	if url := root(from) + to; url != "" {
+		return url
+	}
+	return "./"
+}
+
+// group is a part of the list of contents.
+type group struct {
+	Title   string
+	Entries []entry
 }
 
 // entry is a line of the list of contents.
 type entry struct {
-	Title, URL string
-	Current    bool
+	Title, URL     string
+	Current, Below bool
 }
 
 // contents lists all documents, as seen from one of them.
-func contents(all []document, from string) (out []entry) {
-	root := strings.Repeat("../", strings.Count(from, "/"))
+func contents(all []document, from document) (out []group) {
 	for _, d := range all {
-		out = append(out, entry{d.title, root + strings.TrimSuffix(d.name, ".md"), d.name == from})
+		title := groups[min(rank(d.name)/100, len(groups)-1)].title
+		if len(out) == 0 || out[len(out)-1].Title != title {
+			out = append(out, group{Title: title})
+		}
+		entries := &out[len(out)-1].Entries
+		*entries = append(*entries, entry{d.title, urlOf(from.page, d.page), d.name == from.name, strings.Contains(d.page, "/")})
 	}
 	return out
 }
 
-func read(documents fs.FS) ([]document, error) {
-	var out []document
-	err := fs.WalkDir(documents, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(name) != ".md" {
-			return err
-		}
-		source, err := fs.ReadFile(documents, name)
+// read renders the documents, in the order of the list of contents.
+func read(documents map[string][]byte) (out []document, err error) {
+	for name := range documents {
+		rendered, err := render(documents, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		rendered, err := render(documents, name, source)
 		out = append(out, rendered)
-		return err
-	})
-	slices.SortStableFunc(out, func(a, b document) int { return rank(a.name) - rank(b.name) })
-	return out, err
+	}
+	slices.SortFunc(out, func(a, b document) int { return cmp.Or(rank(a.name)-rank(b.name), strings.Compare(a.name, b.name)) })
+	return out, nil
 }
 
-// rank places the documents of a folder after the one that introduces them.
+// rank places a document by its group and its place there, and those of a folder after the one that
+// introduces them.
 func rank(name string) int {
 	below := 0
-	if dir := path.Dir(name); dir != "." {
+	if dir := path.Dir(name); dir != "." && name != BrowserClient {
 		name, below = dir+".md", 1
 	}
-	if at := slices.Index(order, name); at >= 0 {
-		return 2*at + below
+	for i, g := range groups {
+		if at := slices.Index(g.documents, name); at >= 0 {
+			return 100*i + 2*at + below
+		}
 	}
-	return 2 * len(order)
+	return 100 * len(groups)
 }
 
 // The content security policy forbids inline styles, so columns are aligned by attributes.
@@ -117,32 +166,37 @@ var markdown = goldmark.New(
 )
 
 // render renders one document. Raw HTML in it is left out.
-func render(documents fs.FS, name string, source []byte) (document, error) {
-	root := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(parser.NewContext(parser.WithIDs(anchors{}))))
-	out := document{name: name, title: strings.TrimSuffix(path.Base(name), ".md")}
-	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
+func render(documents map[string][]byte, name string) (document, error) {
+	source := documents[name]
+	tree := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(parser.NewContext(parser.WithIDs(anchors{}))))
+	out := document{name: name, page: pageOf(name), title: strings.TrimSuffix(path.Base(name), ".md")}
+	for n := tree.FirstChild(); n != nil; n = n.NextSibling() {
 		if h, ok := n.(*ast.Heading); ok && h.Level == 1 {
 			out.title = string(h.Lines().Value(source))
 			break
 		}
 	}
-	if err := relink(root, documents, name); err != nil {
+	if name == BrowserClient {
+		out.title = "The browser client" // the document begins with the name of the package
+	}
+	if err := relink(tree, documents, name); err != nil {
 		return document{}, fmt.Errorf("%s: %w", name, err)
 	}
 	var html bytes.Buffer
-	if err := markdown.Renderer().Render(&html, source, root); err != nil {
+	if err := markdown.Renderer().Render(&html, source, tree); err != nil {
 		return document{}, fmt.Errorf("%s: %w", name, err)
 	}
 	out.body = template.HTML(html.String()) // from documents that are compiled in
+	out.sections = sections(tree, source, out)
 	return out, nil
 }
 
 // relink makes links between documents links between pages. Other files of the repository
 // are not served: links to them are replaced by their texts. Images and comments are left out.
-func relink(root ast.Node, documents fs.FS, name string) error {
+func relink(tree ast.Node, documents map[string][]byte, name string) error {
 	var links []*ast.Link
 	var omitted []ast.Node
-	err := ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	err := ast.Walk(tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n := n.(type) {
 		case *ast.Link:
 			if entering {
@@ -167,15 +221,16 @@ func relink(root ast.Node, documents fs.FS, name string) error {
 		if target == "" || strings.Contains(target, "://") {
 			continue
 		}
-		if _, err := fs.Stat(documents, path.Join(path.Dir(name), target)); err != nil || path.Ext(target) != ".md" {
+		target = path.Join(path.Dir(name), target)
+		if _, ok := documents[target]; !ok {
 			unlink(l)
 			continue
 		}
-		target = strings.TrimSuffix(target, ".md")
+		url := urlOf(pageOf(name), pageOf(target))
 		if hasAnchor {
-			target += "#" + anchor
+			url += "#" + anchor
 		}
-		l.Destination = []byte(target)
+		l.Destination = []byte(url)
 	}
 	return err
 }

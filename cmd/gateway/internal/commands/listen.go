@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"syscall"
 
 	"github.com/watchtide/watchtide/gateway"
@@ -66,4 +67,17 @@ func addressOf(l net.Listener) string {
 		return config.OperationsOff
 	}
 	return l.Addr().String()
+}
+
+// dashboardAt is the URL at which a browser on this machine finds the page of a listener. One that
+// takes connections to every address takes those to loopback.
+func dashboardAt(listener net.Addr, encrypted bool) string {
+	at := url.URL{Scheme: "http", Host: listener.String(), Path: "/"}
+	if encrypted {
+		at.Scheme = "https"
+	}
+	if host, port, err := net.SplitHostPort(at.Host); err == nil && net.ParseIP(host).IsUnspecified() {
+		at.Host = net.JoinHostPort("127.0.0.1", port)
+	}
+	return at.String()
 }

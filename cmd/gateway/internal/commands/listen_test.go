@@ -1,12 +1,14 @@
 package commands
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/internal/config"
 )
 
@@ -113,5 +115,54 @@ watches: { services: { source: backend, required: true } }
 	r.signals <- syscall.SIGTERM
 	if code := r.awaitCode(); code != 0 || strings.Contains(r.logs.String(), `"msg":"listening"`) {
 		t.Errorf("exit code %d; the log:\n%s", code, r.logs)
+	}
+}
+
+// TestBothNamesOfThisMachineWork: a page at localhost and one at 127.0.0.1 may read and sign in, those of
+// the gateway and those of the origins that it allows.
+func TestBothNamesOfThisMachineWork(t *testing.T) {
+	secret, line, err := token.New("sam", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := serve(t, "--config", file(t, "gateway.yaml", `
+http: { allowed_origins: ["http://127.0.0.1:3000", "http://localhost:3000"] }
+sources: { local: { type: store } }
+watches: { notes: { source: local, allow: [{ role: everybody, read: "true" }] } }
+roles: { everybody: { when: "true" } }
+auth: { tokens_file: `+file(t, "tokens", line)+` }
+`))
+	_, port, err := net.SplitHostPort(g.http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"127.0.0.1", "localhost"} {
+		for _, origin := range []string{"http://" + name + ":" + port, "http://" + name + ":3000"} {
+			send := func(method string, header http.Header) *http.Response {
+				request, err := http.NewRequestWithContext(t.Context(), method, g.url()+"/v1/session", http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				header.Set("Origin", origin)
+				request.Header, request.Host = header, name+":"+port
+				answer, err := http.DefaultClient.Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { answer.Body.Close() })
+				return answer
+			}
+			begun := send(http.MethodPost, http.Header{"Authorization": {"Bearer " + secret}})
+			if begun.StatusCode != http.StatusNoContent || len(begun.Cookies()) != 1 {
+				t.Errorf("%s at %s: %s, cookies %v", origin, name, begun.Status, begun.Cookies())
+				continue
+			}
+			cookie := begun.Cookies()[0]
+			answer := send(http.MethodGet, http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}})
+			who, err := io.ReadAll(answer.Body)
+			if err != nil || !strings.Contains(string(who), `"name":"sam"`) || cookie.Secure {
+				t.Errorf("%s at %s: %s %s, %v, %v", origin, name, answer.Status, who, cookie, err)
+			}
+		}
 	}
 }

@@ -38,7 +38,8 @@ func (a *app) serveCommand() *cobra.Command {
 Without --config it serves one watch, notes, that can be written to and is kept
 in memory. It listens on loopback unless it is told otherwise, and logs one line
 "listening" with the addresses, as http, grpc and operations, when it accepts
-connections. Until each watch that is primed at start is primed, and for stream.prime_wait
+connections. A log that is text then has a line "Dashboard:" with the address for a
+browser on this machine. Until each watch that is primed at start is primed, and for stream.prime_wait
 at most, only operators are served. To listen on other addresses than those of loopback, it needs a section
 auth in the configuration, or --auth none: it then asks nobody for credentials.
 
@@ -111,6 +112,9 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 			// At any level: a caller that chose port 0 waits for it.
 			a.announcer().Info("listening",
 				"http", addressOf(web), "grpc", addressOf(calls), "operations", addressOf(listeners.Operations))
+			if a.logging.IsText(a.logTerminal) {
+				fmt.Fprintf(a.stderr, "Dashboard: %s\n", dashboardAt(web.Addr(), listeners.HTTPTLS != nil))
+			}
 		}
 		return web, calls, err
 	}

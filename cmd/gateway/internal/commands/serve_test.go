@@ -1,11 +1,14 @@
 package commands
 
 import (
+	"encoding/json"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -361,10 +364,46 @@ func TestServeLogsAsTextOnATerminal(t *testing.T) {
 	go func() {
 		code <- run(t.Context(), p, []string{"serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--operations", "127.0.0.1:0", "--log-level", "error"})
 	}()
-	text := logs.await(t, "msg=listening http=127.0.0.1:")
+	text := logs.await(t, "Dashboard: http://127.0.0.1:")
 	signals <- os.Interrupt
-	if got := <-code; got != 0 || strings.Count(text, "\n") != 1 {
-		t.Errorf("exit code %d, want 0; want only the line that is always there:\n%s", got, text)
+	if got := <-code; got != 0 || strings.Count(text, "\n") != 2 || !strings.Contains(text, "msg=listening http=127.0.0.1:") {
+		t.Errorf("exit code %d, want 0; want only the two lines that are always there:\n%s", got, text)
+	}
+}
+
+// TestServeNamesTheDashboard: the last line of a start is an address that a browser can open, and
+// the log of a program that reads JSON has nothing else.
+func TestServeNamesTheDashboard(t *testing.T) {
+	start := func(format string) (text string) {
+		g := start(t, "serve", "--config", file(t, "gateway.yaml", quick), "--http", "0.0.0.0:0", "--auth", "none", "--operations", "off", "--log-format", format)
+		g.logs.await(t, "listening")
+		g.signals <- os.Interrupt
+		g.awaitCode()
+		return g.logs.String()
+	}
+	m := regexp.MustCompile(`msg=listening http=\S+:(\d+) .*\nDashboard: (.*)\n`).FindStringSubmatch(start("text"))
+	if m == nil || m[2] != "http://127.0.0.1:"+m[1]+"/" {
+		t.Errorf("%q: want the address of the dashboard right after that of the listener", m)
+	}
+	for line := range strings.Lines(start("json")) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not JSON: %s", line)
+		}
+	}
+}
+
+func TestDashboardAt(t *testing.T) {
+	for address, want := range map[string]string{
+		"127.0.0.1:80": "http://127.0.0.1:80/", "0.0.0.0:80": "http://127.0.0.1:80/", "[::]:80": "http://127.0.0.1:80/",
+		"[::1]:80": "http://[::1]:80/", "192.0.2.7:80": "http://192.0.2.7:80/",
+	} {
+		at := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))
+		if got := dashboardAt(at, false); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+	if got := dashboardAt(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 443}, true); got != "https://127.0.0.1:443/" {
+		t.Errorf("with TLS: %s", got)
 	}
 }
 

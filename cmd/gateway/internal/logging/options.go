@@ -68,10 +68,13 @@ func (c choice) Set(text string) error {
 	return c.set(text)
 }
 
+// IsText reports whether the log is text, and so may have lines that are for people alone.
+func (o Options) IsText(terminal bool) bool { return o.Format == Text || o.Format != JSON && terminal }
+
 // Logger returns a logger that writes to w.
 func (o Options) Logger(w io.Writer, terminal bool) *slog.Logger {
 	options := &slog.HandlerOptions{Level: o.Level, ReplaceAttr: readable}
-	if o.Format == Text || o.Format != JSON && terminal {
+	if o.IsText(terminal) {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
 	return slog.New(slog.NewJSONHandler(w, options))

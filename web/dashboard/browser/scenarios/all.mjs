@@ -29,6 +29,7 @@ import './revoked.mjs';
 import './anonymous.mjs';
 import './slow_cpu.mjs';
 import './nginx.mjs';
+import './documentation.mjs';
 import './examples.mjs';
 import './client.mjs';
 import './updated.mjs';
