@@ -49,12 +49,12 @@ func TestReadGrowingFile(t *testing.T) {
 // TestRepeatedKeys: what is wrong in YAML is wrong in JSON, at the same place.
 func TestRepeatedKeys(t *testing.T) {
 	for text, place := range map[string]string{
-		`{"a":1,"a":2}`:                          "1:8",
+		`{"a":1,"a":2}`: "1:8",
 		"{\"a\":1,\n \"b\":[{\"c\":{},\n \"c\":[]}]}": "3:2",
-		`{"a":{"x":1},"b":"a","a":null}`:         "1:22",
-		`{"a\"\\":1,"a\"\\":2}`:                  "1:12",
-		`[{"é":"é","é":1}]`:                      "1:11",
-		`{"":1,"":2}`:                            "1:7",
+		`{"a":{"x":1},"b":"a","a":null}`:              "1:22",
+		`{"a\"\\":1,"a\"\\":2}`:                       "1:12",
+		`[{"é":"é","é":1}]`:                           "1:11",
+		`{"":1,"":2}`:                                 "1:7",
 	} {
 		for _, kind := range []format{jsonFormat, yamlFormat} {
 			_, err := decode(kind, []byte(text), testLimit)
