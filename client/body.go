@@ -17,7 +17,7 @@ const (
 
 // body filters the body of a response for the r3labs reader, which gets whole
 // events, one for each Read: an event that the end of the body cuts off is
-// dropped. Lines end as gateways end them, with \n, or with \r\n.
+// dropped. Lines may end with \n, \r\n or \r, and are handed over with \n.
 //
 // Owned by the goroutine that reads; Close may be called by another.
 type body struct {
@@ -33,6 +33,7 @@ type body struct {
 	event  int   // end of the current event, if it is complete; else from
 	line   int   // start of the current line
 	seen   int   // up to here there is no end of a line
+	cr     bool  // the last byte read was \r
 	err    error // how the body ended; nil: it has not
 }
 
@@ -70,7 +71,7 @@ func (b *body) findEvent() bool {
 			return false
 		}
 		end := b.seen + i
-		empty := end == b.line || end == b.line+1 && b.buffer[b.line] == '\r'
+		empty := end == b.line
 		b.line, b.seen = end+1, end+1
 		if empty {
 			b.event = end + 1
@@ -86,8 +87,26 @@ func (b *body) fill() error {
 	b.silence.begin()
 	n, err := b.ReadCloser.Read(b.buffer[b.to:])
 	b.silence.end()
-	b.to += n
+	b.to += b.endLines(b.buffer[b.to : b.to+n])
 	return err
+}
+
+// endLines replaces each end of a line by \n, and returns how many bytes are left. A \r ends its
+// line at once: what comes next may take long.
+func (b *body) endLines(read []byte) int {
+	if !b.cr && bytes.IndexByte(read, '\r') < 0 {
+		return len(read)
+	}
+	left := read[:0]
+	for _, c := range read {
+		if c != '\n' || !b.cr {
+			left = append(left, c)
+		}
+		if b.cr = c == '\r'; b.cr {
+			left[len(left)-1] = '\n'
+		}
+	}
+	return len(left)
 }
 
 // makeRoom moves the remainder to the front, and grows the buffer with the event.

@@ -19,13 +19,14 @@ func bodyOf(t testing.TB, r io.Reader, limit int) *body {
 	return newBody(io.NopCloser(r), s, limit, nil)
 }
 
-// wholeEvents is text up to the end of its last whole event: an oracle that reads
-// line by line.
+// wholeEvents is text up to the end of its last whole event, with lines that end with \n: an
+// oracle that reads line by line.
 func wholeEvents(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	whole, at := 0, 0
 	for line := range strings.SplitAfterSeq(text, "\n") {
 		at += len(line)
-		if line == "\n" || line == "\r\n" {
+		if line == "\n" {
 			whole = at
 		}
 	}
@@ -34,7 +35,7 @@ func wholeEvents(text string) string {
 
 // A body may come in any pieces. Only whole events are handed over.
 func TestBodyHandsOverWholeEvents(t *testing.T) {
-	const text = "retry: 1\n\nevent: a\ndata: {}\nid: x\n\n: heartbeat\n\n\n\r\nevent: b\r\ndata: 1\r\n\r\nevent: cut\ndata: {}\nid: y@e-12"
+	const text = "retry: 1\n\nevent: a\ndata: {}\nid: x\n\n: heartbeat\n\n\n\r\nevent: b\r\ndata: 1\r\n\r\nevent: c\rdata: 1\r\r\nevent: d\r\rdata: \n\revent: cut\ndata: {}\nid: y@e-12"
 	for end := range len(text) {
 		for name, pieces := range map[string]func(io.Reader) io.Reader{
 			"byte by byte": iotest.OneByteReader, "in halves": iotest.HalfReader,
@@ -45,6 +46,17 @@ func TestBodyHandsOverWholeEvents(t *testing.T) {
 				t.Fatalf("%s, cut at %d: got %v and %q, want %q", name, end, err, got, want)
 			}
 		}
+	}
+}
+
+// An event is handed over with the \r that ends it: more may come long after.
+func TestBodyWaitsForNoMoreThanTheEndOfALine(t *testing.T) {
+	in, out := io.Pipe()
+	defer in.Close()
+	go out.Write([]byte("data: 1\r\r"))
+	p := make([]byte, 1024)
+	if n, err := bodyOf(t, in, 1<<20).Read(p); err != nil || string(p[:n]) != "data: 1\n\n" {
+		t.Errorf("got %q, %v", p[:n], err)
 	}
 }
 

@@ -50,6 +50,12 @@ type HelloWatch struct {
 // parseEvent reads the data of an event. Its type must match the event
 // field, so that a stream garbled on the way is noticed.
 func parseEvent(name string, data []byte) (Event, error) {
+	if !stream.OneLine(data) {
+		// Several fields data. Without the line breaks, it is what follows one.
+		if compact, ok := stream.CompactJSON(data); ok {
+			data = compact
+		}
+	}
 	if name == "upsert" || name == "delete" {
 		if e, ok := quickChange(name, data); ok {
 			return e, nil

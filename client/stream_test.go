@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -85,6 +86,40 @@ func TestStreamDistinguishesIDs(t *testing.T) {
 	got, _ := run(t.Context(), eventsOf(bookmarkEvent(id)+": heartbeat\n\n"+bookmarkEvent("")+bookmarkEvent(id)), nil)
 	if want := "[bookmark w@e-1 bookmark bookmark w@e-1]"; fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Lines may end with any of the three ends of lines, whatever is on the way.
+func TestStreamTakesAllEndsOfLines(t *testing.T) {
+	text := helloEvent + bookmarkEvent("id: w@e-1\n") + goodbyeEvent
+	for _, end := range []string{"\n", "\r\n", "\r"} {
+		for name, pieces := range map[string]func(io.Reader) io.Reader{"byte by byte": iotest.OneByteReader, "in halves": iotest.HalfReader} {
+			a := eventsOf("")
+			a.Reader = pieces(strings.NewReader(strings.ReplaceAll(text, "\n", end)))
+			got, ending := run(t.Context(), a, nil)
+			if fmt.Sprint(got) != "[hello bookmark w@e-1 goodbye]" || ending.Err != nil || ending.Retry != 2817*time.Millisecond {
+				t.Errorf("%q, %s: got %v, %+v", end, name, got, ending)
+			}
+		}
+	}
+}
+
+// Data is one line, also if it came in several fields.
+func TestStreamJoinsTheLinesOfData(t *testing.T) {
+	const text = "event: upsert\ndata: {\"type\":\"upsert\",\"watch\":\"w\",\"key\":\"k\",\"revision\":\"7\",\ndata: \"value\":{\"a\":\ndata: 1.0}}\n\n"
+	for _, end := range []string{"\n", "\r\n", "\r"} {
+		var got Event
+		_, ending := run(t.Context(), eventsOf(strings.ReplaceAll(text, "\n", end)+goodbyeEvent), func(s *Stream) {
+			s.Handle = func(e Event) error {
+				if e.Type == "upsert" {
+					got = e
+				}
+				return nil
+			}
+		})
+		if want := `{"type":"upsert","watch":"w","key":"k","revision":"7","value":{"a":1.0}}`; string(got.Data) != want || string(got.Value) != `{"a":1.0}` || ending.Err != nil {
+			t.Errorf("%q: data %q, value %q, %v, want %q", end, got.Data, got.Value, ending.Err, want)
+		}
 	}
 }
 

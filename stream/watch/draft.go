@@ -47,7 +47,7 @@ func (d *Draft) Add(c Config) (*Watch, error) {
 		c.withDefaults().Close()
 		return nil, fmt.Errorf("there is a watch named %q already", c.Name)
 	}
-	w, err := newWatch(d.registry.ctx, c, nil)
+	w, err := newWatch(d.registry, c, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type ingest struct {
 	count   watchCounters
 	wanted  func() bool     // whether the watch should run
 	demand  <-chan struct{} // wanted may have changed
+	peers   *peers
 	logger  *slog.Logger
 
 	// retire removes a watch that is not wanted from its template for good; it returns
@@ -56,6 +57,9 @@ type ingest struct {
 	failures  int       // connections that failed in a row
 	startOver bool      // the next connection does not resume
 	retired   bool      // the watch has been removed
+
+	peerBack <-chan struct{} // while retry is set; nil: no other watch is waited for
+	hurried  time.Time       // when another watch last shortened a wait
 
 	sourceEpoch string            // as the source names its revision order
 	aliases     map[string]string // names in the log of orders that the source broke
@@ -119,6 +123,8 @@ func (in *ingest) step(ctx context.Context) {
 		in.wake(ctx)
 	case <-in.account.Squeezing():
 		in.onSqueezed()
+	case <-in.peerBack:
+		in.onPeerBack()
 	case <-in.retry.C():
 		in.retry.stop()
 		in.connect(ctx)
@@ -163,6 +169,7 @@ func (in *ingest) sleep() {
 	}
 	in.disconnect()
 	in.retry.stop()
+	in.peerBack = nil
 	in.stale.stop()
 	in.progress.stop()
 	in.settling.timer.stop()
@@ -194,7 +201,7 @@ func (in *ingest) connect(ctx context.Context) {
 	if state := in.log.Snapshot(); state.Primed() && !in.startOver {
 		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), Unswept: state.Position().Unswept}
 	}
-	in.reader, in.connected = r, time.Now()
+	in.reader, in.connected, in.peerBack = r, time.Now(), nil
 	in.committed, in.caughtUp, in.receiving, in.upstream = false, false, false, stream.Status{}
 	in.log.Overlap()
 	in.beginResync(resume)

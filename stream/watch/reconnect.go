@@ -42,6 +42,9 @@ func (in *ingest) onEnded(err error) {
 	in.recordIncident(IncidentReconnect, reason, in.lastError.detail)
 	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError.detail, "retry_in", wait.Round(time.Millisecond).String())
 	in.retry.start(wait)
+	if unreachable(reason) {
+		in.peerBack = in.peers.next()
+	}
 	switch state := in.log.Status().State; {
 	case state == stream.InSync && reason != "memory":
 		// An upstream that is back at once is not worth a status. One that comes and

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -18,6 +19,7 @@ type Registry struct {
 	cancel context.CancelFunc
 
 	state atomic.Pointer[registered]
+	peers sync.Map // of *peers, by the names of sources
 }
 
 // registered is the content of a registry at one time. It is never modified, only replaced.
@@ -57,7 +59,7 @@ func (r *Registry) Add(c Config) (*Watch, error) {
 		c.withDefaults().Close()
 		return nil, fmt.Errorf("there is a watch named %q already", c.Name)
 	}
-	w, err := newWatch(r.ctx, c, nil)
+	w, err := newWatch(r, c, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -247,7 +247,7 @@ func (t *Template) make(name, client string) (w *Watch, err error) {
 	}
 	c.Name, c.OnDemand, c.Required = name, true, false
 	c.Linger = max(c.withDefaults().Linger, minLinger)
-	if w, err = newWatch(t.registry.ctx, c, t); err == nil {
+	if w, err = newWatch(t.registry, c, t); err == nil {
 		w.start()
 	}
 	return w, err

@@ -40,6 +40,7 @@ func (in *ingest) tried(now time.Time) {
 func (in *ingest) reached() {
 	if !in.health.Connected {
 		in.health.Since = time.Now()
+		in.peers.connected()
 	}
 	in.health.Connected, in.health.Attempts = true, 0
 	in.publishHealth()

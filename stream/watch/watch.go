@@ -128,9 +128,9 @@ type root struct {
 	replaced atomic.Bool  // and its name is still served
 }
 
-// newWatch returns a watch that must be started or discarded. Its ingest runs until ctx ends,
-// or until its template, if any, removes it.
-func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
+// newWatch returns a watch that must be started or discarded. Its ingest runs until the registry is
+// closed, or until its template, if any, removes it.
+func newWatch(r *Registry, c Config, of *Template) (*Watch, error) {
 	c = c.withDefaults()
 	if err := stream.CheckWatchName(c.Name); err != nil {
 		c.Close()
@@ -146,10 +146,11 @@ func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 	}
 	writer := log.NewWriter(log.Config{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
 	w.log = writer.Log
-	ctx, w.cancel = context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(r.ctx)
+	w.cancel = cancel
 	in := &ingest{
 		config: c, source: c.Source, log: writer, account: w.account, count: w.count,
-		wanted: w.wanted, demand: w.demand, aliases: map[string]string{}, recent: recentCommits{account: w.account},
+		wanted: w.wanted, demand: w.demand, peers: r.peersOf(c.SourceName), aliases: map[string]string{}, recent: recentCommits{account: w.account},
 		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
 	}
 	if of != nil {

@@ -11,7 +11,7 @@
 //
 // # Invalid files
 //
-// A file that cannot be read or parsed keeps its last valid value. Meanwhile the
+// A file that cannot be read or parsed, or that has a key twice, keeps its last valid value. Meanwhile the
 // source reports Stale, with the name of the file and the place of the mistake, and
 // InSync once everything is fixed. The same holds for a second file with the key of
 // another (the first one stays), for symbolic links that lead out of the directory,

@@ -18,6 +18,7 @@ func TestLastGoodValueStays(t *testing.T) {
 		{"JSON cut off", "a.json", "{\n \"n\": [1,", "a.json:2:10: not JSON: unexpected end"},
 		{"JSON with a slip", "a.json", "{\n  \"n\": 1,,\n}", `a.json:2:10: not JSON: invalid character ','`},
 		{"two values", "a.json", "{} {}", "a.json:1:4: not JSON: invalid character '{'"},
+		{"a key twice", "a.json", "{\n \"n\": 1, \"n\": 2}", `a.json:2:10: the key "n" stands here a second time; it is on line 2 already`},
 		{"an empty file", "a.json", "", "a.json:1:1: the file is empty"},
 		{"empty lines", "a.yaml", "\n\n", "a.yaml:1:1: the file is empty"},
 		{"not UTF-8", "a.json", "{\"n\":\n \"é\xff\"}", "a.json:2:4: this is not UTF-8"},

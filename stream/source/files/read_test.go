@@ -45,3 +45,32 @@ func TestReadGrowingFile(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedKeys: what is wrong in YAML is wrong in JSON, at the same place.
+func TestRepeatedKeys(t *testing.T) {
+	for text, place := range map[string]string{
+		`{"a":1,"a":2}`: "1:8",
+		"{\"a\":1,\n \"b\":[{\"c\":{},\n \"c\":[]}]}": "3:2",
+		`{"a":{"x":1},"b":"a","a":null}`:              "1:22",
+		`{"a\"\\":1,"a\"\\":2}`:                       "1:12",
+		`[{"é":"é","é":1}]`:                           "1:11",
+		`{"":1,"":2}`:                                 "1:7",
+	} {
+		for _, kind := range []format{jsonFormat, yamlFormat} {
+			_, err := decode(kind, []byte(text), testLimit)
+			if err == nil || !strings.HasPrefix(err.Error(), place+": the key ") || !strings.Contains(err.Error(), "a second time") {
+				t.Errorf("%s as %v: got %v, want one at %s", text, kind, err, place)
+			}
+		}
+	}
+	if _, err := decode(jsonFormat, []byte(`{"\u0061":1,"a":2}`), testLimit); err == nil {
+		t.Error("a key with an escape is not found to be the same")
+	}
+	for _, text := range []string{
+		`{"a":"a","b":{"a":"b"},"c":["a","a",{"a":1},{"a":1}],"d":"d"}`, `["a","a"]`, `"a"`, `{}`, `[]`, `{"a":"b","b":"a"}`,
+	} {
+		if got, err := decode(jsonFormat, []byte(text), testLimit); err != nil || string(got) != text {
+			t.Errorf("%s: got %s, %v", text, got, err)
+		}
+	}
+}

@@ -41,9 +41,13 @@ func decode(kind format, text []byte, limit int64) ([]byte, error) {
 	return fromJSON(text)
 }
 
-// fromJSON returns the text as it is, except for line breaks between tokens.
+// fromJSON returns the text as it is, except for line breaks between tokens. A key may not
+// occur twice, as in YAML: readers of the value differ on which one counts.
 func fromJSON(text []byte) ([]byte, error) {
 	if value, ok := stream.CompactJSON(text); ok {
+		if err := repeatedKey(text); err != nil {
+			return nil, err
+		}
 		return value, nil
 	}
 	err := json.Unmarshal(text, new(json.RawMessage))
@@ -57,6 +61,66 @@ func fromJSON(text []byte) ([]byte, error) {
 		at = len(text)
 	}
 	return nil, placed(text, at, "not JSON: "+syntax.Error())
+}
+
+// repeatedKey returns an error where a key of valid JSON occurs twice in its object.
+func repeatedKey(text []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var open []*object // that of each collection the decoder is in; nil for arrays
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil // the end
+		}
+		var in *object
+		if len(open) > 0 {
+			in = open[len(open)-1]
+		}
+		switch key, isText := token.(string); {
+		case token == json.Delim('}'), token == json.Delim(']'):
+			open = open[:len(open)-1]
+			continue
+		case in == nil:
+		case !in.valueNext && isText:
+			in.valueNext = true
+			end := int(decoder.InputOffset())
+			if first, repeated := in.keys[key]; repeated {
+				return placed(text, startOfText(text, end), fmt.Sprintf("the key %q stands here a second time; it is on line %d already",
+					key, placed(text, first, "").line))
+			}
+			in.keys[key] = end
+			continue
+		default:
+			in.valueNext = false
+		}
+		switch token {
+		case json.Delim('{'):
+			open = append(open, &object{keys: map[string]int{}})
+		case json.Delim('['):
+			open = append(open, nil)
+		}
+	}
+}
+
+// object is what is known of an object that is being read.
+type object struct {
+	keys      map[string]int // with the offsets of their ends
+	valueNext bool
+}
+
+// startOfText returns the offset at which a JSON string begins, from that of its end.
+func startOfText(text []byte, end int) int {
+	for at := end - 2; at > 0; at-- {
+		if text[at] != '"' {
+			continue
+		}
+		before := text[:at]
+		if escapes := len(before) - len(bytes.TrimRight(before, `\`)); escapes%2 == 0 {
+			return at
+		}
+	}
+	return 0
 }
 
 // placed is an error at an offset of the text.

@@ -68,6 +68,42 @@ none: {}
 	}
 }
 
+// TestYAMLOfRepeatedMembers: YAML refuses a member that stands there twice.
+func TestYAMLOfRepeatedMembers(t *testing.T) {
+	f, _ := form(t, "yaml")
+	got, err := f.Bytes([]byte(`{"a":1,"b":{"c":[1],"c":{"d":2,"d":3}},"a":"x"}`))
+	if want := "a: x\nb:\n  c:\n    d: 3\n"; err != nil || string(got) != want {
+		t.Errorf("got\n%s%v, want\n%s", got, err, want)
+	}
+}
+
+// TestYAMLOfLoneSurrogates: JSON can have them, and YAML cannot.
+func TestYAMLOfLoneSurrogates(t *testing.T) {
+	f, _ := form(t, "yaml")
+	for text, escape := range map[string]string{
+		`\ud800`: `\ud800`, `a\uDC00b`: `\uDC00`, `\ud83d\ud83d\ude00`: `\ud83d`, `\\\udfff`: `\udfff`, `\ud83d\n`: `\ud83d`,
+	} {
+		for _, document := range []string{`{"a":"` + text + `"}`, `{"` + text + `":1}`} {
+			got, err := f.Bytes([]byte(document))
+			if want := escape + ", half of a pair of surrogates: want --output json"; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %q, %v, want %s", document, got, err, want)
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		`\ud83d\ude00`: "😀", `\\ud800`: `\ud800`, `\ufffd`: "\ufffd",
+	} {
+		got, err := f.Bytes([]byte(`"` + text + `"`))
+		var read string
+		if err == nil {
+			err = yaml.Unmarshal(got, &read)
+		}
+		if err != nil || read != want {
+			t.Errorf("%s: got %q, %v, want %q", text, read, err, want)
+		}
+	}
+}
+
 func TestFormsThatAreNone(t *testing.T) {
 	for value, want := range map[string]string{
 		"xml":            `--output "xml": want table, json, ndjson, yaml or jsonpath=TEMPLATE`,

@@ -6,13 +6,19 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // toYAML returns a JSON document as YAML.
 func toYAML(document []byte) ([]byte, error) {
+	if escape := loneSurrogate(document); escape != "" {
+		return nil, fmt.Errorf(`YAML has no text with %s, half of a pair of surrogates: want --output json`, escape)
+	}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber()
 	node, err := nodeOf(decoder)
@@ -54,12 +60,27 @@ func collection(decoder *json.Decoder, begin json.Delim) (*yaml.Node, error) {
 	if begin == '{' {
 		node.Kind = yaml.MappingNode
 	}
+	values := map[string]int{} // where in the content the values of members are
 	for decoder.More() {
-		next, err := nodeOf(decoder) // the name of a member is a value too
+		next, err := nodeOf(decoder)
 		if err != nil {
 			return nil, err
 		}
-		node.Content = append(node.Content, next)
+		if begin == '[' {
+			node.Content = append(node.Content, next)
+			continue
+		}
+		value, err := nodeOf(decoder)
+		if err != nil {
+			return nil, err
+		}
+		// YAML takes a member once. Of several the last counts, as for JSON.parse.
+		if at, repeated := values[next.Value]; repeated {
+			node.Content[at] = value
+			continue
+		}
+		node.Content = append(node.Content, next, value)
+		values[next.Value] = len(node.Content) - 1
 	}
 	if len(node.Content) == 0 {
 		node.Style = yaml.FlowStyle
@@ -82,4 +103,33 @@ func text(s string) *yaml.Node {
 		node.Style = yaml.DoubleQuotedStyle
 	}
 	return node
+}
+
+// loneSurrogate returns the first escape in a JSON document that is half of a pair of surrogates
+// without the other half; "": there is none. A decoder makes U+FFFD of it.
+func loneSurrogate(document []byte) string {
+	for {
+		_, rest, found := bytes.Cut(document, []byte(`\`))
+		if !found || len(rest) == 0 {
+			return ""
+		}
+		document = rest[1:]
+		r := escaped(rest)
+		if !utf16.IsSurrogate(r) {
+			continue
+		}
+		if len(rest) < 6 || rest[5] != '\\' || utf16.DecodeRune(r, escaped(rest[6:])) == utf8.RuneError {
+			return `\` + string(rest[:5])
+		}
+		document = rest[11:]
+	}
+}
+
+// escaped returns the character of uXXXX, with which a text begins; 0: it does not.
+func escaped(text []byte) rune {
+	if len(text) < 5 || text[0] != 'u' {
+		return 0
+	}
+	r, _ := strconv.ParseUint(string(text[1:5]), 16, 16)
+	return rune(r)
 }
