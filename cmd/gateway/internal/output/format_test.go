@@ -156,6 +156,12 @@ func FuzzYAML(f *testing.F) {
 			return
 		}
 		converted, err := toYAML([]byte(text))
+		if loneSurrogate([]byte(text)) != "" {
+			if err == nil {
+				t.Fatalf("%q became %q", text, converted)
+			}
+			return
+		}
 		if err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
