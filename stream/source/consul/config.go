@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/consul/proto-public/pbresource"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"github.com/watchtide/watchtide/stream/source/internal/failure"
 )
 
 const (
@@ -131,7 +132,7 @@ func (c *Config) tenancy() *pbresource.Tenancy {
 
 // where names the upstream in messages.
 func (c *Config) where() string {
-	return fmt.Sprintf("consul %s, %s", c.Address, c.Type)
+	return fmt.Sprintf("consul %s%s, %s", c.Address, failure.Through(c.options(0).Proxy(c.Address)), c.Type)
 }
 
 // WantTenancy describes what ValidTenancy accepts.

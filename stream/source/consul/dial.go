@@ -18,8 +18,12 @@ const (
 
 // dial prepares a connection for messages up to a size. Each snapshot has its own.
 func (c *Config) dial(largest int) (*grpc.ClientConn, error) {
+	return c.options(largest).Client(c.Address)
+}
+
+func (c *Config) options(largest int) dial.Options {
 	return dial.Options{
 		TLS: c.TLS, MaxMessageBytes: largest,
 		PingAfter: pingAfter, PingTimeout: pingTimeout, Network: c.network,
-	}.Client(c.Address)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/watchtide/watchtide/stream/source/internal/dial"
 	"github.com/watchtide/watchtide/stream/source/internal/failure"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/status"
@@ -17,7 +18,8 @@ func (s *Source) failed(e endpoint, err error) error {
 		return nil
 	}
 	err = rpctypes.Error(err)
-	return failure.New(err, fmt.Sprintf("etcd %s, prefix %q: %s%s", e.address, s.keys.prefix, words(err), s.hint(e, err)))
+	through := failure.Through(dial.Options{Network: s.config.network}.Proxy(e.address))
+	return failure.New(err, fmt.Sprintf("etcd %s%s, prefix %q: %s%s", e.address, through, s.keys.prefix, words(err), s.hint(e, err)))
 }
 
 // noneOf is the error if no endpoint answered.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/failure"
 )
 
 // Config specifies which gateway is followed, and how.
@@ -134,4 +135,13 @@ func (c *Config) client() *http.Client {
 			return fmt.Errorf("the answer is a redirect to %s: want the URL of the gateway itself", to.URL.Redacted())
 		},
 	}
+}
+
+// through names the proxy of the environment in a message; see failure.Through.
+func (c *Config) through() string {
+	u, err := url.Parse(c.URL)
+	if err != nil || c.network != nil {
+		return ""
+	}
+	return failure.Through(http.ProxyFromEnvironment(&http.Request{URL: u}))
 }

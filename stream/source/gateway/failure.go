@@ -40,7 +40,7 @@ func (s *Source) failed(err error) error {
 
 // where names the watch at its upstream.
 func (s *Source) where() string {
-	return fmt.Sprintf("gateway %s, watch %q", s.upstream.config.URL, s.watch)
+	return fmt.Sprintf("gateway %s%s, watch %q", s.upstream.config.URL, s.upstream.config.through(), s.watch)
 }
 
 // hints suggest a remedy, by the status of a refusal.

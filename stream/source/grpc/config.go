@@ -13,6 +13,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"github.com/watchtide/watchtide/stream/source/internal/failure"
 	"github.com/watchtide/watchtide/stream/source/internal/secret"
 	"google.golang.org/grpc"
 )
@@ -157,5 +158,5 @@ func (c *Config) target() string {
 	if c.Conn != nil {
 		return "in process"
 	}
-	return c.Address
+	return c.Address + failure.Through(c.options().Proxy(c.Address))
 }

@@ -16,12 +16,16 @@ func (c *Config) connect() (grpc.ClientConnInterface, func(), error) {
 	if c.Conn != nil {
 		return c.Conn, func() {}, nil
 	}
-	conn, err := dial.Options{
-		TLS: c.TLS, MaxMessageBytes: c.MaxMessageBytes,
-		PingAfter: c.Keepalive, PingTimeout: pingTimeout, Network: c.network,
-	}.Client(c.Address)
+	conn, err := c.options().Client(c.Address)
 	if err != nil {
 		return nil, nil, err
 	}
 	return conn, func() { _ = conn.Close() }, nil
+}
+
+func (c *Config) options() dial.Options {
+	return dial.Options{
+		TLS: c.TLS, MaxMessageBytes: c.MaxMessageBytes,
+		PingAfter: c.Keepalive, PingTimeout: pingTimeout, Network: c.network,
+	}
 }

@@ -30,6 +30,7 @@ type client struct {
 	http   http.Client
 	sent   *credentials
 	hold   func(bytes int64) // see stream.Holder
+	proxy  func(*http.Request) (*url.URL, error)
 	close  func()
 
 	// Atomic: written by requests. The last answer came over HTTP/2.
@@ -46,13 +47,17 @@ func newClient(c *Config, hold func(bytes int64)) (*client, error) {
 		return nil, fmt.Errorf("address %q: want a URL like https://127.0.0.1:6443: %w", loaded.Host, err)
 	}
 	sent := new(credentials)
-	rt, end, err := newTransport(loaded, c.StallAfter, sent)
+	proxy := http.ProxyFromEnvironment
+	if loaded.Proxy != nil {
+		proxy = loaded.Proxy
+	}
+	rt, end, err := newTransport(loaded, c.StallAfter, sent, proxy)
 	if err != nil {
 		return nil, err
 	}
 	return &client{
 		config: c, base: base, ca: authority(loaded),
-		http: http.Client{Transport: rt, CheckRedirect: refuseRedirect}, sent: sent, hold: hold, close: end,
+		http: http.Client{Transport: rt, CheckRedirect: refuseRedirect}, sent: sent, hold: hold, proxy: proxy, close: end,
 	}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -77,6 +78,6 @@ func (s *Source) ended(ctx context.Context, f *follower, err error) error {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		s.notBefore = time.Now().Add(min(time.Duration(seconds)*time.Second, maxRetryWait))
 	}
-	return failure.New(err, fmt.Sprintf("kubernetes %s, %s: %s%s",
-		f.client.base.Redacted(), s.config.name(), f.client.sent.hide(err.Error()), hint(err)))
+	return failure.New(err, fmt.Sprintf("kubernetes %s%s, %s: %s%s",
+		f.client.base.Redacted(), failure.Through(f.client.proxy(&http.Request{URL: f.client.base})), s.config.name(), f.client.sent.hide(err.Error()), hint(err)))
 }

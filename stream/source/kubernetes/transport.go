@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ const (
 // credentials around it. client-go's own transports are shared in the process,
 // and ping after 30 s of silence. sent learns the credentials of each request. end closes
 // all connections.
-func newTransport(c *rest.Config, stallAfter time.Duration, sent *credentials) (rt http.RoundTripper, end func(), err error) {
+func newTransport(c *rest.Config, stallAfter time.Duration, sent *credentials, proxy func(*http.Request) (*url.URL, error)) (rt http.RoundTripper, end func(), err error) {
 	tc, err := c.TransportConfig()
 	if err != nil {
 		return nil, nil, fmt.Errorf("credentials: %w", err)
@@ -34,10 +35,6 @@ func newTransport(c *rest.Config, stallAfter time.Duration, sent *credentials) (
 	open := &connections{dial: (&net.Dialer{Timeout: stallAfter}).DialContext, open: map[net.Conn]struct{}{}}
 	if tc.DialHolder != nil {
 		open.dial = tc.DialHolder.Dial
-	}
-	proxy := http.ProxyFromEnvironment
-	if tc.Proxy != nil {
-		proxy = tc.Proxy
 	}
 	t := &http.Transport{
 		Proxy: proxy, DialContext: open.connect, TLSClientConfig: tls,

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 func TestBadConfig(t *testing.T) {
@@ -102,6 +104,9 @@ func TestEpoch(t *testing.T) {
 		"made":     epochOf(&Config{Bucket: "a"}, made.Add(1), "", ""),
 		"restored": epochOf(&Config{Bucket: "a"}, made, "1", ""),
 		"lot":      epochOf(&Config{Bucket: "a"}, made, "", "1"),
+		"text":     epochOf(&Config{Bucket: "a", Values: stream.TextValues}, made, "", ""),
+		"json":     epochOf(&Config{Bucket: "a", Values: stream.JSONValues}, made, "", ""),
+		"base64":   epochOf(&Config{Bucket: "a", Values: stream.Base64Values}, made, "", ""),
 	} {
 		if other, twice := seen[epoch]; twice {
 			t.Errorf("%s and %s have the epoch %s", name, other, epoch)
