@@ -202,7 +202,7 @@ auth: { tokens_file: tokens }
 `)
 	r.write("tokens", "# none yet\n")
 	if r.page == "docs/sources/files.md" {
-		r.write("resources/blog/first.yaml", "a: 1\nb: 2\n  c: 3\n")
+		r.write("resources/blog/first.yaml", "a: 1\nb: c: 3\n")
 	} else {
 		r.write("resources/first.yaml", "title: Hello\n")
 	}
