@@ -174,7 +174,7 @@ export class Connection {
     if (goodbye?.reason === 'revoked' && this.stores.size < 2) return this.close(new RefusedError(403, undefined, undefined, reason));
     goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
     if (lastedMs >= healthyMs) this.#hurries = 0;
-    const demanded = goodbye?.retry_ms ?? refusal?.retryAfterMs;
+    const demanded = [goodbye?.retry_ms, refusal?.retryAfterMs].map(Number).find((ms) => ms > 0); // a server may send anything
     const wait = this.#backoff.ended({ lastedMs, goodbye: goodbye?.reason, askedMs: demanded ?? retryMs ?? 0 });
     this.options.transport.waits?.(wait);
     await this.#pause.begin(wait, demanded !== undefined);
@@ -189,8 +189,8 @@ export class Connection {
       (await limited('onError', new Promise<ErrorAnswer>((resolve) => resolve(onError(error, { final }))), this.#ended.signal).catch(
         (mistake) => globalThis.reportError?.(mistake),
       ));
-    if (!answer) return final ? 'final' : undefined;
     if (answer === 'stop') return answer;
+    if (!answer?.headers) return final ? 'final' : undefined; // in JavaScript it may be anything
     this.#headers = answer.headers;
     return undefined;
   }

@@ -70,6 +70,7 @@ export class Stores {
   add({ watch, query, initial }: Followed): Store {
     const store = this.#parked.get(query) ?? new Store(watch, query, this.connection, initial);
     this.#parked.delete(query);
+    store.added = 0; // it may have been removed
     this.#wanted.set(watch, store);
     store.publish(this.connection);
     return store;
