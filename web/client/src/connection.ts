@@ -69,7 +69,6 @@ export class Connection {
   #hurries = 0; // attempts that were made early, since a healthy stream
   #aliveAt = 0; // of the newest stream that was open
   #grace: ReturnType<typeof setTimeout> | undefined;
-  #requested = ''; // the query of the newest request
   #debounce: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly options: ConnectionOptions) {
@@ -137,8 +136,8 @@ export class Connection {
     try {
       const headers = await this.#authorized();
       if (this.#suspended) stream.cut(this.#suspended);
-      this.#requested = this.stores.request();
-      return await stream.run({ url: `${url}?${this.#requested}`, lastEventId: this.stores.position, headers, credentials });
+      const query = this.stores.request();
+      return await stream.run({ url: `${url}?${query}`, lastEventId: this.stores.position, headers, credentials });
     } catch (error) {
       // thrown by getToken
       return { error, aliveAt: Date.now() };
@@ -232,7 +231,7 @@ export class Connection {
     this.#debounce = void clearTimeout(this.#debounce);
     if (!this.#running) return this.changed();
     if (!this.#stream) return this.#retrySoon();
-    if (this.#requested === this.stores.query) return; // removed and added again
+    if (this.stores.requested) return; // removed and added again
     this.#immediately = true;
     this.#stream.cut('ended');
   }

@@ -71,7 +71,7 @@ export abstract class Derived<V, D extends DerivedView, C> {
 
   /** Calls run at once, with all as changed, and after each change, until the returned function is called. Throws if it was closed: nothing would call run. */
   subscribe(run: (view: D, changes: C) => void): () => void {
-    if (this.#closed) throw new Error('it was closed, and changes no more: make another one for each use, such as each run of an effect');
+    if (this.#closed) throw new Error('it was closed: make another one for each use');
     return this.#listeners.add(run, this.view, this.everything());
   }
 

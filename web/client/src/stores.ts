@@ -39,6 +39,11 @@ export class Stores {
     return this.query;
   }
 
+  /** The newest request is for exactly these watches, in any order. */
+  get requested(): boolean {
+    return this.#requested.size === this.size && [...this.#wanted].every(([watch, store]) => this.#requested.get(watch) === store);
+  }
+
   /** The number of watches. */
   get size(): number {
     return this.#wanted.size;
