@@ -86,7 +86,8 @@ class StorePool implements Pool {
 
   #entry(query: string, spec: WatchSpec): Entry {
     const before = this.#entries.get(query);
-    if (before?.store.state === 'closed') this.#remove(query); // by an error, or by the page
+    if (before?.store.state === 'closed')
+      this.#remove(query); // by an error, or by the page
     else if (before) return before;
     this.#holders.set(query, (this.#holders.get(query) ?? new Set()).add(this));
     const entry = { spec, store: this.tide.add(spec), users: 0 };

@@ -45,15 +45,18 @@ test.each([undefined, null, 0, -1, 'often', 1e300])(
   },
 );
 
-test.each([undefined, null, 0, -1, 'often', {}, [], 1e-300])('retry_ms of %j in each goodbye keeps neither the page nor the server busy', async (retry_ms) => {
-  await f.start();
-  for (let i = 0; i < 600; i++) {
-    const { last } = f.server;
-    if (!last.open && !last.signal.aborted) last.accept(hello(['w']) + goodbye('draining', retry_ms as never)).end();
-    await pass(100);
-  }
-  expect(f.server.exchanges.length).toBeLessThan(20);
-});
+test.each([undefined, null, 0, -1, 'often', {}, [], 1e-300])(
+  'retry_ms of %j in each goodbye keeps neither the page nor the server busy',
+  async (retry_ms) => {
+    await f.start();
+    for (let i = 0; i < 600; i++) {
+      const { last } = f.server;
+      if (!last.open && !last.signal.aborted) last.accept(hello(['w']) + goodbye('draining', retry_ms as never)).end();
+      await pass(100);
+    }
+    expect(f.server.exchanges.length).toBeLessThan(20);
+  },
+);
 
 test('times that parse returns as bigint are times', async () => {
   const parse = (json: string) => JSON.parse(json, (_, value) => (typeof value === 'number' ? BigInt(value) : value));

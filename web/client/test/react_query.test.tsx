@@ -39,8 +39,7 @@ function Rows({ store = notes, ...options }: QueryOptions<number> & { store?: Fo
   return <p>{text(useQuery(store, options))}</p>;
 }
 
-const send = (revision: number, ...events: Array<ReturnType<typeof upsert>>) =>
-  act(() => notes.line.send(`w@e-${revision}`, ...events));
+const send = (revision: number, ...events: Array<ReturnType<typeof upsert>>) => act(() => notes.line.send(`w@e-${revision}`, ...events));
 
 test.each(['once', 'twice, as StrictMode does'])('a query that is mounted %s follows its store', async (times) => {
   const rows = <Rows filter={odd} compare={descending} />;
@@ -89,7 +88,9 @@ test('a server renders it, and the first render in the browser is the same', asy
   await notes.snapshot(5, { a: 1, b: 3 });
   const mistakes: unknown[] = [];
   await act(() => {
-    root = hydrateRoot(place, <Rows filter={odd} store={hydrating(notes, data)} />, { onRecoverableError: (error) => mistakes.push(error) });
+    root = hydrateRoot(place, <Rows filter={odd} store={hydrating(notes, data)} />, {
+      onRecoverableError: (error) => mistakes.push(error),
+    });
   });
   expect([place.textContent, mistakes]).toEqual(['in_sync a=1,b=3', []]);
 });
@@ -103,13 +104,14 @@ test('a query of the page that StrictMode has closed is an error, and not one wi
     useEffect(() => () => live.close(), []);
     return <p>{text(view)}</p>;
   }
-  const mistaken = async () => act(() =>
-    root.render(
-      <StrictMode>
-        <Mistaken />
-      </StrictMode>,
-    ),
-  );
+  const mistaken = async () =>
+    act(() =>
+      root.render(
+        <StrictMode>
+          <Mistaken />
+        </StrictMode>,
+      ),
+    );
   await expect(mistaken()).rejects.toThrow('it was closed');
 });
 
