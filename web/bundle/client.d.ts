@@ -113,8 +113,43 @@ interface SSEHandler {
     retry(ms: number): void;
 }
 
-/** Called with the current view, and with what changed since the last call. */
-type Listener<V> = (view: View<V>, changes: Changes) => void;
+/** What adapters need of a store. */
+type Followed<V = unknown> = Pick<Store<V>, 'view' | 'subscribe'>;
+
+/**
+ * One watch, or a part of it: its resources, their freshness, and the listeners.
+ *
+ * `subscribe` follows the contract of Svelte's stores: the listener is called at
+ * once, and again after each change. A change is a consistent state of the resources,
+ * or another freshness; changes that arrive together are one.
+ */
+declare class Store<V = unknown> implements Readable<V> {
+    #private;
+    readonly watch: string;
+    /** The current view: the same object until something in it changes. */
+    get view(): View<V>;
+    get resources(): View<V>['resources'];
+    get state(): View<V>['state'];
+    /**
+     * The position of what is shown, from which a stream can resume; empty before the
+     * first snapshot. Opaque. It may name other watches of the connection as well, which
+     * a server ignores if they are not requested.
+     */
+    get position(): string;
+    /**
+     * Calls run at once, with all keys as changed, and after each change, until the returned
+     * function is called. If the first call throws, so does subscribe, and there is no other.
+     */
+    subscribe(run: Listener<V>): () => void;
+}
+
+/** What can be followed like a store: stores themselves, and what is made from one. */
+interface Readable<V = unknown> {
+    /** The current view: the same object until something in it changes. */
+    readonly view: View<V>;
+    /** Calls run at once, and after each change, until the returned function is called. */
+    subscribe(run: Listener<V>): () => void;
+}
 
 /** A watch at one moment: a new object whenever anything in it changes. */
 interface View<V = unknown> extends Freshness {
@@ -161,20 +196,15 @@ interface Resource<V = unknown> {
     readonly encoding?: 'base64';
 }
 
+/** Called with the current view, and with what changed since the last call. */
+type Listener<V> = (view: View<V>, changes: Changes) => void;
+
 /** What changed from one consistent state to the next. */
 interface Changes {
     /** A new snapshot replaced everything: any key may have changed. */
     readonly replaced: boolean;
     /** The keys that were set or deleted; empty if everything was replaced. */
     readonly keys: ReadonlySet<string>;
-}
-
-/** What can be followed like a store: stores themselves, and what is made from one. */
-interface Readable<V = unknown> {
-    /** The current view: the same object until something in it changes. */
-    readonly view: View<V>;
-    /** Calls run at once, and after each change, until the returned function is called. */
-    subscribe(run: Listener<V>): () => void;
 }
 
 /**
@@ -193,33 +223,6 @@ interface Picture<V = unknown> {
 
 /** Returns a picture of a store; undefined before the first snapshot. It takes time in proportion to the resources. */
 declare function picture<V>(store: Store<V>): Picture<V> | undefined;
-
-/**
- * One watch, or a part of it: its resources, their freshness, and the listeners.
- *
- * `subscribe` follows the contract of Svelte's stores: the listener is called at
- * once, and again after each change. A change is a consistent state of the resources,
- * or another freshness; changes that arrive together are one.
- */
-declare class Store<V = unknown> implements Readable<V> {
-    #private;
-    readonly watch: string;
-    /** The current view: the same object until something in it changes. */
-    get view(): View<V>;
-    get resources(): View<V>['resources'];
-    get state(): View<V>['state'];
-    /**
-     * The position of what is shown, from which a stream can resume; empty before the
-     * first snapshot. Opaque. It may name other watches of the connection as well, which
-     * a server ignores if they are not requested.
-     */
-    get position(): string;
-    /**
-     * Calls run at once, with all keys as changed, and after each change, until the returned
-     * function is called. If the first call throws, so does subscribe, and there is no other.
-     */
-    subscribe(run: Listener<V>): () => void;
-}
 
 /** One event. Clients ignore types that they do not know. */
 type Event = HelloEvent | ResetEvent | UpsertEvent | DeleteEvent | EndOfSnapshotEvent | BookmarkEvent | StatusEvent | GoodbyeEvent;
@@ -695,7 +698,7 @@ interface Use<V = unknown> {
 
 /** Stores that several parts of a page share. */
 interface Pool<Values = Record<string, unknown>> {
-    /** Follows a watch, or a part of it, unless it is followed. All uses of the same definition have one store. A watch whose store was closed by an error is followed again. */
+    /** Follows a watch, or a part of it, unless it is followed. All uses of the same definition have one store. A watch whose store was closed, by an error or by the page, is followed again. */
     use<Name extends keyof Values & string>(spec: WatchSpec<Name>): Use<Values[Name]>;
     /** Reports whether a watch, or a part of it, is followed here: it is used, or was a moment ago. */
     follows(spec: WatchSpec<keyof Values & string>): boolean;
@@ -705,7 +708,7 @@ interface Pool<Values = Record<string, unknown>> {
 
 /**
  * Counts the uses of the watches of tide: the first one follows a watch, and some time after
- * the last one is released, it is removed. Watches that the page itself follows stay followed, and several
+ * the last one is released, it is removed. Watches that the page itself has added, before or after, stay followed, and several
  * pools count together.
  */
 declare const pool: <Values = Record<string, unknown>>(tide: Watches<Values>, options?: PoolOptions) => Pool<Values>;
@@ -724,6 +727,7 @@ interface GroupIndex<V, G> {
     readonly view: GroupsView<V, G>;
     /** Calls run at once, and after each change, with the groups that have changed, until the returned function is called. */
     subscribe(run: (view: GroupsView<V, G>, changed: ReadonlySet<G>) => void): () => void;
+    /** Ends it: its view is `closed`, and subscribe throws. */
     close(): void;
 }
 
@@ -743,6 +747,7 @@ interface Query<V> {
     readonly view: QueryView<V>;
     /** Calls run at once, and after each change, until the returned function is called. The keys are those whose rows were set, moved or removed. */
     subscribe(run: (view: QueryView<V>, changes: Changes) => void): () => void;
+    /** Ends it: its view is `closed`, and subscribe throws. */
     close(): void;
 }
 
@@ -911,4 +916,4 @@ type SchemaResult<Output> = {
 /** The type of the values that a schema returns. */
 type SchemaOutput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
-export { AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LogEvent, NotAStreamError, OnError, OnInvalid, Overlay, OverlayWriteOptions, Page, Picture, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WriteOptions, Writer, authenticated, beginSession, changes, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, picture, pool, query, ready, reportDelivery, serveTabs, sharedTransport, stringify, validated, watch, watchShared };
+export { AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, Followed, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LogEvent, NotAStreamError, OnError, OnInvalid, Overlay, OverlayWriteOptions, Page, Picture, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WriteOptions, Writer, authenticated, beginSession, changes, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, picture, pool, query, ready, reportDelivery, serveTabs, sharedTransport, stringify, validated, watch, watchShared };

@@ -69,7 +69,6 @@ export class Connection {
   #hurries = 0; // attempts that were made early, since a healthy stream
   #aliveAt = 0; // of the newest stream that was open
   #grace: ReturnType<typeof setTimeout> | undefined;
-  #requested = ''; // the query of the newest request
   #debounce: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly options: ConnectionOptions) {
@@ -137,8 +136,8 @@ export class Connection {
     try {
       const headers = await this.#authorized();
       if (this.#suspended) stream.cut(this.#suspended);
-      this.#requested = this.stores.request();
-      return await stream.run({ url: `${url}?${this.#requested}`, lastEventId: this.stores.position, headers, credentials });
+      const query = this.stores.request();
+      return await stream.run({ url: `${url}?${query}`, lastEventId: this.stores.position, headers, credentials });
     } catch (error) {
       // thrown by getToken
       return { error, aliveAt: Date.now() };
@@ -174,7 +173,7 @@ export class Connection {
     if (goodbye?.reason === 'revoked' && this.stores.size < 2) return this.close(new RefusedError(403, undefined, undefined, reason));
     goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
     if (lastedMs >= healthyMs) this.#hurries = 0;
-    const demanded = goodbye?.retry_ms ?? refusal?.retryAfterMs;
+    const demanded = [goodbye?.retry_ms, refusal?.retryAfterMs].map(Number).find((ms) => ms > 0); // a server may send anything
     const wait = this.#backoff.ended({ lastedMs, goodbye: goodbye?.reason, askedMs: demanded ?? retryMs ?? 0 });
     this.options.transport.waits?.(wait);
     await this.#pause.begin(wait, demanded !== undefined);
@@ -189,8 +188,8 @@ export class Connection {
       (await limited('onError', new Promise<ErrorAnswer>((resolve) => resolve(onError(error, { final }))), this.#ended.signal).catch(
         (mistake) => globalThis.reportError?.(mistake),
       ));
-    if (!answer) return final ? 'final' : undefined;
     if (answer === 'stop') return answer;
+    if (!answer?.headers) return final ? 'final' : undefined; // in JavaScript it may be anything
     this.#headers = answer.headers;
     return undefined;
   }
@@ -232,7 +231,7 @@ export class Connection {
     this.#debounce = void clearTimeout(this.#debounce);
     if (!this.#running) return this.changed();
     if (!this.#stream) return this.#retrySoon();
-    if (this.#requested === this.stores.query) return; // removed and added again
+    if (this.stores.requested) return; // removed and added again
     this.#immediately = true;
     this.#stream.cut('ended');
   }

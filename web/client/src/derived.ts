@@ -12,23 +12,39 @@ export interface DerivedView extends Freshness {
 export abstract class Derived<V, D extends DerivedView, C> {
   readonly #listeners = new Listeners<D, C>();
   #unsubscribe: (() => void) | undefined;
+  #ended = false;
+  #closed = false;
   #view: D | undefined;
-  #of!: View<V>; // what it is made from
+  #of: View<V> | undefined; // what it is made from
 
-  /** Begins to follow; called when the subclass is complete. */
+  /** Begins to follow, when the subclass is complete, or goes on after a pause. */
   protected follow(store: Readable<V>): void {
+    let first = true; // that call does not say what has changed during a pause
     this.#unsubscribe = store.subscribe((view, changes) => {
-      this.#of = view;
-      const changed = this.update(view, this.#view ? changes : { replaced: true, keys: new Set() });
-      const before = this.#view;
-      this.#view = this.derive(view, !before || changed !== undefined);
-      if (before && before !== this.#view) this.#listeners.call(this.#view, changed ?? this.nothing());
+      if (!first) this.#take(view, changes);
+      else if (view !== this.#of) this.#take(view, { replaced: true, keys: new Set() });
+      first = false;
     });
+    if (this.#ended) this.#unsubscribe();
+  }
+
+  /** Follows no more until the next follow. */
+  protected pause(): void {
+    this.#unsubscribe?.();
+  }
+
+  #take(view: View<V>, changes: Changes): void {
+    this.#of = view;
+    const changed = this.update(view, changes);
+    const before = this.#view;
+    this.#view = this.derive(view, !before || changed !== undefined);
+    if (before && before !== this.#view) this.#listeners.call(this.#view, changed ?? this.nothing());
   }
 
   /** Derives the view again, for a reason other than a change of the store. */
   protected again(): void {
-    this.#view = this.derive(this.#of, false);
+    if (this.#closed) return;
+    this.#view = this.derive(this.#of!, false);
     this.#listeners.call(this.#view, this.nothing());
   }
 
@@ -48,14 +64,30 @@ export abstract class Derived<V, D extends DerivedView, C> {
     return this.#view!;
   }
 
-  /** Calls run at once, with all as changed, and after each change, until the returned function is called. */
+  /** Reports whether it is made from the view that a store has now. */
+  protected isOf({ view }: Readable<V>): boolean {
+    return view === this.#of;
+  }
+
+  /** Calls run at once, with all as changed, and after each change, until the returned function is called. Throws if it was closed: nothing would call run. */
   subscribe(run: (view: D, changes: C) => void): () => void {
+    if (this.#closed) throw new Error('it was closed: make another one for each use');
     return this.#listeners.add(run, this.view, this.everything());
   }
 
-  /** Ends it: it changes no more. */
+  /** It changes no more, for a reason that its view has. */
+  protected end(): void {
+    this.#ended = true;
+    this.pause();
+  }
+
+  /** Ends it: its view is closed, and changes no more. */
   close(): void {
-    this.#unsubscribe?.();
+    this.end();
+    this.#closed = true;
+    if (this.view.state === 'closed') return;
+    this.#view = { ...this.view, state: 'closed', since: Date.now(), reason: 'it was closed by the page' };
+    this.#listeners.call(this.#view, this.nothing());
   }
 }
 

@@ -18,6 +18,7 @@ export interface GroupIndex<V, G> {
   readonly view: GroupsView<V, G>;
   /** Calls run at once, and after each change, with the groups that have changed, until the returned function is called. */
   subscribe(run: (view: GroupsView<V, G>, changed: ReadonlySet<G>) => void): () => void;
+  /** Ends it: its view is `closed`, and subscribe throws. */
   close(): void;
 }
 

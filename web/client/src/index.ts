@@ -1,6 +1,7 @@
 export type { OnError } from './connection.js';
 export { NotAStreamError, RefusedError } from './errors.js';
 export { eventSourceTransport } from './event_source.js';
+export type { Followed } from './followed.js';
 export type { Listener, Readable } from './listeners.js';
 export { type Picture, picture } from './picture.js';
 export type * from './protocol.js';

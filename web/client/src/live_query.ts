@@ -30,6 +30,7 @@ export interface Query<V> {
   readonly view: QueryView<V>;
   /** Calls run at once, and after each change, until the returned function is called. The keys are those whose rows were set, moved or removed. */
   subscribe(run: (view: QueryView<V>, changes: Changes) => void): () => void;
+  /** Ends it: its view is `closed`, and subscribe throws. */
   close(): void;
 }
 
@@ -97,6 +98,42 @@ class LiveQuery<V> extends Derived<V, QueryView<V>, Changes> implements Query<V>
       selects = this.#filter(resource);
     });
     return selects;
+  }
+}
+
+/**
+ * A query for the adapters of libraries: it follows its store only while something is subscribed to it. A render that
+ * is thrown away leaves nothing behind, and one that begins again has a query that goes on.
+ */
+export class ObservedQuery<V> extends LiveQuery<V> {
+  #observers = 0;
+
+  constructor(
+    private readonly store: Readable<V>,
+    options: QueryOptions<V>,
+  ) {
+    super(store, options);
+    this.pause();
+  }
+
+  override get view(): QueryView<V> {
+    if (!this.#observers && !this.isOf(this.store)) {
+      this.follow(this.store);
+      this.pause();
+    }
+    return super.view;
+  }
+
+  override subscribe(run: (view: QueryView<V>, changes: Changes) => void): () => void {
+    const end = super.subscribe(run);
+    if (!this.#observers++) this.follow(this.store);
+    let ended = false;
+    return () => {
+      if (ended) return;
+      ended = true;
+      end();
+      if (!--this.#observers) this.pause();
+    };
   }
 }
 

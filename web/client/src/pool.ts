@@ -19,7 +19,7 @@ export interface Use<V = unknown> {
 
 /** Stores that several parts of a page share. */
 export interface Pool<Values = Record<string, unknown>> {
-  /** Follows a watch, or a part of it, unless it is followed. All uses of the same definition have one store. A watch whose store was closed by an error is followed again. */
+  /** Follows a watch, or a part of it, unless it is followed. All uses of the same definition have one store. A watch whose store was closed, by an error or by the page, is followed again. */
   use<Name extends keyof Values & string>(spec: WatchSpec<Name>): Use<Values[Name]>;
   /** Reports whether a watch, or a part of it, is followed here: it is used, or was a moment ago. */
   follows(spec: WatchSpec<keyof Values & string>): boolean;
@@ -34,18 +34,12 @@ interface Entry {
   timer?: ReturnType<typeof setTimeout>;
 }
 
-/** Whoever needs a definition of some watches: no pool takes it away from another one, or from the page itself. */
-interface Holders {
-  readonly pools: Set<StorePool>;
-  /** The page followed it before any pool did. */
-  readonly page: boolean;
-}
-
-const all = new WeakMap<Watches, Map<string, Holders>>();
+// The pools that need each definition of some watches: none takes it away from another one, or from the page itself.
+const all = new WeakMap<Watches, Map<string, Set<StorePool>>>();
 
 /**
  * Counts the uses of the watches of tide: the first one follows a watch, and some time after
- * the last one is released, it is removed. Watches that the page itself follows stay followed, and several
+ * the last one is released, it is removed. Watches that the page itself has added, before or after, stay followed, and several
  * pools count together.
  */
 export const pool = <Values = Record<string, unknown>>(tide: Watches<Values>, options: PoolOptions = {}): Pool<Values> =>
@@ -54,7 +48,7 @@ export const pool = <Values = Record<string, unknown>>(tide: Watches<Values>, op
 class StorePool implements Pool {
   readonly #entries = new Map<string, Entry>(); // by definition
   readonly #lingering = new Set<string>(); // of those without a use, the oldest first
-  readonly #holders: Map<string, Holders>;
+  readonly #holders: Map<string, Set<StorePool>>;
   readonly #lingerMs: number;
   readonly #maxLingering: number;
 
@@ -92,21 +86,21 @@ class StorePool implements Pool {
 
   #entry(query: string, spec: WatchSpec): Entry {
     const before = this.#entries.get(query);
-    if (before?.store.view.error) this.#remove(query);
+    if (before?.store.state === 'closed')
+      this.#remove(query); // by an error, or by the page
     else if (before) return before;
-    const holders = this.#holders.get(query) ?? { pools: new Set(), page: this.#followed(spec) };
-    this.#holders.set(query, holders);
-    holders.pools.add(this);
+    this.#holders.set(query, (this.#holders.get(query) ?? new Set()).add(this));
     const entry = { spec, store: this.tide.add(spec), users: 0 };
+    entry.store.added--; // not by the page
     this.#entries.set(query, entry);
     return entry;
   }
 
-  #followed(spec: WatchSpec): boolean {
+  #current(spec: WatchSpec): Store | undefined {
     try {
-      return !this.tide.store(spec).view.error;
+      return this.tide.store(spec);
     } catch {
-      return false;
+      return undefined;
     }
   }
 
@@ -123,9 +117,11 @@ class StorePool implements Pool {
     clearTimeout(entry.timer);
     this.#lingering.delete(query);
     this.#entries.delete(query);
-    const { pools, page } = this.#holders.get(query)!;
+    const pools = this.#holders.get(query)!;
     pools.delete(this);
-    if (pools.size === 0) this.#holders.delete(query);
-    if ((pools.size === 0 && !page) || entry.store.view.error) this.tide.remove(entry.spec);
+    if (!pools.size) this.#holders.delete(query);
+    const { spec, store } = entry;
+    if (this.#current(spec) !== store) return; // the page has removed it, and may follow it again
+    if (store.view.error || !(pools.size || store.added)) this.tide.remove(spec);
   }
 }

@@ -1,9 +1,12 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import { type Followed, hasState, settled } from './followed.js';
 import type { Resource, View } from './index.js';
+import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { sameResource } from './on_change.js';
 import { onKey } from './on_key.js';
 import { mapKey } from './resource.js';
+
+export type { Followed } from './followed.js';
 
 /**
  * Returns the view of a watch, or what a selector takes from it; the component is
@@ -42,6 +45,20 @@ export function useResource<V>(store: Followed<V> & { readonly rendered?: View<V
 }
 
 /**
+ * Returns the view of a query: its `rows` are the resources that `filter` selects, in the order of `compare`; the component is
+ * rendered again when that changes. A change costs time for the changed keys. Keep both functions outside of the component, or
+ * in `useCallback`: for another function everything is filtered and sorted again.
+ */
+export function useQuery<V>(store: Followed<V> & { readonly rendered?: View<V> }, { filter, compare }: QueryOptions<V> = {}): QueryView<V> {
+  const { subscribe, current, rendered } = useMemo(() => {
+    const live = new ObservedQuery(store, { filter, compare });
+    const shown = store.rendered ? new ObservedQuery(still(store.rendered), { filter, compare }) : live;
+    return { subscribe: (changed: () => void) => live.subscribe(changed), current: () => live.view, rendered: () => shown.view };
+  }, [store, filter, compare]);
+  return useSyncExternalStore(subscribe, current, rendered);
+}
+
+/**
  * Returns what useWatch returns, but suspends the component until there is something to
  * show: a Suspense boundary shows its fallback meanwhile. If the watch is refused before
  * that, it throws the error, for an error boundary.
@@ -72,16 +89,7 @@ export interface Rendered<V = unknown> {
  * Returns a store that stands still, for a server to render from. In the browser, `hydrating`
  * with the same data makes the first render the same.
  */
-export function renderedStore<V>(data: Rendered<V>): Followed<V> {
-  const view = viewOf(data);
-  return {
-    view,
-    subscribe(run) {
-      run(view, { replaced: false, keys: new Set(view.resources.keys()) });
-      return () => {};
-    },
-  };
-}
+export const renderedStore = <V>(data: Rendered<V>): Followed<V> => still(viewOf(data));
 
 /**
  * Returns a store for pages that a server has rendered: the first render of each component
@@ -97,6 +105,14 @@ export function hydrating<V>(store: Followed<V>, data: Rendered<V>): Followed<V>
     subscribe: (run) => store.subscribe(run),
   };
 }
+
+const still = <V>(view: View<V>): Followed<V> => ({
+  view,
+  subscribe(run) {
+    run(view, { replaced: false, keys: new Set(view.resources.keys()) });
+    return () => {};
+  },
+});
 
 function viewOf<V>({ resources, revision, since }: Rendered<V>): View<V> {
   return { state: 'stale', since, reason: '', resources: new Map(resources.map((one) => [mapKey(one), one])), revision };

@@ -32,25 +32,25 @@ export async function getSession(url: string | URL, request: SessionRequest = {}
 
 /** Like getSession, but returns undefined for a gateway without sessions. */
 export async function findSession(url: string | URL, request: SessionRequest = {}): Promise<Session | undefined> {
-  const response = await ask('GET', at(url, 'session'), request);
-  if (!response.ok) {
+  const session = await ask('GET', at(url, 'session'), request, async (response) => {
+    if (response.ok) return (await response.json()) as Partial<Session> | null;
     const refusal = await refusedBy(response);
     if (refusal.status === 404 && refusal.fatal) return undefined;
     throw refusal;
-  }
-  const session = (await response.json()) as Partial<Session> | null;
+  });
+  if (session === undefined) return undefined;
   if (!session?.mechanism) throw new Error(`${url} does not answer as a gateway does`);
   return { ...nobody, ...session };
 }
 
 /** Exchanges a token for the cookie of a session, which the page itself cannot read. */
 export async function beginSession(url: string | URL, token: string, { headers, ...request }: SessionRequest = {}): Promise<void> {
-  await granted(await ask('POST', at(url, 'session'), { ...request, headers: { ...headers, ...bearer(token) } }));
+  await ask('POST', at(url, 'session'), { ...request, headers: { ...headers, ...bearer(token) } }, granted);
 }
 
 /** Ends the session, and all streams that it has opened, in other tabs too. What tabs share of its data is erased. */
 export async function endSession(url: string | URL, request: SessionRequest = {}): Promise<void> {
-  await granted(await ask('DELETE', at(url, 'session'), request));
+  await ask('DELETE', at(url, 'session'), request, granted);
   announceLogout(url);
 }
 
@@ -61,10 +61,8 @@ export async function getTicket(
   { headers, ...request }: SessionRequest = {},
 ): Promise<string> {
   const json = { 'Content-Type': 'application/json' };
-  const response = await granted(
-    await ask('POST', at(url, 'tickets'), { ...request, headers: { ...headers, ...json } }, JSON.stringify({ watches })),
-  );
-  return ((await response.json()) as { ticket: string }).ticket;
+  const read = async (response: Response) => ((await (await granted(response)).json()) as { ticket: string }).ticket;
+  return ask('POST', at(url, 'tickets'), { ...request, headers: { ...headers, ...json } }, read, JSON.stringify({ watches }));
 }
 
 /** Extends an open stream to the end of another token of the same user; false: that replica does not have the stream, or it is not the user's. */
@@ -75,7 +73,7 @@ export async function renewStream(
   { headers, ...request }: SessionRequest = {},
 ): Promise<boolean> {
   const path = `streams/${encodeURIComponent(stream)}`;
-  return (await ask('PUT', at(url, path), { ...request, headers: { ...headers, ...bearer(token) } })).ok;
+  return ask('PUT', at(url, path), { ...request, headers: { ...headers, ...bearer(token) } }, async ({ ok }) => ok);
 }
 
 export const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
@@ -85,19 +83,23 @@ const at = (url: string | URL, path: string) => `${String(url).replace(/\/$/, ''
 // A stream is opened only once the session is known, so a request must not last forever.
 const timeoutMs = 10_000;
 
-async function ask(
+// The time and the signal are for the whole answer, which read reads.
+async function ask<T>(
   method: string,
   url: string,
   { headers = {}, credentials = 'same-origin', signal }: SessionRequest,
+  read: (response: Response) => Promise<T>,
   body?: string,
-): Promise<Response> {
+): Promise<T> {
   const late = new AbortController();
   const abort = () => late.abort(signal?.reason);
   signal?.throwIfAborted();
   signal?.addEventListener('abort', abort);
   const timer = setTimeout(() => late.abort(new Error(`no answer from ${url} for ${timeoutMs / 1000} s`)), timeoutMs);
   try {
-    return await fetchOnce(url, { method, headers, credentials, signal: late.signal, ...(body && { body }) });
+    const aborted = new Promise<never>((_, reject) => late.signal.addEventListener('abort', () => reject(late.signal.reason)));
+    const answer = fetchOnce(url, { method, headers, credentials, signal: late.signal, ...(body && { body }) }).then(read);
+    return await Promise.race([answer, aborted]);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);

@@ -1,9 +1,12 @@
 import { type Accessor, batch, createMemo, createSignal, onCleanup } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
 import type { Followed } from './followed.js';
+import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { onKey } from './on_key.js';
 import type { Resource } from './resource.js';
 import type { View } from './view.js';
+
+export type { Followed } from './followed.js';
 
 /** Returns the view of a watch as a signal, until its owner ends. */
 export function useWatch<V>(store: Followed<V>): Accessor<View<V>> {
@@ -22,6 +25,21 @@ export function useResource<V>(store: MaybeAccessor<Followed<V>>, key: MaybeAcce
     const [resource, setResource] = createSignal<Resource<V>>();
     onCleanup(onKey(access(store), access(key), (next) => void setResource(() => next)));
     return resource;
+  });
+  return () => followed()();
+}
+
+/**
+ * Returns the view of a query as a signal, until its owner ends: its `rows` are the resources that `filter` selects, in the order
+ * of `compare`. A change costs time for the changed keys. The store and the options may be signals: for other ones everything is
+ * filtered and sorted again.
+ */
+export function useQuery<V>(store: MaybeAccessor<Followed<V>>, options: MaybeAccessor<QueryOptions<V>> = {}): Accessor<QueryView<V>> {
+  const followed = createMemo(() => {
+    const live = new ObservedQuery(access(store), access(options));
+    const [view, setView] = createSignal(live.view);
+    onCleanup(live.subscribe((next) => void setView(() => next)));
+    return view;
   });
   return () => followed()();
 }

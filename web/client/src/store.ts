@@ -23,6 +23,8 @@ export class Store<V = unknown> implements Readable<V> {
   #renewing: number | undefined; // since when a stream takes the place of a healthy one, for a short time
   /** @internal A position that no id has yet. */
   initial: string;
+  /** @internal How often the page itself has added it; that of a pool does not count. */
+  added = 0;
 
   /** @internal query: its part of the query of a stream: the watch, and what of it. */
   constructor(

@@ -39,6 +39,11 @@ export class Stores {
     return this.query;
   }
 
+  /** The newest request is for exactly these watches, in any order. */
+  get requested(): boolean {
+    return this.#requested.size === this.size && [...this.#wanted].every(([watch, store]) => this.#requested.get(watch) === store);
+  }
+
   /** The number of watches. */
   get size(): number {
     return this.#wanted.size;
@@ -70,6 +75,7 @@ export class Stores {
   add({ watch, query, initial }: Followed): Store {
     const store = this.#parked.get(query) ?? new Store(watch, query, this.connection, initial);
     this.#parked.delete(query);
+    store.added = 0; // it may have been removed
     this.#wanted.set(watch, store);
     store.publish(this.connection);
     return store;

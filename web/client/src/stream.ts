@@ -115,7 +115,7 @@ export class Stream {
     else if (event.type !== 'hello') this.stores.take(event);
     else {
       this.#openedAt = Date.now();
-      this.#heartbeatMs = event.heartbeat_ms > 0 ? event.heartbeat_ms : defaultHeartbeatMs;
+      this.#heartbeatMs = event.heartbeat_ms > 0 ? Number(event.heartbeat_ms) : defaultHeartbeatMs; // it may be a bigint
       this.#guard();
       this.stores.open();
     }

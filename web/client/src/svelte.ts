@@ -1,8 +1,11 @@
 import { createSubscriber } from 'svelte/reactivity';
 import type { Followed } from './followed.js';
+import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { onKey } from './on_key.js';
 import type { Resource } from './resource.js';
 import type { View } from './view.js';
+
+export type { Followed } from './followed.js';
 
 /**
  * Returns an object whose `current` is the view of a watch, for runes: what reads it in an
@@ -30,6 +33,22 @@ export function useResource<V>(store: Followed<V>, key: string): { readonly curr
     get current() {
       subscribe();
       return store.view.resources.get(key);
+    },
+  };
+}
+
+/**
+ * Returns an object whose `current` is the view of a query: its `rows` are the resources that `filter` selects, in the order of
+ * `compare`. A change costs time for the changed keys. Where the store or the options change:
+ * `const busy = $derived(useQuery(pods, { filter }))`.
+ */
+export function useQuery<V>(store: Followed<V>, options: QueryOptions<V> = {}): { readonly current: QueryView<V> } {
+  const live = new ObservedQuery(store, options);
+  const subscribe = createSubscriber((update) => live.subscribe(exceptFirst(update)));
+  return {
+    get current() {
+      subscribe();
+      return live.view;
     },
   };
 }

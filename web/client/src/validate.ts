@@ -93,7 +93,7 @@ class ValidatedStore extends Derived<unknown, View, Changes> implements Validate
 
   #end(error: Error): void {
     this.#error = error;
-    this.close();
+    this.end();
   }
 
   protected derive(view: View): View {

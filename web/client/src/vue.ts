@@ -1,8 +1,11 @@
 import { type MaybeRefOrGetter, type ShallowRef, shallowReadonly, shallowRef, toValue, watchEffect } from 'vue';
 import type { Followed } from './followed.js';
+import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { onKey } from './on_key.js';
 import type { Resource } from './resource.js';
 import type { View } from './view.js';
+
+export type { Followed } from './followed.js';
 
 /**
  * Returns a reference to the view of a watch, until the scope in which it is called ends, such
@@ -40,4 +43,28 @@ export function useResource<V>(
   };
   watchEffect((onCleanup) => onCleanup(onKey(toValue(store), toValue(key), set)), { flush: 'sync' });
   return shallowReadonly(resource) as Readonly<ShallowRef<Resource<V> | undefined>>;
+}
+
+/**
+ * Returns a reference to the view of a query until the scope ends: its `rows` are the resources that `filter` selects, in the
+ * order of `compare`. A change costs time for the changed keys. The store and the options may be references or getters: for
+ * other ones, and whenever something that the getter reads changes, everything is filtered and sorted again.
+ */
+export function useQuery<V>(
+  store: MaybeRefOrGetter<Followed<V>>,
+  options: MaybeRefOrGetter<QueryOptions<V>> = {},
+): Readonly<ShallowRef<QueryView<V>>> {
+  const view = shallowRef() as ShallowRef<QueryView<V>>; // set at once
+  watchEffect(
+    (onCleanup) => {
+      const live = new ObservedQuery(toValue(store), toValue(options));
+      onCleanup(
+        live.subscribe((next) => {
+          view.value = next;
+        }),
+      );
+    },
+    { flush: 'sync' },
+  );
+  return shallowReadonly(view) as Readonly<ShallowRef<QueryView<V>>>;
 }

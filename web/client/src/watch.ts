@@ -81,7 +81,9 @@ export function watch<Values = Record<string, unknown>>(
       connection.stores.add(followed);
       connection.changed();
     }
-    return store(spec);
+    const added = store(spec);
+    added.added++;
+    return added;
   }
 
   function move(stores: Store[]): void {

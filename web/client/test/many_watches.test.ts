@@ -52,6 +52,16 @@ describe('a page with many watches', () => {
     expect(refused).toBe(2);
   });
 
+  test('of which one is removed and added again in one task keep their stream', async () => {
+    f.tide = watch(url, { watches: names(2) });
+    await pass();
+    await answer();
+    f.tide.remove('w0');
+    f.tide.add('w0');
+    await pass(1_000);
+    expect([f.server.exchanges.length, f.server.last.signal.aborted]).toEqual([1, false]);
+  });
+
   test('that are removed close their streams', async () => {
     f.tide = watch(url, { watches: names(25) });
     await pass();

@@ -45,6 +45,33 @@ test.each([undefined, null, 0, -1, 'often', 1e300])(
   },
 );
 
+test.each([undefined, null, 0, -1, 'often', {}, [], 1e-300])(
+  'retry_ms of %j in each goodbye keeps neither the page nor the server busy',
+  async (retry_ms) => {
+    await f.start();
+    for (let i = 0; i < 600; i++) {
+      const { last } = f.server;
+      if (!last.open && !last.signal.aborted) last.accept(hello(['w']) + goodbye('draining', retry_ms as never)).end();
+      await pass(100);
+    }
+    expect(f.server.exchanges.length).toBeLessThan(20);
+  },
+);
+
+test('times that parse returns as bigint are times', async () => {
+  const parse = (json: string) => JSON.parse(json, (_, value) => (typeof value === 'number' ? BigInt(value) : value));
+  const store = await f.start({ parse });
+  f.server.last.accept(hello(['w']) + reset('w', 'w@e-0/5') + endOfSnapshot('w', 5, 0, 'w@e-5'));
+  await pass(2_000);
+  expect(store.state).toBe('in_sync');
+  f.server.last.send(goodbye('draining', 4_000));
+  f.server.last.end();
+  await pass(3_900);
+  expect(f.server.exchanges).toHaveLength(1);
+  await pass(200);
+  expect(f.server.exchanges).toHaveLength(2);
+});
+
 test('a status since nobody knows when is of now', async () => {
   const store = await f.follow();
   const status = { type: 'status', watch: 'w', state: 'stale', since: 'yesterday', reason: 'r' };

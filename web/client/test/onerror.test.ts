@@ -220,3 +220,13 @@ describe('a getToken that hangs', () => {
     expect(f.server.exchanges).toEqual([]);
   });
 });
+
+test.each([true, 1, 'again', {}, { headers: undefined }])(
+  'the answer %j, which only JavaScript can give, does not lift a final refusal',
+  async (answer) => {
+    await f.start({ onError: (() => answer) as never });
+    f.server.last.refuse(404);
+    await pass(600_000);
+    expect([f.server.exchanges.length, f.tide.store('w').state]).toEqual([1, 'closed']);
+  },
+);

@@ -97,6 +97,36 @@ test('a watch that the page itself follows stays followed', async () => {
   expect([store.state, stores.follows('w')]).toEqual(['connecting', false]);
 });
 
+test('a watch that the page adds after the pool stays followed, until the page removes it', async () => {
+  const one = stores.use('w');
+  const store = f.tide.add('w');
+  one.release();
+  await pass(20_000);
+  expect([store === one.store, followed('w')]).toEqual([true, true]);
+  stores.use('w').release();
+  stores.clear();
+  expect(followed('w')).toBe(true);
+  f.tide.remove('w');
+  stores.use('w').release();
+  stores.clear();
+  expect(followed('w')).toBe(false);
+});
+
+test('a use of a watch that the page has removed follows it again, and its end takes no store of the page', async () => {
+  const one = stores.use('w');
+  f.tide.remove('w');
+  expect(one.store.state).toBe('closed');
+  const two = stores.use('w');
+  expect(two.store.state).toBe('connecting');
+  f.tide.remove('w');
+  await pass(1_000);
+  f.tide.add('w');
+  two.release();
+  one.release();
+  stores.clear();
+  expect(followed('w')).toBe(true);
+});
+
 test('a time without an end is one', async () => {
   stores = pool(f.tide, { lingerMs: Infinity });
   const { store, release } = stores.use('w');

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
 import { groupBy, type Query, query } from '../src/query.js';
 import type { Resource } from '../src/resource.js';
 import { SortedList } from '../src/sorted_list.js';
+import { validated } from '../src/validate.js';
 import { end, Feed, gone, reset, up } from './feed.js';
 
 interface Pod {
@@ -202,4 +204,19 @@ test('a change of a list that throws leaves it as it was', () => {
   list.fill([{ at: 1 }]);
   expect(() => list.insert({ at: -1 })).toThrow('not a place');
   expect([list.size, [...list]]).toEqual([1, [{ at: 1 }]]);
+});
+
+test('what was closed says so, changes no more, and has no new listeners', () => {
+  const f = new Feed<Pod>().open().snapshot({ a: { node: 'n1', cpu: 1 } });
+  for (const live of [query(f.store), groupBy(f.store, ({ value }) => value.node), validated(f.store, z.any())]) {
+    const states: string[] = [];
+    live.subscribe(({ state }) => states.push(state));
+    live.close();
+    live.close();
+    const { view } = live;
+    f.feed(up('b', 6, { node: 'n1', cpu: 1 }));
+    expect([states, live.view === view, view.state, view.revision]).toEqual([['in_sync', 'closed'], true, 'closed', '1']);
+    expect(() => live.subscribe(() => {})).toThrow('make another one');
+    f.feed(reset, up('a', 1, { node: 'n1', cpu: 1 }), end(1));
+  }
 });

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { beginSession, endSession, getSession } from '../src/session.js';
+import { beginSession, endSession, getSession, getTicket } from '../src/session.js';
 import { following, url } from './following.js';
 import { Gateway } from './gateway.js';
+import { pass } from './server.js';
 
 following();
 let gateway: Gateway;
@@ -45,5 +46,29 @@ describe('a session', () => {
   ])('is unknown if a proxy answers with %s', async (_, response) => {
     vi.stubGlobal('fetch', async () => response);
     await expect(getSession('/')).rejects.not.toMatchObject({ fatal: true });
+  });
+});
+
+describe('an answer whose body never ends', () => {
+  const endless = () => vi.stubGlobal('fetch', async () => new Response(new ReadableStream()));
+  const requests = [
+    ['getSession', (signal?: AbortSignal) => getSession(url, { ...(signal && { signal }) })],
+    ['getTicket', (signal?: AbortSignal) => getTicket(url, ['w'], { ...(signal && { signal }) })],
+  ] as const;
+
+  test.each(requests)('fails %s after ten seconds', async (_, request) => {
+    endless();
+    const failed = expect(request()).rejects.toThrow('no answer');
+    await pass(10_000);
+    await failed;
+  });
+
+  test.each(requests)('ends %s with the signal', async (_, request) => {
+    endless();
+    const page = new AbortController();
+    const failed = expect(request(page.signal)).rejects.toThrow('left');
+    await pass(10);
+    page.abort(new Error('left'));
+    await failed;
   });
 });

@@ -3,7 +3,7 @@ import { type Accessor, createComponent, createEffect, createRoot, createSignal,
 import { insert, render } from 'solid-js/web';
 import { expect, expectTypeOf, test } from 'vitest';
 import type { Resource } from '../src/resource.js';
-import { useResource, useResources, useWatch } from '../src/solid.js';
+import { useQuery, useResource, useResources, useWatch } from '../src/solid.js';
 import { Counted, remove, upsert } from './line.js';
 
 /** Runs a function in a root; returns what it gives, and what ends the root. */
@@ -157,6 +157,33 @@ test('a resource follows another key and another store, and nothing sees the one
   expect([a.listeners, b.listeners]).toEqual([0, 1]);
   dispose();
   expect(b.listeners).toBe(0);
+  a.tide.close();
+  b.tide.close();
+});
+
+test('a query follows its store, other options and another store, until the owner ends', async () => {
+  const [a, b] = [new Counted(), new Counted()];
+  await a.snapshot(5, { x: 1, y: 2, z: 3 });
+  await b.snapshot(9, { b: 9 });
+  const [store, setStore] = createSignal(a);
+  const [least, setLeast] = createSignal(2);
+  const options = () => {
+    const from = least();
+    const filter = ({ value }: Resource<number>) => value >= from;
+    return { filter, compare: (one: Resource<number>, other: Resource<number>) => other.value - one.value };
+  };
+  const seen: string[] = [];
+  const { dispose } = rooted(() => {
+    const view = useQuery(store, options);
+    createEffect(() => void seen.push([...view().rows].map(({ key, value }) => `${key}=${value}`).join()));
+  });
+  a.line.send('w@e-6', upsert('x', 6, 7), remove('y', 6));
+  setLeast(5);
+  setStore(b);
+  expect(seen).toEqual(['z=3,y=2', 'x=7,z=3', 'x=7', 'b=9']);
+  expect([a.listeners, b.listeners]).toEqual([0, 1]);
+  dispose();
+  expect([seen.length, b.listeners]).toEqual([4, 0]);
   a.tide.close();
   b.tide.close();
 });

@@ -3,7 +3,8 @@ import { flushSync, mount, unmount } from 'svelte';
 import { writable } from 'svelte/store';
 import { expect, expectTypeOf, test } from 'vitest';
 import type { Resource } from '../src/resource.js';
-import { useResource, useWatch } from '../src/svelte.js';
+import { useQuery, useResource, useWatch } from '../src/svelte.js';
+import Query from './components/Query.svelte';
 import Rows from './components/Rows.svelte';
 import Runes from './components/Runes.svelte';
 import Store from './components/Store.svelte';
@@ -128,4 +129,35 @@ test('outside of effects, a resource is the current one, without a subscription'
   expect(resource.current).toBe(notes.view.resources.get('a'));
   expect(notes.listeners).toBe(0);
   notes.tide.close();
+});
+
+test('a query follows its store, other options and another store, and nothing is subscribed to after that', async () => {
+  const [a, b] = [new Counted(), new Counted()];
+  const from = (least: number) => (one: Resource<number>) => one.value >= least;
+  const target = document.createElement('div');
+  const page = writable({ notes: a, filter: from(2) });
+  const component = mount(Query, { target, props: { page } });
+  const shown = () => {
+    flushSync();
+    return target.textContent;
+  };
+  expect(shown()).toBe('connecting ');
+  await a.snapshot(5, { x: 1, y: 2, z: 3 });
+  await b.snapshot(9, { b: 9 });
+  expect(shown()).toBe('in_sync z=3,y=2');
+  a.line.send('w@e-6', upsert('x', 6, 7), remove('y', 6));
+  expect(shown()).toBe('in_sync x=7,z=3');
+  page.set({ notes: a, filter: from(5) });
+  expect(shown()).toBe('in_sync x=7');
+  page.set({ notes: b, filter: from(5) });
+  expect(shown()).toBe('in_sync b=9');
+  await Promise.resolve();
+  expect([a.listeners, b.listeners]).toEqual([0, 1]);
+  await unmount(component);
+  await Promise.resolve();
+  expect(b.listeners).toBe(0);
+  expect(useQuery(b).current.rows.size).toBe(1);
+  expect(b.listeners).toBe(0);
+  a.tide.close();
+  b.tide.close();
 });

@@ -150,5 +150,5 @@ test('it is as fresh as the store, and ends when it is closed', () => {
   expect(store.view).toMatchObject({ state: 'offline', reason: 'lost' });
   store.close();
   f.open().feed(end(3));
-  expect(store.view.state).toBe('offline');
+  expect(store.view).toMatchObject({ state: 'closed', revision: '3' });
 });

@@ -3,7 +3,7 @@ import { renderToString } from '@vue/server-renderer';
 import { expect, expectTypeOf, test } from 'vitest';
 import { computed, createApp, createSSRApp, defineComponent, effectScope, h, nextTick, ref, type ShallowRef, shallowRef } from 'vue';
 import type { Resource } from '../src/resource.js';
-import { useResource, useWatch } from '../src/vue.js';
+import { useQuery, useResource, useWatch } from '../src/vue.js';
 import { Counted, remove, upsert } from './line.js';
 
 test('a component shows each state, computed values follow, and unmounting ends the subscription', async () => {
@@ -138,4 +138,35 @@ test('a server renders a resource, and keeps no subscription', async () => {
   expect(await renderToString(createSSRApp(rowOf(notes, []), { name: 'a' }))).toBe('<p>a=1 </p>');
   expect(notes.listeners).toBe(0);
   notes.tide.close();
+});
+
+test('a query follows its store, other options and another store, until the scope ends', async () => {
+  const [a, b] = [new Counted(), new Counted()];
+  await a.snapshot(5, { x: 1, y: 2, z: 3 });
+  await b.snapshot(9, { b: 9 });
+  const [store, least] = [shallowRef(a), ref(2)];
+  const scope = effectScope();
+  const options = () => {
+    const from = least.value;
+    const filter = ({ value }: Resource<number>) => value >= from;
+    return { filter, compare: (one: Resource<number>, other: Resource<number>) => other.value - one.value };
+  };
+  const view = scope.run(() => useQuery(store, options))!;
+  const text = computed(() => [...view.value.rows].map(({ key, value }) => `${key}=${value}`).join());
+  expect([view.value.state, text.value]).toEqual(['in_sync', 'z=3,y=2']);
+  a.line.send('w@e-6', upsert('x', 6, 7), remove('y', 6));
+  expect(text.value).toBe('x=7,z=3');
+  least.value = 5;
+  expect([text.value, a.listeners]).toEqual(['x=7', 1]);
+  store.value = b;
+  expect([text.value, a.listeners, b.listeners]).toEqual(['b=9', 0, 1]);
+  scope.stop();
+  expect(b.listeners).toBe(0);
+  const List = defineComponent(() => {
+    const view = useQuery(b);
+    return () => h('p', `${view.value.rows.size}`);
+  });
+  expect([await renderToString(createSSRApp(List)), b.listeners]).toEqual(['<p>1</p>', 0]);
+  a.tide.close();
+  b.tide.close();
 });
