@@ -146,6 +146,10 @@ SEED ?= 0
 histories: ## run random histories through trees of gateways and all checkers (N=100000; SEED=1 starts at this seed)
 	$(GO) test -count 1 -timeout 0 -run '^TestHistories$$' -v ./stream/histories -args -histories $(N) -seed $(SEED)
 
+.PHONY: mutants
+mutants: ## build the histories and the tests of views with each known fault, which they must find; about half an hour
+	$(GO) test -count 1 -timeout 0 -run 'Mutants|Leaks' -v ./stream/histories ./stream/views -args -all
+
 .PHONY: client
 client: ## check, test and pack the TypeScript client, and fail if web/bundle is stale (needs Node 20 or newer, with npm)
 	@echo "==> web/client" >&2

@@ -2,12 +2,14 @@ package views
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // mutant is a fault, as the replacement of a text in a file of this module.
@@ -158,7 +160,10 @@ var switches = []mutant{
 	},
 }
 
-// TestMutants builds this package with each fault, and checks that the model finds it.
+var all = flag.Bool("all", false, "build all mutants, and not only the fourth that is due today")
+
+// TestMutants builds this package with a fourth of the faults each day, or with all, and
+// checks that the model finds them.
 func TestMutants(t *testing.T) { testMutants(t, mutants, "^TestAgainstTheModel$", "broke ") }
 
 // TestSwitchMutants does so with faults of differences.
@@ -174,14 +179,16 @@ func testMutants(t *testing.T, mutants []mutant, test, finding string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mutants {
+	for i, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			text, err := m.apply(module)
-			if err != nil {
+			switch {
+			case err != nil:
 				t.Fatal(err)
-			}
-			if testing.Short() {
+			case testing.Short():
 				t.Skip("it is compiled without the race detector, and so is all that it needs")
+			case !*all && i%4 != time.Now().YearDay()%4:
+				t.Skip("it is due on another day: see -all")
 			}
 			m.find(t, module, text, test, finding)
 		})

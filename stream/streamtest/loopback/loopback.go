@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"sync"
 )
 
 // The range, which no system that Go's tests run on hands out by itself.
@@ -31,14 +32,26 @@ func Listen() (net.Listener, error) {
 	return nil, fmt.Errorf("no free port between %d and %d after 100 attempts: %w", lowest, highest, last)
 }
 
-// FreePort returns a port of 127.0.0.1 on which nothing listened just now.
+// given are the ports that FreePort has returned. A server of this process may need one that
+// it does not listen on yet.
+var given sync.Map
+
+// FreePort returns a port of 127.0.0.1 on which nothing listened just now, and never the
+// same one twice.
 func FreePort() (int, error) {
-	l, err := Listen()
-	if err != nil {
-		return 0, err
+	for {
+		l, err := Listen()
+		if err != nil {
+			return 0, err
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		if err := l.Close(); err != nil {
+			return 0, err
+		}
+		if _, again := given.LoadOrStore(port, true); !again {
+			return port, nil
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // Address returns 127.0.0.1 with a port.

@@ -20,6 +20,21 @@ func TestPortsAreNotThoseOfOutgoingConnections(t *testing.T) {
 	}
 }
 
+// TestNoPortIsGivenTwice: two servers of one test never get the same port.
+func TestNoPortIsGivenTwice(t *testing.T) {
+	given := map[int]bool{}
+	for range 500 {
+		port, err := loopback.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given[port] {
+			t.Fatalf("port %d is given twice", port)
+		}
+		given[port] = true
+	}
+}
+
 func TestListenIsReachable(t *testing.T) {
 	l, err := loopback.Listen()
 	if err != nil {
