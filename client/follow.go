@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/pause"
 	"github.com/watchtide/watchtide/internal/reconnect"
 )
 
@@ -70,7 +69,7 @@ func (s *Server) Follow(ctx context.Context, o FollowOptions) error {
 		if o.Lost != nil {
 			o.Lost(err, wait)
 		}
-		if err := pause.For(ctx, wait); err != nil {
+		if err := reconnect.Pause(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/policy"
-	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -123,18 +123,18 @@ func (otherMachines) Network() string { return "tcp" }
 func (otherMachines) String() string  { return "192.0.2.1:8081" }
 
 // newTokens makes a token for each principal.
-func (r *guarded) newTokens() *token.Table {
+func (r *guarded) newTokens() *access.TokenTable {
 	r.t.Helper()
 	var lines []string
 	for name, groups := range map[string][]string{"sam": {"staff"}, "agent": {"acme"}, "ann": nil, "outsider": nil} {
-		text, line, err := token.New(name, groups)
+		text, line, err := access.NewToken(name, groups)
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		r.tokens[name] = text
 		lines = append(lines, line)
 	}
-	table, err := token.Parse([]byte(strings.Join(lines, "\n")))
+	table, err := access.ParseTokens([]byte(strings.Join(lines, "\n")))
 	if err != nil {
 		r.t.Fatal(err)
 	}

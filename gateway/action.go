@@ -4,30 +4,30 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access"
 )
 
 // actionOf returns the action of a request, for the audit log; empty: it concerns no watch.
-func actionOf(r *http.Request) audit.Action {
+func actionOf(r *http.Request) access.Action {
 	watch, ofOne := strings.CutPrefix(r.URL.EscapedPath(), "/v1/watches/")
 	_, rest, _ := strings.Cut(watch, "/")
 	switch {
 	case r.URL.Path == "/v1/events", ofOne && rest == "events":
-		return audit.Open
+		return access.Open
 	case r.URL.Path == "/v1/tickets":
-		return audit.Ticket
+		return access.AuditTicket
 	case !ofOne:
 		return ""
 	case rest == "":
-		return audit.Describe
+		return access.Describe
 	case rest == "changes":
-		return audit.Poll
+		return access.Poll
 	case rest == "resources", rest == "history":
-		return audit.List
+		return access.List
 	case r.Method == http.MethodPut:
-		return audit.Write
+		return access.Write
 	case r.Method == http.MethodDelete:
-		return audit.Delete
+		return access.Delete
 	}
-	return audit.Get
+	return access.Get
 }

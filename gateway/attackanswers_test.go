@@ -11,9 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
@@ -40,8 +39,8 @@ func (r *rig) framed(settings ...http2.Setting) *framed {
 }
 
 // clientHere returns the client that all requests of a rig count for.
-func (r *rig) clientHere() admission.Client {
-	return admission.ClientOf(admission.PeerAddress((&gatewaytest.Conn{}).RemoteAddr().String()).Addr())
+func (r *rig) clientHere() limits.Client {
+	return limits.ClientOf(limits.PeerAddress((&gatewaytest.Conn{}).RemoteAddr().String()).Addr())
 }
 
 // answersTaken returns how much of the answer budget is taken.
@@ -69,11 +68,11 @@ func TestAttackUnreadAnswers(t *testing.T) {
 		if grown := heap() - before; grown > 64<<20 {
 			t.Errorf("%d unread listings took %d MiB", netconn.MaxStreams, grown>>20)
 		}
-		time.Sleep(budget.AnswerWait + time.Second)
+		time.Sleep(limits.AnswerWait + time.Second)
 		if taken := r.answersTaken(); taken > 2*page {
 			t.Errorf("later, unread answers have %d KiB", taken>>10)
 		}
-		time.Sleep(budget.AnswerWait + 6*time.Second)
+		time.Sleep(limits.AnswerWait + 6*time.Second)
 		if taken := r.answersTaken(); taken != 0 {
 			t.Errorf("in the end, answers have %d KiB", taken>>10)
 		}
@@ -255,10 +254,10 @@ func TestAttackFilters(t *testing.T) {
 			t.Errorf("%d requests that were cancelled still wait", waiting)
 		}
 		late := c.open("GET", "/v1/watches/a/resources/k00000?filter=true", true)
-		time.Sleep(budget.AnswerWait + time.Second)
+		time.Sleep(limits.AnswerWait + time.Second)
 		synctest.Wait()
 		if got := c.field(late, ":status"); got != "503" {
-			t.Errorf("a request that waited for %s: status %q", budget.AnswerWait, got)
+			t.Errorf("a request that waited for %s: status %q", limits.AnswerWait, got)
 		}
 		busy.Release()
 		if x := r.get("/v1/watches/a/resources/k00000?filter=true"); x.StatusCode != 200 {

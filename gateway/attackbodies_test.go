@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream/store"
@@ -50,7 +50,7 @@ func TestAttackTooLargeBodies(t *testing.T) {
 		r.addStore("drafts", store.Config{MaxValueBytes: 1 << 20})
 		before := heap()
 		for i := range 128 {
-			res, body, took := r.dial(announcedPut(fmt.Sprint(i), access.MaxValue)).answer(t)
+			res, body, took := r.dial(announcedPut(fmt.Sprint(i), authz.MaxValue)).answer(t)
 			if res.StatusCode != http.StatusRequestEntityTooLarge || !res.Close || took != 0 || !strings.Contains(body, "the limit is 1048576") {
 				t.Fatalf("16 MiB, announced for a store of 1 MiB: %s after %s: %s", res.Status, took, body)
 			}

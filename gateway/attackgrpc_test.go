@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
@@ -233,7 +233,7 @@ func TestAttackUnreadCalls(t *testing.T) {
 				if grown := heap() - before; grown > 48<<20 {
 					t.Errorf("%d unread calls took %d MiB", netconn.MaxStreams, grown>>20)
 				}
-				time.Sleep(2*budget.AnswerWait + netconn.RateWindow + time.Second)
+				time.Sleep(2*limits.AnswerWait + netconn.RateWindow + time.Second)
 				if taken := r.answersTaken(); taken != 0 || !c.isClosed() {
 					t.Errorf("in the end, %d KiB are taken; closed: %t", taken>>10, c.isClosed())
 				}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/policy"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
@@ -29,11 +29,11 @@ func audited(t *testing.T, change func(*Config)) (*guarded, *lockedText) {
 
 // lines returns the entries that have been recorded since the gateway began, once it writes
 // no more. After that, it records none.
-func (r *guarded) lines(out *lockedText) (entries []audit.Entry) {
+func (r *guarded) lines(out *lockedText) (entries []access.Entry) {
 	r.t.Helper()
 	r.gateway.audit.Close(10 * time.Second)
 	for line := range strings.Lines(out.String()) {
-		var e audit.Entry
+		var e access.Entry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			r.t.Fatalf("%q: %v", line, err)
 		}
@@ -43,7 +43,7 @@ func (r *guarded) lines(out *lockedText) (entries []audit.Entry) {
 }
 
 // brief is an entry as a test writes it: what was decided about whom, and why.
-func brief(e audit.Entry) string {
+func brief(e access.Entry) string {
 	text := fmt.Sprintf("%s %s %s %s%s", e.Decision, e.Action, e.Mechanism, e.Name, e.Watch)
 	for _, r := range e.Rules {
 		text += fmt.Sprintf(" %s#%d", r.Role, r.Number)
@@ -245,7 +245,7 @@ func TestRefusedCredentialsDoNotFillTheLog(t *testing.T) {
 	}
 	counted, lines := uint64(0), 0
 	for _, e := range r.lines(out) {
-		if e.Action == audit.Repeated {
+		if e.Action == access.Repeated {
 			counted += e.Count
 		} else {
 			lines++

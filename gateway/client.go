@@ -4,17 +4,17 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
 // clientAnswer tells a client where its request seems to come from, and whether it is an
 // operator's.
 type clientAnswer struct {
-	Instance string           `json:"instance"`
-	Address  string           `json:"address,omitempty"`
-	Naming   admission.Naming `json:"naming"`
-	Operator bool             `json:"operator"` // the paths for operators answer this client
+	Instance string        `json:"instance"`
+	Address  string        `json:"address,omitempty"`
+	Naming   limits.Naming `json:"naming"`
+	Operator bool          `json:"operator"` // the paths for operators answer this client
 }
 
 // handleClient answers with the address for which the request is counted: where proxies are
@@ -24,7 +24,7 @@ func (g *settings) handleClient(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	answer := clientAnswer{Instance: g.cfg.Instance, Naming: g.proxies.NamingOf(r), Operator: g.cfg.Metrics && admission.IsOperator(r.Context())}
+	answer := clientAnswer{Instance: g.cfg.Instance, Naming: g.proxies.NamingOf(r), Operator: g.cfg.Metrics && limits.IsOperator(r.Context())}
 	switch from := g.proxies.OfRequest(r); {
 	case from.Port() != 0:
 		answer.Address = from.String()

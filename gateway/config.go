@@ -16,11 +16,10 @@ import (
 
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/policy"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
-	"github.com/watchtide/watchtide/gateway/internal/quota"
-	"github.com/watchtide/watchtide/gateway/internal/replicas"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/view"
@@ -189,10 +188,10 @@ type Config struct {
 // ValidReplica reports whether text is the address of an operations listener, such as
 // http://10.0.0.7:8081, or of all that a name has: dns+http://watchtide-headless:8081. There is
 // neither a path nor a credential in it.
-func ValidReplica(text string) bool { return replicas.ValidAddress(text) }
+func ValidReplica(text string) bool { return introspection.ValidAddress(text) }
 
 // SecureReplica reports whether the replica at a valid address is asked over TLS.
-func SecureReplica(address string) bool { return replicas.IsSecure(address) }
+func SecureReplica(address string) bool { return introspection.IsSecure(address) }
 
 // Access says who may do what.
 //
@@ -202,7 +201,7 @@ type Access struct {
 	// ClientOfCall, Revocations and Log.
 	Credentials credential.Config
 	// Revoked is the name of a watch whose resources are revocations; see
-	// principal.Principal.RevocationKeys. Empty: nothing can be revoked.
+	// access.Principal.RevocationKeys. Empty: nothing can be revoked.
 	Revoked string
 	// Policy says what principals may see and change. Nobody can see a watch without rules.
 	// Required.
@@ -211,7 +210,7 @@ type Access struct {
 	// nobody is.
 	OperationsRole string
 	// Audit gets a line of JSON for each decision, from one goroutine at a time; see
-	// audit.Entry. Requests do not wait for it: lines that it does not take in time are lost,
+	// access.Entry. Requests do not wait for it: lines that it does not take in time are lost,
 	// and counted. If it is an io.Closer, it is closed when another one replaces it, or when
 	// Serve ends. Nil: nothing is written.
 	Audit io.Writer
@@ -233,12 +232,12 @@ type PrincipalLimits struct {
 }
 
 // quotas returns the limits of principals, with their defaults.
-func (c Config) quotas() quota.Limits {
+func (c Config) quotas() limits.QuotaLimits {
 	if c.Access == nil {
-		return quota.Limits{}
+		return limits.QuotaLimits{}
 	}
 	l := c.Access.Limits
-	return quota.Limits{Streams: cmp.Or(l.Streams, 10_000), RequestsPerSecond: cmp.Or(l.RequestsPerSecond, 1000)}
+	return limits.QuotaLimits{Streams: cmp.Or(l.Streams, 10_000), RequestsPerSecond: cmp.Or(l.RequestsPerSecond, 1000)}
 }
 
 // Views opens views for clients.
@@ -389,8 +388,8 @@ func (c Config) checkAdmission() error {
 }
 
 // limits returns the limits on streams.
-func (c Config) limits() admission.Limits {
-	return admission.Limits{Total: c.MaxSubscribers, PerClient: c.MaxSubscribersPerClient, PerWatch: c.MaxSubscribersPerWatch}
+func (c Config) limits() limits.Limits {
+	return limits.Limits{Total: c.MaxSubscribers, PerClient: c.MaxSubscribersPerClient, PerWatch: c.MaxSubscribersPerWatch}
 }
 
 // checkOrigins refuses values that are not an origin as a browser sends it, and also

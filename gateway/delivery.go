@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/delivery"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
@@ -25,7 +25,7 @@ func (g *settings) handleDelivery(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	report, p := delivery.Read(r)
+	report, p := introspection.ReadReport(r)
 	if p == nil {
 		p = g.observe(r, report, received)
 	}
@@ -39,15 +39,15 @@ func (g *settings) handleDelivery(w http.ResponseWriter, r *http.Request) {
 
 // reporter returns for whom a report counts.
 func (g *settings) reporter(r *http.Request) *credential.Identity {
-	if id := access.IdentityOf(r.Context()); id != nil {
+	if id := authz.IdentityOf(r.Context()); id != nil {
 		return id
 	}
-	return &credential.Identity{Principal: &principal.Principal{Mechanism: principal.Anonymous}, Address: g.proxies.OfRequest(r).Addr()}
+	return &credential.Identity{Principal: &access.Principal{Mechanism: access.Anonymous}, Address: g.proxies.OfRequest(r).Addr()}
 }
 
 // observe counts the changes of a report whose commits are remembered, unless the client may not
 // see one of the watches.
-func (g *settings) observe(r *http.Request, report delivery.Report, received time.Time) *problem.Problem {
+func (g *settings) observe(r *http.Request, report introspection.DeliveryReport, received time.Time) *problem.Problem {
 	took := make(map[string][]time.Duration, len(report.Painted))
 	for _, c := range report.Painted {
 		entry, committed, known, p := g.lookup.CommittedAt(r.Context(), c.Watch, c.Revision)
@@ -55,7 +55,7 @@ func (g *settings) observe(r *http.Request, report delivery.Report, received tim
 			return p
 		}
 		if known {
-			took[entry] = append(took[entry], delivery.Took(committed, received, c.Ago, report.RoundTrip))
+			took[entry] = append(took[entry], introspection.Took(committed, received, c.Ago, report.RoundTrip))
 		}
 	}
 	for entry, all := range took {

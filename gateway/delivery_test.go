@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/delivery"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 )
 
 const browserDelivery = "watchtide_browser_delivery_seconds"
@@ -96,7 +96,7 @@ func TestDeliveryReportsAreLimited(t *testing.T) {
 	})
 }
 
-// TestDeliveryReportsAreLimitedInAll checks that all clients together may send delivery.PerSecond,
+// TestDeliveryReportsAreLimitedInAll checks that all clients together may send introspection.PerSecond,
 // and that a client that sends too many takes nothing from the others.
 func TestDeliveryReportsAreLimitedInAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestDeliveryReportsAreLimitedInAll(t *testing.T) {
 				taken++
 			}
 		}
-		if want := 10*delivery.PerSecond - 10; taken != want { // 10 of the first client
+		if want := 10*introspection.PerSecond - 10; taken != want { // 10 of the first client
 			t.Errorf("%d reports at once, want %d", taken, want)
 		}
 		if x := send(5000); x.Code != 429 || x.Header().Get("Retry-After") != "1" || !strings.Contains(x.Body.String(), "all clients together") {

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/direct"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
@@ -38,17 +38,17 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name stri
 	}
 	req.Gzip = req.Gzip && g.cfg.Compression == CompressionGzip
 	from := g.proxies.OfRequest(r)
-	client := admission.ClientOf(from.Addr())
+	client := limits.ClientOf(from.Addr())
 	watches, p := g.chosen(r.Context(), req.Watches, client.String())
 	if p != nil {
-		if full := admission.RefusalOf(p); full != nil {
+		if full := limits.RefusalOf(p); full != nil {
 			g.refuseStream(w, r, req, full)
 			return
 		}
 		problem.Write(w, p)
 		return
 	}
-	req.Gzip = req.Gzip && !slices.ContainsFunc(watches, func(w access.Found) bool { return !w.Compressible() })
+	req.Gzip = req.Gzip && !slices.ContainsFunc(watches, func(w authz.Found) bool { return !w.Compressible() })
 	parts, p := req.Parts(r.Context(), watches, client)
 	if p != nil {
 		problem.Write(w, p)
@@ -77,15 +77,15 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name stri
 
 // stream answers an admitted request, and releases its admission exactly once,
 // however it ends.
-func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversation.Request, parts []access.Part, as admission.Ref, from netip.AddrPort) {
+func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversation.Request, parts []authz.Part, as limits.Ref, from netip.AddrPort) {
 	carried := false
-	with := g.passes.EnterSwitching(access.IdentityOf(r.Context()), parts...)
+	with := g.passes.EnterSwitching(authz.IdentityOf(r.Context()), parts...)
 	defer func() {
 		if !carried {
 			g.deps.Leave(as, with)
 		}
 	}()
-	watches, err := g.deps.Open(&req, parts, admission.ClientOf(from.Addr()))
+	watches, err := g.deps.Open(&req, parts, limits.ClientOf(from.Addr()))
 	if err != nil {
 		g.notOpened(w, r, req, err)
 		return
@@ -101,7 +101,7 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversati
 			c.Release()
 		}
 	}()
-	c.AdmissionRef, c.Identity, c.Request = as, g.subscribers.Enter(from, r.UserAgent(), access.IdentityOf(r.Context())), g.deps.Tracing.ParentOf(r.Context())
+	c.AdmissionRef, c.Identity, c.Request = as, g.subscribers.Enter(from, r.UserAgent(), authz.IdentityOf(r.Context())), g.deps.Tracing.ParentOf(r.Context())
 	tracing.StreamBegins(r.Context())
 	if g.shards.Carry(w, r, c) || g.hijacked.Carry(w, r, c) {
 		carried = true // the pump releases it
@@ -114,7 +114,7 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversati
 
 // notOpened answers a stream whose views were not opened.
 func (g *settings) notOpened(w http.ResponseWriter, r *http.Request, req conversation.Request, err error) {
-	var refused *admission.Refusal
+	var refused *limits.Refusal
 	if errors.As(err, &refused) {
 		g.refuseStream(w, r, req, refused)
 		return
@@ -125,7 +125,7 @@ func (g *settings) notOpened(w http.ResponseWriter, r *http.Request, req convers
 // refuseStream refuses a stream. A browser's EventSource never reconnects after a
 // status other than 200, so it gets a stream of one goodbye, with the reason in a
 // comment for a human reader. All other clients get a problem.
-func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conversation.Request, why *admission.Refusal) {
+func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conversation.Request, why *limits.Refusal) {
 	f := req.Format.Framing()
 	p := g.deps.Refused(f.Transport(), why)
 	if !req.EventSource {
@@ -151,8 +151,8 @@ func canStream(w http.ResponseWriter) *problem.Problem {
 }
 
 // chosen returns the watches that a request of a client names.
-func (g *settings) chosen(ctx context.Context, choices []conversation.Choice, client string) ([]access.Found, *problem.Problem) {
-	watches := make([]access.Found, 0, len(choices))
+func (g *settings) chosen(ctx context.Context, choices []conversation.Choice, client string) ([]authz.Found, *problem.Problem) {
+	watches := make([]authz.Found, 0, len(choices))
 	for _, choice := range choices {
 		w, p := g.lookup.Find(ctx, choice.Name, client)
 		if p != nil {

@@ -11,27 +11,20 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/deflate"
-	"github.com/watchtide/watchtide/gateway/internal/delivery"
 	"github.com/watchtide/watchtide/gateway/internal/direct"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/quota"
-	"github.com/watchtide/watchtide/gateway/internal/replicas"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
-	"github.com/watchtide/watchtide/gateway/internal/series"
 	"github.com/watchtide/watchtide/gateway/internal/shard"
-	"github.com/watchtide/watchtide/gateway/internal/snapshots"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -47,22 +40,22 @@ type Gateway struct {
 	started     time.Time
 	log         *slog.Logger
 	metrics     *metrics.Metrics
-	series      *series.Recorder
-	admission   *admission.Controller // safe for use by several goroutines
-	snapshots   *snapshots.Budget
-	bodies      *budget.Bodies
-	answers     *budget.Answers
+	series      *introspection.Recorder
+	admission   *limits.Controller // safe for use by several goroutines
+	snapshots   *limits.SnapshotBudget
+	bodies      *limits.Bodies
+	answers     *limits.Answers
 	doors       *netconn.Connections // that Serve accepts
 	shards      *shard.Pump          // nil: the goroutine pump carries all streams
 	hijacked    *direct.Hijacked
 	ownViews    *views.Views // nil: they are Config's
-	pieces      *deflate.Cache
-	subscribers *subscribers.List
-	passes      *pass.Table
-	audit       *audit.Log
-	quotas      *quota.Table
-	reports     *delivery.Rate
-	refusals    *access.RefusalLog
+	pieces      *wire.Cache
+	subscribers *introspection.List
+	passes      *authz.Table
+	audit       *access.Log
+	quotas      *limits.Quotas
+	reports     *introspection.DeliveryRate
+	refusals    *authz.RefusalLog
 	topology    topologyCache
 
 	// Atomic.
@@ -93,26 +86,26 @@ func New(c Config) (*Gateway, error) {
 		started:     time.Now(),
 		log:         c.Logger,
 		metrics:     metrics.New(c.Registry, c.Version, c.Commit),
-		admission:   admission.New(c.limits(), c.spread()),
+		admission:   limits.New(c.limits(), c.spread()),
 		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
-		pieces:      deflate.NewCache(c.CompressionCache),
-		subscribers: subscribers.New(c.Logger),
-		passes:      pass.NewTable(),
-		audit:       audit.New(),
-		refusals:    access.NewRefusalLog(c.Logger),
-		quotas:      quota.New(c.quotas()),
-		reports:     delivery.NewRate(),
+		pieces:      wire.NewCache(c.CompressionCache),
+		subscribers: introspection.New(c.Logger),
+		passes:      authz.NewTable(),
+		audit:       access.New(),
+		refusals:    authz.NewRefusalLog(c.Logger),
+		quotas:      limits.NewQuotas(c.quotas()),
+		reports:     introspection.NewDeliveryRate(),
 	}
 	g.passes.Audit = g.audit
-	g.series = series.New(c.Registry, g.lags)
+	g.series = introspection.NewRecorder(c.Registry, g.lags)
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
-	g.snapshots = snapshots.New(c.SnapshotBudget, g.metrics)
-	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint)
-	g.answers = budget.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint)
+	g.snapshots = limits.NewSnapshotBudget(c.SnapshotBudget, g.metrics)
+	g.bodies = limits.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint)
+	g.answers = limits.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint)
 	g.watch(c.Views)
 	g.watchSpans(c.Tracing)
 	deps := g.newDeps(c)
-	first, err := g.settings(c, deps, access.New(g.access(c)), nil)
+	first, err := g.settings(c, deps, authz.New(g.access(c)), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +167,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	r := chi.NewRouter()
 	r.Use(skipCancelled, g.counted(r))
 	if operators {
-		r.Use(admission.ForOperators)
+		r.Use(limits.ForOperators)
 	}
 	r.Use(g.traced, noSniff, g.named, g.closing, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies, g.identify)
 	r.NotFound(problem.NotFound)
@@ -224,7 +217,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 		get("/v1/subscribers", g.paced(shared(g.handleSubscribers)))
 		get("/v1/series", g.paced(shared(g.handleSeries)))
 		get("/v1/topology", g.paced(shared(g.handleTopology)))
-		get(replicas.Path, g.paced(g.handleInstance))
+		get(introspection.SiblingPath, g.paced(g.handleInstance))
 		get("/v1/replicas", g.paced(g.handleReplicas))
 	}
 

@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/accesstest"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/jwt"
 	"github.com/watchtide/watchtide/access/policy"
-	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 )
 
@@ -38,7 +38,7 @@ func (g *guard) static(name string, groups ...string) {
 		g.lines[name] = strings.Join([]string{fields[0], fields[1], strings.Join(groups, ",")}, " ")
 		return
 	}
-	text, line, err := token.New(name, groups)
+	text, line, err := access.NewToken(name, groups)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (g *guard) accessBy(of map[string]policy.Rule) *Access {
 	for _, line := range g.lines {
 		lines = append(lines, line)
 	}
-	table, err := token.Parse([]byte(strings.Join(lines, "\n")))
+	table, err := access.ParseTokens([]byte(strings.Join(lines, "\n")))
 	if err != nil {
 		g.t.Fatal(err)
 	}

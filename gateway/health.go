@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream"
@@ -17,7 +17,7 @@ import (
 // handleHealthz reports that the process is alive. Operators are told which one it is.
 func (g *settings) handleHealthz(w http.ResponseWriter, r *http.Request) {
 	text := "ok\n"
-	if admission.IsOperator(r.Context()) {
+	if limits.IsOperator(r.Context()) {
 		text += fmt.Sprintf("version: %s\ninstance: %s\nstarted: %s\nuptime: %s\n", g.cfg.Version, g.cfg.Instance,
 			g.started.UTC().Format(time.RFC3339), time.Since(g.started).Truncate(time.Second))
 	}
@@ -30,7 +30,7 @@ func (g *settings) handleReadyz(w http.ResponseWriter, r *http.Request) {
 	state := g.readiness(time.Now())
 	if state.ready() {
 		text := []string{"ready"}
-		if admission.IsOperator(r.Context()) {
+		if limits.IsOperator(r.Context()) {
 			text = append(text, state.remarks()...)
 		}
 		writeText(w, strings.Join(text, "\n")+"\n")
@@ -41,7 +41,7 @@ func (g *settings) handleReadyz(w http.ResponseWriter, r *http.Request) {
 		p.Detail = "not ready: " + draining
 	}
 	p.RetryAfter = max(g.cfg.Retry, time.Second)
-	if admission.IsOperator(r.Context()) {
+	if limits.IsOperator(r.Context()) {
 		p.Detail = "not ready: " + state.summary()
 		p.Extra, _ = json.Marshal(state) // plain values: cannot fail
 	}

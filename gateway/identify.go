@@ -12,12 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/policy"
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
@@ -98,7 +97,7 @@ type revocations struct {
 }
 
 // Revoked implements credential.Revocations. While the watch is stale, its last state counts.
-func (r revocations) Revoked(p *principal.Principal) (bool, error) {
+func (r revocations) Revoked(p *access.Principal) (bool, error) {
 	w, ok := r.registry.Watch(r.watch)
 	if !ok || !w.Snapshot().Primed() {
 		return false, fmt.Errorf("watch %q, which has what is revoked, is not primed", r.watch)
@@ -133,9 +132,9 @@ func (g *settings) identify(next http.Handler) http.Handler {
 			g.refuseRequest(w, r, g.deps.TooManyRequests(id.Mechanism, wait))
 			return
 		}
-		ctx := access.WithAction(access.WithIdentity(r.Context(), id), actionOf(r))
+		ctx := authz.WithAction(authz.WithIdentity(r.Context(), id), actionOf(r))
 		if g.isOperator(id) {
-			ctx = admission.WithOperator(ctx)
+			ctx = limits.WithOperator(ctx)
 		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
@@ -175,7 +174,7 @@ func (g *settings) onlyOperators(next http.HandlerFunc) http.HandlerFunc {
 			problem.Write(w, problem.New(http.StatusForbidden, "%s is not for pages of other sites: want one of this gateway, or of an origin in http.allowed_origins, or open the address by itself", r.URL.Path))
 			return
 		}
-		if !admission.IsOperator(r.Context()) {
+		if !limits.IsOperator(r.Context()) {
 			problem.Write(w, problem.New(http.StatusForbidden, "%s is for operators", r.URL.Path))
 			return
 		}
@@ -195,8 +194,8 @@ func (g *settings) paced(next http.HandlerFunc) http.HandlerFunc {
 
 // refuseCredential answers a request whose credential is not accepted.
 func (g *settings) refuseCredential(w http.ResponseWriter, r *http.Request, err error) {
-	p := access.Refused(err)
-	var why *refusal.Error
+	p := authz.Refused(err)
+	var why *access.Refusal
 	if errors.As(err, &why) {
 		g.metrics.CredentialRefused(why.Reason)
 		g.lookup.RecordRefusal(r.Context(), why, g.proxies.OfRequest(r).Addr())
@@ -223,7 +222,7 @@ func (g *settings) refuseRequest(w http.ResponseWriter, r *http.Request, p *prob
 
 // forgets reports whether a request only removes a cookie that is not accepted, which its page
 // cannot do by itself.
-func forgets(r *http.Request, why *refusal.Error) bool {
+func forgets(r *http.Request, why *access.Refusal) bool {
 	return r.Method == http.MethodDelete && r.URL.Path == sessionPath && len(r.Header.Values("Authorization")) == 0 &&
 		why != nil && (why.Status == http.StatusUnauthorized || why.Status == http.StatusTooManyRequests)
 }
@@ -231,7 +230,7 @@ func forgets(r *http.Request, why *refusal.Error) bool {
 // survives reports whether a request comes from an EventSource whose credential may be accepted
 // later: once its page has renewed it, or once it can be checked. An EventSource never
 // reconnects after a status other than 200.
-func (g *settings) survives(r *http.Request, why *refusal.Error) (stream.GoodbyeReason, bool) {
+func (g *settings) survives(r *http.Request, why *access.Refusal) (stream.GoodbyeReason, bool) {
 	switch {
 	case why == nil || !asksForStream(r) || !wire.NamesEventStream(r.Header.Values("Accept")):
 		return "", false

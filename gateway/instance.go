@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/replicas"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
@@ -35,9 +35,9 @@ func (g *settings) handleInstance(w http.ResponseWriter, r *http.Request) {
 
 // replicasAnswer is what GET /v1/replicas answers, apart from the siblings.
 type replicasAnswer struct {
-	Instance   string            `json:"instance"`
-	Self       replicas.Instance `json:"self"`
-	Configured bool              `json:"configured"`
+	Instance   string                 `json:"instance"`
+	Self       introspection.Instance `json:"self"`
+	Configured bool                   `json:"configured"`
 }
 
 // handleReplicas says who the replicas are.
@@ -52,41 +52,41 @@ func (g *settings) handleReplicas(w http.ResponseWriter, r *http.Request) {
 	wire.WriteJSON(w, r, body, siblings, []byte("}\n"))
 }
 
-func (g *settings) instance(now time.Time) replicas.Instance {
+func (g *settings) instance(now time.Time) introspection.Instance {
 	state := g.readiness(now)
 	host, _ := os.Hostname() // empty if the system has none
-	return replicas.Instance{
+	return introspection.Instance{
 		Instance: g.cfg.Instance, Host: host, Version: g.cfg.Version, Started: g.started.UTC().Truncate(time.Millisecond), Uptime: now.Sub(g.started).Seconds(),
 		Ready: state.ready(), Reasons: state.reasons(), Limits: g.limits(), Watches: g.instanceWatches(),
 	}
 }
 
 // instanceWatches says how far this replica is with its watches, without those of templates.
-func (g *settings) instanceWatches() []replicas.Watch {
-	out := []replicas.Watch{}
+func (g *settings) instanceWatches() []introspection.SiblingWatch {
+	out := []introspection.SiblingWatch{}
 	for _, w := range g.registry.Watches() {
 		if w.Template() != nil {
 			continue
 		}
 		v := w.Snapshot()
 		s := v.Status()
-		out = append(out, replicas.Watch{
+		out = append(out, introspection.SiblingWatch{
 			Name: w.Name(), Epoch: v.Epoch(), Revision: v.Revision(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Full(),
-			Memory: replicas.MemoryOf(w.Memory()),
+			Memory: introspection.MemoryOf(w.Memory()),
 		})
 	}
 	return out
 }
 
 // limits says how much of what is limited is in use.
-func (g *settings) limits() []replicas.Limit {
+func (g *settings) limits() []introspection.Limit {
 	bodies, bodiesWaiting := g.bodies.Bytes.Now()
 	answers, answersWaiting := g.answers.Bytes.Now()
 	snapshots, snapshotsWaiting := g.snapshots.Now()
 	connections, most := g.doors.Now()
 	views := g.cfg.Views.Stats()
 	all := g.memoryOfWatches()
-	return []replicas.Limit{
+	return []introspection.Limit{
 		{Name: "streams", Used: int64(g.admission.Count()), Most: int64(g.cfg.MaxSubscribers)},
 		{Name: "connections", Used: int64(connections), Most: int64(most)},
 		{Name: "watches", Used: all.Used, Most: all.Most, Unit: "bytes"},
@@ -99,9 +99,9 @@ func (g *settings) limits() []replicas.Limit {
 }
 
 // memoryOfWatches is what all watches hold, and the ceiling that they share.
-func (g *settings) memoryOfWatches() (all replicas.Memory) {
+func (g *settings) memoryOfWatches() (all introspection.Memory) {
 	for _, w := range g.registry.Watches() {
-		own, shared := replicas.MemoryOf(w.Memory()), replicas.MemoryOf(w.SharedMemory())
+		own, shared := introspection.MemoryOf(w.Memory()), introspection.MemoryOf(w.SharedMemory())
 		all.Used, all.Served = all.Used+own.Used, all.Served+own.Served
 		all.Most, all.MostServed = max(all.Most, shared.Most), max(all.MostServed, shared.MostServed)
 	}

@@ -22,13 +22,12 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/accesstest"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/token"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
-	"github.com/watchtide/watchtide/gateway/internal/delivery"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream/store"
@@ -145,7 +144,7 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"POST", "/v1/delivery", `{"round_trip_ms":1.5,"painted":[{"watch":"hosts","revision":"7","ago_ms":3}]}`, nil, 204},
 		{"POST", "/v1/delivery", `{"painted":[{"watch":"x","revision":"7","ago_ms":3}]}`, nil, 404},
 		{"POST", "/v1/delivery", `{}`, nil, 400},
-		{"POST", "/v1/delivery", `"` + strings.Repeat("x", delivery.MaxBytes) + `"`, nil, 413},
+		{"POST", "/v1/delivery", `"` + strings.Repeat("x", introspection.MaxBytes) + `"`, nil, 413},
 		{"GET", "/v1/subscribers", "", nil, 200},
 		{"GET", "/v1/subscribers?watch=hosts&limit=1", "", nil, 200},
 		{"GET", "/v1/subscribers?limit=1001", "", nil, 400},
@@ -365,11 +364,11 @@ func (d *documented) checkTicket(t *testing.T, r *doorRig, path string) {
 func (d *documented) checkTicketLater(t *testing.T) {
 	t.Helper()
 	c := documentedCase{method: "POST", path: "/v1/tickets", body: "{", status: 408}
-	text, line, err := token.New("ann", nil)
+	text, line, err := access.NewToken("ann", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := token.Parse([]byte(line))
+	table, err := access.ParseTokens([]byte(line))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,8 +381,8 @@ func (d *documented) checkTicketLater(t *testing.T) {
 		head := announced(c.method, c.path, "Content-Length: 2\r\n"+bearer(text))
 		late.Response, late.text, _ = newRig(t, cfg).dial(head + c.body).answer(t)
 		r := newRig(t, cfg)
-		for i := range budget.ClientShare {
-			other := admission.ClientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
+		for i := range limits.ClientShare {
+			other := limits.ClientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
 			defer r.gateway.bodies.Bytes.TryTake(other, math.MaxInt64).Release()
 		}
 		full.Response, full.text, _ = r.dial(head + c.body).answer(t)
@@ -405,9 +404,9 @@ func (d *documented) checkNoRoom(t *testing.T) {
 			if _, err := r.Registry.Add(streamConfig("notes", newNotebook())); err != nil {
 				t.Fatal(err)
 			}
-			for i := range budget.ClientShare {
-				other := admission.ClientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
-				for _, b := range []*budget.Budget{r.gateway.now.Load().unary.Bodies.Bytes, r.gateway.now.Load().unary.Answers.Bytes} {
+			for i := range limits.ClientShare {
+				other := limits.ClientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
+				for _, b := range []*limits.Budget{r.gateway.now.Load().unary.Bodies.Bytes, r.gateway.now.Load().unary.Answers.Bytes} {
 					defer b.TryTake(other, math.MaxInt64).Release()
 				}
 			}

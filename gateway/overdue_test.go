@@ -7,8 +7,8 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -87,8 +87,8 @@ func readBytes(c *rawConn, every time.Duration) {
 func wantGone(t *testing.T, r *rig, why stream.GoodbyeReason) {
 	t.Helper()
 	synctest.Wait()
-	o := r.gateway.now.Load().overview(&subscribers.Query{Filter: subscribers.Filter{Watch: "a"}, Limit: 10}, nil)
-	if n := r.gateway.admission.Count(); n != 0 || o.LeftReasons[subscribers.DepartureReason(why)] != 1 || o.Count != 0 {
+	o := r.gateway.now.Load().overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil)
+	if n := r.gateway.admission.Count(); n != 0 || o.LeftReasons[introspection.DepartureReason(why)] != 1 || o.Count != 0 {
 		t.Errorf("%d streams are left, %d are listed; they ended for %v", n, o.Count, o.LeftReasons)
 	}
 }

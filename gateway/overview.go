@@ -5,31 +5,31 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // overview lists the open streams, those that ended last, and the state of the
 // upstreams.
 type overview struct {
-	Instance    string                                 `json:"instance"`
-	Count       int                                    `json:"count"`
-	Lag         subscribers.LagCounts                  `json:"lag"`
-	Subscribers []subscribers.Subscriber               `json:"subscribers"`
-	Next        string                                 `json:"next,omitempty"`
-	Groups      []subscribers.NamedGroup               `json:"groups,omitempty"`
-	Others      *subscribers.Figures                   `json:"others,omitempty"`
-	Left        []subscribers.Departure                `json:"left"`
-	LeftReasons map[subscribers.DepartureReason]uint64 `json:"left_reasons"`
-	LeftMinutes []subscribers.DepartureMinute          `json:"left_minutes"`
-	Upstreams   []upstream                             `json:"upstreams"`
-	Views       []listedView                           `json:"views"`
+	Instance    string                                   `json:"instance"`
+	Count       int                                      `json:"count"`
+	Lag         introspection.LagCounts                  `json:"lag"`
+	Subscribers []introspection.Subscriber               `json:"subscribers"`
+	Next        string                                   `json:"next,omitempty"`
+	Groups      []introspection.NamedGroup               `json:"groups,omitempty"`
+	Others      *introspection.Figures                   `json:"others,omitempty"`
+	Left        []introspection.Departure                `json:"left"`
+	LeftReasons map[introspection.DepartureReason]uint64 `json:"left_reasons"`
+	LeftMinutes []introspection.DepartureMinute          `json:"left_minutes"`
+	Upstreams   []upstream                               `json:"upstreams"`
+	Views       []listedView                             `json:"views"`
 }
 
 // listedView is a view that clients have asked for.
 type listedView struct {
-	subscribers.View
+	introspection.View
 	Resources   int   `json:"resources"`
 	Bytes       int64 `json:"bytes"`
 	Subscribers int   `json:"subscribers"`
@@ -79,7 +79,7 @@ func (g *settings) upstreamsOf(query url.Values, before *problem.Problem) ([]*wa
 	return []*watch.Watch{w}, p
 }
 
-func (g *settings) overview(r *subscribers.Query, watches []*watch.Watch) overview {
+func (g *settings) overview(r *introspection.Query, watches []*watch.Watch) overview {
 	r.Ask(g.subscribers, g.shards.Carriers())
 	out := overview{
 		Instance: g.cfg.Instance, Count: r.Count, Lag: r.Lags.Counts(), Subscribers: r.List(g.subscribers), Next: r.Next().String(),
@@ -92,7 +92,7 @@ func (g *settings) overview(r *subscribers.Query, watches []*watch.Watch) overvi
 		out.Upstreams = append(out.Upstreams, upstreamOf(w))
 	}
 	for _, v := range g.cfg.Views.Largest(maxListedViews, watch) {
-		out.Views = append(out.Views, listedView{subscribers.ViewOf(v.Watch, v.Definition).View(), v.Resources, v.Bytes, v.Subscribers})
+		out.Views = append(out.Views, listedView{introspection.ViewOf(v.Watch, v.Definition).View(), v.Resources, v.Bytes, v.Subscribers})
 	}
 	return out
 }
@@ -105,7 +105,7 @@ func upstreamOf(w *watch.Watch) upstream {
 	}
 	for _, i := range w.Incidents() {
 		out.Incidents = append(out.Incidents, incident{
-			At: subscribers.Instant(i.At), First: subscribers.Instant(i.First), Times: i.Times,
+			At: introspection.Instant(i.At), First: introspection.Instant(i.First), Times: i.Times,
 			Kind: i.Kind, Reason: i.Reason, Detail: i.Detail,
 		})
 	}

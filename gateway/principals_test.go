@@ -7,8 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
-	"github.com/watchtide/watchtide/gateway/internal/topology"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 )
 
 const (
@@ -70,7 +69,7 @@ func TestSubscribersByPrincipal(t *testing.T) {
 		if len(groups) != 2 || groups[0].Name != shopText || groups[0].Count != 3 || groups[1].Name != "unknown" {
 			t.Errorf("by client_id: %+v", groups)
 		}
-		ann := subscribers.Principal{Mechanism: "jwt", Issuer: "https://idp.example.com", Name: "ann", ClientID: "shop-web"}
+		ann := introspection.Principal{Mechanism: "jwt", Issuer: "https://idp.example.com", Name: "ann", ClientID: "shop-web"}
 		for _, s := range list("search=ann").Subscribers {
 			if s.Principal != ann {
 				t.Errorf("%+v", s.Principal)
@@ -83,10 +82,10 @@ func TestSubscribersByPrincipal(t *testing.T) {
 func TestTopologyByPrincipal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, g := newPrincipalsRig(t)
-		shown := func(query string) topology.Topology {
-			return answerOf[topology.Topology](r, "/v1/topology"+query, g.as("ci"))
+		shown := func(query string) introspection.Topology {
+			return answerOf[introspection.Topology](r, "/v1/topology"+query, g.as("ci"))
 		}
-		for query, want := range map[string][]topology.Group{
+		for query, want := range map[string][]introspection.TopologyGroup{
 			"?group=principal": {{Principal: annText}, {Principal: "bob (https://idp.example.com)"}, {Principal: "ci (token)"}},
 			"?group=client_id": {{ClientID: shopText}, {ClientID: "unknown"}},
 		} {

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/replicas"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/memory"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -45,7 +45,7 @@ func TestReplicas(t *testing.T) {
 	for i, self := range []string{"one", "two"} {
 		var got struct {
 			replicasAnswer
-			Siblings []replicas.Sibling
+			Siblings []introspection.Sibling
 		}
 		answer, err := http.Get(servers[i].URL + "/v1/replicas")
 		if err != nil {
@@ -101,7 +101,7 @@ func TestInstanceShowsMemory(t *testing.T) {
 			}
 			all += m.Used
 		}
-		limits := map[string]replicas.Limit{}
+		limits := map[string]introspection.Limit{}
 		for _, l := range got.Limits {
 			limits[l.Name] = l
 		}
@@ -121,7 +121,7 @@ func TestInstanceIsForOperators(t *testing.T) {
 		r := newRig(t, Config{Hosts: []string{"app.example.com"}, Metrics: true}, "services")
 		r.Prime("services", 7)
 		synctest.Wait()
-		for _, path := range []string{replicas.Path, "/v1/replicas"} {
+		for _, path := range []string{introspection.SiblingPath, "/v1/replicas"} {
 			if x := r.get(path); x.StatusCode != 404 {
 				t.Errorf("%s: %d %s", path, x.StatusCode, x.Text())
 			}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -204,7 +204,7 @@ func TestTooLargeBodies(t *testing.T) {
 	atLimit := `"` + strings.Repeat("x", notebookLimit-2) + `"`
 	r.send("PUT", "/v1/watches/notes/resources/v", atLimit).want(t, 201, "")
 	r.send("PUT", "/v1/watches/notes/resources/v", `"x`+atLimit[1:]).wantProblem(t, 413, "", "the limit is 2097152")
-	r.send("PUT", "/v1/watches/notes/resources/v", strings.Repeat(" ", access.MaxValue+1)).wantProblem(t, 413, "", "the limit is 16777216")
+	r.send("PUT", "/v1/watches/notes/resources/v", strings.Repeat(" ", authz.MaxValue+1)).wantProblem(t, 413, "", "the limit is 16777216")
 }
 
 func TestReadOnly(t *testing.T) {

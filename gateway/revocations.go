@@ -6,16 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/jwt"
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/gateway/internal/pass"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // judge returns the judge of open streams.
-func (g *settings) judge() pass.Judge { return pass.Judge{Lookup: g.lookup, Credentials: g.who} }
+func (g *settings) judge() authz.Judge { return authz.Judge{Lookup: g.lookup, Credentials: g.who} }
 
 // revocationsPause is the time after which the gateway looks again for a watch of revocations
 // that was removed.
@@ -82,7 +82,7 @@ func (g *settings) revokeThose(w *watch.Watch, batch *log.Batch) {
 // couldRevoke reports whether a key could be that of somebody whose credential is accepted. The
 // issuers of certificates are known only from these.
 func (g *settings) couldRevoke(key string) bool {
-	issuer, ok := principal.ParseRevocation(key)
+	issuer, ok := access.ParseRevocation(key)
 	c := g.cfg.Access.Credentials
 	return ok && (issuer == "" || c.Certificates != "" || slices.ContainsFunc(c.Issuers, func(i jwt.Issuer) bool { return i.URL == issuer }))
 }

@@ -6,11 +6,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/quota"
-	"github.com/watchtide/watchtide/gateway/internal/series"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
@@ -61,14 +60,14 @@ func (g *settings) record(ctx context.Context) {
 
 // lags returns the greatest lag of a subscriber, by watch.
 func (g *Gateway) lags() map[string]uint64 {
-	return subscribers.AskLags(g.subscribers, g.shards.Carriers())
+	return introspection.AskLags(g.subscribers, g.shards.Carriers())
 }
 
 // seriesAnswer is what GET /v1/series answers.
 type seriesAnswer struct {
 	Instance        string `json:"instance"`
 	DeliveryReports bool   `json:"delivery_reports"` // they are accepted
-	series.Answer
+	introspection.SeriesAnswer
 }
 
 // handleSeries serves the figures of the last hour.
@@ -78,7 +77,7 @@ func (g *settings) handleSeries(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	answer := g.answers.Answer(quota.Payer(access.IdentityOf(r.Context()), g.proxies.ClientOfRequest(r)))
+	answer := g.answers.Answer(limits.Payer(authz.IdentityOf(r.Context()), g.proxies.ClientOfRequest(r)))
 	defer answer.Release()
 	if err := answer.Reserve(r.Context(), int64(q.Limit+1)*q.Samples(time.Now())*sampleBytes); err != nil {
 		problem.Write(w, problem.Of(err))
@@ -93,16 +92,16 @@ func (g *settings) handleSeries(w http.ResponseWriter, r *http.Request) {
 }
 
 // seriesQuery reads the parameters of a request for figures.
-func (g *settings) seriesQuery(r *http.Request) (q series.Query, p *problem.Problem) {
+func (g *settings) seriesQuery(r *http.Request) (q introspection.SeriesQuery, p *problem.Problem) {
 	query, p := problem.Query(r, "watch", "step", "since", "limit")
 	if p != nil {
 		return q, p
 	}
-	q = series.Query{Entry: query.Get("watch"), Step: series.Fine, Limit: defaultSeries}
+	q = introspection.SeriesQuery{Entry: query.Get("watch"), Step: introspection.Fine, Limit: defaultSeries}
 	switch step := query.Get("step"); step {
 	case "", "1s":
 	case "10s":
-		q.Step = series.Coarse
+		q.Step = introspection.Coarse
 	default:
 		return q, problem.BadParameter("step", "step %q: want 1s, for the last five minutes, or 10s, for the last hour", step)
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/series"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -31,20 +31,20 @@ type figures struct {
 		Watch string `json:"watch"`
 		columns
 	} `json:"watches"`
-	Without []series.Lack `json:"without"`
+	Without []introspection.Lack `json:"without"`
 }
 
 type columns struct {
-	States      []series.Run `json:"states"`
-	Changes     []*float64   `json:"changes"`
-	Events      []*float64   `json:"events"`
-	Bytes       []*float64   `json:"bytes"`
-	LatencyP50  []*float64   `json:"latency_p50_ms"`
-	LatencyP99  []*float64   `json:"latency_p99_ms"`
-	Lag         []*float64   `json:"lag"`
-	Subscribers []*float64   `json:"subscribers"`
-	DeliveryP50 []*float64   `json:"delivery_p50_ms"`
-	Reports     []*float64   `json:"delivery_reports"`
+	States      []introspection.Run `json:"states"`
+	Changes     []*float64          `json:"changes"`
+	Events      []*float64          `json:"events"`
+	Bytes       []*float64          `json:"bytes"`
+	LatencyP50  []*float64          `json:"latency_p50_ms"`
+	LatencyP99  []*float64          `json:"latency_p99_ms"`
+	Lag         []*float64          `json:"lag"`
+	Subscribers []*float64          `json:"subscribers"`
+	DeliveryP50 []*float64          `json:"delivery_p50_ms"`
+	Reports     []*float64          `json:"delivery_reports"`
 }
 
 func (r *rig) figures(query string) (f figures) {
@@ -187,7 +187,7 @@ func TestSeriesAreAsked(t *testing.T) {
 	})
 }
 
-func sumOf(runs []series.Run) (n int) {
+func sumOf(runs []introspection.Run) (n int) {
 	for _, r := range runs {
 		n += r.Samples
 	}

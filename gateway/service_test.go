@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
@@ -100,7 +100,7 @@ func TestGRPCCodes(t *testing.T) {
 		"delete conflict":  {drop(&api.DeleteResourceRequest{Watch: "notes", Key: "a", IfRevision: proto.Uint64(9)}), codes.Aborted, "is at revision 2"},
 		"not JSON":         {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: []byte("{")}), codes.InvalidArgument, "want JSON"},
 		"too large":        {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: []byte(`"` + strings.Repeat("x", notebookLimit) + `"`)}), codes.ResourceExhausted, "the limit is"},
-		"far too large":    {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: make([]byte, access.MaxValue+1)}), codes.ResourceExhausted, "want at most"},
+		"far too large":    {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: make([]byte, authz.MaxValue+1)}), codes.ResourceExhausted, "want at most"},
 		"message limit":    {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: make([]byte, rpc.MaxMessage+1)}), codes.ResourceExhausted, "want at most"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,12 +18,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/accesstest"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/jwt"
 	"github.com/watchtide/watchtide/access/policy"
-	"github.com/watchtide/watchtide/access/seal"
-	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -43,21 +42,21 @@ type doorRig struct {
 }
 
 // doorKey seals the sessions and tickets of a doorRig.
-var doorKey = seal.Key{7}
+var doorKey = access.SealKey{7}
 
 func newDoorRig(t *testing.T, overTLS bool, change func(*Config)) *doorRig {
 	t.Helper()
 	r := &doorRig{t: t, logged: &lockedText{}, provider: accesstest.NewProvider(t)}
-	ann, annLine, err := token.New("ann", []string{"staff"})
+	ann, annLine, err := access.NewToken("ann", []string{"staff"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ci, ciLine, err := token.New("ci", nil)
+	ci, ciLine, err := access.NewToken("ci", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.ann, r.ci = ann, ci
-	table, err := token.Parse([]byte(annLine + "\n" + ciLine))
+	table, err := access.ParseTokens([]byte(annLine + "\n" + ciLine))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +75,7 @@ func newDoorRig(t *testing.T, overTLS bool, change func(*Config)) *doorRig {
 		Registry: registry, Metrics: true, Drain: -1, DrainDelay: -1,
 		Logger: slog.New(slog.NewTextHandler(r.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Access: &Access{
-			Credentials:    credential.Config{Keys: []seal.Key{doorKey}, Tokens: table, Issuers: []jwt.Issuer{r.provider.Issuer()}},
+			Credentials:    credential.Config{Keys: []access.SealKey{doorKey}, Tokens: table, Issuers: []jwt.Issuer{r.provider.Issuer()}},
 			Policy:         doorPolicy(t),
 			OperationsRole: "staff",
 		},

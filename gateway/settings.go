@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/replicas"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
@@ -24,13 +24,13 @@ import (
 type settings struct {
 	*Gateway // the parts that all settings share
 	cfg      Config
-	lookup   *access.Lookup
-	proxies  admission.Proxies
+	lookup   *authz.Lookup
+	proxies  limits.Proxies
 	hosts    hosts.List
 	deps     *conversation.Deps
 	unary    *rest.API
 	calls    rpc.Deps
-	siblings *replicas.Siblings
+	siblings *introspection.Siblings
 	who      *credential.Authenticator // nil: the gateway does not ask for credentials
 
 	public    http.Handler // for everybody
@@ -43,12 +43,12 @@ type settings struct {
 
 // settings returns the settings of a configuration with all defaults filled in. before are the
 // former ones; nil: there are none.
-func (g *Gateway) settings(c Config, deps *conversation.Deps, lookup *access.Lookup, before *settings) (*settings, error) {
+func (g *Gateway) settings(c Config, deps *conversation.Deps, lookup *authz.Lookup, before *settings) (*settings, error) {
 	s := &settings{
 		Gateway: g, cfg: c, deps: deps, lookup: lookup,
-		proxies: admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
+		proxies: limits.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
 		hosts:   hosts.New(slices.Concat(c.Hosts, ownHosts)), replaced: make(chan struct{}),
-		siblings: replicas.New(c.Instance, c.Replicas, replicas.Access{Token: c.ReplicasToken, TLS: c.ReplicasTLS}, net.DefaultResolver),
+		siblings: introspection.NewSiblings(c.Instance, c.Replicas, introspection.SiblingAccess{Token: c.ReplicasToken, TLS: c.ReplicasTLS}, net.DefaultResolver),
 	}
 	if err := s.authenticate(before); err != nil {
 		return nil, err
@@ -65,14 +65,14 @@ func (g *Gateway) settings(c Config, deps *conversation.Deps, lookup *access.Loo
 }
 
 // refuseList counts a list whose view was not opened, and returns the answer.
-func (g *settings) refuseList(why *admission.Refusal) *problem.Problem {
+func (g *settings) refuseList(why *limits.Refusal) *problem.Problem {
 	g.metrics.ListRefused(why.Reason)
 	return why.Problem(2 * g.deps.RetryHint())
 }
 
 // access returns the settings of the way from requests to watches.
-func (g *Gateway) access(c Config) access.Config {
-	return access.Config{
+func (g *Gateway) access(c Config) authz.Config {
+	return authz.Config{
 		Watches: c.Registry, Policy: c.policy(), Audit: g.audit, Views: c.Views, Uncompressed: c.Uncompressed,
 		PrimeWait: c.PrimeWait, Retry: c.Retry, Refused: g.metrics.CredentialRefused, Refusals: g.refusals,
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -259,7 +259,7 @@ func TestChurn(t *testing.T) {
 	})
 	others.Go(func() {
 		for !conversation.Closed(stop) {
-			checkListed(t, r.gateway.now.Load().overview(&subscribers.Query{Filter: subscribers.Filter{Watch: "a"}, Limit: 10}, nil))
+			checkListed(t, r.gateway.now.Load().overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil))
 			<-time.After(time.Millisecond)
 		}
 	})
@@ -280,7 +280,7 @@ func TestChurn(t *testing.T) {
 		more := descriptors(t) - open
 		return more <= 2, fmt.Sprintf("%d descriptors are still open", more) // the listener's may be in use
 	})
-	o := r.gateway.now.Load().overview(&subscribers.Query{Filter: subscribers.Filter{Watch: "a"}, Limit: 10}, nil)
+	o := r.gateway.now.Load().overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil)
 	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.Standalone()) > 0 || kept.Clients.Keys() != 0 {
 		t.Errorf("%d are listed, %d are standalone, %d clients are remembered", o.Count, len(kept.Standalone()), kept.Clients.Keys())
 	}
@@ -291,7 +291,7 @@ func TestChurn(t *testing.T) {
 
 // checkListed checks properties of every list.
 func checkListed(t *testing.T, o overview) {
-	if len(o.Subscribers) > 10 || o.Count < len(o.Subscribers) || len(o.Left) > subscribers.DeparturesKept {
+	if len(o.Subscribers) > 10 || o.Count < len(o.Subscribers) || len(o.Left) > introspection.DeparturesKept {
 		t.Errorf("%d listed of %d, %d left", len(o.Subscribers), o.Count, len(o.Left))
 	}
 	for _, s := range o.Subscribers {

@@ -12,14 +12,14 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
 // A gRPC call has the same end reasons as a stream.
 func TestEndReasonsOverGRPC(t *testing.T) {
-	for reason, leave := range map[subscribers.DepartureReason]func(r *grpcRig){
+	for reason, leave := range map[introspection.DepartureReason]func(r *grpcRig){
 		"client_closed": func(r *grpcRig) {
 			l := r.watchList(&api.WatchListRequest{Watch: "a"})
 			l.take()
@@ -62,7 +62,7 @@ func TestEndReasonsOverGRPC(t *testing.T) {
 				leave(r)
 				synctest.Wait()
 				got := r.subscribers("")
-				if got.Count != 0 || len(got.Left) != 1 || !maps.Equal(got.LeftReasons, map[subscribers.DepartureReason]uint64{reason: 1}) {
+				if got.Count != 0 || len(got.Left) != 1 || !maps.Equal(got.LeftReasons, map[introspection.DepartureReason]uint64{reason: 1}) {
 					t.Fatalf("%+v", got)
 				}
 				if left := got.Left[0]; left.Reason != reason || left.Transport != "grpc" || reason != "write_timeout" && (left.Events < 3 || left.Bytes == 0) {
@@ -94,7 +94,7 @@ func TestPrincipalOverGRPC(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		want := subscribers.Principal{Mechanism: "jwt", Issuer: "https://idp.example.com", Name: "ann", ClientID: "sync-job"}
+		want := introspection.Principal{Mechanism: "jwt", Issuer: "https://idp.example.com", Name: "ann", ClientID: "sync-job"}
 		list := func(query string) overview { return answerOf[overview](r.rig, "/v1/subscribers?"+query, g.as("ci")) }
 		got := list("group=client_id&principal=" + url.QueryEscape(annText))
 		if len(got.Subscribers) != 1 || got.Subscribers[0].Transport != "grpc" || got.Subscribers[0].Principal != want {

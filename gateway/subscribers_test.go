@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
@@ -32,7 +32,7 @@ func (r *rig) subscribers(query string) overview {
 }
 
 // only returns the only subscriber.
-func (r *rig) only() subscribers.Subscriber {
+func (r *rig) only() introspection.Subscriber {
 	r.t.Helper()
 	got := r.subscribers("")
 	if got.Count != 1 || len(got.Subscribers) != 1 {
@@ -71,11 +71,11 @@ func testSubscriber(t *testing.T, format string) {
 	check := func(when, position string) {
 		t.Helper()
 		body, got := x.Text(), r.only()
-		if got.ID == "" || !got.Since.Equal(subscribers.Instant(before)) {
+		if got.ID == "" || !got.Since.Equal(introspection.Instant(before)) {
 			t.Errorf("%s: id %q, since %s", when, got.ID, got.Since)
 		}
 		got.ID, got.Since = "", time.Time{}
-		want := subscribers.Subscriber{
+		want := introspection.Subscriber{
 			Address: "203.0.113.1:1", UserAgent: "tests/1", Transport: format, Watches: []string{"a", "b"},
 			Position: position, Events: countEvents(body), Bytes: uint64(len(body)),
 		}
@@ -215,7 +215,7 @@ func TestLagInASnapshot(t *testing.T) {
 func TestEndReasons(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		reason subscribers.DepartureReason
+		reason introspection.DepartureReason
 		leave  func(r *rig)
 	}{
 		{"hangs up", "client_closed", func(r *rig) {
@@ -269,7 +269,7 @@ func TestEndReasons(t *testing.T) {
 				synctest.Wait()
 				time.Sleep(netconn.Linger + 2*slack()) // the client may read to the end
 				got := r.subscribers("")
-				if got.Count != 0 || len(got.Left) != 1 || !maps.Equal(got.LeftReasons, map[subscribers.DepartureReason]uint64{c.reason: 1}) {
+				if got.Count != 0 || len(got.Left) != 1 || !maps.Equal(got.LeftReasons, map[introspection.DepartureReason]uint64{c.reason: 1}) {
 					t.Fatalf("%+v", got)
 				}
 				left := got.Left[0]
@@ -291,7 +291,7 @@ func TestOnlyTheLastDeparturesAreRemembered(t *testing.T) {
 		r.Prime("a", 1)
 		r.Prime("b", 1)
 		r.get("/v1/events?watch=b&until=end_of_snapshot").Text()
-		const others = subscribers.DeparturesKept + 20
+		const others = introspection.DeparturesKept + 20
 		for i := range others {
 			r.get("/v1/events?watch=a&until=end_of_snapshot", fmt.Sprintf("User-Agent: n-%d", i)).Text()
 			if i == 5 {
@@ -302,7 +302,7 @@ func TestOnlyTheLastDeparturesAreRemembered(t *testing.T) {
 		}
 		time.Sleep(netconn.Linger + 2*slack())
 		got := r.subscribers("")
-		if len(got.Left) != subscribers.DeparturesKept || got.LeftReasons["complete"] != others+1 {
+		if len(got.Left) != introspection.DeparturesKept || got.LeftReasons["complete"] != others+1 {
 			t.Fatalf("%d left, %v", len(got.Left), got.LeftReasons)
 		}
 		for i, d := range got.Left {
@@ -334,7 +334,7 @@ func TestSubscribersOfAWatchUpToALimit(t *testing.T) {
 			if got.Count != want[0] || len(got.Subscribers) != want[1] {
 				t.Errorf("%q: %d of %d", query, len(got.Subscribers), got.Count)
 			}
-			if !slices.IsSortedFunc(got.Subscribers, func(a, b subscribers.Subscriber) int { return strings.Compare(a.ID, b.ID) }) {
+			if !slices.IsSortedFunc(got.Subscribers, func(a, b introspection.Subscriber) int { return strings.Compare(a.ID, b.ID) }) {
 				t.Errorf("%q: not by age: %+v", query, got.Subscribers)
 			}
 		}

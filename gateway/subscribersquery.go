@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
 const (
@@ -24,18 +24,18 @@ const (
 
 // subscribersQuery parses the parameters of the list of subscribers, unless there is already a
 // problem.
-func subscribersQuery(query url.Values, before *problem.Problem) (q subscribers.Query, p *problem.Problem) {
+func subscribersQuery(query url.Values, before *problem.Problem) (q introspection.Query, p *problem.Problem) {
 	q.Limit, p = listed(query, before)
-	q.By, p = choiceOf(query, "group", subscribers.Properties, p)
-	q.Order, p = choiceOf(query, "sort", subscribers.Orders, p)
-	q.After, p = placeOf(query, cmp.Or(q.Order, subscribers.ByLag), p)
+	q.By, p = choiceOf(query, "group", introspection.Properties, p)
+	q.Order, p = choiceOf(query, "sort", introspection.Orders, p)
+	q.After, p = placeOf(query, cmp.Or(q.Order, introspection.ByLag), p)
 	for _, name := range []string{"search", "application", "network", "transport"} {
 		p = shortEnough(query, name, maxSearch, p)
 	}
 	for _, name := range []string{"principal", "client_id"} {
 		p = shortEnough(query, name, maxPrincipal, p)
 	}
-	q.Filter = subscribers.Filter{
+	q.Filter = introspection.Filter{
 		Watch: query.Get("watch"), Search: query.Get("search"),
 		Application: query.Get("application"), Network: query.Get("network"), Transport: query.Get("transport"),
 		Principal: query.Get("principal"), ClientID: query.Get("client_id"),
@@ -53,11 +53,11 @@ func listed(query url.Values, before *problem.Problem) (int, *problem.Problem) {
 }
 
 // placeOf returns the place after which the list continues, in the order of the list.
-func placeOf(query url.Values, in subscribers.Order, before *problem.Problem) (place subscribers.Place, p *problem.Problem) {
+func placeOf(query url.Values, in introspection.Order, before *problem.Problem) (place introspection.Place, p *problem.Problem) {
 	if before != nil || !query.Has("after") {
 		return place, before
 	}
-	place, ok := subscribers.ParsePlace(query.Get("after"))
+	place, ok := introspection.ParsePlace(query.Get("after"))
 	if !ok {
 		return place, parameterProblem("after", "after: want next of the former page")
 	}
@@ -73,7 +73,7 @@ func choiceOf[T ~string](query url.Values, name string, known []T, before *probl
 	if before != nil || !query.Has(name) || slices.Contains(known, got) {
 		return got, before
 	}
-	return got, parameterProblem(name, name+": want one of "+subscribers.Names(known))
+	return got, parameterProblem(name, name+": want one of "+introspection.Names(known))
 }
 
 func shortEnough(query url.Values, name string, most int, before *problem.Problem) *problem.Problem {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/accesstest"
 	"github.com/watchtide/watchtide/access/policy"
-	"github.com/watchtide/watchtide/access/principal"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/view"
@@ -125,7 +125,7 @@ func onlyFields(value []byte, fields []string) []byte {
 
 // part returns what a rule set lets members of some groups see; nil: nothing.
 func (w *switchWorld) part(watch string, set int, groups []string) *grantedPart {
-	who := &principal.Principal{Mechanism: "jwt", Issuer: accesstest.URL, Name: "ann", Groups: groups}
+	who := &access.Principal{Mechanism: "jwt", Issuer: accesstest.URL, Name: "ann", Groups: groups}
 	d, sees := compileRules(w.t, map[string]int{watch: set}).View(who, watch)
 	if !sees {
 		return nil

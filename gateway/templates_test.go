@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/views"
@@ -274,7 +274,7 @@ func TestTemplateMakesAWatchAgain(t *testing.T) {
 		if p != nil {
 			t.Fatal(p)
 		}
-		whole, p := found.Narrow(t.Context(), access.Narrowing{}, "")
+		whole, p := found.Narrow(t.Context(), authz.Narrowing{}, "")
 		if p != nil {
 			t.Fatal(p)
 		}
@@ -286,8 +286,8 @@ func TestTemplateMakesAWatchAgain(t *testing.T) {
 		}
 		r.Registry.Remove("t-a")
 		r.get("/v1/watches/t-b")
-		_, err = r.gateway.now.Load().deps.OpenPart(whole, admission.Client{}, nil)
-		var refused *admission.Refusal
+		_, err = r.gateway.now.Load().deps.OpenPart(whole, limits.Client{}, nil)
+		var refused *limits.Refusal
 		if !errors.As(err, &refused) || refused.Reason != "template" {
 			t.Errorf("without room: got %v", err)
 		}

@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
-	"github.com/watchtide/watchtide/gateway/internal/topology"
 )
 
 // topologyFor is how long an answer is used for further requests: very many pages of operators cost
@@ -20,7 +19,7 @@ const topologyFor = time.Second
 // topologyCache has the last answers. Requests wait for the one that makes theirs.
 type topologyCache struct {
 	mu   sync.Mutex // guards the following field
-	last map[subscribers.Property]topologyAnswer
+	last map[introspection.Property]topologyAnswer
 }
 
 // topologyAnswer is an answer, and when it was made.
@@ -32,16 +31,16 @@ type topologyAnswer struct {
 // handleTopology serves the topology.
 func (g *settings) handleTopology(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.Query(r, "group")
-	by, p := choiceOf(query, "group", subscribers.Kinds, p)
+	by, p := choiceOf(query, "group", introspection.Kinds, p)
 	if p != nil {
 		problem.Write(w, p)
 		return
 	}
-	writeJSONBody(w, g.topology.of(g, cmp.Or(by, subscribers.ByApplication)))
+	writeJSONBody(w, g.topology.of(g, cmp.Or(by, introspection.ByApplication)))
 }
 
-// of returns the topology with the groups of one of subscribers.Kinds.
-func (c *topologyCache) of(g *settings, by subscribers.Property) []byte {
+// of returns the topology with the groups of one of introspection.Kinds.
+func (c *topologyCache) of(g *settings, by introspection.Property) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, now := c.last[by], time.Now()
@@ -50,13 +49,13 @@ func (c *topologyCache) of(g *settings, by subscribers.Property) []byte {
 	}
 	body, _ := json.Marshal(g.newTopology(now, by)) // everything in it can be marshalled
 	if c.last == nil {
-		c.last = map[subscribers.Property]topologyAnswer{}
+		c.last = map[introspection.Property]topologyAnswer{}
 	}
 	c.last[by] = topologyAnswer{now, append(body, '\n')}
 	return c.last[by].body
 }
 
-func (g *settings) newTopology(now time.Time, by subscribers.Property) topology.Topology {
-	census := subscribers.TakeCensus(g.subscribers, g.shards.Carriers(), by, maxListedGroups)
-	return topology.New(now, g.cfg.Instance, g.registry.Watches(), g.cfg.Views.Largest(math.MaxInt, ""), census)
+func (g *settings) newTopology(now time.Time, by introspection.Property) introspection.Topology {
+	census := introspection.TakeCensus(g.subscribers, g.shards.Carriers(), by, maxListedGroups)
+	return introspection.NewTopology(now, g.cfg.Instance, g.registry.Watches(), g.cfg.Views.Largest(math.MaxInt, ""), census)
 }

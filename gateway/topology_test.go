@@ -12,13 +12,12 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
-	"github.com/watchtide/watchtide/gateway/internal/topology"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/stream"
 )
 
 // topologyOf requests the topology from a gateway with metrics.
-func (r *rig) topologyOf() (got topology.Topology) {
+func (r *rig) topologyOf() (got introspection.Topology) {
 	r.t.Helper()
 	x := r.get("/v1/topology")
 	text := x.Text()
@@ -49,15 +48,15 @@ func TestTopology(t *testing.T) {
 		if len(got.Views) != 1 || got.Views[0].Prefix != "k" || got.Views[0].Subscribers != 1 {
 			t.Errorf("views %+v", got.Views)
 		}
-		want := []topology.Group{
-			{Application: "shop", Network: "203.0.113.0/24", Transport: "sse", Follows: []topology.Edge{{Watch: "a", View: "", Count: 3}, {Watch: "b", View: "", Count: 3}}},
-			{Application: "Chrome", Network: "203.0.113.0/24", Transport: "ndjson", Follows: []topology.Edge{{Watch: "a", View: got.Views[0].ID, Count: 1}}},
+		want := []introspection.TopologyGroup{
+			{Application: "shop", Network: "203.0.113.0/24", Transport: "sse", Follows: []introspection.TopologyEdge{{Watch: "a", View: "", Count: 3}, {Watch: "b", View: "", Count: 3}}},
+			{Application: "Chrome", Network: "203.0.113.0/24", Transport: "ndjson", Follows: []introspection.TopologyEdge{{Watch: "a", View: got.Views[0].ID, Count: 1}}},
 		}
 		for i, g := range got.Groups {
 			if g.Count == 0 || g.Events == 0 || g.Bytes == 0 {
 				t.Errorf("group %d has no figures: %+v", i, g)
 			}
-			g.Figures = subscribers.Figures{}
+			g.Figures = introspection.Figures{}
 			if i >= len(want) || fmt.Sprint(g) != fmt.Sprint(want[i]) {
 				t.Errorf("group %d: %+v", i, g)
 			}
@@ -89,14 +88,14 @@ func TestTopologyIsShared(t *testing.T) {
 func TestTopologyOfLateSource(t *testing.T) {
 	_, operations, _ := gatewayWithSecrets(t, proxied())
 	code, text := getText(t, operations+"/v1/topology")
-	var got topology.Topology
+	var got introspection.Topology
 	if err := json.Unmarshal([]byte(text), &got); code != http.StatusOK || err != nil {
 		t.Fatal(code, text, err)
 	}
 	if s := got.Sources[0]; s.Name != "secret" || s.Type != "nats" || s.Watches != 3 || s.Connected == 3 || s.Since.IsZero() || !strings.Contains(s.Reason, "10.9.8.7") {
 		t.Errorf("%+v", s)
 	}
-	lost := got.Watches[slices.IndexFunc(got.Watches, func(w topology.Watch) bool { return w.Name == "lost" })]
+	lost := got.Watches[slices.IndexFunc(got.Watches, func(w introspection.TopologyWatch) bool { return w.Name == "lost" })]
 	if lost.State != stream.Stale.String() || lost.Since.IsZero() || lost.Reason == "" {
 		t.Errorf("%+v", lost)
 	}
@@ -179,7 +178,7 @@ func hostileAgent(i int) string {
 	}
 }
 
-func totalOf(groups []topology.Group) (n int) {
+func totalOf(groups []introspection.TopologyGroup) (n int) {
 	for _, g := range groups {
 		n += g.Count
 	}
@@ -218,7 +217,7 @@ func TestSubscribersAreSelected(t *testing.T) {
 	})
 }
 
-func sumOfLags(l subscribers.LagCounts) (n int) {
+func sumOfLags(l introspection.LagCounts) (n int) {
 	for _, b := range l.Buckets {
 		n += b.Count
 	}
@@ -241,7 +240,7 @@ func TestDeparturesByMinute(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		leave()
 		got := r.subscribers("").LeftMinutes
-		if len(got) != 2 || got[0].Reasons[subscribers.LeftByItself] != 2 || got[1].Reasons[subscribers.LeftByItself] != 1 || got[1].Minute.Sub(got[0].Minute) != 30*time.Minute {
+		if len(got) != 2 || got[0].Reasons[introspection.LeftByItself] != 2 || got[1].Reasons[introspection.LeftByItself] != 1 || got[1].Minute.Sub(got[0].Minute) != 30*time.Minute {
 			t.Errorf("%+v", got)
 		}
 		time.Sleep(31 * time.Minute)
@@ -272,10 +271,10 @@ func FuzzSubscribersQuery(f *testing.F) {
 			}
 			return
 		}
-		if q.Limit > maxListed || len(q.Filter.Search) > maxSearch || len(q.Filter.Principal) > maxPrincipal || len(q.Filter.ClientID) > maxPrincipal || q.By != "" && !slices.Contains(subscribers.Properties, q.By) {
+		if q.Limit > maxListed || len(q.Filter.Search) > maxSearch || len(q.Filter.Principal) > maxPrincipal || len(q.Filter.ClientID) > maxPrincipal || q.By != "" && !slices.Contains(introspection.Properties, q.By) {
 			t.Errorf("%+v", q)
 		}
-		if place, ok := subscribers.ParsePlace(q.After.String()); q.After != (subscribers.Place{}) && (!ok || place != q.After) {
+		if place, ok := introspection.ParsePlace(q.After.String()); q.After != (introspection.Place{}) && (!ok || place != q.After) {
 			t.Errorf("%+v is parsed as %+v", q.After, place)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -537,7 +537,7 @@ func TestRemovedWatchOfAView(t *testing.T) {
 func TestSubscribersShowViews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newViewRig(t, Config{})
-		check := func(path string, want ...subscribers.View) {
+		check := func(path string, want ...introspection.View) {
 			t.Helper()
 			x := r.get(path)
 			x.Take()
@@ -552,15 +552,15 @@ func TestSubscribersShowViews(t *testing.T) {
 			}
 		}
 		check("/v1/events?watch=orders&watch=other&fields.other=b,a&fields.other=a.c&labels.other=z+in+(b,a)",
-			subscribers.View{Watch: "other", Labels: "z in (a,b)", Fields: "a,b"})
+			introspection.View{Watch: "other", Labels: "z in (a,b)", Fields: "a,b"})
 		check("/v1/watches/orders/events"+asking("filter", "value.n>1", "prefix", "\xff"),
-			subscribers.View{Watch: "orders", Filter: "value.n > 1", Prefix: "\uFFFD"})
-		check("/v1/watches/orders/events?prefix=a", subscribers.View{Watch: "orders", Prefix: "a"})
+			introspection.View{Watch: "orders", Filter: "value.n > 1", Prefix: "\uFFFD"})
+		check("/v1/watches/orders/events?prefix=a", introspection.View{Watch: "orders", Prefix: "a"})
 		check("/v1/watches/orders/events")
 		after := lastID(t, r.get("/v1/watches/orders/events?filter=value.n==1&until=end_of_snapshot").Text())
 		go func() { r.get("/v1/watches/orders/changes" + asking("filter", "value.n==1", "after", after)) }()
 		synctest.Wait()
-		if got := r.only().Views; !slices.Equal(got, []subscribers.View{{Watch: "orders", Filter: "value.n == 1"}}) {
+		if got := r.only().Views; !slices.Equal(got, []introspection.View{{Watch: "orders", Filter: "value.n == 1"}}) {
 			t.Errorf("a long poll: %+v", got)
 		}
 		time.Sleep(time.Minute)

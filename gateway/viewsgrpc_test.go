@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream/views"
 )
@@ -35,7 +35,7 @@ func TestWatchListOfAView(t *testing.T) {
 		if !strings.Contains(events, `upsert a/2 2 {"n":2}`) || strings.Contains(events, "b/3") {
 			t.Errorf("got %q", events)
 		}
-		if got := r.only(); !slices.Equal(got.Views, []subscribers.View{{Watch: "orders", Prefix: "a", Labels: "zone=y", Filter: "value.n < 9", Fields: "m,n"}}) {
+		if got := r.only(); !slices.Equal(got.Views, []introspection.View{{Watch: "orders", Prefix: "a", Labels: "zone=y", Filter: "value.n < 9", Fields: "m,n"}}) {
 			t.Errorf("shown as %+v", got)
 		}
 		r.Commit("orders", 4, gatewaytest.Resource("a/1", 4, `{"n":4,"labels":{"zone":"y"},"x":1}`), gatewaytest.Resource("a/2", 4, `{"n":9,"labels":{"zone":"y"}}`))

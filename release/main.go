@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/watchtide/watchtide/release/source"
+	"github.com/watchtide/watchtide/release/licenses"
 )
 
 const everywhere = "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64"
@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	from, err := source.Read(ctx, *folder)
+	from, err := licenses.ReadSource(ctx, *folder)
 	if err != nil {
 		return err
 	}
@@ -65,14 +65,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return list(out, from, *into, made, *check)
 }
 
-func parseTargets(names string) ([]source.Target, error) {
-	var targets []source.Target
+func parseTargets(names string) ([]licenses.Target, error) {
+	var targets []licenses.Target
 	for _, name := range strings.Fields(names) {
 		system, arch, _ := strings.Cut(name, "/")
 		if !strings.Contains(" "+everywhere+" ", " "+name+" ") {
 			return nil, fmt.Errorf("target %q: want some of %s", name, everywhere)
 		}
-		targets = append(targets, source.Target{OS: system, Arch: arch})
+		targets = append(targets, licenses.Target{OS: system, Arch: arch})
 	}
 	if len(targets) == 0 {
 		return nil, fmt.Errorf("no targets: want some of %s", everywhere)
@@ -98,7 +98,7 @@ func write(folder string, made []product) error {
 	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-func list(out io.Writer, from source.Source, folder string, made []product, checked bool) error {
+func list(out io.Writer, from licenses.Source, folder string, made []product, checked bool) error {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return err

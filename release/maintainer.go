@@ -5,7 +5,7 @@ import (
 	"net/mail"
 	"regexp"
 
-	"github.com/watchtide/watchtide/release/source"
+	"github.com/watchtide/watchtide/release/licenses"
 )
 
 // nobody is the maintainer of packages that are not published: no mail can reach a domain below
@@ -17,7 +17,7 @@ var plainMaintainer = regexp.MustCompile(`^[^\x00-\x1f\x7f<>",:;]+ <[^\s<>"(),:;
 
 // parseMaintainer returns the maintainer that packages name. Only versions that nobody can mistake
 // for a release may do without.
-func parseMaintainer(text string, from source.Source) (string, error) {
+func parseMaintainer(text string, from licenses.Source) (string, error) {
 	const want = `want MAINTAINER="Name <name@example.org>"`
 	if text == "" && from.Tagged {
 		return "", fmt.Errorf("no maintainer, and %s is the version of a release, whose packages need one: %s", from.Version, want)

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/release/source"
+	"github.com/watchtide/watchtide/release/licenses"
 )
 
 func TestMaintainer(t *testing.T) {
-	development, tagged := source.Source{Version: "0.0.0-dev+g0123456789ab"}, source.Source{Version: "1.2.3", Tagged: true}
+	development, tagged := licenses.Source{Version: "0.0.0-dev+g0123456789ab"}, licenses.Source{Version: "1.2.3", Tagged: true}
 	for _, text := range []string{nobody, "Ann Other <ann@example.org>", "Zoë Ünal <zoe+packages@mail.example.org>"} {
 		if got, err := parseMaintainer(text, tagged); err != nil || got != text {
 			t.Errorf("%q: %q, %v", text, got, err)

@@ -10,15 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/watchtide/watchtide/release/archive"
-	"github.com/watchtide/watchtide/release/bom"
-	"github.com/watchtide/watchtide/release/contents"
-	"github.com/watchtide/watchtide/release/distro"
-	"github.com/watchtide/watchtide/release/image"
 	"github.com/watchtide/watchtide/release/licenses"
-	"github.com/watchtide/watchtide/release/manifests"
-	"github.com/watchtide/watchtide/release/npm"
-	"github.com/watchtide/watchtide/release/source"
+	"github.com/watchtide/watchtide/release/pack"
 )
 
 // product is a file of a release.
@@ -34,11 +27,11 @@ func (p product) sum() string {
 
 // maker makes the products of one source.
 type maker struct {
-	source     source.Source
+	source     licenses.Source
 	maintainer string
-	contents   contents.Contents
+	contents   pack.Contents
 	lock       []byte // of the dashboard's packages
-	images     []image.Program
+	images     []pack.ImageProgram
 	made       []product
 }
 
@@ -51,7 +44,7 @@ func (m *maker) add(name string, data []byte, err error) error {
 }
 
 // makeAll returns all products for these targets.
-func makeAll(ctx context.Context, from source.Source, maintainer string, targets []source.Target) ([]product, error) {
+func makeAll(ctx context.Context, from licenses.Source, maintainer string, targets []licenses.Target) ([]product, error) {
 	folder, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return nil, err
@@ -62,10 +55,10 @@ func makeAll(ctx context.Context, from source.Source, maintainer string, targets
 		return nil, err
 	}
 	here := filepath.Join(folder, "here")
-	if err := from.Compile(ctx, source.Target{OS: runtime.GOOS, Arch: runtime.GOARCH}, here); err != nil {
+	if err := from.Compile(ctx, licenses.Target{OS: runtime.GOOS, Arch: runtime.GOARCH}, here); err != nil {
 		return nil, err
 	}
-	if m.contents, err = contents.Of(ctx, from.Folder, here); err != nil {
+	if m.contents, err = pack.ContentsOf(ctx, from.Folder, here); err != nil {
 		return nil, err
 	}
 	for _, t := range targets {
@@ -80,7 +73,7 @@ func makeAll(ctx context.Context, from source.Source, maintainer string, targets
 }
 
 // compile makes a program, and everything that has it.
-func (m *maker) compile(ctx context.Context, t source.Target, file string) error {
+func (m *maker) compile(ctx context.Context, t licenses.Target, file string) error {
 	if err := m.source.Compile(ctx, t, file); err != nil {
 		return err
 	}
@@ -92,14 +85,14 @@ func (m *maker) compile(ctx context.Context, t source.Target, file string) error
 		return fmt.Errorf("licences for %v: %w", t, err)
 	}
 	if t.OS == "linux" {
-		m.images = append(m.images, image.Program{Arch: t.Arch, Data: program, Licenses: m.contents.Others})
+		m.images = append(m.images, pack.ImageProgram{Arch: t.Arch, Data: program, Licenses: m.contents.Others})
 	}
 	return m.platform(t, program)
 }
 
 // client makes the package of the TypeScript client.
 func (m *maker) client(ctx context.Context) error {
-	p := npm.Package{
+	p := pack.NPMPackage{
 		Folder: filepath.Join(m.source.Folder, "web/client"), License: m.contents.License,
 		Version: m.source.Version, Time: m.source.Time,
 	}
@@ -108,23 +101,23 @@ func (m *maker) client(ctx context.Context) error {
 }
 
 // platform makes what there is for one target.
-func (m *maker) platform(t source.Target, program []byte) error {
+func (m *maker) platform(t licenses.Target, program []byte) error {
 	base := fmt.Sprintf("watchtide_%s_%s_%s", m.source.Version, t.OS, t.Arch)
 	files := m.contents.Archive(base, t.OS == "windows", program)
-	pack, suffix := archive.TarGzip, ".tar.gz"
+	bundle, suffix := pack.TarGzip, ".tar.gz"
 	if t.OS == "windows" {
-		pack, suffix = archive.Zip, ".zip"
+		bundle, suffix = pack.Zip, ".zip"
 	}
-	data, err := pack(files, m.source.Time)
+	data, err := bundle(files, m.source.Time)
 	if err := m.add(base+suffix, data, err); err != nil {
 		return err
 	}
-	data, err = bom.Program{Version: m.source.Version, Time: m.source.Time, Data: program, Lock: m.lock}.JSON()
+	data, err = pack.ProgramBOM{Version: m.source.Version, Time: m.source.Time, Data: program, Lock: m.lock}.JSON()
 	if err := m.add(base+".cdx.json", data, err); err != nil || t.OS != "linux" {
 		return err
 	}
-	p := distro.Package{Version: m.source.Version, Maintainer: m.maintainer, Arch: t.Arch, Time: m.source.Time, Contents: m.contents, Program: program}
-	for _, format := range distro.Formats {
+	p := pack.DistroPackage{Version: m.source.Version, Maintainer: m.maintainer, Arch: t.Arch, Time: m.source.Time, Contents: m.contents, Program: program}
+	for _, format := range pack.DistroFormats {
 		name, data, err := p.Make(format)
 		if err := m.add(name, data, err); err != nil {
 			return err
@@ -135,17 +128,17 @@ func (m *maker) platform(t source.Target, program []byte) error {
 
 // shared makes what there is once: the chart, and an image for all architectures of Linux.
 func (m *maker) shared() error {
-	chart, err := manifests.Chart(os.DirFS(filepath.Join(m.source.Folder, "deploy/helm/watchtide")), m.source.Version, m.source.Time)
+	chart, err := pack.Chart(os.DirFS(filepath.Join(m.source.Folder, "deploy/helm/watchtide")), m.source.Version, m.source.Time)
 	if err := m.add("watchtide-"+m.source.Version+".tgz", chart, err); err != nil || len(m.images) == 0 {
 		return err
 	}
-	i := image.Image{Version: m.source.Version, Commit: m.source.Commit, Time: m.source.Time, License: m.contents.License}
+	i := pack.Image{Version: m.source.Version, Commit: m.source.Commit, Time: m.source.Time, License: m.contents.License}
 	data, err := i.Archive(m.images)
 	return m.add("watchtide_"+m.source.Version+"_oci.tar", data, err)
 }
 
 // compareWithAnother makes all products again, from a copy of the source in another folder.
-func compareWithAnother(ctx context.Context, from source.Source, maintainer string, targets []source.Target, made []product, fresh bool) error {
+func compareWithAnother(ctx context.Context, from licenses.Source, maintainer string, targets []licenses.Target, made []product, fresh bool) error {
 	folder, err := os.MkdirTemp("", "another")
 	if err != nil {
 		return err

@@ -31,13 +31,12 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 
 	"github.com/watchtide/watchtide/release/licenses"
-	"github.com/watchtide/watchtide/release/source"
 )
 
 // release is what the command has made for this machine.
 type release struct {
 	folder string
-	from   source.Source
+	from   licenses.Source
 }
 
 // TestRelease makes a release for this machine, twice, and installs or unpacks each of its files.
@@ -61,7 +60,7 @@ const maintainer = "Ann Other <ann@example.org>"
 func makeRelease(t *testing.T) release {
 	t.Helper()
 	ctx := t.Context()
-	from, err := source.Read(ctx, "..")
+	from, err := licenses.ReadSource(ctx, "..")
 	if err != nil {
 		t.Fatal(err)
 	}

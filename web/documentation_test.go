@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/watchtide/watchtide/web/manual"
 )
 
 // pages returns the pages of the documentation by their paths.
@@ -111,7 +109,7 @@ func TestDocumentationIsInOrder(t *testing.T) {
 
 // TestDocumentationIsFound: the index has each page, and each section of it, with a URL that leads there.
 func TestDocumentationIsFound(t *testing.T) {
-	var index []manual.Section
+	var index []Section
 	if err := json.NewDecoder(get(t, "/docs/search.json").Body).Decode(&index); err != nil {
 		t.Fatal(err)
 	}
@@ -129,12 +127,12 @@ func TestDocumentationIsFound(t *testing.T) {
 	if len(found) != len(all) {
 		t.Errorf("the index has %d pages, want %d", len(found), len(all))
 	}
-	at := slices.IndexFunc(index, func(s manual.Section) bool { return s.URL == "protocol#words" })
+	at := slices.IndexFunc(index, func(s Section) bool { return s.URL == "protocol#words" })
 	if at < 0 || index[at].Heading != "Words" || !strings.Contains(index[at].Text, "source one upstream system that can be watched") {
 		t.Errorf("the words of the protocol are at %d: %+v", at, index[max(at, 0)])
 	}
 	for _, bad := range []*regexp.Regexp{rooted, markup} {
-		if hit := bad.Find(manual.Search); hit != nil {
+		if hit := bad.Find(Search); hit != nil {
 			t.Errorf("search.js has %q", hit)
 		}
 	}

@@ -8,6 +8,9 @@
 //
 // The files are embedded rather than read from a disk, so that the binary is all
 // there is to deploy, and the page always matches its server.
+//
+// The manual is the documentation as plain pages: HTML with one style sheet, and one script, for the
+// search, without which everything else works.
 package web
 
 import (

@@ -7,7 +7,6 @@ import (
 	"path"
 
 	"github.com/watchtide/watchtide/docs"
-	"github.com/watchtide/watchtide/web/manual"
 )
 
 //go:embed client/README.md
@@ -15,7 +14,7 @@ var clientDocument []byte
 
 // manualFiles returns the documentation, by the paths of its pages and of what they load.
 func manualFiles() map[string]file {
-	pages, index, err := manual.Render(documents())
+	pages, index, err := Render(documents())
 	if err != nil {
 		panic("web: " + err.Error()) // the documents are in memory: never
 	}
@@ -24,8 +23,8 @@ func manualFiles() map[string]file {
 		panic("web: " + err.Error()) // texts: never
 	}
 	out := map[string]file{
-		"/docs/style.css":   newFile("style.css", manual.StyleSheet),
-		"/docs/search.js":   newFile("search.js", manual.Search),
+		"/docs/style.css":   newFile("style.css", StyleSheet),
+		"/docs/search.js":   newFile("search.js", Search),
 		"/docs/search.json": newFile("search.json", found),
 	}
 	for name, content := range pages {
@@ -36,7 +35,7 @@ func manualFiles() map[string]file {
 
 // documents returns the documents that become pages, by their path below docs/.
 func documents() map[string][]byte {
-	out := map[string][]byte{manual.BrowserClient: clientDocument}
+	out := map[string][]byte{BrowserClient: clientDocument}
 	err := fs.WalkDir(docs.Pages, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path.Ext(name) != ".md" {
 			return err

@@ -4,17 +4,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 )
 
-var errUnaccepted = refusal.New(refusal.InvalidToken, "the credential is not accepted any more")
+var errUnaccepted = access.NewRefusal(access.InvalidToken, "the credential is not accepted any more")
 
 // Again identifies somebody again whom this authenticator, or one that it replaces, has
 // identified before. These may have changed: the groups of a static token, the relevant claims
 // of a JWT and the accepted algorithms and keys, the names and authorities of certificates, and
 // the keys of sessions and tickets. It neither checks the end of the credential nor verifies a
-// signature again. The error is a *refusal.Error. With the status 401, the credential is no
+// signature again. The error is a *access.Refusal. With the status 401, the credential is no
 // longer accepted. With any other status it may still be, and the identity is returned as well.
 func (a *Authenticator) Again(id *Identity) (*Identity, error) {
 	if id.sealedBy != "" && !a.ring.Opens(id.purpose, id.sealedBy) {
@@ -22,11 +21,11 @@ func (a *Authenticator) Again(id *Identity) (*Identity, error) {
 	}
 	now, accepted := id, true
 	switch id.Mechanism {
-	case principal.Token:
+	case access.Token:
 		now, accepted = a.tokenAgain(id)
-	case principal.JWT:
+	case access.JWT:
 		now, accepted = a.jwtAgain(id)
-	case principal.Certificate:
+	case access.Certificate:
 		now, accepted = a.certificateAgain(id)
 	}
 	if !accepted {

@@ -14,11 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/accesstest"
 	"github.com/watchtide/watchtide/access/jwt"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/access/seal"
-	"github.com/watchtide/watchtide/access/token"
 )
 
 // Whoever was identified is looked at again with what is configured by now.
@@ -37,11 +35,11 @@ func TestAgain(t *testing.T) {
 	}
 	next := newAuthenticator(t, Config{Previous: r.Authenticator})
 	for _, id := range []*Identity{robot, ann} {
-		if now, err := next.Again(id); now != nil || refused(t, err).Reason != refusal.InvalidToken {
+		if now, err := next.Again(id); now != nil || refused(t, err).Reason != access.InvalidToken {
 			t.Errorf("%s: %v, %v, want a refusal", id.Name, now, err)
 		}
 	}
-	_, line, err := token.New("ci", []string{"robots"})
+	_, line, err := access.NewToken("ci", []string{"robots"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +50,7 @@ func TestAgain(t *testing.T) {
 
 // A static token may have other groups by now, and the identity of before stays as it was.
 func TestAgainWithOtherGroups(t *testing.T) {
-	text, line, err := token.New("ci", nil)
+	text, line, err := access.NewToken("ci", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +78,7 @@ func TestAgainAfterTheSessionHasEnded(t *testing.T) {
 		t.Errorf("before the end: %v", err)
 	}
 	r.EndSession(request)
-	if _, err := r.Again(id); err == nil || refused(t, err).Reason != refusal.Revoked {
+	if _, err := r.Again(id); err == nil || refused(t, err).Reason != access.Revoked {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -151,7 +149,7 @@ func TestAgainWithOtherKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for with, keys := range map[string][]seal.Key{"the same key": {testKey}, "a newer key too": {{7}, testKey}, "another key": {{7}}} {
+		for with, keys := range map[string][]access.SealKey{"the same key": {testKey}, "a newer key too": {{7}, testKey}, "another key": {{7}}} {
 			cfg := r.cfg
 			cfg.Keys, cfg.Previous = keys, r.Authenticator
 			again, err := newAuthenticator(t, cfg).Again(id)
@@ -245,7 +243,7 @@ func lineOf(name, text string, end time.Time) string {
 func TestRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := time.Now().Add(time.Hour)
-		a := newAuthenticator(t, Config{Keys: []seal.Key{testKey}, Tokens: tokens(t, lineOf("ci", "the-old-token", end), lineOf("ci", "the-new-token", time.Time{}))})
+		a := newAuthenticator(t, Config{Keys: []access.SealKey{testKey}, Tokens: tokens(t, lineOf("ci", "the-old-token", end), lineOf("ci", "the-new-token", time.Time{}))})
 		before, err := a.Identify(withBearer("the-old-token"))
 		if err != nil {
 			t.Fatal(err)
@@ -264,7 +262,7 @@ func TestRotation(t *testing.T) {
 				t.Errorf("%s is accepted after its end", name)
 			}
 		}
-		if _, err := a.Identify(withBearer("the-old-token")); refused(t, err).Reason != refusal.TokenExpired {
+		if _, err := a.Identify(withBearer("the-old-token")); refused(t, err).Reason != access.TokenExpired {
 			t.Errorf("the old token: %v, want that it has expired", err)
 		}
 		if _, err := a.Identify(withBearer("the-new-token")); err != nil {
@@ -278,7 +276,7 @@ func TestRotation(t *testing.T) {
 func TestAgainWithAnotherEnd(t *testing.T) {
 	soon, late := time.Now().Add(time.Hour).Truncate(time.Second), time.Now().Add(100*time.Hour).Truncate(time.Second)
 	with := func(end time.Time) *Authenticator {
-		return newAuthenticator(t, Config{Keys: []seal.Key{testKey}, Tokens: tokens(t, lineOf("ci", "a-token", end))})
+		return newAuthenticator(t, Config{Keys: []access.SealKey{testKey}, Tokens: tokens(t, lineOf("ci", "a-token", end))})
 	}
 	a := with(time.Time{})
 	plain, err := a.Identify(withBearer("a-token"))

@@ -11,11 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/jwt"
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/access/seal"
-	"github.com/watchtide/watchtide/access/token"
 )
 
 // Config says which credentials are accepted, and from where.
@@ -24,9 +21,9 @@ import (
 type Config struct {
 	// Keys encrypt sessions and tickets, and make tags. The first one encrypts; all of them
 	// decrypt. Empty: a random key, which ends with the process.
-	Keys []seal.Key
+	Keys []access.SealKey
 	// Tokens are the static tokens; nil: there are none.
-	Tokens *token.Table
+	Tokens *access.TokenTable
 	// Issuers are the OpenID providers whose tokens are accepted.
 	Issuers []jwt.Issuer
 	// Certificates is the kind of name that is read from client certificates; empty:
@@ -65,11 +62,11 @@ type Config struct {
 // DefaultTicketTTL is how long a ticket can be used if nothing else is configured.
 const DefaultTicketTTL = 30 * time.Second
 
-// Revocations says who has been revoked: see principal.Principal.RevocationKeys.
+// Revocations says who has been revoked: see access.Principal.RevocationKeys.
 type Revocations interface {
 	// Revoked reports whether a principal, its token or its session has been revoked. An
 	// error means that this is not known yet.
-	Revoked(p *principal.Principal) (bool, error)
+	Revoked(p *access.Principal) (bool, error)
 }
 
 // Authenticator identifies clients by their credentials.
@@ -78,7 +75,7 @@ type Revocations interface {
 // failures, ended sessions), which may be used by several goroutines at once.
 type Authenticator struct {
 	cfg      Config
-	ring     *seal.Ring
+	ring     *access.KeyRing
 	tokens   *jwt.Verifier
 	failures *failures
 	ended    *ended
@@ -109,11 +106,11 @@ func New(cfg Config) (*Authenticator, error) {
 }
 
 // newRing returns the keys. It keeps a random key, so that sessions survive a reload.
-func (a *Authenticator) newRing(cfg Config) *seal.Ring {
+func (a *Authenticator) newRing(cfg Config) *access.KeyRing {
 	if old := cfg.Previous; old != nil && len(cfg.Keys) == 0 && len(old.cfg.Keys) == 0 {
 		return old.ring
 	}
-	return seal.NewRing(cfg.Keys)
+	return access.NewKeyRing(cfg.Keys)
 }
 
 // Run keeps the keys of issuers up to date until the context ends.
@@ -123,10 +120,10 @@ func (a *Authenticator) Run(ctx context.Context) { a.tokens.Run(ctx) }
 func (a *Authenticator) Ready() error { return a.tokens.Ready() }
 
 // Ring returns the keys, for the tags of positions.
-func (a *Authenticator) Ring() *seal.Ring { return a.ring }
+func (a *Authenticator) Ring() *access.KeyRing { return a.ring }
 
 // Tag returns an opaque tag of a principal. It stays the same as long as the first key does.
-func (a *Authenticator) Tag(p *principal.Principal) string { return a.ring.Tag(seal.Identity, p.Key()) }
+func (a *Authenticator) Tag(p *access.Principal) string { return a.ring.Tag(access.Identity, p.Key()) }
 
 // Via says where a credential was.
 type Via string
@@ -145,17 +142,17 @@ const (
 //
 // Static after construction.
 type Identity struct {
-	*principal.Principal
+	*access.Principal
 	Via Via
 	// Address is the address to which failures count; not valid: it is unknown.
 	Address netip.Addr
 	// Watches are the watches that a ticket is for; empty: all.
 	Watches []string
 
-	tokenHash token.Hash            // of a static token
+	tokenHash access.TokenHash      // of a static token
 	chains    [][]*x509.Certificate // of a client certificate; nil: there is none, or the credential is a ticket that was made with it
 	begun     int64                 // when the session began or was renewed last, in milliseconds; 0: it is none, or of an older version
-	purpose   seal.Purpose          // of a session or a ticket
+	purpose   access.SealPurpose    // of a session or a ticket
 	sealedBy  string                // the name of the key of a session or a ticket; empty: it was neither
 }
 
@@ -169,7 +166,7 @@ func (i *Identity) May(watch string) bool {
 func (i *Identity) Writes() bool { return i.Via != ViaTicket }
 
 // Identify returns the identity of a request. Only the first credential that is present counts:
-// if it is invalid, the error is a *refusal.Error, even if there is another, valid one. Without
+// if it is invalid, the error is a *access.Refusal, even if there is another, valid one. Without
 // a credential, Identify returns the anonymous principal.
 func (a *Authenticator) Identify(r *http.Request) (*Identity, error) {
 	return a.identify(a.ofRequest(r))
@@ -187,7 +184,7 @@ func (a *Authenticator) identify(r *request) (*Identity, error) {
 		return nil, a.count(r, err)
 	}
 	if via == ViaNothing {
-		return &Identity{Principal: principal.Nobody(), Address: r.client}, nil
+		return &Identity{Principal: access.Nobody(), Address: r.client}, nil
 	}
 	if !a.isPrivate(r) {
 		return nil, errPlainText
@@ -203,7 +200,7 @@ func (a *Authenticator) identify(r *request) (*Identity, error) {
 	return id, nil
 }
 
-var errPlainText = refusal.New(refusal.PlainText, "credentials are not taken from another machine without TLS: connect with TLS, to a listener with http.tls, or grpc.tls for gRPC; if a proxy of yours ends TLS, list the address of that proxy in http.trusted_proxies, and never those of clients")
+var errPlainText = access.NewRefusal(access.PlainText, "credentials are not taken from another machine without TLS: connect with TLS, to a listener with http.tls, or grpc.tls for gRPC; if a proxy of yours ends TLS, list the address of that proxy in http.trusted_proxies, and never those of clients")
 
 // isPrivate reports whether nobody on the way can have read the request.
 func (a *Authenticator) isPrivate(r *request) bool {
@@ -223,7 +220,7 @@ func (a *Authenticator) present(r *request) (via Via, text string, err error) {
 	}
 	if tickets := r.tickets; len(tickets) > 0 {
 		if len(tickets) > 1 {
-			return "", "", refusal.New(refusal.InvalidRequest, "the parameter ticket is given more than once")
+			return "", "", access.NewRefusal(access.InvalidRequest, "the parameter ticket is given more than once")
 		}
 		return ViaTicket, tickets[0], nil
 	}
@@ -232,7 +229,7 @@ func (a *Authenticator) present(r *request) (via Via, text string, err error) {
 	}
 	if cookies := r.cookies; len(cookies) > 0 {
 		if len(cookies) > 1 {
-			return "", "", refusal.New(refusal.InvalidRequest, "the cookie of the session is given more than once: delete the cookies of this site")
+			return "", "", access.NewRefusal(access.InvalidRequest, "the cookie of the session is given more than once: delete the cookies of this site")
 		}
 		return ViaSession, cookies[0], nil
 	}
@@ -245,12 +242,12 @@ func (a *Authenticator) present(r *request) (via Via, text string, err error) {
 // bearer returns the token of the header Authorization (RFC 6750, section 2.1).
 func bearer(lines []string) (string, error) {
 	if len(lines) > 1 {
-		return "", refusal.New(refusal.InvalidRequest, "the header Authorization is given more than once")
+		return "", access.NewRefusal(access.InvalidRequest, "the header Authorization is given more than once")
 	}
 	scheme, text, _ := strings.Cut(lines[0], " ")
 	text = strings.TrimSpace(text)
 	if !strings.EqualFold(scheme, "Bearer") || text == "" || strings.ContainsFunc(text, notVisible) {
-		return "", refusal.New(refusal.InvalidRequest, "the header Authorization is not of the form: Bearer TOKEN")
+		return "", access.NewRefusal(access.InvalidRequest, "the header Authorization is not of the form: Bearer TOKEN")
 	}
 	return text, nil
 }
@@ -283,20 +280,20 @@ const (
 // on with what is known to be valid.
 func (a *Authenticator) checkToken(r *request, text string) (*Identity, error) {
 	if len(text) > maxToken {
-		return nil, refusal.New(refusal.InvalidToken, "the token is larger than 16 KiB")
+		return nil, access.NewRefusal(access.InvalidToken, "the token is larger than 16 KiB")
 	}
 	blocked := a.failures.blocked(r.client) > 0
 	if !blocked || len(text) >= unguessable {
-		h := token.HashOf(text)
+		h := access.HashOfToken(text)
 		if p := a.cfg.Tokens.Lookup(h); p != nil {
 			if now := time.Now(); expired(p, now) {
-				return nil, refusal.Expiry(p, p.Expires, now)
+				return nil, access.Expiry(p, p.Expires, now)
 			}
 			return &Identity{Principal: p, tokenHash: h}, nil
 		}
 	}
 	if !jwt.LooksLike(text) || len(a.cfg.Issuers) == 0 {
-		return nil, refusal.New(refusal.InvalidToken, "the token is unknown")
+		return nil, access.NewRefusal(access.InvalidToken, "the token is unknown")
 	}
 	if blocked {
 		if p := a.tokens.Remembers(text); p != nil {
@@ -323,9 +320,9 @@ func (a *Authenticator) revoked(id *Identity) error {
 	revoked, err := a.cfg.Revocations.Revoked(id.Principal)
 	switch {
 	case err != nil:
-		return refusal.Later(refusal.RevocationsUnknown, "it is not known yet whether the credential has been revoked", time.Second)
+		return access.Later(access.RevocationsUnknown, "it is not known yet whether the credential has been revoked", time.Second)
 	case revoked:
-		return refusal.New(refusal.Revoked, "the credential has been revoked")
+		return access.NewRefusal(access.Revoked, "the credential has been revoked")
 	}
 	return nil
 }

@@ -16,12 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/accesstest"
 	"github.com/watchtide/watchtide/access/jwt"
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/access/seal"
-	"github.com/watchtide/watchtide/access/token"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -71,7 +68,7 @@ func TestIdentify(t *testing.T) {
 }
 
 func hexHash(text string) string {
-	h := token.HashOf(text)
+	h := access.HashOfToken(text)
 	return hex.EncodeToString(h[:])
 }
 
@@ -241,7 +238,7 @@ func TestCertificates(t *testing.T) {
 	}
 	old := certificate(t, "spiffe://a/b")
 	old.NotAfter = time.Now().Add(-time.Minute)
-	if _, err = r.Identify(withCertificate(newRequest("/"), old)); err == nil || refused(t, err).Reason != refusal.TokenExpired {
+	if _, err = r.Identify(withCertificate(newRequest("/"), old)); err == nil || refused(t, err).Reason != access.TokenExpired {
 		t.Errorf("expired during the connection: %v", err)
 	}
 	if _, err := New(Config{Certificates: "cn"}); err == nil {
@@ -439,7 +436,7 @@ type revocations struct {
 }
 
 // Revoked reports whether a key of p is revoked.
-func (r *revocations) Revoked(p *principal.Principal) (bool, error) {
+func (r *revocations) Revoked(p *access.Principal) (bool, error) {
 	for _, k := range p.RevocationKeys() {
 		if r.keys[k] {
 			return true, nil
@@ -537,7 +534,7 @@ func TestReload(t *testing.T) {
 	}
 	session.RemoteAddr = "127.0.0.2:1"
 	// The token is replaced: what was made of the old one has ended.
-	_, line, err := token.New("ci", nil)
+	_, line, err := access.NewToken("ci", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -561,15 +558,15 @@ func TestReload(t *testing.T) {
 }
 
 func TestTagsAreOfPrincipals(t *testing.T) {
-	r, other := newRig(t, nil), newRig(t, func(c *Config) { c.Keys = []seal.Key{{9}} })
-	a := &principal.Principal{Mechanism: "jwt", Issuer: "i", Name: "n"}
-	if r.Tag(a) != r.Tag(&principal.Principal{Mechanism: "jwt", Issuer: "i", Name: "n", ID: "s", Groups: []string{"g"}}) {
+	r, other := newRig(t, nil), newRig(t, func(c *Config) { c.Keys = []access.SealKey{{9}} })
+	a := &access.Principal{Mechanism: "jwt", Issuer: "i", Name: "n"}
+	if r.Tag(a) != r.Tag(&access.Principal{Mechanism: "jwt", Issuer: "i", Name: "n", ID: "s", Groups: []string{"g"}}) {
 		t.Error("two tags of one principal")
 	}
-	if r.Tag(a) == r.Tag(&principal.Principal{Mechanism: "token", Issuer: "i", Name: "n"}) || r.Tag(a) == other.Tag(a) {
+	if r.Tag(a) == r.Tag(&access.Principal{Mechanism: "token", Issuer: "i", Name: "n"}) || r.Tag(a) == other.Tag(a) {
 		t.Error("one tag of two principals or keys")
 	}
-	if r.Ring().Tag(seal.Identity, a.Key()) != r.Tag(a) {
+	if r.Ring().Tag(access.Identity, a.Key()) != r.Tag(a) {
 		t.Error("the ring is not that of the tags")
 	}
 }

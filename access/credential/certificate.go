@@ -6,8 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 )
 
 // Subject is the kind of name that is read from certificates. It is always a subject
@@ -42,16 +41,16 @@ func (s Subject) names(c *x509.Certificate) (names []string) {
 func (a *Authenticator) checkCertificate(chains [][]*x509.Certificate) (*Identity, error) {
 	leaf := chains[0][0]
 	if !a.vouches(chains) {
-		return nil, refusal.New(refusal.InvalidToken, "the client certificate is of an authority that is not accepted any more: connect with another one")
+		return nil, access.NewRefusal(access.InvalidToken, "the client certificate is of an authority that is not accepted any more: connect with another one")
 	}
 	names := a.cfg.Certificates.names(leaf)
 	if len(names) != 1 || names[0] == "" {
-		return nil, refusal.New(refusal.InvalidToken, "the client certificate does not have exactly one subject alternative name of the kind that is configured: "+string(a.cfg.Certificates))
+		return nil, access.NewRefusal(access.InvalidToken, "the client certificate does not have exactly one subject alternative name of the kind that is configured: "+string(a.cfg.Certificates))
 	}
-	p := &principal.Principal{Mechanism: principal.Certificate, Issuer: root(chains), Name: names[0], Expires: leaf.NotAfter}
+	p := &access.Principal{Mechanism: access.Certificate, Issuer: root(chains), Name: names[0], Expires: leaf.NotAfter}
 	// A connection may outlive the certificate that it began with.
 	if now := time.Now(); now.After(leaf.NotAfter) {
-		return nil, refusal.Expiry(p, leaf.NotAfter, now)
+		return nil, access.Expiry(p, leaf.NotAfter, now)
 	}
 	return &Identity{Principal: p, chains: chains}, nil
 }
@@ -79,9 +78,9 @@ func (a *Authenticator) certificateAgain(id *Identity) (*Identity, bool) {
 		return id, a.cfg.Certificates != ""
 	}
 	now, err := a.checkCertificate(id.chains)
-	var why *refusal.Error
+	var why *access.Refusal
 	switch {
-	case errors.As(err, &why) && why.Reason == refusal.TokenExpired:
+	case errors.As(err, &why) && why.Reason == access.TokenExpired:
 		return id, true // the caller checks the end
 	case err != nil:
 		return nil, false

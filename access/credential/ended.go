@@ -4,8 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 )
 
 const (
@@ -20,7 +19,7 @@ const (
 	endedSweep = time.Minute
 )
 
-var errEnded = refusal.New(refusal.Revoked, "the session has ended")
+var errEnded = access.NewRefusal(access.Revoked, "the session has ended")
 
 // ended remembers sessions that their users have ended on this replica, so that copies of the
 // cookie are useless there. It forgets none before it expires: where there are too many to
@@ -62,7 +61,7 @@ func newEnded() *ended { return &ended{most: maxEnded, of: map[string]*endedOf{}
 
 // endedKey tells principals apart. Unlike the name of a principal, it does not depend on the
 // configuration, which may change while a session is remembered.
-func endedKey(p *principal.Principal) string { return p.RevocationKeys()[0] }
+func endedKey(p *access.Principal) string { return p.RevocationKeys()[0] }
 
 // add remembers that a session of a principal has ended. It may have been renewed with another
 // token, so it is remembered for as long as any session of a static token lasts.
@@ -156,7 +155,7 @@ func (e *ended) has(id *Identity) bool {
 
 // begin returns when a session of a principal that begins now began, in milliseconds: after the
 // marks.
-func (e *ended) begin(p *principal.Principal) int64 {
+func (e *ended) begin(p *access.Principal) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	begun := max(time.Now().UnixMilli(), e.all.at+1)

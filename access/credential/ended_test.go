@@ -6,12 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access"
 )
 
 // endedSession is a session of a principal that begins now, as if somebody had a copy of its cookie.
 func endedSession(e *ended, name, id string, life time.Duration) *Identity {
-	p := &principal.Principal{Mechanism: principal.Token, Name: name, ID: id, Expires: time.Now().Add(life)}
+	p := &access.Principal{Mechanism: access.Token, Name: name, ID: id, Expires: time.Now().Add(life)}
 	return &Identity{Principal: p, begun: e.begin(p)}
 }
 
@@ -73,7 +73,7 @@ func TestManyEndedSessionsOfMany(t *testing.T) {
 // TestRenamedPrincipal does not get a session back that has ended.
 func TestRenamedPrincipal(t *testing.T) {
 	e := newEnded()
-	p := &principal.Principal{Mechanism: principal.JWT, Issuer: "i", Name: "ann", ID: "s", Claims: map[string]any{"sub": "1"}, Expires: time.Now().Add(time.Hour)}
+	p := &access.Principal{Mechanism: access.JWT, Issuer: "i", Name: "ann", ID: "s", Claims: map[string]any{"sub": "1"}, Expires: time.Now().Add(time.Hour)}
 	e.add(&Identity{Principal: p})
 	renamed := *p
 	renamed.Name = "anna"

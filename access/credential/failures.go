@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 )
 
 // Limits of failures: an address may fail so many times at once, and once more each
@@ -69,8 +69,8 @@ func (f *failures) add(a netip.Addr) {
 
 // count counts an error if the client has caused it, and returns the error to answer with.
 func (a *Authenticator) count(r *request, err error) error {
-	var e *refusal.Error
-	if !errors.As(err, &e) || e.Status != http.StatusUnauthorized || e.Expired != nil || e.Reason == refusal.Revoked {
+	var e *access.Refusal
+	if !errors.As(err, &e) || e.Status != http.StatusUnauthorized || e.Expired != nil || e.Reason == access.Revoked {
 		return err
 	}
 	if a.failures.blocked(r.client) > 0 {
@@ -81,5 +81,5 @@ func (a *Authenticator) count(r *request, err error) error {
 }
 
 func (a *Authenticator) tooMany(r *request) error {
-	return refusal.Later(refusal.TooManyFailures, "too many invalid credentials came from this address: come back later", a.failures.blocked(r.client))
+	return access.Later(access.TooManyFailures, "too many invalid credentials came from this address: come back later", a.failures.blocked(r.client))
 }

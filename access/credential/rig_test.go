@@ -13,17 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/accesstest"
 	"github.com/watchtide/watchtide/access/jwt"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/access/seal"
-	"github.com/watchtide/watchtide/access/token"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var testKey = seal.Key{1, 2, 3}
+var testKey = access.SealKey{1, 2, 3}
 
 // rig has an authenticator that accepts everything.
 type rig struct {
@@ -34,12 +32,12 @@ type rig struct {
 
 func newRig(t testing.TB, change func(*Config)) rig {
 	t.Helper()
-	ci, line, err := token.New("ci", []string{"robots"})
+	ci, line, err := access.NewToken("ci", []string{"robots"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := accesstest.NewProvider(t)
-	cfg := Config{Keys: []seal.Key{testKey}, Tokens: tokens(t, line), Issuers: []jwt.Issuer{p.Issuer()}, Certificates: SubjectURI}
+	cfg := Config{Keys: []access.SealKey{testKey}, Tokens: tokens(t, line), Issuers: []jwt.Issuer{p.Issuer()}, Certificates: SubjectURI}
 	if change != nil {
 		change(&cfg)
 	}
@@ -55,9 +53,9 @@ func newAuthenticator(t testing.TB, cfg Config) *Authenticator {
 	return a
 }
 
-func tokens(t testing.TB, lines ...string) *token.Table {
+func tokens(t testing.TB, lines ...string) *access.TokenTable {
 	t.Helper()
-	table, err := token.Parse([]byte(strings.Join(lines, "\n")))
+	table, err := access.ParseTokens([]byte(strings.Join(lines, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +112,9 @@ func (r rig) who(t testing.TB, request *http.Request) string {
 	return strings.TrimSpace(id.Mechanism + " " + id.Name)
 }
 
-func refused(t testing.TB, err error) *refusal.Error {
+func refused(t testing.TB, err error) *access.Refusal {
 	t.Helper()
-	var r *refusal.Error
+	var r *access.Refusal
 	if !errors.As(err, &r) {
 		t.Fatalf("%T: %v", err, err)
 	}

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/access/seal"
-	"github.com/watchtide/watchtide/access/token"
+	"github.com/watchtide/watchtide/access"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -31,12 +28,12 @@ type sealed struct {
 	Watches   []string       `json:"w,omitempty"` // of a ticket
 	Until     int64          `json:"u,omitempty"` // the end of a ticket, not after that of the credential
 
-	purpose  seal.Purpose // for which it was sealed
-	sealedBy string       // the name of the key
+	purpose  access.SealPurpose // for which it was sealed
+	sealedBy string             // the name of the key
 }
 
 // tokenPrint is the number of bytes of a hash that tell a token from its replacement.
-func tokenPrint(h token.Hash) string { return base64.RawURLEncoding.EncodeToString(h[:12]) }
+func tokenPrint(h access.TokenHash) string { return base64.RawURLEncoding.EncodeToString(h[:12]) }
 
 func millis(t time.Time) int64 {
 	if t.IsZero() {
@@ -60,33 +57,33 @@ func (i *Identity) contents() sealed {
 		Mechanism: i.Mechanism, Issuer: i.Issuer, Name: i.Name, Groups: i.Groups, Claims: i.Claims,
 		Algorithm: i.Signature.Algorithm, Key: i.Signature.Key, Expires: millis(i.Expires), ID: i.ID, Begun: i.begun,
 	}
-	if i.Mechanism == principal.Token {
+	if i.Mechanism == access.Token {
 		s.Groups, s.Token = nil, tokenPrint(i.tokenHash)
 	}
 	return s
 }
 
 // seal encrypts contents as text of at most the given number of bytes.
-func (a *Authenticator) seal(p seal.Purpose, s sealed, most int) (string, error) {
+func (a *Authenticator) seal(p access.SealPurpose, s sealed, most int) (string, error) {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return "", fmt.Errorf("a principal that cannot be written: %w", err)
 	}
-	if n := seal.SealedLen(len(data)); n > most {
-		return "", refusal.New(refusal.CredentialTooLarge, fmt.Sprintf("the claims of the credential do not fit into a %s: it would have %d bytes, of %d at most; have the issuer put fewer claims into its tokens", p, n, most))
+	if n := access.SealedLen(len(data)); n > most {
+		return "", access.NewRefusal(access.CredentialTooLarge, fmt.Sprintf("the claims of the credential do not fit into a %s: it would have %d bytes, of %d at most; have the issuer put fewer claims into its tokens", p, n, most))
 	}
 	return a.ring.Seal(p, data), nil
 }
 
 // open returns the content of a session or a ticket.
-func (a *Authenticator) open(p seal.Purpose, text string, most int) (*sealed, error) {
+func (a *Authenticator) open(p access.SealPurpose, text string, most int) (*sealed, error) {
 	data, key, err := a.ring.Open(p, text, most)
 	if err != nil {
-		return nil, refusal.New(refusal.InvalidToken, fmt.Sprintf("the %s was not issued by this gateway, or with a key that it no longer has", p))
+		return nil, access.NewRefusal(access.InvalidToken, fmt.Sprintf("the %s was not issued by this gateway, or with a key that it no longer has", p))
 	}
 	s := &sealed{}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, s); err != nil {
-		return nil, refusal.New(refusal.InvalidToken, fmt.Sprintf("the %s is of another version of the gateway", p))
+		return nil, access.NewRefusal(access.InvalidToken, fmt.Sprintf("the %s is of another version of the gateway", p))
 	}
 	s.purpose, s.sealedBy = p, key
 	return s, nil
@@ -95,24 +92,24 @@ func (a *Authenticator) open(p seal.Purpose, text string, most int) (*sealed, er
 // identity returns the identity in a session or a ticket, if the credential behind it is still
 // accepted.
 func (a *Authenticator) identity(s *sealed) (*Identity, error) {
-	id := &Identity{Principal: &principal.Principal{
+	id := &Identity{Principal: &access.Principal{
 		Mechanism: s.Mechanism, Issuer: s.Issuer, Name: s.Name, Groups: s.Groups, Claims: s.Claims,
-		Signature: principal.Signature{Algorithm: s.Algorithm, Key: s.Key}, Expires: timeOf(s.Expires), ID: s.ID,
+		Signature: access.Signature{Algorithm: s.Algorithm, Key: s.Key}, Expires: timeOf(s.Expires), ID: s.ID,
 	}, Watches: s.Watches, begun: s.Begun, purpose: s.purpose, sealedBy: s.sealedBy}
 	accepted := false
 	switch s.Mechanism {
-	case principal.Token:
+	case access.Token:
 		accepted = a.fillToken(id, s.Token)
-	case principal.JWT:
+	case access.JWT:
 		id, accepted = a.jwtAgain(id)
-	case principal.Certificate:
+	case access.Certificate:
 		accepted = a.cfg.Certificates != ""
 	}
 	if !accepted {
-		return nil, refusal.New(refusal.InvalidToken, "the credential behind this one is not accepted any more")
+		return nil, access.NewRefusal(access.InvalidToken, "the credential behind this one is not accepted any more")
 	}
 	if end, now := timeOf(cmp.Or(s.Until, s.Expires)), time.Now(); !end.IsZero() && !now.Before(end) {
-		return nil, refusal.Expiry(id.Principal, end, now)
+		return nil, access.Expiry(id.Principal, end, now)
 	}
 	return id, nil
 }
@@ -131,6 +128,6 @@ func (a *Authenticator) fillToken(id *Identity, print string) bool {
 }
 
 // expired reports whether the credential of a principal has ended.
-func expired(p *principal.Principal, now time.Time) bool {
+func expired(p *access.Principal, now time.Time) bool {
 	return !p.Expires.IsZero() && !now.Before(p.Expires)
 }

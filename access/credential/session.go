@@ -5,9 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/access/seal"
+	"github.com/watchtide/watchtide/access"
 )
 
 const (
@@ -33,7 +31,7 @@ func (a *Authenticator) cookieName(r *request, base string) string {
 
 // errNeedsToken refuses to make a session with anything but a token: a ticket allows less, and
 // sessions that are made with sessions would never end.
-var errNeedsToken = refusal.New(refusal.CredentialNotUsable, "a session is made of a token: send Authorization: Bearer")
+var errNeedsToken = access.NewRefusal(access.CredentialNotUsable, "a session is made of a token: send Authorization: Bearer")
 
 // Login is a session that has begun.
 //
@@ -41,7 +39,7 @@ var errNeedsToken = refusal.New(refusal.CredentialNotUsable, "a session is made 
 type Login struct {
 	Cookie *http.Cookie
 	// Principal is the principal of the session; its ID names the session.
-	Principal *principal.Principal
+	Principal *access.Principal
 	// Ended is the session of another principal that the browser had until then; nil: it had
 	// none.
 	Ended *Identity
@@ -49,10 +47,10 @@ type Login struct {
 
 // NewSession turns the token that a request came with into a session. If the request has the
 // cookie of a session of the same principal, the session goes on; that of another principal
-// ends on this replica, since the browser forgets it. The error is a *refusal.Error.
+// ends on this replica, since the browser forgets it. The error is a *access.Refusal.
 func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error) {
 	if id.IsAnonymous() {
-		return nil, refusal.New(refusal.CredentialRequired, "a session is made of a token: send Authorization: Bearer")
+		return nil, access.NewRefusal(access.CredentialRequired, "a session is made of a token: send Authorization: Bearer")
 	}
 	if id.Via != ViaAuthorization {
 		return nil, errNeedsToken
@@ -72,11 +70,11 @@ func (a *Authenticator) begin(r *http.Request, id, before *Identity) (*Login, er
 	default:
 		p.ID, out.Ended = rand.Text(), before
 	}
-	if p.Mechanism == principal.Token || p.Expires.IsZero() {
+	if p.Mechanism == access.Token || p.Expires.IsZero() {
 		p.Expires = earlier(p.Expires, time.Now().Add(sessionLife))
 	}
 	session := &Identity{Principal: &p, tokenHash: id.tokenHash, begun: a.ended.begin(&p)}
-	text, err := a.seal(seal.Session, session.contents(), maxSession)
+	text, err := a.seal(access.Session, session.contents(), maxSession)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +82,7 @@ func (a *Authenticator) begin(r *http.Request, id, before *Identity) (*Login, er
 		a.ended.add(out.Ended)
 	}
 	// The cookie outlives its content, so that an expired session can be told from none.
-	left := time.Until(p.Expires) + refusal.GracePeriod
+	left := time.Until(p.Expires) + access.GracePeriod
 	out.Cookie, out.Principal = a.cookie(r, cookieBase, text, left, http.SameSiteStrictMode), &p
 	return out, nil
 }
@@ -122,7 +120,7 @@ func (a *Authenticator) cookie(r *http.Request, base, value string, keep time.Du
 }
 
 func (a *Authenticator) openSession(text string) (*Identity, error) {
-	s, err := a.open(seal.Session, text, maxSession)
+	s, err := a.open(access.Session, text, maxSession)
 	if err != nil {
 		return nil, err
 	}

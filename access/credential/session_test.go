@@ -9,10 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/accesstest"
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/access/seal"
 	"pgregory.net/rapid"
 )
 
@@ -204,12 +202,12 @@ func TestWhatMakesASession(t *testing.T) {
 	cookie := r.session(t, withBearer(r.ci))
 	for name, c := range map[string]struct {
 		request *http.Request
-		want    refusal.Reason
+		want    access.Reason
 	}{
-		"nothing":       {newRequest("/"), refusal.CredentialRequired},
-		"a session":     {withCookie(cookie), refusal.CredentialNotUsable},
-		"a ticket":      {newRequest("/?ticket=" + r.ticket(t, withBearer(r.ci), "a")), refusal.CredentialNotUsable},
-		"a certificate": {withCertificate(newRequest("/"), certificate(t, "spiffe://a/b")), refusal.CredentialNotUsable},
+		"nothing":       {newRequest("/"), access.CredentialRequired},
+		"a session":     {withCookie(cookie), access.CredentialNotUsable},
+		"a ticket":      {newRequest("/?ticket=" + r.ticket(t, withBearer(r.ci), "a")), access.CredentialNotUsable},
+		"a certificate": {withCertificate(newRequest("/"), certificate(t, "spiffe://a/b")), access.CredentialNotUsable},
 	} {
 		id, err := r.Identify(c.request)
 		if err != nil {
@@ -243,7 +241,7 @@ func TestClaimsThatDoNotFit(t *testing.T) {
 			}
 			continue
 		}
-		if e := refused(t, err); e.Reason != refusal.CredentialTooLarge || e.Status != 400 || !strings.Contains(e.Text, "of 4071 at most") {
+		if e := refused(t, err); e.Reason != access.CredentialTooLarge || e.Status != 400 || !strings.Contains(e.Text, "of 4071 at most") {
 			t.Errorf("%d bytes: %+v", n, e)
 		}
 		if n < 2000 {
@@ -273,14 +271,14 @@ func TestExpiredSession(t *testing.T) {
 		for range 3 * failuresAtOnce { // it does not count as a failure
 			for _, name := range []string{"a session", "a token"} {
 				_, err := r.Identify(made[name])
-				if e := refused(t, err); e.Reason != refusal.TokenExpired || e.Expired == nil || e.Expired.Name != "ann" || e.Status != 401 {
+				if e := refused(t, err); e.Reason != access.TokenExpired || e.Expired == nil || e.Expired.Name != "ann" || e.Status != 401 {
 					t.Fatalf("%s: %+v", name, e)
 				}
 			}
 		}
 		time.Sleep(time.Hour)
 		_, err := r.Identify(made["a session"])
-		if e := refused(t, err); e.Reason != refusal.TokenExpired || e.Expired != nil {
+		if e := refused(t, err); e.Reason != access.TokenExpired || e.Expired != nil {
 			t.Errorf("after two hours: %+v", e)
 		}
 		if got := r.who(t, made["a session of a token without end"]); got != "token ci" {
@@ -323,17 +321,17 @@ func TestTickets(t *testing.T) {
 		if got := r.who(t, use); got != "jwt ann" {
 			t.Errorf("a second time: %s", got)
 		}
-		if _, _, err := r.NewTicket(opened, []string{"users"}); err == nil || refused(t, err).Reason != refusal.CredentialNotUsable {
+		if _, _, err := r.NewTicket(opened, []string{"users"}); err == nil || refused(t, err).Reason != access.CredentialNotUsable {
 			t.Errorf("a ticket of a ticket: %v", err)
 		}
 		time.Sleep(time.Minute)
 		_, err = r.Identify(use)
-		if e := refused(t, err); e.Reason != refusal.TokenExpired || e.Expired == nil {
+		if e := refused(t, err); e.Reason != access.TokenExpired || e.Expired == nil {
 			t.Errorf("a minute later: %+v", e)
 		}
 		time.Sleep(time.Hour)
 		_, err = r.Identify(use)
-		if e := refused(t, err); e.Reason != refusal.TokenExpired || e.Expired != nil {
+		if e := refused(t, err); e.Reason != access.TokenExpired || e.Expired != nil {
 			t.Errorf("an hour later: %+v", e)
 		}
 	})
@@ -368,11 +366,11 @@ func TestTicketsThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		request *http.Request
 		watches []string
-		want    refusal.Reason
+		want    access.Reason
 	}{
-		"anonymous":  {newRequest("/"), []string{"a"}, refusal.CredentialRequired},
-		"no watches": {withBearer(r.ci), nil, refusal.CredentialNotUsable},
-		"too large":  {withBearer(r.ci), []string{strings.Repeat("a", maxTicket)}, refusal.CredentialTooLarge},
+		"anonymous":  {newRequest("/"), []string{"a"}, access.CredentialRequired},
+		"no watches": {withBearer(r.ci), nil, access.CredentialNotUsable},
+		"too large":  {withBearer(r.ci), []string{strings.Repeat("a", maxTicket)}, access.CredentialTooLarge},
 	} {
 		id, err := r.Identify(c.request)
 		if err != nil {
@@ -395,7 +393,7 @@ func TestSealedIsForOnePurpose(t *testing.T) {
 		t.Errorf("a ticket as a session: %s", got)
 	}
 	for _, junk := range []string{`{}`, `null`, `[]`, `{"m":"anonymous"}`, `{"m":"root","n":"a"}`, `{"m":"jwt","i":"https://other","n":"a"}`, `{"m":"token","n":"ci"}`, `{"m":"token","n":"","t":""}`} {
-		text := r.ring.Seal(seal.Session, []byte(junk))
+		text := r.ring.Seal(access.Session, []byte(junk))
 		if got := r.who(t, newRequest("/", "Cookie", cookie.Name+"="+text)); got != "invalid_token" && got != "too_many_failures" {
 			t.Errorf("%s is sealed, and is %s", junk, got)
 		}
@@ -407,16 +405,16 @@ func TestReplicasShareKeys(t *testing.T) {
 	r := newRig(t, nil)
 	cookie := r.session(t, withBearer(r.provider.Token(t, nil)))
 	next := r.cfg
-	next.Keys = []seal.Key{{7}, testKey}
+	next.Keys = []access.SealKey{{7}, testKey}
 	if got := (rig{Authenticator: newAuthenticator(t, next)}).who(t, withCookie(cookie)); got != "jwt ann" {
 		t.Errorf("a replica with a newer key: %s", got)
 	}
-	next.Keys = []seal.Key{{7}}
+	next.Keys = []access.SealKey{{7}}
 	if got := (rig{Authenticator: newAuthenticator(t, next)}).who(t, withCookie(cookie)); got != "invalid_token" {
 		t.Errorf("a replica without the key: %s", got)
 	}
 	next.Issuers = nil
-	next.Keys = []seal.Key{testKey}
+	next.Keys = []access.SealKey{testKey}
 	if got := (rig{Authenticator: newAuthenticator(t, next)}).who(t, withCookie(cookie)); got != "invalid_token" {
 		t.Errorf("a replica without the issuer: %s", got)
 	}
@@ -432,8 +430,8 @@ func TestSealedKeepsEverything(t *testing.T) {
 	text := rapid.StringMatching(`[a-z<>&"\\é\x00-\x1f]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
 		groups := rapid.SliceOf(rapid.Map(text, func(text string) string { return "g" + text })).Draw(t, "groups")
-		p := &principal.Principal{
-			Mechanism: principal.JWT, Issuer: accesstest.URL, Name: "n" + text.Draw(t, "name"), Groups: groups,
+		p := &access.Principal{
+			Mechanism: access.JWT, Issuer: accesstest.URL, Name: "n" + text.Draw(t, "name"), Groups: groups,
 			Claims: map[string]any{
 				"x" + text.Draw(t, "claim"): rapid.OneOf(rapid.Map(rapid.Int64(), toAny), rapid.Map(text, toAny), rapid.Map(rapid.Bool(), toAny)).Draw(t, "value"),
 				"aud":                       "watchtide",
@@ -445,7 +443,7 @@ func TestSealedKeepsEverything(t *testing.T) {
 		id := &Identity{Principal: p, Via: ViaAuthorization}
 		ticket, _, err := r.NewTicket(id, []string{"a"})
 		if err != nil {
-			if e, ok := err.(*refusal.Error); ok && e.Reason == refusal.CredentialTooLarge {
+			if e, ok := err.(*access.Refusal); ok && e.Reason == access.CredentialTooLarge {
 				return
 			}
 			t.Fatal(err)
@@ -480,7 +478,7 @@ func FuzzSealed(f *testing.F) {
 	f.Add(`{"m":"token","n":"ci","t":"x"}`)
 	f.Fuzz(func(t *testing.T, contents string) {
 		for _, open := range []func(string) (*Identity, error){r.openSession, r.openTicket} {
-			for _, p := range []seal.Purpose{seal.Session, seal.Ticket} {
+			for _, p := range []access.SealPurpose{access.Session, access.Ticket} {
 				id, err := open(r.ring.Seal(p, []byte(contents)))
 				if err != nil {
 					refused(t, err)

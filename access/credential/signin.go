@@ -11,10 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/jwt"
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/access/seal"
 )
 
 // SignIn says how users sign in with a provider.
@@ -99,7 +97,7 @@ func (a *Authenticator) SignsIn() string {
 // Stranger returns the anonymous identity of a request, whatever credentials it has: a browser with
 // a session that is not accepted any more can sign in again.
 func (a *Authenticator) Stranger(r *http.Request) *Identity {
-	return &Identity{Principal: principal.Nobody(), Address: a.ofRequest(r).client}
+	return &Identity{Principal: access.Nobody(), Address: a.ofRequest(r).client}
 }
 
 // IsReturn reports whether a browser may be sent to a path of the gateway after its user has signed
@@ -119,7 +117,7 @@ type pending struct {
 }
 
 // BeginSignIn returns the URL of the provider to which the browser is sent, and the cookie that
-// binds its answer to this browser. The path is one of IsReturn. The error is a *refusal.Error.
+// binds its answer to this browser. The path is one of IsReturn. The error is a *access.Refusal.
 func (a *Authenticator) BeginSignIn(r *http.Request, path string) (to string, cookie *http.Cookie, err error) {
 	from := a.ofRequest(r)
 	switch {
@@ -136,10 +134,10 @@ func (a *Authenticator) BeginSignIn(r *http.Request, path string) (to string, co
 	if err != nil {
 		return "", nil, err
 	}
-	if seal.SealedLen(len(data)) > maxSignIn {
-		return "", nil, refusal.New(refusal.CredentialTooLarge, "the sign-in does not fit into a cookie: return to a shorter path")
+	if access.SealedLen(len(data)) > maxSignIn {
+		return "", nil, access.NewRefusal(access.CredentialTooLarge, "the sign-in does not fit into a cookie: return to a shorter path")
 	}
-	return to, a.signInCookie(r, a.ring.Seal(seal.SignIn, data), signInLife), nil
+	return to, a.signInCookie(r, a.ring.Seal(access.SignIn, data), signInLife), nil
 }
 
 // signInCookie returns the cookie, which browsers send with the answer of the provider: that comes
@@ -158,10 +156,10 @@ type SignedIn struct {
 	Forget *http.Cookie // removes what the browser has of the sign-in
 }
 
-var errNotPending = refusal.New(refusal.LoginRefused, "no sign-in of this browser is under way: it has ended, it began more than ten minutes ago, or it began in another browser or under another address than http.public_url: sign in again")
+var errNotPending = access.NewRefusal(access.LoginRefused, "no sign-in of this browser is under way: it has ended, it began more than ten minutes ago, or it began in another browser or under another address than http.public_url: sign in again")
 
 // FinishSignIn ends a sign-in with the answer of the provider, with which the browser comes back.
-// The error is a *refusal.Error. An address whose sign-ins have failed too often has to wait.
+// The error is a *access.Refusal. An address whose sign-ins have failed too often has to wait.
 func (a *Authenticator) FinishSignIn(r *http.Request) (*SignedIn, error) {
 	from := a.ofRequest(r)
 	if !a.isPrivate(from) {
@@ -171,7 +169,7 @@ func (a *Authenticator) FinishSignIn(r *http.Request) (*SignedIn, error) {
 		return nil, a.tooMany(from)
 	}
 	if !a.turns.take(from.client) {
-		return nil, refusal.Later(refusal.TooManyFailures, "too many sign-ins end at the same time: try again", time.Second)
+		return nil, access.Later(access.TooManyFailures, "too many sign-ins end at the same time: try again", time.Second)
 	}
 	defer a.turns.leave(from.client)
 	out, err := a.finishSignIn(r, from)
@@ -185,7 +183,7 @@ func (a *Authenticator) finishSignIn(r *http.Request, from *request) (*SignedIn,
 	}
 	answer, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, refusal.New(refusal.LoginRefused, "the answer of the provider cannot be read: sign in again")
+		return nil, access.NewRefusal(access.LoginRefused, "the answer of the provider cannot be read: sign in again")
 	}
 	who, err := a.tokens.Finish(from.ctx, a.cfg.client(), p.SignIn, answer)
 	if err != nil {
@@ -209,7 +207,7 @@ func (a *Authenticator) pendingOf(r *request) *pending {
 	if len(cookies) != 1 {
 		return nil
 	}
-	data, _, err := a.ring.Open(seal.SignIn, cookies[0], maxSignIn)
+	data, _, err := a.ring.Open(access.SignIn, cookies[0], maxSignIn)
 	if err != nil {
 		return nil
 	}

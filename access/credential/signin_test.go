@@ -10,10 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/accesstest"
 	"github.com/watchtide/watchtide/access/jwt"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/access/seal"
 	"pgregory.net/rapid"
 )
 
@@ -73,7 +72,7 @@ func (b *browser) begin(path string) string {
 }
 
 // finish brings back the answer of the provider. It returns who has signed in, or why nobody has.
-func (b *browser) finish(answer url.Values) (*SignedIn, refusal.Reason) {
+func (b *browser) finish(answer url.Values) (*SignedIn, access.Reason) {
 	b.t.Helper()
 	done, err := b.r.FinishSignIn(b.get(CallbackPath + "?" + answer.Encode()))
 	if err != nil {
@@ -88,7 +87,7 @@ func (b *browser) finish(answer url.Values) (*SignedIn, refusal.Reason) {
 	return done, ""
 }
 
-func (b *browser) want(answer url.Values, want refusal.Reason) {
+func (b *browser) want(answer url.Values, want access.Reason) {
 	b.t.Helper()
 	if _, got := b.finish(answer); got != want {
 		b.t.Errorf("got %q, want %q", got, want)
@@ -163,20 +162,20 @@ func TestSignInIsOfOneBrowser(t *testing.T) {
 	signInTest(t, nil, func(t *testing.T, r rig) {
 		mallory, victim := r.browser(t), r.browser(t)
 		ofMallory := r.provider.SignIn(t, mallory.begin("/"), nil)
-		victim.want(ofMallory, refusal.LoginRefused) // has begun nothing
+		victim.want(ofMallory, access.LoginRefused) // has begun nothing
 		victim.begin("/")
-		victim.want(ofMallory, refusal.LoginRefused) // has begun another one
+		victim.want(ofMallory, access.LoginRefused) // has begun another one
 		ofMallory.Set("state", r.provider.SignIn(t, victim.begin("/"), nil).Get("state"))
-		victim.want(ofMallory, refusal.LoginRefused) // the code is for mallory's verifier
+		victim.want(ofMallory, access.LoginRefused) // the code is for mallory's verifier
 		if got := r.provider.Asked("/token"); got != 1 {
 			t.Errorf("the provider was asked %d times for a token, want once: for the last code only", got)
 		}
 		answer := r.provider.SignIn(t, victim.begin("/"), nil)
 		victim.want(answer, "")
-		victim.want(answer, refusal.LoginRefused) // a copy of cookie and answer
+		victim.want(answer, access.LoginRefused) // a copy of cookie and answer
 		answer = r.provider.SignIn(t, victim.begin("/"), nil)
-		victim.cookie.Value = r.ring.Seal(seal.Session, []byte(`{}`))
-		victim.want(answer, refusal.LoginRefused) // the cookie was sealed for something else
+		victim.cookie.Value = r.ring.Seal(access.Session, []byte(`{}`))
+		victim.want(answer, access.LoginRefused) // the cookie was sealed for something else
 	})
 }
 
@@ -198,7 +197,7 @@ func TestAnswerOfAnotherProvider(t *testing.T) {
 				b := r.browser(t)
 				answer := r.provider.SignIn(t, b.begin("/"), nil)
 				change(answer)
-				b.want(answer, refusal.LoginRefused)
+				b.want(answer, access.LoginRefused)
 				if got := r.provider.Asked("/token"); got != 0 {
 					t.Errorf("the provider was asked %d times for a token", got)
 				}
@@ -211,19 +210,19 @@ func TestAnswerOfAnotherProvider(t *testing.T) {
 func TestTokenOfASignInIsChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		claims map[string]any
-		want   refusal.Reason
+		want   access.Reason
 	}{
-		"another nonce":        {map[string]any{"nonce": "x"}, refusal.LoginRefused},
-		"no nonce":             {map[string]any{"nonce": nil}, refusal.LoginRefused},
-		"another issuer":       {map[string]any{"iss": "https://evil.example.com"}, refusal.LoginRefused},
-		"another audience":     {map[string]any{"aud": accesstest.Audience}, refusal.InvalidToken},
-		"another client":       {map[string]any{"azp": "other"}, refusal.LoginRefused},
-		"another access token": {map[string]any{"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"}, refusal.LoginRefused},
+		"another nonce":        {map[string]any{"nonce": "x"}, access.LoginRefused},
+		"no nonce":             {map[string]any{"nonce": nil}, access.LoginRefused},
+		"another issuer":       {map[string]any{"iss": "https://evil.example.com"}, access.LoginRefused},
+		"another audience":     {map[string]any{"aud": accesstest.Audience}, access.InvalidToken},
+		"another client":       {map[string]any{"azp": "other"}, access.LoginRefused},
+		"another access token": {map[string]any{"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"}, access.LoginRefused},
 		"its access token":     {map[string]any{"at_hash": "wBo4cF3WXe7GFSA9ZfubbA"}, ""},
-		"expired":              {map[string]any{"exp": time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC).Unix()}, refusal.TokenExpired},
-		"no end":               {map[string]any{"exp": nil}, refusal.InvalidToken},
-		"no name":              {map[string]any{"sub": nil}, refusal.InvalidToken},
-		"too much":             {map[string]any{"more": strings.Repeat("x", 5000)}, refusal.CredentialTooLarge},
+		"expired":              {map[string]any{"exp": time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC).Unix()}, access.TokenExpired},
+		"no end":               {map[string]any{"exp": nil}, access.InvalidToken},
+		"no name":              {map[string]any{"sub": nil}, access.InvalidToken},
+		"too much":             {map[string]any{"more": strings.Repeat("x", 5000)}, access.CredentialTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			signInTest(t, nil, func(t *testing.T, r rig) {
@@ -243,7 +242,7 @@ func TestSignInEndsAfterTenMinutes(t *testing.T) {
 		time.Sleep(signInLife - time.Second)
 		b.want(in, "")
 		time.Sleep(time.Second)
-		late.want(ofLate, refusal.LoginRefused)
+		late.want(ofLate, access.LoginRefused)
 	})
 }
 
@@ -266,25 +265,25 @@ func TestProviderThatMisbehaves(t *testing.T) {
 	answered := accesstest.Answer
 	for name, c := range map[string]struct {
 		how  func(*http.Request) *http.Response
-		want refusal.Reason
+		want access.Reason
 	}{
-		"hangs":      {func(r *http.Request) *http.Response { <-r.Context().Done(); return nil }, refusal.ProviderUnavailable},
-		"is endless": {func(*http.Request) *http.Response { a := answered(200, nil); a.Body = endless{}; return a }, refusal.ProviderUnavailable},
+		"hangs":      {func(r *http.Request) *http.Response { <-r.Context().Done(); return nil }, access.ProviderUnavailable},
+		"is endless": {func(*http.Request) *http.Response { a := answered(200, nil); a.Body = endless{}; return a }, access.ProviderUnavailable},
 		"redirects": {func(*http.Request) *http.Response {
 			a := answered(307, nil)
 			a.Header.Set("Location", "https://evil.example.com/token")
 			return a
-		}, refusal.ProviderUnavailable},
-		"fails": {func(*http.Request) *http.Response { return answered(500, "PROVIDER TEXT") }, refusal.ProviderUnavailable},
+		}, access.ProviderUnavailable},
+		"fails": {func(*http.Request) *http.Response { return answered(500, "PROVIDER TEXT") }, access.ProviderUnavailable},
 		"has no token": {func(*http.Request) *http.Response {
 			return answered(200, map[string]any{"access_token": "ACCESS", "token_type": "Bearer"})
-		}, refusal.ProviderUnavailable},
+		}, access.ProviderUnavailable},
 		"is no JWT": {func(*http.Request) *http.Response {
 			return answered(200, map[string]any{"access_token": "ACCESS", "token_type": "Bearer", "id_token": "x"})
-		}, refusal.InvalidToken},
+		}, access.InvalidToken},
 		"knows no client": {func(*http.Request) *http.Response { return answered(401, map[string]any{"error": "invalid_client"}) },
-			refusal.ProviderUnavailable},
-		"has its own errors": {func(*http.Request) *http.Response { return answered(400, map[string]any{"error": "PROVIDER TEXT"}) }, refusal.ProviderUnavailable},
+			access.ProviderUnavailable},
+		"has its own errors": {func(*http.Request) *http.Response { return answered(400, map[string]any{"error": "PROVIDER TEXT"}) }, access.ProviderUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			signInTest(t, nil, func(t *testing.T, r rig) {
@@ -332,7 +331,7 @@ func TestMetadataThatIsNotUsable(t *testing.T) {
 					return nil
 				})
 				b := r.browser(t)
-				if to, cookie, err := r.BeginSignIn(b.get("/v1/login"), "/"); err == nil || refused(t, err).Reason != refusal.ProviderUnavailable || cookie != nil {
+				if to, cookie, err := r.BeginSignIn(b.get("/v1/login"), "/"); err == nil || refused(t, err).Reason != access.ProviderUnavailable || cookie != nil {
 					t.Errorf("the browser is sent to %q: %v", to, err)
 				}
 			})
@@ -349,11 +348,11 @@ func TestSignInsThatFail(t *testing.T) {
 		for range failuresAtOnce {
 			answer := r.provider.SignIn(t, b.begin("/"), nil)
 			answer.Set("code", "guessed")
-			b.want(answer, refusal.LoginRefused)
+			b.want(answer, access.LoginRefused)
 		}
 		asked := r.provider.Asked("/token")
-		late.want(ofLate, refusal.TooManyFailures)
-		if _, _, err := r.BeginSignIn(b.get("/v1/login"), "/"); err == nil || refused(t, err).Reason != refusal.TooManyFailures {
+		late.want(ofLate, access.TooManyFailures)
+		if _, _, err := r.BeginSignIn(b.get("/v1/login"), "/"); err == nil || refused(t, err).Reason != access.TooManyFailures {
 			t.Errorf("it begins another one: %v", err)
 		}
 		if got := r.provider.Asked("/token"); got != asked {
@@ -398,10 +397,10 @@ func TestSignInsThatWaitAreFew(t *testing.T) {
 func TestSignInWithoutTLS(t *testing.T) {
 	signInTest(t, nil, func(t *testing.T, r rig) {
 		q := from(newRequest("/v1/login"), "192.0.2.1:1")
-		if _, _, err := r.BeginSignIn(q, "/"); err == nil || refused(t, err).Reason != refusal.PlainText {
+		if _, _, err := r.BeginSignIn(q, "/"); err == nil || refused(t, err).Reason != access.PlainText {
 			t.Errorf("begins: %v", err)
 		}
-		if _, err := r.FinishSignIn(q); err == nil || refused(t, err).Reason != refusal.PlainText {
+		if _, err := r.FinishSignIn(q); err == nil || refused(t, err).Reason != access.PlainText {
 			t.Errorf("ends: %v", err)
 		}
 	})

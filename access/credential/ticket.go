@@ -3,8 +3,7 @@ package credential
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/access/seal"
+	"github.com/watchtide/watchtide/access"
 )
 
 const (
@@ -18,15 +17,15 @@ const (
 // NewTicket returns a ticket for some watches, and when it expires. It is for clients that can
 // send neither headers nor cookies. Anybody who sees it can use it until it expires. A stream
 // that it opens ends with the credential behind it, not with the ticket. The error is a
-// *refusal.Error.
+// *access.Refusal.
 func (a *Authenticator) NewTicket(id *Identity, watches []string) (text string, expires time.Time, err error) {
 	switch {
 	case id.IsAnonymous():
-		return "", expires, refusal.New(refusal.CredentialRequired, "a ticket is made of another credential: send one")
+		return "", expires, access.NewRefusal(access.CredentialRequired, "a ticket is made of another credential: send one")
 	case id.Via == ViaTicket:
-		return "", expires, refusal.New(refusal.CredentialNotUsable, "a ticket is not made of another ticket: send the credential behind it")
+		return "", expires, access.NewRefusal(access.CredentialNotUsable, "a ticket is not made of another ticket: send the credential behind it")
 	case len(watches) == 0:
-		return "", expires, refusal.New(refusal.CredentialNotUsable, "a ticket is for some watches: name at least one")
+		return "", expires, access.NewRefusal(access.CredentialNotUsable, "a ticket is for some watches: name at least one")
 	}
 	expires = time.Now().Add(a.cfg.TicketTTL)
 	if !id.Expires.IsZero() && id.Expires.Before(expires) {
@@ -35,12 +34,12 @@ func (a *Authenticator) NewTicket(id *Identity, watches []string) (text string, 
 	expires = time.UnixMilli(expires.UnixMilli())
 	s := id.contents()
 	s.Watches, s.Until = watches, millis(expires)
-	text, err = a.seal(seal.Ticket, s, maxTicket)
+	text, err = a.seal(access.Ticket, s, maxTicket)
 	return text, expires, err
 }
 
 func (a *Authenticator) openTicket(text string) (*Identity, error) {
-	s, err := a.open(seal.Ticket, text, maxTicket)
+	s, err := a.open(access.Ticket, text, maxTicket)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 )
 
 func TestValidToken(t *testing.T) {
@@ -46,46 +46,46 @@ func TestClaims(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change string // members of the payload, as JSON; null removes one
-		want   refusal.Reason
+		want   access.Reason
 	}{
 		{"nothing", `{}`, ""},
 		{"audiences", `{"aud": ["other", "watchtide"]}`, ""},
-		{"another audience", `{"aud": "other"}`, refusal.InvalidToken},
-		{"a part of the audience", `{"aud": "watchtide2"}`, refusal.InvalidToken},
-		{"other audiences", `{"aud": ["other"]}`, refusal.InvalidToken},
-		{"no audience", `{"aud": null}`, refusal.InvalidToken},
-		{"an empty audience", `{"aud": []}`, refusal.InvalidToken},
-		{"audiences that are no texts", `{"aud": [{"a": "watchtide"}]}`, refusal.InvalidToken},
-		{"another spelling of the audience", `{"aud": null, "AUD": "watchtide"}`, refusal.InvalidToken},
-		{"another issuer", `{"iss": "https://other.example.com"}`, refusal.UnknownIssuer},
-		{"a slash after the issuer", `{"iss": "https://idp.example.com/"}`, refusal.UnknownIssuer},
-		{"another case of the issuer", `{"iss": "https://IDP.example.com"}`, refusal.UnknownIssuer},
+		{"another audience", `{"aud": "other"}`, access.InvalidToken},
+		{"a part of the audience", `{"aud": "watchtide2"}`, access.InvalidToken},
+		{"other audiences", `{"aud": ["other"]}`, access.InvalidToken},
+		{"no audience", `{"aud": null}`, access.InvalidToken},
+		{"an empty audience", `{"aud": []}`, access.InvalidToken},
+		{"audiences that are no texts", `{"aud": [{"a": "watchtide"}]}`, access.InvalidToken},
+		{"another spelling of the audience", `{"aud": null, "AUD": "watchtide"}`, access.InvalidToken},
+		{"another issuer", `{"iss": "https://other.example.com"}`, access.UnknownIssuer},
+		{"a slash after the issuer", `{"iss": "https://idp.example.com/"}`, access.UnknownIssuer},
+		{"another case of the issuer", `{"iss": "https://IDP.example.com"}`, access.UnknownIssuer},
 		{"another spelling of the issuer before it", `{"ISS": "https://other.example.com"}`, ""},
-		{"no issuer", `{"iss": null}`, refusal.UnknownIssuer},
-		{"an issuer that is no text", `{"iss": ["https://idp.example.com"]}`, refusal.UnknownIssuer},
-		{"no end", `{"exp": null}`, refusal.InvalidToken},
-		{"another spelling of the end", `{"exp": null, "Exp": 99999999999}`, refusal.InvalidToken},
+		{"no issuer", `{"iss": null}`, access.UnknownIssuer},
+		{"an issuer that is no text", `{"iss": ["https://idp.example.com"]}`, access.UnknownIssuer},
+		{"no end", `{"exp": null}`, access.InvalidToken},
+		{"another spelling of the end", `{"exp": null, "Exp": 99999999999}`, access.InvalidToken},
 		{"an end with a fraction", fmt.Sprintf(`{"exp": %d.75}`, now+100), ""},
 		{"an end with an exponent", `{"exp": 2.5e11}`, ""},
-		{"an end that overflows", `{"exp": 1e400}`, refusal.InvalidToken},
-		{"an end beyond the calendar", `{"exp": 1e30}`, refusal.InvalidToken},
-		{"an end beyond 64 bits", `{"exp": 18446744073709551617}`, refusal.InvalidToken},
-		{"an end at the edge of 64 bits", `{"exp": 9223372036854775807}`, refusal.InvalidToken},
-		{"a negative end", `{"exp": -1}`, refusal.InvalidToken},
-		{"an end that is text", `{"exp": "99999999999"}`, refusal.InvalidToken},
-		{"an end that is no number", `{"exp": true}`, refusal.InvalidToken},
-		{"an end that has passed", fmt.Sprintf(`{"exp": %d}`, now-1), refusal.TokenExpired},
-		{"an end that has passed long ago", fmt.Sprintf(`{"exp": %d}`, now-7200), refusal.TokenExpired},
+		{"an end that overflows", `{"exp": 1e400}`, access.InvalidToken},
+		{"an end beyond the calendar", `{"exp": 1e30}`, access.InvalidToken},
+		{"an end beyond 64 bits", `{"exp": 18446744073709551617}`, access.InvalidToken},
+		{"an end at the edge of 64 bits", `{"exp": 9223372036854775807}`, access.InvalidToken},
+		{"a negative end", `{"exp": -1}`, access.InvalidToken},
+		{"an end that is text", `{"exp": "99999999999"}`, access.InvalidToken},
+		{"an end that is no number", `{"exp": true}`, access.InvalidToken},
+		{"an end that has passed", fmt.Sprintf(`{"exp": %d}`, now-1), access.TokenExpired},
+		{"an end that has passed long ago", fmt.Sprintf(`{"exp": %d}`, now-7200), access.TokenExpired},
 		{"a beginning soon", fmt.Sprintf(`{"nbf": %d}`, now+20), ""},
-		{"a beginning later", fmt.Sprintf(`{"nbf": %d}`, now+60), refusal.TokenNotYetValid},
-		{"a beginning that is text", `{"nbf": "0"}`, refusal.InvalidToken},
+		{"a beginning later", fmt.Sprintf(`{"nbf": %d}`, now+60), access.TokenNotYetValid},
+		{"a beginning that is text", `{"nbf": "0"}`, access.InvalidToken},
 		{"issued soon", fmt.Sprintf(`{"iat": %d}`, now+20), ""},
-		{"issued later", fmt.Sprintf(`{"iat": %d}`, now+60), refusal.TokenNotYetValid},
+		{"issued later", fmt.Sprintf(`{"iat": %d}`, now+60), access.TokenNotYetValid},
 		{"no other times", `{"nbf": null, "iat": null}`, ""},
-		{"no name", `{"sub": null}`, refusal.InvalidToken},
-		{"an empty name", `{"sub": ""}`, refusal.InvalidToken},
-		{"a name that is a number", `{"sub": 7}`, refusal.InvalidToken},
-		{"a name with half of a character", `{"sub": "a\ud800"}`, refusal.InvalidToken},
+		{"no name", `{"sub": null}`, access.InvalidToken},
+		{"an empty name", `{"sub": ""}`, access.InvalidToken},
+		{"a name that is a number", `{"sub": 7}`, access.InvalidToken},
+		{"a name with half of a character", `{"sub": "a\ud800"}`, access.InvalidToken},
 		{"any other claims", `{"a": [[[1, {"b": null}]]], "_claim_names": {}}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestForms(t *testing.T) {
 		"a header with a member twice": encode([]byte(`{"alg":"none","alg":"ES256","kid":"k1"}`)) + "." + parts[1] + "." + parts[2],
 		"characters beyond ASCII":      token + "é",
 	} {
-		if p, err := v.Verify(t.Context(), text); err == nil || reasonOf(t, err) != refusal.InvalidToken {
+		if p, err := v.Verify(t.Context(), text); err == nil || reasonOf(t, err) != access.InvalidToken {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
@@ -282,11 +282,11 @@ func TestExpiredTokenIsToldApart(t *testing.T) {
 	for ago, want := range map[time.Duration]bool{time.Second: true, 59 * time.Minute: true, 61 * time.Minute: false} {
 		claims := claimsOf(map[string]any{"exp": time.Now().Add(-ago).Unix()})
 		_, err := v.Verify(t.Context(), k.token(t, claims))
-		if r, ok := err.(*refusal.Error); !ok || r.Reason != refusal.TokenExpired || (r.Expired != nil) != want || want && r.Expired.Name != "ann" {
+		if r, ok := err.(*access.Refusal); !ok || r.Reason != access.TokenExpired || (r.Expired != nil) != want || want && r.Expired.Name != "ann" {
 			t.Errorf("expired %v ago: %+v", ago, err)
 		}
 		_, err = v.Verify(t.Context(), foreign.token(t, claims))
-		if r, ok := err.(*refusal.Error); !ok || r.Expired != nil {
+		if r, ok := err.(*access.Refusal); !ok || r.Expired != nil {
 			t.Errorf("forged, expired %v ago: %+v", ago, err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access"
 )
 
 // Limits of the cache of verified tokens.
@@ -20,7 +20,7 @@ type tokenHash [32]byte
 
 // verified is a token that is genuine. Static after construction.
 type verified struct {
-	principal *principal.Principal
+	principal *access.Principal
 	issuer    *issuer
 	key       digest
 	bytes     int

@@ -7,8 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 )
 
 const (
@@ -19,7 +18,7 @@ const (
 )
 
 func invalid(format string, args ...any) error {
-	return refusal.New(refusal.InvalidToken, fmt.Sprintf(format, args...))
+	return access.NewRefusal(access.InvalidToken, fmt.Sprintf(format, args...))
 }
 
 // times checks the times of a token, but not whether it has expired.
@@ -38,7 +37,7 @@ func times(claims map[string]any, now time.Time) (expires time.Time, err error) 
 		case name == "exp":
 			expires = at
 		case at.After(now.Add(leeway)):
-			return expires, refusal.Later(refusal.TokenNotYetValid, "the token is not valid yet: are the clocks right?", at.Sub(now))
+			return expires, access.Later(access.TokenNotYetValid, "the token is not valid yet: are the clocks right?", at.Sub(now))
 		}
 	}
 	return expires, nil
@@ -71,7 +70,7 @@ func isFor(claims map[string]any, audience string) bool {
 }
 
 // principal returns the principal of the claims.
-func (i *Issuer) principal(claims map[string]any, expires time.Time) (*principal.Principal, error) {
+func (i *Issuer) principal(claims map[string]any, expires time.Time) (*access.Principal, error) {
 	name, ok := at(claims, i.Name).(string)
 	if !ok || !isName(name) {
 		return nil, invalid("the token's claim %s has no name", i.Name)
@@ -80,8 +79,8 @@ func (i *Issuer) principal(claims map[string]any, expires time.Time) (*principal
 	if err != nil {
 		return nil, err
 	}
-	return &principal.Principal{
-		Mechanism: principal.JWT, Issuer: i.URL, Name: name, Groups: groups, Claims: claims, Expires: expires,
+	return &access.Principal{
+		Mechanism: access.JWT, Issuer: i.URL, Name: name, Groups: groups, Claims: claims, Expires: expires,
 	}, nil
 }
 

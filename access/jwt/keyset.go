@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 )
 
 const (
@@ -110,13 +110,13 @@ func (s *keySet) ready() error {
 }
 
 var (
-	errUnknownKey = refusal.New(refusal.UnknownKey, "the token is signed with a key that its issuer does not have")
+	errUnknownKey = access.NewRefusal(access.UnknownKey, "the token is signed with a key that its issuer does not have")
 	errNoKeys     = "the keys of the token's issuer are not known at the moment"
 	errMaybeLater = "the token is signed with a key that is not known yet"
 )
 
 // find returns the keys that may have signed a token. For an unknown key it fetches the key
-// set, within limits. The error is a *refusal.Error.
+// set, within limits. The error is a *access.Refusal.
 func (s *keySet) find(ctx context.Context, id, algorithm string) ([]*key, error) {
 	if found, err := s.known(id, algorithm); found != nil || err != nil {
 		return found, err
@@ -129,14 +129,14 @@ func (s *keySet) find(ctx context.Context, id, algorithm string) ([]*key, error)
 		return found, err
 	}
 	if failed != nil {
-		return nil, refusal.Later(refusal.KeySetUnavailable, errNoKeys, retryEvery)
+		return nil, access.Later(access.KeySetUnavailable, errNoKeys, retryEvery)
 	}
 	s.miss(id)
 	return nil, errUnknownKey
 }
 
 // await waits for the next attempt, within limits. failed is its error. The other error is a
-// *refusal.Error: there was no attempt, or it takes too long.
+// *access.Refusal: there was no attempt, or it takes too long.
 func (s *keySet) await(ctx context.Context, id string) (failed, err error) {
 	a, err := s.ask(id)
 	if err != nil {
@@ -149,9 +149,9 @@ func (s *keySet) await(ctx context.Context, id string) (failed, err error) {
 	case <-a.done:
 		return a.err, nil
 	case <-ctx.Done():
-		return nil, refusal.Later(refusal.KeySetUnavailable, errNoKeys, 0)
+		return nil, access.Later(access.KeySetUnavailable, errNoKeys, 0)
 	case <-timeout.C:
-		return nil, refusal.Later(refusal.KeySetUnavailable, errNoKeys, retryEvery)
+		return nil, access.Later(access.KeySetUnavailable, errNoKeys, retryEvery)
 	}
 }
 
@@ -189,7 +189,7 @@ func (s *keySet) ask(id string) (*attempt, error) {
 		}
 	}
 	if s.next.waiting == maxWaiting {
-		return nil, refusal.Later(refusal.KeySetUnavailable, errMaybeLater, retryEvery)
+		return nil, access.Later(access.KeySetUnavailable, errMaybeLater, retryEvery)
 	}
 	s.next.waiting++
 	return s.next, nil
@@ -206,11 +206,11 @@ func (s *keySet) tooSoon(id string) error {
 	case after <= 0:
 		return nil
 	case s.failure != nil:
-		return refusal.Later(refusal.KeySetUnavailable, errNoKeys, after)
+		return access.Later(access.KeySetUnavailable, errNoKeys, after)
 	case s.missing[id]:
 		return errUnknownKey
 	}
-	return refusal.Later(refusal.KeySetUnavailable, errMaybeLater, after)
+	return access.Later(access.KeySetUnavailable, errMaybeLater, after)
 }
 
 func (s *keySet) leave(a *attempt) {

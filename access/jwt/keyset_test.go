@@ -17,8 +17,7 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 )
 
 // inBubble runs a test with a provider and its verifier in fake time.
@@ -100,20 +99,20 @@ func TestUnknownKeyIsRememberedAsSuch(t *testing.T) {
 		synctest.Wait()
 		first, stray, other := p.count(), newKey(t, "k2"), newKey(t, "k3")
 		for range 3 {
-			if got := reasonOf(t, verify(t, v, stray.token(t, claimsOf(nil)))); got != refusal.UnknownKey {
+			if got := reasonOf(t, verify(t, v, stray.token(t, claimsOf(nil)))); got != access.UnknownKey {
 				t.Errorf("got %q", got)
 			}
 		}
 		err := verify(t, v, other.token(t, claimsOf(nil)))
-		var r *refusal.Error
-		if !errors.As(err, &r) || r.Reason != refusal.KeySetUnavailable || r.RetryAfter <= 0 || r.RetryAfter > retryEvery {
+		var r *access.Refusal
+		if !errors.As(err, &r) || r.Reason != access.KeySetUnavailable || r.RetryAfter <= 0 || r.RetryAfter > retryEvery {
 			t.Fatalf("another key: %+v", err)
 		}
 		if n := p.count() - first; n != 1 {
 			t.Errorf("%d requests", n)
 		}
 		time.Sleep(r.RetryAfter)
-		if got := reasonOf(t, verify(t, v, other.token(t, claimsOf(nil)))); got != refusal.UnknownKey {
+		if got := reasonOf(t, verify(t, v, other.token(t, claimsOf(nil)))); got != access.UnknownKey {
 			t.Errorf("later: %q", got)
 		}
 	})
@@ -141,7 +140,7 @@ func TestRotation(t *testing.T) {
 		if v.Remembers(token) != nil {
 			t.Error("a token with a retired key is remembered")
 		}
-		if got := reasonOf(t, verify(t, v, token)); got != refusal.UnknownKey {
+		if got := reasonOf(t, verify(t, v, token)); got != access.UnknownKey {
 			t.Errorf("a retired key: %q", got)
 		}
 	})
@@ -183,7 +182,7 @@ func TestKeyReplacedUnderItsName(t *testing.T) {
 		}
 		p.set(func() { p.keys = keySetOf(t, fresh) })
 		time.Sleep(refreshEvery + time.Second)
-		if got := reasonOf(t, verify(t, v, token)); got != refusal.InvalidToken {
+		if got := reasonOf(t, verify(t, v, token)); got != access.InvalidToken {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -204,7 +203,7 @@ func TestProviderIsDownAtStart(t *testing.T) {
 		defer running.Wait()
 		defer cancel()
 		for range 100 {
-			if got := reasonOf(t, verify(t, v, k.token(t, claimsOf(nil)))); got != refusal.KeySetUnavailable {
+			if got := reasonOf(t, verify(t, v, k.token(t, claimsOf(nil)))); got != access.KeySetUnavailable {
 				t.Errorf("got %q", got)
 			}
 			time.Sleep(time.Second)
@@ -232,7 +231,7 @@ func TestProviderIsDownLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.set(func() { p.down = true })
-		if got := reasonOf(t, verify(t, v, newKey(t, "k2").token(t, long))); got != refusal.KeySetUnavailable {
+		if got := reasonOf(t, verify(t, v, newKey(t, "k2").token(t, long))); got != access.KeySetUnavailable {
 			t.Errorf("an unknown key: %q", got)
 		}
 		time.Sleep(goodFor - time.Minute)
@@ -244,7 +243,7 @@ func TestProviderIsDownLater(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		for _, token := range []string{before, k.token(t, claimsOf(nil))} {
-			if got := reasonOf(t, verify(t, v, token)); got != refusal.KeySetUnavailable {
+			if got := reasonOf(t, verify(t, v, token)); got != access.KeySetUnavailable {
 				t.Errorf("after a day: %q", got)
 			}
 		}
@@ -273,7 +272,7 @@ func TestSlowProvider(t *testing.T) {
 		var asking sync.WaitGroup
 		for range 3 * maxWaiting {
 			asking.Go(func() {
-				if got := reasonOf(t, verify(t, v, token)); got != refusal.KeySetUnavailable {
+				if got := reasonOf(t, verify(t, v, token)); got != access.KeySetUnavailable {
 					t.Errorf("got %q", got)
 				}
 				if time.Since(began) == 0 {
@@ -395,11 +394,11 @@ func TestTricklingProvider(t *testing.T) {
 			}
 		})
 		began := time.Now()
-		if got := reasonOf(t, verify(t, v, newKey(t, "k2").token(t, claimsOf(nil)))); got != refusal.KeySetUnavailable || time.Since(began) > fetchTimeout+time.Second {
+		if got := reasonOf(t, verify(t, v, newKey(t, "k2").token(t, claimsOf(nil)))); got != access.KeySetUnavailable || time.Since(began) > fetchTimeout+time.Second {
 			t.Errorf("%q after %v", got, time.Since(began))
 		}
 		began = time.Now()
-		if got := reasonOf(t, verify(t, v, newKey(t, "k3").token(t, claimsOf(nil)))); got != refusal.KeySetUnavailable || time.Since(began) != 0 {
+		if got := reasonOf(t, verify(t, v, newKey(t, "k3").token(t, claimsOf(nil)))); got != access.KeySetUnavailable || time.Since(began) != 0 {
 			t.Errorf("another one at once: %q after %v", got, time.Since(began))
 		}
 		if err := verify(t, v, k.token(t, claimsOf(nil))); err != nil {
@@ -455,7 +454,7 @@ func TestReloadKeepsWhatIsKnown(t *testing.T) {
 		if err != nil || gone.Remembers(token) != nil {
 			t.Errorf("the issuer has gone: %v", err)
 		}
-		if got := reasonOf(t, verify(t, gone, token)); got != refusal.UnknownIssuer {
+		if got := reasonOf(t, verify(t, gone, token)); got != access.UnknownIssuer {
 			t.Errorf("the issuer has gone: %q", got)
 		}
 	})
@@ -474,7 +473,7 @@ func TestEndOfRunLeavesNothingBehind(t *testing.T) {
 		running.Go(func() { v.Run(ctx) })
 		var asking sync.WaitGroup
 		asking.Go(func() {
-			if got := reasonOf(t, verify(t, v, k.token(t, claimsOf(nil)))); got != refusal.KeySetUnavailable {
+			if got := reasonOf(t, verify(t, v, k.token(t, claimsOf(nil)))); got != access.KeySetUnavailable {
 				t.Errorf("got %q", got)
 			}
 		})
@@ -549,7 +548,7 @@ func FuzzKeys(f *testing.F) {
 func TestCacheIsBounded(t *testing.T) {
 	c := newCache()
 	hash := func(i int) tokenHash { return tokenHash{byte(i), byte(i >> 8), byte(i >> 16)} }
-	small, large := &principal.Principal{}, &principal.Principal{Claims: map[string]any{"x": strings.Repeat("x", 6*maxToken)}}
+	small, large := &access.Principal{}, &access.Principal{Claims: map[string]any{"x": strings.Repeat("x", 6*maxToken)}}
 	for i := range 3 * maxCached {
 		c.add(hash(i), &verified{principal: small})
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -41,7 +41,7 @@ type unverified struct {
 // and not that of a static token.
 func LooksLike(text string) bool { return strings.Count(text, ".") == 2 }
 
-var errForm = refusal.New(refusal.InvalidToken, "the token is not a signed JWT in compact form")
+var errForm = access.NewRefusal(access.InvalidToken, "the token is not a signed JWT in compact form")
 
 // base64URL accepts only one spelling of the same bytes.
 var base64URL = base64.RawURLEncoding.Strict()
@@ -50,7 +50,7 @@ var base64URL = base64.RawURLEncoding.Strict()
 // have several signatures.
 func parse(token string) (*unverified, error) {
 	if len(token) > maxToken {
-		return nil, refusal.New(refusal.InvalidToken, "the token is larger than 16 KiB")
+		return nil, access.NewRefusal(access.InvalidToken, "the token is larger than 16 KiB")
 	}
 	if strings.ContainsFunc(token, notInToken) {
 		return nil, errForm
@@ -91,13 +91,13 @@ var types = map[string]bool{"": true, "jwt": true, "at+jwt": true}
 func (h *header) check() error {
 	switch {
 	case h.Critical != nil || h.Encoded != nil:
-		return refusal.New(refusal.InvalidToken, "the token's header demands extensions, of which none is supported")
+		return access.NewRefusal(access.InvalidToken, "the token's header demands extensions, of which none is supported")
 	case !types[strings.TrimPrefix(strings.ToLower(h.Type), "application/")]:
-		return refusal.New(refusal.InvalidToken, "the token is of another type: want JWT or at+jwt")
+		return access.NewRefusal(access.InvalidToken, "the token is of another type: want JWT or at+jwt")
 	case h.ContentType != "":
-		return refusal.New(refusal.InvalidToken, "the token contains another token: want claims")
+		return access.NewRefusal(access.InvalidToken, "the token contains another token: want claims")
 	case len(h.KeyID) > maxKeyID:
-		return refusal.New(refusal.InvalidToken, "the name of the token's key is too long")
+		return access.NewRefusal(access.InvalidToken, "the name of the token's key is too long")
 	}
 	return nil
 }

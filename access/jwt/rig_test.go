@@ -17,7 +17,7 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 	"go.uber.org/goleak"
 )
 
@@ -116,12 +116,12 @@ func fixed(t testing.TB, change func(*Issuer), keys ...signingKey) *Verifier {
 }
 
 // reasonOf returns the reason of a refusal; empty: none.
-func reasonOf(t testing.TB, err error) refusal.Reason {
+func reasonOf(t testing.TB, err error) access.Reason {
 	t.Helper()
 	if err == nil {
 		return ""
 	}
-	var r *refusal.Error
+	var r *access.Refusal
 	if !errors.As(err, &r) {
 		t.Fatalf("%T: %v", err, err)
 	}

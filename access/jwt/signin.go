@@ -14,8 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 	"golang.org/x/oauth2"
 )
 
@@ -82,12 +81,12 @@ func (e *endpoints) style(c *Client) oauth2.AuthStyle {
 
 // unavailable says that a provider cannot sign anybody in at the moment.
 func unavailable(text string) error {
-	return refusal.Later(refusal.ProviderUnavailable, text+": try again later", retryEvery)
+	return access.Later(access.ProviderUnavailable, text+": try again later", retryEvery)
 }
 
 // notSignedIn says that a sign-in does not go on.
 func notSignedIn(text string) error {
-	return refusal.New(refusal.LoginRefused, text+": sign in again")
+	return access.NewRefusal(access.LoginRefused, text+": sign in again")
 }
 
 // provider returns the issuer of a client, and what is known of its endpoints.
@@ -114,7 +113,7 @@ func (e *endpoints) config(c *Client) *oauth2.Config {
 }
 
 // SignInURL returns the URL of the provider that a browser is sent to. The error is a
-// *refusal.Error.
+// *access.Refusal.
 func (v *Verifier) SignInURL(ctx context.Context, c *Client, s SignIn) (string, error) {
 	_, e, err := v.provider(ctx, c)
 	if err != nil {
@@ -124,8 +123,8 @@ func (v *Verifier) SignInURL(ctx context.Context, c *Client, s SignIn) (string, 
 }
 
 // Finish returns who has signed in, given the parameters with which the browser comes back. The
-// error is a *refusal.Error. No text of the provider is in it.
-func (v *Verifier) Finish(ctx context.Context, c *Client, s SignIn, answer url.Values) (*principal.Principal, error) {
+// error is a *access.Refusal. No text of the provider is in it.
+func (v *Verifier) Finish(ctx context.Context, c *Client, s SignIn, answer url.Values) (*access.Principal, error) {
 	if !isOnce(answer, "state", s.State) {
 		return nil, notSignedIn("the answer of the provider is not for this sign-in")
 	}
@@ -154,7 +153,7 @@ func (v *Verifier) Finish(ctx context.Context, c *Client, s SignIn, answer url.V
 }
 
 // signedIn returns the principal of an ID token (OpenID Connect Core 1.0, section 3.1.3.7).
-func (i *issuer) signedIn(ctx context.Context, c *Client, s SignIn, token, accessToken string) (*principal.Principal, error) {
+func (i *issuer) signedIn(ctx context.Context, c *Client, s SignIn, token, accessToken string) (*access.Principal, error) {
 	u, err := parse(token)
 	if err != nil {
 		return nil, err
@@ -175,7 +174,7 @@ func (i *issuer) signedIn(ctx context.Context, c *Client, s SignIn, token, acces
 	case err != nil:
 		return nil, err
 	case known.expired(now):
-		return nil, refusal.Expiry(known.principal, known.principal.Expires, now)
+		return nil, access.Expiry(known.principal, known.principal.Expires, now)
 	case !u.isBeside(accessToken):
 		return nil, notSignedIn("the tokens of the provider do not belong together")
 	}

@@ -13,8 +13,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	jose "github.com/go-jose/go-jose/v4"
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 )
 
 // Verifier verifies the tokens of several issuers.
@@ -118,8 +117,8 @@ func (v *Verifier) Ready() error {
 // Again applies the current configuration to the claims of a principal that was verified
 // before. It returns p itself if nothing changes. It does not verify the signature again, but
 // checks that its algorithm is accepted and, if the keys are in a file, its key. It does not
-// check the end of the token. The error is a *refusal.Error.
-func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
+// check the end of the token. The error is a *access.Refusal.
+func (v *Verifier) Again(p *access.Principal) (*access.Principal, error) {
 	i := v.issuers[p.Issuer]
 	switch {
 	case i == nil:
@@ -144,7 +143,7 @@ func (v *Verifier) Again(p *principal.Principal) (*principal.Principal, error) {
 
 // Remembers returns the principal of a token that is in the cache; nil: it is not, or something
 // has changed since.
-func (v *Verifier) Remembers(token string) *principal.Principal {
+func (v *Verifier) Remembers(token string) *access.Principal {
 	known := v.remembered(sha256.Sum256([]byte(token)))
 	if known == nil || known.expired(time.Now()) {
 		return nil
@@ -168,8 +167,8 @@ func (v *Verifier) remembered(h tokenHash) *verified {
 	return nil
 }
 
-// Verify returns the principal that a token names. The error is a *refusal.Error.
-func (v *Verifier) Verify(ctx context.Context, token string) (*principal.Principal, error) {
+// Verify returns the principal that a token names. The error is a *access.Refusal.
+func (v *Verifier) Verify(ctx context.Context, token string) (*access.Principal, error) {
 	if len(token) > maxToken {
 		_, err := parse(token)
 		return nil, err
@@ -180,14 +179,14 @@ func (v *Verifier) Verify(ctx context.Context, token string) (*principal.Princip
 			return known.principal, nil
 		}
 		v.cache.remove(h)
-		return nil, refusal.Expiry(known.principal, known.principal.Expires, now)
+		return nil, access.Expiry(known.principal, known.principal.Expires, now)
 	}
 	known, err := v.verify(ctx, token, now)
 	if err != nil {
 		return nil, err
 	}
 	if known.expired(time.Now()) {
-		return nil, refusal.Expiry(known.principal, known.principal.Expires, now)
+		return nil, access.Expiry(known.principal, known.principal.Expires, now)
 	}
 	v.cache.add(h, known)
 	return known.principal, nil
@@ -217,11 +216,11 @@ func (i *issuer) verify(ctx context.Context, token string, u *unverified, audien
 	if err != nil {
 		return nil, err
 	}
-	p.Signature = principal.Signature{Algorithm: u.header.Algorithm, Key: k.print()}
+	p.Signature = access.Signature{Algorithm: u.header.Algorithm, Key: k.print()}
 	return &verified{principal: p, issuer: i, key: k}, nil
 }
 
-var errIssuer = refusal.New(refusal.UnknownIssuer, "the token is of an issuer that the configuration does not name")
+var errIssuer = access.NewRefusal(access.UnknownIssuer, "the token is of an issuer that the configuration does not name")
 
 var errAlgorithm = invalid("the token is signed with an algorithm that is not allowed for its issuer")
 
@@ -230,7 +229,7 @@ func errAudience(want string) error {
 }
 
 // read checks the content of a token before its signature, since that is cheap.
-func (i *issuer) read(u *unverified, audience string, now time.Time) (*principal.Principal, error) {
+func (i *issuer) read(u *unverified, audience string, now time.Time) (*access.Principal, error) {
 	if !slices.Contains(i.Algorithms, u.header.Algorithm) {
 		return nil, errAlgorithm
 	}
@@ -242,13 +241,13 @@ func (i *issuer) read(u *unverified, audience string, now time.Time) (*principal
 		return nil, err
 	}
 	p, err := i.principal(u.claims, expires)
-	if err == nil && now.After(expires.Add(refusal.GracePeriod)) {
-		err = refusal.Expiry(p, expires, now)
+	if err == nil && now.After(expires.Add(access.GracePeriod)) {
+		err = access.Expiry(p, expires, now)
 	}
 	return p, err
 }
 
-var errSignature = refusal.New(refusal.InvalidToken, "the signature of the token is wrong")
+var errSignature = access.NewRefusal(access.InvalidToken, "the signature of the token is wrong")
 
 // authenticate checks the signature of a token, and returns the key that has signed it. The
 // other checks of go-oidc repeat earlier ones; both must agree.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
 )
@@ -44,7 +44,7 @@ func BenchmarkIndex(b *testing.B) {
 	for _, n := range []int{1, 10_000} {
 		var x view.Index[int]
 		for i := range n {
-			d, _ := p.View(&principal.Principal{Name: fmt.Sprint("user-", i)}, "w")
+			d, _ := p.View(&access.Principal{Name: fmt.Sprint("user-", i)}, "w")
 			x.Add(i, d)
 		}
 		value := []byte(`{"owner":"user-0","deputy":"user-0","state":"passing","node":{"name":"n1","address":"10.0.0.1"},"tags":["a","b"]}`)

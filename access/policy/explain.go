@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
 )
@@ -58,7 +58,7 @@ type ReadExplanation struct {
 
 // Explain says which roles a principal holds, and what each rule of a watch allows. r is a
 // resource to decide about; nil: none.
-func (p *Policy) Explain(who *principal.Principal, watch, key string, r *stream.Resource) Explanation {
+func (p *Policy) Explain(who *access.Principal, watch, key string, r *stream.Resource) Explanation {
 	s := p.subject(who)
 	out := Explanation{Visible: p.Visible(who, watch)}
 	for _, role := range p.roles {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/stream/view"
 )
 
@@ -22,7 +22,7 @@ type Policy struct {
 	failures atomic.Uint64
 
 	// These lock themselves.
-	subjects *recent[*principal.Principal, *subject]
+	subjects *recent[*access.Principal, *subject]
 	reading  *recent[string, *reading]
 }
 
@@ -42,7 +42,7 @@ const (
 func newPolicy() *Policy {
 	return &Policy{
 		watches:  map[string]*rules{},
-		subjects: newRecent[*principal.Principal, *subject](subjectsKept, mostBytes),
+		subjects: newRecent[*access.Principal, *subject](subjectsKept, mostBytes),
 		reading:  newRecent[string, *reading](readingsKept, mostBytes),
 	}
 }
@@ -86,7 +86,7 @@ func (p *Policy) HasRole(name string) bool {
 }
 
 // Holds reports whether a principal holds a role.
-func (p *Policy) Holds(who *principal.Principal, name string) bool {
+func (p *Policy) Holds(who *access.Principal, name string) bool {
 	s := p.subject(who)
 	for r := range s.held {
 		if r.name == name {
@@ -98,7 +98,7 @@ func (p *Policy) Holds(who *principal.Principal, name string) bool {
 
 // Grants returns the grants of a principal for a watch. The list is empty, but not nil, if no
 // rule applies; then the result is false.
-func (p *Policy) Grants(who *principal.Principal, watch string) ([]view.Grant, bool) {
+func (p *Policy) Grants(who *access.Principal, watch string) ([]view.Grant, bool) {
 	s := p.standing(who, watch)
 	return s.grants, len(s.grants) > 0
 }
@@ -106,27 +106,27 @@ func (p *Policy) Grants(who *principal.Principal, watch string) ([]view.Grant, b
 // View returns the definition of what a principal may read of a watch, which
 // view.Definition.Narrow can narrow. All principals with equal grants share it. false: the
 // principal may read nothing.
-func (p *Policy) View(who *principal.Principal, watch string) (*view.Definition, bool) {
+func (p *Policy) View(who *access.Principal, watch string) (*view.Definition, bool) {
 	s := p.standing(who, watch)
 	return s.definition, len(s.grants) > 0
 }
 
 // Readers returns the rules that allow a principal to read what View selects. The result must
 // not be modified.
-func (p *Policy) Readers(who *principal.Principal, watch string) []Allowing {
+func (p *Policy) Readers(who *access.Principal, watch string) []Allowing {
 	return p.standing(who, watch).rules
 }
 
 // Visible reports whether a principal may know that a watch exists: some rule could let it
 // read or write a resource.
-func (p *Policy) Visible(who *principal.Principal, watch string) bool {
+func (p *Policy) Visible(who *access.Principal, watch string) bool {
 	s := p.standing(who, watch)
 	return len(s.grants) > 0 || s.writes
 }
 
 // Changes reports whether some rule could allow a principal to write or delete a resource of a
 // watch.
-func (p *Policy) Changes(who *principal.Principal, watch string) bool {
+func (p *Policy) Changes(who *access.Principal, watch string) bool {
 	s := p.standing(who, watch)
 	return s.writes || s.deletes
 }
@@ -159,7 +159,7 @@ var nothing = func() *standing {
 }()
 
 // standing returns what a principal may do with a watch, and caches it.
-func (p *Policy) standing(who *principal.Principal, watch string) *standing {
+func (p *Policy) standing(who *access.Principal, watch string) *standing {
 	w := p.rulesOf(watch)
 	if w == nil {
 		return nothing

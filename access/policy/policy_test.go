@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
 )
@@ -43,11 +43,11 @@ func compile(t testing.TB, c Config) *Policy {
 	return p
 }
 
-func user(name string, groups ...string) *principal.Principal {
-	return &principal.Principal{Mechanism: "jwt", Issuer: "https://idp.example.com", Name: name, Groups: groups}
+func user(name string, groups ...string) *access.Principal {
+	return &access.Principal{Mechanism: "jwt", Issuer: "https://idp.example.com", Name: name, Groups: groups}
 }
 
-func tenantOf(name, tenant string) *principal.Principal {
+func tenantOf(name, tenant string) *access.Principal {
 	p := user(name)
 	p.Claims = map[string]any{"tenant": tenant}
 	return p
@@ -64,7 +64,7 @@ func texts(grants []view.Grant) (out []string) {
 func TestGrants(t *testing.T) {
 	p := compile(t, example())
 	for _, c := range []struct {
-		who     *principal.Principal
+		who     *access.Principal
 		watch   string
 		want    []string
 		visible bool
@@ -95,10 +95,10 @@ func TestGrants(t *testing.T) {
 // shows nothing of a watch of which nothing can be read.
 func TestDeletingNeedsReading(t *testing.T) {
 	p := compile(t, example())
-	if p.Visible(principal.Nobody(), "orders") || p.Changes(principal.Nobody(), "orders") {
+	if p.Visible(access.Nobody(), "orders") || p.Changes(access.Nobody(), "orders") {
 		t.Error("who can neither read nor write a watch can see it")
 	}
-	e := p.Explain(principal.Nobody(), "orders", "", nil)
+	e := p.Explain(access.Nobody(), "orders", "", nil)
 	if last := e.Rules[2]; e.Visible || !last.Held || last.Delete {
 		t.Errorf("the explanation is %+v", e)
 	}

@@ -12,7 +12,7 @@ import (
 	"cel.dev/cel-go/cel"
 	"pgregory.net/rapid"
 
-	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
 )
@@ -52,7 +52,7 @@ func (d direct) value(t rapid.TB, text string, names map[string]any) (any, bool)
 }
 
 // given returns the names of a principal and of a role, if it is held.
-func (d direct) given(t rapid.TB, r Role, who *principal.Principal) (map[string]any, bool) {
+func (d direct) given(t rapid.TB, r Role, who *access.Principal) (map[string]any, bool) {
 	of := map[string]any{"mechanism": who.Mechanism, "groups": slices.Compact(slices.Sorted(slices.Values(who.Groups))), "claims": orEmpty(who.Claims)}
 	if who.Name != "" {
 		of["issuer"], of["name"] = who.Issuer, who.Name
@@ -81,7 +81,7 @@ func orEmpty(claims map[string]any) map[string]any {
 }
 
 // see returns which members of the value of a resource may be seen. whole: all of it.
-func (d direct) see(t rapid.TB, c Config, who *principal.Principal, r stream.Resource) (members map[string]json.RawMessage, seen, whole bool) {
+func (d direct) see(t rapid.TB, c Config, who *access.Principal, r stream.Resource) (members map[string]json.RawMessage, seen, whole bool) {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(r.Value, &all)
 	members = map[string]json.RawMessage{}
@@ -148,8 +148,8 @@ func drawConfig(t *rapid.T) Config {
 	return c
 }
 
-func drawPrincipal(t *rapid.T) *principal.Principal {
-	who := &principal.Principal{
+func drawPrincipal(t *rapid.T) *access.Principal {
+	who := &access.Principal{
 		Mechanism: rapid.SampledFrom([]string{"token", "jwt"}).Draw(t, "mechanism"),
 		Name:      rapid.SampledFrom([]string{"ann", "bob", `"`, `" || true || "`, ""}).Draw(t, "name"),
 		Groups:    rapid.SliceOfN(rapid.SampledFrom([]string{"staff", "dev", "ops", `"] || true || ["`}), 0, 3).Draw(t, "groups"),
@@ -273,7 +273,7 @@ func TestWritesAreWhatRulesAllow(t *testing.T) {
 }
 
 // allows reports whether some rule is true of a change.
-func (d direct) allows(t rapid.TB, c Config, who *principal.Principal, key string, old, updated *stream.Resource) bool {
+func (d direct) allows(t rapid.TB, c Config, who *access.Principal, key string, old, updated *stream.Resource) bool {
 	for _, rule := range c.Watches[0].Rules {
 		names, held := d.given(t, c.role(rule.Role), who)
 		if !held || rule.Write == "" {

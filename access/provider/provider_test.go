@@ -19,9 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/jwt"
-	"github.com/watchtide/watchtide/access/refusal"
 	"go.uber.org/goleak"
 )
 
@@ -132,7 +132,7 @@ func (p *idp) gateway() *credential.Authenticator {
 }
 
 // reason returns why a token is refused; empty: it is not.
-func reason(t *testing.T, a *credential.Authenticator, token string) (refusal.Reason, time.Duration) {
+func reason(t *testing.T, a *credential.Authenticator, token string) (access.Reason, time.Duration) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/v1/watches", http.NoBody)
 	r.RemoteAddr = "127.0.0.1:1"
@@ -144,14 +144,14 @@ func reason(t *testing.T, a *credential.Authenticator, token string) (refusal.Re
 		}
 		return "", 0
 	}
-	var e *refusal.Error
+	var e *access.Refusal
 	if !errors.As(err, &e) {
 		t.Fatal(err)
 	}
 	return e.Reason, e.RetryAfter
 }
 
-func want(t *testing.T, a *credential.Authenticator, token string, want refusal.Reason) {
+func want(t *testing.T, a *credential.Authenticator, token string, want access.Reason) {
 	t.Helper()
 	if got, _ := reason(t, a, token); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -159,7 +159,7 @@ func want(t *testing.T, a *credential.Authenticator, token string, want refusal.
 }
 
 // insist comes back as often as it is told to, as a client does.
-func insist(t *testing.T, a *credential.Authenticator, token string) refusal.Reason {
+func insist(t *testing.T, a *credential.Authenticator, token string) access.Reason {
 	t.Helper()
 	for {
 		got, after := reason(t, a, token)
@@ -177,9 +177,9 @@ func TestTokensOfTheProvider(t *testing.T) {
 	token := p.token("watchtide")
 	want(t, a, token, "")
 	want(t, a, token, "") // from the cache
-	want(t, a, p.token("another"), refusal.InvalidToken)
-	want(t, a, other.token("watchtide"), refusal.UnknownIssuer)
-	want(t, a, token[:len(token)-4]+"AAAA", refusal.InvalidToken)
+	want(t, a, p.token("another"), access.InvalidToken)
+	want(t, a, other.token("watchtide"), access.UnknownIssuer)
+	want(t, a, token[:len(token)-4]+"AAAA", access.InvalidToken)
 	if err := a.Ready(); err != nil {
 		t.Error(err)
 	}
@@ -205,7 +205,7 @@ func TestKeysOfTheProviderRotate(t *testing.T) {
 		t.Errorf("a token with the third key: %s", got)
 	}
 	for _, retired := range []string{before, after} {
-		if got := insist(t, a, retired); got != refusal.UnknownKey {
+		if got := insist(t, a, retired); got != access.UnknownKey {
 			t.Errorf("a token with a retired key: %q", got)
 		}
 	}
@@ -218,7 +218,7 @@ func TestProviderThatIsDown(t *testing.T) {
 	token := p.token("watchtide")
 	p.stop()
 	a := p.gateway()
-	want(t, a, token, refusal.KeySetUnavailable)
+	want(t, a, token, access.KeySetUnavailable)
 	if a.Ready() == nil {
 		t.Error("ready without keys")
 	}
@@ -232,7 +232,7 @@ func TestProviderThatIsDown(t *testing.T) {
 	}
 	p.stop()
 	want(t, a, fresh, "")
-	want(t, a, token, refusal.KeySetUnavailable)
+	want(t, a, token, access.KeySetUnavailable)
 }
 
 // TestProviderThatMisbehaves keeps the keys that are known working, and the gateway in
@@ -252,9 +252,9 @@ func TestProviderThatMisbehaves(t *testing.T) {
 			p.control("rotate")
 			p.control(how)
 			unknown, before := p.token("watchtide"), p.control("asked")
-			want(t, a, unknown, refusal.KeySetUnavailable)
+			want(t, a, unknown, access.KeySetUnavailable)
 			for range 100 {
-				want(t, a, unknown, refusal.KeySetUnavailable)
+				want(t, a, unknown, access.KeySetUnavailable)
 				want(t, a, known, "")
 			}
 			if asked := p.control("asked"); asked != fmt.Sprint(number(t, before)+1) {

@@ -13,13 +13,12 @@ import (
 
 	"github.com/watchtide/watchtide/bench/load"
 	"github.com/watchtide/watchtide/bench/process"
-	"github.com/watchtide/watchtide/bench/table"
 )
 
 // bench is one invocation.
 type bench struct {
 	plan
-	table.Table
+	process.Table
 	dir       string // for the programs and their files; removed by close
 	gateway   string // the program
 	generator string // of load

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/watchtide/watchtide/bench/machine"
+	"github.com/watchtide/watchtide/bench/process"
 )
 
 // column is one figure in a table with a row for each server.
@@ -14,7 +14,7 @@ type column struct{ title, figure, format string }
 // print writes all results.
 func (b *bench) print(w io.Writer) error {
 	out := &strings.Builder{}
-	fmt.Fprintf(out, "%s\n\n", machine.Describe())
+	fmt.Fprintf(out, "%s\n\n", process.Machine())
 	fmt.Fprintf(out, "%d subscribers; medians of %d runs, with the smallest and the largest in parentheses.\n\n", b.plan.subscribers, b.plan.runs)
 	b.table(out, "### Idle, and one at a time", []column{
 		{"KiB per idle connection", "idle KiB", "%.2f"},

@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/bench/process"
-	"github.com/watchtide/watchtide/bench/table"
 )
 
 // bench is one invocation.
 type bench struct {
 	options
-	table.Table
+	process.Table
 	parts     []part
 	dir       string // for the programs and their files; removed by close
 	program   string // the gateway

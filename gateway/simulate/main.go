@@ -11,20 +11,17 @@ import (
 	"runtime"
 	"slices"
 	"time"
-
-	"github.com/watchtide/watchtide/gateway/simulate/internal/crowd"
-	"github.com/watchtide/watchtide/gateway/simulate/internal/plot"
 )
 
 // scenario is what happens, and to whom.
 type scenario struct {
 	name    string
 	settled bool
-	happen  func(*crowd.Crowd)
+	happen  func(*Crowd)
 }
 
 func main() {
-	o := crowd.Options{
+	o := Options{
 		Regions: 3, Retry: 2 * time.Second, DrainDelay: 2 * time.Second, Drain: 10 * time.Second, Restart: 5 * time.Second,
 		Probe: 500 * time.Millisecond, Failover: 30 * time.Second, Patience: 30 * time.Second, Silence: 37500 * time.Millisecond,
 	}
@@ -52,10 +49,10 @@ func main() {
 	fmt.Printf("seed %d, %d clients, %d × %d gateways of %g cores, %g Gbit/s and %d streams\n\n", o.Seed, o.Clients, o.Regions, o.Replicas, *cores, *gbit, o.Limit)
 	fmt.Println("| scenario | in sync after | back in sync: p50 | p99 | max | most attempts/s | refused | most Gbit/s | most streams of a gateway |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|")
 	for _, s := range []scenario{
-		{"deployment", true, func(c *crowd.Crowd) { c.Deploy(*at) }},
-		{"region", true, func(c *crowd.Crowd) { c.LoseRegion(0) }},
-		{"upstream", true, func(c *crowd.Crowd) { flap(c, o) }},
-		{"herd", false, (*crowd.Crowd).Herd},
+		{"deployment", true, func(c *Crowd) { c.Deploy(*at) }},
+		{"region", true, func(c *Crowd) { c.LoseRegion(0) }},
+		{"upstream", true, func(c *Crowd) { flap(c, o) }},
+		{"herd", false, (*Crowd).Herd},
 	} {
 		if *only != "" && *only != s.name {
 			continue
@@ -69,14 +66,14 @@ func main() {
 }
 
 // flap loses the upstream three times. At last it is another one, with a snapshot.
-func flap(c *crowd.Crowd, o crowd.Options) {
+func flap(c *Crowd, o Options) {
 	for i, bytes := range []float64{o.Resume, o.Resume, o.Snapshot} {
 		c.At(time.Duration(i)*2*time.Minute, func() { c.LoseUpstream(20*time.Second, bytes) })
 	}
 }
 
-func (s scenario) run(o crowd.Options, most time.Duration, out string) error {
-	c := crowd.New(o)
+func (s scenario) run(o Options, most time.Duration, out string) error {
+	c := New(o)
 	if s.settled {
 		c.Settle()
 	}
@@ -112,7 +109,7 @@ func quantile(tenths []int, share float64) float64 {
 	return float64(at+1) / 10
 }
 
-func draw(title string, c *crowd.Crowd) string {
+func draw(title string, c *Crowd) string {
 	var open, inSync, gbit, share []float64
 	for _, s := range c.Seconds {
 		open, inSync, gbit = append(open, float64(s.Open)), append(inSync, float64(s.InSync)), append(gbit, s.Bytes*8/1e9)
@@ -126,9 +123,9 @@ func draw(title string, c *crowd.Crowd) string {
 		share = append(share, 100*float64(sum)/float64(all))
 	}
 	seconds := float64(len(c.Seconds))
-	return plot.Draw(
-		plot.Panel{Title: title, X: "s", Last: seconds, Lines: []plot.Line{{Name: "streams", Points: open}, {Name: "in sync", Points: inSync}}},
-		plot.Panel{Title: "Gbit/s of all gateways", X: "s", Last: seconds, Lines: []plot.Line{{Points: gbit}}},
-		plot.Panel{Title: "% of those that were not in sync, back in sync within", X: "s", Last: float64(len(c.Synced)) / 10, Lines: []plot.Line{{Points: share}}},
+	return Draw(
+		Panel{Title: title, X: "s", Last: seconds, Lines: []Line{{Name: "streams", Points: open}, {Name: "in sync", Points: inSync}}},
+		Panel{Title: "Gbit/s of all gateways", X: "s", Last: seconds, Lines: []Line{{Points: gbit}}},
+		Panel{Title: "% of those that were not in sync, back in sync within", X: "s", Last: float64(len(c.Synced)) / 10, Lines: []Line{{Points: share}}},
 	)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/tree"
 )
 
 // Role is one entry of "roles": who holds it, and the values that its rules can use.
@@ -143,6 +142,6 @@ func (d *decoder) wrongPolicy(c *Config, paths []string, m *policy.Error) {
 
 // reported reports whether there is an error at the place of a value already.
 func (d *decoder) reported(v decode.Value) bool {
-	at := tree.Position(v.Node)
+	at := decode.Position(v.Node)
 	return slices.ContainsFunc(d.Errs, func(e *Error) bool { return e.Line == max(at.Line, 1) && e.Column == max(at.Column, 1) })
 }

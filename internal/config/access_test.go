@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/access/principal"
+	"github.com/watchtide/watchtide/access"
 )
 
 const everyKeyOfAccess = `
@@ -36,7 +36,7 @@ watches:
   "part-{team}": { view_of: orders, params: { team: "[a-z]+" }, prefix: "{team}/", allow: [{ role: anyone, read: 'labels.x == "z"' }] }
   closed: { source: local }
 `)
-	who := &principal.Principal{Name: "ann"}
+	who := &access.Principal{Name: "ann"}
 	for watch, want := range map[string]struct{ filter, labelsAt string }{
 		"orders": {`labels.a == "b"`, "meta"}, "mine": {`labels.a == "ann"`, "meta"},
 		"of-{region}": {`labels.x == "y" && {"a": 1}.a == 1`, "tags"}, "part-{team}": {`labels.x == "z"`, "meta"},

@@ -7,7 +7,6 @@ import (
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/tree"
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
@@ -29,7 +28,7 @@ func (d *decoder) readAuth(v decode.Value, into *auth.Section) {
 	if !ok {
 		return
 	}
-	if tree.Kind(v.Node) == "a mapping" {
+	if decode.KindOf(v.Node) == "a mapping" {
 		into.Given = true
 		d.Section(v, into)
 		return

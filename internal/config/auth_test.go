@@ -23,8 +23,8 @@ import (
 	"time"
 
 	jose "github.com/go-jose/go-jose/v4"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/internal/config/auth"
 )
 
@@ -101,10 +101,10 @@ func TestAuthOfEveryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := c.Auth
-	if a.None || !a.Given || len(a.Keys) != 2 || a.Keys[0].Key[0] != 0xa0 || a.Keys[1].Key[0] != 0xc0 {
+	if a.None || !a.Given || len(a.Keys) != 2 || a.Keys[0].SealKey[0] != 0xa0 || a.Keys[1].SealKey[0] != 0xc0 {
 		t.Errorf("got %d keys of %+v", len(a.Keys), a)
 	}
-	if p := a.Tokens.Lookup(token.HashOf("test")); p == nil || p.Name != "ci" || fmt.Sprint(p.Groups) != "[robots]" {
+	if p := a.Tokens.Lookup(access.HashOfToken("test")); p == nil || p.Name != "ci" || fmt.Sprint(p.Groups) != "[robots]" {
 		t.Errorf("tokens: %+v", p)
 	}
 	if c.HTTP.TLS.ClientCAs == nil || c.HTTP.TLS.ClientAuth != tls.VerifyClientCertIfGiven {
@@ -112,7 +112,7 @@ func TestAuthOfEveryKey(t *testing.T) {
 	}
 	got := c.Credentials()
 	if got.PublicURL != "https://events.example.com" || got.Certificates != credential.SubjectURI || got.TicketTTL != 20*time.Second ||
-		len(got.Keys) != 2 || got.Tokens != a.Tokens.Table || len(got.TrustedProxies) != 1 || len(got.AllowedOrigins) != 1 {
+		len(got.Keys) != 2 || got.Tokens != a.Tokens.TokenTable || len(got.TrustedProxies) != 1 || len(got.AllowedOrigins) != 1 {
 		t.Errorf("credentials: %+v", got)
 	}
 	if one := got.Issuers[0]; one.URL != "https://idp.example.com" || one.Audience != "watchtide" || len(one.Algorithms) != 2 || one.Name != "email" || one.Groups != "realm_access.roles" || one.TLS.RootCAs == nil || one.Keys != nil {

@@ -19,7 +19,7 @@
 //	  services:  { source: backend, watch: services, prime: false, linger: 30s }
 //
 // The types of this package, starting with Config, describe each key. A new key is a
-// field with a tag that names the key, its limits and its kind of text; keytag.Tag lists
+// field with a tag that names the key, its limits and its kind of text; decode.Tag lists
 // the options, texts the kinds. Conditions on several keys are in the check method of
 // their section. Defaults are in parentheses; one that is not given is defined by the
 // package that uses the value.

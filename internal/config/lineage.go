@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
-	"github.com/watchtide/watchtide/internal/config/internal/tree"
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
@@ -111,7 +109,7 @@ func (d *decoder) reportCircle(circle []declaredWatch) {
 	at := place(circle, first.name)
 	var parts []string
 	for _, w := range slices.Concat(circle[at:], circle[:at], circle[at:at+1]) {
-		parts = append(parts, fmt.Sprintf("%s (line %d)", w.name, tree.Position(w.of.Node).Line))
+		parts = append(parts, fmt.Sprintf("%s (line %d)", w.name, decode.Position(w.of.Node).Line))
 	}
 	d.Errorf(first.of, "a view of itself: %s", strings.Join(parts, " is of "))
 }
@@ -142,5 +140,5 @@ func (d *decoder) reportMissing(path []declaredWatch) {
 // hasWrongTemplate reports whether a template has a mistake: it may be the one that is
 // missing.
 func (d *decoder) hasWrongTemplate() bool {
-	return slices.ContainsFunc(d.named, func(name string) bool { return parameter.IsName(name) && d.templatings[name] == nil })
+	return slices.ContainsFunc(d.named, func(name string) bool { return decode.IsName(name) && d.templatings[name] == nil })
 }

@@ -7,15 +7,13 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/mistake"
-	"github.com/watchtide/watchtide/internal/config/internal/tree"
 )
 
 // Error is one error in a configuration file, or, without a line, on the command line.
-type Error = mistake.Error
+type Error = decode.Mistake
 
 // Errors are all errors of a configuration file, in the order of the file; never empty.
-type Errors = mistake.Errors
+type Errors = decode.Mistakes
 
 // MaxFileBytes is the most bytes that a configuration file may have.
 const MaxFileBytes = 1 << 20
@@ -83,7 +81,7 @@ func (d *decoder) document(data []byte) ast.Node {
 		d.At(1, 1, "the file has %d bytes; at most %d are read", len(data), MaxFileBytes)
 		return nil
 	}
-	root, anchors, wrong := tree.Parse(data)
+	root, anchors, wrong := decode.ParseYAML(data)
 	if wrong != nil {
 		d.At(wrong.Line, wrong.Column, "%s", wrong.Message)
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/word"
 	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 )
 
@@ -22,9 +21,9 @@ var nameKinds = map[string]nameKind{
 		canonical: strings.ToLower,
 		Text: decode.Text{
 			Want:  `a name of letters, digits, '-', '_' and '.', that neither begins with "grpc-" nor ends with "-bin"`,
-			Valid: word.ValidMetadataName,
+			Valid: decode.ValidMetadataName,
 		},
-		line: decode.Text{Want: "one line of printable ASCII", Valid: word.ValidMetadata},
+		line: decode.Text{Want: "one line of printable ASCII", Valid: decode.ValidMetadata},
 	},
 	"header": {
 		canonical: http.CanonicalHeaderKey,
@@ -42,7 +41,7 @@ func (m *Metadata) read(d *decoder, v decode.Value, k decode.Key) {
 		switch {
 		case k.Name == k.Files:
 			content = d.ReadLine(e.Value, nameKinds[k.Names].line)
-		case word.NamesCredential(e.Name):
+		case decode.NamesCredential(e.Name):
 			d.Errorf(e.AtKey(), "credentials do not belong in the configuration; put the value into a file and name the file in %s", k.Files)
 			continue
 		default:

@@ -4,11 +4,10 @@ import (
 	"net/netip"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/word"
 )
 
 func (d *decoder) readNetwork(v decode.Value, into *netip.Prefix) {
 	var s string
 	d.ReadText(v, texts["network"], &s)
-	*into, _ = word.ParseNetwork(s)
+	*into, _ = decode.ParseNetwork(s)
 }

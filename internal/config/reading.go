@@ -7,7 +7,6 @@ import (
 
 	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
 )
@@ -83,7 +82,7 @@ func (d *decoder) readNamed(v decode.Value, k decode.Key, list reflect.Value) {
 	entries, _ := d.Entries(v)
 	for _, e := range entries {
 		_, watch := reflect.Zero(list.Type().Elem()).Interface().(Watch)
-		if stream.CheckWatchName(e.Name) != nil && !(watch && parameter.IsName(e.Name)) {
+		if stream.CheckWatchName(e.Name) != nil && !(watch && decode.IsName(e.Name)) {
 			d.Errorf(decode.Value{Node: e.Key}, "%q: want %s", e.Name, texts["watch"].Want)
 		}
 		item := reflect.New(list.Type().Elem())

@@ -4,7 +4,7 @@ import (
 	"crypto/tls"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 )
 
 // ConsulSource is a source of type "consul": the resources of Consul's resource
@@ -28,7 +28,7 @@ type ConsulSource struct {
 
 // ConsulWatch is how a watch of a source of type "consul" is narrowed.
 type ConsulWatch struct {
-	// ResourceType is group.version.Kind.
+	// ResourceType is group.storage.Kind.
 	ResourceType  string `yaml:"resource_type,required,is=consul type"`
 	ConsulTenancy `yaml:"tenancy"`
 	// NamePrefix is the prefix of names.
@@ -43,6 +43,6 @@ type ConsulTenancy struct {
 
 // The names of Consul have no escapes, and "*" means all of them.
 var (
-	consulName     = parameter.OnlyOf(parameter.LowerCase + parameter.Digits + "-")
-	consulTypePart = parameter.OnlyOf(parameter.LowerCase + parameter.UpperCase + parameter.Digits + "_")
+	consulName     = decode.OnlyOf(decode.LowerCase + decode.Digits + "-")
+	consulTypePart = decode.OnlyOf(decode.LowerCase + decode.UpperCase + decode.Digits + "_")
 )

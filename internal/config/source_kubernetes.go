@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"k8s.io/apimachinery/pkg/fields"
 )
 
@@ -45,7 +44,7 @@ func (k *KubernetesSource) check(d *decoder, at decode.Value) {
 }
 
 // kubernetesName is for names of the API, which are parts of a path and have no escapes.
-var kubernetesName = parameter.OnlyOf(parameter.LowerCase + parameter.Digits + "-.")
+var kubernetesName = decode.OnlyOf(decode.LowerCase + decode.Digits + "-.")
 
 // fieldValue escapes what a field selector would read as its own.
 func fieldValue(value string) (string, bool) {

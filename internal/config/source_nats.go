@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 )
 
 // NATSSource is a source of type "nats": the key-value buckets of NATS JetStream.
@@ -55,6 +54,6 @@ func (n *NATSSource) check(d *decoder, at decode.Value) {
 // In the name of a bucket, and in a pattern of keys, a parameter is a part of one token:
 // '.', '*' and '>' cannot be escaped there.
 var (
-	natsName  = parameter.OnlyOf(parameter.LowerCase + parameter.UpperCase + parameter.Digits + "-_")
-	natsToken = parameter.OnlyOf(parameter.LowerCase + parameter.UpperCase + parameter.Digits + "-_/=")
+	natsName  = decode.OnlyOf(decode.LowerCase + decode.UpperCase + decode.Digits + "-_")
+	natsToken = decode.OnlyOf(decode.LowerCase + decode.UpperCase + decode.Digits + "-_/=")
 )

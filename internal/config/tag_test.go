@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/config/internal/keytag"
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/stream/source/consul"
 	"github.com/watchtide/watchtide/stream/source/etcd"
 	"github.com/watchtide/watchtide/stream/source/files"
@@ -27,7 +27,7 @@ func TestParseTag(t *testing.T) {
 		Bytes   int           `yaml:"bytes,bytes" why:"which is a lot"`
 		Headers Metadata      `yaml:"headers,files=header_files,names=header"`
 	}
-	for i, want := range []keytag.Tag{
+	for i, want := range []decode.Tag{
 		{Name: "plain"},
 		{Name: "pulse", Min: "1ms", Least: int64(time.Millisecond)},
 		{Name: "ceiling", Min: "1MiB", Least: 1 << 20, Off: true},
@@ -37,7 +37,7 @@ func TestParseTag(t *testing.T) {
 		{Name: "bytes", Bytes: true, Why: ", which is a lot"},
 		{Name: "headers", Files: "header_files", Names: "header"},
 	} {
-		got, err := keytag.Parse(reflect.TypeFor[section]().Field(i), kinds.Has)
+		got, err := decode.ParseTag(reflect.TypeFor[section]().Field(i), kinds.Has)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("read %+v, %v, want %+v", got, err, want)
 		}
@@ -57,7 +57,7 @@ func TestMalformedTags(t *testing.T) {
 		"None has no yaml tag", `option "mni=1s": no such option`, `option "min=1MiB": time: `,
 		`option "min=1s": neither a duration nor a number of bytes`, `option "is=adress": no such kind`, `option "names=heeders": no such kind`,
 	} {
-		if _, err := keytag.Parse(reflect.TypeFor[section]().Field(i), kinds.Has); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := decode.ParseTag(reflect.TypeFor[section]().Field(i), kinds.Has); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestTags(t *testing.T) {
 		case typ == reflect.TypeFor[namedFile]():
 		case typ.Kind() == reflect.Struct && strings.HasPrefix(typ.PkgPath(), reflect.TypeFor[Config]().PkgPath()):
 			for i := range typ.NumField() {
-				parsed, err := keytag.Parse(typ.Field(i), kinds.Has)
+				parsed, err := decode.ParseTag(typ.Field(i), kinds.Has)
 				if err != nil {
 					t.Errorf("%s: %v", typ, err)
 				}

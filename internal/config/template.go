@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
@@ -48,7 +47,7 @@ type param struct {
 // option is a key whose text uses parameters.
 type option struct {
 	field int // which of textFields
-	text  parameter.Text
+	text  decode.TemplateText
 	kind  decode.Text
 }
 
@@ -124,7 +123,7 @@ func (t *Template) fill(name string) (Watch, bool) {
 // templating is what is known of a template while its options are read. Owned by the
 // decoder.
 type templating struct {
-	name    parameter.Text
+	name    decode.TemplateText
 	params  []param
 	written map[string]decode.Value // the regular expressions, by name
 	sample  map[string]string
@@ -202,7 +201,7 @@ func (w *Watch) checkUse(d *decoder, t *templating) {
 
 // templating reads the name and the parameters of a template; nil: an error was added.
 func (d *decoder) templating(name string, v decode.Value) *templating {
-	text, err := parameter.ParseName(name)
+	text, err := decode.ParseName(name)
 	if err != nil {
 		d.Errorf(decode.Value{Node: v.Key}, "%q: %v", name, err)
 		return nil
@@ -226,7 +225,7 @@ func (d *decoder) templating(name string, v decode.Value) *templating {
 }
 
 // paramsOf returns the entries of the key params of a template.
-func (d *decoder) paramsOf(v decode.Value, name parameter.Text) map[string]decode.Value {
+func (d *decoder) paramsOf(v decode.Value, name decode.TemplateText) map[string]decode.Value {
 	errors := len(d.Errs)
 	entries, ok := d.Entries(v)
 	if !ok {
@@ -283,9 +282,9 @@ func (d *decoder) readExpression(v decode.Value) (expression, sample string) {
 	if !ok {
 		return "", ""
 	}
-	expression, sample, err := parameter.ParseExpression(s.Expanded)
+	expression, sample, err := decode.ParseExpression(s.Expanded)
 	if err != nil && s.Written != s.Expanded {
-		err = parameter.ErrHidden
+		err = decode.ErrHidden
 	}
 	if err != nil {
 		d.Errorf(v, "%q: %v", s.Written, err)
@@ -299,7 +298,7 @@ func (d *decoder) FillIn(s *decode.Scalar, kind decode.Text) bool {
 	if d.template == nil {
 		return true
 	}
-	text := parameter.ParseText(s.Written)
+	text := decode.ParseText(s.Written)
 	params := text.Params()
 	if len(params) == 0 {
 		return true
@@ -316,7 +315,7 @@ func (d *decoder) FillIn(s *decode.Scalar, kind decode.Text) bool {
 		return false
 	}
 	for i := range text {
-		text[i].Literal, _ = parameter.Expand(text[i].Literal, d.Env.Getenv) // checked with the whole text
+		text[i].Literal, _ = decode.Expand(text[i].Literal, d.Env.Getenv) // checked with the whole text
 	}
 	if kind.Parameter.Prefix && text[len(text)-1].Literal == "" {
 		last := params[len(params)-1]
@@ -353,12 +352,12 @@ func textFields(w *Watch) []*string {
 // templates moves the templates from the watches to a list of their own.
 func (d *decoder) templates(c *Config) {
 	for _, w := range c.Watches {
-		if parameter.IsName(w.Name) {
+		if decode.IsName(w.Name) {
 			d.lineage.setDefinition(w)
 		}
 	}
 	c.Templates = d.lineage.templates
-	c.Watches = slices.DeleteFunc(c.Watches, func(w Watch) bool { return parameter.IsName(w.Name) })
+	c.Watches = slices.DeleteFunc(c.Watches, func(w Watch) bool { return decode.IsName(w.Name) })
 }
 
 // of returns the template of which w has been read.

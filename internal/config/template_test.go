@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
 	"k8s.io/apimachinery/pkg/fields"
@@ -385,7 +385,7 @@ func FuzzExpression(f *testing.F) {
 // filled returns a text with a value of a parameter between two others.
 func filled(kind, before, value, after string) (string, bool) {
 	k := texts[kind]
-	text, ok := k.Parameter.Fill(parameter.Text{{Literal: before}, {Param: "x"}, {Literal: after}}, map[string]string{"x": value})
+	text, ok := k.Parameter.Fill(decode.TemplateText{{Literal: before}, {Param: "x"}, {Literal: after}}, map[string]string{"x": value})
 	return text, ok && k.Allows(text)
 }
 

@@ -8,8 +8,6 @@ import (
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
-	"github.com/watchtide/watchtide/internal/config/internal/word"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/consul"
@@ -26,7 +24,7 @@ var texts = map[string]decode.Text{
 	"algorithm":        oneOfThese(jwt.Algorithms),
 	"audit file":       {Want: "the name of a file, or stderr", Valid: notEmpty, Use: auditFile},
 	"claim":            {Want: "the path of a claim, such as sub or realm_access.roles", Valid: notEmpty},
-	"collection":       {Want: oneOf(Collections), Use: collection, Parameter: &parameter.Rule{}, Fits: isCollection},
+	"collection":       {Want: oneOf(Collections), Use: collection, Parameter: &decode.Rule{}, Fits: isCollection},
 	"compression":      oneOfThese(Compressions),
 	"directory":        {Want: "the name of a directory", Valid: notEmpty, Use: (*decode.Decoder).Relative},
 	"expression":       {Want: "an expression in quotation marks", Valid: notEmpty},
@@ -38,12 +36,12 @@ var texts = map[string]decode.Text{
 	"kubeconfig":       {Want: "the name of a kubeconfig file", Valid: notEmpty, Use: relativeOrHome},
 	"listen":           {Want: wantListen, Valid: ValidListen},
 	"listen or off":    {Want: wantListen + "; off for none", Valid: func(s string) bool { return s == OperationsOff || ValidListen(s) }},
-	"network":          {Want: `a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, Valid: word.ValidNetwork},
+	"network":          {Want: `a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, Valid: decode.ValidNetwork},
 	"values":           {Want: stream.WantValues, Valid: func(s string) bool { return s != "" && stream.Values(s).Check() == nil }},
 	"no compression":   {Want: Uncompressed + "; without the key it is as in stream", Valid: func(s string) bool { return s == Uncompressed }},
 	"origin":           {Want: "an origin as a browser sends it: https://app.example.com", Valid: hosts.IsOrigin},
 	"page header":      {Want: hosts.WantPageHeader, Valid: hosts.IsPageHeader},
-	"printable":        {Want: "printable ASCII", Valid: word.ValidMetadata},
+	"printable":        {Want: "printable ASCII", Valid: decode.ValidMetadata},
 	"replica":          {Want: "the address of an operations listener, such as http://10.0.0.7:8081, or dns+http://name:8081 for all addresses of a name; https for TLS", Valid: gateway.ValidReplica},
 	"public url":       {Want: "the origin of the gateway, such as https://events.example.com; http only on loopback, since cookies could be read on the way", Valid: hosts.IsSafeOrigin},
 	"pump":             oneOfThese(Pumps),
@@ -51,26 +49,26 @@ var texts = map[string]decode.Text{
 	"tracing protocol": oneOfThese(TracingProtocols),
 	"scope":            {Want: "a scope of OAuth, such as profile: printable ASCII without spaces, quotation marks and backslashes", Valid: validScope},
 	"subject":          oneOfThese(auth.Subjects),
-	"filter":           {Want: wantText, Valid: notEmpty, Parameter: &parameter.Rule{Escape: parameter.CEL}},
-	"labels":           {Want: wantText, Valid: notEmpty, Parameter: &parameter.Rule{Escape: parameter.Label}},
-	"prefix":           {Want: wantText, Valid: notEmpty, Parameter: &parameter.Rule{Escape: parameter.Plain, Prefix: true}},
-	"watch":            {Want: wantWatch, Valid: noError(stream.CheckWatchName), Parameter: &parameter.Rule{Escape: parameter.Plain}},
+	"filter":           {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.CEL}},
+	"labels":           {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.Label}},
+	"prefix":           {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.Plain, Prefix: true}},
+	"watch":            {Want: wantWatch, Valid: noError(stream.CheckWatchName), Parameter: &decode.Rule{Escape: decode.Plain}},
 
 	"consul address":     {Want: consul.WantAddress, Valid: consul.ValidAddress},
-	"consul prefix":      {Want: consul.WantNamePrefix, Valid: consul.ValidNamePrefix, Parameter: &parameter.Rule{Escape: consulName, Prefix: true}},
-	"consul tenancy":     {Want: consul.WantTenancy, Valid: consul.ValidTenancy, Parameter: &parameter.Rule{Escape: consulName}},
-	"consul type":        {Want: consul.WantType, Valid: validConsulType, Parameter: &parameter.Rule{Escape: consulTypePart}},
+	"consul prefix":      {Want: consul.WantNamePrefix, Valid: consul.ValidNamePrefix, Parameter: &decode.Rule{Escape: consulName, Prefix: true}},
+	"consul tenancy":     {Want: consul.WantTenancy, Valid: consul.ValidTenancy, Parameter: &decode.Rule{Escape: consulName}},
+	"consul type":        {Want: consul.WantType, Valid: validConsulType, Parameter: &decode.Rule{Escape: consulTypePart}},
 	"etcd endpoint":      {Want: etcd.WantEndpoint, Valid: etcd.ValidEndpoint},
 	"gateway url":        {Want: gatewaysource.WantURL, Valid: gatewaysource.ValidURL},
 	"grpc address":       {Want: grpcsource.WantAddress, Valid: grpcsource.ValidAddress},
-	"kubernetes group":   {Want: kubernetes.WantGroup, Valid: kubernetes.ValidName, Parameter: &parameter.Rule{Escape: kubernetesName}},
-	"kubernetes version": {Want: kubernetes.WantVersion, Valid: validKubernetesName, Parameter: &parameter.Rule{Escape: kubernetesName}},
-	"kubernetes plural":  {Want: kubernetes.WantResource, Valid: validKubernetesName, Parameter: &parameter.Rule{Escape: kubernetesName}},
-	"namespace":          {Want: kubernetes.WantNamespace, Valid: kubernetes.ValidName, Parameter: &parameter.Rule{Escape: kubernetesName}},
-	"label selector":     textThat("a label selector", kubernetes.CheckLabelSelector, parameter.Label),
+	"kubernetes group":   {Want: kubernetes.WantGroup, Valid: kubernetes.ValidName, Parameter: &decode.Rule{Escape: kubernetesName}},
+	"kubernetes version": {Want: kubernetes.WantVersion, Valid: validKubernetesName, Parameter: &decode.Rule{Escape: kubernetesName}},
+	"kubernetes plural":  {Want: kubernetes.WantResource, Valid: validKubernetesName, Parameter: &decode.Rule{Escape: kubernetesName}},
+	"namespace":          {Want: kubernetes.WantNamespace, Valid: kubernetes.ValidName, Parameter: &decode.Rule{Escape: kubernetesName}},
+	"label selector":     textThat("a label selector", kubernetes.CheckLabelSelector, decode.Label),
 	"field selector":     textThat("a field selector", kubernetes.CheckFieldSelector, fieldValue),
-	"nats bucket":        {Want: nats.WantBucket, Valid: nats.ValidBucket, Parameter: &parameter.Rule{Escape: natsName}},
-	"nats keys":          {Want: nats.WantKeys, Valid: nats.ValidKeys, Parameter: &parameter.Rule{Escape: natsToken}},
+	"nats bucket":        {Want: nats.WantBucket, Valid: nats.ValidBucket, Parameter: &decode.Rule{Escape: natsName}},
+	"nats keys":          {Want: nats.WantKeys, Valid: nats.ValidKeys, Parameter: &decode.Rule{Escape: natsToken}},
 	"nats prefix":        {Want: nats.WantPrefix, Valid: nats.ValidPrefix},
 	"nats url":           {Want: nats.WantURL, Valid: nats.ValidURL},
 }
@@ -107,7 +105,7 @@ func noError(check func(string) error) func(string) bool {
 // textThat returns text that a function checks. Its error shows the text, so it is
 // not reported if that came from the environment.
 func textThat(want string, check func(string) error, escape func(string) (string, bool)) decode.Text {
-	rule := &parameter.Rule{Escape: escape}
+	rule := &decode.Rule{Escape: escape}
 	return decode.Text{Want: want, Parameter: rule, Fits: noError(check), Use: func(d *decode.Decoder, s decode.Scalar) string {
 		err := check(s.Expanded)
 		switch {

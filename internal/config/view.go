@@ -9,7 +9,6 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/stream/view"
 )
 
@@ -62,7 +61,7 @@ func (w *Watch) definitionReader(d *decoder, v decode.Value) func(string) {
 		params.LabelsAt = labelsAt
 		definition, err := view.Parse(params)
 		if t != nil {
-			if !parameter.StandAlone(filter.text, t.sample, params, definition) {
+			if !decode.StandAlone(filter.text, t.sample, params, definition) {
 				d.Errorf(places["filter"], "a parameter in a filter is a string; write it without quotation marks around it, as in value.team == {%s}", t.params[0].name)
 				return
 			}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/host"
@@ -85,7 +84,7 @@ type Watch struct {
 }
 
 func (w *Watch) check(d *decoder, at decode.Value) {
-	if parameter.IsName(w.Name) {
+	if decode.IsName(w.Name) {
 		w.checkStart(d)
 		return
 	}
@@ -96,7 +95,7 @@ func (w *Watch) check(d *decoder, at decode.Value) {
 
 // read reads the keys of a watch according to the type of its source.
 func (w *Watch) read(d *decoder, v decode.Value, _ decode.Key) {
-	if parameter.IsName(w.Name) {
+	if decode.IsName(w.Name) {
 		w.readTemplate(d, v)
 		return
 	}

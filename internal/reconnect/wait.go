@@ -1,6 +1,6 @@
 // Package reconnect has the rule by which clients come back after a connection has
-// ended. The client in web/client has the same rule; both are tested with the file
-// testdata/waits.json.
+// ended, and a wait that the end of a context cuts short. The client in web/client has the same rule;
+// both are tested with the file testdata/waits.json.
 package reconnect
 
 import "time"

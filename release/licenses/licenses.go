@@ -1,5 +1,6 @@
 // Package licenses collects the licence texts of what a program is made from: Go and its standard
-// library, the Go modules that are linked into it, and the npm packages in its dashboard.
+// library, the Go modules that are linked into it, and the npm packages in its dashboard. A [Source] is
+// what a release is made from: a commit, its version and its files.
 package licenses
 
 import (
@@ -14,8 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/watchtide/watchtide/release/source"
 )
 
 // FileName is the name of the text in archives, packages and images.
@@ -30,7 +29,7 @@ This program also contains the following software, under the licences below.
 const pageFile = "web/page/assets/licenses.txt"
 
 // Text returns the licence texts for a program of a target, which was compiled from a source.
-func Text(ctx context.Context, from source.Source, target source.Target, program []byte) ([]byte, error) {
+func Text(ctx context.Context, from Source, target Target, program []byte) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(program))
 	if err != nil {
 		return nil, err
@@ -62,7 +61,7 @@ func Text(ctx context.Context, from source.Source, target source.Target, program
 type texts map[string][]string
 
 // addGo adds the licence of Go, which is that of its standard library.
-func (t texts) addGo(packages []source.Package, version string) error {
+func (t texts) addGo(packages []Package, version string) error {
 	for _, p := range packages {
 		if p.Standard {
 			root := strings.TrimSuffix(p.Dir, filepath.FromSlash("/src/"+p.ImportPath))
@@ -73,7 +72,7 @@ func (t texts) addGo(packages []source.Package, version string) error {
 }
 
 // addModule adds the licences in the folders of a module that the program uses, and above them.
-func (t texts) addModule(packages []source.Package, name, version string) error {
+func (t texts) addModule(packages []Package, name, version string) error {
 	folders, before := foldersOf(packages, name, version), t.count()
 	for _, folder := range slices.Sorted(maps.Keys(folders)) {
 		if err := t.addFolder(folder, folders[folder]); err != nil {
@@ -88,7 +87,7 @@ func (t texts) addModule(packages []source.Package, name, version string) error 
 
 // foldersOf returns the folders of the packages of a module, and all above them up to its root, with
 // what to call them.
-func foldersOf(packages []source.Package, name, version string) map[string]string {
+func foldersOf(packages []Package, name, version string) map[string]string {
 	folders := map[string]string{}
 	for _, p := range packages {
 		if p.Module.Path != name || p.Module.Version != version {

@@ -6,24 +6,22 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/watchtide/watchtide/release/source"
 )
 
 // TestEveryModuleHasALicence: on each platform, since each links other modules.
 func TestEveryModuleHasALicence(t *testing.T) {
-	from := source.Source{Folder: "../.."}
+	from := Source{Folder: "../.."}
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		for _, arch := range []string{"amd64", "arm64"} {
-			packages, err := from.Packages(t.Context(), source.Target{OS: system, Arch: arch})
+			packages, err := from.Packages(t.Context(), Target{OS: system, Arch: arch})
 			if err != nil {
 				t.Fatal(err)
 			}
-			modules := map[source.Module]bool{}
+			modules := map[Module]bool{}
 			for _, p := range packages {
 				modules[p.Module] = true
 			}
-			delete(modules, source.Module{})
+			delete(modules, Module{})
 			if len(modules) < 60 {
 				t.Errorf("%s/%s: only %d modules", system, arch, len(modules))
 			}
@@ -81,7 +79,7 @@ func TestLicencesAreFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	packages := []source.Package{{ImportPath: "m/used/deep", Dir: filepath.Join(root, "used/deep"), Module: source.Module{Path: "m", Version: "v1.0.0", Dir: root}}}
+	packages := []Package{{ImportPath: "m/used/deep", Dir: filepath.Join(root, "used/deep"), Module: Module{Path: "m", Version: "v1.0.0", Dir: root}}}
 	got := texts{}
 	if err := got.addModule(packages, "m", "v1.0.0"); err != nil {
 		t.Fatal(err)

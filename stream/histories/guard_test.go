@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/policy"
-	"github.com/watchtide/watchtide/access/token"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
@@ -53,7 +53,7 @@ func (w *world) guard() error {
 	for _, name := range []string{"ann", "bob"} {
 		p := &principal{name: name, rule: w.pick(len(rules))}
 		var err error
-		if p.token, p.line, err = token.New(name, nil); err != nil {
+		if p.token, p.line, err = access.NewToken(name, nil); err != nil {
 			return err
 		}
 		w.principals = append(w.principals, p)
@@ -79,7 +79,7 @@ func (n *node) guarded() (gateway.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	table, err := token.Parse([]byte(strings.Join(lines, "\n")))
+	table, err := access.ParseTokens([]byte(strings.Join(lines, "\n")))
 	c.Access = &gateway.Access{Policy: compiled, Credentials: credential.Config{Tokens: table}}
 	return c, err
 }

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 var (
@@ -54,14 +54,14 @@ func TestHistories(t *testing.T) {
 const shareSizes = 64
 
 // usual are the sizes of the real ones.
-var usual = [4]int{sizes.Flush, sizes.Replay, sizes.TurnEntries, sizes.Segment}
+var usual = [4]int{storage.FlushSize, storage.ReplaySize, storage.TurnEntries, storage.SegmentSize}
 
 // divide sets the sizes for a seed. Most are small: with few and short events, readers take
 // several flushes for a transaction, and for the deletes of a catch-up, and logs are compacted.
 func divide(seed uint64) {
 	all := [][4]int{{400, 900, 4, 600}, {1000, 2500, 6, 2500}, usual, {700, 6000, 3, 400}}
 	of := all[seed/shareSizes%uint64(len(all))]
-	sizes.Flush, sizes.Replay, sizes.TurnEntries, sizes.Segment = of[0], of[1], of[2], of[3]
+	storage.FlushSize, storage.ReplaySize, storage.TurnEntries, storage.SegmentSize = of[0], of[1], of[2], of[3]
 }
 
 // over reports whether no more histories are to be played.

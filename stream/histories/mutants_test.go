@@ -30,7 +30,7 @@ var mutants = []mutant{
 	{
 		name: "a gateway ignores changes that its upstream gateway may have missed",
 		edits: []edit{{
-			file: "stream/source/internal/protocol/reader.go",
+			file: "stream/source/internal/adapter/reader.go",
 			old:  "if e.Horizon > 0 && r.begun {",
 			new:  "if e.Horizon > 0 && r.begun && r.Watch == \"\" {",
 		}},
@@ -47,13 +47,13 @@ var mutants = []mutant{
 	{
 		name: "half a transaction survives its request",
 		edits: []edit{{
-			file: "stream/source/internal/protocol/reader.go",
+			file: "stream/source/internal/adapter/reader.go",
 			old:  "	if r.loose {\n",
 			new:  "	if r.loose && r.Watch == \"\" {\n",
 		}, {
 			file: "stream/log/writer.go",
-			old:  "	if err := transaction.Check(changes, revision); err != nil {\n",
-			new:  "	for _, c := range changes {\n		revision = max(revision, c.Revision)\n	}\n	if err := transaction.Check(changes, revision); err != nil {\n",
+			old:  "	if err := Check(changes, revision); err != nil {\n",
+			new:  "	for _, c := range changes {\n		revision = max(revision, c.Revision)\n	}\n	if err := Check(changes, revision); err != nil {\n",
 		}},
 	},
 	{
@@ -75,7 +75,7 @@ var mutants = []mutant{
 	{
 		name: "a run accepts the positions of all runs",
 		edits: []edit{{
-			file: "stream/log/internal/version/run.go",
+			file: "stream/internal/storage/run.go",
 			old:  "p.Run == v.Run.Name && p.AsOf",
 			new:  "p.AsOf",
 		}},
@@ -83,7 +83,7 @@ var mutants = []mutant{
 	{
 		name: "a run accepts positions below its horizon",
 		edits: []edit{{
-			file: "stream/log/internal/version/run.go",
+			file: "stream/internal/storage/run.go",
 			old:  " && p.AsOf >= v.Run.Horizon",
 			new:  "",
 		}},
@@ -100,7 +100,7 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision is placed before its transaction",
 		edits: []edit{{
-			file: "stream/log/internal/transaction/transaction.go",
+			file: "stream/log/arrange.go",
 			old:  "		return math.MaxUint64\n",
 			new:  "		_ = uint64(math.MaxUint64)\n		return p.Before\n",
 		}, {
@@ -112,7 +112,7 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision loses against an upsert before it",
 		edits: []edit{{
-			file: "stream/log/internal/transaction/transaction.go",
+			file: "stream/log/arrange.go",
 			old:  "	if !c.Deleted && !k.deleted && c.Revision < k.upsert {\n",
 			new:  "	if c.Revision < k.upsert {\n",
 		}},
@@ -120,7 +120,7 @@ var mutants = []mutant{
 	{
 		name: "a view does not know that values were left out",
 		edits: []edit{{
-			file: "stream/source/internal/protocol/commit.go",
+			file: "stream/source/internal/adapter/commit.go",
 			old:  "	if resumed && r.open {\n",
 			new:  "	if resumed && r.open && r.Watch == \"\" {\n",
 		}},

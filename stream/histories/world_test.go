@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
@@ -117,7 +117,7 @@ func newWorld(c *choices) *world {
 		return &streamtest.History{
 			Truth: u.Truth(), Heartbeat: heartbeat, StaleAfter: staleAfter,
 			Freshness:         map[string][]streamtest.Freshness{},
-			Large:             sizes.Replay,
+			Large:             storage.ReplaySize,
 			DeletesUnnumbered: s.deletes != streamtest.OwnRevision,
 		}
 	})}

@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/extent"
 	"github.com/watchtide/watchtide/stream/log/internal/flush"
 )
 
 // Extent is a part of an appended batch; see Batch.Extents.
-type Extent = extent.Extent
+type Extent = flush.Extent
 
 // Batch is one flush of one subscription: events that belong together, in order.
 // Events from the log are not copied: a batch only refers to runs of entries, and

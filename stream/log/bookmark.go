@@ -2,17 +2,17 @@ package log
 
 import (
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // addStatus adds a status event if the freshness differs from the last one sent. InSync
 // is sent only once the subscriber has everything: before that, it would not be true.
-func (s *Subscription) addStatus(b *Batch, v *version.Version, atHead bool) {
+func (s *Subscription) addStatus(b *Batch, v *storage.Version, atHead bool) {
 	now := v.Status
 	if s.ownStatus != nil {
 		now = s.ownStatus
 	}
-	if version.SameStatus(now, s.sentStatus) || now.State == stream.InSync && !atHead {
+	if storage.SameStatus(now, s.sentStatus) || now.State == stream.InSync && !atHead {
 		return
 	}
 	s.sentStatus = now
@@ -23,7 +23,7 @@ func (s *Subscription) addStatus(b *Batch, v *version.Version, atHead bool) {
 // it sees after an outage, or after part of one. It precedes the changes after the
 // outage: a gateway that follows this watch must never resume a position inside the
 // outage, and has given out none of those yet.
-func (s *Subscription) addHorizon(b *Batch, v *version.Version) {
+func (s *Subscription) addHorizon(b *Batch, v *storage.Version) {
 	if v.Complete() == s.origin {
 		return
 	}

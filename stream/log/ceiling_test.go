@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/memory"
 	"pgregory.net/rapid"
 )
@@ -45,7 +45,7 @@ func TestCostIsEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 		took := l.Snapshot().Bytes()
-		if took > cost+2*int64(sizes.Segment) || cost > took*3/2+int64(sizes.Segment) {
+		if took > cost+2*int64(storage.SegmentSize) || cost > took*3/2+int64(storage.SegmentSize) {
 			t.Errorf("%d bytes reserved, %d taken", cost, took)
 		}
 		if n := l.account.Own().Logs(); n != took {

@@ -1,8 +1,7 @@
 package log
 
 import (
-	"github.com/watchtide/watchtide/stream/internal/sizes"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // Cohort is a group of readers of one watch that have caught up and have all been sent
@@ -39,7 +38,7 @@ func (c Cohort) Admits(s *Subscription) bool {
 	o.settle()
 	return s.log == o.log && s.generation == o.generation &&
 		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.CaughtUp() && o.CaughtUp() &&
-		version.SameStatus(s.sentStatus, o.sentStatus)
+		storage.SameStatus(s.sentStatus, o.sentStatus)
 }
 
 // settle takes a reader that has everything to the newest revision: in a part of another
@@ -55,7 +54,7 @@ func (s *Subscription) settle() {
 // catch-up.
 func (c Cohort) NearHead() bool {
 	s, v := c.cursor, c.cursor.log.newest()
-	return v.Generation == s.generation && (v.Seq == s.cursor || v.Replayable(s.cursor, v.After(s.cursor), sizes.Replay))
+	return v.Generation == s.generation && (v.Seq == s.cursor || v.Replayable(s.cursor, v.After(s.cursor), storage.ReplaySize))
 }
 
 // Fork returns a subscription at the place of the members, also between two flushes of what

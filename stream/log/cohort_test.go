@@ -5,7 +5,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // TestCohortAdmission: of two readers at one place, one may have been sent the horizon
@@ -78,7 +78,7 @@ func TestForkInAWalk(t *testing.T) {
 	for name, interrupt := range map[string]func(l *Writer){
 		"undisturbed":                    func(*Writer) {},
 		"with its version taken away":    func(l *Writer) { l.pins.TakeAll() },
-		"with superseded values dropped": func(l *Writer) { mustCommit(t, l, 201, large("k0", 201, sizes.Replay)) },
+		"with superseded values dropped": func(l *Writer) { mustCommit(t, l, 201, large("k0", 201, storage.ReplaySize)) },
 	} {
 		for _, forkFirst := range []bool{true, false} {
 			l := newSyncedLog(t, "e", 1)

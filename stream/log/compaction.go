@@ -1,9 +1,7 @@
 package log
 
 import (
-	"github.com/watchtide/watchtide/stream/internal/sizes"
-	"github.com/watchtide/watchtide/stream/log/internal/compacted"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // sweepBytes bounds how many bytes one commit compacts.
@@ -40,7 +38,7 @@ func (w *Writer) compact() {
 		begin = 0
 	}
 	stop := min(end, begin+sweepSegments)
-	c := compaction{mark: w.mark(end), list: compacted.New(v.Number, v.Segments[:begin:begin], v.First[:begin:begin])}
+	c := compaction{mark: w.mark(end), list: storage.NewCompaction(v.Number, v.Segments[:begin:begin], v.First[:begin:begin])}
 	i := begin
 	for ; i < stop && c.read < sweepBytes; i++ {
 		c.add(w, v.Segments[i], v.First[i], v.Entries(i))
@@ -77,7 +75,7 @@ func (w *Writer) compactable() int {
 // tailBytes is the size of the tail that is left alone. There may be very many parts, and
 // their readers are seldom behind.
 func (w *Writer) tailBytes() int64 {
-	most := int64(sizes.Replay)
+	most := int64(storage.ReplaySize)
 	if w.isPart {
 		most = min(most, partTail+w.used-w.dead)
 	}
@@ -90,20 +88,20 @@ const partTail = 8 << 10
 // pack moves the entries of a small log into one segment that is just large enough.
 func (w *Writer) pack() {
 	v := w.next
-	if v.Count+v.Tombstones == 0 || w.used > int64(sizes.Segment) {
+	if v.Count+v.Tombstones == 0 || w.used > int64(storage.SegmentSize) {
 		return
 	}
 	for _, s := range v.Segments {
 		w.retire(s.Born, s.Bytes())
 	}
 	packed := v.Packed(int(w.used - w.dead))
-	v.Segments, v.First, v.Tail = []*segment.Segment{packed}, []uint64{packed.Entries[0].Seq}, packed.N
+	v.Segments, v.First, v.Tail = []*storage.Segment{packed}, []uint64{packed.Entries[0].Seq}, packed.N
 	w.allocated, w.used, w.dead = packed.Bytes(), w.used-w.dead, 0
 }
 
 // compaction is one pass.
 type compaction struct {
-	list      compacted.List
+	list      storage.Compaction
 	mark      uint64 // what was superseded after it is kept
 	rewrote   bool
 	read      int   // bytes examined
@@ -112,7 +110,7 @@ type compaction struct {
 }
 
 // add takes over a segment, unchanged or rewritten.
-func (c *compaction) add(w *Writer, s *segment.Segment, first uint64, entries []segment.Entry) {
+func (c *compaction) add(w *Writer, s *storage.Segment, first uint64, entries []storage.Entry) {
 	if !c.worth(w, s) && !c.list.Mergeable(s, c.mark) {
 		c.list.Keep(s, first)
 		return
@@ -135,7 +133,7 @@ func (c *compaction) add(w *Writer, s *segment.Segment, first uint64, entries []
 
 // worth reports whether so much of a segment can be dropped that it is worth rewriting: a
 // quarter, which can be dropped of at least one if too much is superseded; see Writer.mark.
-func (c *compaction) worth(w *Writer, s *segment.Segment) bool {
+func (c *compaction) worth(w *Writer, s *storage.Segment) bool {
 	worth, searched := s.QuarterDead(c.mark, w.next.Seq)
 	if searched {
 		c.read += s.Used / 2 // about what it costs

@@ -6,8 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/internal/sizes"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/memory"
 	"pgregory.net/rapid"
 )
@@ -60,7 +59,7 @@ func (c *chronicle) commit(t failer, changes ...Change) {
 			copied += int64(s.Used)
 		}
 	}
-	if most := (1 + added/(sweepBytes/4)) * (sweepBytes + 2*int64(sizes.Segment)); copied > most {
+	if most := (1 + added/(sweepBytes/4)) * (sweepBytes + 2*int64(storage.SegmentSize)); copied > most {
 		t.Fatalf("a commit of %d bytes writes %d bytes again", added, copied)
 	}
 	c.copied += copied
@@ -93,7 +92,7 @@ func (c *chronicle) check(t failer) {
 			if e.Seq > v.Intact {
 				found++
 			}
-			if w := c.entries[e.Seq-1]; w.revision != e.Revision || w.key != c.l.framing.Key(s, e) || w.deleted != e.Is(segment.IsDelete) {
+			if w := c.entries[e.Seq-1]; w.revision != e.Revision || w.key != c.l.framing.Key(s, e) || w.deleted != e.Is(storage.IsDelete) {
 				t.Fatalf("entry %d is of %s at %d, want %+v", e.Seq, c.l.framing.Key(s, e), e.Revision, w)
 			}
 		}
@@ -147,7 +146,7 @@ func (c *chronicle) checkState(t failer, seq uint64) {
 			want[w.key] = w.revision
 		}
 	}
-	v.Each(seq, func(s *segment.Segment, e *segment.Entry) bool {
+	v.Each(seq, func(s *storage.Segment, e *storage.Entry) bool {
 		key := c.l.framing.Key(s, e)
 		if want[key] != e.Revision {
 			t.Fatalf("%s is at %d as of %d, want %d", key, e.Revision, seq, want[key])
@@ -163,7 +162,7 @@ func (c *chronicle) checkState(t failer, seq uint64) {
 // allowed is how many bytes compaction leaves superseded: the tail that it leaves alone is up
 // to two segments larger than it should be.
 func (c *chronicle) allowed(largest int) int64 {
-	return (c.l.used-c.l.dead)*2/5 + c.l.tailBytes() + 2*int64(max(sizes.Segment, largest))
+	return (c.l.used-c.l.dead)*2/5 + c.l.tailBytes() + 2*int64(max(storage.SegmentSize, largest))
 }
 
 // TestCompactionProperty: after any history, few small commits suffice to have no more
@@ -250,7 +249,7 @@ func TestRecentlySupersededIsKept(t *testing.T) {
 	}
 	c.check(t)
 	live := c.l.used - c.l.dead
-	if n, tail := c.keptOutside(), int64(sizes.Replay); n < live/20+tail/2 || n > live/20+tail {
+	if n, tail := c.keptOutside(), int64(storage.ReplaySize); n < live/20+tail/2 || n > live/20+tail {
 		t.Errorf("%d bytes are kept of a log with %d", n, live)
 	}
 	if c.l.dead > c.allowed(0) {
@@ -272,7 +271,7 @@ func TestRareChangesAreKept(t *testing.T) {
 		c.commit(t, large("often", 0, 1000))
 	}
 	c.check(t)
-	if n := c.l.next.Seq - c.mark; n < uint64(sizes.Replay)/2/1100 {
+	if n := c.l.next.Seq - c.mark; n < uint64(storage.ReplaySize)/2/1100 {
 		t.Errorf("what was superseded in the last %d changes is kept", n)
 	}
 }

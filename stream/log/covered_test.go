@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // manyDeletes returns a log at 2010 from which 1500 of 2000 resources were deleted since 10, one by
@@ -26,7 +26,7 @@ func deleteMany(t *testing.T, l *Writer) {
 	for i := range uint64(1500) {
 		mustCommit(t, l, 11+i, remove(fmt.Sprintf("k%04d", i), 11+i))
 	}
-	mustCommit(t, l, 2010, large("new", 2010, sizes.Replay)) // too much for a replay
+	mustCommit(t, l, 2010, large("new", 2010, storage.ReplaySize)) // too much for a replay
 }
 
 // TestNoIDAmongDeletes: the position among the deletes of a catch-up is the one from before, and
@@ -111,12 +111,12 @@ func TestNoIDAmongDeletesOfANewerState(t *testing.T) {
 // TestFlushEndsWithAWalk: what follows a snapshot may have no id for long, so the end of the
 // snapshot has its own.
 func TestFlushEndsWithAWalk(t *testing.T) {
-	l := newSyncedLog(t, "e", 10, large("a", 1, sizes.Flush), upsert("b", 2))
+	l := newSyncedLog(t, "e", 10, large("a", 1, storage.FlushSize), upsert("b", 2))
 	r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}
 	defer r.s.Close()
 	r.flush()
 	r.flush()
-	mustCommit(t, l, 11, large("c", 11, sizes.Replay), large("d", 11, sizes.Replay))
+	mustCommit(t, l, 11, large("c", 11, storage.ReplaySize), large("d", 11, storage.ReplaySize))
 	for r.flush() {
 		if r.b.Count(stream.EndOfSnapshot) > 0 && !r.b.Boundary() {
 			t.Error("the end of a snapshot has no id")

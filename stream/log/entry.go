@@ -4,16 +4,16 @@ import (
 	"iter"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
 // Entry is one change in a log. It aliases the log, and is valid for as long as the
 // Snapshot that it comes from is held.
 type Entry struct {
 	log *Log
-	s   *segment.Segment
-	e   *segment.Entry
+	s   *storage.Segment
+	e   *storage.Entry
 }
 
 // Seq is its number: those of later entries are greater.
@@ -23,15 +23,15 @@ func (e Entry) Seq() uint64 { return e.e.Seq }
 func (e Entry) Revision() uint64 { return e.e.Revision }
 
 // Deleted reports whether it deletes its resource.
-func (e Entry) Deleted() bool { return e.e.Is(segment.IsDelete) }
+func (e Entry) Deleted() bool { return e.e.Is(storage.IsDelete) }
 
 // EndsTransaction reports whether it is the last one of its transaction.
-func (e Entry) EndsTransaction() bool { return e.e.Is(segment.EndsCommit) }
+func (e Entry) EndsTransaction() bool { return e.e.Is(storage.EndsCommit) }
 
 // Resource is the resource as of the entry; that of a delete has no value.
 func (e Entry) Resource() stream.Resource { return e.log.framing.Event(e.s, e.e).Resource }
 
-func (e Entry) key() segment.Key { return e.log.framing.KeyOf(e.s, e.e) }
+func (e Entry) key() storage.Key { return e.log.framing.KeyOf(e.s, e.e) }
 
 // Entries returns the entries after a seq, in order. Superseded ones are among them as
 // far as they are still there: all are if seq is not below Intact.
@@ -58,11 +58,11 @@ func (s Snapshot) Before(e Entry) (previous Entry, ok, known bool) {
 
 // NewerThan reports whether a reader that has deletes up to a revision may lack e.
 func (e Entry) NewerThan(revision uint64) bool {
-	return e.e.Revision > revision || e.e.Revision == revision && e.e.Is(segment.UnnumberedDelete)
+	return e.e.Revision > revision || e.e.Revision == revision && e.e.Is(storage.UnnumberedDelete)
 }
 
 // Conflated reports whether values of its key before it may have been left out.
-func (e Entry) Conflated() bool { return e.e.Is(segment.Conflated) }
+func (e Entry) Conflated() bool { return e.e.Is(storage.Conflated) }
 
 // PreviousSeq is the seq of the previous entry of the key, or of an earlier one; 0: there
 // was none, or it is very far back.

@@ -3,7 +3,7 @@ package log
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // forgetDeletes drops deletes that exceed the limits of the history, as part of the commit
@@ -35,7 +35,7 @@ func (w *Writer) forgetDeletes(now time.Time) {
 	})
 }
 
-func (w *Writer) dropDelete(s *segment.Segment, e *segment.Entry, at time.Time) {
+func (w *Writer) dropDelete(s *storage.Segment, e *storage.Entry, at time.Time) {
 	slot := w.index.Probe(e.Hash, func(seq uint64) bool { return seq == e.Seq })
 	w.index.Drop(slot, e.Hash, w.next.Seq)
 	w.supersede(s, e, w.next.Seq)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -57,7 +57,7 @@ func TestTombstonesAreAllQueued(t *testing.T) {
 		var want, got []uint64
 		for i := range v.Segments {
 			for j := range v.Entries(i) {
-				if e := &v.Entries(i)[j]; e.Is(segment.IsDelete) && e.Visible(v.Seq) {
+				if e := &v.Entries(i)[j]; e.Is(storage.IsDelete) && e.Visible(v.Seq) {
 					want = append(want, e.Seq)
 				}
 			}

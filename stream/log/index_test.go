@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // TestForgottenKeys: a key whose delete is forgotten is gone, but not for holders of
@@ -30,7 +30,7 @@ func TestForgottenKeys(t *testing.T) {
 		if _, ok := after.Get(key); ok {
 			t.Fatalf("%s is there, though it was deleted", key)
 		}
-		if hash := segment.NewKey(key).Hash; after.v.Index.DroppedAfter(hash, after.v.Seq) {
+		if hash := storage.NewKey(key).Hash; after.v.Index.DroppedAfter(hash, after.v.Seq) {
 			t.Errorf("%s: the whole log is read for it", key)
 		}
 	}

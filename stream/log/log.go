@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/signal"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log/internal/listing"
-	"github.com/watchtide/watchtide/stream/log/internal/notify"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -67,19 +66,19 @@ type Config struct {
 type Log struct {
 	// Static after construction.
 	watch   string
-	framing *segment.Format // shared with the log that this one has a part of
+	framing *storage.Format // shared with the log that this one has a part of
 	account *memory.Account
 	counted func(subscriptions, readers int)
 	isPart  bool // of another log; see Part
 
 	// Published by the writer, read by all through newest.
-	head atomic.Pointer[version.Version]
+	head atomic.Pointer[storage.Version]
 	// How far the part of another log is fed; nil: it is no part, or is fed by itself.
 	fed atomic.Pointer[Fed]
 	// A reader of the part waits for the next state, whatever it has.
 	wanted atomic.Bool
 	// What is called beside Changed.
-	notified notify.List
+	notified signal.Listeners
 	// The versions that readers pin.
 	pins *pin.Set
 	// Results that listings and counts share.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log/internal/listing"
 )
 
@@ -102,7 +102,7 @@ func TestNoIDWithinAnOutage(t *testing.T) {
 	if err := l.RaiseHorizon(23); err != nil {
 		t.Fatal(err)
 	}
-	mustCommit(t, l, 23, upsert("b", 3), large("c", 22, 2*sizes.Flush))
+	mustCommit(t, l, 23, upsert("b", 3), large("c", 22, 2*storage.FlushSize))
 	mustCommit(t, l, 24, upsert("d", 24))
 	for s.Next(&b) {
 		if p, _ := s.Position(); b.Boundary() && p.AsOf > 2 && p.AsOf < 23 {

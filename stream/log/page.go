@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log/internal/listing"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // ErrPageGone means that the revision of a page token can no longer be read: begin
@@ -57,7 +57,7 @@ func (l *Log) Page(token string, size int) (Page, error) {
 
 // listing returns where a page begins, and the version and seq at which to read it:
 // those of the token, or of a listing that begins now.
-func (l *Log) listing(token string) (v *version.Version, seq uint64, t listing.Token, err error) {
+func (l *Log) listing(token string) (v *storage.Version, seq uint64, t listing.Token, err error) {
 	if token == "" {
 		v = l.newest()
 		t = listing.Token{

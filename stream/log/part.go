@@ -6,9 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/internal/signal"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // Part is the writing side of the log of a part of another log. It has some of the
@@ -21,11 +19,11 @@ type Part struct {
 	w        *Writer
 	base     uint64           // seq of the state with which the generation began
 	fresh    bool             // the generation is not published yet
-	of       *version.Version // from which it is being made
+	of       *storage.Version // from which it is being made
 	added    int64            // bytes of frames, since the last Publish
 	lacks    bool             // Lacks was called since then
 	held     []Entry          // added but not written: adjacent ones of one segment of the other log
-	unclosed *segment.Entry   // the last one added, if its transaction may have more
+	unclosed *storage.Entry   // the last one added, if its transaction may have more
 }
 
 // NewPart returns a part of a log without entries: not primed, with the status Priming. Its
@@ -51,7 +49,7 @@ func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
 	w.next.OfGeneration, w.next.Conflated, w.next.ConflatedSeq = s.v.Generation, s.v.Conflated, s.v.ConflatedSeq
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
 	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
-	w.next.Since, w.next.Run = s.v.Revision, version.Run{Name: s.v.Run.Name, Horizon: low}
+	w.next.Since, w.next.Run = s.v.Revision, storage.Run{Name: s.v.Run.Name, Horizon: low}
 }
 
 // Count counts what was added so far, before it is published.
@@ -76,7 +74,7 @@ func (p *Part) Add(e Entry, projected *stream.Resource) {
 		to, frame := p.append(e, k, w.framing.FrameSize(projected, false, k))
 		w.framing.AppendFrame(frame, projected, false, k)
 		if projected.Encoding != "" {
-			to.Flags |= segment.ValueBase64
+			to.Flags |= storage.ValueBase64
 		}
 	}
 	w.next.Count++
@@ -86,7 +84,7 @@ func (p *Part) Add(e Entry, projected *stream.Resource) {
 func (p *Part) copy(e Entry) {
 	to, frame := p.append(e, e.key(), int(e.e.Size))
 	_ = append(frame, e.s.Frame(e.e)...)
-	to.Flags |= e.e.Flags & segment.ValueBase64
+	to.Flags |= e.e.Flags & storage.ValueBase64
 }
 
 // hold keeps an entry until it is known how much of its segment the part has.
@@ -109,7 +107,7 @@ func (p *Part) write() {
 		bytes += int(e.e.Size)
 	}
 	of := p.held[0].s
-	if n := len(of.Slab); n >= sizes.Segment && bytes >= n/2 && p.of.Segments[len(p.of.Segments)-1] != of {
+	if n := len(of.Slab); n >= storage.SegmentSize && bytes >= n/2 && p.of.Segments[len(p.of.Segments)-1] != of {
 		p.lend(of)
 	} else {
 		for _, e := range p.held {
@@ -121,9 +119,9 @@ func (p *Part) write() {
 }
 
 // lend writes the entries that are held as a segment that shares the slab of another.
-func (p *Part) lend(of *segment.Segment) {
+func (p *Part) lend(of *storage.Segment) {
 	w := p.w
-	s := segment.NewLent(w.next.Number, of, len(p.held))
+	s := storage.NewLent(w.next.Number, of, len(p.held))
 	w.next.Segments, w.next.First, w.next.Tail = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq), 0
 	w.allocated += s.Bytes()
 	w.added += s.Bytes()
@@ -131,7 +129,7 @@ func (p *Part) lend(of *segment.Segment) {
 		k := e.key()
 		slot, _, _ := w.slot(k)
 		to := s.Lend(e.e)
-		to.Flags &^= segment.EndsCommit
+		to.Flags &^= storage.EndsCommit
 		w.next.Seq, w.next.Tail = to.Seq, s.N
 		w.used += int64(to.Size)
 		w.index.Set(slot, k.Hash, to.Seq)
@@ -148,11 +146,11 @@ func (p *Part) Remove(e Entry) {
 	gone := stream.Resource{Revision: w.framing.ShownRevision(e.s, e.e)}
 	to, frame := p.append(e, k, w.framing.FrameSize(&gone, true, k))
 	w.framing.AppendFrame(frame, &gone, true, k)
-	to.Flags |= e.e.Flags & segment.UnnumberedDelete
+	to.Flags |= e.e.Flags & storage.UnnumberedDelete
 	w.remember(to, time.Now())
 }
 
-func (p *Part) append(e Entry, k segment.Key, size int) (*segment.Entry, []byte) {
+func (p *Part) append(e Entry, k storage.Key, size int) (*storage.Entry, []byte) {
 	to, frame := p.w.appendEntry(e.e.Seq, k, size)
 	to.Revision = e.e.Revision
 	p.unclosed = to
@@ -171,15 +169,15 @@ func (p *Part) Lacks(e Entry) {
 func (p *Part) Has(e Entry) bool {
 	p.write()
 	_, _, last := p.w.lookup(e.key())
-	return last != nil && !last.Is(segment.IsDelete)
+	return last != nil && !last.Is(storage.IsDelete)
 }
 
 // EndTransaction is called after the last entry of each transaction of the other log, if
 // the part has some of it. If what the part has of it is older than that entry, no id may
-// follow directly: there may have been an outage in between. See segment.Entry.ClearEndInOutage.
+// follow directly: there may have been an outage in between. See storage.Entry.ClearEndInOutage.
 func (p *Part) EndTransaction(last Entry) {
 	if p.unclosed != nil && p.unclosed.Revision == last.e.Revision {
-		p.unclosed.Flags |= segment.EndsCommit
+		p.unclosed.Flags |= storage.EndsCommit
 	}
 	p.unclosed = nil
 }
@@ -222,7 +220,7 @@ func (p *Part) Publish(s Snapshot) {
 func (p *Part) reflect(s Snapshot) bool {
 	for {
 		v := p.w.head.Load()
-		if !version.SameStatus(v.Status, s.v.Status) || v.Origin != s.v.Origin {
+		if !storage.SameStatus(v.Status, s.v.Status) || v.Origin != s.v.Origin {
 			return false
 		}
 		next := *v
@@ -271,7 +269,7 @@ func (p *Part) Discard(s stream.Status) {
 //
 // Its methods may be called from any goroutine.
 type Fed struct {
-	newest atomic.Pointer[version.Version]
+	newest atomic.Pointer[storage.Version]
 	wanted atomic.Bool // a reader of a part waits for the next state
 }
 
@@ -287,7 +285,7 @@ func (p *Part) Awaited() bool { return p.w.wanted.Load() }
 
 // awaited makes the next state of a part wake its readers. It returns the newest version,
 // after v.
-func (l *Log) awaited(v *version.Version) *version.Version {
+func (l *Log) awaited(v *storage.Version) *storage.Version {
 	if !l.isPart {
 		return v
 	}
@@ -310,7 +308,7 @@ func (l *Log) Reached(s Snapshot) (reached bool, changed <-chan struct{}) {
 
 // changesAfter is how many changes a version has after a seq. Of a part of another log,
 // those are counted that are still there, with the deletes that may be superfluous.
-func (l *Log) changesAfter(v *version.Version, seq uint64) uint64 {
+func (l *Log) changesAfter(v *storage.Version, seq uint64) uint64 {
 	if l.isPart {
 		return uint64(v.EntriesFrom(v.After(seq)))
 	}
@@ -318,7 +316,7 @@ func (l *Log) changesAfter(v *version.Version, seq uint64) uint64 {
 }
 
 // newest returns the newest version.
-func (l *Log) newest() *version.Version {
+func (l *Log) newest() *storage.Version {
 	fed := l.fed.Load()
 	if fed == nil {
 		return l.head.Load()

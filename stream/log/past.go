@@ -4,14 +4,14 @@ import (
 	"iter"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // Newest returns the entries up to a revision, newest first. Superseded ones are among them as
 // far as they are still there: all are after Intact.
 func (s Snapshot) Newest(upTo uint64) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		s.v.EachNewest(upTo, func(in *segment.Segment, e *segment.Entry) bool { return yield(Entry{s.log, in, e}) })
+		s.v.EachNewest(upTo, func(in *storage.Segment, e *storage.Entry) bool { return yield(Entry{s.log, in, e}) })
 	}
 }
 
@@ -19,7 +19,7 @@ func (s Snapshot) Newest(upTo uint64) iter.Seq[Entry] {
 // be the one before.
 func (s Snapshot) Versions(key string) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		in, e := s.v.Get(s.log.framing, segment.NewKey(key))
+		in, e := s.v.Get(s.log.framing, storage.NewKey(key))
 		for e != nil && yield(Entry{s.log, in, e}) {
 			in, e, _ = s.v.Before(e)
 		}
@@ -27,11 +27,11 @@ func (s Snapshot) Versions(key string) iter.Seq[Entry] {
 }
 
 // CommittedAt returns when an entry became visible, or up to a second before; see
-// [committed.Spacing]. It is not known of what a snapshot told, nor of old entries.
+// [storage.CommitSpacing]. It is not known of what a snapshot told, nor of old entries.
 func (s Snapshot) CommittedAt(e Entry) (at time.Time, known bool) { return s.v.Times.Of(e.e.Seq) }
 
 // Unnumbered reports whether e is a delete without a revision of its own.
-func (e Entry) Unnumbered() bool { return e.e.Is(segment.UnnumberedDelete) }
+func (e Entry) Unnumbered() bool { return e.e.Is(storage.UnnumberedDelete) }
 
 // Place is the revision that orders e. It is that of its resource, unless e is Unnumbered.
 func (e Entry) Place() uint64 { return e.e.Revision }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // pausedWalk is the place of a walk between two flushes, in terms that remain valid in newer
@@ -53,7 +53,7 @@ func (s *Subscription) pauseWalk(b *Batch) {
 
 // resumeWalk continues a paused walk, unless the watch has begun a new generation. If
 // its version was taken away, it continues in the newest one.
-func (s *Subscription) resumeWalk(b *Batch, newest *version.Version) {
+func (s *Subscription) resumeWalk(b *Batch, newest *storage.Version) {
 	switch {
 	case !s.walking():
 	case s.generation != newest.Generation:
@@ -81,7 +81,7 @@ func (s *Subscription) endWalk() {
 // restartWalk continues a walk whose version was taken away in the newest version,
 // with what is newer than what was passed. What was passed may have changed since,
 // so a key may come twice, the second time newer.
-func (s *Subscription) restartWalk(b *Batch, v *version.Version) {
+func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 	w := *s.walk
 	outage := v.Complete() != s.origin && w.purpose != snapshot
 	s.endWalk()

@@ -4,8 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // Pending returns about how many bytes Next has to deliver before the subscription
@@ -26,7 +25,7 @@ func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 	return v.BytesFrom(from, limit), whole
 }
 
-func (s *Subscription) pendingOfWalk(newest *version.Version, limit int) int {
+func (s *Subscription) pendingOfWalk(newest *storage.Version, limit int) int {
 	w, v := s.walk, s.pin.Version()
 	if w.difference != nil {
 		return w.difference.Difference().Left(w.at.Segment, limit)
@@ -41,41 +40,41 @@ func (s *Subscription) pendingOfWalk(newest *version.Version, limit int) int {
 			from = v.After(w.paused.upserts)
 		}
 	}
-	if w.replay && v.BytesFrom(from, sizes.Replay) < sizes.Replay {
+	if w.replay && v.BytesFrom(from, storage.ReplaySize) < storage.ReplaySize {
 		return 0
 	}
 	return v.BytesFrom(from, limit)
 }
 
 // firstPlace returns where the walk to the head of v would begin.
-func (s *Subscription) firstPlace(v *version.Version) (from version.Place, whole bool) {
+func (s *Subscription) firstPlace(v *storage.Version) (from storage.Place, whole bool) {
 	switch r := s.options.Resume; {
 	case s.begun && v.Generation != s.generation:
-		return v.Normalize(version.Place{}), true
+		return v.Normalize(storage.Place{}), true
 	case s.begun:
 		return s.nextPlace(v)
 	case r == nil || !v.Resumable(*r, v.Epoch):
-		return v.Normalize(version.Place{}), true
+		return v.Normalize(storage.Place{}), true
 	case r.AsOf > v.Revision && (s.aheadUntil.IsZero() || time.Now().Before(s.aheadUntil)):
-		return version.Place{Segment: len(v.Segments)}, false
+		return storage.Place{Segment: len(v.Segments)}, false
 	case r.AsOf > v.Revision, r.Upserts == 0:
-		return v.Normalize(version.Place{}), r.AsOf > v.Revision
+		return v.Normalize(storage.Place{}), r.AsOf > v.Revision
 	default:
 		return v.NewerThan(r.Upserts), false
 	}
 }
 
 // nextPlace is like firstPlace, for a reader that has already begun.
-func (s *Subscription) nextPlace(v *version.Version) (from version.Place, whole bool) {
+func (s *Subscription) nextPlace(v *storage.Version) (from storage.Place, whole bool) {
 	if v.Seq == s.cursor {
-		return version.Place{Segment: len(v.Segments)}, false
+		return storage.Place{Segment: len(v.Segments)}, false
 	}
 	from = v.After(s.cursor)
-	if s.cursor >= v.Intact && v.BytesFrom(from, sizes.Replay) < sizes.Replay {
-		return version.Place{Segment: len(v.Segments)}, false
+	if s.cursor >= v.Intact && v.BytesFrom(from, storage.ReplaySize) < storage.ReplaySize {
+		return storage.Place{Segment: len(v.Segments)}, false
 	}
 	if s.cursor < v.Forgotten {
-		return v.Normalize(version.Place{}), true
+		return v.Normalize(storage.Place{}), true
 	}
 	return from, false
 }

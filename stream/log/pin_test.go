@@ -11,18 +11,15 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
-	"github.com/watchtide/watchtide/stream/log/internal/index"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/memory"
 	"pgregory.net/rapid"
 )
 
 // heldByPins is what the pinned versions of a log hold and its head does not.
-func heldByPins(l *Writer, pinned []*version.Version) (held int64) {
+func heldByPins(l *Writer, pinned []*storage.Version) (held int64) {
 	head := l.head.Load()
-	segments, indexes := map[*segment.Segment]bool{}, map[*index.Table]bool{head.Index: true}
+	segments, indexes := map[*storage.Segment]bool{}, map[*storage.Index]bool{head.Index: true}
 	for _, s := range head.Segments {
 		segments[s] = true
 	}
@@ -340,7 +337,7 @@ func TestLargeTransaction(t *testing.T) {
 		flushes := 0
 		for r.flush() {
 			flushes++
-			if r.b.of.Bytes > 2*sizes.Replay {
+			if r.b.of.Bytes > 2*storage.ReplaySize {
 				t.Errorf("a flush of %d bytes", r.b.of.Bytes)
 			}
 			position, _ := r.s.Position()
@@ -385,7 +382,7 @@ func TestFlushHoldsLittle(t *testing.T) {
 	r := &follower{s: l.Subscribe(SubscribeOptions{Resume: &stream.Position{Watch: "w", Epoch: "e", Upserts: 1, AsOf: 1}}), state: map[string]uint64{}}
 	most := int64(0)
 	for r.flush() {
-		held := map[*segment.Segment]bool{}
+		held := map[*storage.Segment]bool{}
 		bytes := int64(0)
 		for _, p := range r.b.of.Parts {
 			if p.Segment != nil && !held[p.Segment] {
@@ -393,11 +390,11 @@ func TestFlushHoldsLittle(t *testing.T) {
 				bytes += p.Segment.Bytes()
 			}
 		}
-		if most = max(most, bytes); bytes > int64(4*sizes.Flush+2*sizes.Segment) {
+		if most = max(most, bytes); bytes > int64(4*storage.FlushSize+2*storage.SegmentSize) {
 			t.Fatalf("a flush of %d bytes holds %d", r.b.Bytes(), bytes)
 		}
 	}
-	if most < int64(2*sizes.Flush) || len(r.state) != upserts {
+	if most < int64(2*storage.FlushSize) || len(r.state) != upserts {
 		t.Errorf("no flush holds more than %d; %d resources", most, len(r.state))
 	}
 }

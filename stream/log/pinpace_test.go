@@ -1,7 +1,7 @@
 package log
 
 import (
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,7 +101,7 @@ func TestReadersBelowTheLeastRate(t *testing.T) {
 			for range 20 {
 				r.pass(14 * time.Second)
 				r.keeps(true)
-				r.s.Moved(sizes.Flush)
+				r.s.Moved(storage.FlushSize)
 			}
 			r.pass(time.Minute)
 			r.keeps(false)

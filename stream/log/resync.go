@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/index"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/transaction"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // Replace takes a complete snapshot: every resource up to revision, in any order.
@@ -32,12 +30,12 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 	for i := range snapshot {
 		changes[i].Resource = snapshot[i]
 	}
-	if err := transaction.Check(changes, revision); err != nil {
+	if err := Check(changes, revision); err != nil {
 		return result, err
 	}
 	w.fromSnapshot = true
 	defer func() { w.fromSnapshot, w.overlaps = false, true }()
-	changes = w.order().Arrange(transaction.LastOfEachKey(changes))
+	changes = w.order().Arrange(LastOfEachKey(changes))
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
 	if epoch == w.next.Epoch {
@@ -60,7 +58,7 @@ func (w *Writer) begin(epoch string, snapshot []Change, revision, swept uint64, 
 		w.next.Status = status
 	}
 	w.restart(epoch)
-	w.index, w.indexed = index.New(len(snapshot)), w.next.Number
+	w.index, w.indexed = storage.NewIndex(len(snapshot)), w.next.Number
 	w.append(snapshot, revision, &result)
 	w.next.Intact, w.next.Readable = w.next.Seq, w.next.Seq
 	w.openOutage(revision)
@@ -79,8 +77,8 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 	present := make([]uint64, 0, len(snapshot)) // seqs of entries that are in the snapshot
 	for i := range snapshot {
 		c := &snapshot[i]
-		_, s, e := w.lookup(segment.NewKey(c.Key))
-		live := e != nil && !e.Is(segment.IsDelete)
+		_, s, e := w.lookup(storage.NewKey(c.Key))
+		live := e != nil && !e.Is(storage.IsDelete)
 		if live {
 			present = append(present, e.Seq)
 		}
@@ -115,7 +113,7 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 // missing returns a delete for each live resource that is not present.
 func (w *Writer) missing(present []uint64, revision uint64) []Change {
 	var deletes []Change
-	w.next.EachExcept(present, func(s *segment.Segment, e *segment.Entry) {
+	w.next.EachExcept(present, func(s *storage.Segment, e *storage.Entry) {
 		deletes = append(deletes, Change{Resource: stream.Resource{Key: w.framing.Key(s, e), Revision: revision}, Deleted: true})
 	})
 	return deletes

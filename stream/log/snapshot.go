@@ -5,15 +5,14 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // Snapshot is the complete state of a watch at one revision: immutable, and cheap to
 // take and to hold. The zero value is not usable; see Log.Snapshot.
 type Snapshot struct {
 	log *Log
-	v   *version.Version
+	v   *storage.Version
 }
 
 // Snapshot returns the newest committed state.
@@ -59,9 +58,9 @@ func (s Snapshot) FitsPage(size int) bool { return s.log.listings.Fits(s.v, size
 
 // Get returns one resource.
 func (s Snapshot) Get(key string) (stream.Resource, bool) {
-	k := segment.NewKey(key)
+	k := storage.NewKey(key)
 	seg, e := s.v.Get(s.log.framing, k)
-	if e == nil || e.Is(segment.IsDelete) {
+	if e == nil || e.Is(storage.IsDelete) {
 		return stream.Resource{}, false
 	}
 	return s.log.framing.Event(seg, e).Resource, true
@@ -71,7 +70,7 @@ func (s Snapshot) Get(key string) (stream.Resource, bool) {
 func (s Snapshot) Resources() iter.Seq[stream.Resource] {
 	return func(yield func(stream.Resource) bool) {
 		f := s.log.framing
-		s.v.Each(s.v.Seq, func(seg *segment.Segment, e *segment.Entry) bool {
+		s.v.Each(s.v.Seq, func(seg *storage.Segment, e *storage.Entry) bool {
 			return yield(f.Event(seg, e).Resource)
 		})
 	}

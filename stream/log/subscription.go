@@ -7,9 +7,8 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/internal/signal"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // SubscribeOptions specify where a subscription begins.
@@ -89,7 +88,7 @@ type Subscription struct {
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
-	s := &Subscription{log: l, options: o, sentStatus: version.InSync, changed: l.newest().Changed, readers: 1}
+	s := &Subscription{log: l, options: o, sentStatus: storage.InSync, changed: l.newest().Changed, readers: 1}
 	if h := o.Holds; h != nil {
 		s.partial = h.partial
 		s.ownStatus = h.status()
@@ -223,7 +222,7 @@ func (s *Subscription) advance(b *Batch) {
 
 // place sets the position of a reader that has seen v except for upserts beyond a
 // revision.
-func (s *Subscription) place(upserts uint64, v *version.Version) {
+func (s *Subscription) place(upserts uint64, v *storage.Version) {
 	s.moveTo(s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.Swept)))
 }
 
@@ -235,7 +234,7 @@ func (s *Subscription) moveTo(p stream.Position) {
 // withRun returns a position with the name of the run, if the reader has nothing but
 // what this log gave it. One that came from elsewhere may hold more than its position
 // said, which this log need not know.
-func (s *Subscription) withRun(v *version.Version, p stream.Position) stream.Position {
+func (s *Subscription) withRun(v *storage.Version, p stream.Position) stream.Position {
 	if !s.fromThisLog {
 		return p
 	}
@@ -273,7 +272,7 @@ func (s *Subscription) end(b *Batch) {
 }
 
 // begin starts the walk that v calls for; false if there is nothing to do.
-func (s *Subscription) begin(b *Batch, v *version.Version) bool {
+func (s *Subscription) begin(b *Batch, v *storage.Version) bool {
 	switch {
 	case !v.Primed():
 		return false
@@ -296,7 +295,7 @@ func (s *Subscription) begin(b *Batch, v *version.Version) bool {
 }
 
 // start decides what becomes of the position that the subscriber came with.
-func (s *Subscription) start(b *Batch, v *version.Version) bool {
+func (s *Subscription) start(b *Batch, v *storage.Version) bool {
 	if s.options.Holds != nil {
 		return s.changeOver(b, v)
 	}
@@ -329,7 +328,7 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 
 // ahead holds a position from a faster replica until this one has caught up, but not
 // for long.
-func (s *Subscription) ahead(b *Batch, v *version.Version) bool {
+func (s *Subscription) ahead(b *Batch, v *storage.Version) bool {
 	first := s.aheadUntil.IsZero()
 	if first {
 		s.aheadUntil = time.Now().Add(s.options.AheadWait)
@@ -347,7 +346,7 @@ func (s *Subscription) ahead(b *Batch, v *version.Version) bool {
 }
 
 // join takes the subscriber into the version's revision order.
-func (s *Subscription) join(v *version.Version) {
+func (s *Subscription) join(v *storage.Version) {
 	s.begun = true
 	s.generation = v.Generation
 	s.origin = v.Complete()
@@ -357,7 +356,7 @@ func (s *Subscription) join(v *version.Version) {
 // reset begins a full snapshot. It carries a position at which nothing was
 // delivered: a client that is cut off right after it must not come back with its
 // previous position, since it has cleared its state.
-func (s *Subscription) reset(b *Batch, v *version.Version, reason stream.ResetReason) {
+func (s *Subscription) reset(b *Batch, v *storage.Version, reason stream.ResetReason) {
 	s.join(v)
 	s.fromThisLog = true
 	s.ownStatus, s.partial = nil, false
@@ -370,14 +369,14 @@ func (s *Subscription) reset(b *Batch, v *version.Version, reason stream.ResetRe
 	s.startWalk(b, snapshotWalk(v))
 }
 
-func snapshotWalk(v *version.Version) walk {
-	return walk{v: v, purpose: snapshot, at: v.Normalize(version.Place{})}
+func snapshotWalk(v *storage.Version) walk {
+	return walk{v: v, purpose: snapshot, at: v.Normalize(storage.Place{})}
 }
 
 // resume continues after a position, always by catching up. A client that was cut
 // off inside a flush has values newer than its position. A replay would go back to
 // older ones for a moment; the newest values do not.
-func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
+func (s *Subscription) resume(b *Batch, v *storage.Version, r stream.Position) {
 	s.join(v)
 	s.fromThisLog = v.Issued(r)
 	s.moveTo(r)
@@ -396,7 +395,7 @@ func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 	s.cursor = v.SeqBefore(from)
 	upserts := v.NewerThan(r.Upserts)
 	if r.Upserts == 0 {
-		upserts = v.Normalize(version.Place{})
+		upserts = v.Normalize(storage.Place{})
 	}
 	s.startWalk(b, walk{
 		v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
@@ -406,10 +405,10 @@ func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 
 // follow continues from the cursor: change by change if it is near enough, else by
 // catching up.
-func (s *Subscription) follow(b *Batch, v *version.Version) {
+func (s *Subscription) follow(b *Batch, v *storage.Version) {
 	from := v.After(s.cursor)
 	revision := s.position.AsOf
-	replayable := v.Replayable(s.cursor, from, sizes.Replay)
+	replayable := v.Replayable(s.cursor, from, storage.ReplaySize)
 	if !replayable && s.cursor < v.Forgotten {
 		// Deletes that the reader has not seen were forgotten meanwhile.
 		s.reset(b, v, stream.ResetExpired)

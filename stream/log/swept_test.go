@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 func mustSweep(t *testing.T, l *Writer, revision, swept uint64, changes ...Change) {
@@ -80,7 +80,7 @@ func TestSweptWithTheHead(t *testing.T) {
 	c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{})
 	c.drain(s)
 	large := upsert("large", 13)
-	large.Value = value(strings.Repeat("x", 2*sizes.Flush))
+	large.Value = value(strings.Repeat("x", 2*storage.FlushSize))
 	mustSweep(t, l, 13, 11, large)
 	mustSweep(t, l, 13, 13, remove("k", 0))
 	var b Batch

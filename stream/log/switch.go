@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log/internal/difference"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -77,7 +77,7 @@ type differenceKey struct {
 }
 
 // to returns the difference to the state of another part; nil: there is none.
-func (h *Holding) to(l *Log, v *version.Version) *difference.Kept {
+func (h *Holding) to(l *Log, v *storage.Version) *difference.Kept {
 	old := h.pin.Version()
 	if old == nil {
 		return nil // the memory was needed
@@ -134,7 +134,7 @@ func (s *Subscription) announce(b *Batch) bool {
 
 // changeOver begins to send the reader the difference from what it holds to v or, if that is
 // impossible, all of v. It waits if v is older than what the reader holds.
-func (s *Subscription) changeOver(b *Batch, v *version.Version) (begins bool) {
+func (s *Subscription) changeOver(b *Batch, v *storage.Version) (begins bool) {
 	h := s.options.Holds
 	old := h.pin.Version()
 	same := old != nil && old.SameOrder(v)
@@ -152,7 +152,7 @@ func (s *Subscription) changeOver(b *Batch, v *version.Version) (begins bool) {
 }
 
 // differ begins to send the difference, or returns false if there is none.
-func (s *Subscription) differ(b *Batch, v *version.Version, h *Holding) bool {
+func (s *Subscription) differ(b *Batch, v *storage.Version, h *Holding) bool {
 	kept, held := h.to(s.log, v), s.log.pins.Add(v, s.options.MinRate)
 	if kept == nil || held == nil {
 		kept.Release()

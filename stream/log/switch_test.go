@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -306,7 +306,7 @@ func TestDifferenceIsShared(t *testing.T) {
 	if len(texts) != 2 || &texts[0][0] != &texts[1][0] {
 		t.Errorf("%q are apart", texts)
 	}
-	if held := m.ceiling.Logs(); held == 0 || held > int64(sizes.Flush) {
+	if held := m.ceiling.Logs(); held == 0 || held > int64(storage.FlushSize) {
 		t.Errorf("%d bytes are counted", held)
 	}
 }

@@ -4,12 +4,8 @@ import (
 	"fmt"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/transaction"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
-
-// Change is one resource of a transaction, or of a snapshot.
-type Change = transaction.Change
 
 // CommitResult describes the effect of a commit.
 type CommitResult struct {
@@ -29,11 +25,11 @@ func (w *Writer) known(c *Change) (bool, error) {
 	if c.Revision > head {
 		return false, nil
 	}
-	_, s, e := w.lookup(segment.NewKey(c.Key))
+	_, s, e := w.lookup(storage.NewKey(c.Key))
 	if c.Deleted {
 		// It has no revision of its own, or it comes a second time. A key that is
 		// not live was deleted before; one that is newer was created since.
-		return e == nil || e.Is(segment.IsDelete) || c.Revision != 0 && c.Revision < e.Revision, nil
+		return e == nil || e.Is(storage.IsDelete) || c.Revision != 0 && c.Revision < e.Revision, nil
 	}
 	switch shown := w.shown(s, e); {
 	case c.Revision < shown && w.overlaps:
@@ -48,7 +44,7 @@ func (w *Writer) known(c *Change) (bool, error) {
 }
 
 // shown is the revision of an entry as readers see it; 0: there is none.
-func (w *Writer) shown(s *segment.Segment, e *segment.Entry) uint64 {
+func (w *Writer) shown(s *storage.Segment, e *storage.Entry) uint64 {
 	if e == nil {
 		return 0
 	}

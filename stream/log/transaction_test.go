@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // TestLastChangeOfAKeyCounts: the last in the source's order counts, whatever the
@@ -33,10 +33,10 @@ func TestLastChangeOfAKeyCounts(t *testing.T) {
 			l := NewWriter(Config{Watch: "w"})
 			mustReplace(t, l, epoch, 10, upsert("k", 5), upsert("x", 10))
 			mustCommit(t, l, 12, tt.changes...)
-			_, e := l.head.Load().Get(l.framing, segment.NewKey("k"))
+			_, e := l.head.Load().Get(l.framing, storage.NewKey("k"))
 			s, _ := l.head.Load().Find(e.Seq)
-			if got := l.framing.ShownRevision(s, e); e.Is(segment.IsDelete) == tt.there || got != tt.shown {
-				t.Errorf("%s, epoch %s: deleted %t at %d; want %t at %d", name, epoch, e.Is(segment.IsDelete), got, !tt.there, tt.shown)
+			if got := l.framing.ShownRevision(s, e); e.Is(storage.IsDelete) == tt.there || got != tt.shown {
+				t.Errorf("%s, epoch %s: deleted %t at %d; want %t at %d", name, epoch, e.Is(storage.IsDelete), got, !tt.there, tt.shown)
 			}
 		}
 	}

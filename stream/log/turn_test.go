@@ -7,7 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // turns reads everything from a subscription, turn by turn, and returns the events
@@ -26,7 +26,7 @@ func turns(t *testing.T, s *Subscription) (events []string, empty int) {
 		default:
 			return events, empty
 		}
-		if s.walking() && s.walk.examined > sizes.TurnEntries+sizes.Flush/perEntry {
+		if s.walking() && s.walk.examined > storage.TurnEntries+storage.FlushSize/perEntry {
 			t.Fatalf("a turn looked at %d entries", s.walk.examined)
 		}
 	}
@@ -38,7 +38,7 @@ const perEntry = 48
 // TestTurns: a reader that passes over many entries gets the same turn by turn as at
 // once, and no turn is long.
 func TestTurns(t *testing.T) {
-	resources, deletes := uint64(10*sizes.TurnEntries), uint64(3*sizes.TurnEntries)
+	resources, deletes := uint64(10*storage.TurnEntries), uint64(3*storage.TurnEntries)
 	l := NewWriter(Config{Watch: "w"})
 	var changes []Change
 	for i := range resources {

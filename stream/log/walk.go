@@ -1,10 +1,8 @@
 package log
 
 import (
-	"github.com/watchtide/watchtide/stream/internal/sizes"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log/internal/difference"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // walk is the progress of a reader through one version, from its place to the version's
@@ -15,7 +13,7 @@ import (
 // Why a position in a catch-up needs two numbers: an upsert that was superseded
 // before T is not given, so "everything up to R" is true only as seen at T.
 type walk struct {
-	v              *version.Version // nil between two flushes
+	v              *storage.Version // nil between two flushes
 	purpose        purpose
 	replay         bool
 	midTransaction bool // a replay that is inside a transaction
@@ -27,8 +25,8 @@ type walk struct {
 	difference *difference.Kept // the difference that it walks through; nil: none. at.Segment is then the next run of it
 
 	deletes bool          // a catch-up that is still at the deletes
-	at      version.Place // next entry to examine
-	upserts version.Place // where the upserts begin, once the deletes are done
+	at      storage.Place // next entry to examine
+	upserts storage.Place // where the upserts begin, once the deletes are done
 
 	began      uint64 // seq of the last entry before the walk
 	seq        uint64 // of the last transaction replayed
@@ -67,7 +65,7 @@ func (w *walk) done() bool {
 
 // turnOver reports whether the turn is over, although there may be nothing to send yet:
 // deletes and superseded entries are passed over among the upserts.
-func (w *walk) turnOver() bool { return w.examined >= sizes.TurnEntries }
+func (w *walk) turnOver() bool { return w.examined >= storage.TurnEntries }
 
 // fill adds entries to b until b is full or the turn is over, at a place where the
 // flush may end.
@@ -90,13 +88,13 @@ const mostHeld = 1 << 20
 
 // fillReplay ends between transactions, except inside a very large one.
 func (w *walk) fillReplay(b *Batch) {
-	for w.at.Segment < len(w.v.Segments) && b.of.Bytes < sizes.Replay && b.of.HeldBytes < mostHeld {
+	for w.at.Segment < len(w.v.Segments) && b.of.Bytes < storage.ReplaySize && b.of.HeldBytes < mostHeld {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
 		b.of.AddEntry(s, w.at.Entry)
 		w.delivered++
 		w.step()
-		if w.midTransaction = !e.Is(segment.EndsCommit); w.midTransaction {
+		if w.midTransaction = !e.Is(storage.EndsCommit); w.midTransaction {
 			continue
 		}
 		w.seq, w.complete = e.Seq, e.Revision
@@ -111,7 +109,7 @@ func (w *walk) fillDeletes(b *Batch) {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
 		switch {
-		case !e.Is(segment.IsDelete):
+		case !e.Is(storage.IsDelete):
 		case e.Visible(w.v.Seq):
 			b.of.AddEntry(s, w.at.Entry)
 			w.delivered++
@@ -131,7 +129,7 @@ func (w *walk) fillDeletes(b *Batch) {
 // once for all.
 func (w *walk) fillUpserts(b *Batch) {
 	for w.at.Segment < len(w.v.Segments) && !b.of.Full() && !w.turnOver() {
-		if w.at.Entry == 0 && b.of.Bytes > 0 && b.of.Bytes+w.v.UsedBytes(w.at.Segment) > sizes.Flush {
+		if w.at.Entry == 0 && b.of.Bytes > 0 && b.of.Bytes+w.v.UsedBytes(w.at.Segment) > storage.FlushSize {
 			break
 		}
 		w.fillSegment(b)
@@ -145,12 +143,12 @@ func (w *walk) fillUpserts(b *Batch) {
 func (w *walk) fillSegment(b *Batch) {
 	s, entries := w.v.Segments[w.at.Segment], w.v.Entries(w.at.Segment)
 	i, from, size := w.at.Entry, w.at.Entry, b.of.Bytes // entries from "from" on are a run
-	for ; i < len(entries) && size < sizes.Flush; i++ {
+	for ; i < len(entries) && size < storage.FlushSize; i++ {
 		e := &entries[i]
 		if e.Revision > w.revision {
 			w.complete, w.revision = w.revision, e.Revision
 		}
-		if !e.Is(segment.IsDelete) {
+		if !e.Is(storage.IsDelete) {
 			if e.Visible(w.v.Seq) {
 				size += int(e.Size)
 				continue
@@ -163,22 +161,22 @@ func (w *walk) fillSegment(b *Batch) {
 	w.addUpserts(b, s, from, i)
 	w.examined += i - w.at.Entry
 	if w.at.Entry = i; i == len(entries) {
-		w.at = version.Place{Segment: w.at.Segment + 1}
+		w.at = storage.Place{Segment: w.at.Segment + 1}
 	}
 }
 
-func (w *walk) addUpserts(b *Batch, s *segment.Segment, from, to int) {
+func (w *walk) addUpserts(b *Batch, s *storage.Segment, from, to int) {
 	if from < to {
 		b.of.AddUpserts(s, from, to)
 		w.delivered += to - from
 	}
 }
 
-func (w *walk) entry() *segment.Entry { return &w.v.Segments[w.at.Segment].Entries[w.at.Entry] }
+func (w *walk) entry() *storage.Entry { return &w.v.Segments[w.at.Segment].Entries[w.at.Entry] }
 
 func (w *walk) step() {
 	w.at.Entry++
 	if w.at.Entry >= len(w.v.Entries(w.at.Segment)) {
-		w.at = version.Place{Segment: w.at.Segment + 1}
+		w.at = storage.Place{Segment: w.at.Segment + 1}
 	}
 }

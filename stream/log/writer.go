@@ -7,13 +7,8 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/internal/signal"
-	"github.com/watchtide/watchtide/stream/log/internal/index"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/superseded"
-	"github.com/watchtide/watchtide/stream/log/internal/tombstone"
-	"github.com/watchtide/watchtide/stream/log/internal/transaction"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // Writer is the writing side of a log. Readers are given its Log, which has no method
@@ -26,19 +21,19 @@ type Writer struct {
 	history History
 
 	// Owned by the goroutine that writes.
-	next         *version.Version // becomes the head at the next publish; nil in a part with nothing new, see open
+	next         *storage.Version // becomes the head at the next publish; nil in a part with nothing new, see open
 	unnumbered   bool             // deletes have no revision in the epoch
 	fromSnapshot bool             // what is being appended comes from one
 	overlaps     bool             // the next transactions may repeat older changes; see Overlap
 	conflated    bool             // the next commit may lack values; see stream.Conflater
 	age          time.Duration    // of the changes of the next commit; 0: not known
 	prefetched   byte             // see prefetch; nothing reads it
-	index        *index.Table
+	index        *storage.Index
 	indexed      uint64 // number of the first version that holds the index
 	listed       uint64 // number of the first version that holds the list of segments
-	deletes      tombstone.Queue
+	deletes      storage.Tombstones
 	deleteBytes  int64 // frames of those not superseded
-	recent       superseded.Recent
+	recent       storage.Superseded
 	sweep        uint64        // compaction has examined segments up to this seq
 	used, dead   int64         // bytes of frames, and of the superseded ones
 	allocated    int64         // bytes of slabs and tables
@@ -50,7 +45,7 @@ type Writer struct {
 // Priming.
 func NewWriter(c Config) *Writer {
 	l := &Log{
-		watch: c.Watch, framing: segment.NewFormat(c.Watch), account: c.Account, counted: c.Counted,
+		watch: c.Watch, framing: storage.NewFormat(c.Watch), account: c.Account, counted: c.Counted,
 	}
 	l.pins = pin.NewSet(c.Account, &l.head)
 	if l.counted == nil {
@@ -58,7 +53,7 @@ func NewWriter(c Config) *Writer {
 	}
 	c.Account.Join(l.pins)
 	status := &stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
-	w := &Writer{Log: l, history: c.History.withDefaults(), index: index.New(0), next: &version.Version{Number: 1, Status: status}}
+	w := &Writer{Log: l, history: c.History.withDefaults(), index: storage.NewIndex(0), next: &storage.Version{Number: 1, Status: status}}
 	w.publish()
 	return w
 }
@@ -85,10 +80,10 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	if revision < w.next.Revision {
 		return result, fmt.Errorf("%w: commit at %d after one at %d", stream.ErrOrder, revision, w.next.Revision)
 	}
-	if err := transaction.Check(changes, revision); err != nil {
+	if err := Check(changes, revision); err != nil {
 		return result, err
 	}
-	changes, duplicates, err := transaction.DropKnown(transaction.LastOfEachKey(changes), w.known)
+	changes, duplicates, err := DropKnown(LastOfEachKey(changes), w.known)
 	if err != nil {
 		return result, err
 	}
@@ -108,7 +103,7 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 }
 
 // slot is lookup for a key that is about to be set.
-func (w *Writer) slot(k segment.Key) (slot int, s *segment.Segment, e *segment.Entry) {
+func (w *Writer) slot(k storage.Key) (slot int, s *storage.Segment, e *storage.Entry) {
 	if w.index.Full() {
 		w.growIndex()
 	}
@@ -117,7 +112,7 @@ func (w *Writer) slot(k segment.Key) (slot int, s *segment.Segment, e *segment.E
 
 // lookup finds the newest entry of a key, possibly a tombstone, and the slot of the
 // index where it is or belongs.
-func (w *Writer) lookup(k segment.Key) (slot int, s *segment.Segment, e *segment.Entry) {
+func (w *Writer) lookup(k storage.Key) (slot int, s *storage.Segment, e *storage.Entry) {
 	v := w.next
 	if v == nil {
 		v = w.head.Load()
@@ -160,7 +155,7 @@ func (w *Writer) restart(epoch string) {
 		w.retire(s.Born, s.Bytes())
 	}
 	w.retire(w.indexed, w.index.Bytes())
-	*v = version.Version{
+	*v = storage.Version{
 		Number:     v.Number,
 		Generation: v.Generation + 1,
 		Epoch:      epoch,
@@ -170,10 +165,10 @@ func (w *Writer) restart(epoch string) {
 		Status:     v.Status,
 	}
 	if w.unnumbered = strings.HasPrefix(epoch, stream.UnnumberedEpoch); w.unnumbered {
-		v.Run = version.NewRun()
+		v.Run = storage.NewRun()
 	}
-	w.index, w.indexed = index.New(0), v.Number
-	w.deletes, w.deleteBytes, w.recent = tombstone.Queue{}, 0, superseded.Recent{}
+	w.index, w.indexed = storage.NewIndex(0), v.Number
+	w.deletes, w.deleteBytes, w.recent = storage.Tombstones{}, 0, storage.Superseded{}
 	w.sweep, w.used, w.dead, w.allocated = v.Seq, 0, 0, 0
 }
 
@@ -206,7 +201,7 @@ func (w *Writer) publish() {
 }
 
 // recordRetired counts what the version that is about to be published adds and retires.
-func (w *Writer) recordRetired(v *version.Version) {
+func (w *Writer) recordRetired(v *storage.Version) {
 	most := w.account.EraBytes(v.Bytes)
 	if len(w.retired) > 0 || w.added >= most {
 		w.pins.Advance(v.Number, w.retired, w.added, most)

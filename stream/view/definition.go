@@ -14,7 +14,6 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view/internal/document"
-	"github.com/watchtide/watchtide/stream/view/internal/mistake"
 	"github.com/watchtide/watchtide/stream/view/internal/path"
 	"github.com/watchtide/watchtide/stream/view/internal/predicate"
 )
@@ -245,7 +244,7 @@ func limit(parameter, text string) error {
 	if len(text) <= MaxText {
 		return nil
 	}
-	return refuse(parameter, text, &mistake.Error{
+	return refuse(parameter, text, &path.Mistake{
 		Offset:  MaxText,
 		Problem: fmt.Sprintf("the text is %d bytes long, and at most %d are allowed", len(text), MaxText),
 	})
@@ -275,7 +274,7 @@ func limitText(parameter, text string) error {
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		if r == utf8.RuneError && size == 1 {
-			return refuse(parameter, text, &mistake.Error{Offset: at, Problem: "the text is not UTF-8"})
+			return refuse(parameter, text, &path.Mistake{Offset: at, Problem: "the text is not UTF-8"})
 		}
 		at += size
 	}

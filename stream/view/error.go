@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/watchtide/watchtide/stream/view/internal/mistake"
+	"github.com/watchtide/watchtide/stream/view/internal/path"
 	"github.com/watchtide/watchtide/stream/view/internal/predicate"
 )
 
@@ -26,14 +26,14 @@ func (e *Error) Error() string {
 	if e.Line > 1 {
 		place = fmt.Sprintf("%s, line %d, column %d", e.Parameter, e.Line, e.Column)
 	}
-	m := mistake.Error{Problem: e.Problem, Advice: e.Advice}
+	m := path.Mistake{Problem: e.Problem, Advice: e.Advice}
 	return place + ": " + m.Error()
 }
 
 // refuse makes an Error of what is wrong with a parameter.
 func refuse(parameter, text string, err error) *Error {
 	e := &Error{Parameter: parameter, Line: 1, Column: 1, Problem: err.Error()}
-	var m *mistake.Error
+	var m *path.Mistake
 	if !errors.As(err, &m) {
 		return e
 	}

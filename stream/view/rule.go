@@ -5,7 +5,6 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view/internal/document"
-	"github.com/watchtide/watchtide/stream/view/internal/mistake"
 	"github.com/watchtide/watchtide/stream/view/internal/path"
 	"github.com/watchtide/watchtide/stream/view/internal/predicate"
 )
@@ -86,7 +85,7 @@ func (s *Scope) compile(parameter, text string, truth bool) (*Expression, error)
 		return nil, err
 	}
 	if strings.TrimSpace(text) == "" {
-		return nil, refuse(parameter, text, &mistake.Error{Problem: "the expression is empty", Advice: `want a condition, or "true"`})
+		return nil, refuse(parameter, text, &path.Mistake{Problem: "the expression is empty", Advice: `want a condition, or "true"`})
 	}
 	rule, err := s.of.Compile(text, truth, DefaultValueSize)
 	if err != nil {

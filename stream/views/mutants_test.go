@@ -97,7 +97,7 @@ var mutants = []mutant{
 	{
 		"a delete without a revision has one in a view",
 		"stream/log/part.go",
-		"\tto.Flags |= e.e.Flags & segment.UnnumberedDelete\n",
+		"\tto.Flags |= e.e.Flags & storage.UnnumberedDelete\n",
 		"",
 	},
 	{
@@ -108,7 +108,7 @@ var mutants = []mutant{
 	},
 	{
 		"a view knows of all deletes",
-		"stream/log/internal/version/version.go",
+		"stream/internal/storage/version.go",
 		"v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Swept, of.Committed, of.Status",
 		"v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Revision, of.Committed, of.Status",
 	},
@@ -155,8 +155,8 @@ var switches = []mutant{
 	{
 		"a newer value is deleted",
 		"stream/log/internal/difference/difference.go",
-		"e != nil && !e.Is(segment.IsDelete) {\n			return",
-		"e != nil && !e.Is(segment.IsDelete) && false {\n			return",
+		"e != nil && !e.Is(storage.IsDelete) {\n			return",
+		"e != nil && !e.Is(storage.IsDelete) && false {\n			return",
 	},
 }
 

@@ -5,12 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/deflate"
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
-	"github.com/watchtide/watchtide/gateway/internal/pass"
-	"github.com/watchtide/watchtide/gateway/internal/snapshots"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
@@ -35,15 +32,15 @@ type Conversation struct {
 	*Own            // nil for a group's own
 	Zipper  *zipper // nil: the bytes are sent as they are, or compressed by the outlet
 	Follows []Follow
-	Lease   snapshots.Lease // lease for large reads
-	Turns   bool            // others share its goroutine: a turn also ends if it finds nothing
-	Stands  int             // number of streams that it represents
+	Lease   limits.Lease // lease for large reads
+	Turns   bool         // others share its goroutine: a turn also ends if it finds nothing
+	Stands  int          // number of streams that it represents
 
 	*Scratch
-	QuietSince time.Time             // of the last flush
-	Committed  monotime.Moment       // of the oldest change written but not yet flushed
-	Counted    int                   // bytes already reported to the metrics
-	Delivered  subscribers.Delivered // to one stream
+	QuietSince time.Time               // of the last flush
+	Committed  introspection.Moment    // of the oldest change written but not yet flushed
+	Counted    int                     // bytes already reported to the metrics
+	Delivered  introspection.Delivered // to one stream
 }
 
 // Own is the state of a conversation that belongs to one stream only.
@@ -52,9 +49,9 @@ type Conversation struct {
 type Own struct {
 	Retry        time.Duration
 	Began        time.Time
-	AdmissionRef admission.Ref        // under which the stream was admitted
-	Identity     subscribers.Identity // identity of the stream
-	Request      tracing.Parent       // nil: it is not traced
+	AdmissionRef limits.Ref             // under which the stream was admitted
+	Identity     introspection.Identity // identity of the stream
+	Request      tracing.Parent         // nil: it is not traced
 	Term
 	GoodbyeSaid stream.GoodbyeReason // "": none was sent
 }
@@ -71,18 +68,18 @@ type Scratch struct {
 }
 
 // New begins a stream of watches, as it was asked for. Its pass may be nil.
-func New(d *Deps, req Request, with *pass.Pass, watches []*watch.Watch) Conversation {
+func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Conversation {
 	now := time.Now()
 	c := Conversation{
 		Deps: d, Framing: req.Format.Framing(), Until: req.Until, watches: req.Watches,
 		Gzip: req.Gzip, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Stands: 1,
 	}
-	c.Zipper = c.NewZipper(deflate.Sum{})
+	c.Zipper = c.NewZipper(wire.Sum{})
 	for i, watch := range watches {
 		c.watches[i].Name = watch.Name() // the one in the request keeps its first line in memory
 		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i]))
 	}
-	c.Lease = snapshots.NewLease(d.Snapshots)
+	c.Lease = limits.NewLease(d.Snapshots)
 	return c
 }
 
@@ -97,7 +94,7 @@ func (c *Conversation) Hello(out wire.Outlet) {
 		hellos = append(hellos, frame.HelloWatch{Watch: w.Name, Resume: w.resume != nil})
 	}
 	if c.Gzip {
-		out.Write([]byte(deflate.Head))
+		out.Write([]byte(wire.Head))
 	}
 	data := frame.AppendHello(nil, c.Deps.Instance, c.Pass.ID(), c.Deps.Heartbeat, hellos)
 	head := c.Framing.AppendRetry(nil, c.Retry)
@@ -161,15 +158,15 @@ func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
 	if err == nil {
 		c.Written(now, c.Committed)
 	}
-	c.Committed = monotime.Moment{}
+	c.Committed = introspection.Moment{}
 	if c.Own != nil { // a group is not flushed before its members are
 		c.NothingLeft()
 	}
 }
 
 // Written measures a change that was written.
-func (c *Conversation) Written(now time.Time, of monotime.Moment) {
-	committed, id := monotime.Time(of.At), ""
+func (c *Conversation) Written(now time.Time, of introspection.Moment) {
+	committed, id := introspection.FromNanos(of.At), ""
 	if !committed.IsZero() && c.Deps.Tracing.SlowCommit(now.Sub(committed)) {
 		id = c.Deps.Tracing.Commit(committed, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
 	}
@@ -213,8 +210,8 @@ func (c *Conversation) Fork(sub func(i int) *log.Subscription) Conversation {
 		f.Follows[i].Sub, f.Follows[i].news = sub(i), false
 	}
 	f.Own, f.Zipper = nil, nil
-	f.Lease = snapshots.NewLease(c.Deps.Snapshots)
-	f.Stands, f.Counted, f.Committed = 1, 0, monotime.Moment{}
+	f.Lease = limits.NewLease(c.Deps.Snapshots)
+	f.Stands, f.Counted, f.Committed = 1, 0, introspection.Moment{}
 	return f
 }
 

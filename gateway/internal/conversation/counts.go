@@ -3,9 +3,8 @@ package conversation
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
-	"github.com/watchtide/watchtide/gateway/internal/series"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -22,11 +21,11 @@ type counts struct {
 // counting counts one stream, or a number of streams that are sent the same bytes.
 type counting struct {
 	metrics   *metrics.Metrics
-	tally     *series.Tally
+	tally     *introspection.Tally
 	transport string
 	streams   int
-	began     time.Time              // not of a group, which has had its snapshot
-	delivered *subscribers.Delivered // to one of them
+	began     time.Time                // not of a group, which has had its snapshot
+	delivered *introspection.Delivered // to one of them
 	watch     string
 
 	tracing *tracing.Tracing // nil: nothing is traced

@@ -4,15 +4,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
-	"github.com/watchtide/watchtide/gateway/internal/pass"
-	"github.com/watchtide/watchtide/gateway/internal/quota"
-	"github.com/watchtide/watchtide/gateway/internal/series"
-	"github.com/watchtide/watchtide/gateway/internal/snapshots"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 // Settings are what the configuration says about streams.
@@ -36,18 +33,18 @@ type Deps struct {
 
 	Log         *slog.Logger
 	Metrics     *metrics.Metrics
-	Series      *series.Recorder // nil: nothing is recorded
-	Admission   *admission.Controller
-	Snapshots   *snapshots.Budget
-	Subscribers *subscribers.List
-	Pieces      *deflate.Cache
-	Passes      *pass.Table      // nil: the gateway does not ask for credentials
-	Quotas      *quota.Table     // nil: principals have no limits
+	Series      *introspection.Recorder // nil: nothing is recorded
+	Admission   *limits.Controller
+	Snapshots   *limits.SnapshotBudget
+	Subscribers *introspection.List
+	Pieces      *wire.Cache
+	Passes      *authz.Table     // nil: the gateway does not ask for credentials
+	Quotas      *limits.Quotas   // nil: principals have no limits
 	Tracing     *tracing.Tracing // nil: nothing is traced
 }
 
 // Leave ends the count of a stream, and removes its pass, which may be nil.
-func (d *Deps) Leave(as admission.Ref, p *pass.Pass) {
+func (d *Deps) Leave(as limits.Ref, p *authz.Pass) {
 	d.Quotas.Leave(p.Holder())
 	d.Passes.Leave(p)
 	d.Admission.Leave(as)

@@ -3,15 +3,15 @@ package conversation
 import (
 	"slices"
 
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 )
 
 // Names returns the names of its watches.
 func (c *Conversation) Names() []string { return namesOf(c.watches) }
 
 // Followed returns its watches, and which parts of them it follows.
-func (c *Conversation) Followed() []subscribers.Followed {
-	out := make([]subscribers.Followed, len(c.watches))
+func (c *Conversation) Followed() []introspection.Followed {
+	out := make([]introspection.Followed, len(c.watches))
 	for i := range c.watches {
 		out[i] = c.watches[i].followed()
 	}
@@ -19,7 +19,7 @@ func (c *Conversation) Followed() []subscribers.Followed {
 }
 
 // Report adds what the stream follows to a slice, and returns its place there.
-func (c *Conversation) Report(to *subscribers.Slice) (first, end int32) {
+func (c *Conversation) Report(to *introspection.Slice) (first, end int32) {
 	first, end = to.Follow()
 	for i := range c.watches {
 		_, end = to.Follow(c.watches[i].followed())
@@ -28,8 +28,8 @@ func (c *Conversation) Report(to *subscribers.Slice) (first, end int32) {
 }
 
 // Describe returns the stream's entry in the list, without its identity.
-func (c *Conversation) Describe(d subscribers.Delivered) subscribers.Subscriber {
-	out := subscribers.Subscriber{Transport: c.Transport(), Encoding: subscribers.EncodingName(c.Gzip)}
+func (c *Conversation) Describe(d introspection.Delivered) introspection.Subscriber {
+	out := introspection.Subscriber{Transport: c.Transport(), Encoding: introspection.EncodingName(c.Gzip)}
 	out.Count(d)
 	for i := range c.Follows {
 		out.Follow(c.watches[i].followed(), c.Follows[i].Sub.Progress())
@@ -46,7 +46,7 @@ func (c *Conversation) Lag() (lag uint64) {
 }
 
 // AddLags adds the lag of each of its watches.
-func (c *Conversation) AddLags(l subscribers.WatchLags) {
+func (c *Conversation) AddLags(l introspection.WatchLags) {
 	for i := range c.Follows {
 		l.Add(c.watches[i].Name, c.Follows[i].Sub.Progress())
 	}

@@ -3,8 +3,7 @@ package conversation
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
-	"github.com/watchtide/watchtide/gateway/internal/series"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -30,7 +29,7 @@ type Follow struct {
 
 	// news means that a change of the watch is written but not yet flushed.
 	news  bool
-	tally *series.Tally
+	tally *introspection.Tally
 
 	granted <-chan struct{} // ends a wait for the turn; nil: a shard is called
 
@@ -100,7 +99,7 @@ func (c *Conversation) countBatch(f *Follow) {
 	f.count(in, f.Sub, &c.Batch)
 	at, age := c.Batch.Committed()
 	f.news = f.news || !at.IsZero()
-	c.Committed = c.Committed.Earlier(monotime.Moment{At: monotime.Nanos(at), Age: age})
+	c.Committed = c.Committed.Earlier(introspection.Moment{At: introspection.Nanos(at), Age: age})
 }
 
 // CountBytes counts the bytes written since the last call. bytes is the total to each

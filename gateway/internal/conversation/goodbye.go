@@ -7,34 +7,34 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // RetryHint returns when one client should reconnect.
 func (d *Deps) RetryHint() time.Duration {
-	return admission.RetryHint(d.Retry, rand.Float64())
+	return limits.RetryHint(d.Retry, rand.Float64())
 }
 
 // drawMaxAge returns the age at which one stream ends; 0: never.
 func (d *Deps) drawMaxAge() time.Duration {
-	return admission.Age(d.MaxAge, rand.Float64())
+	return limits.Age(d.MaxAge, rand.Float64())
 }
 
 // Admit counts a stream in, or returns why it must be refused.
-func (d *Deps) Admit(ctx context.Context, c admission.Client, watches ...access.Found) (admission.Ref, *admission.Refusal) {
+func (d *Deps) Admit(ctx context.Context, c limits.Client, watches ...authz.Found) (limits.Ref, *limits.Refusal) {
 	names := make([]string, len(watches))
 	for i, w := range watches {
 		names[i] = w.Name()
 		if w.Full() != nil {
-			return admission.Ref{}, &admission.Refusal{Reason: admission.RefusedMemory, Watch: names[i]}
+			return limits.Ref{}, &limits.Refusal{Reason: limits.RefusedMemory, Watch: names[i]}
 		}
 	}
-	who := access.IdentityOf(ctx)
+	who := authz.IdentityOf(ctx)
 	if refused := d.Quotas.Enter(who); refused != nil {
-		return admission.Ref{}, refused
+		return limits.Ref{}, refused
 	}
 	as, refused := d.Admission.Enter(c, names)
 	if refused != nil {
@@ -52,11 +52,11 @@ func (d *Deps) Admit(ctx context.Context, c admission.Client, watches ...access.
 
 // use counts the watches of templates for a client that is about to follow them, up to the first
 // for which it is refused.
-func use(watches []access.Found, c admission.Client) (uses []*watch.Use, refused *admission.Refusal) {
+func use(watches []authz.Found, c limits.Client) (uses []*watch.Use, refused *limits.Refusal) {
 	for _, w := range watches {
 		u, full := w.Use(c.String())
 		if full != nil {
-			return uses, admission.OfTemplate(w.Name(), full)
+			return uses, limits.OfTemplate(w.Name(), full)
 		}
 		if u != nil {
 			uses = append(uses, u)
@@ -77,7 +77,7 @@ func (d *Deps) TooManyRequests(mechanism string, wait time.Duration) *problem.Pr
 // Unfound returns the answer to a stream whose watch could not be found, and counts it as
 // a refusal if that is for lack of room.
 func (d *Deps) Unfound(transport string, p *problem.Problem) *problem.Problem {
-	if why := admission.RefusalOf(p); why != nil {
+	if why := limits.RefusalOf(p); why != nil {
 		return d.Refused(transport, why)
 	}
 	return p
@@ -86,7 +86,7 @@ func (d *Deps) Unfound(transport string, p *problem.Problem) *problem.Problem {
 // NotOpened returns an error of OpenPart as a problem. It counts a refusal, and logs anything
 // else.
 func (d *Deps) NotOpened(transport string, err error) *problem.Problem {
-	var refused *admission.Refusal
+	var refused *limits.Refusal
 	if errors.As(err, &refused) {
 		return d.Refused(transport, refused)
 	}
@@ -95,7 +95,7 @@ func (d *Deps) NotOpened(transport string, err error) *problem.Problem {
 }
 
 // Refused counts a refusal, and returns it as a problem.
-func (d *Deps) Refused(transport string, why *admission.Refusal) *problem.Problem {
+func (d *Deps) Refused(transport string, why *limits.Refusal) *problem.Problem {
 	d.Metrics.Refused(transport, why)
 	return why.Problem(why.Reason.Retry(d.RetryHint()))
 }

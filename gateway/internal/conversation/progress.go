@@ -4,11 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
-	"github.com/watchtide/watchtide/gateway/internal/pass"
-	"github.com/watchtide/watchtide/gateway/internal/series"
-	"github.com/watchtide/watchtide/gateway/internal/snapshots"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -20,30 +19,30 @@ type Progress struct {
 	Term
 	// Static after construction.
 	Metrics   *metrics.Metrics
-	tally     *series.Tally
+	tally     *introspection.Tally
 	tracing   *tracing.Tracing
 	request   tracing.Parent // nil: it is not traced
 	watch     string
 	transport string
 	Began     time.Time
 	Sub       *log.Subscription
-	lease     snapshots.Lease // lease for large reads
-	Published *subscribers.PublishedProgress
+	lease     limits.Lease // lease for large reads
+	Published *introspection.PublishedProgress
 
 	Batch      log.Batch
-	Delivered  subscribers.Delivered
+	Delivered  introspection.Delivered
 	QuietSince time.Time // of the last write
 	counts
 }
 
 // NewProgress lists the stream among the subscribers. ctx is that of its request. Its pass may be
 // nil. It must be closed.
-func NewProgress(ctx context.Context, d *Deps, transport string, with *pass.Pass, who subscribers.Identity, w *watch.Watch, of subscribers.ViewRef, sub *log.Subscription) Progress {
+func NewProgress(ctx context.Context, d *Deps, transport string, with *authz.Pass, who introspection.Identity, w *watch.Watch, of introspection.ViewRef, sub *log.Subscription) Progress {
 	now := time.Now()
 	p := Progress{
 		Term: d.newTerm(now, with), Metrics: d.Metrics, tally: d.Series.Tally(w), tracing: d.Tracing, request: d.Tracing.ParentOf(ctx), watch: w.Name(), transport: transport, Began: now, Sub: sub,
-		lease: snapshots.NewLease(d.Snapshots), QuietSince: now,
-		Published: subscribers.NewPublishedProgress(who, transport, false, subscribers.Followed{Watch: w.Name(), View: of}),
+		lease: limits.NewLease(d.Snapshots), QuietSince: now,
+		Published: introspection.NewPublishedProgress(who, transport, false, introspection.Followed{Watch: w.Name(), View: of}),
 	}
 	p.Show()
 	d.Subscribers.Add(p.Published)

@@ -6,9 +6,9 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/accept"
 	"github.com/watchtide/watchtide/stream"
@@ -22,7 +22,7 @@ type Request struct {
 	Until   bool     // end after the last end_of_snapshot
 	Watches []Choice // at least one, each name once, in the order of the request
 	// Narrowings has what narrows each of the watches.
-	Narrowings []access.Narrowing
+	Narrowings []authz.Narrowing
 	// eventSource reports that the client named text/event-stream in Accept, as every
 	// browser's EventSource does: it gives up permanently on an answer other than
 	// 200.
@@ -32,13 +32,13 @@ type Request struct {
 // Choice is one watch of a stream.
 type Choice struct {
 	Name    string
-	View    subscribers.ViewRef // the part of the watch that is followed
-	resume  *stream.Position    // nil: from the beginning
-	invalid bool                // a position was given, but could not be parsed
+	View    introspection.ViewRef // the part of the watch that is followed
+	resume  *stream.Position      // nil: from the beginning
+	invalid bool                  // a position was given, but could not be parsed
 }
 
-func (c *Choice) followed() subscribers.Followed {
-	return subscribers.Followed{Watch: c.Name, View: c.View}
+func (c *Choice) followed() introspection.Followed {
+	return introspection.Followed{Watch: c.Name, View: c.View}
 }
 
 // streamParameters are the parameters of a stream whose path names no watch.
@@ -72,7 +72,7 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 	if req.Watches, p = chooseWatches(q["watch"], name); p != nil {
 		return req, p
 	}
-	if req.Narrowings, p = access.Narrowings(q, namesOf(req.Watches)); p != nil {
+	if req.Narrowings, p = authz.Narrowings(q, namesOf(req.Watches)); p != nil {
 		return req, p
 	}
 	id, p := lastEventID(header, q)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -26,7 +26,7 @@ func (c *Conversation) Switch(f func(from, to *watch.Watch)) (switched bool) {
 			c.watches = slices.Clone(c.watches) // streams of a group share them
 		}
 		switched = true
-		c.watches[i].View = subscribers.ViewOf(s.Part.Name(), s.Part.Shared(to))
+		c.watches[i].View = introspection.ViewOf(s.Part.Name(), s.Part.Shared(to))
 		c.Deps.switchTo(&c.Follows[i], to, s.Differences)
 		c.Deps.Metrics.Switched()
 		if f != nil {

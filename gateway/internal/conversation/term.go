@@ -3,8 +3,8 @@ package conversation
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/pass"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -16,11 +16,11 @@ type Term struct {
 	LeaveAt time.Time // zero: the gateway does not drain
 	// Pass says how long the stream may go on; nil: the gateway does not ask for credentials.
 	// Static after construction.
-	Pass *pass.Pass
+	Pass *authz.Pass
 }
 
 // newTerm returns the term of a stream that begins now.
-func (d *Deps) newTerm(now time.Time, p *pass.Pass) (t Term) {
+func (d *Deps) newTerm(now time.Time, p *authz.Pass) (t Term) {
 	t.Pass = p
 	if age := d.drawMaxAge(); age > 0 {
 		t.TooOld = now.Add(age)
@@ -30,7 +30,7 @@ func (d *Deps) newTerm(now time.Time, p *pass.Pass) (t Term) {
 
 // ReasonToEnd returns why the server must end the stream now, or "". complete reports
 // that the client has all that it asked for. removed is that of its watches.
-func (t *Term) ReasonToEnd(now time.Time, a *admission.Controller, complete bool, removed stream.GoodbyeReason) stream.GoodbyeReason {
+func (t *Term) ReasonToEnd(now time.Time, a *limits.Controller, complete bool, removed stream.GoodbyeReason) stream.GoodbyeReason {
 	switch {
 	case complete:
 		return stream.GoodbyeComplete
@@ -61,7 +61,7 @@ func Removed(w *watch.Watch) stream.GoodbyeReason {
 
 // mustLeave reports whether it is the stream's turn to end while the gateway drains.
 // The turn is drawn when the drain is noticed.
-func (t *Term) mustLeave(now time.Time, a *admission.Controller) bool {
+func (t *Term) mustLeave(now time.Time, a *limits.Controller) bool {
 	if !t.Drains && a.IsDraining() {
 		t.Drains = true
 		t.LeaveAt = now.Add(a.GoodbyeDelay())

@@ -3,7 +3,7 @@ package conversation
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
@@ -97,7 +97,7 @@ func (c *Conversation) check(f *Follow) {
 // hasMuch reports whether a lease is still needed.
 func (c *Conversation) hasMuch() bool {
 	for i := range c.Follows {
-		if snapshots.IsMuch(c.Follows[i].Sub) {
+		if limits.IsMuch(c.Follows[i].Sub) {
 			return true
 		}
 	}

@@ -1,7 +1,6 @@
 package conversation
 
 import (
-	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream/log"
@@ -14,10 +13,10 @@ import (
 // Owned by one pump.
 type zipper struct {
 	// Static after construction.
-	pieces  *deflate.Cache
+	pieces  *wire.Cache
 	metrics *metrics.Metrics
 
-	Sum deflate.Sum // of everything written so far
+	Sum wire.Sum // of everything written so far
 }
 
 // compressedAtMost is the largest size of a text that is compressed: about a
@@ -27,7 +26,7 @@ const compressedAtMost = 256 << 10
 
 // NewZipper makes the zipper of a stream whose output so far has the given sum.
 // It returns nil if streams are not compressed.
-func (c *Conversation) NewZipper(said deflate.Sum) *zipper {
+func (c *Conversation) NewZipper(said wire.Sum) *zipper {
 	if !c.Gzip {
 		return nil
 	}
@@ -37,7 +36,7 @@ func (c *Conversation) NewZipper(said deflate.Sum) *zipper {
 // own writes a text of the stream's own.
 func (z *zipper) own(p []byte, out wire.Outlet) {
 	z.Sum = z.Sum.Write(p)
-	z.write(len(p), deflate.AppendStored(make([]byte, 0, len(p)+deflate.StoredExtra), p), out)
+	z.write(len(p), wire.AppendStored(make([]byte, 0, len(p)+wire.StoredExtra), p), out)
 }
 
 // batch writes a batch that was appended as slices.
@@ -48,7 +47,7 @@ func (z *zipper) batch(b *log.Batch, slices [][]byte, out wire.Outlet) {
 			continue
 		}
 		if size := wire.LengthOf(s.Slices); size > compressedAtMost {
-			sum, stored := deflate.Store(s.Slices, out.Write)
+			sum, stored := wire.Store(s.Slices, out.Write)
 			z.Sum = z.Sum.Then(sum)
 			z.metrics.Compressed(size, stored)
 			continue

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
@@ -30,7 +30,7 @@ func TestPanicOfAHijackedStream(t *testing.T) {
 	if !one.of.admit(one) {
 		t.Fatal("not admitted")
 	}
-	c := gatewaytest.Open(t, w, d, admission.Client{}, conversation.Request{Watches: []conversation.Choice{{Name: "a"}}})
+	c := gatewaytest.Open(t, w, d, limits.Client{}, conversation.Request{Watches: []conversation.Choice{{Name: "a"}}})
 	one.run(newPump(c, broken{&wire.ChunkWriter{Conn: near}}, nil))
 	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("its connection: %v", err)

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -28,7 +28,7 @@ type pump struct {
 	draining  <-chan struct{} // nil once noticed
 	out       wire.Sender
 	waiter    *waiter
-	published *subscribers.PublishedProgress
+	published *introspection.PublishedProgress
 	hungUp    bool // the client ended its side, while nothing was written
 }
 
@@ -36,7 +36,7 @@ func newPump(c conversation.Conversation, out wire.Sender, gone <-chan struct{})
 	return &pump{
 		Conversation: c, gone: gone, draining: c.Deps.Admission.Draining, out: out,
 		waiter:    newWaiter(gone, c.Pass, c.Until, c.Follows),
-		published: subscribers.NewPublishedProgress(c.Identity, c.Transport(), c.Gzip, c.Followed()...),
+		published: introspection.NewPublishedProgress(c.Identity, c.Transport(), c.Gzip, c.Followed()...),
 	}
 }
 
@@ -102,23 +102,23 @@ func (p *pump) end() {
 	p.show()
 	why := p.reasonEnded()
 	p.Deps.Subscribers.Remove(p.published, why)
-	p.Close(p.out.Sent(), why == subscribers.LeftUnread)
+	p.Close(p.out.Sent(), why == introspection.LeftUnread)
 }
 
 // reasonEnded returns why the stream ended.
-func (p *pump) reasonEnded() subscribers.DepartureReason {
+func (p *pump) reasonEnded() introspection.DepartureReason {
 	late := p.Overdue(time.Now())
 	switch {
 	case late != "" && p.out.Failure() != nil:
-		return subscribers.DepartureReason(late)
+		return introspection.DepartureReason(late)
 	case p.out.TimedOut():
-		return subscribers.LeftUnread
+		return introspection.LeftUnread
 	case p.out.Failure() != nil || p.hungUp:
-		return subscribers.LeftByItself
+		return introspection.LeftByItself
 	case p.GoodbyeSaid != "":
-		return subscribers.DepartureReason(p.GoodbyeSaid)
+		return introspection.DepartureReason(p.GoodbyeSaid)
 	}
-	return subscribers.LeftByAccident
+	return introspection.LeftByAccident
 }
 
 // left reports whether the client has disconnected.

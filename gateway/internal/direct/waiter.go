@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/pass"
 )
 
 // fewWatches is how many watches a stream waits on with an ordinary select, which
@@ -28,7 +28,7 @@ type waiter struct {
 	timer *time.Timer
 }
 
-func newWaiter(gone <-chan struct{}, p *pass.Pass, until bool, follows []conversation.Follow) *waiter {
+func newWaiter(gone <-chan struct{}, p *authz.Pass, until bool, follows []conversation.Follow) *waiter {
 	w := &waiter{gone: gone, ended: p.Ended(), changed: p.Changed(), until: until, follows: follows, timer: time.NewTimer(time.Hour)}
 	if len(follows) > fewWatches {
 		w.cases = make([]reflect.SelectCase, firstFollowCase+2*len(follows))

@@ -24,7 +24,7 @@ func NewHangupWatcher() (poll.HangupWatcher, error) {
 	return &hangupWatcher{clients: map[uint64]*poll.FarSide{}}, nil
 }
 
-// Watch implements poll.HangupWatcher.
+// Watch implements adapter.HangupWatcher.
 func (l *hangupWatcher) Watch(c net.Conn, who *poll.FarSide) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,14 +51,14 @@ func (l *hangupWatcher) leave(key uint64) {
 	}
 }
 
-// Forget implements poll.HangupWatcher.
+// Forget implements adapter.HangupWatcher.
 func (l *hangupWatcher) Forget(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.clients, key)
 }
 
-// Close implements poll.HangupWatcher.
+// Close implements adapter.HangupWatcher.
 func (l *hangupWatcher) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,5 +68,5 @@ func (l *hangupWatcher) Close() {
 	}
 }
 
-// Read implements poll.HangupWatcher.
+// Read implements adapter.HangupWatcher.
 func (l *hangupWatcher) Read(net.Conn, []byte) (int, error) { return 0, os.ErrDeadlineExceeded }

@@ -43,7 +43,7 @@ func NewSockets() *Sockets { return &Sockets{open: map[poll.Handle]*memorySocket
 // incomplete.
 const memoryTakes = 500
 
-// Take implements poll.Sockets.
+// Take implements adapter.Sockets.
 func (s *Sockets) Take(c net.Conn) (poll.Handle, error) {
 	if wrapper, wraps := c.(*netconn.StallTimeoutConn); wraps {
 		c = wrapper.NetConn()
@@ -75,7 +75,7 @@ func (s *Sockets) get(h poll.Handle) *memorySocket {
 	return s.open[h]
 }
 
-// Close implements poll.Sockets.
+// Close implements adapter.Sockets.
 func (s *Sockets) Close(h poll.Handle) {
 	one := s.get(h)
 	s.mu.Lock()
@@ -90,7 +90,7 @@ func (s *Sockets) Close(h poll.Handle) {
 	}
 }
 
-// NewPoller implements poll.Sockets.
+// NewPoller implements adapter.Sockets.
 func (s *Sockets) NewPoller() (poll.Poller, error) {
 	return &memoryPoller{Sockets: s, waker: make(chan struct{}, 1)}, nil
 }
@@ -115,7 +115,7 @@ type memoryPoller struct {
 	notices []poll.Notice
 }
 
-// Ring implements poll.Poller.
+// Ring implements adapter.Poller.
 func (p *memoryPoller) Ring() {
 	select {
 	case p.waker <- struct{}{}:
@@ -130,7 +130,7 @@ func (p *memoryPoller) tell(n poll.Notice) {
 	p.Ring()
 }
 
-// Wait implements poll.Poller.
+// Wait implements adapter.Poller.
 func (p *memoryPoller) Wait(dst []poll.Notice, timeout time.Duration) ([]poll.Notice, error) {
 	p.begin("wait", nil)
 	var after <-chan time.Time
@@ -150,7 +150,7 @@ func (p *memoryPoller) Wait(dst []poll.Notice, timeout time.Duration) ([]poll.No
 	return dst, nil
 }
 
-// Watch implements poll.Poller.
+// Watch implements adapter.Poller.
 func (p *memoryPoller) Watch(h poll.Handle, key uint64) error {
 	p.begin("watch", nil)
 	s := p.get(h)
@@ -179,7 +179,7 @@ func (p *memoryPoller) Watch(h poll.Handle, key uint64) error {
 	return nil
 }
 
-// Await implements poll.Poller.
+// Await implements adapter.Poller.
 func (p *memoryPoller) Await(h poll.Handle, key uint64, writable bool) error {
 	p.begin("await", nil)
 	s := p.get(h)
@@ -192,7 +192,7 @@ func (p *memoryPoller) Await(h poll.Handle, key uint64, writable bool) error {
 	return nil
 }
 
-// Write implements poll.Poller.
+// Write implements adapter.Poller.
 func (p *memoryPoller) Write(h poll.Handle, b []byte) (int, error) {
 	p.begin("write", b)
 	s := p.get(h)
@@ -222,7 +222,7 @@ func (p *memoryPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
 	return p.Write(h, all)
 }
 
-// Finish implements poll.Poller.
+// Finish implements adapter.Poller.
 func (p *memoryPoller) Finish(h poll.Handle, _ uint64) error {
 	p.begin("finish", nil)
 	s := p.get(h)
@@ -233,8 +233,8 @@ func (p *memoryPoller) Finish(h poll.Handle, _ uint64) error {
 	return nil
 }
 
-// Discard implements poll.Poller.
+// Discard implements adapter.Poller.
 func (p *memoryPoller) Discard(poll.Handle) bool { return true }
 
-// Shut implements poll.Poller.
+// Shut implements adapter.Poller.
 func (p *memoryPoller) Shut() {}

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/snapshots"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -27,13 +26,13 @@ func NewDeps(w *Watches) *conversation.Deps {
 			Retry: 2 * time.Second, MaxAge: 30 * time.Minute, MinRate: 4 << 10,
 		},
 		Instance: "test",
-		Log:      slog.New(slog.DiscardHandler), Metrics: m, Admission: admission.New(admission.Limits{}, 10*time.Second),
-		Snapshots: snapshots.New(64<<20, m), Subscribers: subscribers.New(slog.New(slog.DiscardHandler)),
+		Log:      slog.New(slog.DiscardHandler), Metrics: m, Admission: limits.New(limits.Limits{}, 10*time.Second),
+		Snapshots: limits.NewSnapshotBudget(64<<20, m), Subscribers: introspection.New(slog.New(slog.DiscardHandler)),
 	}
 }
 
 // Open returns an admitted stream of the watches that a request names.
-func Open(t testing.TB, w *Watches, d *conversation.Deps, c admission.Client, req conversation.Request) conversation.Conversation {
+func Open(t testing.TB, w *Watches, d *conversation.Deps, c limits.Client, req conversation.Request) conversation.Conversation {
 	t.Helper()
 	var watches []*watch.Watch
 	for _, choice := range req.Watches {
@@ -48,7 +47,7 @@ func Open(t testing.TB, w *Watches, d *conversation.Deps, c admission.Client, re
 
 // OpenNarrow returns an admitted stream of a watch, narrowed to the keys with a prefix; all
 // of it if that is empty.
-func OpenNarrow(t testing.TB, w *Watches, d *conversation.Deps, c admission.Client, req conversation.Request, prefix string) conversation.Conversation {
+func OpenNarrow(t testing.TB, w *Watches, d *conversation.Deps, c limits.Client, req conversation.Request, prefix string) conversation.Conversation {
 	t.Helper()
 	if prefix == "" {
 		return Open(t, w, d, c, req)
@@ -59,7 +58,7 @@ func OpenNarrow(t testing.TB, w *Watches, d *conversation.Deps, c admission.Clie
 	}
 	choice := &req.Watches[0]
 	all, _ := w.Registry.Watch(choice.Name)
-	choice.View = subscribers.ViewOf(choice.Name, definition)
+	choice.View = introspection.ViewOf(choice.Name, definition)
 	part, err := w.Views.Open(all, definition, views.Request{Client: c.String()})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +66,7 @@ func OpenNarrow(t testing.TB, w *Watches, d *conversation.Deps, c admission.Clie
 	return open(t, d, c, req, []*watch.Watch{part})
 }
 
-func open(t testing.TB, d *conversation.Deps, c admission.Client, req conversation.Request, watches []*watch.Watch) conversation.Conversation {
+func open(t testing.TB, d *conversation.Deps, c limits.Client, req conversation.Request, watches []*watch.Watch) conversation.Conversation {
 	t.Helper()
 	names := make([]string, len(watches))
 	for i, w := range watches {
@@ -97,7 +96,7 @@ func Serve(t testing.TB, w *Watches, d *conversation.Deps, carry Carry) (*Networ
 			t.Error(p)
 			return
 		}
-		c := Open(t, w, d, admission.Client{}, req)
+		c := Open(t, w, d, limits.Client{}, req)
 		if !carry(rw, r, c) {
 			c.Release()
 			d.Admission.Leave(c.AdmissionRef)

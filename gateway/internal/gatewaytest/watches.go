@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -132,10 +132,10 @@ func LargeOnes(n int, revision uint64) (all []stream.Resource) {
 
 // ClientNumber returns a different client for each i, each in an IPv6 network of its
 // own.
-func ClientNumber(i int) admission.Client {
+func ClientNumber(i int) limits.Client {
 	a := [16]byte{0x20, 0x01, 0x0d, 0xb8}
 	binary.BigEndian.PutUint32(a[4:], uint32(i))
-	return admission.ClientOf(netip.AddrFrom16(a))
+	return limits.ClientOf(netip.AddrFrom16(a))
 }
 
 // Length returns full, or less with -short: the number of repetitions or items of

@@ -4,15 +4,13 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/watchtide/watchtide/access/audit"
-	"github.com/watchtide/watchtide/access/principal"
-	"github.com/watchtide/watchtide/access/refusal"
+	"github.com/watchtide/watchtide/access"
 )
 
 // accessMetrics count credentials and decisions. No label has a value that a client chooses.
 type accessMetrics struct {
 	identified map[string]prometheus.Counter // by mechanism
-	refused    map[refusal.Reason]prometheus.Counter
+	refused    map[access.Reason]prometheus.Counter
 	limited    map[string]prometheus.Counter // by mechanism
 	switched   prometheus.Counter
 	failures   ruleFailures
@@ -30,7 +28,7 @@ func (m *Metrics) makeAccess() {
 	identified := counterVec("auth_total", "Requests and calls whose credential was accepted, by how it proves who asks: token, jwt or certificate, which are also behind sessions and tickets; anonymous: there was none.", "mechanism")
 	refused := counterVec("auth_failures_total", "Credentials that were not accepted, by why, and requests that lacked one.", "reason")
 	limited := counterVec("requests_refused_total", "Requests and calls that were refused because their principal, or their address without one, has made too many, by how it proves who asks.", "mechanism")
-	m.access.identified, m.access.refused, m.access.limited = map[string]prometheus.Counter{}, map[refusal.Reason]prometheus.Counter{}, map[string]prometheus.Counter{}
+	m.access.identified, m.access.refused, m.access.limited = map[string]prometheus.Counter{}, map[access.Reason]prometheus.Counter{}, map[string]prometheus.Counter{}
 	m.access.switched = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: Namespace + "view_switches_total", Help: "Times that a stream went on with another part of a watch, since its principal may see something else.",
 	})
@@ -38,18 +36,18 @@ func (m *Metrics) makeAccess() {
 	failures := prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: Namespace + "rule_failures_total", Help: "Expressions of roles and rules without a result, so that they allow nothing. Each counts once for all principals with the same values, until they are forgotten, and once for each write or delete. Rules of views are in view_failures_total.",
 	}, m.access.failures.total)
-	for _, mechanism := range []string{principal.Anonymous, principal.Token, principal.JWT, principal.Certificate} {
+	for _, mechanism := range []string{access.Anonymous, access.Token, access.JWT, access.Certificate} {
 		m.access.identified[mechanism] = identified.WithLabelValues(mechanism)
 		m.access.limited[mechanism] = limited.WithLabelValues(mechanism)
 	}
-	for _, reason := range refusal.Reasons {
+	for _, reason := range access.Reasons {
 		m.access.refused[reason] = refused.WithLabelValues(string(reason))
 	}
 	m.Registry.MustRegister(identified, refused, limited, m.access.switched, failures)
 }
 
 // WatchAudit exports how many lines the audit log has lost.
-func (m *Metrics) WatchAudit(l *audit.Log) {
+func (m *Metrics) WatchAudit(l *access.Log) {
 	m.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: Namespace + "audit_dropped_total", Help: "Decisions that the audit log has no line for, because its output was too slow or could not be written.",
 	}, func() float64 { return float64(l.Dropped()) }))
@@ -82,4 +80,4 @@ func (m *Metrics) Identified(mechanism string) { m.access.identified[mechanism].
 func (m *Metrics) RequestRefused(mechanism string) { m.access.limited[mechanism].Inc() }
 
 // CredentialRefused counts a credential that is not accepted, by reason.
-func (m *Metrics) CredentialRefused(reason refusal.Reason) { m.access.refused[reason].Inc() }
+func (m *Metrics) CredentialRefused(reason access.Reason) { m.access.refused[reason].Inc() }

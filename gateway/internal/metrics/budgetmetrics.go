@@ -2,11 +2,11 @@ package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 )
 
 // WatchBudgets exports how much of the budgets for bodies and answers is taken.
-func (m *Metrics) WatchBudgets(bodies, answers *budget.Budget) {
+func (m *Metrics) WatchBudgets(bodies, answers *limits.Budget) {
 	refused := counterVec("budget_refusals_total",
 		"Requests that were answered with 503 because a budget was used up: bodies (of writes), answers (to lists, reads and long polls).", "budget")
 	m.bodiesRefused, m.answersRefused = refused.WithLabelValues("bodies"), refused.WithLabelValues("answers")

@@ -7,17 +7,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // The values of the label transport: the ways in which events are sent.
 const (
-	SSE    = "sse"
-	NDJSON = "ndjson"
+	SSE    = wire.TransportSSE
+	NDJSON = wire.TransportNDJSON
 	Poll   = "poll" // GET /v1/watches/{watch}/changes
 	GRPC   = "grpc"
 )
@@ -35,7 +35,7 @@ type Metrics struct {
 	// Static after construction.
 	Registry  *prometheus.Registry
 	Transport map[string]*transportMetrics
-	lists     map[admission.Reason]prometheus.Counter // refusals of lists
+	lists     map[limits.Reason]prometheus.Counter // refusals of lists
 
 	Resumes   *prometheus.CounterVec // transport, outcome
 	snapshots prometheus.Histogram
@@ -68,7 +68,7 @@ type transportMetrics struct {
 	Conflated     prometheus.Counter
 	WriteTimeouts prometheus.Counter
 	Goodbyes      map[stream.GoodbyeReason]prometheus.Counter
-	refusals      map[admission.Reason]prometheus.Counter
+	refusals      map[limits.Reason]prometheus.Counter
 }
 
 // New makes the metrics of a gateway of a version, built from a commit, that serves the watches of reg.
@@ -123,7 +123,7 @@ func (m *Metrics) WatchConnections(c *netconn.Connections) {
 }
 
 // WatchAdmission exports the number of clients.
-func (m *Metrics) WatchAdmission(a *admission.Controller) {
+func (m *Metrics) WatchAdmission(a *limits.Controller) {
 	m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: Namespace + "clients", Help: "Distinct client addresses with an open stream.",
 	}, func() float64 { return float64(a.ClientCount()) }))
@@ -158,7 +158,7 @@ func (m *Metrics) makeTransports() {
 			Conflated:     conflated.WithLabelValues(name),
 			WriteTimeouts: timeouts.WithLabelValues(name),
 			Goodbyes:      make(map[stream.GoodbyeReason]prometheus.Counter, len(goodbyeReasons)),
-			refusals:      make(map[admission.Reason]prometheus.Counter, len(admission.RefusalReasons)),
+			refusals:      make(map[limits.Reason]prometheus.Counter, len(limits.RefusalReasons)),
 		}
 		for e := stream.Hello; e <= stream.Goodbye; e++ {
 			t.Events[e] = events.WithLabelValues(name, e.String())
@@ -166,13 +166,13 @@ func (m *Metrics) makeTransports() {
 		for _, reason := range goodbyeReasons {
 			t.Goodbyes[reason] = goodbyes.WithLabelValues(name, string(reason))
 		}
-		for _, reason := range admission.RefusalReasons {
+		for _, reason := range limits.RefusalReasons {
 			t.refusals[reason] = refusals.WithLabelValues(name, string(reason))
 		}
 		m.Transport[name] = t
 	}
-	m.lists = make(map[admission.Reason]prometheus.Counter, len(admission.ViewRefusals))
-	for _, reason := range admission.ViewRefusals {
+	m.lists = make(map[limits.Reason]prometheus.Counter, len(limits.ViewRefusals))
+	for _, reason := range limits.ViewRefusals {
 		m.lists[reason] = refusals.WithLabelValues("list", string(reason))
 	}
 }
@@ -230,13 +230,13 @@ func (m *Metrics) Goodbye(transport string, reason stream.GoodbyeReason) {
 }
 
 // Refused counts a refused stream, which is also a goodbye.
-func (m *Metrics) Refused(transport string, why *admission.Refusal) {
+func (m *Metrics) Refused(transport string, why *limits.Refusal) {
 	m.Transport[transport].refusals[why.Reason].Inc()
 	m.Goodbye(transport, why.Goodbye())
 }
 
 // ListRefused counts a list whose view was not opened.
-func (m *Metrics) ListRefused(reason admission.Reason) { m.lists[reason].Inc() }
+func (m *Metrics) ListRefused(reason limits.Reason) { m.lists[reason].Inc() }
 
 // TimeToEndOfSnapshot observes the time from a stream's start to its first
 // end_of_snapshot. trace is its trace, or empty.
@@ -275,16 +275,16 @@ func (m *Metrics) Compressed(raw, zipped int) {
 
 // WatchPieces exports the statistics of a cache of compressed events, read at each
 // scrape.
-func (m *Metrics) WatchPieces(c *deflate.Cache) {
-	counter := func(name, help string, read func(deflate.Stats) uint64) prometheus.Collector {
+func (m *Metrics) WatchPieces(c *wire.Cache) {
+	counter := func(name, help string, read func(wire.Stats) uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: Namespace + name, Help: help},
 			func() float64 { return float64(read(c.Stats())) })
 	}
 	m.Registry.MustRegister(
 		counter("compression_cache_hits_total", "Lookups of compressed events that were in the cache.",
-			func(s deflate.Stats) uint64 { return s.Hits }),
+			func(s wire.Stats) uint64 { return s.Hits }),
 		counter("compression_cache_misses_total", "Lookups of compressed events that were not in the cache, so that they had to be compressed.",
-			func(s deflate.Stats) uint64 { return s.Misses }),
+			func(s wire.Stats) uint64 { return s.Misses }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: Namespace + "compression_cache_bytes", Help: "Memory used by the cache of compressed events.",
 		}, func() float64 { return float64(c.Stats().Bytes) }))

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 )
 
 // Connections bounds the number of open client connections, over all listeners, below
@@ -240,12 +240,12 @@ func (l *connList) first() *StallTimeoutConn {
 
 // ReservedFor refuses a request over a connection that is reserved for health checks.
 // It returns nil if the connection is not.
-func (c *Connections) ReservedFor(r *http.Request) *admission.Refusal {
+func (c *Connections) ReservedFor(r *http.Request) *limits.Refusal {
 	conn, _ := ConnOfRequest(r)
 	if p := Of(conn); p == nil || !p.reserved {
 		return nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return &admission.Refusal{Reason: admission.RefusedConnections, Count: c.open, Limit: c.limit}
+	return &limits.Refusal{Reason: limits.RefusedConnections, Count: c.open, Limit: c.limit}
 }

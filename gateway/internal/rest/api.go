@@ -11,12 +11,10 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
@@ -31,9 +29,9 @@ import (
 type Deps struct {
 	Streams *conversation.Deps // of the long polls, which are streams
 	Service *unary.Service
-	Proxies admission.Proxies
-	Answers *budget.Answers
-	Bodies  *budget.Bodies
+	Proxies limits.Proxies
+	Answers *limits.Answers
+	Bodies  *limits.Bodies
 	// Authenticator makes sessions and tickets; nil: the gateway does not ask for credentials,
 	// and there are neither.
 	Authenticator *credential.Authenticator
@@ -144,7 +142,7 @@ func listTag(state string) string { return "W/" + quote(state) }
 // setCacheControl allows only the cache of the client to store an answer, and only if it
 // revalidates it before use. An answer for a principal must not be stored at all.
 func setCacheControl(ctx context.Context, h http.Header) {
-	if access.IdentityOf(ctx) != nil {
+	if authz.IdentityOf(ctx) != nil {
 		h.Set("Cache-Control", "private, no-store")
 		return
 	}
@@ -174,8 +172,8 @@ func (a *API) pass(w http.ResponseWriter, r *http.Request, path string, query ur
 
 // payer returns the client to which the memory and the processors that a request uses are
 // charged.
-func (a *API) payer(r *http.Request) admission.Client {
-	return quota.Payer(access.IdentityOf(r.Context()), a.Proxies.ClientOfRequest(r))
+func (a *API) payer(r *http.Request) limits.Client {
+	return limits.Payer(authz.IdentityOf(r.Context()), a.Proxies.ClientOfRequest(r))
 }
 
 func (a *API) listWatches(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +196,7 @@ func (a *API) getWatch(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
-	query, p := problem.ParseQuery(r.URL.RawQuery, access.Narrowable("page_size", "page_token"))
+	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Narrowable("page_size", "page_token"))
 	var size uint64
 	if p == nil {
 		size, p = problem.Uint(query, "page_size", unary.MaxPageSize)
@@ -218,11 +216,11 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
 
 // part returns the part of a watch that the parameters select, unless there is already a
 // problem.
-func (a *API) part(r *http.Request, w access.Found, query url.Values, before *problem.Problem) (access.Part, *problem.Problem) {
+func (a *API) part(r *http.Request, w authz.Found, query url.Values, before *problem.Problem) (authz.Part, *problem.Problem) {
 	if before != nil {
-		return access.Part{}, before
+		return authz.Part{}, before
 	}
-	return w.Narrow(r.Context(), access.NarrowingOf(query), a.Proxies.ClientOfRequest(r).String())
+	return w.Narrow(r.Context(), authz.NarrowingOf(query), a.Proxies.ClientOfRequest(r).String())
 }
 
 // only returns some of the parameters.
@@ -241,7 +239,7 @@ func only(query url.Values, names ...string) url.Values {
 // of their own and are always answered. So is a list of several pages where deletes have no
 // revision, since its page tokens are those of one position. If the view cannot be opened, the
 // list itself is refused.
-func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of access.Part, size int) bool {
+func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of authz.Part, size int) bool {
 	known := r.Header.Values("If-None-Match")
 	if len(known) == 0 {
 		return false
@@ -269,9 +267,9 @@ func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of access.Part, 
 }
 
 // watchOf returns the watch that the path names, unless there is already a problem.
-func (a *API) watchOf(r *http.Request, before *problem.Problem) (access.Found, *problem.Problem) {
+func (a *API) watchOf(r *http.Request, before *problem.Problem) (authz.Found, *problem.Problem) {
 	if before != nil {
-		return access.Found{}, before
+		return authz.Found{}, before
 	}
 	return a.Service.Lookup.Find(r.Context(), problem.PathParameter(r, "watch"), a.Proxies.ClientOfRequest(r).String())
 }

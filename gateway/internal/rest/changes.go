@@ -5,15 +5,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
@@ -38,7 +36,7 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from := a.Proxies.OfRequest(r)
-	client := admission.ClientOf(from.Addr())
+	client := limits.ClientOf(from.Addr())
 	watch, p := a.Service.Lookup.Find(r.Context(), ask.watch, client.String())
 	if p != nil {
 		problem.Write(w, a.Streams.Unfound(metrics.Poll, p))
@@ -54,7 +52,7 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, a.Streams.Refused(metrics.Poll, refused).OnWatch(ask.watch))
 		return
 	}
-	with := a.Streams.Passes.Enter(access.IdentityOf(r.Context()), of)
+	with := a.Streams.Passes.Enter(authz.IdentityOf(r.Context()), of)
 	defer a.Streams.Leave(as, with)
 	part, err := a.Streams.OpenPart(of, client, ask.after)
 	if err != nil {
@@ -72,8 +70,8 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	}
 	a.Streams.Metrics.StreamOpened(metrics.Poll)
 	defer a.Streams.Metrics.StreamClosed(metrics.Poll)
-	who := a.Streams.Subscribers.Enter(from, r.UserAgent(), access.IdentityOf(r.Context()))
-	ask.view = subscribers.ViewOf(ask.watch, of.Shared(part))
+	who := a.Streams.Subscribers.Enter(from, r.UserAgent(), authz.IdentityOf(r.Context()))
+	ask.view = introspection.ViewOf(ask.watch, of.Shared(part))
 	poll := newPoll(r.Context(), a, part, ask, with, who, wire.NewWriter(w, r, a.Streams.WriteTimeout))
 	poll.answer = a.Answers.Answer(a.payer(r))
 	defer poll.close()
@@ -89,13 +87,13 @@ type changesRequest struct {
 	after     *stream.Position
 	invalid   bool
 	wait      time.Duration
-	narrowing access.Narrowing
-	view      subscribers.ViewRef
+	narrowing authz.Narrowing
+	view      introspection.ViewRef
 }
 
 func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 	ask := changesRequest{watch: problem.PathParameter(r, "watch")}
-	query, p := problem.ParseQuery(r.URL.RawQuery, access.Narrowable("after", "wait"))
+	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Narrowable("after", "wait"))
 	if p != nil {
 		return ask, p.OnWatch(ask.watch)
 	}
@@ -109,7 +107,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 		return ask, p.OnWatch(ask.watch)
 	}
 	ask.after, ask.invalid = conversation.ResumeFrom(ask.watch, after)
-	ask.narrowing = access.NarrowingOf(query)
+	ask.narrowing = authz.NarrowingOf(query)
 	return ask, nil
 }
 
@@ -127,7 +125,7 @@ type poll struct {
 	out   *wire.Writer
 
 	conversation.Progress
-	answer   *budget.Answer
+	answer   *limits.Answer
 	busy     error // why there was no room for the answer
 	slices   [][]byte
 	aside    []byte          // events that are no reason to answer, each followed by a comma
@@ -137,7 +135,7 @@ type poll struct {
 	ended    bool            // the answer is complete
 }
 
-func newPoll(ctx context.Context, a *API, w *watch.Watch, ask changesRequest, with *pass.Pass, who subscribers.Identity, out *wire.Writer) *poll {
+func newPoll(ctx context.Context, a *API, w *watch.Watch, ask changesRequest, with *authz.Pass, who introspection.Identity, out *wire.Writer) *poll {
 	sub := w.Subscribe(log.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, AheadWait: a.Streams.AheadWait,
 	})
@@ -165,14 +163,14 @@ func (p *poll) close() {
 
 // reasonEnded returns why a poll ended without an answer, or "" if it was answered,
 // which is its normal end.
-func (p *poll) reasonEnded() subscribers.DepartureReason {
+func (p *poll) reasonEnded() introspection.DepartureReason {
 	switch {
 	case p.out.TimedOut():
-		return subscribers.LeftUnread
+		return introspection.LeftUnread
 	case p.ended && p.out.Failure() == nil:
 		return ""
 	}
-	return subscribers.LeftByItself
+	return introspection.LeftByItself
 }
 
 // run answers. Once the body has begun, it goes on to the next place where it may end,

@@ -29,7 +29,7 @@ func condition(h http.Header) (revision uint64, given bool, p *problem.Problem) 
 	return 0, false, nil
 }
 
-// partTag matches the ETag of a resource of which only a part was sent; see access.Shown.
+// partTag matches the ETag of a resource of which only a part was sent; see authz.Shown.
 var partTag = regexp.MustCompile(`^"[0-9]{1,20}\.[a-z2-7]{32}"$`)
 
 // ifMatch reads the one revision that the resource must have; never 0.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
@@ -50,7 +50,7 @@ type historyRequest struct {
 
 func parseHistory(r *http.Request) (historyRequest, *problem.Problem) {
 	ask := historyRequest{Query: history.Query{Bytes: historyBytes, Entries: historyEntries}}
-	query, p := problem.ParseQuery(r.URL.RawQuery, access.Narrowable("key", "key_encoding", "limit", "before", "after"))
+	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Narrowable("key", "key_encoding", "limit", "before", "after"))
 	if p != nil {
 		return ask, p
 	}
@@ -116,7 +116,7 @@ func (h *historyRequest) readAfter(r *http.Request, query url.Values) *problem.P
 }
 
 // writeHistory answers, once there is room for the answer.
-func (a *API) writeHistory(w http.ResponseWriter, r *http.Request, part access.Part, ask historyRequest) {
+func (a *API) writeHistory(w http.ResponseWriter, r *http.Request, part authz.Part, ask historyRequest) {
 	past, p := part.Past()
 	if p != nil {
 		problem.Write(w, p)
@@ -147,12 +147,12 @@ func (a *API) writeHistory(w http.ResponseWriter, r *http.Request, part access.P
 }
 
 // evaluating calls read, once there is a processor for it if it evaluates a definition.
-func (a *API) evaluating(ctx context.Context, past *access.Past, read func()) error {
+func (a *API) evaluating(ctx context.Context, past *authz.Past, read func()) error {
 	if !past.Evaluates() {
 		read()
 		return nil
 	}
-	return budget.AnswerOf(ctx).Scan(ctx, read)
+	return limits.AnswerOf(ctx).Scan(ctx, read)
 }
 
 func appendHistory(dst []byte, instance string, at stream.Position, p history.Page) []byte {

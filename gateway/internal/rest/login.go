@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
@@ -32,7 +32,7 @@ func (a *API) BeginLogin(w http.ResponseWriter, r *http.Request) {
 	}
 	to, cookie, err := a.Authenticator.BeginSignIn(r, back)
 	if err != nil {
-		notSignedIn(w, r, a.refused(r, audit.Login, err))
+		notSignedIn(w, r, a.refused(r, access.Login, err))
 		return
 	}
 	forget, ended := a.Authenticator.EndSession(r)
@@ -45,11 +45,11 @@ func (a *API) BeginLogin(w http.ResponseWriter, r *http.Request) {
 func (a *API) FinishLogin(w http.ResponseWriter, r *http.Request) {
 	done, err := a.Authenticator.FinishSignIn(r)
 	if err != nil {
-		notSignedIn(w, r, a.refused(r, audit.Login, err))
+		notSignedIn(w, r, a.refused(r, access.Login, err))
 		return
 	}
-	whose := access.WithIdentity(r.Context(), done.By)
-	a.Service.Lookup.Record(whose, audit.Entry{Decision: audit.Allowed, Action: audit.Login, Status: http.StatusSeeOther})
+	whose := authz.WithIdentity(r.Context(), done.By)
+	a.Service.Lookup.Record(whose, access.Entry{Decision: access.Allowed, Action: access.Login, Status: http.StatusSeeOther})
 	redirect(w, done.To, done.Forget, done.Cookie)
 }
 

@@ -9,14 +9,14 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream"
 )
 
 func (a *API) getResource(w http.ResponseWriter, r *http.Request) {
-	query, p := problem.ParseQuery(r.URL.RawQuery, access.Narrowable("key_encoding"))
+	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Narrowable("key_encoding"))
 	call, p := a.resourceCall(r, query, p)
 	part, p := a.part(r, call.watch, query, p)
 	if p != nil {
@@ -72,7 +72,7 @@ func (a *API) deleteResource(w http.ResponseWriter, r *http.Request) {
 
 // resourceCall is a request for one resource.
 type resourceCall struct {
-	watch access.Found
+	watch authz.Found
 	key   string // as the source knows it
 	query url.Values
 }

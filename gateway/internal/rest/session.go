@@ -6,10 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
@@ -34,7 +33,7 @@ func (a *API) Session(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	id := access.IdentityOf(r.Context())
+	id := authz.IdentityOf(r.Context())
 	answer := sessionAnswer{Name: id.Name, Issuer: id.Issuer, Mechanism: id.Mechanism}
 	if !id.IsAnonymous() {
 		answer.Tag = a.Authenticator.Tag(id.Principal)
@@ -61,13 +60,13 @@ func (a *API) NewSession(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	login, err := a.Authenticator.NewSession(r, access.IdentityOf(r.Context()))
+	login, err := a.Authenticator.NewSession(r, authz.IdentityOf(r.Context()))
 	if err != nil {
-		a.refuse(w, r, audit.Login, err)
+		a.refuse(w, r, access.Login, err)
 		return
 	}
 	a.logout(r, login.Ended)
-	a.Service.Lookup.Record(r.Context(), audit.Entry{Decision: audit.Allowed, Action: audit.Login, Status: http.StatusNoContent})
+	a.Service.Lookup.Record(r.Context(), access.Entry{Decision: access.Allowed, Action: access.Login, Status: http.StatusNoContent})
 	http.SetCookie(w, login.Cookie)
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -95,21 +94,21 @@ func (a *API) logout(r *http.Request, ended *credential.Identity) {
 	if ended == nil {
 		return
 	}
-	whose := access.WithIdentity(r.Context(), ended)
-	a.Service.Lookup.Record(whose, audit.Entry{Decision: audit.Allowed, Action: audit.Logout, Status: http.StatusNoContent})
+	whose := authz.WithIdentity(r.Context(), ended)
+	a.Service.Lookup.Record(whose, access.Entry{Decision: access.Allowed, Action: access.Logout, Status: http.StatusNoContent})
 	a.Streams.Passes.Revoke("session/" + ended.ID)
 }
 
 // refuse answers a request whose credential cannot be used for it.
-func (a *API) refuse(w http.ResponseWriter, r *http.Request, to audit.Action, err error) {
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, to access.Action, err error) {
 	problem.Write(w, a.refused(r, to, err))
 }
 
 // refused records a refusal, and returns the answer.
-func (a *API) refused(r *http.Request, to audit.Action, err error) *problem.Problem {
-	p := access.Refused(err)
-	e := audit.Entry{Decision: audit.Denied, Action: to, Status: p.Status}
-	var why *refusal.Error
+func (a *API) refused(r *http.Request, to access.Action, err error) *problem.Problem {
+	p := authz.Refused(err)
+	e := access.Entry{Decision: access.Denied, Action: to, Status: p.Status}
+	var why *access.Refusal
 	if errors.As(err, &why) {
 		a.Streams.Metrics.CredentialRefused(why.Reason)
 		e.Reason = string(why.Reason)

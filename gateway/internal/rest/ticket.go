@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/access/audit"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/gateway/internal/access"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
@@ -30,11 +30,11 @@ type ticketAnswer struct {
 // NewTicket answers with a ticket for the watches that the body names. A watch that the
 // principal may not see is answered like one that does not exist.
 func (a *API) NewTicket(w http.ResponseWriter, r *http.Request) {
-	id := access.IdentityOf(r.Context())
+	id := authz.IdentityOf(r.Context())
 	if id.IsAnonymous() || id.Via == credential.ViaTicket {
 		closeUnread(w, r)
 		_, _, err := a.Authenticator.NewTicket(id, nil)
-		a.refuse(w, r, audit.Ticket, err)
+		a.refuse(w, r, access.AuditTicket, err)
 		return
 	}
 	_, p := problem.Query(r)
@@ -46,10 +46,10 @@ func (a *API) NewTicket(w http.ResponseWriter, r *http.Request) {
 	}
 	text, expires, err := a.Authenticator.NewTicket(id, watches)
 	if err != nil {
-		a.refuse(w, r, audit.Ticket, err)
+		a.refuse(w, r, access.AuditTicket, err)
 		return
 	}
-	a.Service.Lookup.Record(r.Context(), audit.Entry{Decision: audit.Allowed, Action: audit.Ticket, Watches: watches, Status: http.StatusOK})
+	a.Service.Lookup.Record(r.Context(), access.Entry{Decision: access.Allowed, Action: access.AuditTicket, Watches: watches, Status: http.StatusOK})
 	writeJSON(w, ticketAnswer{text, expires.UTC()})
 }
 

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -17,7 +17,7 @@ import (
 // of Config.BodyBudget and must be released.
 type valueBody struct {
 	raw   []byte
-	claim *budget.Claim
+	claim *limits.Claim
 }
 
 // Read implements io.Reader. The marshaler takes the bytes directly.
@@ -28,7 +28,7 @@ func (*valueBody) Close() error { return nil }
 
 // readValue reads the body, which must be one JSON value in UTF-8. A body that is too
 // large, or for which the budget has no room, is refused unread.
-func (a *API) readValue(r *http.Request, watch access.Found) (*valueBody, *problem.Problem) {
+func (a *API) readValue(r *http.Request, watch authz.Found) (*valueBody, *problem.Problem) {
 	return a.readJSON(r, watch.ValueLimit())
 }
 

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/watchtide/watchtide/access/audit"
-	"github.com/watchtide/watchtide/access/refusal"
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
-	"github.com/watchtide/watchtide/gateway/internal/quota"
+	"github.com/watchtide/watchtide/access"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc"
 )
@@ -20,30 +18,30 @@ func (s *server) identify(ctx context.Context, method string) (context.Context, 
 	}
 	id, err := s.Authenticator.IdentifyCall(ctx)
 	if err != nil {
-		var why *refusal.Error
+		var why *access.Refusal
 		if errors.As(err, &why) {
 			s.Streams.Metrics.CredentialRefused(why.Reason)
 			s.Lookup.RecordRefusal(ctx, why, s.Proxies.OfCall(ctx).Addr())
 		}
-		return nil, access.Refused(err)
+		return nil, authz.Refused(err)
 	}
 	s.Streams.Metrics.Identified(id.Mechanism)
 	if wait := s.Quotas.Request(id); wait > 0 {
 		return nil, s.Streams.TooManyRequests(id.Mechanism, wait)
 	}
-	answer := budget.AnswerOf(ctx)
-	answer.Charge(quota.Payer(id, answer.Client()))
-	return access.WithAction(access.WithIdentity(ctx, id), actions[method]), nil
+	answer := limits.AnswerOf(ctx)
+	answer.Charge(limits.Payer(id, answer.Client()))
+	return authz.WithAction(authz.WithIdentity(ctx, id), actions[method]), nil
 }
 
 // actions are the actions of calls, by method.
-var actions = map[string]audit.Action{
-	api.WatchService_WatchList_FullMethodName:      audit.Open,
-	api.WatchService_ListResources_FullMethodName:  audit.List,
-	api.WatchService_GetResource_FullMethodName:    audit.Get,
-	api.WatchService_GetWatch_FullMethodName:       audit.Describe,
-	api.WatchService_PutResource_FullMethodName:    audit.Write,
-	api.WatchService_DeleteResource_FullMethodName: audit.Delete,
+var actions = map[string]access.Action{
+	api.WatchService_WatchList_FullMethodName:      access.Open,
+	api.WatchService_ListResources_FullMethodName:  access.List,
+	api.WatchService_GetResource_FullMethodName:    access.Get,
+	api.WatchService_GetWatch_FullMethodName:       access.Describe,
+	api.WatchService_PutResource_FullMethodName:    access.Write,
+	api.WatchService_DeleteResource_FullMethodName: access.Delete,
 }
 
 func (s current) identifyUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
@@ -28,7 +28,7 @@ const (
 	maxRequest = 16 << 10
 	// MaxMessage is the largest message of a call that writes: a value, its
 	// watch and its key.
-	MaxMessage = access.MaxValue + maxRequest
+	MaxMessage = authz.MaxValue + maxRequest
 )
 
 // incoming reads a message of a gRPC call. gRPC itself has one limit for all methods,
@@ -42,7 +42,7 @@ type incoming struct {
 	writes bool // the message may be a value
 	many   bool // there may be no further message
 
-	claim *budget.Claim // nil: the message is small; it must be released
+	claim *limits.Claim // nil: the message is small; it must be released
 }
 
 // messageStream is the interface of gRPC's own transports through which a call reads

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -28,7 +27,7 @@ type parcel struct {
 	pace    *netconn.Pace
 
 	mu    sync.Mutex    // guards the following fields
-	claim *budget.Claim // may be nil
+	claim *limits.Claim // may be nil
 	left  int           // bytes that are not written yet
 }
 
@@ -41,7 +40,7 @@ const (
 )
 
 // newParcel returns a parcel, which owns the claim.
-func (s *server) newParcel(ctx context.Context, m proto.Message, c *budget.Claim) *parcel {
+func (s *server) newParcel(ctx context.Context, m proto.Message, c *limits.Claim) *parcel {
 	p := &parcel{message: m, conn: connOf(ctx), claim: c}
 	p.pace = netconn.NewPace(max(1, s.Streams.MinRate), ParcelPiece, func() {
 		if p.conn != nil {
@@ -136,7 +135,7 @@ func (c parcelCodec) Marshal(v any) (mem.BufferSlice, error) {
 type parcels struct {
 	// Static after construction.
 	server *server
-	client admission.Client
+	client limits.Client
 	out    grpc.ServerStream
 
 	loose int // bytes that were sent since the last parcel

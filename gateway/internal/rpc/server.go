@@ -10,12 +10,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/quota"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"google.golang.org/grpc"
@@ -34,14 +32,14 @@ import (
 type Deps struct {
 	Streams *conversation.Deps // of WatchList
 	Service *unary.Service
-	Proxies admission.Proxies
-	Answers *budget.Answers
-	Bodies  *budget.Bodies
+	Proxies limits.Proxies
+	Answers *limits.Answers
+	Bodies  *limits.Bodies
 	Hosts   hosts.List
 	// Authenticator identifies the callers; nil: the gateway does not ask for credentials.
 	Authenticator *credential.Authenticator
 	// Quotas limit the calls of each principal.
-	Quotas *quota.Table
+	Quotas *limits.Quotas
 }
 
 // server is watchtide.v1.WatchService over gRPC, for one call.

@@ -6,14 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
-	"github.com/watchtide/watchtide/gateway/internal/pass"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/quota"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
@@ -36,12 +34,12 @@ import (
 // closed for being too slow: see parcel.
 func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
 	from := s.Proxies.OfCall(out.Context())
-	client := admission.ClientOf(from.Addr())
+	client := limits.ClientOf(from.Addr())
 	w, p := s.Lookup.Find(out.Context(), r.GetWatch(), client.String())
 	if p != nil {
 		return s.Streams.Unfound(metrics.GRPC, p)
 	}
-	of, p := w.Narrow(out.Context(), access.NarrowingIn(r), client.String())
+	of, p := w.Narrow(out.Context(), authz.NarrowingIn(r), client.String())
 	if p != nil {
 		return p
 	}
@@ -49,7 +47,7 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	if refused != nil {
 		return s.Streams.Refused(metrics.GRPC, refused)
 	}
-	with := s.Streams.Passes.Enter(access.IdentityOf(out.Context()), of)
+	with := s.Streams.Passes.Enter(authz.IdentityOf(out.Context()), of)
 	defer s.Streams.Leave(as, with)
 	resume, _ := conversation.ResumeFrom(w.Name(), r.GetPosition())
 	part, err := s.Streams.OpenPart(of, client, resume)
@@ -65,8 +63,8 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	defer s.Streams.Metrics.StreamClosed(metrics.GRPC)
 	tracing.StreamBegins(out.Context())
 	agent := strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " ")
-	who := s.Streams.Subscribers.Enter(from, agent, access.IdentityOf(out.Context()))
-	return newListPump(s, part, subscribers.ViewOf(w.Name(), of.Shared(part)), r, with, who, out).supervise()
+	who := s.Streams.Subscribers.Enter(from, agent, authz.IdentityOf(out.Context()))
+	return newListPump(s, part, introspection.ViewOf(w.Name(), of.Shared(part)), r, with, who, out).supervise()
 }
 
 // listPump moves the events of one watch to one gRPC client.
@@ -92,7 +90,7 @@ type listPump struct {
 	farewell stream.GoodbyeReason // the one that was sent
 }
 
-func newListPump(s *server, w *watch.Watch, of subscribers.ViewRef, r *api.WatchListRequest, with *pass.Pass, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
+func newListPump(s *server, w *watch.Watch, of introspection.ViewRef, r *api.WatchListRequest, with *authz.Pass, who introspection.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
 	options := log.SubscribeOptions{AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
 	options.Resume, options.Invalid = conversation.ResumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
@@ -100,7 +98,7 @@ func newListPump(s *server, w *watch.Watch, of subscribers.ViewRef, r *api.Watch
 		stalled: make(chan struct{}, 1), draining: s.Streams.Admission.Draining,
 		Progress: conversation.NewProgress(out.Context(), s.Streams, metrics.GRPC, with, who, w, of, w.Subscribe(options)),
 		timer:    time.NewTimer(s.Streams.Heartbeat),
-		parcels:  parcels{server: s, client: quota.Payer(access.IdentityOf(out.Context()), s.Proxies.ClientOfCall(out.Context())), out: out},
+		parcels:  parcels{server: s, client: limits.Payer(authz.IdentityOf(out.Context()), s.Proxies.ClientOfCall(out.Context())), out: out},
 	}
 	p.watchdog = time.AfterFunc(s.Streams.WriteTimeout, func() {
 		select {
@@ -125,22 +123,22 @@ func (p *listPump) supervise() error {
 		p.server.Streams.Subscribers.Remove(p.Published, p.reasonEnded(err))
 		return err
 	case <-p.stalled:
-		p.server.Streams.Subscribers.Remove(p.Published, subscribers.LeftUnread)
+		p.server.Streams.Subscribers.Remove(p.Published, introspection.LeftUnread)
 		p.server.Streams.Metrics.WriteTimeout(metrics.GRPC)
 		return problem.New(http.StatusGatewayTimeout, "the client did not read for %s", p.server.Streams.WriteTimeout)
 	}
 }
 
 // reasonEnded returns why the stream ended; err is the result of the pump.
-func (p *listPump) reasonEnded(err error) subscribers.DepartureReason {
+func (p *listPump) reasonEnded(err error) introspection.DepartureReason {
 	var failed *problem.PanicError
 	switch {
 	case err == nil:
-		return subscribers.DepartureReason(p.farewell)
+		return introspection.DepartureReason(p.farewell)
 	case errors.As(err, &failed):
-		return subscribers.LeftByAccident
+		return introspection.LeftByAccident
 	}
-	return subscribers.LeftByItself
+	return introspection.LeftByItself
 }
 
 func (p *listPump) close() {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
@@ -25,7 +25,7 @@ func BenchmarkPass(b *testing.B) {
 	s.p = p
 	g := &group{room: s.room}
 	for range members {
-		g.enroll(&s.table, s.table.add(0, admission.Ref{}))
+		g.enroll(&s.table, s.table.add(0, limits.Ref{}))
 	}
 	event := bytes.Repeat([]byte("x"), 300)
 	b.ReportAllocs()
@@ -97,11 +97,11 @@ func BenchmarkOutbox(b *testing.B) {
 func BenchmarkTable(b *testing.B) {
 	var t table
 	for range 100_000 {
-		t.add(0, admission.Ref{})
+		t.add(0, limits.Ref{})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		at := t.add(7, admission.Ref{})
+		at := t.add(7, limits.Ref{})
 		if found, there := t.find(t.key(at)); !there || found != at {
 			b.Fatalf("%d is found as %d", at, found)
 		}

@@ -4,8 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 )
 
 // patience returns the time until something is due; negative: nothing is.
@@ -34,16 +33,16 @@ func (s *shard) look(at int32, now time.Time) {
 		return
 	}
 	if !l.finished.IsZero() {
-		s.drop(l, subscribers.LeftByItself)
+		s.drop(l, introspection.LeftByItself)
 		return
 	}
 	if !l.blocked.IsZero() {
 		if why := l.Overdue(now); why != "" {
-			s.drop(l, subscribers.DepartureReason(why))
+			s.drop(l, introspection.DepartureReason(why))
 			return
 		}
 		if !s.moves(l, now) {
-			s.drop(l, subscribers.LeftUnread)
+			s.drop(l, introspection.LeftUnread)
 			return
 		}
 	}
@@ -53,10 +52,10 @@ func (s *shard) look(at int32, now time.Time) {
 // schedule adds a connection to the wheel.
 func (s *shard) schedule(at int32, due time.Time) {
 	c := &s.table.slots[at]
-	if due.IsZero() || c.looked != 0 && c.looked <= monotime.Nanos(due) {
+	if due.IsZero() || c.looked != 0 && c.looked <= introspection.Nanos(due) {
 		return
 	}
-	c.looked = monotime.Nanos(s.wheel.add(s.table.key(at), due))
+	c.looked = introspection.Nanos(s.wheel.add(s.table.key(at), due))
 }
 
 // drain draws the end time for each member, and for each stream that is blocked. The

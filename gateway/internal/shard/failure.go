@@ -2,8 +2,8 @@ package shard
 
 import (
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
 // fail ends all streams of a shard that failed, frees everything they held, and lets
@@ -59,5 +59,5 @@ func (s *shard) abandon(at int32) {
 	}
 	s.deps.Metrics.StreamClosed(of.Transport())
 	who := s.table.identity(at)
-	s.deps.Subscribers.RecordEnd(who, subscribers.Subscriber{Transport: of.Transport(), Encoding: subscribers.EncodingName(of.Gzip), Watches: of.Names()}, subscribers.LeftByAccident)
+	s.deps.Subscribers.RecordEnd(who, introspection.Subscriber{Transport: of.Transport(), Encoding: introspection.EncodingName(of.Gzip), Watches: of.Names()}, introspection.LeftByAccident)
 }

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream/log"
@@ -255,7 +255,7 @@ func TestManyGroupsLeaveTimeForUnshared(t *testing.T) {
 func TestDetachedMemberKeepsItsDrainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
-		s.deps.Admission = admission.New(admission.Limits{}, time.Hour)
+		s.deps.Admission = limits.New(limits.Limits{}, time.Hour)
 		s.rig.Prime("a", 1)
 		s.open(20, "a")
 		s.settle()

@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/deflate"
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
-	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -28,16 +27,16 @@ type group struct {
 	beats  bool // it was found in a round of heartbeats, perhaps early
 	lent   bool // former members read buffer too, so it must not be reused
 
-	room   *room       // shared by the groups of the shard
-	said   int         // bytes of all chunks so far, without their heads
-	sum    deflate.Sum // of all payloads, if gzip; each member keeps its own difference
-	buffer []byte      // complete chunks that are not yet written to all members; nil: none
-	base   uint64      // bytes before buffer
-	behind int         // members to which not everything is written yet
-	at     int         // the member that was last written to
+	room   *room    // shared by the groups of the shard
+	said   int      // bytes of all chunks so far, without their heads
+	sum    wire.Sum // of all payloads, if gzip; each member keeps its own difference
+	buffer []byte   // complete chunks that are not yet written to all members; nil: none
+	base   uint64   // bytes before buffer
+	behind int      // members to which not everything is written yet
+	at     int      // the member that was last written to
 
-	oldest monotime.Moment // commit in buffer
-	looked int64           // when the shard looks at it even without news, see monotime.Nanos; 0: it does not
+	oldest introspection.Moment // commit in buffer
+	looked int64                // when the shard looks at it even without news, see introspection.Nanos; 0: it does not
 }
 
 // room has the buffers in which the groups of a shard render. A group takes a buffer until
@@ -107,7 +106,7 @@ func (g *group) seal() bool {
 
 // compress returns the payload as a piece of every member's gzip stream.
 func (g *group) compress(payload []byte) []byte {
-	p := deflate.Compress([][]byte{payload})
+	p := wire.Compress([][]byte{payload})
 	g.sum = g.sum.Then(p.Sum)
 	g.Deps.Metrics.Compressed(len(payload)*len(g.members), len(p.Bytes)*len(g.members))
 	return p.Bytes
@@ -118,7 +117,7 @@ func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
 // near reports whether the news is small enough to be rendered for all at once.
 func (g *group) near() bool {
 	for i := range g.Follows {
-		if !g.cohort(i).NearHead() || snapshots.IsMuch(g.Follows[i].Sub) {
+		if !g.cohort(i).NearHead() || limits.IsMuch(g.Follows[i].Sub) {
 			return false
 		}
 	}
@@ -157,7 +156,7 @@ func (g *group) publish(now time.Time) {
 		return
 	}
 	g.oldest = g.oldest.Earlier(g.Committed)
-	g.Committed = monotime.Moment{} // it is measured when it is written
+	g.Committed = introspection.Moment{} // it is measured when it is written
 	g.Flushed(now, g.said, nil)
 }
 
@@ -172,7 +171,7 @@ func (g *group) written() {
 		g.room.spare = g.buffer[:0]
 	}
 	g.buffer, g.lent = nil, false
-	g.oldest = monotime.Moment{}
+	g.oldest = introspection.Moment{}
 }
 
 // beside reports whether a stream could join: it is at the same position as the

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -110,7 +109,7 @@ func (s *shard) writeMember(g *group, at int32, c *slot) {
 	case errors.Is(err, poll.ErrBlocked):
 		s.block(s.detachMember(at))
 	default:
-		s.dropMember(at, subscribers.LeftByItself)
+		s.dropMember(at, introspection.LeftByItself)
 	}
 }
 
@@ -127,7 +126,7 @@ func (s *shard) join(l *unsharedStream) bool {
 	}
 	c := &s.table.slots[l.slot]
 	c.retryMS = int32(l.Retry.Milliseconds())
-	c.leaves = monotime.Nanos(l.TooOld)
+	c.leaves = introspection.Nanos(l.TooOld)
 	s.table.visitors.at(l.slot).differs = l.Delivered.Minus(g.Delivered)
 	if l.Zipper != nil {
 		c.gap = l.Zipper.Sum.Less(g.sum)
@@ -179,7 +178,7 @@ func (s *shard) detachMember(at int32) *unsharedStream {
 	l.Zipper = l.NewZipper(g.sum.Plus(c.gap))
 	l.Retry = time.Duration(c.retryMS) * time.Millisecond
 	l.Identity, l.Delivered = s.table.identity(at), s.table.visitors.at(at).differs.Plus(g.Delivered)
-	l.Began = monotime.Time(l.Identity.Stamp)
+	l.Began = introspection.FromNanos(l.Identity.Stamp)
 	l.Pass = s.passes[at]
 	if l.Drains = c.drains; l.Drains {
 		l.LeaveAt = c.due()
@@ -202,7 +201,7 @@ func (s *shard) dismiss(g *group, at int32) {
 }
 
 // leave ends a member whose connection has ended.
-func (s *shard) dropMember(at int32, why subscribers.DepartureReason) {
+func (s *shard) dropMember(at int32, why introspection.DepartureReason) {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
 	l := &unsharedStream{Conversation: g.Conversation, handle: c.handle, slot: at}

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
 // Pump is the shard pump as a whole. A nil *Pump means that there is none.
@@ -77,7 +77,7 @@ func (s *Pump) arrive(h poll.Handle, head []byte, c conversation.Conversation) (
 	arrived := false
 	defer func() {
 		if !arrived {
-			c.Deps.Subscribers.RecordEnd(l.Identity, l.Describe(l.Delivered), subscribers.LeftByAccident)
+			c.Deps.Subscribers.RecordEnd(l.Identity, l.Describe(l.Delivered), introspection.LeftByAccident)
 			l.Close(0, false)
 		}
 	}()
@@ -89,11 +89,11 @@ func (s *Pump) arrive(h poll.Handle, head []byte, c conversation.Conversation) (
 }
 
 // Carriers returns all shards, for the list of subscribers.
-func (s *Pump) Carriers() []subscribers.Carrier {
+func (s *Pump) Carriers() []introspection.Carrier {
 	if s == nil {
 		return nil
 	}
-	out := make([]subscribers.Carrier, len(s.all))
+	out := make([]introspection.Carrier, len(s.all))
 	for i := range s.all {
 		out[i] = s.all[i]
 	}

@@ -3,7 +3,7 @@ package shard
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 )
 
 // quietGroups determines which groups of a shard must be checked without news,
@@ -22,7 +22,7 @@ type quietGroups struct {
 
 // put adds a group, or records that it was served.
 func (q *quietGroups) put(g *group) {
-	if at := monotime.Nanos(g.HeartbeatAt()); g.looked == 0 || at < g.looked {
+	if at := introspection.Nanos(g.HeartbeatAt()); g.looked == 0 || at < g.looked {
 		g.looked = at
 		q.heap.push(quietGroup{at, g})
 	}
@@ -35,7 +35,7 @@ func (q *quietGroups) due(now time.Time, f func(*group)) {
 		if len(q.heap) == 0 {
 			break
 		}
-		first, until := q.heap[0], monotime.Nanos(now)
+		first, until := q.heap[0], introspection.Nanos(now)
 		g := first.of
 		if q.round {
 			until += int64(g.early())
@@ -48,7 +48,7 @@ func (q *quietGroups) due(now time.Time, f func(*group)) {
 			continue // it was removed, or put again
 		}
 		g.looked = 0
-		if monotime.Nanos(g.HeartbeatAt()) > until {
+		if introspection.Nanos(g.HeartbeatAt()) > until {
 			q.put(g)
 			continue
 		}
@@ -60,7 +60,7 @@ func (q *quietGroups) due(now time.Time, f func(*group)) {
 
 // goesOn reports whether a round has been interrupted, and has more groups.
 func (q *quietGroups) goesOn(now time.Time) bool {
-	return len(q.heap) > 0 && q.heap[0].at <= monotime.Nanos(now)+int64(q.heap[0].of.early())
+	return len(q.heap) > 0 && q.heap[0].at <= introspection.Nanos(now)+int64(q.heap[0].of.early())
 }
 
 // quietTick is how late a group may be checked, so that many are checked at one time: there
@@ -72,7 +72,7 @@ func (q *quietGroups) next() time.Time {
 	if len(q.heap) == 0 {
 		return time.Time{}
 	}
-	return monotime.Time((q.heap[0].at + int64(quietTick) - 1) / int64(quietTick) * int64(quietTick))
+	return introspection.FromNanos((q.heap[0].at + int64(quietTick) - 1) / int64(quietTick) * int64(quietTick))
 }
 
 // remove removes a group.

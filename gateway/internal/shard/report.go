@@ -2,25 +2,25 @@ package shard
 
 import (
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 )
 
-// Report implements subscribers.Carrier.
-func (s *shard) Report(out *subscribers.Slice, from int32) (next int32) {
+// Report implements introspection.Carrier.
+func (s *shard) Report(out *introspection.Slice, from int32) (next int32) {
 	next = -1
 	s.ask(func() { next = s.answer(out, from) })
 	return next
 }
 
-// Detail implements subscribers.Carrier.
-func (s *shard) Detail(all []subscribers.Candidate, some []int, found []subscribers.Subscriber) {
+// Detail implements introspection.Carrier.
+func (s *shard) Detail(all []introspection.Candidate, some []int, found []introspection.Subscriber) {
 	s.ask(func() { s.describe(all, some, found) })
 }
 
 // answer adds the streams of a slice of the table, and returns the start of the
 // next slice; negative: there is none.
-func (s *shard) answer(out *subscribers.Slice, from int32) (next int32) {
-	to := min(from+subscribers.ReportedAtOnce, int32(len(s.table.slots)))
+func (s *shard) answer(out *introspection.Slice, from int32) (next int32) {
+	to := min(from+introspection.ReportedAtOnce, int32(len(s.table.slots)))
 	r := reporter{out: out}
 	for at := from; at < to; at++ {
 		switch c := &s.table.slots[at]; c.kind {
@@ -42,8 +42,8 @@ func (s *shard) answer(out *subscribers.Slice, from int32) (next int32) {
 	return to
 }
 
-// Lags implements subscribers.Carrier.
-func (s *shard) Lags(l subscribers.WatchLags, from int32) (next int32) {
+// Lags implements introspection.Carrier.
+func (s *shard) Lags(l introspection.WatchLags, from int32) (next int32) {
 	next = -1
 	s.ask(func() { next = s.addLags(l, from) })
 	return next
@@ -52,9 +52,9 @@ func (s *shard) Lags(l subscribers.WatchLags, from int32) (next int32) {
 // addLags adds the lags of a slice of the groups, whose members all have the same, or of a slice of
 // the table, for the unshared streams. If groups come or go between two slices, a few streams may
 // be left out.
-func (s *shard) addLags(l subscribers.WatchLags, from int32) (next int32) {
+func (s *shard) addLags(l introspection.WatchLags, from int32) (next int32) {
 	groups := int32(len(s.groups))
-	all, to := groups+int32(len(s.table.slots)), from+subscribers.ReportedAtOnce
+	all, to := groups+int32(len(s.table.slots)), from+introspection.ReportedAtOnce
 	for at := from; at < min(to, groups); at++ {
 		if g := s.groups[at]; g != nil {
 			g.AddLags(l)
@@ -75,7 +75,7 @@ func (s *shard) addLags(l subscribers.WatchLags, from int32) (next int32) {
 //
 // Owned by one shard.
 type reporter struct {
-	out        *subscribers.Slice
+	out        *introspection.Slice
 	of         *conversation.Conversation // of the previous stream
 	lag        uint64
 	first, end int32
@@ -90,14 +90,14 @@ func (r *reporter) turnTo(of *conversation.Conversation) {
 	r.first, r.end = of.Report(r.out)
 }
 
-func (r *reporter) add(s *shard, at int32, d subscribers.Delivered) {
-	r.out.Add(subscribers.Stream{
+func (r *reporter) add(s *shard, at int32, d introspection.Delivered) {
+	r.out.Add(introspection.Stream{
 		Identity: s.table.identity(at), Delivered: d, Lag: r.lag, Transport: r.of.Transport(), Key: s.table.key(at),
 	}, r.first, r.end)
 }
 
 // describe describes the candidates that are still open.
-func (s *shard) describe(all []subscribers.Candidate, some []int, found []subscribers.Subscriber) {
+func (s *shard) describe(all []introspection.Candidate, some []int, found []introspection.Subscriber) {
 	for _, i := range some {
 		at, there := s.table.find(all[i].Key)
 		if !there {
@@ -114,7 +114,7 @@ func (s *shard) describe(all []subscribers.Candidate, some []int, found []subscr
 	}
 }
 
-func (s *shard) describeMember(at int32) subscribers.Subscriber {
+func (s *shard) describeMember(at int32) introspection.Subscriber {
 	g := s.groups[s.table.slots[at].group]
 	return g.Describe(s.table.visitors.at(at).differs.Plus(g.Delivered))
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
@@ -13,18 +13,18 @@ import (
 // slices, between which its streams have their turn, and that the oldest are
 // found.
 func TestReportOfACrowd(t *testing.T) {
-	const size, limit = 3*subscribers.ReportedAtOnce + 1, 300
+	const size, limit = 3*introspection.ReportedAtOnce + 1, 300
 	c := newCrowd(t, size, 1)
 	count, all := listOf(c.deps, c.shards, "watch-0", limit)
 	if count != size || len(all) != limit {
 		t.Fatalf("%d listed of %d, want %d of %d", len(all), count, limit, size)
 	}
-	if !slices.IsSortedFunc(all, func(a, b subscribers.Subscriber) int { return a.Since.Compare(b.Since) }) {
+	if !slices.IsSortedFunc(all, func(a, b introspection.Subscriber) int { return a.Since.Compare(b.Since) }) {
 		t.Error("the oldest are not first")
 	}
 	s := c.shards.all[0]
 	turns, slices := 0, 0
-	var r subscribers.Slice
+	var r introspection.Slice
 	found := 0
 	for from := int32(0); from >= 0; slices++ {
 		s.ask(func() {
@@ -53,14 +53,14 @@ func BenchmarkReport(b *testing.B) {
 
 // BenchmarkReportSlice measures how long a shard is busy with one slice.
 func BenchmarkReportSlice(b *testing.B) {
-	c := newCrowd(b, subscribers.ReportedAtOnce, 1)
+	c := newCrowd(b, introspection.ReportedAtOnce, 1)
 	s := c.shards.all[0]
-	r := subscribers.NewSlice()
+	r := introspection.NewSlice()
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Clear()
 		s.answer(r, 0) // nothing else happens in the shard
-		if len(r.Streams) != subscribers.ReportedAtOnce {
+		if len(r.Streams) != introspection.ReportedAtOnce {
 			b.Fatal(len(r.Streams))
 		}
 	}
@@ -69,11 +69,11 @@ func BenchmarkReportSlice(b *testing.B) {
 // BenchmarkCensus measures the groups of very many subscribers.
 func BenchmarkCensus(b *testing.B) {
 	c := newCrowd(b, 20_000, 1)
-	for _, by := range subscribers.Kinds {
+	for _, by := range introspection.Kinds {
 		b.Run(string(by), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if census := subscribers.TakeCensus(c.deps.Subscribers, c.shards.Carriers(), by, 50); census.All.Count != c.size {
+				if census := introspection.TakeCensus(c.deps.Subscribers, c.shards.Carriers(), by, 50); census.All.Count != c.size {
 					b.Fatal(census.All.Count)
 				}
 			}
@@ -85,16 +85,16 @@ func BenchmarkCensus(b *testing.B) {
 // which each is in another group than the one before it.
 func BenchmarkLags(b *testing.B) {
 	c := newCrowd(b, 2, 32)
-	c.sockets.expect(subscribers.ReportedAtOnce, []byte(`"watch":"watch-0","revision":"2","count":1`))
-	for i := range subscribers.ReportedAtOnce {
+	c.sockets.expect(introspection.ReportedAtOnce, []byte(`"watch":"watch-0","revision":"2","count":1`))
+	for i := range introspection.ReportedAtOnce {
 		c.arrive(b, c.size+i, conversation.Request{Format: []wire.Format{wire.SSE, wire.NDJSON}[i%2], Watches: c.names})
 	}
 	<-c.sockets.done
-	c.size += subscribers.ReportedAtOnce
+	c.size += introspection.ReportedAtOnce
 	c.change(nil)
 	s := c.shards.all[0]
 	for b.Loop() {
-		l := subscribers.WatchLags{}
+		l := introspection.WatchLags{}
 		for from := int32(0); from >= 0; {
 			s.ask(func() { from = s.addLags(l, from) })
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 )
 
 // rig is two shards behind net/http on a network in memory.
@@ -40,8 +40,8 @@ func (r *rig) get(path string) *gatewaytest.Exchange {
 }
 
 // listOf returns how many streams are open, and the list of the first of them.
-func listOf(d *conversation.Deps, s *Pump, watch string, limit int) (count int, all []subscribers.Subscriber) {
-	q := subscribers.Query{Filter: subscribers.Filter{Watch: watch}, Limit: limit}
+func listOf(d *conversation.Deps, s *Pump, watch string, limit int) (count int, all []introspection.Subscriber) {
+	q := introspection.Query{Filter: introspection.Filter{Watch: watch}, Limit: limit}
 	q.Ask(d.Subscribers, s.Carriers())
 	return q.Count, q.List(d.Subscribers)
 }

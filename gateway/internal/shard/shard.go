@@ -4,12 +4,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
-	"github.com/watchtide/watchtide/gateway/internal/pass"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -50,7 +49,7 @@ type carried struct {
 	before   []*group // reused for due
 	quiet    quietGroups
 	wakers   map[*watch.Watch]*watchWaker
-	passes   map[int32]*pass.Pass // by slot, of the streams that have one
+	passes   map[int32]*authz.Pass // by slot, of the streams that have one
 	wheel    *wheel
 	scratch  *conversation.Scratch // of all streams and groups
 	room     *room
@@ -63,7 +62,7 @@ type carried struct {
 func newCarried(p poll.Poller) carried {
 	return carried{
 		p: p, unshared: map[int32]*unsharedStream{}, named: map[string]*group{}, wakers: map[*watch.Watch]*watchWaker{},
-		passes: map[int32]*pass.Pass{}, wheel: newWheel(time.Now()), scratch: &conversation.Scratch{}, room: &room{},
+		passes: map[int32]*authz.Pass{}, wheel: newWheel(time.Now()), scratch: &conversation.Scratch{}, room: &room{},
 	}
 }
 
@@ -128,7 +127,7 @@ func (s *shard) welcome(l *unsharedStream) {
 	}
 	if err := s.p.Watch(l.handle, s.table.key(l.slot)); err != nil {
 		s.deps.Log.Error("a connection cannot be watched", "error", err)
-		s.drop(l, subscribers.LeftByAccident)
+		s.drop(l, introspection.LeftByAccident)
 	}
 }
 
@@ -168,12 +167,12 @@ func (s *shard) notice(at int32, n poll.Notice) {
 	l := s.unshared[at]
 	switch {
 	case l == nil && n.Gone:
-		s.dropMember(at, subscribers.LeftByItself)
+		s.dropMember(at, introspection.LeftByItself)
 		return
 	case l == nil: // if it can take bytes, so can every member
 	case n.Readable && s.p.Discard(l.handle) && !n.Gone:
 	case n.Gone || n.Readable:
-		s.drop(l, subscribers.LeftByItself)
+		s.drop(l, introspection.LeftByItself)
 		return
 	case n.Writable:
 		l.blocked = time.Time{}
@@ -205,7 +204,7 @@ func (s *shard) serve(now time.Time) (busy bool) {
 	busy = s.serveGroups(now)
 	s.keys = s.wheel.due(s.keys[:0], now)
 	for _, key := range s.keys {
-		if at, there := s.table.find(key); there && s.table.slots[at].looked <= monotime.Nanos(now) {
+		if at, there := s.table.find(key); there && s.table.slots[at].looked <= introspection.Nanos(now) {
 			s.table.slots[at].looked = 0
 			s.look(at, now)
 		}
@@ -227,9 +226,9 @@ func (s *shard) closeAll() {
 	for at := range s.table.slots {
 		switch {
 		case s.table.slots[at].kind == memberSlot:
-			s.dropMember(int32(at), subscribers.LeftByAccident)
+			s.dropMember(int32(at), introspection.LeftByAccident)
 		case s.unshared[int32(at)] != nil:
-			s.drop(s.unshared[int32(at)], subscribers.LeftByAccident)
+			s.drop(s.unshared[int32(at)], introspection.LeftByAccident)
 		}
 	}
 }

@@ -3,7 +3,7 @@ package shard
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/stream/log"
 )
 
@@ -56,7 +56,7 @@ func (g *group) mayGo() bool {
 // needy returns a subscription that needs a lease, or nil if there is none.
 func (g *group) needy() *log.Subscription {
 	for i := range g.Follows {
-		if sub := g.Follows[i].Sub; snapshots.IsMuch(sub) {
+		if sub := g.Follows[i].Sub; limits.IsMuch(sub) {
 			return sub
 		}
 	}
@@ -81,13 +81,13 @@ func (g *group) wait(now time.Time) (all bool) {
 func (g *group) goOn() {
 	for i := range g.Follows {
 		f := &g.Follows[i]
-		if snapshots.IsMuch(f.Sub) {
+		if limits.IsMuch(f.Sub) {
 			f.Sub.Hold(g.Lease.Reason())
 		}
 		for f.Sub.Held() && f.Sub.Next(&g.Batch) {
 			g.Say(f, g)
 		}
-		for !f.Sub.Held() && !snapshots.IsMuch(f.Sub) && g.TurnOf(i, g) {
+		for !f.Sub.Held() && !limits.IsMuch(f.Sub) && g.TurnOf(i, g) {
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -32,7 +32,7 @@ func TestGroupSplitsInTurns(t *testing.T) {
 			x.Take()
 		}
 		// All need it at the same time; a slow stream has the only lease.
-		slow := &snapshots.Claim{Granted: func() {}}
+		slow := &limits.SnapshotClaim{Granted: func() {}}
 		r.deps.Snapshots.Ask(slow, 1, 1, true)
 		r.Do("a", func(s stream.Sink) error {
 			return errors.Join(s.Reset("e2"), gatewaytest.UpsertAll(s, gatewaytest.LargeOnes(100, 7)), s.Commit(7))
@@ -85,7 +85,7 @@ func TestGroupThatAskedBeforeItSplits(t *testing.T) {
 		s.rig.Prime("a", 1)
 		s.open(12, "a")
 		s.settle()
-		slow := &snapshots.Claim{Granted: func() {}}
+		slow := &limits.SnapshotClaim{Granted: func() {}}
 		s.deps.Snapshots.Ask(slow, 1, 1, true)
 		s.rig.Do("a", func(sink stream.Sink) error {
 			return errors.Join(sink.Reset("e2"), gatewaytest.UpsertAll(sink, gatewaytest.LargeOnes(100, 7)), sink.Commit(7))

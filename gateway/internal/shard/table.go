@@ -3,11 +3,10 @@ package shard
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/deflate"
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 // table holds the connections of a shard, without pointers, so that the garbage
@@ -25,17 +24,17 @@ type table struct {
 type slot struct {
 	handle     poll.Handle
 	generation uint32
-	ref        admission.Ref // under which the stream was admitted
-	group      int32         // index of its group, if it is a member
-	place      int32         // in the group
-	sent       uint64        // how much of the group's output was written
+	ref        limits.Ref // under which the stream was admitted
+	group      int32      // index of its group, if it is a member
+	place      int32      // in the group
+	sent       uint64     // how much of the group's output was written
 
 	retryMS int32
-	gap     deflate.Gap // between its sum and the group's, if gzip
+	gap     wire.Gap // between its sum and the group's, if gzip
 	kind    slotKind
 	ended   bool  // the client sends nothing more, but may still read
 	drains  bool  // it must leave because the gateway drains
-	stamp   int64 // of its identity, see monotime.Nanos, like the following
+	stamp   int64 // of its identity, see introspection.Nanos, like the following
 	leaves  int64 // when it must leave; 0: never
 	looked  int64 // when the wheel will look at the slot; 0: it will not
 }
@@ -50,7 +49,7 @@ const (
 )
 
 // add adds a connection.
-func (t *table) add(h poll.Handle, as admission.Ref) int32 {
+func (t *table) add(h poll.Handle, as limits.Ref) int32 {
 	t.count++
 	at := int32(len(t.slots))
 	if n := len(t.free); n > 0 {
@@ -64,7 +63,7 @@ func (t *table) add(h poll.Handle, as admission.Ref) int32 {
 }
 
 // remove removes a connection, and returns the admission of its stream.
-func (t *table) remove(at int32) admission.Ref {
+func (t *table) remove(at int32) limits.Ref {
 	t.count--
 	t.slots[at].kind = vacantSlot
 	t.free = append(t.free, at)
@@ -81,8 +80,8 @@ func (t *table) clear() {
 }
 
 // identity returns the identity of the connection's stream.
-func (t *table) identity(at int32) subscribers.Identity {
-	return subscribers.Identity{Stamp: t.slots[at].stamp, Origin: t.visitors.at(at).origin}
+func (t *table) identity(at int32) introspection.Identity {
+	return introspection.Identity{Stamp: t.slots[at].stamp, Origin: t.visitors.at(at).origin}
 }
 
 // key identifies the connection in a slot, and no later one.
@@ -99,12 +98,12 @@ func (t *table) find(key uint64) (int32, bool) {
 }
 
 // due returns when a member must end; zero: never.
-func (s *slot) due() time.Time { return monotime.Time(s.leaves) }
+func (s *slot) due() time.Time { return introspection.FromNanos(s.leaves) }
 
 // drain makes a member end at the given time, unless it reaches its maximum age
 // first.
 func (s *slot) drain(at time.Time) {
-	nanos := monotime.Nanos(at)
+	nanos := introspection.Nanos(at)
 	if !s.drains && (s.leaves == 0 || nanos < s.leaves) {
 		s.leaves, s.drains = nanos, true
 	}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
 func (s *shard) addUnshared(l *unsharedStream) {
@@ -90,7 +90,7 @@ func (s *shard) serveStream(l *unsharedStream, now time.Time) (busy bool) {
 			s.block(l)
 			return false
 		case err != nil:
-			s.drop(l, subscribers.LeftByItself)
+			s.drop(l, introspection.LeftByItself)
 			return false
 		case l.ending:
 			s.finish(l, now)
@@ -125,7 +125,7 @@ func (s *shard) flush(l *unsharedStream, now time.Time) (int, error) {
 func (s *shard) block(l *unsharedStream) {
 	l.blocked, l.awaits = time.Now(), true
 	if s.p.Await(l.handle, s.table.key(l.slot), true) != nil {
-		s.drop(l, subscribers.LeftByAccident)
+		s.drop(l, introspection.LeftByAccident)
 		return
 	}
 	s.schedule(l.slot, l.due(l.Deps.WriteTimeout))
@@ -144,7 +144,7 @@ func (s *shard) finish(l *unsharedStream, now time.Time) {
 	l.SaidGoodbye()
 	l.finished = now
 	if s.p.Finish(l.handle, s.table.key(l.slot)) != nil {
-		s.drop(l, subscribers.LeftByItself)
+		s.drop(l, introspection.LeftByItself)
 		return
 	}
 	s.schedule(l.slot, l.due(0))
@@ -152,13 +152,13 @@ func (s *shard) finish(l *unsharedStream, now time.Time) {
 
 // drop closes the connection of an unshared stream. A stream that got a goodbye is
 // recorded with that reason, however its connection ends.
-func (s *shard) drop(l *unsharedStream, why subscribers.DepartureReason) {
+func (s *shard) drop(l *unsharedStream, why introspection.DepartureReason) {
 	if !l.finished.IsZero() {
-		why = subscribers.DepartureReason(l.GoodbyeSaid)
+		why = introspection.DepartureReason(l.GoodbyeSaid)
 	}
 	l.CountBytes(l.out.said)
 	s.deps.Subscribers.RecordEnd(l.Identity, l.Describe(l.Delivered), why)
-	l.Close(l.out.said, why == subscribers.LeftUnread)
+	l.Close(l.out.said, why == introspection.LeftUnread)
 	s.removeUnshared(l)
 	s.forget(l)
 }

@@ -1,13 +1,13 @@
 package shard
 
-import "github.com/watchtide/watchtide/gateway/internal/subscribers"
+import "github.com/watchtide/watchtide/gateway/internal/introspection"
 
 // visitor holds the data of one connection that only the list of subscribers uses.
 // Nothing here changes while it is a member of a group: its sent bytes are those of
 // the group plus the difference at the time it joined.
 type visitor struct {
-	origin  subscribers.Origin
-	differs subscribers.Delivered
+	origin  introspection.Origin
+	differs introspection.Delivered
 }
 
 // visitors are those of a table. They are apart from the slots, since the data written

@@ -3,7 +3,7 @@ package shard
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
 )
 
 // wheel is a timer for very many deadlines, most of which never expire: a ring of
@@ -23,7 +23,7 @@ const (
 	wheelBuckets = 1 << 11 // about 100 s; later deadlines go around
 )
 
-func tickOf(t time.Time) int64 { return monotime.Nanos(t) / int64(wheelTick) }
+func tickOf(t time.Time) int64 { return introspection.Nanos(t) / int64(wheelTick) }
 
 func newWheel(now time.Time) *wheel { return &wheel{at: tickOf(now)} }
 
@@ -35,7 +35,7 @@ func (w *wheel) add(key uint64, due time.Time) time.Time {
 	b := &w.buckets[tick%wheelBuckets]
 	*b = append(*b, key)
 	w.waiting++
-	return monotime.Time(tick * int64(wheelTick))
+	return introspection.FromNanos(tick * int64(wheelTick))
 }
 
 // due appends the keys to check now.
@@ -57,7 +57,7 @@ func (w *wheel) next() time.Time {
 	}
 	for tick := w.at + 1; ; tick++ {
 		if len(w.buckets[tick%wheelBuckets]) > 0 {
-			return monotime.Time((tick + 1) * int64(wheelTick))
+			return introspection.FromNanos((tick + 1) * int64(wheelTick))
 		}
 	}
 }

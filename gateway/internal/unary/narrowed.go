@@ -3,8 +3,8 @@ package unary
 import (
 	"context"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
@@ -12,7 +12,7 @@ type partKey struct{}
 
 // WithPart returns the context of a request whose parameters were checked. p is the part that
 // they select.
-func WithPart(ctx context.Context, p access.Part) context.Context {
+func WithPart(ctx context.Context, p authz.Part) context.Context {
 	return context.WithValue(ctx, partKey{}, p)
 }
 
@@ -23,7 +23,7 @@ func WithTag(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tagKey{}, new(string))
 }
 
-// TagOf returns the tag of the state that the answer to a request shows: access.Shown.Tag for a
+// TagOf returns the tag of the state that the answer to a request shows: authz.Shown.Tag for a
 // resource, log.Page.Tag for the first page of a list. Empty: it has none.
 func TagOf(ctx context.Context) string {
 	if tag, wanted := ctx.Value(tagKey{}).(*string); wanted {
@@ -41,19 +41,19 @@ func setTag(ctx context.Context, tag string) {
 
 // narrowed is a request for a part of a watch.
 type narrowed interface {
-	access.NarrowingMessage
+	authz.NarrowingMessage
 	GetWatch() string
 }
 
 // part returns the part of its watch that a request reads.
-func (s *Service) part(ctx context.Context, m narrowed) (access.Part, *problem.Problem) {
-	if p, checked := ctx.Value(partKey{}).(access.Part); checked {
+func (s *Service) part(ctx context.Context, m narrowed) (authz.Part, *problem.Problem) {
+	if p, checked := ctx.Value(partKey{}).(authz.Part); checked {
 		return p, nil
 	}
-	client := budget.AnswerOf(ctx).Client().String()
+	client := limits.AnswerOf(ctx).Client().String()
 	w, p := s.Lookup.Find(ctx, m.GetWatch(), client)
 	if p != nil {
-		return access.Part{}, p
+		return authz.Part{}, p
 	}
-	return w.Narrow(ctx, access.NarrowingIn(m), client)
+	return w.Narrow(ctx, authz.NarrowingIn(m), client)
 }

@@ -5,9 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/access"
-	"github.com/watchtide/watchtide/gateway/internal/admission"
-	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -25,14 +24,14 @@ type Service struct {
 	api.UnimplementedWatchServiceServer
 	// Static after construction.
 	Instance string
-	Lookup   *access.Lookup
-	Refused  func(*admission.Refusal) *problem.Problem // the answer to a list whose view was not opened
+	Lookup   *authz.Lookup
+	Refused  func(*limits.Refusal) *problem.Problem // the answer to a list whose view was not opened
 }
 
 // ListWatches implements api.WatchServiceServer.
 func (s *Service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*api.ListWatchesResponse, error) {
 	watches := s.Lookup.All(ctx)
-	if err := budget.AnswerOf(ctx).Reserve(ctx, watchBytes*int64(len(watches))); err != nil {
+	if err := limits.AnswerOf(ctx).Reserve(ctx, watchBytes*int64(len(watches))); err != nil {
 		return nil, err
 	}
 	out := api.ListWatchesResponse{Instance: s.Instance}
@@ -44,21 +43,21 @@ func (s *Service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*
 
 // GetWatch implements api.WatchServiceServer.
 func (s *Service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
-	w, p := s.Lookup.Find(ctx, r.GetWatch(), budget.AnswerOf(ctx).Client().String())
+	w, p := s.Lookup.Find(ctx, r.GetWatch(), limits.AnswerOf(ctx).Client().String())
 	if p != nil {
 		return nil, p
 	}
 	return watchMessage(ctx, w), nil
 }
 
-func watchMessage(ctx context.Context, w access.Found) *api.Watch {
+func watchMessage(ctx context.Context, w authz.Found) *api.Watch {
 	d := w.Describe()
 	return &api.Watch{
 		Name:        w.Name(),
 		Source:      d.Source,
 		State:       d.Status.State.String(),
 		Since:       timestamppb.New(d.Status.Since),
-		Reason:      admission.ReasonFor(ctx, d.Status),
+		Reason:      limits.ReasonFor(ctx, d.Status),
 		Epoch:       d.Epoch,
 		Revision:    d.Revision,
 		Count:       uint64(d.Count),
@@ -76,7 +75,7 @@ func upstreamMessage(ctx context.Context, u watch.Upstream) *api.Upstream {
 		Connected:   u.Connected,
 		Since:       moment(u.Since),
 		Attempts:    uint32(u.Attempts),
-		LastError:   admission.LastErrorFor(ctx, u),
+		LastError:   limits.LastErrorFor(ctx, u),
 		LastErrorAt: moment(u.LastErrorAt),
 
 		NextAttemptAt: moment(u.NextAttemptAt),
@@ -109,7 +108,7 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 		return nil, err
 	}
 	var page log.Page
-	answer := budget.AnswerOf(ctx)
+	answer := limits.AnswerOf(ctx)
 	err = answer.Hold(ctx, expectedPage(w.Snapshot(), size), func() (n int64, err error) {
 		page, err = w.Page(r.GetPageToken(), size)
 		return bytesOfPage(page), err
@@ -130,9 +129,9 @@ func (s *Service) listed(ctx context.Context, r *api.ListResourcesRequest) (*wat
 	if p != nil {
 		return nil, p
 	}
-	client := budget.AnswerOf(ctx).Client()
+	client := limits.AnswerOf(ctx).Client()
 	w, err := part.Open(views.Request{Client: client.String()})
-	if refused := admission.OfView(part.Name(), client, err); refused != nil {
+	if refused := limits.OfView(part.Name(), client, err); refused != nil {
 		return nil, s.Refused(refused)
 	}
 	if err != nil {
@@ -182,9 +181,9 @@ func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if p := part.Prime(ctx); p != nil {
 		return nil, p
 	}
-	var found access.Shown
+	var found authz.Shown
 	ok := false
-	answer := budget.AnswerOf(ctx)
+	answer := limits.AnswerOf(ctx)
 	err = answer.Hold(ctx, resourceBytes, func() (n int64, err error) {
 		// Evaluating a filter can take as long as reading a whole watch.
 		found, ok, err = part.Get(key, func(work func()) error { return answer.Scan(ctx, work) })
@@ -202,8 +201,8 @@ func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 
 // PutResource implements api.WatchServiceServer.
 func (s *Service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*api.PutResourceResponse, error) {
-	if len(r.GetValue()) > access.MaxValue {
-		return nil, problem.New(http.StatusRequestEntityTooLarge, "the value has %d bytes: want at most %d", len(r.GetValue()), access.MaxValue)
+	if len(r.GetValue()) > authz.MaxValue {
+		return nil, problem.New(http.StatusRequestEntityTooLarge, "the value has %d bytes: want at most %d", len(r.GetValue()), authz.MaxValue)
 	}
 	w, key, p := s.writable(ctx, r.GetWatch(), r.GetKey(), r.GetKeyEncoding())
 	if p != nil {
@@ -235,12 +234,12 @@ func (s *Service) DeleteResource(ctx context.Context, r *api.DeleteResourceReque
 }
 
 // writable returns the watch and the key of a write.
-func (s *Service) writable(ctx context.Context, watch, wireKey, encoding string) (access.Found, string, *problem.Problem) {
+func (s *Service) writable(ctx context.Context, watch, wireKey, encoding string) (authz.Found, string, *problem.Problem) {
 	key, err := stream.KeyFromWire(wireKey, encoding)
 	if err != nil {
-		return access.Found{}, "", KeyProblem(wireKey, err)
+		return authz.Found{}, "", KeyProblem(wireKey, err)
 	}
-	w, p := s.Lookup.Find(ctx, watch, budget.AnswerOf(ctx).Client().String())
+	w, p := s.Lookup.Find(ctx, watch, limits.AnswerOf(ctx).Client().String())
 	if p == nil {
 		p = CheckWrite(ctx, w)
 	}
@@ -249,7 +248,7 @@ func (s *Service) writable(ctx context.Context, watch, wireKey, encoding string)
 
 // CheckWrite returns an error if the watch cannot be written, or not with the credential of the
 // request.
-func CheckWrite(ctx context.Context, w access.Found) *problem.Problem {
+func CheckWrite(ctx context.Context, w authz.Found) *problem.Problem {
 	if !w.Writable() {
 		return ReadOnly(w.Name())
 	}
@@ -258,7 +257,7 @@ func CheckWrite(ctx context.Context, w access.Found) *problem.Problem {
 
 // writeError turns an error of a Writer into one that names the resource. An error
 // that is not part of the contract keeps its text for the log only.
-func writeError(w access.Found, key string, err error) error {
+func writeError(w authz.Found, key string, err error) error {
 	p := problem.Of(err)
 	if p.Status == http.StatusInternalServerError {
 		return err

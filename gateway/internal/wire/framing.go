@@ -6,10 +6,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
 	"github.com/watchtide/watchtide/stream/log"
+)
+
+// The names of the transports in metrics and lists of subscribers.
+const (
+	TransportSSE    = "sse"
+	TransportNDJSON = "ndjson"
 )
 
 // Framing is the form in which events appear in the body of a response. The data of
@@ -41,7 +46,7 @@ type sseFraming struct{}
 
 var sseHeartbeat = []byte(": heartbeat\n\n")
 
-func (sseFraming) Transport() string   { return metrics.SSE }
+func (sseFraming) Transport() string   { return TransportSSE }
 func (sseFraming) contentType() string { return TypeSSE + "; charset=utf-8" }
 func (sseFraming) Heartbeat() []byte   { return sseHeartbeat }
 
@@ -64,7 +69,7 @@ type ndjsonFraming struct{}
 
 var ndjsonHeartbeat = []byte(`{"type":"heartbeat"}` + "\n")
 
-func (ndjsonFraming) Transport() string   { return metrics.NDJSON }
+func (ndjsonFraming) Transport() string   { return TransportNDJSON }
 func (ndjsonFraming) contentType() string { return TypeNDJSON }
 func (ndjsonFraming) Heartbeat() []byte   { return ndjsonHeartbeat }
 

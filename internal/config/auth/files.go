@@ -8,14 +8,13 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/jwt"
-	"github.com/watchtide/watchtide/access/seal"
-	"github.com/watchtide/watchtide/access/token"
 )
 
 // Key is a key, read from a file.
 type Key struct {
-	seal.Key `yaml:"-"`
+	access.SealKey `yaml:"-"`
 }
 
 // ReadFile reads the file. It is an error if other users can read it.
@@ -23,7 +22,7 @@ func (k *Key) ReadFile(_ string, data []byte, mode fs.FileMode) (err error) {
 	if err := closed(mode, 0o007, "others can read the key"); err != nil {
 		return err
 	}
-	if k.Key, err = seal.ParseKey(data); err != nil {
+	if k.SealKey, err = access.ParseSealKey(data); err != nil {
 		return fmt.Errorf("the file holds no key: %w", err)
 	}
 	return nil
@@ -56,7 +55,7 @@ func (s ClientSecret) MarshalText() ([]byte, error) { return []byte("[hidden]"),
 
 // Tokens is the content of a file of static tokens.
 type Tokens struct {
-	*token.Table `yaml:"-"`
+	*access.TokenTable `yaml:"-"`
 }
 
 // ReadFile reads the file. It is an error if other users can write it.
@@ -64,7 +63,7 @@ func (t *Tokens) ReadFile(name string, data []byte, mode fs.FileMode) (err error
 	if err := closed(mode, 0o002, "others can add tokens to the file"); err != nil {
 		return err
 	}
-	if t.Table, err = token.Parse(data); err != nil {
+	if t.TokenTable, err = access.ParseTokens(data); err != nil {
 		return fmt.Errorf("%s:%w", name, err)
 	}
 	return nil

@@ -117,12 +117,12 @@ type Revoked struct {
 // Credentials returns the part of the authenticator's configuration that is in the section.
 func (s *Section) Credentials() credential.Config {
 	out := credential.Config{
-		Tokens:       s.Tokens.Table,
+		Tokens:       s.Tokens.TokenTable,
 		Certificates: credential.Subject(s.Certificates.Subject),
 		TicketTTL:    s.Tickets.TTL,
 	}
 	for _, k := range s.Keys {
-		out.Keys = append(out.Keys, k.Key)
+		out.Keys = append(out.Keys, k.SealKey)
 	}
 	for _, i := range s.JWT {
 		out.Issuers = append(out.Issuers, jwt.Issuer{

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/access/seal"
-	"github.com/watchtide/watchtide/access/token"
+	"github.com/watchtide/watchtide/access"
 )
 
 // problems returns what Validate reports, by the field.
@@ -23,7 +22,7 @@ func TestSectionIsValidated(t *testing.T) {
 	if found := problems(s.Validate); len(found) != 0 {
 		t.Errorf("an empty section: %v", found)
 	}
-	s.Keys = []Key{{seal.Key{1}}, {seal.Key{2}}, {seal.Key{1}}, {}, {}} // those of files with errors are empty
+	s.Keys = []Key{{access.SealKey{1}}, {access.SealKey{2}}, {access.SealKey{1}}, {}, {}} // those of files with errors are empty
 	s.JWT = []Issuer{{Issuer: "a"}, {Issuer: "b"}, {}, {}, {Issuer: "a"}}
 	s.Tickets.TTL = longestTicket + 1
 	found := problems(s.Validate)
@@ -61,7 +60,7 @@ func TestIssuerIsValidated(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	const hash = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" // of "test"
-	key := seal.NewKey()
+	key := access.NewSealKey()
 	for name, c := range map[string]struct {
 		read func() error
 		want string
@@ -80,7 +79,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	var tokens Tokens
-	if err := tokens.ReadFile("f", []byte("ci "+hash+" a"), fs.FileMode(0)); err != nil || tokens.Lookup(token.HashOf("test")) == nil {
+	if err := tokens.ReadFile("f", []byte("ci "+hash+" a"), fs.FileMode(0)); err != nil || tokens.Lookup(access.HashOfToken("test")) == nil {
 		t.Errorf("got %+v, %v", tokens, err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"runtime"
 
 	"github.com/watchtide/watchtide/release/licenses"
-	"github.com/watchtide/watchtide/release/source"
 )
 
 func main() {
@@ -31,8 +30,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	target := source.Target{OS: runtime.GOOS, Arch: runtime.GOARCH}
-	text, err := licenses.Text(ctx, source.Source{Folder: *folder}, target, program)
+	target := licenses.Target{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	text, err := licenses.Text(ctx, licenses.Source{Folder: *folder}, target, program)
 	if err != nil {
 		return err
 	}

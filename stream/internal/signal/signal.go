@@ -1,4 +1,4 @@
-// Package signal tells any number of goroutines that something has happened.
+// Package signal tells any number of goroutines, or functions, that something has happened.
 package signal
 
 import "sync/atomic"

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-	"github.com/watchtide/watchtide/stream/source/internal/pause"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -114,7 +114,7 @@ func (c *connection) retry(of caller, report func(health) error, call func(token
 		if err := report(health{of, why}); err != nil {
 			return err
 		}
-		if err := pause.For(c.ctx, retryEvery); err != nil {
+		if err := adapter.PauseFor(c.ctx, retryEvery); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbconnectca"
-	"github.com/watchtide/watchtide/stream/source/internal/pause"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -26,7 +26,7 @@ func (c *connection) cluster() string {
 		if err == nil || !initializing(err) || ctx.Err() != nil {
 			return id
 		}
-		if pause.For(c.ctx, retryEvery) != nil {
+		if adapter.PauseFor(c.ctx, retryEvery) != nil {
 			return ""
 		}
 	}

@@ -11,8 +11,7 @@ import (
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
-	"github.com/watchtide/watchtide/stream/source/internal/failure"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 const (
@@ -70,7 +69,7 @@ type Config struct {
 const WantAddress = `host:port, such as "127.0.0.1:8502" or "dns:///consul:8503", the gRPC port of a Consul server or agent`
 
 // ValidAddress reports whether a server can be at an address.
-func ValidAddress(address string) bool { return dial.ValidAddress(address) }
+func ValidAddress(address string) bool { return adapter.ValidAddress(address) }
 
 func (c *Config) check() error {
 	if !ValidAddress(c.Address) {
@@ -132,7 +131,7 @@ func (c *Config) tenancy() *pbresource.Tenancy {
 
 // where names the upstream in messages.
 func (c *Config) where() string {
-	return fmt.Sprintf("consul %s%s, %s", c.Address, failure.Through(c.options(0).Proxy(c.Address)), c.Type)
+	return fmt.Sprintf("consul %s%s, %s", c.Address, adapter.Through(c.options(0).Proxy(c.Address)), c.Type)
 }
 
 // WantTenancy describes what ValidTenancy accepts.

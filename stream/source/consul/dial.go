@@ -3,7 +3,7 @@ package consul
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"google.golang.org/grpc"
 )
 
@@ -21,8 +21,8 @@ func (c *Config) dial(largest int) (*grpc.ClientConn, error) {
 	return c.options(largest).Client(c.Address)
 }
 
-func (c *Config) options(largest int) dial.Options {
-	return dial.Options{
+func (c *Config) options(largest int) adapter.DialOptions {
+	return adapter.DialOptions{
 		TLS: c.TLS, MaxMessageBytes: largest,
 		PingAfter: pingAfter, PingTimeout: pingTimeout, Network: c.network,
 	}

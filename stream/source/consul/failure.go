@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/watchtide/watchtide/stream/source/internal/failure"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -12,7 +12,7 @@ import (
 // failed adds the upstream to a gRPC error, and the remedy; the token is redacted in
 // it.
 func (c *Config) failed(err error, token string) error {
-	var already *failure.Error
+	var already *adapter.Failure
 	if errors.As(err, &already) {
 		return err
 	}
@@ -20,7 +20,7 @@ func (c *Config) failed(err error, token string) error {
 	if token != "" {
 		text = strings.ReplaceAll(text, token, "[hidden]")
 	}
-	return failure.New(err, text)
+	return adapter.NewFailure(err, text)
 }
 
 // hint suggests a remedy, where the error indicates one.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/pause"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -27,7 +27,7 @@ func (c *connection) probe() {
 		if why != "" {
 			every = retryEvery
 		}
-		if pause.For(c.ctx, every) != nil {
+		if adapter.PauseFor(c.ctx, every) != nil {
 			return
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -97,7 +97,7 @@ func TestScriptedFaults(t *testing.T) {
 func TestTooLargeIsRecognised(t *testing.T) {
 	c := Config{Address: "consul:8502", Type: artistType}
 	err := c.failed(status.Error(codes.ResourceExhausted, "grpc: received message larger than max (9 vs. 1)"), "")
-	if !dial.TooLarge(err) {
+	if !adapter.TooLarge(err) {
 		t.Errorf("%v is not recognised", err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 var (
@@ -91,7 +91,7 @@ func (s *Source) connect(ctx context.Context, sink stream.Sink) error {
 	}
 	f := newFollower(s, c, sink)
 	err = f.run()
-	if dial.TooLarge(err) && largest < s.config.MaxMessageBytes {
+	if adapter.TooLarge(err) && largest < s.config.MaxMessageBytes {
 		stream.RefuseMessage(sink, largest)
 	}
 	c.close(err)

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // WantEndpoint describes what ValidEndpoint accepts, for a user who wrote
@@ -33,7 +33,7 @@ func parseEndpoint(text string) (e endpoint, ok bool) {
 		}
 		e.scheme, e.address = scheme, u.Host
 	}
-	return e, dial.ValidHostPort(e.address) && !strings.ContainsAny(e.address, "@?#")
+	return e, adapter.ValidHostPort(e.address) && !strings.ContainsAny(e.address, "@?#")
 }
 
 // url returns the endpoint as the client library expects it.

@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
-	"github.com/watchtide/watchtide/stream/source/internal/failure"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/status"
 )
@@ -18,8 +17,8 @@ func (s *Source) failed(e endpoint, err error) error {
 		return nil
 	}
 	err = rpctypes.Error(err)
-	through := failure.Through(dial.Options{Network: s.config.network}.Proxy(e.address))
-	return failure.New(err, fmt.Sprintf("etcd %s%s, prefix %q: %s%s", e.address, through, s.keys.prefix, words(err), s.hint(e, err)))
+	through := adapter.Through(adapter.DialOptions{Network: s.config.network}.Proxy(e.address))
+	return adapter.NewFailure(err, fmt.Sprintf("etcd %s%s, prefix %q: %s%s", e.address, through, s.keys.prefix, words(err), s.hint(e, err)))
 }
 
 // noneOf is the error if no endpoint answered.
@@ -31,7 +30,7 @@ func noneOf(failures []error) error {
 	for i, err := range failures {
 		texts[i] = err.Error()
 	}
-	return failure.New(errors.Join(failures...), "no endpoint answers: "+strings.Join(texts, "; "))
+	return adapter.NewFailure(errors.Join(failures...), "no endpoint answers: "+strings.Join(texts, "; "))
 }
 
 // words is the text of the error, without gRPC's wrapping: of

@@ -10,7 +10,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/merge"
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -161,7 +161,7 @@ func (f *follower) receive(r response) error {
 
 // refused tells the sink of a message that is larger than what the watch may hold.
 func (f *follower) refused(err error) error {
-	if dial.TooLarge(err) {
+	if adapter.TooLarge(err) {
 		stream.RefuseMessage(f.sink, f.on.largest)
 	}
 	return err

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -50,7 +50,7 @@ func (l *list) run() {
 	from, size, oldest, newest := l.keys.start, int64(firstPage), uint64(0), uint64(0)
 	for {
 		p, more := l.read(from, clientv3.WithLimit(size))
-		if size > 1 && dial.TooLarge(p.err) {
+		if size > 1 && adapter.TooLarge(p.err) {
 			size = max(size/8, 1)
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/poll"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // Source follows the files of one directory. It is a stream.Source.
@@ -54,7 +54,7 @@ func New(c Config) (*Source, error) {
 	}
 	return &Source{
 		config:   c,
-		epoch:    poll.NewEpoch(),
+		epoch:    adapter.NewEpoch(),
 		quiet:    50 * time.Millisecond,
 		longest:  time.Second,
 		open:     openHints,
@@ -119,11 +119,11 @@ func (s *Source) unusable(err error) error {
 
 // fold serves the changed values of the tree, at the next revision if there are
 // any. made is when the first of their files was written; zero: it is not known.
-func (s *Source) fold() (changes []poll.Change, made time.Time) {
+func (s *Source) fold() (changes []adapter.PolledChange, made time.Time) {
 	for _, key := range slices.Sorted(maps.Keys(s.tree.changed)) {
 		value, old := s.tree.served(key), s.served[key].value
 		if !bytes.Equal(value, old) {
-			changes = append(changes, poll.Change{Key: key, Value: value})
+			changes = append(changes, adapter.PolledChange{Key: key, Value: value})
 			if at := s.tree.changed[key]; at != 0 && (made.IsZero() || at < made.UnixNano()) {
 				made = time.Unix(0, at)
 			}

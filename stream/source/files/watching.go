@@ -8,7 +8,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/poll"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // watching is one running Watch call. Owned by it.
@@ -192,11 +192,11 @@ func (w *watching) publish() error {
 }
 
 // send sends changes of files, the first of which was written at a time that may not be known.
-func (w *watching) send(changes []poll.Change, made time.Time) error {
+func (w *watching) send(changes []adapter.PolledChange, made time.Time) error {
 	if !made.IsZero() {
 		stream.MadeAt(w.sink, made)
 	}
-	return poll.Send(w.sink, changes, w.revision)
+	return adapter.SendPolled(w.sink, changes, w.revision)
 }
 
 // complain reports problems to the sink, if they are new.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/failure"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // Config specifies which gateway is followed, and how.
@@ -137,11 +137,11 @@ func (c *Config) client() *http.Client {
 	}
 }
 
-// through names the proxy of the environment in a message; see failure.Through.
+// through names the proxy of the environment in a message; see adapter.Through.
 func (c *Config) through() string {
 	u, err := url.Parse(c.URL)
 	if err != nil || c.network != nil {
 		return ""
 	}
-	return failure.Through(http.ProxyFromEnvironment(&http.Request{URL: u}))
+	return adapter.Through(http.ProxyFromEnvironment(&http.Request{URL: u}))
 }

@@ -9,27 +9,27 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/protocol"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // types are the relevant event types.
-var types = map[string]protocol.Type{
-	"reset": protocol.Reset, "upsert": protocol.Upsert, "delete": protocol.Delete,
-	"end_of_snapshot": protocol.EndOfSnapshot, "bookmark": protocol.Bookmark, "status": protocol.Status,
+var types = map[string]adapter.EventType{
+	"reset": adapter.Reset, "upsert": adapter.Upsert, "delete": adapter.Delete,
+	"end_of_snapshot": adapter.EndOfSnapshot, "bookmark": adapter.Bookmark, "status": adapter.Status,
 }
 
 // decode reads and checks an event of a watch.
-func decode(from *client.Event, watch string) (e protocol.Event, err error) {
+func decode(from *client.Event, watch string) (e adapter.Event, err error) {
 	e.Type, e.Position = types[from.Type], ownPosition(from.ID, watch)
 	switch e.Type {
-	case protocol.Upsert:
+	case adapter.Upsert:
 		e.Resource, err = decodeUpsert(&from.Resource)
-	case protocol.Delete:
+	case adapter.Delete:
 		e.Resource, err = decodeDelete(&from.Resource)
-	case protocol.EndOfSnapshot:
+	case adapter.EndOfSnapshot:
 		e.Count = uint64(max(0, from.Count))
 		e.Revision, err = decodeRevision(from.Revision)
-	case protocol.Bookmark:
+	case adapter.Bookmark:
 		e.Revision, err = decodeRevision(from.Revision)
 		if err == nil && from.Horizon != "" {
 			e.Horizon, err = decodeRevision(from.Horizon)
@@ -37,7 +37,7 @@ func decode(from *client.Event, watch string) (e protocol.Event, err error) {
 		if err == nil && from.Conflated != "" {
 			e.Conflated, err = decodeRevision(from.Conflated)
 		}
-	case protocol.Status:
+	case adapter.Status:
 		e.State, _ = stream.ParseState(from.State)
 		e.Reason = from.Reason
 	}

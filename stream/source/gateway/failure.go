@@ -10,8 +10,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/failure"
-	"github.com/watchtide/watchtide/stream/source/internal/secret"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // lost returns the error of Watch when the request has ended for all its members:
@@ -34,8 +33,8 @@ func (s *Source) failed(err error) error {
 		err = request.Err // without the whole URL
 	}
 	header, _ := s.upstream.config.header() // an unreadable token was not sent
-	text := secret.Hide(err.Error(), maps.Values(header))
-	return failure.New(err, fmt.Sprintf("%s: %s%s", s.where(), text, hint(err)))
+	text := adapter.HideSecret(err.Error(), maps.Values(header))
+	return adapter.NewFailure(err, fmt.Sprintf("%s: %s%s", s.where(), text, hint(err)))
 }
 
 // where names the watch at its upstream.

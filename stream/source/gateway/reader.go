@@ -3,14 +3,14 @@ package gateway
 import (
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/protocol"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // reader turns the events of a watch into the calls of a Sink. It outlives requests:
 // the next one completes what the previous one staged up to its last position.
 //
 // Guarded by the mu of its member.
-type reader struct{ *protocol.Reader }
+type reader struct{ *adapter.Reader }
 
 func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 	var from stream.Position
@@ -19,7 +19,7 @@ func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 			Watch: s.watch, Epoch: resume.Epoch, Upserts: resume.Revision, AsOf: resume.Revision, Unswept: resume.Unswept,
 		}
 	}
-	return &reader{protocol.New(protocol.Config{Sink: sink, Watch: s.watch, Where: s.where()}, from)}
+	return &reader{adapter.NewReader(adapter.ReaderConfig{Sink: sink, Watch: s.watch, Where: s.where()}, from)}
 }
 
 // receive handles one event.

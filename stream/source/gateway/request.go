@@ -10,7 +10,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/secret"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // request makes one request for its members, and hands them their events.
@@ -91,7 +91,7 @@ func (c *Config) header() (map[string]string, error) {
 	if c.TokenFile == "" {
 		return header, nil
 	}
-	token, err := secret.Read(c.TokenFile)
+	token, err := adapter.ReadSecret(c.TokenFile)
 	if err != nil {
 		return nil, fmt.Errorf("token file: %w", err)
 	}

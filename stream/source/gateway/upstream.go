@@ -11,7 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/pause"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"github.com/watchtide/watchtide/stream/view"
 )
 
@@ -80,7 +80,7 @@ func (u *Upstream) wait(ctx context.Context, r *reader) error {
 			return err
 		}
 	}
-	return pause.Until(ctx, until)
+	return adapter.PauseUntil(ctx, until)
 }
 
 // join adds a member to a connection that has room, or to a new one.

@@ -12,9 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
-	"github.com/watchtide/watchtide/stream/source/internal/failure"
-	"github.com/watchtide/watchtide/stream/source/internal/secret"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"google.golang.org/grpc"
 )
 
@@ -73,7 +71,7 @@ type Config struct {
 const WantAddress = `host:port, such as "backend:9000" or "dns:///backend:9000", with a port from 1 to 65535`
 
 // ValidAddress reports whether a server can be at an address.
-func ValidAddress(address string) bool { return dial.ValidAddress(address) }
+func ValidAddress(address string) bool { return adapter.ValidAddress(address) }
 
 func (c *Config) check() error {
 	if c.Address == "" && c.Conn == nil {
@@ -119,7 +117,7 @@ func (c *Config) outgoing() (map[string]string, error) {
 	if c.TokenFile == "" {
 		return c.Metadata, nil
 	}
-	token, err := secret.Read(c.TokenFile)
+	token, err := adapter.ReadSecret(c.TokenFile)
 	if err != nil {
 		return nil, fmt.Errorf("token file: %w", err)
 	}
@@ -158,5 +156,5 @@ func (c *Config) target() string {
 	if c.Conn != nil {
 		return "in process"
 	}
-	return c.Address + failure.Through(c.options().Proxy(c.Address))
+	return c.Address + adapter.Through(c.options().Proxy(c.Address))
 }

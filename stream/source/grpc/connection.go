@@ -3,7 +3,7 @@ package grpc
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"google.golang.org/grpc"
 )
 
@@ -23,8 +23,8 @@ func (c *Config) connect() (grpc.ClientConnInterface, func(), error) {
 	return conn, func() { _ = conn.Close() }, nil
 }
 
-func (c *Config) options() dial.Options {
-	return dial.Options{
+func (c *Config) options() adapter.DialOptions {
+	return adapter.DialOptions{
 		TLS: c.TLS, MaxMessageBytes: c.MaxMessageBytes,
 		PingAfter: c.Keepalive, PingTimeout: pingTimeout, Network: c.network,
 	}

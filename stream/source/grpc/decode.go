@@ -6,29 +6,29 @@ import (
 
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/protocol"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // decode reads and checks a message.
-func decode(m *pb.WatchListResponse) (e protocol.Event, err error) {
+func decode(m *pb.WatchListResponse) (e adapter.Event, err error) {
 	e.Position = m.GetPosition()
 	switch of := m.GetEvent().(type) {
 	case *pb.WatchListResponse_Reset_:
-		e.Type = protocol.Reset
+		e.Type = adapter.Reset
 	case *pb.WatchListResponse_Upsert:
-		e.Type = protocol.Upsert
+		e.Type = adapter.Upsert
 		e.Resource, err = decodeResource(of.Upsert.GetResource())
 	case *pb.WatchListResponse_Delete:
-		e.Type, e.Resource.Revision = protocol.Delete, of.Delete.GetRevision()
+		e.Type, e.Resource.Revision = adapter.Delete, of.Delete.GetRevision()
 		e.Resource.Key, err = decodeKey(of.Delete.GetKey(), of.Delete.GetKeyEncoding())
 	case *pb.WatchListResponse_EndOfSnapshot:
-		e.Type = protocol.EndOfSnapshot
+		e.Type = adapter.EndOfSnapshot
 		e.Revision, e.Count = of.EndOfSnapshot.GetRevision(), of.EndOfSnapshot.GetCount()
 	case *pb.WatchListResponse_Bookmark:
-		e.Type = protocol.Bookmark
+		e.Type = adapter.Bookmark
 		e.Revision, e.Horizon, e.Conflated = of.Bookmark.GetRevision(), of.Bookmark.GetHorizon(), of.Bookmark.GetConflated()
 	case *pb.WatchListResponse_Status:
-		e.Type, e.Reason = protocol.Status, of.Status.GetReason()
+		e.Type, e.Reason = adapter.Status, of.Status.GetReason()
 		e.State, _ = stream.ParseState(of.Status.GetState())
 	case nil:
 		if e.Position == "" && len(m.ProtoReflect().GetUnknown()) == 0 {

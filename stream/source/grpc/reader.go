@@ -7,7 +7,7 @@ import (
 
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/protocol"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"google.golang.org/grpc/codes"
 )
 
@@ -15,7 +15,7 @@ import (
 //
 // Owned by the goroutine that runs Watch.
 type reader struct {
-	*protocol.Reader
+	*adapter.Reader
 	position string        // from which the upstream is asked to resume; empty: nothing
 	retry    time.Duration // the wait requested by goodbye
 }
@@ -25,7 +25,7 @@ var errGoodbye = errors.New("goodbye")
 
 func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 	from, resumes := s.epochs.resume(resume)
-	r := &reader{Reader: protocol.New(protocol.Config{
+	r := &reader{Reader: adapter.NewReader(adapter.ReaderConfig{
 		Sink: sink, Watch: s.config.Watch, Prefix: s.config.Prefix,
 		Where:   fmt.Sprintf("grpc %s, watch %q", s.config.target(), s.config.Watch),
 		Unnamed: s.epochs.fallback, Enter: s.epochs.enter,

@@ -11,11 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/closing"
-	"github.com/watchtide/watchtide/stream/source/internal/dial"
-	"github.com/watchtide/watchtide/stream/source/internal/failure"
-	"github.com/watchtide/watchtide/stream/source/internal/pause"
-	"github.com/watchtide/watchtide/stream/source/internal/secret"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -34,7 +30,7 @@ type Source struct {
 	// Static after construction.
 	config Config
 	epochs epochs
-	gate   *closing.Gate
+	gate   *adapter.Gate
 
 	// Owned by Watch.
 	notBefore time.Time // the earliest time of the next call
@@ -54,7 +50,7 @@ func New(c Config) (*Source, error) {
 		return nil, fmt.Errorf("grpc: address %q: %w", c.Address, err)
 	}
 	end()
-	return &Source{config: c, gate: closing.New(errClosed), epochs: newEpochs(&c)}, nil
+	return &Source{config: c, gate: adapter.NewGate(errClosed), epochs: newEpochs(&c)}, nil
 }
 
 // Close ends a running Watch call and waits for it. Later ones fail. A Conn
@@ -65,7 +61,7 @@ func (s *Source) Close() { s.gate.Close() }
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	ctx, end, leave := s.gate.Enter(ctx)
 	defer leave()
-	if err := pause.Until(ctx, s.notBefore); err != nil {
+	if err := adapter.PauseUntil(ctx, s.notBefore); err != nil {
 		return err
 	}
 	conn, disconnect, err := s.config.connect()
@@ -91,7 +87,7 @@ func (s *Source) follow(ctx context.Context, end context.CancelCauseFunc, conn g
 		m, err := call.Recv()
 		stall.stop()
 		if err != nil {
-			if dial.TooLarge(err) && largest < s.config.MaxMessageBytes {
+			if adapter.TooLarge(err) && largest < s.config.MaxMessageBytes {
 				stream.RefuseMessage(r.Sink, largest)
 			}
 			return s.ended(ctx, err, r, codec)
@@ -151,8 +147,8 @@ func (s *Source) ended(ctx context.Context, err error, r *reader, codec *codec) 
 // text.
 func (s *Source) failed(err error) error {
 	outgoing, _ := s.config.outgoing() // an unreadable token was not sent
-	message := secret.Hide(err.Error(), maps.Values(outgoing))
-	return failure.New(err, fmt.Sprintf("grpc %s, watch %q: %s%s", s.config.target(), s.config.Watch, message, s.config.hint(err)))
+	message := adapter.HideSecret(err.Error(), maps.Values(outgoing))
+	return adapter.NewFailure(err, fmt.Sprintf("grpc %s, watch %q: %s%s", s.config.target(), s.config.Watch, message, s.config.hint(err)))
 }
 
 // hint suggests a remedy, where the error indicates one.

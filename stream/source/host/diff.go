@@ -5,15 +5,15 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/watchtide/watchtide/stream/source/internal/poll"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // diff returns the changes from before to now: first the deletes, by key, then
 // the new or changed resources, in the order of now. after is now by key;
 // before is left unchanged.
-func diff(before map[string][]byte, now []item) (after map[string][]byte, changes []poll.Change) {
+func diff(before map[string][]byte, now []item) (after map[string][]byte, changes []adapter.PolledChange) {
 	after = make(map[string][]byte, len(now))
-	var upserts []poll.Change
+	var upserts []adapter.PolledChange
 	for _, i := range now {
 		old, known := before[i.key]
 		if known && bytes.Equal(old, i.value) {
@@ -21,11 +21,11 @@ func diff(before map[string][]byte, now []item) (after map[string][]byte, change
 			continue
 		}
 		after[i.key] = i.value
-		upserts = append(upserts, poll.Change{Key: i.key, Value: i.value})
+		upserts = append(upserts, adapter.PolledChange{Key: i.key, Value: i.value})
 	}
 	for _, key := range slices.Sorted(maps.Keys(before)) {
 		if _, still := after[key]; !still {
-			changes = append(changes, poll.Change{Key: key})
+			changes = append(changes, adapter.PolledChange{Key: key})
 		}
 	}
 	return after, append(changes, upserts...)

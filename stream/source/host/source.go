@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/poll"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // The collections.
@@ -96,7 +96,7 @@ func newReader(collection string) (reader, error) {
 }
 
 func newSource(r reader, interval time.Duration) *Source {
-	return &Source{interval: interval, epoch: poll.NewEpoch(), reader: r}
+	return &Source{interval: interval, epoch: adapter.NewEpoch(), reader: r}
 }
 
 // Watch polls until ctx ends, the operating system cannot be read, or the sink
@@ -166,9 +166,9 @@ func (s *Source) poll(ctx context.Context, sink stream.Sink) error {
 
 // send sends one transaction, and records after as sent once the sink has
 // accepted it. A revision is used once, even if the sink failed halfway.
-func (s *Source) send(sink stream.Sink, after map[string][]byte, changes []poll.Change) error {
+func (s *Source) send(sink stream.Sink, after map[string][]byte, changes []adapter.PolledChange) error {
 	s.revision++
-	if err := poll.Send(sink, changes, s.revision); err != nil {
+	if err := adapter.SendPolled(sink, changes, s.revision); err != nil {
 		return err
 	}
 	s.last, s.committed = after, s.revision

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/watchtide/watchtide/stream/source/internal/secret"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // credentials are those of the last request, of whatever origin: a file, a program,
@@ -28,7 +28,7 @@ func (c *credentials) hide(text string) string {
 		_, password, _ := strings.Cut(string(pair), ":")
 		secrets = append(secrets, password)
 	}
-	return secret.Hide(text, slices.Values(secrets))
+	return adapter.HideSecret(text, slices.Values(secrets))
 }
 
 // noting notes the credentials of requests, just before they are sent.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/watchtide/watchtide/stream/source/internal/failure"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -41,7 +41,7 @@ func (c *client) explained(ctx context.Context, err error) error {
 	if why == "" {
 		return err
 	}
-	return failure.New(err, why)
+	return adapter.NewFailure(err, why)
 }
 
 // missing returns which of group, version, resource and namespace does not

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/closing"
-	"github.com/watchtide/watchtide/stream/source/internal/failure"
-	"github.com/watchtide/watchtide/stream/source/internal/pause"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -23,7 +21,7 @@ const maxRetryWait = 30 * time.Second
 type Source struct {
 	// Static after construction.
 	config Config
-	gate   *closing.Gate
+	gate   *adapter.Gate
 
 	// Owned by Watch.
 	epochs    epochs
@@ -40,7 +38,7 @@ func New(c Config) (*Source, error) {
 		return nil, err
 	}
 	c.setDefaults()
-	return &Source{config: c, gate: closing.New(errClosed)}, nil
+	return &Source{config: c, gate: adapter.NewGate(errClosed)}, nil
 }
 
 // Close ends a running Watch call and waits for it. Later ones fail.
@@ -50,7 +48,7 @@ func (s *Source) Close() { s.gate.Close() }
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	ctx, _, leave := s.gate.Enter(ctx)
 	defer leave()
-	if err := pause.Until(ctx, s.notBefore); err != nil {
+	if err := adapter.PauseUntil(ctx, s.notBefore); err != nil {
 		return err
 	}
 	c, err := newClient(&s.config, func(bytes int64) { stream.Hold(sink, bytes) })
@@ -78,6 +76,6 @@ func (s *Source) ended(ctx context.Context, f *follower, err error) error {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		s.notBefore = time.Now().Add(min(time.Duration(seconds)*time.Second, maxRetryWait))
 	}
-	return failure.New(err, fmt.Sprintf("kubernetes %s%s, %s: %s%s",
-		f.client.base.Redacted(), failure.Through(f.client.proxy(&http.Request{URL: f.client.base})), s.config.name(), f.client.sent.hide(err.Error()), hint(err)))
+	return adapter.NewFailure(err, fmt.Sprintf("kubernetes %s%s, %s: %s%s",
+		f.client.base.Redacted(), adapter.Through(f.client.proxy(&http.Request{URL: f.client.base})), s.config.name(), f.client.sent.hide(err.Error()), hint(err)))
 }

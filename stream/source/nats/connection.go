@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/secret"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // connection is one connection to one server, for one Watch call. The library
@@ -89,10 +89,10 @@ func (c *Config) login() (options []nats.Option, secrets []string, err error) {
 		nkey, err := nats.NkeyOptionFromSeed(c.NKeyFile)
 		return append(options, nkey), secrets, err
 	case c.TokenFile != "":
-		token, err := secret.Read(c.TokenFile)
+		token, err := adapter.ReadSecret(c.TokenFile)
 		return append(options, nats.Token(token)), []string{token}, err
 	case c.User != "":
-		password, err := secret.Read(c.PasswordFile)
+		password, err := adapter.ReadSecret(c.PasswordFile)
 		return append(options, nats.UserInfo(c.User, password)), []string{password}, err
 	}
 	return options, nil, nil
@@ -100,7 +100,7 @@ func (c *Config) login() (options []nats.Option, secrets []string, err error) {
 
 // lines returns the lines of a file that are a single word: a JWT or a seed is one.
 func lines(file string) (words []string, err error) {
-	text, err := secret.Read(file)
+	text, err := adapter.ReadSecret(file)
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) == 1 {
 			words = append(words, f[0])

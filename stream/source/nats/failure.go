@@ -11,8 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/failure"
-	"github.com/watchtide/watchtide/stream/source/internal/secret"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
 
 // failed adds the upstream and, if known, a remedy to an error, and hides secrets in it:
@@ -21,7 +20,7 @@ func (c *Config) failed(err error, secrets []string) error {
 	if err == nil {
 		return nil
 	}
-	return failure.New(err, fmt.Sprintf("%s: %s%s", c, secret.Hide(err.Error(), slices.Values(secrets)), c.hint(err)))
+	return adapter.NewFailure(err, fmt.Sprintf("%s: %s%s", c, adapter.HideSecret(err.Error(), slices.Values(secrets)), c.hint(err)))
 }
 
 func (c *Config) hint(err error) string {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
-	"github.com/watchtide/watchtide/stream/source/internal/protocol"
+	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -65,7 +65,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	}
 	s.held = 0
 	n := s.narrow(sink, resumes)
-	r := protocol.New(protocol.Config{
+	r := adapter.NewReader(adapter.ReaderConfig{
 		Sink: n, Watch: s.of, Where: fmt.Sprintf("view of watch %q", s.of), Enter: s.epochs.enter,
 	}, from)
 	if _, _, err := r.Begin(); err != nil {
@@ -84,7 +84,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 }
 
 // receive passes on everything there is.
-func receive(ctx context.Context, r *protocol.Reader, n *narrowed, sub *log.Subscription) error {
+func receive(ctx context.Context, r *adapter.Reader, n *narrowed, sub *log.Subscription) error {
 	var batch log.Batch
 	for sub.Next(&batch) {
 		if at, age := batch.Committed(); age > 0 {
@@ -107,7 +107,7 @@ func receive(ctx context.Context, r *protocol.Reader, n *narrowed, sub *log.Subs
 
 // received is an event of the watch.
 type received struct {
-	protocol.Event
+	adapter.Event
 	unseen bool // it deletes a resource that the watch did not have
 }
 
@@ -127,13 +127,13 @@ func events(sub *log.Subscription, b *log.Batch) (out []received) {
 	return out
 }
 
-var types = map[stream.EventType]protocol.Type{
-	stream.Reset: protocol.Reset, stream.Upsert: protocol.Upsert, stream.Delete: protocol.Delete,
-	stream.EndOfSnapshot: protocol.EndOfSnapshot, stream.Bookmark: protocol.Bookmark, stream.StatusChange: protocol.Status,
+var types = map[stream.EventType]adapter.EventType{
+	stream.Reset: adapter.Reset, stream.Upsert: adapter.Upsert, stream.Delete: adapter.Delete,
+	stream.EndOfSnapshot: adapter.EndOfSnapshot, stream.Bookmark: adapter.Bookmark, stream.StatusChange: adapter.Status,
 }
 
-func event(e stream.Event) protocol.Event {
-	return protocol.Event{
+func event(e stream.Event) adapter.Event {
+	return adapter.Event{
 		Type: types[e.Type], Resource: e.Resource, Revision: e.Revision, Count: uint64(e.Count),
 		Horizon: e.Horizon, Conflated: e.Conflated, State: e.State, Reason: e.Reason,
 	}

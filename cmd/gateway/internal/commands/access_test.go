@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/access/token"
+	"github.com/watchtide/watchtide/access"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -52,7 +52,7 @@ func serveProtected(t *testing.T, configuration string, args ...string) protecte
 	t.Helper()
 	tokens, lines := map[string]string{}, ""
 	for name, groups := range map[string][]string{"sam": {"staff"}, "agent": {"acme"}, "outsider": nil} {
-		text, line, err := token.New(name, groups)
+		text, line, err := access.NewToken(name, groups)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestServeStreamsByRules(t *testing.T) {
 // TestExposure checks which listeners a configuration may have.
 func TestExposure(t *testing.T) {
 	const watches = "\nsources: { local: { type: store } }\nroles: { staff: { when: '\"staff\" in principal.groups' } }\nwatches: { notes: { source: local } }\n"
-	_, line, err := token.New("sam", []string{"staff"})
+	_, line, err := access.NewToken("sam", []string{"staff"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/watchtide/watchtide/access/token"
+	"github.com/watchtide/watchtide/access"
 )
 
 // withAudit is a configuration with an audit log.
@@ -26,7 +26,7 @@ watches:
 // TestAuditFileIsReopened on SIGHUP, also if the configuration has a mistake by then, and
 // every line is in one of the files.
 func TestAuditFileIsReopened(t *testing.T) {
-	_, line, err := token.New("sam", nil)
+	_, line, err := access.NewToken("sam", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestAuditFileThatCannotBeOpened(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no named pipes in directories")
 	}
-	_, line, err := token.New("sam", nil)
+	_, line, err := access.NewToken("sam", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

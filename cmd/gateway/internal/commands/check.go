@@ -8,8 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/watchtide/watchtide/cmd/gateway/internal/otlp"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/permission"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
@@ -45,7 +44,7 @@ func (a *app) checkConfig(file string) error {
 	if err := makeable(c); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	if _, err := otlp.NewSettings(c.Tracing, os.LookupEnv); err != nil {
+	if _, err := telemetry.NewSettings(c.Tracing, os.LookupEnv); err != nil {
 		return err
 	}
 	templates := ""
@@ -165,7 +164,7 @@ func (a *app) can(o canOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	who, err := permission.Principal(o.as)
+	who, err := Principal(o.as)
 	if err != nil {
 		return err
 	}
@@ -173,11 +172,11 @@ func (a *app) can(o canOptions, args []string) error {
 	key := ""
 	if len(args) == 2 {
 		key = args[1]
-		if r, err = permission.Resource(key, o.value); err != nil {
+		if r, err = Resource(key, o.value); err != nil {
 			return err
 		}
 	}
-	text := permission.Text(args[0], r, c.Policy.Explain(who, entry, key, r))
+	text := permissionText(args[0], r, c.Policy.Explain(who, entry, key, r))
 	_, err = a.stdout.Write(escaped([]byte(text)))
 	return err
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/resources"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
@@ -20,7 +19,7 @@ type clientOptions struct {
 func (o *clientOptions) register(c *cobra.Command) {
 	o.gateway = connect.New(userAgent())
 	o.gateway.Register(c)
-	narrow.Register(c, &o.view)
+	connect.RegisterNarrowing(c, &o.view)
 }
 
 func (o *clientOptions) connect() (*client.Server, error) {
@@ -37,7 +36,7 @@ func (o *clientOptions) completeWatches(c *cobra.Command, args []string, begun s
 }
 
 // viewHelp describes the flags that narrow a watch.
-const viewHelp = narrow.Help
+const viewHelp = connect.NarrowingHelp
 
 // terminal returns what is known of the terminals of the process.
 func (p process) terminal() terminal.Terminal {
@@ -53,11 +52,11 @@ func (a *app) console() resources.Console {
 }
 
 // checkView finds a mistake in what narrows a watch before there is a connection.
-func (a *app) checkView(v client.View) error { return narrow.Check(v, a.terminal()) }
+func (a *app) checkView(v client.View) error { return connect.CheckNarrowing(v, a.terminal()) }
 
 // refused adds advice to a refusal by the server.
 func (a *app) refused(o clientOptions, err error) error {
-	return narrow.Refused(o.gateway.Refused(err), o.view, a.terminal())
+	return connect.NarrowingRefused(o.gateway.Refused(err), o.view, a.terminal())
 }
 
 // escaped returns a text for a terminal.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/changes"
 )
 
 // errMet ends a watch: the condition of --wait-for holds.
@@ -19,7 +19,7 @@ var errMet = errors.New("--wait-for is true")
 type following struct {
 	// Static after construction.
 	ctx       context.Context // of the command, for evaluations that take long
-	condition *waitfor.Condition
+	condition *changes.Condition
 	names     []string
 	shown     bool // on a screen, which needs the resources
 
@@ -32,18 +32,18 @@ type following struct {
 type followed struct {
 	tail      client.Tail
 	replica   *client.Replica
-	resources *waitfor.Resources // nil: there is no condition
+	resources *changes.Resources // nil: there is no condition
 	changed   bool               // since the last evaluation
 	met       bool               // at the last evaluation
 	doubt     error              // why it could not be evaluated
 }
 
-func newFollowing(ctx context.Context, names []string, condition *waitfor.Condition, shown bool) *following {
+func newFollowing(ctx context.Context, names []string, condition *changes.Condition, shown bool) *following {
 	f := &following{ctx: ctx, condition: condition, names: names, shown: shown, watches: map[string]*followed{}}
 	for _, name := range names {
 		w := &followed{replica: client.NewReplica()}
 		if condition != nil {
-			w.resources = waitfor.NewResources()
+			w.resources = changes.NewResources()
 		}
 		f.watches[name] = w
 	}

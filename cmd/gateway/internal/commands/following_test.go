@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/changes"
 )
 
 // The condition is evaluated only where the upstream had that state: not between
@@ -35,7 +35,7 @@ func TestConditionIsEvaluatedOnWholeStates(t *testing.T) {
 			upsert("b", id), framing("bookmark", id)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			condition, err := waitfor.Compile("count == 2")
+			condition, err := changes.Compile("count == 2")
 			if err != nil {
 				t.Fatal(err)
 			}

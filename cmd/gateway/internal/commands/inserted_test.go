@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 )
 
 // The text of a variable that must not be shown, and what of it must not be, in any form.
@@ -67,7 +67,7 @@ watches:
 func TestInsertedTextsAreHiddenInEveryForm(t *testing.T) {
 	t.Setenv("SECRET", insertedText)
 	t.Setenv("LONGER", insertedText+" and more")
-	for _, format := range []string{logging.Text, logging.JSON} {
+	for _, format := range []string{telemetry.Text, telemetry.JSON} {
 		var i inserted
 		for _, name := range []string{"SECRET", "LONGER"} {
 			if got, set := i.Getenv(name); !set || !strings.HasPrefix(got, insertedText) {
@@ -75,7 +75,7 @@ func TestInsertedTextsAreHiddenInEveryForm(t *testing.T) {
 			}
 		}
 		var out strings.Builder
-		logger := logging.Options{Format: format}.Logger(i.writer(&out), false)
+		logger := telemetry.LogOptions{Format: format}.Logger(i.writer(&out), false)
 		for _, err := range []error{
 			fmt.Errorf("plain %s", insertedText), fmt.Errorf("quoted %q", insertedText), fmt.Errorf("in a path %q", "/"+insertedText+"/x"),
 			fmt.Errorf("longer %s and more", insertedText),

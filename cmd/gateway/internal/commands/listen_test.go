@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/watchtide/watchtide/access/token"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/internal/config"
 )
 
@@ -121,7 +121,7 @@ watches: { services: { source: backend, required: true } }
 // TestBothNamesOfThisMachineWork: a page at localhost and one at 127.0.0.1 may read and sign in, those of
 // the gateway and those of the origins that it allows.
 func TestBothNamesOfThisMachineWork(t *testing.T) {
-	secret, line, err := token.New("sam", nil)
+	secret, line, err := access.NewToken("sam", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
-
-	"github.com/watchtide/watchtide/cmd/gateway/internal/cgroup"
 )
 
 // limitMemory sets the runtime's memory limit to the container's, less a tenth for
@@ -23,7 +21,7 @@ func limitMemory(logger *slog.Logger) {
 		logger.Info("memory limit", "limit", text, "from", "GOMEMLIMIT")
 		return
 	}
-	limit, found, err := cgroup.MemoryLimit(os.DirFS("/"))
+	limit, found, err := cgroupLimit(os.DirFS("/"))
 	if err != nil {
 		logger.Warn("the memory limit of the container is not known: want GOMEMLIMIT in the environment", "error", err)
 		return

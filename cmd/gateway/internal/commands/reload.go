@@ -12,8 +12,7 @@ import (
 	"syscall"
 
 	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/otlp"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/profiles"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream/views"
@@ -31,8 +30,8 @@ type site struct {
 	registry *watch.Registry
 	views    *views.Views
 	secured  secured
-	spans    *otlp.Exporter     // nil: nothing is traced
-	flight   *profiles.Recorder // nil: nothing is recorded
+	spans    *telemetry.Exporter       // nil: nothing is traced
+	flight   *telemetry.FlightRecorder // nil: nothing is recorded
 	gateway  *gateway.Gateway
 	started  *config.Config // the TLS configuration of the listeners
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/access/token"
+	"github.com/watchtide/watchtide/access"
 )
 
 // TestReplicasWithCredentials: a gateway asks another one whose operations listener has a private
@@ -14,7 +14,7 @@ import (
 // and never shown; a file that is not one line changes nothing.
 func TestReplicasWithCredentials(t *testing.T) {
 	const watches = "\nsources: { local: { type: store } }\nwatches: { notes: { source: local } }\n"
-	right, line, err := token.New("replica", []string{"staff"})
+	right, line, err := access.NewToken("replica", []string{"staff"})
 	if err != nil {
 		t.Fatal(err)
 	}

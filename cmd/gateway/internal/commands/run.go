@@ -10,14 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/contexts"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/diagnosis"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/manual"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/doctor"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/resources"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/secrets"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/setup"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/internal/config"
 )
 
@@ -58,7 +55,7 @@ func usageError(format string, args ...any) error {
 // app is one run of the command line. Owned by run.
 type app struct {
 	process
-	logging  logging.Options
+	logging  telemetry.LogOptions
 	inserted *inserted // in the configurations of the process
 	unhidden io.Writer // standard error, for what has no text of a configuration
 	began    bool      // a command was found and its command line is right
@@ -92,8 +89,8 @@ func run(ctx context.Context, p process, args []string) int {
 }
 
 // diagnosis returns what the command doctor needs of this process.
-func (a *app) diagnosis() diagnosis.Process {
-	return diagnosis.Process{
+func (a *app) diagnosis() doctor.Process {
+	return doctor.Process{
 		Stdout: a.stdout, Stderr: a.stderr, Terminal: a.logTerminal, Escape: escaped, UntilSignal: a.untilSignal, Usage: usageError,
 		TimedOut: func(err error) error { return codedError{exitTimeout, err} },
 	}
@@ -107,7 +104,7 @@ func (a *app) exitCode(err error) int {
 		return coded.code
 	case errors.As(err, &signal):
 		return signal.code()
-	case errors.As(err, new(narrow.Mistake)):
+	case errors.As(err, new(connect.NarrowingMistake)):
 		return exitUsage
 	case errors.Is(err, client.ErrConflict):
 		return exitOther
@@ -134,8 +131,8 @@ func (a *app) command() *cobra.Command {
 	root.SetErr(a.stderr)
 	a.logging.Flags(root)
 	root.AddCommand(resources.Commands(a.console())...)
-	root.AddCommand(contexts.Command(a.stdout, a.terminal(), usageError))
-	root.AddCommand(a.serveCommand(), a.watchCommand(), diagnosis.Command(a.diagnosis()), a.configCommand(), secrets.Token(a.stdout, usageError), secrets.Key(a.stdout, usageError), a.versionCommand(), manual.Command(buildVersion()))
+	root.AddCommand(connect.ContextsCommand(a.stdout, a.terminal(), usageError))
+	root.AddCommand(a.serveCommand(), a.watchCommand(), doctor.Command(a.diagnosis()), a.configCommand(), newTokenCommand(a.stdout, usageError), newKeyCommand(a.stdout, usageError), a.versionCommand(), manualCommand(buildVersion()))
 	root.AddCommand(setup.Command(setup.Tools{Stdout: a.stdout, Stderr: a.stderr, Check: a.checkText}))
 	return root
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
 
 const (
@@ -46,7 +46,7 @@ func newScreen(out io.Writer, size func() (width, height int, err error), f *fol
 		sections: map[string]*section{},
 	}
 	for _, name := range f.names {
-		s.sections[name] = &section{name: name, table: table.New()}
+		s.sections[name] = &section{name: name, table: terminal.NewTable()}
 	}
 	go s.run()
 	return s

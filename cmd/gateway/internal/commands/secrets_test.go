@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/access/token"
+	"github.com/watchtide/watchtide/access"
 )
 
 // TestMadeSecretsFitTheConfiguration: what the commands print is what config check takes.
@@ -29,8 +29,8 @@ func TestMadeSecretsFitTheConfiguration(t *testing.T) {
 	if code, out, stderr := command(t, "config", "check", conf); code != 0 {
 		t.Errorf("config check: exit code %d: %s%s", code, out, stderr)
 	}
-	table, err := token.Parse([]byte(line))
-	if err != nil || table.Lookup(token.HashOf(secret)).Name != "ci" {
+	table, err := access.ParseTokens([]byte(line))
+	if err != nil || table.Lookup(access.HashOfToken(secret)).Name != "ci" {
 		t.Errorf("the token is not that of the line: %v", err)
 	}
 }

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
 
 // section is the part of a screen that shows one watch: a line with its
 // freshness, and a table. Owned by the screen.
 type section struct {
 	name  string
-	table *table.Table
-	rows  []table.Row // of the last consistent state
+	table *terminal.Table
+	rows  []terminal.Row // of the last consistent state
 	total int
 }
 
@@ -23,7 +23,7 @@ func (s *section) lines(r *client.Replica, width, height int) []string {
 	if height < 1 {
 		return nil
 	}
-	head := table.Line(s.status(r, time.Now()), width)
+	head := terminal.Line(s.status(r, time.Now()), width)
 	if height < 3 {
 		return []string{head}
 	}
@@ -49,7 +49,7 @@ func (s *section) take(r *client.Replica, room int) {
 	s.rows, s.total = s.rows[:0], len(ids)
 	for _, id := range ids[:min(len(ids), room)] {
 		u, _ := r.Resource(id)
-		s.rows = append(s.rows, table.Row{Key: u.Key, Value: u.Value})
+		s.rows = append(s.rows, terminal.Row{Key: u.Key, Value: u.Value})
 	}
 }
 

@@ -12,8 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/logging"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/profiles"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/internal/config/auth"
@@ -125,7 +124,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 // detachLog makes the log wait for no output that hangs, until the function that it returns is called.
 func (a *app) detachLog() (attach func()) {
 	out := a.stderr
-	lines := logging.NewLines(out, func(w io.Writer, lost int) {
+	lines := telemetry.NewLogLines(out, func(w io.Writer, lost int) {
 		a.logging.Logger(w, a.logTerminal).Warn("the output of the log hung, and lines were lost", "lines", lost)
 	})
 	a.stderr = lines
@@ -138,7 +137,7 @@ func (a *app) detachLog() (attach func()) {
 // begin makes the gateway, and puts its first configuration into effect.
 func (s *site) begin(c *config.Config) (err error) {
 	gc := gatewayConfig(c)
-	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Commit, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), buildCommit(), profiles.Handler(s.flight)
+	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Commit, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), buildCommit(), telemetry.Handler(s.flight)
 	gc.Tracing = tracingConfig(s.spans, c.Tracing)
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err

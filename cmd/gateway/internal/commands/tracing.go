@@ -11,8 +11,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/watchtide/watchtide/cmd/gateway/internal/otlp"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/profiles"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -23,18 +22,18 @@ const spansPatience = 3 * time.Second
 
 // startTracing returns what exports spans; nil: the configuration and the environment name no
 // collector.
-func startTracing(ctx context.Context, c *config.Config, logger *slog.Logger) (*otlp.Exporter, error) {
-	s, err := otlp.NewSettings(c.Tracing, os.LookupEnv)
+func startTracing(ctx context.Context, c *config.Config, logger *slog.Logger) (*telemetry.Exporter, error) {
+	s, err := telemetry.NewSettings(c.Tracing, os.LookupEnv)
 	if err != nil || s.Endpoint == "" {
 		return nil, err
 	}
 	s.Page = gateway.PageAttribute
 	logger.Info("tracing", "endpoint", s.Endpoint, "protocol", s.Protocol)
-	return otlp.Start(ctx, s, buildVersion(), logger)
+	return telemetry.Start(ctx, s, buildVersion(), logger)
 }
 
 // tracingConfig is the gateway's part of tracing; nil: nothing is traced.
-func tracingConfig(e *otlp.Exporter, c config.Tracing) *gateway.Tracing {
+func tracingConfig(e *telemetry.Exporter, c config.Tracing) *gateway.Tracing {
 	if e == nil {
 		return nil
 	}
@@ -70,7 +69,7 @@ func (s *site) observe(ctx context.Context, c *config.Config) (err error) {
 		return err
 	}
 	if c.Operations.FlightRecorder {
-		s.flight, err = profiles.Record()
+		s.flight, err = telemetry.Record()
 	}
 	return err
 }

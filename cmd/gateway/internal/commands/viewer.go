@@ -9,8 +9,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/changes"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/hook"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/output"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
 
 // viewer shows the followed watches.
@@ -44,7 +43,7 @@ func (a *app) runner(ctx context.Context, o watchOptions, names []string) (viewe
 	if o.quiet {
 		a.logging.Level = max(a.logging.Level, slog.LevelError)
 	}
-	r, err := o.hook.Start(ctx, o.server, hook.NewSubject(names, o.view), a.stdout, a.stderr, a.logger())
+	r, err := o.hook.Start(ctx, o.server, changes.NewSubject(names, o.view), a.stdout, a.stderr, a.logger())
 	if err != nil {
 		return nil, "", err
 	}
@@ -54,7 +53,7 @@ func (a *app) runner(ctx context.Context, o watchOptions, names []string) (viewe
 // pipe writes events as lines. Owned by the goroutine of Follow.
 type pipe struct {
 	out      *bufio.Writer
-	format   output.Format
+	format   terminal.Format
 	terminal bool // at the other end
 	logger   *slog.Logger
 }
@@ -85,9 +84,9 @@ func (p *pipe) text(event []byte) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case p.format.Name == output.YAML:
+	case p.format.Name == terminal.YAML:
 		return append([]byte("---\n"), text...), nil
-	case p.format.Name == output.JSONPath && len(bytes.TrimSpace(text)) == 0:
+	case p.format.Name == terminal.JSONPath && len(bytes.TrimSpace(text)) == 0:
 		return nil, nil
 	}
 	return text, nil

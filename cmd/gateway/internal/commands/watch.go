@@ -10,10 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/changes"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/hook"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/output"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
 
 type watchOptions struct {
@@ -24,11 +23,11 @@ type watchOptions struct {
 
 	changesOnly bool
 	quiet       bool
-	hook        hook.Options
-	output      output.Flag
+	hook        changes.HookOptions
+	output      terminal.Flag
 
-	format    output.Format      // that output names
-	condition *waitfor.Condition // of waitFor; nil: none
+	format    terminal.Format    // that output names
+	condition *changes.Condition // of waitFor; nil: none
 }
 
 const endOfSnapshot = "end_of_snapshot"
@@ -58,7 +57,7 @@ An expression that names something that is not there is not true.
 --changes-only prints only upserts and deletes: no state at the beginning, and after a
 reset only what differs.
 
-` + hook.Help + `
+` + changes.HookHelp + `
 
 ` + viewHelp + `
 
@@ -98,7 +97,7 @@ reset only what differs.
 	c.Flags().BoolVar(&o.changesOnly, "changes-only", false, "print changes only, not the state that they begin with")
 	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "print no events, and log errors only")
 	o.hook.Register(c.Flags())
-	o.output.Register(c, output.Table, output.NDJSON, output.YAML, output.JSONPath)
+	o.output.Register(c, terminal.TableFormat, terminal.NDJSON, terminal.YAML, terminal.JSONPath)
 	_ = c.MarkFlagFilename("state")
 	_ = c.RegisterFlagCompletionFunc("until", cobra.FixedCompletions([]string{endOfSnapshot}, cobra.ShellCompDirectiveNoFileComp))
 	return c
@@ -126,7 +125,7 @@ func (o *watchOptions) check(watches []string) error {
 	if o.waitFor == "" {
 		return nil
 	}
-	c, err := waitfor.Compile(o.waitFor)
+	c, err := changes.Compile(o.waitFor)
 	if err != nil {
 		return usageError("--wait-for: %w", err)
 	}
@@ -144,7 +143,7 @@ func (a *app) checkOutput(o *watchOptions) (err error) {
 		return nil
 	case o.quiet || o.hook.Given():
 		return usageError("--output is for events that are printed: want it without --quiet and --exec")
-	case o.format.Name == output.Table && (a.size == nil || o.changesOnly):
+	case o.format.Name == terminal.TableFormat && (a.size == nil || o.changesOnly):
 		return usageError("--output table: want a terminal, and no --changes-only")
 	}
 	return nil
@@ -153,7 +152,7 @@ func (a *app) checkOutput(o *watchOptions) (err error) {
 // onScreen reports whether the watches are shown as tables that change.
 func (a *app) onScreen(o watchOptions) bool {
 	form := o.format.Name
-	return a.size != nil && !o.hook.Given() && !o.quiet && !o.changesOnly && (form == "" || form == output.Table)
+	return a.size != nil && !o.hook.Given() && !o.quiet && !o.changesOnly && (form == "" || form == terminal.TableFormat)
 }
 
 // errTimeout is why a context ended: --timeout has passed.

@@ -1,5 +1,6 @@
 // Package connect finds the gateway that a command talks to, and how to authenticate there: from
-// the flags of the command line, a context, or the environment.
+// the flags of the command line, a context, or the environment. Contexts are named gateways, which one
+// file keeps. It also has the flags that narrow a watch to a part of it.
 package connect
 
 import (
@@ -10,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/bearer"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/contexts"
 )
 
 const (
@@ -26,7 +25,7 @@ const Help = `The gateway is the one that --server or --context names; otherwise
 variable WATCHTIDE_SERVER, then that of the current context (see watchtide context), then
 http://127.0.0.1:8080. The credentials of a context are sent to its own server only.
 
-` + bearer.Help
+` + TokenHelp
 
 // Flags are those of every command that talks to a gateway.
 type Flags struct {
@@ -37,7 +36,7 @@ type Flags struct {
 	server, context string
 	headers         []string
 	files           files
-	token           bearer.Source
+	token           TokenSource
 }
 
 // New returns flags. agent is the User-Agent of requests.
@@ -58,7 +57,7 @@ func (f *Flags) Register(c *cobra.Command) {
 	}
 	_ = c.RegisterFlagCompletionFunc("server", cobra.NoFileCompletions)
 	_ = c.RegisterFlagCompletionFunc("header", cobra.NoFileCompletions)
-	_ = c.RegisterFlagCompletionFunc("context", contexts.Complete)
+	_ = c.RegisterFlagCompletionFunc("context", CompleteContexts)
 }
 
 // Connect returns the gateway. No connection is made yet: an error is one of the command line,
@@ -101,36 +100,36 @@ func (f *Flags) At(server string) error {
 
 // choose returns the context that the flags, the environment and the file of contexts make
 // together. A flag replaces what the context has.
-func (f *Flags) choose() (contexts.Context, error) {
+func (f *Flags) choose() (Context, error) {
 	c, err := f.base()
 	if err != nil {
 		return c, err
 	}
-	given, err := contexts.ParseHeaders(f.headers)
+	given, err := ParseHeaders(f.headers)
 	if err != nil {
 		return c, err
 	}
-	return c.With(contexts.Context{CAFile: f.files.ca, CertFile: f.files.cert, KeyFile: f.files.key, Headers: given}), nil
+	return c.With(Context{CAFile: f.files.ca, CertFile: f.files.cert, KeyFile: f.files.key, Headers: given}), nil
 }
 
 // base returns the context without what only flags say.
-func (f *Flags) base() (contexts.Context, error) {
+func (f *Flags) base() (Context, error) {
 	switch {
 	case f.server != "" && f.context != "":
-		return contexts.Context{}, errors.New("want --server or --context, not both: a context has credentials for its own server only")
+		return Context{}, errors.New("want --server or --context, not both: a context has credentials for its own server only")
 	case f.server != "":
-		return contexts.Context{Server: f.server}, nil
+		return Context{Server: f.server}, nil
 	case f.context == "" && os.Getenv(Variable) != "":
-		return contexts.Context{Server: os.Getenv(Variable)}, nil
+		return Context{Server: os.Getenv(Variable)}, nil
 	}
-	all, err := contexts.Load()
+	all, err := LoadContexts()
 	switch {
 	case f.context != "" && err != nil:
-		return contexts.Context{}, err
+		return Context{}, err
 	case f.context != "":
 		return all.Get(f.context)
 	case err != nil || all.Current == "":
-		return contexts.Context{Server: Default}, err
+		return Context{Server: Default}, err
 	}
 	c, err := all.Get(all.Current)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
 
@@ -48,7 +47,7 @@ func (c Console) ask(cmd *cobra.Command, f *connect.Flags, v client.View, reques
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
 	}
-	return narrow.Refused(f.Refused(err), v, c.Terminal)
+	return connect.NarrowingRefused(f.Refused(err), v, c.Terminal)
 }
 
 // isTerminal reports whether the output is for a person.

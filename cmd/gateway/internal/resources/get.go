@@ -12,15 +12,12 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/narrow"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/output"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
 
 func (c Console) get() *cobra.Command {
 	f := connect.New(c.Agent)
-	var o output.Flag
+	var o terminal.Flag
 	var v client.View
 	get := &cobra.Command{
 		Use:   "get WATCH [KEY]",
@@ -32,7 +29,7 @@ On a terminal it is a table, and one resource is indented; in a pipe it is JSON,
 a resource to a line: {"key":…,"revision":…,"value":…}. With -o json, yaml or jsonpath
 all of them are one object, with the members watch, position, revision and resources.
 
-` + narrow.Help + "\n\n" + connect.Help + "\n\n" + c.ExitCodes,
+` + connect.NarrowingHelp + "\n\n" + connect.Help + "\n\n" + c.ExitCodes,
 		Example: `  watchtide get notes
   watchtide get notes greeting | jq .value
   watchtide get notes greeting -o jsonpath=.value.text
@@ -46,22 +43,22 @@ all of them are one object, with the members watch, position, revision and resou
 		},
 	}
 	f.Register(get)
-	narrow.Register(get, &v)
-	o.Register(get, output.Table, output.JSON, output.NDJSON, output.YAML, output.JSONPath)
+	connect.RegisterNarrowing(get, &v)
+	o.Register(get, terminal.TableFormat, terminal.JSON, terminal.NDJSON, terminal.YAML, terminal.JSONPath)
 	return get
 }
 
-func (c Console) doGet(cmd *cobra.Command, f *connect.Flags, o output.Flag, v client.View, args []string) error {
+func (c Console) doGet(cmd *cobra.Command, f *connect.Flags, o terminal.Flag, v client.View, args []string) error {
 	if len(args) == 2 && v.Prefix != "" {
 		return c.Usage("--prefix is for all resources of a watch, not for the one with a key")
 	}
-	if err := narrow.Check(v, c.Terminal); err != nil {
+	if err := connect.CheckNarrowing(v, c.Terminal); err != nil {
 		return err
 	}
 	one := len(args) == 2
-	otherwise := c.otherwise(output.Table, output.NDJSON)
+	otherwise := c.otherwise(terminal.TableFormat, terminal.NDJSON)
 	if one {
-		otherwise = c.otherwise(output.JSON, output.NDJSON)
+		otherwise = c.otherwise(terminal.JSON, terminal.NDJSON)
 	}
 	format, err := o.Format(otherwise)
 	if err != nil {
@@ -83,18 +80,18 @@ func (c Console) doGet(cmd *cobra.Command, f *connect.Flags, o output.Flag, v cl
 	})
 }
 
-func (c Console) printOne(line json.RawMessage, format output.Format) error {
-	if format.Name == output.Table {
+func (c Console) printOne(line json.RawMessage, format terminal.Format) error {
+	if format.Name == terminal.TableFormat {
 		return c.drawResources([]json.RawMessage{line})
 	}
 	return format.Print(c.Stdout, line, c.Terminal)
 }
 
-func (c Console) printState(state client.State, format output.Format) error {
+func (c Console) printState(state client.State, format terminal.Format) error {
 	switch format.Name {
-	case output.NDJSON:
+	case terminal.NDJSON:
 		return c.printLines(state.Resources)
-	case output.Table:
+	case terminal.TableFormat:
 		return c.drawResources(state.Resources)
 	}
 	document, err := document(state)
@@ -144,11 +141,11 @@ func (c Console) drawResources(lines []json.RawMessage) error {
 		}
 	}
 	slices.SortFunc(all, func(x, y client.Resource) int { return client.CompareIDs(x.ID(), y.ID()) })
-	rows := make([]table.Row, len(all))
+	rows := make([]terminal.Row, len(all))
 	for i, r := range all {
-		rows[i] = table.Row{Key: r.Key, Value: r.Value}
+		rows[i] = terminal.Row{Key: r.Key, Value: r.Value}
 	}
-	for _, line := range table.New().Draw(rows, c.width()) {
+	for _, line := range terminal.NewTable().Draw(rows, c.width()) {
 		if _, err := fmt.Fprintln(c.Stdout, line); err != nil {
 			return err
 		}

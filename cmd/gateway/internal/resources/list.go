@@ -11,13 +11,12 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/output"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
 
 func (c Console) list() *cobra.Command {
 	f := connect.New(c.Agent)
-	var o output.Flag
+	var o terminal.Flag
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "List the watches of a gateway, with their state",
@@ -35,7 +34,7 @@ the watch may be seen.
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			format, err := o.Format(c.otherwise(output.Table, output.NDJSON))
+			format, err := o.Format(c.otherwise(terminal.TableFormat, terminal.NDJSON))
 			if err != nil {
 				return c.Usage("%w", err)
 			}
@@ -49,19 +48,19 @@ the watch may be seen.
 		},
 	}
 	f.Register(list)
-	o.Register(list, output.Table, output.JSON, output.NDJSON, output.YAML, output.JSONPath)
+	o.Register(list, terminal.TableFormat, terminal.JSON, terminal.NDJSON, terminal.YAML, terminal.JSONPath)
 	return list
 }
 
-func (c Console) printWatches(document json.RawMessage, format output.Format) error {
+func (c Console) printWatches(document json.RawMessage, format terminal.Format) error {
 	var all struct{ Watches []json.RawMessage }
 	if err := json.Unmarshal(document, &all); err != nil {
 		return err
 	}
 	switch format.Name {
-	case output.NDJSON:
+	case terminal.NDJSON:
 		return c.printLines(all.Watches)
-	case output.Table:
+	case terminal.TableFormat:
 		return c.drawWatches(all.Watches)
 	}
 	return format.Print(c.Stdout, document, c.Terminal)
@@ -76,7 +75,7 @@ func (c Console) drawWatches(all []json.RawMessage) error {
 		}
 		rows = append(rows, rowOf(w, time.Now()))
 	}
-	_, err := fmt.Fprint(c.Stdout, table.Columns(rows))
+	_, err := fmt.Fprint(c.Stdout, terminal.Columns(rows))
 	return err
 }
 

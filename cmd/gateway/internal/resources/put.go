@@ -14,7 +14,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/connect"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/output"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 )
 
 // maxValueBytes is the most that a gateway accepts of any source.
@@ -23,7 +23,7 @@ const maxValueBytes = 16 << 20
 // putOptions are the flags of put.
 type putOptions struct {
 	gateway  *connect.Flags
-	output   output.Flag
+	output   terminal.Flag
 	file     string
 	isText   bool
 	revision ifRevision
@@ -57,7 +57,7 @@ With -o json, yaml or jsonpath the resource is printed as it was stored.
 	}
 	o.gateway.Register(put)
 	o.revision.register(put)
-	o.output.Register(put, output.JSON, output.YAML, output.JSONPath)
+	o.output.Register(put, terminal.JSON, terminal.YAML, terminal.JSONPath)
 	put.Flags().StringVar(&o.file, "file", "", "a `FILE` with the value; - is standard input")
 	put.Flags().BoolVar(&o.isText, "text", false, "the value is a text, not JSON")
 	put.Flags().BoolVar(&o.ifAbsent, "if-absent", false, "write only if there is no such resource; otherwise the exit code is 5")
@@ -164,7 +164,7 @@ func readValue(ctx context.Context, from io.Reader) ([]byte, error) {
 }
 
 // printStored prints the revision, or in a form the resource.
-func (c Console) printStored(stored json.RawMessage, format output.Format) error {
+func (c Console) printStored(stored json.RawMessage, format terminal.Format) error {
 	if format.Name != "" {
 		return format.Print(c.Stdout, stored, c.Terminal)
 	}

@@ -1,10 +1,13 @@
-// Package terminal makes text safe to show on a terminal, and points at places in it.
+// Package terminal shows what a gateway sends on a terminal: in the form that --output names, or as
+// a table of the resources of a watch, one line each, with the key and the most common fields of the
+// value, as many as fit.
+//
+// The content of a resource cannot move the cursor or change a color: unprintable characters are shown
+// as a dot. As JSON or YAML, no digit of a number is lost, and no member is moved, except by a template.
 package terminal
 
 import (
 	"strings"
-
-	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
 )
 
 // Terminal is what is known of the terminals of a process. Static.
@@ -25,7 +28,7 @@ func (t Terminal) Excerpt(text string, offset int) string {
 	line, _, _ := strings.Cut(text[begin:], "\n")
 	before := string(Escaped([]byte(text[begin:offset])))
 	shown := string(Escaped([]byte(line)))
-	if len(shown) == 0 || table.Width(shown) > t.width()-len(indent) {
+	if len(shown) == 0 || Width(shown) > t.width()-len(indent) {
 		return ""
 	}
 	return "\n" + indent + shown + "\n" + indent + blank(before) + "^"
@@ -50,7 +53,7 @@ func blank(text string) string {
 		if i > 0 {
 			out.WriteByte('\t')
 		}
-		out.WriteString(strings.Repeat(" ", table.Width(part)))
+		out.WriteString(strings.Repeat(" ", Width(part)))
 	}
 	return out.String()
 }

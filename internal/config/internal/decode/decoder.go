@@ -7,8 +7,6 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/watchtide/watchtide/internal/config/internal/mistake"
-	"github.com/watchtide/watchtide/internal/config/internal/tree"
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
@@ -28,7 +26,7 @@ type Decoder struct {
 	// Given has the values in the document, by a pointer to their field.
 	Given map[any]Value
 	// Errs are the errors so far.
-	Errs mistake.Errors
+	Errs Mistakes
 	// Contents is a hash of the files that were used since it was last emptied.
 	Contents string
 }
@@ -87,7 +85,7 @@ type Entry struct {
 
 // At adds an error at a place in the document.
 func (d *Decoder) At(line, column int, format string, args ...any) {
-	d.Errs = append(d.Errs, &mistake.Error{
+	d.Errs = append(d.Errs, &Mistake{
 		File: d.File, Line: max(line, 1), Column: max(column, 1), Message: fmt.Sprintf(format, args...),
 	})
 }
@@ -98,7 +96,7 @@ func (d *Decoder) Errorf(v Value, format string, args ...any) {
 	if v.Path != "" {
 		message = v.Path + ": " + message
 	}
-	at := tree.Position(v.Node)
+	at := Position(v.Node)
 	d.At(at.Line, at.Column, "%s", message)
 }
 
@@ -110,9 +108,9 @@ func (d *Decoder) Resolve(v Value) (Value, bool) {
 		case *ast.AnchorNode:
 			v.Node = n.Value
 		case *ast.AliasNode:
-			target, ok := d.Anchors[tree.AliasName(n)]
+			target, ok := d.Anchors[AliasName(n)]
 			if !ok {
-				d.Errorf(v, "there is no anchor &%s", tree.AliasName(n))
+				d.Errorf(v, "there is no anchor &%s", AliasName(n))
 				return v, false
 			}
 			v.Node = target
@@ -129,7 +127,7 @@ func (d *Decoder) UnknownKey(e Entry, in string, right []string) {
 	advice := suggest.Sentence(e.Name, right)
 	if in == "" {
 		in = "the configuration"
-		if section := tree.HomeOf(e.Node); section != "" {
+		if section := HomeOf(e.Node); section != "" {
 			advice = fmt.Sprintf("if it is one of the %s, indent it below them", section)
 		}
 	}
@@ -143,11 +141,11 @@ func (d *Decoder) Entries(v Value) ([]Entry, bool) {
 	if !ok {
 		return nil, false
 	}
-	if !tree.IsMapping(v.Node) {
-		d.Errorf(v, "want a mapping, not %s%s", tree.Kind(v.Node), tree.MappingAdvice(v.Node))
+	if !IsMapping(v.Node) {
+		d.Errorf(v, "want a mapping, not %s%s", KindOf(v.Node), MappingAdvice(v.Node))
 		return nil, false
 	}
-	return d.uniqueEntries(v, tree.Pairs(v.Node)), true
+	return d.uniqueEntries(v, Pairs(v.Node)), true
 }
 
 func (d *Decoder) uniqueEntries(in Value, pairs []*ast.MappingValueNode) []Entry {
@@ -160,7 +158,7 @@ func (d *Decoder) uniqueEntries(in Value, pairs []*ast.MappingValueNode) []Entry
 		first := slices.IndexFunc(out, func(e Entry) bool { return e.Name == name })
 		if first >= 0 {
 			d.Errorf(Value{Node: p.Key, Path: in.Path}, "%q is given twice, first on line %d",
-				name, tree.Position(out[first].Key).Line)
+				name, Position(out[first].Key).Line)
 			continue
 		}
 		out = append(out, Entry{name, Value{p.Value, p.Key, Join(in.Path, name)}})

@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/watchtide/watchtide/internal/config/internal/keytag"
-	"github.com/watchtide/watchtide/internal/config/internal/tree"
-	"github.com/watchtide/watchtide/internal/config/internal/word"
 )
 
 // longest is the longest duration. Times are in nanoseconds, which overflow in the year 2262,
@@ -18,9 +14,9 @@ const longest = 10 * 365 * 24 * time.Hour
 const Off time.Duration = -1
 
 // readDuration reads a number with a unit, such as 1h30m.
-func (d *Decoder) readDuration(v Value, t keytag.Tag, into *time.Duration) {
+func (d *Decoder) readDuration(v Value, t Tag, into *time.Duration) {
 	want := t.WantDuration()
-	s, ok := d.Text(v, want, tree.IsNumber)
+	s, ok := d.Text(v, want, IsNumber)
 	if !ok {
 		return
 	}
@@ -43,8 +39,8 @@ func (d *Decoder) readDuration(v Value, t keytag.Tag, into *time.Duration) {
 const mostBytes = 1 << 50
 
 // readSize reads a number of bytes.
-func (d *Decoder) readSize(v Value, t keytag.Tag, into *int64) {
-	n, ok := d.number(v, t.WantSize(), t.Smallest(), mostBytes, word.ParseSize)
+func (d *Decoder) readSize(v Value, t Tag, into *int64) {
+	n, ok := d.number(v, t.WantSize(), t.Smallest(), mostBytes, ParseSize)
 	if !ok {
 		return
 	}
@@ -54,19 +50,19 @@ func (d *Decoder) readSize(v Value, t keytag.Tag, into *int64) {
 }
 
 // readInt reads a whole number from 1.
-func (d *Decoder) readInt(v Value, t keytag.Tag, into *int) {
+func (d *Decoder) readInt(v Value, t Tag, into *int) {
 	if t.Bytes {
 		d.readIntSize(v, t, into)
 		return
 	}
-	n, ok := d.number(v, "a whole number of at least 1", 1, math.MaxInt32, word.ParseWhole)
+	n, ok := d.number(v, "a whole number of at least 1", 1, math.MaxInt32, ParseWhole)
 	if ok {
 		*into = int(n)
 	}
 }
 
 // readIntSize reads a number of bytes that fits into an int.
-func (d *Decoder) readIntSize(v Value, t keytag.Tag, into *int) {
+func (d *Decoder) readIntSize(v Value, t Tag, into *int) {
 	var size int64
 	if d.readSize(v, t, &size); size > math.MaxInt32 {
 		d.Errorf(v, "want less than 2GiB%s", t.Why)
@@ -76,7 +72,7 @@ func (d *Decoder) readIntSize(v Value, t keytag.Tag, into *int) {
 }
 
 func (d *Decoder) number(v Value, want string, least, most int64, parse func(string) (int64, bool)) (int64, bool) {
-	s, ok := d.Text(v, want, tree.IsNumber)
+	s, ok := d.Text(v, want, IsNumber)
 	if !ok {
 		return 0, false
 	}

@@ -6,8 +6,6 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
-	"github.com/watchtide/watchtide/internal/config/internal/parameter"
-	"github.com/watchtide/watchtide/internal/config/internal/tree"
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
@@ -17,7 +15,7 @@ type Scalar struct {
 	Value
 	Written  string
 	Expanded string
-	Text     parameter.Text // of a text that uses parameters of a template; nil: it uses none
+	Text     TemplateText // of a text that uses parameters of a template; nil: it uses none
 }
 
 // Text returns the text of a value of one of the kinds: text is always
@@ -39,13 +37,13 @@ func (d *Decoder) Text(v Value, want string, allowed func(ast.Node) bool) (Scala
 		s.Written = n.Value.Value
 	default:
 		if allowed == nil || !allowed(v.Node) {
-			d.Errorf(v, "want %s, not %s", want, tree.Kind(v.Node))
+			d.Errorf(v, "want %s, not %s", want, KindOf(v.Node))
 			return Scalar{}, false
 		}
 		s.Written = v.Node.GetToken().Value
 	}
 	var message string
-	if s.Expanded, message = parameter.Expand(s.Written, d.Env.Getenv); message != "" {
+	if s.Expanded, message = Expand(s.Written, d.Env.Getenv); message != "" {
 		d.Errorf(v, "%s", message)
 		return Scalar{}, false
 	}
@@ -67,7 +65,7 @@ func (d *Decoder) Wrong(s Scalar, want string) {
 // looksLikeVariable reports whether a text contains a shell variable.
 func looksLikeVariable(text string) bool {
 	_, after, found := strings.Cut(text, "$")
-	return found && after != "" && parameter.IsVariable(after[:1])
+	return found && after != "" && IsVariable(after[:1])
 }
 
 // TextOf returns the text of a value of a kind.

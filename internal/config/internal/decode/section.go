@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
-	"github.com/watchtide/watchtide/internal/config/internal/tree"
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
@@ -130,7 +129,7 @@ func (d *Decoder) readList(v Value, k Key, list reflect.Value) {
 	}
 	seq, ok := v.Node.(*ast.SequenceNode)
 	if !ok {
-		d.Errorf(v, "want a list, not %s", tree.Kind(v.Node))
+		d.Errorf(v, "want a list, not %s", KindOf(v.Node))
 		return
 	}
 	list.Set(reflect.MakeSlice(list.Type(), 0, len(seq.Values)))

@@ -3,8 +3,6 @@ package decode
 import (
 	"fmt"
 	"reflect"
-
-	"github.com/watchtide/watchtide/internal/config/internal/keytag"
 )
 
 // Kinds are the kinds that tags of keys can name.
@@ -29,7 +27,7 @@ func (k Kinds) Has(option, argument string) (known bool) {
 // Key is one key of a section.
 type Key struct {
 	Name string
-	keytag.Tag
+	Tag
 	Into   any    // a pointer to the field
 	Advice string // follows "… is missing"
 }
@@ -40,7 +38,7 @@ func (d *Decoder) KeysOf(section any) []Key {
 	v := reflect.ValueOf(section).Elem()
 	var keys []Key
 	for i := range v.NumField() {
-		t, err := keytag.Parse(v.Type().Field(i), d.Kinds.Has)
+		t, err := ParseTag(v.Type().Field(i), d.Kinds.Has)
 		if err != nil {
 			panic(fmt.Sprintf("decode: %s: %v", v.Type(), err))
 		}
@@ -49,7 +47,7 @@ func (d *Decoder) KeysOf(section any) []Key {
 	return keys
 }
 
-func (d *Decoder) keysOfField(t keytag.Tag, into any) []Key {
+func (d *Decoder) keysOfField(t Tag, into any) []Key {
 	switch {
 	case t.Inline:
 		keys := d.KeysOf(into)

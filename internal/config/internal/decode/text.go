@@ -1,14 +1,12 @@
 package decode
 
-import "github.com/watchtide/watchtide/internal/config/internal/parameter"
-
 // Text is a kind of text.
 type Text struct {
 	Want  string                        // description, as it follows "want"
 	Valid func(string) bool             // nil: any text is valid
 	Use   func(*Decoder, Scalar) string // converts the text for the field; nil: the text itself
 
-	Parameter *parameter.Rule   // how a parameter of a template is written in the text; nil: it may have none
+	Parameter *Rule             // how a parameter of a template is written in the text; nil: it may have none
 	Fits      func(string) bool // reports whether a text with parameters filled in is valid; nil: Valid does
 }
 

@@ -5,14 +5,12 @@ import (
 	"unsafe"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // State is what a reader has: the state of a log at a seq, in a version that still has it.
 type State struct {
-	Version *version.Version
+	Version *storage.Version
 	Seq     uint64
 }
 
@@ -29,13 +27,13 @@ type Difference struct {
 // Run is the entries of a segment from From up to, but not including, To: all deletes or all
 // upserts.
 type Run struct {
-	Segment  *segment.Segment
+	Segment  *storage.Segment
 	From, To int
 	Bytes    int // of frames
 }
 
 // Deletes reports whether a run has deletes.
-func (r Run) Deletes() bool { return r.Segment.Entries[r.From].Is(segment.IsDelete) }
+func (r Run) Deletes() bool { return r.Segment.Entries[r.From].Is(storage.IsDelete) }
 
 // Left returns the number of bytes from a run on, at most limit.
 func (d *Difference) Left(run, limit int) (n int) {
@@ -48,13 +46,13 @@ func (d *Difference) Left(run, limit int) (n int) {
 // Between returns the difference from a state to the newest state of another part of the same
 // log, which must not be older; nil: to the empty state. It returns nil if sending the whole
 // new state takes fewer bytes.
-func Between(old State, now *version.Version, f *segment.Format) *Difference {
+func Between(old State, now *storage.Version, f *storage.Format) *Difference {
 	m := maker{old: cursorAt(old), format: f, to: now, revision: old.Version.Revision, most: int64(1) << 62}
 	if now != nil {
 		m.new = cursorAt(State{Version: now, Seq: now.Seq})
-		m.revision, m.most = now.Revision, max(int64(sizes.Segment), used(now)) // a small one is made, however small the new state is
+		m.revision, m.most = now.Revision, max(int64(storage.SegmentSize), used(now)) // a small one is made, however small the new state is
 	}
-	if !m.make() || now != nil && m.deleted+m.added > max(int64(sizes.Segment), m.live) {
+	if !m.make() || now != nil && m.deleted+m.added > max(int64(storage.SegmentSize), m.live) {
 		return nil
 	}
 	runs, holds := m.deletes()
@@ -64,7 +62,7 @@ func Between(old State, now *version.Version, f *segment.Format) *Difference {
 }
 
 // used returns the number of bytes of frames in the segments of a version.
-func used(v *version.Version) (n int64) {
+func used(v *storage.Version) (n int64) {
 	for i := range v.Segments {
 		n += int64(v.UsedBytes(i))
 	}
@@ -74,12 +72,12 @@ func used(v *version.Version) (n int64) {
 // maker walks through two states side by side. A change has the same seq in all parts of a log.
 type maker struct {
 	old, new cursor
-	format   *segment.Format
-	to       *version.Version // nil: nothing remains
+	format   *storage.Format
+	to       *storage.Version // nil: nothing remains
 	revision uint64           // of the deletes
 	most     int64            // bytes of deletes or of upserts at which it gives up
 
-	removed []segment.Key
+	removed []storage.Key
 	upserts []Run
 	deleted int64 // bytes of deletes
 	added   int64 // bytes of upserts
@@ -114,9 +112,9 @@ func (m *maker) make() bool {
 
 // gone adds a delete for a resource of the old state, unless the new state has a newer value of
 // it.
-func (m *maker) gone(k segment.Key) {
+func (m *maker) gone(k storage.Key) {
 	if m.to != nil {
-		if _, e := m.to.Get(m.format, k); e != nil && !e.Is(segment.IsDelete) {
+		if _, e := m.to.Get(m.format, k); e != nil && !e.Is(storage.IsDelete) {
 			return
 		}
 	}
@@ -125,7 +123,7 @@ func (m *maker) gone(k segment.Key) {
 }
 
 // size returns the size of the frame of a delete, in bytes.
-func (m *maker) size(k segment.Key) int {
+func (m *maker) size(k storage.Key) int {
 	return m.format.FrameSize(&stream.Resource{Revision: m.revision}, true, k)
 }
 
@@ -133,11 +131,11 @@ func (m *maker) size(k segment.Key) int {
 func (m *maker) deletes() (runs []Run, holds int64) {
 	for left := m.removed; len(left) > 0; {
 		n, size := 0, 0
-		for n < len(left) && (n == 0 || size+m.size(left[n]) <= sizes.Segment) {
+		for n < len(left) && (n == 0 || size+m.size(left[n]) <= storage.SegmentSize) {
 			size += m.size(left[n])
 			n++
 		}
-		s := segment.New(0, size, n)
+		s := storage.NewSegment(0, size, n)
 		for _, k := range left[:n] {
 			m.write(s, k)
 		}
@@ -146,10 +144,10 @@ func (m *maker) deletes() (runs []Run, holds int64) {
 	return runs, holds
 }
 
-func (m *maker) write(s *segment.Segment, k segment.Key) {
+func (m *maker) write(s *storage.Segment, k storage.Key) {
 	e, frame := s.Reserve(m.size(k))
 	m.format.AppendFrame(frame, &stream.Resource{Revision: m.revision}, true, k)
-	e.Revision, e.Hash, e.KeyLen, e.Flags = m.revision, k.Hash, uint32(len(k.Text)), k.Flags|segment.IsDelete
+	e.Revision, e.Hash, e.KeyLen, e.Flags = m.revision, k.Hash, uint32(len(k.Text)), k.Flags|storage.IsDelete
 }
 
 // add adds an upsert for a resource of the new state.
@@ -162,9 +160,9 @@ func (m *maker) add() {
 
 // addTo extends the last run by an entry that follows it, unless the run fills a flush.
 // Otherwise it begins a run.
-func addTo(runs []Run, s *segment.Segment, i int) []Run {
+func addTo(runs []Run, s *storage.Segment, i int) []Run {
 	size := int(s.Entries[i].Size)
-	if n := len(runs); n > 0 && runs[n-1].Segment == s && runs[n-1].To == i && runs[n-1].Bytes < sizes.Segment {
+	if n := len(runs); n > 0 && runs[n-1].Segment == s && runs[n-1].To == i && runs[n-1].Bytes < storage.SegmentSize {
 		runs[n-1].To++
 		runs[n-1].Bytes += size
 		return runs
@@ -175,12 +173,12 @@ func addTo(runs []Run, s *segment.Segment, i int) []Run {
 // cursor walks through the resources of a state.
 type cursor struct {
 	State
-	at    version.Place
-	entry *segment.Entry // nil: there are no more
+	at    storage.Place
+	entry *storage.Entry // nil: there are no more
 }
 
 func cursorAt(s State) cursor {
-	c := cursor{State: s, at: s.Version.Normalize(version.Place{})}
+	c := cursor{State: s, at: s.Version.Normalize(storage.Place{})}
 	c.find()
 	return c
 }
@@ -197,7 +195,7 @@ func (c *cursor) find() {
 		if e.Seq > c.Seq {
 			break
 		}
-		if !e.Is(segment.IsDelete) && e.Visible(c.Seq) {
+		if !e.Is(storage.IsDelete) && e.Visible(c.Seq) {
 			c.entry = e
 			return
 		}
@@ -205,6 +203,6 @@ func (c *cursor) find() {
 	c.entry = nil
 }
 
-func (c *cursor) segment() *segment.Segment { return c.Version.Segments[c.at.Segment] }
+func (c *cursor) segment() *storage.Segment { return c.Version.Segments[c.at.Segment] }
 
 func (c *cursor) frame() []byte { return c.segment().Frame(c.entry) }

@@ -6,9 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/frame"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
-	"github.com/watchtide/watchtide/stream/log/internal/extent"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // Flush is the events that are sent to a subscriber at once, in order. Events from the log
@@ -33,16 +31,16 @@ type Flush struct {
 	Committed time.Time
 	Age       time.Duration
 
-	format  *segment.Format
+	format  *storage.Format
 	watch   string
 	counts  [stream.Goodbye + 1]int
-	scratch []byte      // frames of the subscriber's own events, and ids
-	extents extent.List // of the slices that were appended last
+	scratch []byte  // frames of the subscriber's own events, and ids
+	extents Extents // of the slices that were appended last
 }
 
 // Part is a run of adjacent entries of a segment, or one of the subscriber's own events.
 type Part struct {
-	Segment  *segment.Segment // nil: an event of the subscriber's own
+	Segment  *storage.Segment // nil: an event of the subscriber's own
 	From, To int
 	Event    stream.Event
 }
@@ -56,7 +54,7 @@ const held = 4
 const scratchKept = 4 << 10
 
 // Reset empties the flush for events of a watch, whose frames have a format.
-func (b *Flush) Reset(format *segment.Format, watch string) {
+func (b *Flush) Reset(format *storage.Format, watch string) {
 	clear(b.Parts) // release the segments
 	if cap(b.scratch) > scratchKept {
 		b.scratch = nil
@@ -69,7 +67,9 @@ func (b *Flush) Reset(format *segment.Format, watch string) {
 func (b *Flush) Empty() bool { return len(b.Parts) == 0 }
 
 // Full reports whether the flush should end at the next place where it may.
-func (b *Flush) Full() bool { return b.Bytes >= sizes.Flush || b.HeldBytes >= held*sizes.Segment }
+func (b *Flush) Full() bool {
+	return b.Bytes >= storage.FlushSize || b.HeldBytes >= held*storage.SegmentSize
+}
 
 // Release releases the segments of the log, and leaves only the counters. Call it once the
 // appended slices are no longer needed, or were copied.
@@ -91,10 +91,10 @@ func (b *Flush) AddEvent(e stream.Event) {
 
 // AddEntry appends the j-th entry of a segment, to the previous run if the two are
 // adjacent.
-func (b *Flush) AddEntry(s *segment.Segment, j int) {
+func (b *Flush) AddEntry(s *storage.Segment, j int) {
 	e := &s.Entries[j]
 	b.Bytes += int(e.Size)
-	if e.Is(segment.IsDelete) {
+	if e.Is(storage.IsDelete) {
 		b.counts[stream.Delete]++
 	} else {
 		b.counts[stream.Upsert]++
@@ -108,7 +108,7 @@ func (b *Flush) AddEntry(s *segment.Segment, j int) {
 
 // AddUpserts appends the entries from up to, but not including, to of a segment, all of
 // them upserts.
-func (b *Flush) AddUpserts(s *segment.Segment, from, to int) {
+func (b *Flush) AddUpserts(s *storage.Segment, from, to int) {
 	first, last := &s.Entries[from], &s.Entries[to-1]
 	b.Bytes += int(last.Off + last.Size - first.Off)
 	b.counts[stream.Upsert] += to - from
@@ -121,7 +121,7 @@ func (b *Flush) AddUpserts(s *segment.Segment, from, to int) {
 	b.addRun(s, from, to)
 }
 
-func (b *Flush) addRun(s *segment.Segment, from, to int) {
+func (b *Flush) addRun(s *storage.Segment, from, to int) {
 	if n := len(b.Parts); n == 0 || b.Parts[n-1].Segment != s {
 		b.HeldBytes += int(s.Bytes())
 	}
@@ -130,7 +130,7 @@ func (b *Flush) addRun(s *segment.Segment, from, to int) {
 
 // AddDeletes appends the entries from up to, but not including, to of a segment: all of
 // them deletes, and adjacent.
-func (b *Flush) AddDeletes(s *segment.Segment, from, to int) {
+func (b *Flush) AddDeletes(s *storage.Segment, from, to int) {
 	b.Bytes += len(s.Run(from, to))
 	b.counts[stream.Delete] += to - from
 	b.addRun(s, from, to)
@@ -138,7 +138,7 @@ func (b *Flush) AddDeletes(s *segment.Segment, from, to int) {
 
 // Extents divides the slices that AppendSSE or AppendNDJSON appended last, in
 // order.
-func (b *Flush) Extents(slices [][]byte) iter.Seq[extent.Extent] { return b.extents.All(slices) }
+func (b *Flush) Extents(slices [][]byte) iter.Seq[Extent] { return b.extents.All(slices) }
 
 // Events returns the events as values.
 func (b *Flush) Events() iter.Seq[stream.Event] {
@@ -174,11 +174,11 @@ func (b *Flush) AppendSSE(dst [][]byte, id []byte) [][]byte {
 		}
 		run := p.Segment.Run(p.From, p.To)
 		if !last {
-			b.extents.AddRun(p.Segment.Name, p.From, p.To, 1, extent.SSE)
+			b.extents.AddRun(p.Segment.Name, p.From, p.To, 1, SSE)
 			dst = append(dst, run)
 			continue
 		}
-		b.extents.AddRun(p.Segment.Name, p.From, p.To, 1, extent.SSEUpToID)
+		b.extents.AddRun(p.Segment.Name, p.From, p.To, 1, SSEUpToID)
 		b.extents.AddOwn()
 		// The id goes before the empty line that ends the frame.
 		from := len(b.scratch)
@@ -210,7 +210,7 @@ func (b *Flush) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
 			dst = append(dst, b.scratch[from:])
 			continue
 		}
-		b.extents.AddRun(p.Segment.Name, p.From, p.To, p.To-p.From, extent.NDJSON)
+		b.extents.AddRun(p.Segment.Name, p.From, p.To, p.To-p.From, NDJSON)
 		for j := p.From; j < p.To; j++ {
 			e := &p.Segment.Entries[j]
 			frame := p.Segment.Frame(e)

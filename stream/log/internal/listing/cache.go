@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // Cache keeps what the listings of a log need again for their next pages. The zero value is empty. Any number of goroutines may use it.
@@ -17,7 +17,7 @@ type Cache struct {
 
 // AsOf returns a version, and the seq at which to read it, that show the state at the token's
 // revision: one that was kept, or the newest. It returns false if neither does.
-func (c *Cache) AsOf(t Token, newest *version.Version) (v *version.Version, seq uint64, ok bool) {
+func (c *Cache) AsOf(t Token, newest *storage.Version) (v *storage.Version, seq uint64, ok bool) {
 	if v := c.versions.find(t); v != nil {
 		return v, v.Seq, true
 	}
@@ -32,7 +32,7 @@ func (c *Cache) AsOf(t Token, newest *version.Version) (v *version.Version, seq 
 // many there are. As long as there is no newer one, resources can only have gone. Where
 // deletes have no revision, which of them have gone depends on the replica, which the run
 // names.
-func (c *Cache) Tag(v *version.Version) string {
+func (c *Cache) Tag(v *storage.Version) string {
 	tag := v.Epoch + "-" + strconv.FormatUint(c.newest.get(v), 10) + "." + strconv.Itoa(v.Count)
 	if v.Run.Name != 0 {
 		tag += "~" + strconv.FormatUint(uint64(v.Run.Name), 36)
@@ -41,7 +41,7 @@ func (c *Cache) Tag(v *version.Version) string {
 }
 
 // Keep keeps the version of a listing readable for its next pages.
-func (c *Cache) Keep(pins *pin.Set, v *version.Version, asOf uint64) {
+func (c *Cache) Keep(pins *pin.Set, v *storage.Version, asOf uint64) {
 	c.versions.keep(pins, v, asOf, time.Now())
 }
 

@@ -4,9 +4,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/watchtide/watchtide/stream/internal/sizes"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // newest caches the place of the newest resource of a state: very many deletes may follow it.
@@ -21,7 +19,7 @@ type newestOf struct {
 	revision        uint64 // its place; 0: there is no resource
 }
 
-func (n *newest) get(v *version.Version) uint64 {
+func (n *newest) get(v *storage.Version) uint64 {
 	if known := n.of.Load(); known != nil && known.generation == v.Generation && known.seq == v.Seq {
 		return known.revision
 	}
@@ -31,15 +29,15 @@ func (n *newest) get(v *version.Version) uint64 {
 }
 
 // findNewest looks for the newest resource, from the tail on.
-func findNewest(v *version.Version) uint64 {
+func findNewest(v *storage.Version) uint64 {
 	looked := 0
 	for i := len(v.Segments) - 1; i >= 0; i-- {
 		entries := v.Entries(i)
 		for j := len(entries) - 1; j >= 0; j-- {
-			if e := &entries[j]; !e.Is(segment.IsDelete) && e.Visible(v.Seq) {
+			if e := &entries[j]; !e.Is(storage.IsDelete) && e.Visible(v.Seq) {
 				return e.Revision
 			}
-			if looked++; looked%sizes.TurnEntries == 0 {
+			if looked++; looked%storage.TurnEntries == 0 {
 				runtime.Gosched() // let others run
 			}
 		}

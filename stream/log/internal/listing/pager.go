@@ -6,9 +6,7 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/sizes"
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // pager builds a page: whole groups of one revision, each in key order, until there
@@ -16,9 +14,9 @@ import (
 // the page is.
 type pager struct {
 	// Static after construction.
-	format *segment.Format
+	format *storage.Format
 	sorted *sortedGroups
-	v      *version.Version
+	v      *storage.Version
 	seq    uint64 // at which it reads
 	size   int
 	last   Token // where the previous page ended
@@ -29,13 +27,13 @@ type pager struct {
 
 // Page returns up to size resources of v, as of seq, after the token, and whether there
 // are more.
-func (c *Cache) Page(v *version.Version, f *segment.Format, seq uint64, t Token, size int) (page []stream.Resource, more bool) {
+func (c *Cache) Page(v *storage.Version, f *storage.Format, seq uint64, t Token, size int) (page []stream.Resource, more bool) {
 	if t.Count == 0 {
 		return nil, false
 	}
 	p := pager{format: f, sorted: &c.sorted, v: v, seq: seq, size: size, last: t}
 	for at, looked := v.FromRevision(t.After), 1; !p.full() && at.Segment < len(v.Segments); looked++ {
-		if looked%sizes.TurnEntries == 0 {
+		if looked%storage.TurnEntries == 0 {
 			runtime.Gosched() // let others run
 		}
 		e := v.Entry(at)
@@ -55,11 +53,11 @@ func (p *pager) full() bool {
 
 // addGroup adds the resources of one revision, whose entries begin at a place. It
 // returns the place after the group.
-func (p *pager) addGroup(at version.Place, revision uint64) version.Place {
+func (p *pager) addGroup(at storage.Place, revision uint64) storage.Place {
 	end, ok := p.endOf(at, revision)
 	if !ok {
 		p.addSorted(p.sorted.get(p.v, p.format, p.seq, revision))
-		return p.v.Search(func(e *segment.Entry) bool { return e.Revision > revision })
+		return p.v.Search(func(e *storage.Entry) bool { return e.Revision > revision })
 	}
 	before := len(p.page)
 	for ; at != end; at = p.v.Next(at) {
@@ -71,7 +69,7 @@ func (p *pager) addGroup(at version.Place, revision uint64) version.Place {
 
 // endOf returns the place after the entries of one revision, which begin at a place;
 // false if there are too many of them.
-func (p *pager) endOf(at version.Place, revision uint64) (version.Place, bool) {
+func (p *pager) endOf(at storage.Place, revision uint64) (storage.Place, bool) {
 	for range LargeGroup {
 		if at.Segment == len(p.v.Segments) {
 			return at, true
@@ -100,8 +98,8 @@ func (p *pager) addSorted(g sortedGroup) {
 }
 
 // add adds a resource, if it belongs to the listing.
-func (p *pager) add(s *segment.Segment, e *segment.Entry) {
-	if e.Is(segment.IsDelete) || !e.Visible(p.seq) {
+func (p *pager) add(s *storage.Segment, e *storage.Entry) {
+	if e.Is(storage.IsDelete) || !e.Visible(p.seq) {
 		return
 	}
 	if r := p.format.Event(s, e).Resource; p.isNext(r.Revision, r.Key) {
@@ -122,7 +120,7 @@ const PageBytes = 3 << 20
 
 // Fits reports whether one page of up to size resources surely has all of a version. The version has
 // more bytes than their keys and values, so false may be wrong.
-func (c *Cache) Fits(v *version.Version, size int) bool {
+func (c *Cache) Fits(v *storage.Version, size int) bool {
 	return v.Count <= size && v.Bytes <= PageBytes
 }
 

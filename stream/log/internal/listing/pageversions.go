@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // pageAge is how long the revision of a listing is guaranteed to stay readable after
@@ -25,7 +25,7 @@ type pageVersion struct {
 }
 
 // keep renews the version's slot, or takes the oldest one.
-func (p *pageVersions) keep(pins *pin.Set, v *version.Version, asOf uint64, now time.Time) {
+func (p *pageVersions) keep(pins *pin.Set, v *storage.Version, asOf uint64, now time.Time) {
 	if v.Revision != asOf {
 		return
 	}
@@ -52,7 +52,7 @@ func (p *pageVersions) keep(pins *pin.Set, v *version.Version, asOf uint64, now 
 }
 
 // version returns the version kept; nil if there is none, or if it was taken away.
-func (p *pageVersion) version() *version.Version {
+func (p *pageVersion) version() *storage.Version {
 	if p == nil {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (p *pageVersion) release(pins *pin.Set) {
 	}
 }
 
-func (p *pageVersions) find(t Token) *version.Version {
+func (p *pageVersions) find(t Token) *storage.Version {
 	for i := range p.slots {
 		held := p.slots[i].Load()
 		if v := held.version(); v != nil && held.asOf == t.AsOf && v.Epoch == t.Epoch && v.Swept >= t.Swept() {

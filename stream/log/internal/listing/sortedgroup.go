@@ -6,8 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log/internal/segment"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // sortedGroup is the resources of one revision in key order, for listings in which
@@ -40,7 +39,7 @@ type sortedGroups struct {
 }
 
 // get returns the group of a revision as of seq.
-func (c *sortedGroups) get(v *version.Version, f *segment.Format, seq, revision uint64) sortedGroup {
+func (c *sortedGroups) get(v *storage.Version, f *storage.Format, seq, revision uint64) sortedGroup {
 	before := c.cached.Load()
 	if before != nil {
 		for _, g := range *before {
@@ -62,7 +61,7 @@ func (c *sortedGroups) get(v *version.Version, f *segment.Format, seq, revision 
 	return g
 }
 
-func sortGroup(v *version.Version, f *segment.Format, seq, revision uint64) sortedGroup {
+func sortGroup(v *storage.Version, f *storage.Format, seq, revision uint64) sortedGroup {
 	type member struct {
 		key string
 		seq uint64
@@ -73,7 +72,7 @@ func sortGroup(v *version.Version, f *segment.Format, seq, revision uint64) sort
 		if e.Revision != revision || e.Seq > seq {
 			break
 		}
-		if !e.Is(segment.IsDelete) && e.Visible(seq) {
+		if !e.Is(storage.IsDelete) && e.Visible(seq) {
 			members = append(members, member{f.Key(s, e), e.Seq})
 		}
 	}
@@ -87,7 +86,7 @@ func sortGroup(v *version.Version, f *segment.Format, seq, revision uint64) sort
 
 // search returns where the keys begin for which found is true, as it is for all
 // after them. Entries that the version no longer has are skipped.
-func (g sortedGroup) search(v *version.Version, f *segment.Format, found func(key string) bool) int {
+func (g sortedGroup) search(v *storage.Version, f *storage.Format, found func(key string) bool) int {
 	low, high := 0, len(g.seqs)
 	for low < high {
 		middle := low + (high-low)/2

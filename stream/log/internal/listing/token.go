@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 )
 
 // Token is the place of a page: as of revision T, after key K at revision R. It
@@ -47,13 +47,13 @@ func ParseToken(s string) (t Token, err error) {
 
 // isOf reports whether a version is of the token's revision order and not behind the token,
 // and the state at a revision is the same everywhere.
-func (t Token) isOf(v *version.Version) bool {
+func (t Token) isOf(v *storage.Version) bool {
 	return v.Epoch == t.Epoch && t.AsOf <= v.Revision && !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)
 }
 
 // in returns the seq at which a version shows the state at the token's revision; false if it
 // does not.
-func (t Token) in(v *version.Version) (seq uint64, ok bool) {
+func (t Token) in(v *storage.Version) (seq uint64, ok bool) {
 	switch {
 	case v.Epoch != t.Epoch || t.AsOf > v.Revision:
 		return 0, false

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -15,13 +15,13 @@ import (
 // between two pages. It is taken away if the memory is needed, or if the reader is
 // too slow. The reader finds that out at its next flush, or never if it is blocked.
 type Pin struct {
-	held atomic.Pointer[version.Version] // nil once it was released or taken away
+	held atomic.Pointer[storage.Version] // nil once it was released or taken away
 	era  *era                            // guarded by the mutex of the set; nil once held is
 	pace pace
 }
 
 // Version returns the pinned version; nil if it was taken away.
-func (p *Pin) Version() *version.Version {
+func (p *Pin) Version() *storage.Version {
 	if p == nil {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (p *Pin) Version() *version.Version {
 type Set struct {
 	// Static after construction.
 	account *memory.Account
-	head    *atomic.Pointer[version.Version] // the newest version
+	head    *atomic.Pointer[storage.Version] // the newest version
 	began   time.Time
 
 	held atomic.Int64 // bytes, written with the mutex held
@@ -68,7 +68,7 @@ type Retired struct {
 // NewSet returns an empty set for the versions of a log, the newest of which is at head. The
 // account counts the memory of its pins. A set without pins is small, since there may be very
 // many.
-func NewSet(a *memory.Account, head *atomic.Pointer[version.Version]) *Set {
+func NewSet(a *memory.Account, head *atomic.Pointer[storage.Version]) *Set {
 	return &Set{account: a, head: head, began: time.Now()}
 }
 
@@ -84,7 +84,7 @@ func (e *era) add(one *Pin) {
 
 // Add pins a version for a reader that must take rate bytes a second, if that is not
 // 0. It returns nil if memory of the version was already retired.
-func (s *Set) Add(v *version.Version, rate int64) *Pin {
+func (s *Set) Add(v *storage.Version, rate int64) *Pin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v.Number < s.newest {
@@ -282,7 +282,7 @@ func (s *Set) take(e *era) {
 }
 
 // Versions returns the pinned versions, each as often as it is pinned.
-func (s *Set) Versions() (all []*version.Version) {
+func (s *Set) Versions() (all []*storage.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.eras {

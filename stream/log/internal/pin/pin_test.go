@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/internal/storage"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -20,10 +20,10 @@ func TestMemoryIsCountedOnce(t *testing.T) {
 			t.Errorf("%d bytes are held, and %d counted; want %d", got, account.Own().Superseded(), want)
 		}
 	}
-	first, again := s.Add(&version.Version{Number: 1}, 0), s.Add(&version.Version{Number: 1}, 0)
+	first, again := s.Add(&storage.Version{Number: 1}, 0), s.Add(&storage.Version{Number: 1}, 0)
 	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
 	wants(100)
-	second := s.Add(&version.Version{Number: 2}, 0)
+	second := s.Add(&storage.Version{Number: 2}, 0)
 	s.Advance(3, []Retired{{Born: 1, Bytes: 10}, {Born: 2, Bytes: 1}}, 0, 1)
 	s.Advance(4, []Retired{{Born: 3, Bytes: 1000}}, 0, 1)
 	wants(111) // no pinned version has what was born with 3
@@ -36,7 +36,7 @@ func TestMemoryIsCountedOnce(t *testing.T) {
 	if n := s.Eras(); n != 1 {
 		t.Errorf("%d eras are left", n)
 	}
-	if s.Add(&version.Version{Number: 2}, 0) != nil {
+	if s.Add(&storage.Version{Number: 2}, 0) != nil {
 		t.Error("a version is pinned of which memory was retired uncounted")
 	}
 }
@@ -45,7 +45,7 @@ func TestMemoryIsCountedOnce(t *testing.T) {
 // version has retired some, but not after the first one lost it.
 func TestPinAgain(t *testing.T) {
 	s := newSet(memory.NewAccount(1<<30, nil))
-	first := s.Add(&version.Version{Number: 1}, 0)
+	first := s.Add(&storage.Version{Number: 1}, 0)
 	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
 	second := s.Again(first)
 	if s.Release(first); second.Version() == nil || s.Held() != 100 {
@@ -62,9 +62,9 @@ func TestPinAgain(t *testing.T) {
 // TestOldestIsTakenFirst: its reader finds out that its version is gone.
 func TestOldestIsTakenFirst(t *testing.T) {
 	s := newSet(memory.NewAccount(1<<30, nil))
-	first := s.Add(&version.Version{Number: 1}, 0)
+	first := s.Add(&storage.Version{Number: 1}, 0)
 	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
-	second := s.Add(&version.Version{Number: 2}, 0)
+	second := s.Add(&storage.Version{Number: 2}, 0)
 	s.Advance(3, []Retired{{Born: 2, Bytes: 10}}, 0, 1)
 	if !s.TakeOldest() || first.Version() != nil || second.Version() == nil || s.Held() != 10 {
 		t.Errorf("the oldest is there: %t; the other: %t; %d bytes are held", first.Version() != nil, second.Version() != nil, s.Held())
@@ -81,8 +81,8 @@ func TestOldestIsTakenFirst(t *testing.T) {
 func TestSlowPinIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSet(nil)
-		slow, paused := s.Add(&version.Version{Number: 1, Seq: 1}, 1000), s.Add(&version.Version{Number: 1, Seq: 1}, 1000)
-		newest := s.Add(&version.Version{Number: 2, Seq: 2}, 1000)
+		slow, paused := s.Add(&storage.Version{Number: 1, Seq: 1}, 1000), s.Add(&storage.Version{Number: 1, Seq: 1}, 1000)
+		newest := s.Add(&storage.Version{Number: 2, Seq: 2}, 1000)
 		s.Pause(paused)
 		s.Credit(slow, 5000)
 		time.Sleep(paceWindow + 4*time.Second)
@@ -105,7 +105,7 @@ func TestSlowPinIsTaken(t *testing.T) {
 
 // newSet returns the set of a log whose newest version is the second.
 func newSet(a *memory.Account) *Set {
-	head := new(atomic.Pointer[version.Version])
-	head.Store(&version.Version{Number: 2, Seq: 2})
+	head := new(atomic.Pointer[storage.Version])
+	head.Store(&storage.Version{Number: 2, Seq: 2})
 	return NewSet(a, head)
 }

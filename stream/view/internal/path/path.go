@@ -19,7 +19,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/view/internal/mistake"
 )
 
 // Path is the names of members, from the root of a value on. The empty path is the value.
@@ -32,7 +31,7 @@ func Parse(text string) (Path, error) {
 		return nil, err
 	}
 	if len(list) > 1 {
-		return nil, &mistake.Error{Offset: strings.IndexByte(text, ','), Problem: "there are several paths", Advice: "want one; a name with a comma is written in double quotes"}
+		return nil, &Mistake{Offset: strings.IndexByte(text, ','), Problem: "there are several paths", Advice: "want one; a name with a comma is written in double quotes"}
 	}
 	return list[0], nil
 }
@@ -99,7 +98,7 @@ func (p *parser) name() (string, error) {
 	}
 	name := p.text[p.at : p.at+n]
 	if !utf8.ValidString(name) {
-		return "", &mistake.Error{Offset: p.at, Problem: "the name is not UTF-8"}
+		return "", &Mistake{Offset: p.at, Problem: "the name is not UTF-8"}
 	}
 	p.at += n
 	return name, nil
@@ -115,18 +114,18 @@ func (p *parser) quoted() (string, error) {
 		case '"':
 			var name string
 			if !utf8.ValidString(rest[:i+1]) || json.Unmarshal([]byte(rest[:i+1]), &name) != nil {
-				return "", &mistake.Error{Offset: p.at, Problem: rest[:i+1] + " is no JSON string"}
+				return "", &Mistake{Offset: p.at, Problem: rest[:i+1] + " is no JSON string"}
 			}
 			p.at += i + 1
 			return name, nil
 		}
 	}
-	return "", &mistake.Error{Offset: p.at, Problem: "the quotation mark is never closed", Advice: `want another " after the name`}
+	return "", &Mistake{Offset: p.at, Problem: "the quotation mark is never closed", Advice: `want another " after the name`}
 }
 
 // unexpected says what is wrong at the current place.
 func (p *parser) unexpected() error {
-	e := &mistake.Error{Offset: p.at, Advice: "want names with dots between them, and commas between paths"}
+	e := &Mistake{Offset: p.at, Advice: "want names with dots between them, and commas between paths"}
 	if p.at == len(p.text) {
 		e.Problem = "a name is missing at the end"
 		return e

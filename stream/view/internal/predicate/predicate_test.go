@@ -15,7 +15,6 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
 
-	"github.com/watchtide/watchtide/stream/view/internal/mistake"
 	"github.com/watchtide/watchtide/stream/view/internal/path"
 	"github.com/watchtide/watchtide/stream/view/internal/randomjson"
 	"pgregory.net/rapid"
@@ -224,7 +223,7 @@ func TestPatternsAreMeasured(t *testing.T) {
 func TestErrorsAreMistakes(t *testing.T) {
 	for _, text := range slices.Concat([]string{"", "(", "key", "1e999 == value", "has(value)", "if", "a.b", "x()"}, []string{`value.a == "` + "\x00" + `" +`}) {
 		_, err := Compile(text, megabyte)
-		var m *mistake.Error
+		var m *path.Mistake
 		if !errors.As(err, &m) || m.Problem == "" || m.Offset < 0 || m.Offset > len(text) {
 			t.Errorf("%q: got %#v", text, err)
 		}

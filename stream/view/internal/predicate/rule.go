@@ -11,7 +11,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 
-	"github.com/watchtide/watchtide/stream/view/internal/mistake"
+	"github.com/watchtide/watchtide/stream/view/internal/path"
 )
 
 // MaxGiven is the size of given values that estimates of costs assume, in bytes.
@@ -38,7 +38,7 @@ type program struct {
 }
 
 // Compile compiles an expression. truth: it must be a condition. size is the size of the
-// largest values of the open names, in bytes. An error is a *mistake.Error.
+// largest values of the open names, in bytes. An error is a *decode.Mistake.
 func (s *Scope) Compile(text string, truth bool, size int) (*Rule, error) {
 	r := &Rule{scope: s, parts: map[int64]program{}, reads: map[string]bool{}}
 	for range 2 { // what is evaluated is made from the canonical text alone
@@ -99,7 +99,7 @@ func (s *Scope) plan(tree *cel.Ast, size int) (program, error) {
 		return program{}, err
 	}
 	if cost := min(steps, math.MaxInt64) + min(rest, math.MaxInt64); cost > EstimateLimit {
-		return program{}, &mistake.Error{
+		return program{}, &path.Mistake{
 			Problem: fmt.Sprintf("the expression could cost %d units for values of %d bytes, and at most %d are allowed", cost, size, EstimateLimit),
 			Advice:  "compare fewer things, or smaller ones",
 		}

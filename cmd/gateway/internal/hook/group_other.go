@@ -1,9 +1,0 @@
-//go:build !unix
-
-package hook
-
-import "os/exec"
-
-func ownGroup(*exec.Cmd)          {}
-func terminate(c *exec.Cmd) error { return c.Process.Kill() }
-func kill(*exec.Cmd)              {}

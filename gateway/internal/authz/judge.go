@@ -1,0 +1,130 @@
+package authz
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/access"
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Judge decides whether streams may go on, and what they may show. The zero value allows all of
+// them.
+//
+// Static after construction.
+type Judge struct {
+	Lookup      *Lookup                   // nil: what a principal may see is not checked
+	Credentials *credential.Authenticator // nil: credentials are not checked
+}
+
+// Rejudge replaces the judge, ends the passes that the new one does not accept, and makes all
+// other streams follow what their principals may see now.
+func (t *Table) Rejudge(j Judge) {
+	t.judge.Store(&j) // before the list: Enter looks at the judge after it has entered
+	t.mu.Lock()
+	passes := make([]*Pass, 0, len(t.open))
+	for _, p := range t.open {
+		passes = append(passes, p)
+	}
+	t.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), switchWait)
+	defer cancel()
+	for _, p := range passes {
+		t.check(ctx, p)
+	}
+}
+
+// checkOne is check for a single pass.
+func (t *Table) checkOne(p *Pass) {
+	ctx, cancel := context.WithTimeout(context.Background(), switchWait)
+	defer cancel()
+	t.check(ctx, p)
+}
+
+// check ends a pass that may not go on. Otherwise it makes the stream follow what its principal
+// may see now.
+func (t *Table) check(ctx context.Context, p *Pass) {
+	p.judging.Lock()
+	defer p.judging.Unlock()
+	j := t.judge.Load()
+	before := p.validity.Load().who
+	who, revoked := j.identify(before)
+	switch {
+	case p.ending.Load() != nil:
+	case revoked:
+		t.end(p, stream.GoodbyeRevoked)
+	case !who.Is(before.Principal):
+		t.end(p, stream.GoodbyeWatchReplaced) // the client comes back under its new name
+	case !who.Expires.IsZero() && (before.Expires.IsZero() || who.Expires.Before(before.Expires)):
+		t.end(p, stream.GoodbyeWatchReplaced) // the client comes back for what is left of its credential
+	case j.Lookup != nil:
+		t.compare(ctx, j, p, who)
+	}
+}
+
+// identify returns the identity as it is now, and whether its credential is no longer accepted.
+func (j *Judge) identify(who *credential.Identity) (now *credential.Identity, revoked bool) {
+	if j.Credentials == nil {
+		return who, false
+	}
+	now, err := j.Credentials.Again(who)
+	return now, isFinal(err)
+}
+
+// compare compares what a stream follows with what its principal may see. If one of the watches
+// may not be seen any more, the pass is revoked, since a new request for the same watches would
+// be refused.
+func (t *Table) compare(ctx context.Context, j *Judge, p *Pass, who *credential.Identity) {
+	var losses []Switch
+	var others []int
+	for i, part := range p.parts {
+		switch now, ok := j.Lookup.RightTo(part.Name(), who); {
+		case !ok:
+			losses = append(losses, j.Lookup.Loss(i, part))
+		case now != part.Right():
+			others = append(others, i)
+		}
+	}
+	switch {
+	case len(losses) > 0:
+		t.end(p, stream.GoodbyeRevoked, losses...)
+	case len(others) > 0 && !p.switches:
+		t.end(p, stream.GoodbyeWatchReplaced)
+	case len(others) > 0:
+		t.change(ctx, j, p, who, others)
+	}
+}
+
+// switchWait limits how long it may take to find what streams follow from now on, after a
+// reload for all of them together. Until then they show what they did before.
+const switchWait = 2 * time.Second
+
+// change makes a stream follow what its principal may see now of some of its watches. If that
+// is impossible, the stream ends; its client learns why when it comes back.
+func (t *Table) change(ctx context.Context, j *Judge, p *Pass, who *credential.Identity, watches []int) {
+	var all []Switch
+	for _, i := range watches {
+		s, err := j.Lookup.Switch(ctx, i, p.parts[i], who)
+		if err != nil {
+			t.end(p, stream.GoodbyeWatchReplaced)
+			return
+		}
+		p.parts[i] = s.Part
+		if s.Watch != nil {
+			all = append(all, s)
+		}
+	}
+	if len(all) > 0 {
+		p.change(all)
+	}
+}
+
+// isFinal reports whether the error means that a credential is not accepted. Otherwise it
+// cannot be checked now, and the former decision stays in force.
+func isFinal(err error) bool {
+	var why *access.Refusal
+	return errors.As(err, &why) && why.Status == http.StatusUnauthorized
+}

@@ -1,0 +1,219 @@
+package authz
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// The parameters that narrow a watch. Followed by a dot and the name of a watch
+// ("filter.services"), they narrow one watch of several.
+const (
+	prefixParameter = "prefix"
+	labelsParameter = "labels"
+	filterParameter = "filter"
+	fieldsParameter = "fields"
+)
+
+var narrowing = []string{prefixParameter, labelsParameter, filterParameter, fieldsParameter}
+
+// Narrowing has the parameters with which a client narrows a request for one watch, as the
+// client wrote them. The zero value does not narrow.
+//
+// It must not be modified once handed over.
+type Narrowing struct {
+	params view.Params
+	of     map[string]string // by parameter: the name of the watch, if the client wrote it
+}
+
+// Narrowable returns the parameters that a request for one watch may have: those in once, those
+// that may be repeated, and those that narrow the watch.
+func Narrowable(once ...string) problem.Parameters {
+	return problem.Parameters{Once: append(once, narrowing[:3]...), Repeated: []string{fieldsParameter}}
+}
+
+// NarrowingOf reads the parameters that narrow the only watch of a request. Empty ones are
+// ignored.
+func NarrowingOf(query url.Values) Narrowing {
+	var n Narrowing
+	for _, parameter := range narrowing {
+		n.set(parameter, query[parameter])
+	}
+	return n
+}
+
+// NarrowingMessage is a request over gRPC that may narrow a watch.
+type NarrowingMessage interface {
+	GetPrefix() string
+	GetLabels() string
+	GetFilter() string
+	GetFields() []string
+}
+
+// NarrowingIn is NarrowingOf for gRPC.
+func NarrowingIn(m NarrowingMessage) Narrowing {
+	var n Narrowing
+	n.set(prefixParameter, []string{m.GetPrefix()})
+	n.set(labelsParameter, []string{m.GetLabels()})
+	n.set(filterParameter, []string{m.GetFilter()})
+	n.set(fieldsParameter, m.GetFields())
+	return n
+}
+
+// Narrowings reads the parameters that narrow the watches of a request: filter for a
+// request of one watch, filter.NAME for any. The result has one element for each watch.
+func Narrowings(query url.Values, watches []string) ([]Narrowing, *problem.Problem) {
+	out := make([]Narrowing, len(watches))
+	for _, parameter := range slices.Sorted(maps.Keys(query)) { // so that the same mistakes get the same answer
+		base, name, dotted := strings.Cut(parameter, ".")
+		if dotted && slices.Contains(narrowing, base) && !slices.Contains(watches, name) {
+			return nil, problem.BadParameter(parameter, "watch %q is not part of this stream", name).OnWatch(name)
+		}
+	}
+	for _, parameter := range narrowing {
+		if p := narrowBy(out, query, parameter, watches); p != nil {
+			return nil, p
+		}
+	}
+	return out, nil
+}
+
+// narrowBy applies one of the parameters to the watches that it narrows.
+func narrowBy(out []Narrowing, query url.Values, parameter string, watches []string) *problem.Problem {
+	bare := given(query[parameter])
+	if len(bare) > 0 && len(watches) > 1 {
+		return problem.BadParameter(parameter, "which watch does %s narrow? In a stream of several, want %[1]s.%s=…", parameter, watches[0])
+	}
+	if len(bare) > 0 {
+		out[0].set(parameter, bare)
+	}
+	for i, name := range watches {
+		as := parameter + "." + name
+		values := given(query[as])
+		if len(values) == 0 {
+			continue
+		}
+		if len(bare) > 0 {
+			return problem.BadParameter(as, "both %s and %s are given: want one of them", parameter, as)
+		}
+		out[i].set(parameter, values)
+		if out[i].of == nil {
+			out[i].of = map[string]string{}
+		}
+		out[i].of[parameter] = name
+	}
+	return nil
+}
+
+// given returns the values that are not empty.
+func given(values []string) (out []string) {
+	for _, value := range values {
+		if value != "" {
+			out = append(out, value)
+		}
+	}
+	return out
+}
+
+// set sets a parameter, unless all values are empty.
+func (n *Narrowing) set(parameter string, values []string) {
+	values = given(values)
+	switch {
+	case len(values) == 0:
+	case parameter == prefixParameter:
+		n.params.Prefix = values[0]
+	case parameter == labelsParameter:
+		n.params.Labels = values[0]
+	case parameter == filterParameter:
+		n.params.Filter = values[0]
+	case parameter == fieldsParameter:
+		n.params.Fields = values
+	}
+}
+
+// isEmpty reports whether nothing narrows.
+func (n Narrowing) isEmpty() bool { return n.params.Prefix == "" && n.beyondPrefix() == "" }
+
+// beyondPrefix returns a parameter other than prefix that narrows; "": there is none.
+func (n Narrowing) beyondPrefix() string {
+	switch p := n.params; {
+	case p.Labels != "":
+		return labelsParameter
+	case p.Filter != "":
+		return filterParameter
+	case len(p.Fields) > 0:
+		return fieldsParameter
+	}
+	return ""
+}
+
+// Parameter returns a parameter that narrows, as the client wrote it; "": there is none.
+func (n Narrowing) Parameter() string {
+	switch beyond := n.beyondPrefix(); {
+	case beyond != "":
+		return n.written(beyond)
+	case n.params.Prefix != "":
+		return n.written(prefixParameter)
+	}
+	return ""
+}
+
+// written returns a parameter as the client wrote it.
+func (n Narrowing) written(parameter string) string {
+	if name, ok := n.of[parameter]; ok {
+		return parameter + "." + name
+	}
+	return parameter
+}
+
+// paramsFor returns the parameters of the definition for a watch.
+func (n Narrowing) paramsFor(w *watch.Watch) view.Params {
+	p := n.params
+	p.LabelsAt = w.LabelsAt()
+	if l, limits := w.Writer().(stream.ValueLimiter); limits {
+		p.ValueSize = int(l.MaxValueBytes())
+	}
+	return p
+}
+
+// refused returns the answer to invalid parameters: a 400 with the parameter and the place in
+// it.
+func (n Narrowing) refused(w *watch.Watch, err error) *problem.Problem {
+	var e *view.Error
+	if !errors.As(err, &e) || !slices.Contains(narrowing, e.Parameter) {
+		return problem.New(http.StatusInternalServerError, "watch %q cannot be narrowed: %v", w.Name(), err).OnWatch(w.Name())
+	}
+	as := n.written(e.Parameter)
+	text := *e
+	text.Parameter = as
+	if e.Parameter == fieldsParameter {
+		text.Parameter += n.whichField()
+	}
+	p := problem.BadParameter(as, "%s", text.Error()).OnWatch(w.Name())
+	p.Place = &problem.Place{Offset: e.Offset, Line: e.Line, Column: e.Column}
+	return p
+}
+
+// whichField returns the index of the wrong value of fields, if there are several and only one
+// is wrong.
+func (n Narrowing) whichField() string {
+	all := n.params.Fields
+	if len(all) < 2 {
+		return ""
+	}
+	for i, value := range all {
+		if _, err := view.Parse(view.Params{Fields: []string{value}}); err != nil {
+			return fmt.Sprintf(" (value %d of %d)", i+1, len(all))
+		}
+	}
+	return ""
+}

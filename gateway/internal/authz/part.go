@@ -1,0 +1,86 @@
+package authz
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Part is the part of a watch that a request reads.
+//
+// Static after construction.
+type Part struct {
+	Found
+	definition *view.Definition // nil: all of it
+	narrowing  Narrowing        // of what its principal may read
+	client     string           // that asks for it
+}
+
+// Definition returns the definition that selects the part; nil: it is the whole watch.
+func (p Part) Definition() *view.Definition { return p.definition }
+
+// Shared returns the definition that all parts which Open has opened as the same view share.
+func (p Part) Shared(opened *watch.Watch) *view.Definition {
+	if p.definition == nil {
+		return nil
+	}
+	return p.lookup.config.Views.Shared(opened, p.definition)
+}
+
+// Differences returns the cache of differences between this part and other ones.
+func (p Part) Differences() *log.Differences { return p.lookup.config.Views.Differences() }
+
+// Is reports whether two parts of the same watch are equal.
+func (p Part) Is(o Part) bool {
+	if p.definition == nil || o.definition == nil {
+		return p.definition == o.definition
+	}
+	return p.definition.ID() == o.definition.ID()
+}
+
+// Who returns the identity that reads the part; nil: the gateway does not ask for credentials.
+func (p Part) Who() *credential.Identity { return p.rules.who }
+
+// Open returns the part as a watch: the watch itself, or a view of it. If its template has
+// removed the watch while the request waited for its definition, the watch is made again.
+func (p Part) Open(r views.Request) (*watch.Watch, error) {
+	w := p.watch
+	r.Client = p.rules.payer(r.Client) // watches and views count for the principal, not for its address
+	if w.Template() != nil {
+		again, err := p.lookup.config.Watches.OpenFor(r.Client, w.Name())
+		if err != nil {
+			return nil, p.lookup.unopened(context.Background(), w.Name(), err)
+		}
+		w = again
+	}
+	if p.definition == nil {
+		return w, nil
+	}
+	return p.lookup.config.Views.Open(w, p.definition, r)
+}
+
+// Prime waits until the watch is primed; see [Lookup.Prime].
+func (p Part) Prime(ctx context.Context) *problem.Problem { return p.lookup.Prime(ctx, p.watch) }
+
+// Get returns a resource as the part has it, or false if the part does not have it. It needs no
+// view of the watch. Work whose time depends on the size of the value is done within evaluate.
+func (p Part) Get(key string, evaluate func(work func()) error) (Shown, bool, error) {
+	s := p.watch.Snapshot()
+	r, ok := s.Get(key)
+	switch {
+	case !s.Primed(): // an on-demand watch that has just stopped
+		return Shown{}, false, p.lookup.NotPrimed(p.watch)
+	case !ok || p.definition == nil:
+		return whole(r), ok, nil
+	}
+	var shown Shown
+	var failed error
+	err := evaluate(func() { shown, ok, failed = show(r, p.definition) })
+	return shown, ok && err == nil, cmp.Or(err, failed)
+}

@@ -1,0 +1,254 @@
+package authz
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Pass is the permission of a stream to go on. A nil *Pass never ends: it is that of a stream
+// in a gateway that does not ask for credentials.
+//
+// All methods may be called from any goroutine.
+type Pass struct {
+	// Static after construction.
+	id       string
+	switches bool     // the stream can follow other parts of its watches while it goes on
+	watches  []string // the names of its watches
+
+	// Atomic.
+	validity atomic.Pointer[validity]
+	ending   atomic.Pointer[ending] // nil: it lasts until its time
+	waiting  atomic.Bool            // there are switches
+
+	// Guarded by the mutex of its table.
+	keys  []string // that revoke it
+	first int      // how many of them are of the credential with which it began
+
+	judging sync.Mutex // guards the following field
+	parts   []Part     // of watches, that the stream follows or is about to
+
+	mu      sync.Mutex // guards the following fields
+	ended   chan struct{}
+	changed chan struct{} // holds an element if there are switches
+	notify  func()
+	next    map[int]Switch // not taken yet, by the index of the watch
+}
+
+// validity says who holds the pass, and until when. Static after construction.
+type validity struct {
+	who    *credential.Identity
+	ends   time.Time // when the credential ends; zero: never
+	leaves time.Time // when the stream gets its goodbye, a little earlier
+}
+
+// ending says why a pass has ended before its time. Static after construction.
+type ending struct {
+	reason stream.GoodbyeReason
+	at     time.Time
+	losses []Switch // the watches that its holder may not see any more
+}
+
+// farewell is the period before the end of a credential in which its streams end, each at a
+// random moment of the first nine tenths, so that they do not all come back at once. It is at
+// most half of the time that is left when a stream begins, so that a client with a short
+// credential has time to renew it.
+const farewell = 30 * time.Second
+
+// validityOf returns the validity of a pass that an identity gets now.
+func validityOf(who *credential.Identity, now time.Time) *validity {
+	v := &validity{who: who}
+	if who.Expires.IsZero() {
+		return v
+	}
+	left := max(who.Expires.Sub(now), 0)
+	v.ends = now.Add(left)
+	window := min(left/2, farewell)
+	v.leaves = v.ends.Add(-window + rand.N(window*9/10+1))
+	return v
+}
+
+// until returns v with the end of other, if that is later.
+func (v *validity) until(other *validity) *validity {
+	if v.ends.IsZero() || !other.ends.IsZero() && !other.ends.After(v.ends) {
+		return v
+	}
+	return &validity{who: v.who, ends: other.ends, leaves: other.leaves}
+}
+
+// ID returns the id of the stream, with which its client can renew the pass; empty: there is no
+// pass.
+func (p *Pass) ID() string {
+	if p == nil {
+		return ""
+	}
+	return p.id
+}
+
+// Holder returns the identity that holds the pass; nil: there is no pass.
+func (p *Pass) Holder() *credential.Identity {
+	if p == nil {
+		return nil
+	}
+	return p.validity.Load().who
+}
+
+// ReasonToEnd returns why the stream must end now, or "".
+func (p *Pass) ReasonToEnd(now time.Time) stream.GoodbyeReason {
+	if p == nil {
+		return ""
+	}
+	if e := p.ending.Load(); e != nil {
+		return e.reason
+	}
+	if v := p.validity.Load(); !v.leaves.IsZero() && !now.Before(v.leaves) {
+		return stream.GoodbyeTokenExpired
+	}
+	return ""
+}
+
+// EndsAt returns when the stream must end, as far as it is known; zero: never.
+func (p *Pass) EndsAt() time.Time {
+	if p == nil {
+		return time.Time{}
+	}
+	if e := p.ending.Load(); e != nil {
+		return e.at
+	}
+	return p.validity.Load().leaves
+}
+
+// CutAt returns when the stream must be cut off if its goodbye could not be written by then:
+// after the given time, but no later than its credential expires. Zero: never.
+func (p *Pass) CutAt(patience time.Duration) time.Time {
+	if p == nil {
+		return time.Time{}
+	}
+	v := p.validity.Load()
+	at := v.leaves
+	if e := p.ending.Load(); e != nil {
+		at = e.at
+	}
+	if at.IsZero() {
+		return at
+	}
+	if at = at.Add(patience); !v.ends.IsZero() && v.ends.Before(at) {
+		return v.ends
+	}
+	return at
+}
+
+// Ended returns a channel that is closed when the pass ends before its time; nil for a nil
+// *Pass.
+func (p *Pass) Ended() <-chan struct{} {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended == nil {
+		p.ended = make(chan struct{})
+		if p.ending.Load() != nil {
+			close(p.ended)
+		}
+	}
+	return p.ended
+}
+
+// Changed returns a channel that signals that there may be switches; nil for a nil *Pass.
+func (p *Pass) Changed() <-chan struct{} {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.changed == nil {
+		p.changed = make(chan struct{}, 1)
+		if len(p.next) > 0 {
+			p.changed <- struct{}{}
+		}
+	}
+	return p.changed
+}
+
+// Notify makes the pass call f when there are switches, and when it ends before its time. If
+// that has happened already, f is called at once. f must not block.
+func (p *Pass) Notify(f func()) {
+	p.mu.Lock()
+	p.notify = f
+	news := len(p.next) > 0 || p.ending.Load() != nil
+	p.mu.Unlock()
+	if news {
+		f()
+	}
+}
+
+// Switches returns the switches that were added since the last call.
+func (p *Pass) Switches() map[int]Switch {
+	if p == nil || !p.waiting.Load() {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := p.next
+	p.next = nil
+	p.waiting.Store(false)
+	return next
+}
+
+// Losses returns the watches that the holder may not see any more, once the pass has ended.
+func (p *Pass) Losses() []Switch {
+	if p == nil {
+		return nil
+	}
+	if e := p.ending.Load(); e != nil {
+		return e.losses
+	}
+	return nil
+}
+
+// change adds switches for the stream. Of several switches of a watch, the last one counts.
+func (p *Pass) change(all []Switch) {
+	p.mu.Lock()
+	if p.next == nil {
+		p.next = map[int]Switch{}
+	}
+	for _, s := range all {
+		p.next[s.Index] = s
+	}
+	p.waiting.Store(true)
+	if p.changed != nil {
+		select {
+		case p.changed <- struct{}{}:
+		default: // there is a signal already
+		}
+	}
+	notify := p.notify
+	p.mu.Unlock()
+	if notify != nil {
+		notify()
+	}
+}
+
+// end ends the pass now. The first reason counts: it returns false if there was one before.
+func (p *Pass) end(reason stream.GoodbyeReason, losses []Switch) bool {
+	p.mu.Lock()
+	if p.ending.Load() != nil {
+		p.mu.Unlock()
+		return false
+	}
+	p.ending.Store(&ending{reason, time.Now(), losses})
+	if p.ended != nil {
+		close(p.ended)
+	}
+	notify := p.notify
+	p.mu.Unlock()
+	if notify != nil {
+		notify()
+	}
+	return true
+}

@@ -1,0 +1,166 @@
+package authz
+
+import (
+	"crypto/rand"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/access"
+	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Table has the passes of all open streams. There are no more than streams that admission
+// has let in.
+//
+// All methods may be called from any goroutine.
+type Table struct {
+	// Audit records the ends of passes; nil: nothing does. Static once there are passes.
+	Audit *access.Log
+
+	judge atomic.Pointer[Judge] // atomic
+
+	mu    sync.Mutex // guards the following fields
+	open  map[string]*Pass
+	keyed map[string]map[*Pass]struct{} // by the key that revokes them
+}
+
+// NewTable returns an empty table. Until Rejudge, it accepts all passes.
+func NewTable() *Table {
+	t := &Table{open: map[string]*Pass{}, keyed: map[string]map[*Pass]struct{}{}}
+	t.judge.Store(&Judge{})
+	return t
+}
+
+// Enter makes the pass of a stream. The pass ends when what its holder may see changes, at once
+// if that has changed since the request was identified. It is nil if the gateway does not ask
+// for credentials. The caller must call Leave.
+func (t *Table) Enter(who *credential.Identity, parts ...Part) *Pass {
+	return t.enter(&Pass{parts: parts}, who)
+}
+
+// EnterSwitching is like Enter, for a stream that switches when what its holder may see
+// changes.
+func (t *Table) EnterSwitching(who *credential.Identity, parts ...Part) *Pass {
+	return t.enter(&Pass{parts: slices.Clone(parts), switches: true}, who)
+}
+
+func (t *Table) enter(p *Pass, who *credential.Identity) *Pass {
+	if who == nil {
+		return nil
+	}
+	p.id = rand.Text()
+	for _, part := range p.parts {
+		p.watches = append(p.watches, part.Name())
+	}
+	p.validity.Store(validityOf(who, time.Now()))
+	t.mu.Lock()
+	t.open[p.id] = p
+	t.key(p, who)
+	p.first = len(p.keys)
+	t.mu.Unlock()
+	t.checkOne(p)
+	return p
+}
+
+// key enters a pass under the revocation keys of an identity. The mutex must be held.
+func (t *Table) key(p *Pass, who *credential.Identity) {
+	for _, key := range who.RevocationKeys() {
+		if slices.Contains(p.keys, key) {
+			continue
+		}
+		if t.keyed[key] == nil {
+			t.keyed[key] = map[*Pass]struct{}{}
+		}
+		t.keyed[key][p] = struct{}{}
+		p.keys = append(p.keys, key)
+	}
+}
+
+// unkey removes all revocation keys of a pass but the first n. The mutex must be held.
+func (t *Table) unkey(p *Pass, n int) {
+	for _, key := range p.keys[n:] {
+		delete(t.keyed[key], p)
+		if len(t.keyed[key]) == 0 {
+			delete(t.keyed, key)
+		}
+	}
+	p.keys = p.keys[:n]
+}
+
+// Leave removes the pass of a stream that has ended. The pass may be nil, and the table too in
+// that case.
+func (t *Table) Leave(p *Pass) {
+	if p == nil {
+		return
+	}
+	t.expired(p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, p.id)
+	t.unkey(p, 0)
+}
+
+// Count returns how many passes there are.
+func (t *Table) Count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open)
+}
+
+// Revoke ends the passes of all principals that have one of these revocation keys; see
+// access.RevocationKeys.
+func (t *Table) Revoke(key string) {
+	t.mu.Lock()
+	passes := make([]*Pass, 0, len(t.keyed[key]))
+	for p := range t.keyed[key] {
+		passes = append(passes, p)
+	}
+	t.mu.Unlock()
+	for _, p := range passes {
+		t.end(p, stream.GoodbyeRevoked)
+	}
+}
+
+// Errors of Renew.
+var (
+	ErrUnknown  = errors.New("there is no such stream here")
+	ErrNotYours = errors.New("the stream is of somebody else")
+	ErrTicket   = errors.New("a ticket cannot renew a stream")
+)
+
+// Renew extends a pass to the end of another credential of the same principal. It never
+// shortens it. If the principal may see something else with that credential, the stream
+// switches, or ends.
+func (t *Table) Renew(id string, who *credential.Identity) error {
+	t.mu.Lock()
+	p := t.open[id]
+	t.mu.Unlock()
+	switch {
+	case p == nil || p.ending.Load() != nil:
+		return ErrUnknown
+	case !p.validity.Load().who.Is(who.Principal):
+		return ErrNotYours
+	case who.Via == credential.ViaTicket:
+		return ErrTicket
+	}
+	t.extend(p, who)
+	t.checkOne(p)
+	return nil
+}
+
+// extend extends a pass to another credential. Whatever revokes the first credential, such as
+// the end of its session, still revokes the pass.
+func (t *Table) extend(p *Pass, who *credential.Identity) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open[p.id] != p {
+		return // it has left
+	}
+	t.unkey(p, p.first)
+	t.key(p, who)
+	p.validity.Store(validityOf(who, time.Now()).until(p.validity.Load()))
+}

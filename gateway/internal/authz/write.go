@@ -1,0 +1,178 @@
+package authz
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/access"
+	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Writes returns an error if the credential of the request is not for writing to the watch.
+func (f Found) Writes(ctx context.Context) *problem.Problem {
+	if f.rules.policy == nil || f.rules.who.Writes() {
+		return nil
+	}
+	why := access.NewRefusal(access.CredentialNotUsable, "a ticket is for reading: send the credential that it was made with")
+	f.lookup.Record(ctx, access.Entry{Decision: access.Denied, Watch: f.Name(), Status: why.Status, Reason: string(why.Reason)})
+	return Refused(why).OnWatch(f.Name())
+}
+
+// Put creates or replaces a resource of a writable watch, and waits until reads show it; see
+// [stream.Writer]. The error is a *problem.Problem if the rules do not allow it. The result has
+// as much of the resource as its principal may read.
+func (f Found) Put(ctx context.Context, r stream.PutRequest) (shown Shown, created bool, err error) {
+	var d verdict
+	if f.rules.policy != nil {
+		r.Judge = func(old *stream.Resource, value []byte) error { return f.judgePut(&d, r, old, value) }
+	}
+	stored, created, err := f.watch.Writer().Put(ctx, r)
+	f.written(ctx, d.ofPut(r, stored, created), err)
+	if err != nil {
+		return Shown{}, false, err
+	}
+	if !r.ValidateOnly {
+		readBack(ctx, f.watch, func(s log.Snapshot) bool { return s.Revision() >= stored.Revision })
+	}
+	return f.readable(stored), created, nil
+}
+
+// judgePut returns an error unless the rules allow the write. A hidden resource looks as if it
+// did not exist.
+func (f Found) judgePut(v *verdict, r stream.PutRequest, old *stream.Resource, value []byte) error {
+	d := f.rules.policy.Write(f.rules.who.Principal, f.rules.entry, r.Key, old, &stream.Resource{Key: r.Key, Value: value})
+	*v = verdict{Decision: d, given: true}
+	switch {
+	case d.Allowed:
+		return nil
+	case d.Status == http.StatusNotFound && r.IfRevision != nil && *r.IfRevision != 0:
+		return &stream.ConflictError{Key: r.Key, Want: *r.IfRevision}
+	}
+	return f.refused(d, r.Key)
+}
+
+// Changeable reports whether the rules allow to replace the resource with a key by itself, and
+// to delete it. Nothing is said of a resource that is hidden from the principal: it looks as if
+// it did not exist.
+func (f Found) Changeable(key string) (put, deletes bool) {
+	if !f.MayWrite() {
+		return false, false
+	}
+	old, there := f.watch.Snapshot().Get(key)
+	if !there {
+		return false, false
+	}
+	if f.rules.policy == nil {
+		return true, true
+	}
+	who, entry := f.rules.who.Principal, f.rules.entry
+	return f.rules.policy.Write(who, entry, key, &old, &old).Allowed, f.rules.policy.Delete(who, entry, key, &old).Allowed
+}
+
+// readable returns as much of a resource as its principal may read. That is at least its key
+// and its revision.
+func (f Found) readable(r stream.Resource) Shown {
+	may, ok := f.rules.definition()
+	if ok && may == nil {
+		return whole(r)
+	}
+	if ok {
+		if part, seen, err := show(r, may); seen && err == nil {
+			return part
+		}
+	}
+	return Shown{Resource: stream.Resource{Key: r.Key, Revision: r.Revision, Value: []byte("null")}}
+}
+
+// Delete removes a resource of a writable watch, and waits until reads show it; see
+// [stream.Writer]. The error is a *problem.Problem if the rules do not allow it.
+func (f Found) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bool, err error) {
+	var d verdict
+	if f.rules.policy != nil {
+		r.Judge = func(old *stream.Resource) error { return f.judgeDelete(&d, r, old) }
+	}
+	before, _ := f.watch.Snapshot().Get(r.Key)
+	deleted, err = f.watch.Writer().Delete(ctx, r)
+	if errors.Is(err, errHidden) {
+		deleted, err = false, nil
+	}
+	f.written(ctx, d.ofDelete(r, deleted), err)
+	if deleted && !r.ValidateOnly {
+		readBack(ctx, f.watch, func(s log.Snapshot) bool {
+			now, there := s.Get(r.Key)
+			return !there || now.Revision != before.Revision
+		})
+	}
+	return deleted, err
+}
+
+// errHidden means that, for this principal, there is nothing to delete.
+var errHidden = errors.New("there is no such resource")
+
+// judgeDelete is judgePut for deletes.
+func (f Found) judgeDelete(v *verdict, r stream.DeleteRequest, old *stream.Resource) error {
+	d := f.rules.policy.Delete(f.rules.who.Principal, f.rules.entry, r.Key, old)
+	*v = verdict{Decision: d, given: true}
+	if old != nil {
+		v.revision = old.Revision
+	}
+	switch {
+	case d.Allowed:
+		return nil
+	case d.Status != http.StatusNotFound:
+		return f.refused(d, r.Key)
+	case r.IfRevision != nil && *r.IfRevision != 0:
+		return &stream.ConflictError{Key: r.Key, Want: *r.IfRevision}
+	}
+	return errHidden
+}
+
+// refused returns the answer to a write that the rules do not allow. Without a credential it is a
+// 401, since one may help.
+func (f Found) refused(d policy.Decision, key string) error {
+	if d.Status == http.StatusNotFound {
+		return problem.New(http.StatusNotFound, "watch %q has no resource with the key %q that you may write", f.Name(), key).OnWatch(f.Name()).OnKey(key)
+	}
+	if f.rules.who.IsAnonymous() {
+		text := fmt.Sprintf("no rule of watch %q lets you do this with the key %q without a credential: send Authorization: Bearer", f.Name(), key)
+		return f.lookup.missing(text).OnWatch(f.Name()).OnKey(key)
+	}
+	return problem.New(http.StatusForbidden, "no rule of watch %q lets you do this with the key %q", f.Name(), key).OnWatch(f.Name()).OnKey(key)
+}
+
+// readBackWait is the longest time for which a write waits until reads show it. After that it
+// is answered anyway, since it has succeeded.
+const readBackWait = time.Second
+
+// readBack waits until seen reports that the watch shows the write, so that a
+// client that reads here after the answer to its write sees it.
+func readBack(ctx context.Context, w *watch.Watch, seen func(log.Snapshot) bool) {
+	if seen(w.Snapshot()) {
+		return
+	}
+	sub := w.Subscribe(log.SubscribeOptions{})
+	defer sub.Close()
+	timer := time.NewTimer(readBackWait)
+	defer timer.Stop()
+	var batch log.Batch
+	for {
+		sub.Next(&batch) // Changed refers to the version that Next saw
+		if seen(w.Snapshot()) {
+			return
+		}
+		select {
+		case <-sub.Changed():
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package introspection
+
+import (
+	"strings"
+
+	"github.com/watchtide/watchtide/stream/view"
+)
+
+// View is the part of a watch that a stream follows, in canonical form.
+type View struct {
+	Watch  string `json:"watch"`
+	Prefix string `json:"prefix,omitempty"`
+	Labels string `json:"labels,omitempty"`
+	Filter string `json:"filter,omitempty"`
+	Fields string `json:"fields,omitempty"` // with commas between them
+}
+
+// ViewRef refers to a View by its definition, which all streams of the view should share; see
+// authz.Part.Shared. The zero value means all of a watch.
+type ViewRef struct {
+	watch string
+	of    *view.Definition
+}
+
+// Followed is a watch that a stream follows, and the part of it.
+type Followed struct {
+	Watch string
+	View  ViewRef
+}
+
+// ViewOf returns the part of a watch that a definition selects; nil: all of it.
+func ViewOf(watch string, d *view.Definition) ViewRef {
+	if d == nil {
+		return ViewRef{}
+	}
+	return ViewRef{watch: watch, of: d}
+}
+
+// View returns what v refers to.
+func (v ViewRef) View() View {
+	if v.of == nil {
+		return View{}
+	}
+	p := v.of.Params()
+	return View{
+		Watch: v.watch, Prefix: strings.ToValidUTF8(p.Prefix, "\uFFFD"), Labels: p.Labels, Filter: p.Filter,
+		Fields: strings.Join(p.Fields, ","),
+	}
+}
+
+// Definition returns the ID of the definition; empty: all of the watch.
+func (v ViewRef) Definition() string {
+	if v.of == nil {
+		return ""
+	}
+	return v.of.ID()
+}

@@ -1,2 +1,0 @@
-// Package topology shows the way of the data through the gateway, for operators.
-package topology

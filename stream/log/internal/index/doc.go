@@ -1,2 +1,0 @@
-// Package index maps keys to their newest entries in a log.
-package index

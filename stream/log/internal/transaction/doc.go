@@ -1,3 +1,0 @@
-// Package transaction checks and orders the changes of one transaction before they enter a
-// log.
-package transaction

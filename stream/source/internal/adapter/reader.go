@@ -1,0 +1,260 @@
+package adapter
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// ReaderConfig specifies what a Reader reads.
+type ReaderConfig struct {
+	Sink  stream.Sink
+	Watch string // the upstream's name of the watch
+	Where string // the upstream and the watch, for messages
+	// Prefix narrows the watch: other keys are left out.
+	Prefix string
+	// Unnamed is the name of a revision order that the upstream has not named.
+	// Empty: a reset without a position is refused.
+	Unnamed string
+	// Enter is called when the upstream's epoch is known; "": it has no name. It
+	// returns ours. nil: they are the same.
+	Enter func(upstream string) string
+}
+
+// phase is the upstream's position in the protocol.
+type phase uint8
+
+const (
+	opening  phase = iota // nothing that belongs to a phase has come yet
+	resuming              // the changes after the position; no reset so far
+	snapshot              // after reset
+	live                  // after end_of_snapshot
+)
+
+// Reader turns the events of a watch into the calls of a Sink. It may outlive a
+// connection: the next one completes what the previous one staged up to its last
+// position.
+//
+// Owned by the goroutine that runs Watch, or guarded by a lock.
+type Reader struct {
+	ReaderConfig // static after construction
+
+	phase     phase
+	events    uint64          // received so far
+	position  stream.Position // up to which everything was received; Epoch "": the upstream named none
+	begun     bool            // the Sink has the start of the snapshot, so it takes changes
+	said      []Event         // changes of a snapshot whose epoch is unknown yet: to be repeated
+	upserts   uint64          // received in this snapshot
+	marked    uint64          // of these, up to the position
+	loose     bool            // changes came since the position
+	open      bool            // changes came since the last commit
+	committed uint64          // revision of the last commit
+	catchUp   bool            // from catching_up to the next bookmark
+	conflated uint64          // changes up to this revision may lack values
+	reported  stream.State    // the last one passed on; 0: none
+	heard     bool            // this connection reported the freshness of the watch
+}
+
+// NewReader returns a Reader that resumes at a position; the zero one: at none.
+func NewReader(c ReaderConfig, from stream.Position) *Reader {
+	return &Reader{ReaderConfig: c, position: from, committed: from.Upserts}
+}
+
+// Begin records the start of another connection, and returns the position at which it
+// resumes; false: at none. An interrupted snapshot or catch-up continues as one.
+// Changes since the position are discarded, and will be sent again, unless a replica
+// that is behind answers, which must then not complete it.
+func (r *Reader) Begin() (stream.Position, bool, error) {
+	r.catchUp, r.heard = false, false
+	if r.loose {
+		if err := stream.Rewind(r.Sink); err != nil {
+			return r.position, false, fmt.Errorf("%s: %w", r.Where, err)
+		}
+		r.upserts, r.loose = r.marked, false
+	}
+	if r.position.Epoch == "" {
+		r.phase, r.begun = opening, false
+		return r.position, false, nil
+	}
+	r.begun = true
+	if r.phase != snapshot {
+		r.phase = resuming
+	}
+	return r.position, true, nil
+}
+
+// Events returns how many events have been received.
+func (r *Reader) Events() uint64 { return r.events }
+
+// Receive handles one event; err is why it could not be decoded. A reset is passed on
+// before its position is processed, since that belongs to the new order. Any other
+// event is passed on after it, since a snapshot's first position names the order of
+// its resources.
+func (r *Reader) Receive(e Event, err error) error {
+	r.events++
+	if err != nil {
+		return r.Invalid("%v", err)
+	}
+	if e.Type == Reset {
+		r.reset()
+	}
+	before := r.position
+	place, err := r.place(e.Position)
+	switch {
+	case err != nil:
+		return err
+	case e.Type == Reset && place == nil && r.Unnamed == "":
+		return r.Invalid("reset without a position: want an id that names the epoch")
+	case e.Type == Reset:
+		return nil
+	case e.Type == Status: // the position covers the events before it
+		if err := r.arrive(&e, place, before); err != nil {
+			return err
+		}
+		return r.status(&e)
+	}
+	if err := r.apply(&e); err != nil {
+		return err
+	}
+	return r.arrive(&e, place, before)
+}
+
+// apply applies one event, except for ending a transaction.
+func (r *Reader) apply(e *Event) error {
+	switch e.Type {
+	case Upsert, Delete:
+		return r.change(e)
+	case Bookmark:
+		r.conflated = max(r.conflated, e.Conflated)
+		if e.Horizon > 0 && r.begun {
+			return stream.RaiseHorizon(r.Sink, e.Horizon)
+		}
+	}
+	return nil
+}
+
+// arrive records that everything up to a position was passed on, and commits if
+// the event ends a snapshot or a transaction. In a catch-up a position that is still the one
+// before covers nothing: another replica may be there, and behind the changes since.
+func (r *Reader) arrive(e *Event, place *stream.Position, before stream.Position) error {
+	catchesUp := r.phase == resuming || r.phase == live && r.catchUp
+	if place != nil && !(catchesUp && *place == before) {
+		r.marked, r.loose = r.upserts, false
+		stream.Mark(r.Sink)
+	}
+	return r.commitAt(e, place)
+}
+
+// reset begins a snapshot.
+func (r *Reader) reset() {
+	r.forget()
+	r.phase, r.position, r.begun = snapshot, stream.Position{}, false
+	r.upserts, r.marked, r.loose, r.catchUp, r.conflated = 0, 0, false, false, 0
+}
+
+// place reads the position of an event; nil if it has none, or an irrelevant one.
+// The next connection resumes there.
+func (r *Reader) place(text string) (*stream.Position, error) {
+	epoch := r.position.Epoch
+	if text == "" || r.phase == opening || r.phase == live && epoch == "" {
+		return nil, nil
+	}
+	p, err := stream.ParsePosition(text)
+	switch {
+	case err != nil:
+		return nil, r.Invalid("%v", err)
+	case p.Watch != r.Watch:
+		return nil, r.Invalid("position %.80q: want one of watch %q", text, r.Watch)
+	case p.IsNowhere(), epoch != "" && p.Epoch != epoch && (r.phase == resuming || r.phase == live && r.catchUp):
+		// What was committed so far is of another part of the watch.
+		return nil, fmt.Errorf("%w: %s, event %d: another part of the watch may be seen now", stream.ErrUnresumable, r.Where, r.events)
+	case epoch != "" && p.Epoch != epoch:
+		return nil, r.Invalid("position %.80q: want epoch %q, or a reset before", text, epoch)
+	}
+	r.position = p
+	if epoch == "" {
+		return &p, r.begin(r.enter(p.Epoch))
+	}
+	return &p, nil
+}
+
+// begin starts a snapshot in the Sink. While its epoch is unknown it starts under the
+// name for a snapshot without positions, so that its progress is visible, and starts
+// again when a position arrives.
+func (r *Reader) begin(epoch string) error {
+	if err := r.Sink.Reset(epoch); err != nil {
+		return err
+	}
+	r.begun = true
+	for i := range r.said {
+		if err := r.pass(&r.said[i]); err != nil {
+			return err
+		}
+	}
+	r.forget()
+	return nil
+}
+
+// saidCost is how many bytes an event takes in said, which may be copied when it grows.
+// Its key and its value are counted by the Sink, which has them as well.
+const saidCost = 2 * int64(unsafe.Sizeof(Event{}))
+
+// remember keeps a change that must be repeated once the epoch is known.
+func (r *Reader) remember(e *Event) {
+	r.said = append(r.said, *e)
+	stream.Hold(r.Sink, saidCost)
+}
+
+// forget drops the changes to be repeated.
+func (r *Reader) forget() {
+	if len(r.said) == 0 {
+		return
+	}
+	stream.Hold(r.Sink, -saidCost*int64(len(r.said)))
+	r.said = nil
+}
+
+func (r *Reader) enter(epoch string) string {
+	if r.Enter == nil {
+		return epoch
+	}
+	return r.Enter(epoch)
+}
+
+// change passes a change on, and stores it while the epoch is unknown. An upstream
+// need not narrow: keys outside the prefix are left out.
+func (r *Reader) change(e *Event) error {
+	if r.phase == opening {
+		return r.Invalid("a change of key %.80q before reset: want reset first", e.Resource.Key)
+	}
+	r.open, r.loose = true, true
+	if e.Type == Upsert {
+		r.upserts++
+	}
+	if !strings.HasPrefix(e.Resource.Key, r.Prefix) {
+		return nil
+	}
+	if !r.begun {
+		if err := r.begin(r.Unnamed); err != nil {
+			return err
+		}
+	}
+	if r.phase == snapshot && r.position.Epoch == "" {
+		r.remember(e)
+	}
+	return r.pass(e)
+}
+
+func (r *Reader) pass(e *Event) error {
+	if e.Type == Delete {
+		return r.Sink.Delete(e.Resource.Key, e.Resource.Revision)
+	}
+	return r.Sink.Upsert(e.Resource)
+}
+
+// Invalid is the error for an event that violates the protocol.
+func (r *Reader) Invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s, event %d: %s", stream.ErrInvalid, r.Where, r.events, fmt.Sprintf(format, args...))
+}
