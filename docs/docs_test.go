@@ -24,7 +24,7 @@ import (
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/store"
-	"github.com/watchtide/watchtide/web/manual"
+	"github.com/watchtide/watchtide/web"
 )
 
 const configuration = "configuration.md"
@@ -264,7 +264,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func headings(page string) (out []string) {
 	for line := range strings.Lines(page) {
 		if text, ok := strings.CutPrefix(line, "#"); ok {
-			out = append(out, manual.Anchor(strings.TrimLeft(text, "#")))
+			out = append(out, web.Anchor(strings.TrimLeft(text, "#")))
 		}
 	}
 	return out

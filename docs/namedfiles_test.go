@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/access/seal"
+	"github.com/watchtide/watchtide/access"
 )
 
 // namedFiles returns a reader of the files that configurations in the
@@ -25,7 +25,7 @@ func namedFiles(t *testing.T) func(name string) ([]byte, error) {
 		base := filepath.Base(name)
 		switch ext := filepath.Ext(base); {
 		case base == "new.key", base == "old.key":
-			return []byte(seal.NewKey()), nil
+			return []byte(access.NewSealKey()), nil
 		case base == "tokens":
 			return []byte("# none yet\n"), nil
 		case ext == ".key", ext == ".pem" && strings.Contains(base, "key"):
