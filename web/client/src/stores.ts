@@ -44,6 +44,11 @@ export class Stores {
     return this.#requested.size === this.size && [...this.#wanted].every(([watch, store]) => this.#requested.get(watch) === store);
   }
 
+  /** All watches of the open stream have caught up. */
+  get settled(): boolean {
+    return [...this.#streamed.values()].every(({ inconsistent }) => !inconsistent);
+  }
+
   /** The number of watches. */
   get size(): number {
     return this.#wanted.size;
