@@ -112,6 +112,11 @@ export class Store<V = unknown> implements Readable<V> {
     return this.#replica.inconsistent;
   }
 
+  /** @internal Why what has arrived cannot be all of it; empty if it may be. */
+  get miscounted(): string {
+    return this.#replica.miscounted;
+  }
+
   /** @internal If a stream that takes the place of a healthy one has not caught up by now, that is reported. */
   overdue(): void {
     if (this.#renewing) this.#view = { ...this.#view, state: 'stale', since: this.#renewing };

@@ -116,6 +116,13 @@ export class Stores {
       const streamed = this.#streamed.get(store.watch);
       if (streamed !== store && (streamed?.position ?? id) === id) this.#parked.delete(query);
     }
+    for (const store of this.#streamed.values()) if (store.miscounted) this.#restart(store);
+  }
+
+  // Ends the stream: the next one brings all of the watch.
+  #restart({ watch, miscounted }: Store): never {
+    this.id = this.id.replace(/[^,]+,?/g, (one) => (one.startsWith(`${watch}@`) ? '' : one));
+    throw new Error(miscounted);
   }
 
   /** Shows what arrived since the last call. */
