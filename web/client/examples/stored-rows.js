@@ -1,5 +1,6 @@
 // Rows that are kept in IndexedDB: the page shows them at once, as stale, and the stream sends only what
 // has changed since. They are kept by user, and erased when the session ends, and when another user comes.
+// Where rows cannot be kept or read, the page follows the watch without them.
 import { picture, watch } from '@watchtide/client';
 import { authenticated, getSession, onLogout } from '@watchtide/client/auth';
 
@@ -8,22 +9,38 @@ const table = 'pictures';
 
 /** Follows a watch. Returns its store, and close, which keeps the rows. */
 export async function followStored(gateway, name) {
-  const { tag } = await getSession(gateway);
-  const database = await open();
-  await eraseExcept(database, tag);
-  const initial = await read(database, [tag, name]);
+  // Without the gateway it is unknown whose rows they are: then none are shown or kept.
+  const { tag } = (await getSession(gateway).catch(warn)) ?? {};
+  const database = tag === undefined ? undefined : await open().catch(warn);
+  const kept = database && (await readAfterErasing(database, tag, name).catch(warn));
+  const initial = isPicture(kept) ? kept : undefined;
   const tide = watch(gateway, { watches: [{ watch: name, initial }], transport: authenticated({ tag }) });
   const store = tide.store(name);
   return { store, close: keep(database, [tag, name], gateway, tide, store) };
 }
+
+const warn = (error) => void console.warn(error);
+
+async function readAfterErasing(database, tag, name) {
+  await eraseExcept(database, tag);
+  return read(database, [tag, name]);
+}
+
+// What another version of the page, or a browser that was cut off, has left behind may be anything.
+const isPicture = (value) =>
+  typeof value?.position === 'string' &&
+  typeof value.revision === 'string' &&
+  typeof value.since === 'number' &&
+  Array.isArray(value.resources) &&
+  value.resources.every((resource) => typeof resource?.key === 'string' && typeof resource.revision === 'string');
 
 // Saves the rows from time to time, and when the page is hidden: it may not come back.
 function keep(database, key, gateway, tide, store) {
   let saved = store.view.resources;
   const save = () => {
     const rows = store.view.resources;
-    const now = rows !== saved && store.state !== 'closed' && picture(store);
-    if (now) write(database, now, key).then(() => (saved = rows), console.warn);
+    const now = database && rows !== saved && store.state !== 'closed' && picture(store);
+    if (now) write(database, now, key).then(() => (saved = rows), warn);
   };
   const hidden = () => document.hidden && save();
   const timer = setInterval(save, everyMs);
@@ -37,7 +54,7 @@ function keep(database, key, gateway, tide, store) {
   // What is shown is the user's too: the page is left for the one on which people sign in.
   const ignoreLogout = onLogout(gateway, () => {
     close();
-    eraseExcept(database, undefined).catch(console.warn);
+    if (database) eraseExcept(database, undefined).catch(warn);
   });
   return () => {
     save();
@@ -51,14 +68,14 @@ async function eraseExcept(database, tag) {
   for (const key of await done(rows.getAllKeys())) if (key[0] !== tag) await done(rows.delete(key));
 }
 
-function open() {
+async function open() {
   const request = indexedDB.open('watchtide', 1);
   request.onupgradeneeded = () => request.result.createObjectStore(table);
   return done(request);
 }
 
 const read = (database, key) => done(database.transaction(table).objectStore(table).get(key));
-const write = (database, value, key) => done(database.transaction(table, 'readwrite').objectStore(table).put(value, key));
+const write = async (database, value, key) => done(database.transaction(table, 'readwrite').objectStore(table).put(value, key));
 
 const done = (request) =>
   new Promise((resolve, reject) => {

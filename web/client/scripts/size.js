@@ -10,8 +10,8 @@ import { build } from 'esbuild';
 const core = `export { watch, RefusedError, NotAStreamError } from './index.js'`;
 
 const budgets = [
-  { name: 'core', limit: 6_600, code: core },
-  { name: 'all of the main entry point', limit: 7_300, code: `export * from './index.js'` },
+  { name: 'core', limit: 6_800, code: core },
+  { name: 'all of the main entry point', limit: 7_400, code: `export * from './index.js'` },
   {
     name: 'core and useWatch',
     limit: 7_000,
@@ -29,21 +29,21 @@ const budgets = [
   { name: 'TanStack DB: `watchCollectionOptions`, alone', limit: 1_500, code: `export * from './tanstack_db.js'` },
   {
     name: 'core and authenticated',
-    limit: 8_500,
+    limit: 8_700,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './auth.js'`,
   },
   {
     name: 'core and reportDelivery',
-    limit: 7_200,
+    limit: 7_300,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './delivery.js'`,
   },
   {
     name: 'core and watchShared',
-    limit: 13_600,
+    limit: 13_800,
     code: `export { RefusedError, NotAStreamError } from './index.js'; export { watchShared } from './shared.js'`,
   },
-  { name: 'the worker that tabs share', limit: 11_000, code: `export { serveTabs } from './shared.js'` },
-  beside('digits', 500),
+  { name: 'the worker that tabs share', limit: 11_400, code: `export { serveTabs } from './shared.js'` },
+  beside('digits', 600),
   beside('http', 1_300),
   beside('log', 450),
   beside('observe', 1_100),

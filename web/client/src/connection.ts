@@ -8,8 +8,10 @@ import { Stream, type StreamEnd } from './stream.js';
 import { limited } from './time_limit.js';
 import type { Transport } from './transport.js';
 
-// Watches that are added or removed within this time share one request.
+// Watches that are added or removed within this time share one request. It doubles with each stream that
+// ends for other watches before it has settled, so that streams have the time that they need.
 const debounceMs = 50;
+const maxDebounceMs = 30_000;
 
 // The time to replace a stream that ended in good order. Until then, the data is
 // as fresh as that of a silent stream. It is one heartbeat.
@@ -70,6 +72,9 @@ export class Connection {
   #aliveAt = 0; // of the newest stream that was open
   #grace: ReturnType<typeof setTimeout> | undefined;
   #debounce: ReturnType<typeof setTimeout> | undefined;
+  #debounceMs = debounceMs;
+  #changedAt = 0; // when the set of watches changed
+  #dueAt = Infinity; // when it is requested
 
   constructor(private readonly options: ConnectionOptions) {
     this.#headers = options.headers;
@@ -84,13 +89,17 @@ export class Connection {
   changed(): void {
     if (this.#closed) return;
     if (!this.#running) return void this.#run();
+    const now = performance.now();
+    if (!this.stores.size || (this.#stream?.settled && now - this.#changedAt > this.#debounceMs)) this.#debounceMs = debounceMs;
+    this.#changedAt = now;
+    this.#dueAt = Math.min(this.#dueAt, now + this.#debounceMs);
     clearTimeout(this.#debounce);
-    this.#debounce = setTimeout(() => this.#resubscribe(), debounceMs);
+    this.#debounce = setTimeout(() => this.#resubscribe(), this.#dueAt - now);
   }
 
   /** Does what is due, in case timers are late. */
   check(): void {
-    if (this.#debounce) this.#resubscribe();
+    if (performance.now() >= this.#dueAt) this.#resubscribe();
     this.#stream?.check();
     this.#pause.check();
   }
@@ -228,10 +237,12 @@ export class Connection {
   }
 
   #resubscribe(): void {
-    this.#debounce = void clearTimeout(this.#debounce);
+    clearTimeout(this.#debounce);
+    this.#dueAt = Infinity;
     if (!this.#running) return this.changed();
     if (!this.#stream) return this.#retrySoon();
     if (this.stores.requested) return; // removed and added again
+    if (!this.#stream.settled) this.#debounceMs = Math.min(2 * this.#debounceMs, maxDebounceMs);
     this.#immediately = true;
     this.#stream.cut('ended');
   }

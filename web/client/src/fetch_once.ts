@@ -9,10 +9,17 @@ export async function fetchOnce(url: string, init: RequestInit): Promise<Respons
 
 // A browser does not tell a page whether another origin was not reached, or has not allowed the page.
 function explained(error: TypeError, url: string): TypeError {
-  const [gateway] = /^https?:\/\/[^/?#]+/.exec(url) ?? [];
-  const { origin } = globalThis.location ?? {};
-  if (!gateway || !origin || gateway === origin) return error;
+  const gateway = otherOrigin(url);
+  if (!gateway) return error;
+  const origin = globalThis.location.origin;
   return new TypeError(`${error.message}: no answer from ${gateway}, or http.allowed_origins of the gateway lacks ${origin}`, {
     cause: error,
   });
+}
+
+/** Returns the origin of a URL if it is not that of the page. Programs without a page have none. */
+export function otherOrigin(url: string): string | undefined {
+  const [origin] = /^https?:\/\/[^/?#]+/.exec(url) ?? [];
+  const page = globalThis.location?.origin;
+  return page && origin !== page ? origin : undefined;
 }

@@ -1,5 +1,5 @@
 import type { Picture } from './picture.js';
-import type { Event } from './protocol.js';
+import type { EndOfSnapshotEvent, Event } from './protocol.js';
 import { ReadOnly } from './read_only.js';
 import { mapKey, type Resource, resourceOf } from './resource.js';
 import { reaches } from './revision.js';
@@ -30,6 +30,8 @@ export class Replica<V = unknown> {
   revision: string;
   /** Whether there has been a consistent state. */
   complete: boolean;
+  /** Why what has arrived cannot be all of it: the server counts other resources. */
+  miscounted = '';
 
   // The reasons why nothing may be shown: a snapshot or the catch-up of a resume has
   // not ended, or the server said that it skips values.
@@ -63,6 +65,7 @@ export class Replica<V = unknown> {
   /** A stream begins: its events are not consistent before `end_of_snapshot`. */
   begin(): void {
     this.lost();
+    this.miscounted = '';
     this.#loading = true;
     this.#skipping = false;
   }
@@ -109,7 +112,8 @@ export class Replica<V = unknown> {
         this.#skipping ||= event.state === 'catching_up';
         return;
       case 'end_of_snapshot':
-        this.#loading = this.#skipping = false;
+        this.#compare(event);
+        this.#loading = this.#skipping = !!this.miscounted;
         this.#revision = '';
         break;
       case 'bookmark':
@@ -121,6 +125,13 @@ export class Replica<V = unknown> {
     // It may be older: where deletes have no revision of their own, a delete may show that of the
     // resource's last version.
     if (reaches(event.revision, this.#revision)) this.#revision = event.revision;
+  }
+
+  // Something was lost on the way, or before a position from which a stream has resumed.
+  #compare({ watch, count }: EndOfSnapshotEvent): void {
+    let held = this.#replacing ? 0 : this.#map.size;
+    for (const [key, resource] of this.#staged) held += Number(!!resource) - Number(!this.#replacing && this.#map.has(key));
+    if (count != null && count >= 0 && Number(count) !== held) this.miscounted = `${watch} should have ${count} resources, and has ${held}`; // it may be a bigint
   }
 
   #show(): void {

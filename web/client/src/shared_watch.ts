@@ -9,6 +9,9 @@ import type { Watches } from './watch.js';
 // The number of recently changed keys that are remembered, for tabs that come back.
 const maxRemembered = 10_000;
 
+// The time after which keys are no longer followed that no tab wants any more, while others of the watch are.
+const narrowMs = 30_000;
+
 type RawWatches = Watches<Record<string, string>>;
 
 /** What of a watch is shared: everything that defines it except for the prefix of its keys. */
@@ -22,12 +25,13 @@ export type SharedSpec = { readonly watch: string } & Omit<Definition, 'prefix'>
  * position of the gateway does not say which of several watches it applies to.
  */
 export class SharedWatch {
-  readonly #listeners = new Set<(changes: Changes) => void>();
+  readonly #listeners = new Map<(changes: Changes) => void, string>(); // with the prefix of each
   readonly #log = new Map<string, number>(); // key → the number of its last change, oldest first
   #epoch = '';
   #changes = 0;
   #forgotten = 0; // changes up to this one may be missing from the log
   #prefix: string | undefined;
+  #narrowing: ReturnType<typeof setTimeout> | undefined;
   #store: WeakRef<Store<string>> | undefined; // while idle, the connection may drop it
 
   constructor(
@@ -61,10 +65,27 @@ export class SharedWatch {
     this.#prefix = wide;
     const initial = wide === prefix ? picture : undefined;
     this.#setStore(this.tide.add({ ...this.#followed, initial }));
-    this.#listeners.add(listener);
+    this.#listeners.set(listener, prefix);
+    this.#narrowLater();
     return () => {
-      if (this.#listeners.delete(listener) && this.idle) this.tide.remove(this.#followed);
+      if (!this.#listeners.delete(listener)) return;
+      if (this.idle) this.tide.remove(this.#followed);
+      this.#narrowLater();
     };
+  }
+
+  // Each change of what is followed costs a snapshot: tabs may come back, or others may leave too.
+  #narrowLater(): void {
+    clearTimeout(this.#narrowing);
+    const common = this.idle ? this.#prefix : [...this.#listeners.values()].reduce(commonPrefix);
+    if (common !== this.#prefix) this.#narrowing = setTimeout(() => this.#narrow(common!), narrowMs);
+  }
+
+  #narrow(prefix: string): void {
+    if (this.closed) return;
+    this.tide.remove(this.#followed);
+    this.#prefix = prefix;
+    this.#setStore(this.tide.add(this.#followed));
   }
 
   get #followed(): Exclude<WatchSpec, string> {
@@ -110,7 +131,7 @@ export class SharedWatch {
   #changed(changes: Changes): void {
     if (changes.replaced) this.#resetLog();
     else if (changes.keys.size > 0) this.#remember(changes.keys);
-    for (const listener of this.#listeners) listener(changes);
+    for (const listener of this.#listeners.keys()) listener(changes);
   }
 
   #resetLog(): void {

@@ -107,6 +107,16 @@ export class Store<V = unknown> implements Readable<V> {
     this.#renewing = undefined;
   }
 
+  /** @internal A snapshot or a catch-up has not ended. */
+  get inconsistent(): boolean | undefined {
+    return this.#replica.inconsistent;
+  }
+
+  /** @internal Why what has arrived cannot be all of it; empty if it may be. */
+  get miscounted(): string {
+    return this.#replica.miscounted;
+  }
+
   /** @internal If a stream that takes the place of a healthy one has not caught up by now, that is reported. */
   overdue(): void {
     if (this.#renewing) this.#view = { ...this.#view, state: 'stale', since: this.#renewing };

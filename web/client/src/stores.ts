@@ -44,6 +44,11 @@ export class Stores {
     return this.#requested.size === this.size && [...this.#wanted].every(([watch, store]) => this.#requested.get(watch) === store);
   }
 
+  /** All watches of the open stream have caught up. */
+  get settled(): boolean {
+    return [...this.#streamed.values()].every(({ inconsistent }) => !inconsistent);
+  }
+
   /** The number of watches. */
   get size(): number {
     return this.#wanted.size;
@@ -111,6 +116,13 @@ export class Stores {
       const streamed = this.#streamed.get(store.watch);
       if (streamed !== store && (streamed?.position ?? id) === id) this.#parked.delete(query);
     }
+    for (const store of this.#streamed.values()) if (store.miscounted) this.#restart(store);
+  }
+
+  // Ends the stream: the next one brings all of the watch.
+  #restart({ watch, miscounted }: Store): never {
+    this.id = this.id.replace(/[^,]+,?/g, (one) => (one.startsWith(`${watch}@`) ? '' : one));
+    throw new Error(miscounted);
   }
 
   /** Shows what arrived since the last call. */

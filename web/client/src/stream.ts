@@ -6,6 +6,9 @@ import type { Receiver, StreamRequest, Transport } from './transport.js';
 // The default of the gateway, until hello names the heartbeat.
 const defaultHeartbeatMs = 15_000;
 
+// A stream that is open for so long has had time enough, even if a watch of it cannot catch up.
+const settledMs = 10_000;
+
 /** How a stream ended, and what the server said about reconnecting. */
 export interface StreamEnd {
   /** Missing if the server ended the stream cleanly. */
@@ -40,6 +43,11 @@ export class Stream {
 
   get open(): boolean {
     return this.#openedAt !== undefined;
+  }
+
+  /** It has brought its watches up to date, or has had the time to do so. */
+  get settled(): boolean {
+    return this.open && (this.stores.settled || Date.now() - this.#openedAt! >= settledMs);
   }
 
   async run(request: Omit<StreamRequest, 'signal'>): Promise<StreamEnd> {

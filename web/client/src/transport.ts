@@ -1,6 +1,6 @@
 import type { RawPicture } from './begun_pictures.js';
 import { NotAStreamError, refusedBy } from './errors.js';
-import { fetchOnce } from './fetch_once.js';
+import { fetchOnce, otherOrigin } from './fetch_once.js';
 import { parser, type SSEHandler } from './sse.js';
 
 /** One request for a stream. */
@@ -50,8 +50,10 @@ export const fetchTransport: Transport = {
   },
 };
 
-const headersOf = ({ lastEventId, headers }: StreamRequest): Record<string, string> => ({
+const headersOf = ({ url, lastEventId, headers }: StreamRequest): Record<string, string> => ({
   Accept: '*/*', // so that a refusal is a problem that says which watch it concerns, not a goodbye
+  // Asks proxies not to wait for the end of the answer (RFC 10036). Another origin would have to allow it, and older gateways do not.
+  ...(!otherOrigin(url) && { Incremental: '?1' }),
   ...(lastEventId && { 'Last-Event-ID': lastEventId }),
   ...headers,
 });

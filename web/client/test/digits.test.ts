@@ -16,6 +16,8 @@ describe('JSON that is parsed with all digits', () => {
     ['["\\udfffinteger 5","\\udfff",9007199254740993]', ['\udfffinteger 5', '\udfff', 9007199254740993n]],
     ['["\\uDFFFinteger 5",9007199254740993]', ['\udfffinteger 5', 9007199254740993n]],
     ['{"\\udfffinteger 5" : 9007199254740993}', { '\udfffinteger 5': 9007199254740993n }],
+    ['{"a":1,"b":{},"c":[[],"\\""],"a":9007199254740993}', { a: 9007199254740993n, b: {}, c: [[], '"'] }],
+    ['[true,false,null,"",-0,9007199254740993]', [true, false, null, '', -0, 9007199254740993n]],
   ])('reads %s', (json, value) => {
     expect(parse(json)).toEqual(value);
   });
@@ -106,4 +108,32 @@ it('accepts no text that JSON.parse rejects, and rejects none that it accepts', 
     ),
     { numRuns: 5_000 },
   );
+});
+
+it('reads a field called __proto__ as JSON.parse does', () => {
+  const value = parse('{"__proto__":{"n":9007199254740993}}') as object;
+  expect([Object.keys(value), Object.getPrototypeOf(value)]).toEqual([['__proto__'], Object.prototype]);
+});
+
+describe('a text without limits', () => {
+  const large = 'x'.repeat(8 << 20);
+
+  it.each([
+    ['a long string', large],
+    ['a long string of escapes', '\\"'.repeat(2 << 20)],
+    ['a long name', { [large]: 1 }],
+    ['many strings', Array.from({ length: 100_000 }, (_, i) => `"\\${i}`)],
+  ])('with %s is read and written', (_, value) => {
+    const both = [value, 9007199254740993n];
+    const json = `[${JSON.stringify(value)},9007199254740993]`;
+    expect(stringify(both) === json).toBe(true);
+    expect(stringify(parse(json)) === json).toBe(true);
+  });
+
+  it.each([3_000, 100_000])('with %d levels is read', (levels) => {
+    const json = `${'{"a":['.repeat(levels)}9007199254740993${']}'.repeat(levels)}`;
+    let value = parse(json);
+    for (let i = 0; i < levels; i++) [value] = (value as { a: unknown[] }).a;
+    expect(value).toBe(9007199254740993n);
+  });
 });

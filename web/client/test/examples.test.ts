@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
-import { IDBFactory } from 'fake-indexeddb';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { IDBFactory, IDBObjectStore } from 'fake-indexeddb';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 // @ts-expect-error: the examples are JavaScript
 import { follow, handler, render } from '../examples/server-rendering.js';
 // @ts-expect-error: the examples are JavaScript
@@ -15,6 +15,7 @@ let tag: string;
 let asked: Headers[];
 let rows: unknown[];
 let listed: number;
+let offline: boolean;
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -23,6 +24,7 @@ async function until(condition: () => unknown): Promise<void> {
 }
 
 function answer(url: URL, init: RequestInit): Response {
+  if (offline) throw new TypeError('connection refused');
   if (url.pathname === '/v1/session')
     return init.method === 'DELETE' ? new Response() : Response.json({ name: tag, mechanism: 'jwt', tag });
   asked.push(new Headers(init.headers));
@@ -35,11 +37,12 @@ beforeEach(() => {
   asked = [];
   tag = 'anna';
   listed = 200;
+  offline = false;
   rows = [{ key: 'k</script>1', revision: '5', value: '<b>' }];
   vi.stubGlobal('indexedDB', new IDBFactory());
   vi.stubGlobal('fetch', (address: string, init: RequestInit) => {
     const url = new URL(address);
-    if (!url.pathname.endsWith('/events')) return Promise.resolve(answer(url, init));
+    if (!url.pathname.endsWith('/events')) return Promise.resolve().then(() => answer(url, init));
     return new Promise((resolve, reject) =>
       streams.push(new Exchange(url, new Headers(init.headers), init.signal as AbortSignal, [resolve, reject])),
     );
@@ -130,4 +133,60 @@ test('they are erased when the session ends', async () => {
   const next = await visit();
   expect(next.store.resources.size).toBe(0);
   next.close();
+});
+
+describe('the watch is followed without stored rows', () => {
+  beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => {}));
+  afterEach(() => void vi.restoreAllMocks());
+
+  const begunEmpty = async () => {
+    const visited = await followStored(gateway, 'notes');
+    expect(visited.store.resources.size).toBe(0);
+    offline = false;
+    await until(() => streams.at(-1)?.signal.aborted === false);
+    streams.at(-1)!.accept(snapshot());
+    await until(() => visited.store.state === 'in_sync');
+    visited.close();
+  };
+
+  test('where there is no IndexedDB', async () => {
+    vi.stubGlobal('indexedDB', undefined);
+    await begunEmpty();
+  });
+
+  test('where it cannot be opened', async () => {
+    vi.stubGlobal('indexedDB', { open: () => { throw new DOMException('denied', 'SecurityError'); } }); // biome-ignore format: short
+    await begunEmpty();
+  });
+
+  test('where the gateway cannot be reached at first', async () => {
+    await visitAndStore();
+    streams = [];
+    offline = true;
+    await begunEmpty();
+  });
+
+  test.each([[null], ['text'], [{}], [{ position: 'notes@e-5', revision: '5', since: 1, resources: [null] }], [{ position: 5 }]])(
+    'where what is stored is %j',
+    async (damaged) => {
+      await visitAndStore();
+      streams = [];
+      const request = indexedDB.open('watchtide', 1);
+      await until(() => request.readyState === 'done');
+      request.result.transaction('pictures', 'readwrite').objectStore('pictures').put(damaged, ['anna', 'notes']);
+      for (let i = 0; i < 20; i++) await settle();
+      request.result.close();
+      await begunEmpty();
+    },
+  );
+
+  test('where there is no room to store them', async () => {
+    const full = vi.spyOn(IDBObjectStore.prototype, 'put').mockImplementation(() => {
+      throw new DOMException('full', 'QuotaExceededError');
+    });
+    await begunEmpty();
+    for (let i = 0; i < 20; i++) await settle();
+    expect(full).toHaveBeenCalled();
+    expect(console.warn).toHaveBeenCalledWith(expect.objectContaining({ name: 'QuotaExceededError' }));
+  });
 });

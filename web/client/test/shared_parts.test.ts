@@ -160,3 +160,65 @@ test('parts that no tab follows any more are forgotten if there are many', async
   expect(known).toHaveLength(80);
   expect(known.filter((one) => one.deref()).length).toBeLessThanOrEqual(50);
 });
+
+describe('keys that no tab wants any more', () => {
+  const prefix = (text: string) => ({ watch: 'w', prefix: text });
+  const asked = () => server.exchanges.map(({ url }) => url.searchParams.get('prefix.w'));
+  const accept = (id: string, ...keys: string[]) => {
+    const rows = keys.map((key) => upsert('w', key, 5, 1)).join('');
+    server.last.accept(hello(['w']) + reset('w', `w@${id}-0/5`) + rows + endOfSnapshot('w', 5, keys.length, `w@${id}-5`));
+    return pass(100);
+  };
+
+  async function wide() {
+    const wide = open([prefix('home/')]);
+    await pass();
+    await accept('wide', 'home/x', 'home/y/1', 'home/y/2');
+    const narrow = open([prefix('home/y/')]);
+    await pass(100);
+    return { wide, narrow };
+  }
+
+  test('are followed for half a minute, and then no longer', async () => {
+    const { wide: left, narrow } = await wide();
+    left.tide.close();
+    await pass(29_000);
+    server.last.send(': \n\n');
+    expect(asked()).toEqual(['home/']);
+    await pass(1_100);
+    expect(asked()).toEqual(['home/', 'home/y/']);
+    await accept('narrow', 'home/y/1', 'home/y/2');
+    expect(shown(narrow.tide, prefix('home/y/'))).toBe('in_sync home/y/1=1,home/y/2=1');
+  });
+
+  test('cost no request if a tab wants them again', async () => {
+    const { wide: left } = await wide();
+    left.tide.close();
+    await pass(20_000);
+    server.last.send(': \n\n');
+    open([prefix('home/')]);
+    await pass(20_000);
+    server.last.send(': \n\n');
+    await pass(20_000);
+    expect(asked()).toEqual(['home/']);
+  });
+
+  test('cost one request, however many tabs come and go', async () => {
+    const { wide: left, narrow } = await wide();
+    left.tide.close();
+    for (let i = 0; i < 10; i++) {
+      const { tide } = open([prefix('home/')]);
+      await pass(10_000);
+      server.last.send(': \n\n');
+      tide.close();
+      await pass(10);
+    }
+    expect(asked()).toEqual(['home/']);
+    await pass(29_000);
+    server.last.send(': \n\n');
+    await pass(2_000);
+    expect(asked()).toEqual(['home/', 'home/y/']);
+    narrow.tide.close();
+    await pass(100);
+  });
+});

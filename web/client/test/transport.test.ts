@@ -12,7 +12,18 @@ describe('a request', () => {
     await pass();
     expect(f.server.exchanges).toHaveLength(1);
     expect(f.server.last.url.href).toBe('http://gateway.test/live/v1/events?watch=a&watch=b&prefix.b=x%2F&watch=c');
-    expect(Object.fromEntries(f.server.last.headers)).toEqual({ accept: '*/*', 'x-team': 'tide' });
+    expect(Object.fromEntries(f.server.last.headers)).toEqual({ accept: '*/*', incremental: '?1', 'x-team': 'tide' });
+  });
+
+  test.each([
+    ['http://gateway.test', '?1'],
+    ['https://gateway.test', null],
+    ['http://page.test', null],
+    ['null', null],
+  ])('of a page of %s has Incremental: %s', async (origin, incremental) => {
+    vi.stubGlobal('location', { origin });
+    await f.start();
+    expect(f.server.last.headers.get('Incremental')).toBe(incremental);
   });
 
   test('carries the newest id, even of a bookmark without changes', async () => {

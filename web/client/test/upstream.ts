@@ -67,11 +67,15 @@ export class Upstream {
     }
   }
 
+  #count({ state }: Version): number {
+    return [...state.keys()].filter((key) => this.#has(key)).length;
+  }
+
   *#greet(position: string | undefined, version: Version): Generator<Piece> {
     const from = parse(position);
     if (from?.epoch === version.epoch && from.prefix === this.prefix) {
       yield* this.#catchUp(from.upTo, from.asOf, version);
-      yield this.#piece(endOfSnapshot(this.watch, version.revision, version.state.size, undefined, true), version);
+      yield this.#piece(endOfSnapshot(this.watch, version.revision, this.#count(version), undefined, true), version);
       return;
     }
     yield* this.#snapshot(version, position ? 'epoch_changed' : 'initial');
@@ -80,7 +84,7 @@ export class Upstream {
   *#snapshot(version: Version, reason: string): Generator<Piece> {
     yield { text: reset(this.watch, '', reason).replace('id: \n', ''), position: this.#position(version, 0) };
     yield* this.#catchUp(0, version.revision, version);
-    yield this.#piece(endOfSnapshot(this.watch, version.revision, version.state.size), version);
+    yield this.#piece(endOfSnapshot(this.watch, version.revision, this.#count(version)), version);
   }
 
   // Deletes first, then upserts by rising revision; sometimes a position.
