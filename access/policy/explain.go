@@ -51,7 +51,8 @@ type ReadExplanation struct {
 	// read, and Why says why.
 	Filter string
 	Why    string
-	Fields []string
+	// Fields are what it shows of values (all), and Except what it leaves out of that.
+	Fields, Except []string
 	// Holds reports whether the rule lets the resource be read.
 	Holds bool
 }
@@ -111,7 +112,7 @@ func (s *subject) explainRead(w *rules, r rule, of *stream.Resource) (out ReadEx
 		return out
 	}
 	b := r.read.Bind(given)
-	g, some, err := r.read.Grant(b, slices.Clone(r.fields), 0)
+	g, some, err := r.grant(b)
 	switch {
 	case err != nil:
 		out.Why = err.Error()
@@ -123,7 +124,7 @@ func (s *subject) explainRead(w *rules, r rule, of *stream.Resource) (out ReadEx
 		out.Why = "read is false for this principal"
 		return out
 	}
-	out.Filter, out.Fields = g.Filter, g.Fields
+	out.Filter, out.Fields, out.Except = g.Filter, g.Fields, g.Except
 	if of == nil {
 		return out
 	}
