@@ -16,6 +16,9 @@ type Explanation struct {
 	Roles []RoleExplanation
 	// Rules are all rules of the watch; none: it is for nobody.
 	Rules []RuleExplanation
+	// Additions are the fields that a rule leaves out and another one shows, of a resource that
+	// both let the principal read. Without a resource, they may do so for different ones.
+	Additions []Addition
 	// Visible is Policy.Visible.
 	Visible bool
 	// Sight is how much of the resource may be read.
@@ -77,12 +80,18 @@ func (p *Policy) Explain(who *principal.Principal, watch, key string, r *stream.
 			Write: s.could(rule, rule.write), Delete: deletes && s.could(rule, rule.delete),
 		})
 	}
+	out.Additions = w.additions(func(i, by int) bool { return out.Rules[i].lets(r) && out.Rules[by].lets(r) })
 	if r == nil {
 		return out
 	}
 	out.Sight = p.sight(p.standing(who, watch).reading, r)
 	out.Write, out.Delete = p.Write(who, watch, key, r, r), p.Delete(who, watch, key, r)
 	return out
+}
+
+// lets reports whether a rule lets a resource be read; nil: whether it lets any.
+func (e *RuleExplanation) lets(r *stream.Resource) bool {
+	return e.Read.Filter != "" && (r == nil || e.Read.Holds)
 }
 
 func (r *role) explain(s *subject) RoleExplanation {

@@ -36,6 +36,20 @@ type Grant struct {
 	compiled *predicate.Predicate // what Filter means; nil: Parse compiles it
 }
 
+// Shows reports whether the grant shows something of what is at a path. A text that is no path is
+// shown by none.
+func (g Grant) Shows(field string) bool {
+	at, err := path.Parse(field)
+	if err != nil {
+		return false
+	}
+	one, err := compileGrant(Grant{Filter: "true", Fields: g.Fields, Except: g.Except}, 0)
+	if err != nil || slices.ContainsFunc(one.except, at.Below) {
+		return false
+	}
+	return len(one.fields) == 0 || slices.ContainsFunc(one.fields, func(shown path.Path) bool { return at.Below(shown) || shown.Below(at) })
+}
+
 // Sight is how much of a resource may be seen.
 type Sight int
 
