@@ -71,7 +71,7 @@ type TokenMistake struct {
 func (e *TokenMistake) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Text) }
 
 const (
-	wantLine   = "name sha256:HASH group,group, as `watchtide token new NAME` prints"
+	wantLine   = "name sha256:HASH group,group expires=TIME, as `watchtide token new NAME` prints"
 	hashPrefix = "sha256:"
 	endPrefix  = "expires="
 )
@@ -249,11 +249,24 @@ const prefix = "watchtide_"
 // NewToken returns a new token for a name, and its line in the file. A token has 256 random
 // bits, so that its hash needs no salt.
 func NewToken(name string, groups []string) (token, line string, err error) {
+	return NewTokenUntil(name, groups, time.Time{})
+}
+
+// NewTokenUntil is NewToken for a token that expires; the zero time: never. The line has the time in whole
+// seconds.
+func NewTokenUntil(name string, groups []string, expires time.Time) (token, line string, err error) {
 	var secret [32]byte
 	rand.Read(secret[:]) // never fails
 	token = prefix + base64.RawURLEncoding.EncodeToString(secret[:])
 	hash := HashOfToken(token)
-	line = strings.TrimSpace(name + " " + hashPrefix + hex.EncodeToString(hash[:]) + " " + strings.Join(groups, ","))
+	words := []string{name, hashPrefix + hex.EncodeToString(hash[:])}
+	if len(groups) > 0 {
+		words = append(words, strings.Join(groups, ","))
+	}
+	if !expires.IsZero() {
+		words = append(words, endPrefix+expires.UTC().Format(time.RFC3339))
+	}
+	line = strings.Join(words, " ")
 	table, err := ParseTokens([]byte(line))
 	if err != nil {
 		return "", "", err

@@ -21,10 +21,18 @@ const public = "https://events.example.com"
 // signInTest runs a test in a bubble, with a gateway whose users sign in with the provider.
 func signInTest(t *testing.T, change func(*Config), test func(*testing.T, rig)) {
 	t.Helper()
+	signInTestWith(t, nil, change, test)
+}
+
+// signInTestWith is signInTest with a provider that misbehaves from the start (see
+// accesstest.Provider.Misbehave): before the gateway asks it for anything.
+func signInTestWith(t *testing.T, misbehave func(*http.Request) *http.Response, change func(*Config), test func(*testing.T, rig)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var provider *accesstest.Provider
 		r := newRig(t, func(c *Config) {
 			provider = accesstest.NewProvider(t)
+			provider.Misbehave(misbehave)
 			c.Issuers, c.PublicURL = []jwt.Issuer{provider.Remote()}, public
 			c.SignIn = &SignIn{Issuer: accesstest.URL, ClientID: accesstest.ClientID, ClientSecret: accesstest.ClientSecret, Scopes: []string{"profile"}}
 			if change != nil {
@@ -323,13 +331,13 @@ func TestMetadataThatIsNotUsable(t *testing.T) {
 		"something else than text": {"token_endpoint": 7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			signInTest(t, nil, func(t *testing.T, r rig) {
-				r.provider.Misbehave(func(q *http.Request) *http.Response {
-					if strings.HasPrefix(q.URL.Path, "/.well-known/") {
-						return accesstest.Answer(200, accesstest.Metadata(changes))
-					}
-					return nil
-				})
+			wrong := func(q *http.Request) *http.Response {
+				if strings.HasPrefix(q.URL.Path, "/.well-known/") {
+					return accesstest.Answer(200, accesstest.Metadata(changes))
+				}
+				return nil
+			}
+			signInTestWith(t, wrong, nil, func(t *testing.T, r rig) {
 				b := r.browser(t)
 				if to, cookie, err := r.BeginSignIn(b.get("/v1/login"), "/"); err == nil || refused(t, err).Reason != access.ProviderUnavailable || cookie != nil {
 					t.Errorf("the browser is sent to %q: %v", to, err)

@@ -31,7 +31,7 @@ type value struct {
 type rule struct {
 	role                *role
 	read, write, delete *view.Expression // nil: not allowed
-	fields              []string
+	fields, except      []string
 }
 
 // rules are the compiled rules of a watch. Static after Compile.
@@ -183,7 +183,7 @@ func (k *compiler) watch(c Watch, at Error) {
 			continue
 		}
 		w.all = append(w.all, compiled)
-		text += fmt.Sprintf("%s: read %q write %q delete %q fields %q\n", compiled.role.text, textOf(compiled.read), textOf(compiled.write), textOf(compiled.delete), r.Fields)
+		text += fmt.Sprintf("%s: read %q write %q delete %q fields %q except %q\n", compiled.role.text, textOf(compiled.read), textOf(compiled.write), textOf(compiled.delete), r.Fields, r.Except)
 	}
 	w.digest = sha256.Sum256([]byte(text))
 }
@@ -197,7 +197,7 @@ func textOf(x *view.Expression) string {
 
 // rule compiles one rule. false: a mistake was reported, here or at its role.
 func (k *compiler) rule(c Rule, at Error) (rule, bool) {
-	r := rule{role: k.policy.find(c.Role), fields: c.Fields}
+	r := rule{role: k.policy.find(c.Role), fields: c.Fields, except: c.Except}
 	mistakes := len(k.errs)
 	switch {
 	case c.Role == "":
@@ -213,7 +213,12 @@ func (k *compiler) rule(c Rule, at Error) (rule, bool) {
 	if len(c.Fields) > 0 && c.Read == "" {
 		k.report(at.keyed("fields"), "fields are what read lets be seen of values; want read too")
 	}
-	k.fields(c.Fields, at)
+	if len(c.Except) > 0 && c.Read == "" {
+		k.report(at.keyed("except"), "except is what read leaves out of values; want read too")
+	}
+	if k.fields(*at.keyed("fields"), view.Grant{Fields: c.Fields}) {
+		k.fields(*at.keyed("except"), view.Grant{Fields: c.Fields, Except: c.Except})
+	}
 	if r.role == nil {
 		return r, false
 	}
@@ -223,13 +228,22 @@ func (k *compiler) rule(c Rule, at Error) (rule, bool) {
 	return r, len(k.errs) == mistakes
 }
 
-// fields checks the fields of a rule.
-func (k *compiler) fields(texts []string, at Error) {
-	_, err := view.Parse(view.Params{Grants: []view.Grant{{Filter: "key == ''", Fields: texts}}})
-	e := at.keyed("fields")
-	if errors.As(err, &e.In) {
-		k.report(e, "%s", strings.TrimPrefix(e.In.Error(), "grants, "))
+// fields checks what a rule shows of values. false: a mistake was reported.
+func (k *compiler) fields(at Error, shows view.Grant) bool {
+	shows.Filter = "key == ''"
+	_, err := view.Parse(view.Params{Grants: []view.Grant{shows}})
+	if !errors.As(err, &at.In) {
+		return true
 	}
+	k.report(&at, "%s", strings.TrimPrefix(at.In.Error(), "grants, "))
+	return false
+}
+
+// grant returns what the rule lets be read with a binding; false: nothing.
+func (r *rule) grant(b view.Binding) (view.Grant, bool, error) {
+	g, some, err := r.read.Grant(b, 0)
+	g.Fields, g.Except = slices.Clone(r.fields), slices.Clone(r.except)
+	return g, some, err
 }
 
 // of compiles an expression of a rule.

@@ -74,6 +74,8 @@ type Rule struct {
 	Read, Write, Delete string
 	// Fields are the paths of values that the rule allows to be read; none: all.
 	Fields []string
+	// Except are the paths of what the rule leaves out of that.
+	Except []string
 }
 
 // Error is one mistake in a Config.
@@ -81,7 +83,7 @@ type Error struct {
 	// Role is the index of a role, Watch that of a watch and Rule that of one of its
 	// rules; -1: the mistake is in no such thing.
 	Role, Watch, Rule int
-	// Key is name, when, with.NAME, role, read, write, delete or fields; empty: the mistake is
+	// Key is name, when, with.NAME, role, read, write, delete, fields or except; empty: the mistake is
 	// in the whole.
 	Key string
 	// In says where in an expression the mistake is; nil: it is in no expression.

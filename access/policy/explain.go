@@ -16,6 +16,9 @@ type Explanation struct {
 	Roles []RoleExplanation
 	// Rules are all rules of the watch; none: it is for nobody.
 	Rules []RuleExplanation
+	// Additions are the fields that a rule leaves out and another one shows, of a resource that
+	// both let the principal read. Without a resource, they may do so for different ones.
+	Additions []Addition
 	// Visible is Policy.Visible.
 	Visible bool
 	// Sight is how much of the resource may be read.
@@ -51,7 +54,8 @@ type ReadExplanation struct {
 	// read, and Why says why.
 	Filter string
 	Why    string
-	Fields []string
+	// Fields are what it shows of values (all), and Except what it leaves out of that.
+	Fields, Except []string
 	// Holds reports whether the rule lets the resource be read.
 	Holds bool
 }
@@ -76,12 +80,18 @@ func (p *Policy) Explain(who *access.Principal, watch, key string, r *stream.Res
 			Write: s.could(rule, rule.write), Delete: deletes && s.could(rule, rule.delete),
 		})
 	}
+	out.Additions = w.additions(func(i, by int) bool { return out.Rules[i].lets(r) && out.Rules[by].lets(r) })
 	if r == nil {
 		return out
 	}
 	out.Sight = p.sight(p.standing(who, watch).reading, r)
 	out.Write, out.Delete = p.Write(who, watch, key, r, r), p.Delete(who, watch, key, r)
 	return out
+}
+
+// lets reports whether a rule lets a resource be read; nil: whether it lets any.
+func (e *RuleExplanation) lets(r *stream.Resource) bool {
+	return e.Read.Filter != "" && (r == nil || e.Read.Holds)
 }
 
 func (r *role) explain(s *subject) RoleExplanation {
@@ -111,7 +121,7 @@ func (s *subject) explainRead(w *rules, r rule, of *stream.Resource) (out ReadEx
 		return out
 	}
 	b := r.read.Bind(given)
-	g, some, err := r.read.Grant(b, slices.Clone(r.fields), 0)
+	g, some, err := r.grant(b)
 	switch {
 	case err != nil:
 		out.Why = err.Error()
@@ -123,7 +133,7 @@ func (s *subject) explainRead(w *rules, r rule, of *stream.Resource) (out ReadEx
 		out.Why = "read is false for this principal"
 		return out
 	}
-	out.Filter, out.Fields = g.Filter, g.Fields
+	out.Filter, out.Fields, out.Except = g.Filter, g.Fields, g.Except
 	if of == nil {
 		return out
 	}

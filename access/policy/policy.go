@@ -224,7 +224,7 @@ func (p *Policy) newReading(w *rules, all []bound) *reading {
 	r := &reading{grants: []view.Grant{}}
 	size := 0
 	for _, b := range all {
-		g, some, err := b.rule.read.Grant(b.binding, slices.Clone(b.rule.fields), 0)
+		g, some, err := b.rule.grant(b.binding)
 		if err != nil || !some && b.binding.Failed() {
 			p.failures.Add(1)
 		}
@@ -232,7 +232,7 @@ func (p *Policy) newReading(w *rules, all []bound) *reading {
 			continue
 		}
 		length := len(g.Filter)
-		for _, field := range g.Fields {
+		for _, field := range slices.Concat(g.Fields, g.Except) {
 			length += len(field)
 		}
 		if size+length > view.MaxGrantsText {

@@ -98,7 +98,14 @@ func (d direct) see(t rapid.TB, c Config, who *access.Principal, r stream.Resour
 			continue
 		}
 		seen = true
-		if len(rule.Fields) == 0 {
+		switch {
+		case len(rule.Except) > 0:
+			for name, m := range all {
+				if !slices.Contains(rule.Except, name) {
+					members[name] = m
+				}
+			}
+		case len(rule.Fields) == 0:
 			whole = true
 		}
 		for _, field := range rule.Fields {
@@ -140,7 +147,10 @@ func drawConfig(t *rapid.T) Config {
 		r := Rule{Role: rapid.SampledFrom(drawnRoles).Draw(t, "role").Name}
 		r.Read = rapid.SampledFrom(append(slices.Clone(drawnReads[""]), drawnReads[r.Role]...)).Draw(t, "read")
 		r.Write = rapid.SampledFrom(drawnWrites).Draw(t, "write")
-		if rapid.Bool().Draw(t, "fields") {
+		switch rapid.IntRange(0, 2).Draw(t, "shows") {
+		case 0:
+			r.Except = append([]string{"secret"}, rapid.SliceOfN(rapid.SampledFrom([]string{"owner", "team", "level", "public"}), 0, 2).Draw(t, "not")...)
+		case 1:
 			r.Fields = rapid.SliceOfN(rapid.SampledFrom([]string{"owner", "team", "level", "public"}), 1, 2).Draw(t, "of")
 		}
 		c.Watches[0].Rules = append(c.Watches[0].Rules, r)

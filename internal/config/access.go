@@ -35,6 +35,8 @@ type Rule struct {
 	Delete string `yaml:"delete,is=expression"`
 	// Fields are the paths of values that the rule lets be read (all).
 	Fields []string `yaml:"fields"`
+	// Except are the paths of what the rule leaves out of that (nothing).
+	Except []string `yaml:"except"`
 }
 
 // read reads the role, and records where its keys are.
@@ -108,7 +110,7 @@ func (d *decoder) policy(c *Config) {
 
 func policyRules(allow []Rule) (out []policy.Rule) {
 	for _, r := range allow {
-		out = append(out, policy.Rule{Role: r.Role, Read: r.Read, Write: r.Write, Delete: r.Delete, Fields: r.Fields})
+		out = append(out, policy.Rule{Role: r.Role, Read: r.Read, Write: r.Write, Delete: r.Delete, Fields: r.Fields, Except: r.Except})
 	}
 	return out
 }

@@ -34,7 +34,7 @@ var actions = []func(*world) error{
 	(*world).connectWire, (*world).connectWire, (*world).connectWire,
 	(*world).moveWire, (*world).moveWire, (*world).stallWire, (*world).freeWire,
 	(*world).meanwhile, (*world).meanwhile, (*world).commitBeside,
-	(*world).bulk, (*world).bulk, (*world).purge, (*world).purge, (*world).dawdle,
+	(*world).bulk, (*world).bulk, (*world).purge, (*world).purge, (*world).dawdle, (*world).linger, (*world).linger,
 	(*world).lieToAll, (*world).changeRules,
 	(*world).betray, (*world).betray, (*world).betray, (*world).thereAndBack,
 }

@@ -215,7 +215,6 @@ var mutants = []mutant{
 	},
 	{
 		name: "what is compacted during a catch-up is subtracted from what was skipped",
-		rare: true,
 		edits: []edit{{
 			file: "stream/log/walk.go",
 			old:  "		return w.superseded\n",

@@ -236,3 +236,50 @@ func (w *world) dawdle() error {
 	}
 	return nil
 }
+
+// linger lets a reader lag, lose the state of its catch-up in the middle, and get the rest of a
+// newer one, in which what it was sent is superseded, and compacted.
+func (w *world) linger() error {
+	if w.shape.wide || len(w.clients) >= 8 {
+		return nil
+	}
+	c := &client{world: w, part: w.parts[0], name: fmt.Sprint("c", len(w.clients)), slow: true, holds: true, rate: 1 << 20}
+	if w.shape.views && !w.rarely(4) {
+		c.part = w.parts[narrowest]
+	}
+	n := w.root()
+	if !c.part.isAt(n) {
+		return nil
+	}
+	w.clients = append(w.clients, c)
+	n.endpoint.Catch(-1)
+	w.settle()
+	c.dial(n, nil, nil)
+	c.drain()
+	w.rewriteAll(n, 2+w.pick(3))
+	steps := 1 + w.pick(6)
+	for range steps {
+		c.step()
+	}
+	w.say("%s lingers at %s after %d flushes of what it lags behind (%s)", c.name, n.name, steps, c.part.name)
+	w.rewriteAll(n, 2+w.pick(3))
+	for range 10 {
+		time.Sleep(5 * time.Second) // its rate is too low
+		w.settle()
+	}
+	w.beat()
+	c.drain()
+	return nil
+}
+
+// rewriteAll changes all keys of small histories several times, as a root shows at once.
+func (w *world) rewriteAll(n *node, times int) {
+	for range times {
+		for _, key := range slices.Concat(keys, extraKeys) {
+			w.upstream.Commit(1, streamtest.Write{Key: key, Value: w.value()})
+		}
+		n.endpoint.Catch(-1)
+		w.settle()
+	}
+	w.say("all keys are written %d times, up to %d, and %s is shown all", times, w.upstream.Revision(), n.name)
+}

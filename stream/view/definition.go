@@ -35,7 +35,7 @@ type Params struct {
 	// LabelsAt is the path of the object that holds a resource's labels; empty: labels.
 	LabelsAt string
 	// Grants say what may be seen of the watch: the resources for which the filter of at least
-	// one grant is true, and of their values the fields of all grants whose filter is true.
+	// one grant is true, and of their values what any of the grants shows whose filter is true.
 	// Prefix, Labels, Filter and Fields see only that: what the grants hide is treated as
 	// absent, even for labels. With nil everything may be seen, with an empty list nothing.
 	Grants []Grant

@@ -12,7 +12,7 @@ import (
 // granted says which grants hold for a resource: one bit for each, in their order.
 type granted struct {
 	bits  uint64
-	whole bool // one of them has no fields
+	whole bool // one of them shows whole values
 }
 
 func (g granted) sight() Sight {
@@ -38,7 +38,7 @@ func (g *grants) of(e *extraction, labelsAt path.Path) (held granted, failed err
 			continue
 		}
 		held.bits |= 1 << i
-		if len(one.fields) == 0 {
+		if one.whole() {
 			held.whole = true
 			return held, failed
 		}
@@ -72,7 +72,7 @@ func (g *grant) holds(e *extraction, labelsAt path.Path) (bool, error) {
 	return false, failure(err)
 }
 
-// keeps returns the union of the fields of the grants that hold.
+// keeps returns what the grants that hold show of values.
 func (g *grants) keeps(held granted) *document.Paths {
 	if held.bits&(held.bits-1) == 0 {
 		for i := range g.all {
@@ -97,17 +97,13 @@ func (g *grants) keeps(held granted) *document.Paths {
 }
 
 func (g *grants) union(held granted) *document.Paths {
-	var all []path.Path
+	var all []*document.Paths
 	for i := range g.all {
 		if held.bits&(1<<i) != 0 {
-			all = append(all, g.all[i].fields...)
+			all = append(all, &g.all[i].keeps)
 		}
 	}
-	union := &document.Paths{}
-	for _, at := range path.Minimal(all) {
-		union.Add(at)
-	}
-	return union
+	return document.Union(all)
 }
 
 // project returns what may be seen of a resource under the grants that hold for it.

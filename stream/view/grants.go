@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,8 +29,25 @@ type Grant struct {
 	// Fields are the paths of the values of these resources that may be seen, as in Params.
 	// None: the whole value.
 	Fields []string
+	// Except are the paths of what may not be seen of that. Each is below one of Fields, if
+	// there are any.
+	Except []string
 
 	compiled *predicate.Predicate // what Filter means; nil: Parse compiles it
+}
+
+// Shows reports whether the grant shows something of what is at a path. A text that is no path is
+// shown by none.
+func (g Grant) Shows(field string) bool {
+	at, err := path.Parse(field)
+	if err != nil {
+		return false
+	}
+	one, err := compileGrant(Grant{Filter: "true", Fields: g.Fields, Except: g.Except}, 0)
+	if err != nil || slices.ContainsFunc(one.except, at.Below) {
+		return false
+	}
+	return len(one.fields) == 0 || slices.ContainsFunc(one.fields, func(shown path.Path) bool { return at.Below(shown) || shown.Below(at) })
 }
 
 // Sight is how much of a resource may be seen.
@@ -38,7 +56,7 @@ type Sight int
 // The sights.
 const (
 	Hidden Sight = iota // nothing, and not that it exists
-	Part                // some fields of its value
+	Part                // some fields of its value, or all but some
 	Whole               // all of it
 )
 
@@ -49,7 +67,7 @@ type grants struct {
 	all     []grant     // canonical: sorted, one for each filter
 	reads   []path.Path // by each filter: a path below that of another one is needed too
 	labeled bool        // some filter reads labels
-	narrow  bool        // some grant has fields
+	narrow  bool        // some grant does not show whole values
 
 	mu     sync.Mutex
 	joined map[uint64]*document.Paths // the fields of several grants, by their bits
@@ -60,8 +78,12 @@ type grant struct {
 	text   string               // of the filter
 	filter *predicate.Predicate // nil: true
 	fields []path.Path          // none: all
-	keeps  document.Paths       // the same
+	except []path.Path          // of them
+	keeps  document.Paths       // both
 }
+
+// whole reports whether the grant shows whole values.
+func (g *grant) whole() bool { return len(g.fields)+len(g.except) == 0 }
 
 // mostJoined is how many unions of fields are remembered.
 const mostJoined = 256
@@ -96,17 +118,19 @@ func newGrants(all []Grant, valueSize int) (*grants, error) {
 		if compiled.text == "false" {
 			continue
 		}
-		byFilter[compiled.text] = compiled.or(byFilter[compiled.text])
+		key := compiled.key()
+		byFilter[key] = compiled.or(byFilter[key])
 	}
 	g := &grants{}
-	for _, one := range byFilter {
-		if one.filter == nil && len(one.fields) == 0 {
+	for _, key := range slices.Sorted(maps.Keys(byFilter)) {
+		one := byFilter[key]
+		if one.filter == nil && one.whole() {
 			return nil, nil
 		}
 		g.add(one)
 	}
-	slices.SortFunc(g.all, func(a, b grant) int {
-		return cmp.Or(cmp.Compare(min(1, len(a.fields)), min(1, len(b.fields))), cmp.Compare(a.text, b.text))
+	slices.SortStableFunc(g.all, func(a, b grant) int {
+		return cmp.Or(cmp.Compare(min(1, len(a.fields)+len(a.except)), min(1, len(b.fields)+len(b.except))), cmp.Compare(a.text, b.text))
 	})
 	return g, limitGrants(g.params())
 }
@@ -116,7 +140,7 @@ func limitGrants(all []Grant) error {
 	size := 0
 	for _, one := range all {
 		size += len(one.Filter)
-		for _, field := range one.Fields {
+		for _, field := range slices.Concat(one.Fields, one.Except) {
 			size += len(field)
 		}
 	}
@@ -138,8 +162,32 @@ func compileGrant(one Grant, valueSize int) (g grant, err error) {
 	if g.text != "true" {
 		g.filter = filter
 	}
-	g.fields, err = parseGrantFields(one.Fields)
-	return g, err
+	if g.fields, err = parseGrantFields(one.Fields); err != nil {
+		return grant{}, err
+	}
+	if g.except, err = parseGrantFields(one.Except); err != nil {
+		return grant{}, err
+	}
+	return g, g.checkExcept()
+}
+
+// checkExcept refuses to leave out what is not shown anyway, and all of a field.
+func (g *grant) checkExcept() error {
+	for _, at := range g.except {
+		if len(g.fields) > 0 && !slices.ContainsFunc(g.fields, func(field path.Path) bool { return len(at) > len(field) && at.Below(field) }) {
+			return refuse("grants", "", fmt.Errorf("%s is not below one of the fields, so there is nothing to leave out of them", at))
+		}
+	}
+	return nil
+}
+
+// key returns what is equal for the grants that or can join: grants with the same filter, of which
+// none leaves fields out, or those that are equal.
+func (g *grant) key() string {
+	if len(g.except) == 0 {
+		return g.text
+	}
+	return fmt.Sprintf("%s\x00%q\x00%q", g.text, g.fields, g.except)
 }
 
 // parseGrantFields reads the fields of one grant.
@@ -162,13 +210,13 @@ func parseGrantFields(texts []string) (fields []path.Path, err error) {
 	return fields, nil
 }
 
-// or returns the union of two grants with the same filter. The other one may be the zero grant,
+// or returns the union of two grants with the same key. The other one may be the zero grant,
 // which allows nothing.
 func (g grant) or(other grant) grant {
 	switch {
-	case other.text == "" || len(g.fields) == 0:
+	case other.text == "" || g.whole() || len(g.except) > 0:
 		return g
-	case len(other.fields) == 0:
+	case other.whole():
 		return other
 	}
 	g.fields = path.Minimal(slices.Concat(g.fields, other.fields))
@@ -180,11 +228,17 @@ func (g *grants) add(one grant) {
 	for _, at := range one.fields {
 		one.keeps.Add(at)
 	}
+	if len(one.fields) == 0 {
+		one.keeps.Add(path.Path{})
+	}
+	for _, at := range one.except {
+		one.keeps.Hide(at)
+	}
 	if one.filter != nil {
 		g.reads = append(g.reads, one.filter.Usage().Values...)
 		g.labeled = g.labeled || one.filter.Usage().Labels
 	}
-	g.narrow = g.narrow || len(one.fields) > 0
+	g.narrow = g.narrow || !one.whole()
 	g.all = append(g.all, one)
 }
 
@@ -198,6 +252,9 @@ func (g *grants) params() []Grant {
 		out[i].Filter = one.text
 		for _, at := range one.fields {
 			out[i].Fields = append(out[i].Fields, at.String())
+		}
+		for _, at := range one.except {
+			out[i].Except = append(out[i].Except, at.String())
 		}
 	}
 	return out

@@ -30,6 +30,12 @@ func drawGrants(t *rapid.T) []Grant {
 		if rapid.IntRange(0, 3).Draw(t, "some fields") > 0 {
 			g.Fields = []string{often(t, []string{"a", "b", "labels"}, []string{"a.b", "labels.a", "nothing", "b,a"}, "granted field")}
 		}
+		if rapid.IntRange(0, 2).Draw(t, "some not") == 0 {
+			g.Except = []string{often(t, []string{"a", "b", "labels", "b,a"}, []string{"a.b", "labels.a", "nothing", `"x.y"`, "a.b,labels"}, "left out")}
+		}
+		if _, err := Parse(Params{Grants: []Grant{g}}); err != nil {
+			g.Except = nil // it is not below one of the fields
+		}
 		all = append(all, g)
 	}
 	return all
@@ -53,27 +59,26 @@ func (n naive) see(r stream.Resource) (stream.Resource, bool) {
 	if n.params.Grants == nil {
 		return r, true
 	}
-	var fields []path.Path
+	var shown []shown
 	seen := false
-	for _, g := range n.grants {
+	for i, g := range n.grants {
+		p := n.params.Grants[i]
 		if !g.matches(r) {
 			continue
 		}
-		if len(g.params.Fields) == 0 {
+		one := newShown(p.Fields, p.Except)
+		if len(one.fields)+len(one.except) == 0 {
 			return r, true
 		}
 		seen = true
-		for _, text := range g.params.Fields {
-			some, _ := path.ParseList(text)
-			fields = append(fields, some...)
-		}
+		shown = append(shown, one)
 	}
 	if !seen {
 		return stream.Resource{}, false
 	}
 	kept := any(nil)
 	if r.Encoding == "" {
-		kept, _ = keepNaively(decodeOrdered(r.Value), nil, fields)
+		kept = keepShown(decodeOrdered(r.Value), shown)
 	}
 	r.Value, r.Encoding = encodeOrdered(kept), ""
 	return r, true
@@ -116,19 +121,53 @@ func decodeOrderedNext(d *json.Decoder) any {
 	return token
 }
 
-// keepNaively keeps what lies at the paths, and the objects and arrays that lead there.
-func keepNaively(v any, at path.Path, paths []path.Path) (any, bool) {
-	if slices.ContainsFunc(paths, func(p path.Path) bool { return len(p) <= len(at) && slices.Equal(at[:len(p)], p) }) {
-		return v, true
+// shown is what a grant shows of values.
+type shown struct{ fields, except []path.Path }
+
+func newShown(fields, except []string) (s shown) {
+	for _, text := range fields {
+		some, _ := path.ParseList(text)
+		s.fields = append(s.fields, some...)
 	}
-	if !slices.ContainsFunc(paths, func(p path.Path) bool { return len(p) > len(at) && slices.Equal(p[:len(at)], at) }) {
+	for _, text := range except {
+		some, _ := path.ParseList(text)
+		s.except = append(s.except, some...)
+	}
+	return s
+}
+
+// at reports whether the grant shows what is at a place.
+func (s shown) at(at path.Path) bool {
+	return (len(s.fields) == 0 || slices.ContainsFunc(s.fields, at.Below)) && !slices.ContainsFunc(s.except, at.Below)
+}
+
+// leads reports whether a field is below a place.
+func (s shown) leads(at path.Path) bool {
+	return slices.ContainsFunc(s.fields, func(field path.Path) bool { return len(field) > len(at) && field.Below(at) })
+}
+
+// keepShown is keepNaively for the root: of a value that is neither an object nor an array
+// nothing is left.
+func keepShown(v any, by []shown) any {
+	switch v.(type) {
+	case []member, []any:
+		kept, _ := keepNaively(v, nil, by)
+		return kept
+	}
+	return nil
+}
+
+// keepNaively keeps what some grant shows, and the objects and arrays that lead there.
+func keepNaively(v any, at path.Path, by []shown) (any, bool) {
+	shows := slices.ContainsFunc(by, func(s shown) bool { return s.at(at) })
+	if !shows && !slices.ContainsFunc(by, func(s shown) bool { return s.leads(at) }) {
 		return nil, false
 	}
 	switch v := v.(type) {
 	case []member:
 		out := []member{}
 		for _, m := range v {
-			if inner, kept := keepNaively(m.value, append(slices.Clone(at), m.name), paths); kept {
+			if inner, kept := keepNaively(m.value, append(slices.Clone(at), m.name), by); kept {
 				out = append(out, member{m.name, inner})
 			}
 		}
@@ -136,13 +175,13 @@ func keepNaively(v any, at path.Path, paths []path.Path) (any, bool) {
 	case []any:
 		out := []any{}
 		for _, e := range v {
-			if inner, kept := keepNaively(e, at, paths); kept {
+			if inner, kept := keepNaively(e, at, by); kept {
 				out = append(out, inner)
 			}
 		}
 		return out, true
 	}
-	return nil, false
+	return v, shows
 }
 
 func encodeOrdered(v any) []byte {
@@ -213,6 +252,9 @@ func TestHiddenFieldIsNoOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawParams(t)
 		p.Grants = []Grant{{Filter: `key != ""`, Fields: []string{"b"}}}
+		if rapid.Bool().Draw(t, "all but") {
+			p.Grants = []Grant{{Filter: `key != ""`, Except: []string{"a", "labels.a"}}}
+		}
 		d, err := Parse(p)
 		if err != nil {
 			t.Fatal(err)
@@ -242,6 +284,7 @@ func TestGrantsVanish(t *testing.T) {
 	plain := parse(t, Params{Filter: "value.n > 1", Fields: []string{"n"}})
 	for _, g := range [][]Grant{
 		nil, {{Filter: "true"}}, {{Filter: "(true)"}, {Filter: "value.a"}}, {{Filter: "true", Fields: []string{"a"}}, {Filter: "true"}},
+		{{Filter: "true", Except: []string{"a"}}, {Filter: "true"}},
 	} {
 		d := parse(t, Params{Filter: "value.n>1", Fields: []string{"n"}, Grants: g})
 		if d.ID() != plain.ID() || d.Restricts() || d.Params().Grants != nil {
@@ -265,6 +308,8 @@ func TestGrantsAreCanonical(t *testing.T) {
 	for _, g := range [][]Grant{
 		nil, {}, b, b[:1], b[1:], {{Filter: "value.n > 1"}}, {{Filter: "value.n > 1", Fields: []string{"a"}}}, {{Filter: "value.n > 1", Fields: []string{"a.b"}}},
 		{{Filter: "true", Fields: []string{"a"}}}, {{Filter: "labels.a == 'b'"}},
+		{{Filter: "true", Except: []string{"a"}}}, {{Filter: "true", Except: []string{"a", "b"}}}, {{Filter: "true", Fields: []string{"a"}, Except: []string{"a.b"}}},
+		{{Filter: "true", Except: []string{"a"}}, {Filter: "true", Except: []string{"b"}}}, {{Filter: "true", Except: []string{"a"}}, {Filter: "true", Fields: []string{"b"}}},
 	} {
 		id := parse(t, Params{Grants: g}).ID()
 		if _, taken := ids[id]; taken {
@@ -275,6 +320,65 @@ func TestGrantsAreCanonical(t *testing.T) {
 	labels := []Grant{{Filter: "labels.a == 'b'"}}
 	if parse(t, Params{Grants: labels}).ID() == parse(t, Params{Grants: labels, LabelsAt: "metadata"}).ID() {
 		t.Error("labels elsewhere make the same definition")
+	}
+}
+
+// TestExcept: what is left out is left out everywhere in a value, and nothing else is.
+func TestExcept(t *testing.T) {
+	for _, c := range []struct {
+		grants      []Grant
+		value, want string
+	}{
+		{[]Grant{{Filter: "true", Except: []string{"secret"}}}, `{"a":1,"secret":2,"b":{"secret":3}}`, `{"a":1,"b":{"secret":3}}`},
+		{[]Grant{{Filter: "true", Except: []string{"secret"}}}, `{"secr\u0065t":1,"a": [1, 2],"secret":{}}`, `{"a":[1, 2]}`},
+		{[]Grant{{Filter: "true", Except: []string{"a.secret"}}}, `{"a":[{"secret":1,"x":2},3,[{"secret":4}]],"b":5}`, `{"a":[{"x":2},3,[{}]],"b":5}`},
+		{[]Grant{{Filter: "true", Except: []string{"a.secret"}}}, `{"a":7}`, `{"a":7}`},
+		{[]Grant{{Filter: "true", Except: []string{`m."x.y/z"`}}}, `{"m":{"x.y/z":1,"x":{"y/z":2}}}`, `{"m":{"x":{"y/z":2}}}`},
+		{[]Grant{{Filter: "true", Except: []string{"secret"}}}, `[{"secret":1},2]`, `[{},2]`},
+		{[]Grant{{Filter: "true", Except: []string{"secret"}}}, `"secret"`, `null`},
+		{[]Grant{{Filter: "true", Fields: []string{"a"}, Except: []string{"a.b", "a.c.d"}}}, `{"a":{"b":1,"c":{"d":2,"e":3},"f":4},"g":5}`, `{"a":{"c":{"e":3},"f":4}}`},
+		// What several grants show adds up.
+		{[]Grant{{Filter: "true", Except: []string{"a"}}, {Filter: "true", Except: []string{"b"}}}, `{"a":1,"b":2}`, `{"a":1,"b":2}`},
+		{[]Grant{{Filter: "true", Except: []string{"a", "b"}}, {Filter: "true", Except: []string{"a.x"}}}, `{"a":{"x":1,"y":2},"b":3}`, `{"a":{"y":2},"b":3}`},
+		{[]Grant{{Filter: "true", Except: []string{"a"}}, {Filter: "true", Fields: []string{"a.b"}}}, `{"a":{"b":1,"c":2},"d":3}`, `{"a":{"b":1},"d":3}`},
+		{[]Grant{{Filter: "true", Except: []string{"a"}}, {Filter: "value.d == 4"}}, `{"a":1,"d":4}`, `{"a":1,"d":4}`},
+	} {
+		d := parse(t, Params{Grants: c.grants})
+		got, err := d.Project(stream.Resource{Key: "k", Revision: 1, Value: []byte(c.value)})
+		if err != nil || string(got.Value) != c.want {
+			t.Errorf("%+v: %s is projected to %s, %v, want %s", c.grants, c.value, got.Value, err, c.want)
+		}
+		again := parse(t, Params{Grants: d.Params().Grants})
+		if again.ID() != d.ID() {
+			t.Errorf("%+v are given as %+v, which is another definition", c.grants, d.Params().Grants)
+		}
+	}
+	d := parse(t, Params{Grants: []Grant{{Filter: "true", Except: []string{"secret"}}}})
+	got, err := d.Project(stream.Resource{Key: "k", Revision: 1, Value: []byte(`"eyJzZWNyZXQiOjF9"`), Encoding: stream.Base64})
+	if err != nil || string(got.Value) != "null" || got.Encoding != "" {
+		t.Errorf("bytes are projected to %s, %v, want null: nobody knows what is in it", got.Value, err)
+	}
+}
+
+// TestManyGrantsThatLeaveOutShowAll: what one of them leaves out, others show.
+func TestManyGrantsThatLeaveOutShowAll(t *testing.T) {
+	var all []Grant
+	value := "{"
+	for i := range MaxGrants {
+		g := Grant{Filter: fmt.Sprintf("value.n != %d", i)}
+		for j := range 40 {
+			g.Except = append(g.Except, fmt.Sprintf("f%d.%d", j, i))
+		}
+		all = append(all, g)
+	}
+	for j := range 40 {
+		value += fmt.Sprintf(`"f%d":{"1":2},`, j)
+	}
+	d := parse(t, Params{Grants: all})
+	value += `"n":-1}`
+	got, err := d.Project(stream.Resource{Key: "k", Revision: 1, Value: []byte(value)})
+	if err != nil || string(got.Value) != value {
+		t.Errorf("got %s, %v", got.Value, err)
 	}
 }
 
@@ -375,6 +479,10 @@ func TestWrongGrants(t *testing.T) {
 		{[]Grant{{Filter: `key in ["` + strings.Repeat(`\n`, 4) + strings.Repeat("\a", MaxGrantsText/2) + `"]`}}, ""},
 		{[]Grant{{}}, "grants, column 1: the filter is empty"},
 		{[]Grant{{Filter: "value.n = 1"}}, "grants, column 9: = is no operator: did you mean ==?"},
+		{[]Grant{{Filter: "true", Except: []string{"a..b"}}}, "grants, column 3: a name is missing before ."},
+		{[]Grant{{Filter: "true", Fields: []string{"a"}, Except: []string{"a"}}}, "a is not below one of the fields"},
+		{[]Grant{{Filter: "true", Fields: []string{"a.b"}, Except: []string{"a"}}}, "a is not below one of the fields"},
+		{[]Grant{{Filter: "true", Fields: []string{"a"}, Except: []string{"b.c"}}}, "b.c is not below one of the fields"},
 		{[]Grant{{Filter: "true", Fields: []string{"a..b"}}}, "grants, column 3: a name is missing before ."},
 		{[]Grant{{Filter: "true", Fields: []string{strings.Repeat("a.", MaxNames) + "b"}}}, "has 33 names, and at most 32 are allowed"},
 	} {

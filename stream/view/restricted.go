@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -113,6 +114,21 @@ func (d *Definition) appendGrants(part func(string), count func(int)) {
 		part(g.Filter)
 		count(len(g.Fields))
 		for _, field := range g.Fields {
+			part(field)
+		}
+	}
+	d.appendExcept(part, count)
+}
+
+// appendExcept appends what the grants leave out, if any does.
+func (d *Definition) appendExcept(part func(string), count func(int)) {
+	all := d.grants.params()
+	if !slices.ContainsFunc(all, func(g Grant) bool { return len(g.Except) > 0 }) {
+		return
+	}
+	for _, g := range all {
+		count(len(g.Except))
+		for _, field := range g.Except {
 			part(field)
 		}
 	}

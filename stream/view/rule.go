@@ -130,11 +130,11 @@ func (b Binding) Failed() bool { return b.of.Failed() }
 // Never reports whether the expression cannot be true with a binding.
 func (e *Expression) Never(b Binding) bool { return e.rule.Never(b.of) }
 
-// Grant returns a grant of the resources for which the expression is true with a binding;
-// false: there are none. The subject of the expression must be resources. Given names are
+// Grant returns a grant of the resources for which the expression is true with a binding, and of
+// their whole values; false: there are none. The subject of the expression must be resources. Given names are
 // replaced by constants, and constant parts are evaluated. An error is an *Error: the result is
 // not a valid filter.
-func (e *Expression) Grant(b Binding, fields []string, valueSize int) (Grant, bool, error) {
+func (e *Expression) Grant(b Binding, valueSize int) (Grant, bool, error) {
 	compiled, err := e.rule.Filter(b.of, sizeOf(valueSize))
 	if err != nil {
 		return Grant{}, false, refuse("grants", e.String(), err)
@@ -142,7 +142,7 @@ func (e *Expression) Grant(b Binding, fields []string, valueSize int) (Grant, bo
 	if compiled == nil {
 		return Grant{}, false, nil
 	}
-	return Grant{Filter: compiled.String(), Fields: fields, compiled: compiled}, true, nil
+	return Grant{Filter: compiled.String(), compiled: compiled}, true, nil
 }
 
 // Decode returns the value of a resource as filters have it: nil, a bool, an int64, a

@@ -42,7 +42,7 @@ func speaksLater(events string) func(int, watchStream) error {
 }
 
 func scriptedFaults() []fault {
-	long := strings.Repeat("n", 1<<20)
+	long := strings.Repeat("long-name-", 100_000)
 	return []fault{
 		{"a version that is no number", &fake{list: always("a@x"), watch: speaks(".")}, stream.ErrInvalid, "the version a number"},
 		{"version 0", &fake{list: always("a@0"), watch: speaks(".")}, stream.ErrInvalid, "the version a number"},
@@ -61,10 +61,10 @@ func scriptedFaults() []fault {
 			<-ctx.Done()
 			return ctx.Err()
 		}}, stream.ErrStalled, "no answer to a small read"},
-		{"a long key with a wrong version", &fake{list: always(long + "@x"), watch: speaks(".")}, stream.ErrInvalid, "nnn"},
+		{"a long key with a wrong version", &fake{list: always(long + "@x"), watch: speaks(".")}, stream.ErrInvalid, "long-name-long-name"},
 		{"an error with a long text", &fake{list: func(int) ([]*pbresource.Resource, error) {
-			return nil, status.Error(codes.InvalidArgument, strings.Repeat("x", 4<<10))
-		}, watch: speaks(".")}, nil, "xxx"},
+			return nil, status.Error(codes.InvalidArgument, strings.Repeat("a long text, ", 400))
+		}, watch: speaks(".")}, nil, "a long text, a long text"},
 	}
 }
 

@@ -96,8 +96,8 @@ func scriptedFaults() []*fault {
 		{"compaction before the first state", fake{watches: func(w *fakeWatch) { w.answer(&etcdserverpb.WatchResponse{Canceled: true, CompactRevision: 9}) }}, stream.ErrUnresumable, "compacted"},
 		{"total silence after the first state", fake{watches: after((*fakeWatch).mute)}, stream.ErrStalled, "asked, and nothing received"},
 		{"a cancel with a long reason", fake{watches: after(func(w *fakeWatch) {
-			w.answer(&etcdserverpb.WatchResponse{Canceled: true, CancelReason: strings.Repeat("x", 1<<10)})
-		})}, nil, "the member canceled the watch: xxx"},
+			w.answer(&etcdserverpb.WatchResponse{Canceled: true, CancelReason: strings.Repeat("a long reason, ", 70)})
+		})}, nil, "the member canceled the watch: a long reason"},
 	}
 }
 

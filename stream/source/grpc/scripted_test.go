@@ -35,8 +35,8 @@ func scriptedFaults() []fault {
 		{"a value that is no JSON", "invalid", "want JSON text", thenSay(upsert("x", 3, "{"))},
 		{"a long key before reset", "invalid", "before reset", say(upsert(strings.Repeat("k", 1<<20), 3, "3"))},
 		{"a value larger than the watch may hold", "memory", "too large", thenSay(at("services@e1-3", upsert("x", 3, `"`+strings.Repeat("1", 7<<20)+`"`)))},
-		{"an error with a long text", "error", "xxx", func(*call) error {
-			return status.Error(codes.Unavailable, strings.Repeat("x", 8<<10))
+		{"an error with a long text", "error", "a long text, a long text", func(*call) error {
+			return status.Error(codes.Unavailable, strings.Repeat("a long text, ", 700))
 		}},
 		{"an end after each event", "ended", "the upstream ended the stream", sayAndEnd(nil, first()...)},
 		{"a goodbye that revokes", "error", "goodbye, revoked", thenSay(goodbye("revoked", 1<<30))},

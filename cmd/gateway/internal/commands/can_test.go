@@ -19,6 +19,12 @@ watches:
       - { role: staff, read: "true", write: "true" }
       - { role: tenant, read: value.tenant == role.tenant, fields: [status, eta] }
       - { role: anyone, read: value.owner == principal.name, write: new.owner == principal.name, delete: "true" }
+  accounts:
+    source: local
+    allow:
+      - { role: anyone, read: "true", except: [secret, card.number] }
+      - { role: tenant, read: value.tenant == role.tenant, fields: [card], except: [card.cvc] }
+      - { role: staff, read: value.open }
   closed: { source: local }
   "of-{region}": { source: local, params: { region: "[a-z]+" }, allow: [{ role: staff, read: "true" }] }
 `
@@ -58,6 +64,25 @@ resource o-1:
   write: refused with 403: no rule allows it
   delete: refused with 404: the resource may not be read
 `},
+		"what is left out": {[]string{"--as", bob, "accounts"}, `watch accounts: visible
+  rule 1, for anyone: reads true, of it all but secret, card.number
+  rule 2, for tenant: reads value.tenant == "acme", of it only card without card.cvc
+  rule 3, for staff: does not apply, since the role is not held
+  warning: rule 1 leaves out card.number, but rule 2 shows it of the resources that both let be read
+  warning: rule 2 leaves out card.cvc, but rule 1 shows it of the resources that both let be read
+`},
+		"what is left out of a resource": {[]string{"--as", bob, "accounts", "a-1", "--value", file(t, "value.json", `{"tenant":"acme"}`)}, `
+  warning: rule 1 leaves out card.number, but rule 2 shows it of this resource
+  warning: rule 2 leaves out card.cvc, but rule 1 shows it of this resource
+resource a-1:
+  read: some fields, by rule 1, rule 2
+`},
+		"what is left out of another one": {[]string{"--as", bob, "accounts", "a-1", "--value", file(t, "value.json", `{"tenant":"x"}`)}, `
+  rule 3, for staff: does not apply, since the role is not held
+resource a-1:
+  read: some fields, by rule 1
+  write: refused with 403: no rule allows it
+`},
 		"no rules":              {[]string{"--as", bob, "closed"}, "watch closed: for nobody, since it has no rules\n"},
 		"no rule applies":       {[]string{"--as", bob, "of-eu"}, "watch of-eu: hidden, since no rule applies\n  rule 1, for staff: does not apply"},
 		"a watch of a template": {[]string{"--as", file(t, "ann.json", `{"groups":["staff"]}`), "of-eu"}, "watch of-eu: visible\n  rule 1, for staff: reads true\n"},
@@ -67,6 +92,15 @@ resource o-1:
 		if code != 0 || !strings.Contains(stdout, c.want) {
 			t.Errorf("%s: exit code %d:\n%s%s\nwant\n%s", name, code, stdout, stderr, c.want)
 		}
+	}
+}
+
+// TestConfigCheckWarnsOfWhatIsNotLeftOut: of what another rule shows to all who hold the role.
+func TestConfigCheckWarnsOfWhatIsNotLeftOut(t *testing.T) {
+	configuration := file(t, "gateway.yaml", withRules)
+	code, stdout, stderr := command(t, "config", "check", configuration)
+	if want := "warning: watches.accounts.allow: rule 2 leaves out card.cvc, but rule 1 shows it to everybody who holds its role\n"; code != 0 || strings.Count(stdout, "\n") != 2 || !strings.HasSuffix(stdout, want) {
+		t.Errorf("exit code %d:\n%s%s\nwant\n%s", code, stdout, stderr, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/internal/suggest"
@@ -52,10 +53,23 @@ func (a *app) checkConfig(file string) error {
 		templates = ", " + count(n, "template", "templates")
 	}
 	_, err = fmt.Fprintf(a.stdout, "%s: ok: %s, %s%s\n", file, count(len(c.Sources), "source", "sources"), count(len(c.Watches), "watch", "watches"), templates)
+	if err == nil && c.Policy != nil {
+		err = a.warnOfAdditions(c.Policy)
+	}
 	if err == nil && len(c.Watches)+len(c.Templates) == 0 {
 		_, err = fmt.Fprintln(a.stdout, "There is nothing to serve: add watches, or serve with --demo.")
 	}
 	return err
+}
+
+// warnOfAdditions says what rules leave out for nobody.
+func (a *app) warnOfAdditions(p *policy.Policy) error {
+	for _, one := range p.Additions() {
+		if _, err := fmt.Fprintf(a.stdout, "warning: watches.%s.allow: %s to everybody who holds its role\n", one.Watch, one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkText returns what is wrong in a configuration that is not in a file yet.

@@ -70,6 +70,9 @@ func permissionText(watch string, r *stream.Resource, e policy.Explanation) stri
 	for _, r := range e.Rules {
 		line("  rule %d, for %s: %s", r.Number, r.Role, ofRule(r))
 	}
+	for _, a := range e.Additions {
+		line("  warning: %s%s", a, ofWhich(r))
+	}
 	if r == nil {
 		return out.String()
 	}
@@ -99,6 +102,14 @@ func ofRole(r policy.RoleExplanation) string {
 	return "held, with " + strings.Join(with, ", ")
 }
 
+// ofWhich says of which resources several rules are together.
+func ofWhich(r *stream.Resource) string {
+	if r == nil {
+		return " of the resources that both let be read"
+	}
+	return " of this resource"
+}
+
 func ofWatch(e policy.Explanation) string {
 	switch {
 	case len(e.Rules) == 0:
@@ -117,8 +128,8 @@ func ofRule(r policy.RuleExplanation) string {
 	if r.Read.Filter != "" {
 		read = "reads " + r.Read.Filter
 	}
-	if len(r.Read.Fields) > 0 && r.Read.Filter != "" {
-		read += ", of it only " + strings.Join(r.Read.Fields, ", ")
+	if r.Read.Filter != "" {
+		read += ofFields(r.Read)
 	}
 	parts := []string{read}
 	if r.Write {
@@ -128,6 +139,20 @@ func ofRule(r policy.RuleExplanation) string {
 		parts = append(parts, "can allow deletes")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// ofFields says how much of values a rule shows.
+func ofFields(r policy.ReadExplanation) string {
+	fields, except := strings.Join(r.Fields, ", "), strings.Join(r.Except, ", ")
+	switch {
+	case fields != "" && except != "":
+		return ", of it only " + fields + " without " + except
+	case fields != "":
+		return ", of it only " + fields
+	case except != "":
+		return ", of it all but " + except
+	}
+	return ""
 }
 
 // ofSight says how much of the resource may be read, and by which rules.

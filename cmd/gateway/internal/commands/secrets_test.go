@@ -1,10 +1,13 @@
 package commands
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/watchtide/watchtide/access"
 )
@@ -35,6 +38,36 @@ func TestMadeSecretsFitTheConfiguration(t *testing.T) {
 	}
 }
 
+// TestTokenThatExpires: the line has the end, and the file takes it.
+func TestTokenThatExpires(t *testing.T) {
+	year := time.Now().UTC().Year() + 1
+	for _, c := range []struct {
+		expires     string
+		least, most time.Duration // after now
+	}{
+		{"90d", 90*24*time.Hour - 2*time.Second, 90*24*time.Hour + time.Minute},
+		{"12h", 12*time.Hour - 2*time.Second, 12*time.Hour + time.Minute},
+		{"1h30m", 90*time.Minute - 2*time.Second, 91 * time.Minute},
+		{fmt.Sprintf("%d-12-31T23:30:00+02:00", year), 0, 3 * 366 * 24 * time.Hour},
+	} {
+		before := time.Now()
+		code, out, stderr := command(t, "token", "new", "ci", "--groups", "robots", "--expires", c.expires)
+		secret, line, _ := strings.Cut(out, "\n")
+		table, err := access.ParseTokens([]byte(line))
+		if code != 0 || err != nil {
+			t.Fatalf("%s: exit code %d, %v: %q, %s", c.expires, code, err, out, stderr)
+		}
+		who := table.Lookup(access.HashOfToken(secret))
+		if after := who.Expires.Sub(before); after < c.least || after > c.most || !slices.Equal(who.Groups, []string{"robots"}) || !strings.HasSuffix(line, "Z\n") {
+			t.Errorf("%s: the token of %+v ends after %v: %s", c.expires, who, after, line)
+		}
+	}
+	_, out, _ := command(t, "token", "new", "ci", "--expires", fmt.Sprintf("%d-12-31T23:30:00+02:00", year))
+	if want := fmt.Sprintf(" expires=%d-12-31T21:30:00Z\n", year); !strings.HasSuffix(out, want) {
+		t.Errorf("got %q, want %q at the end", out, want)
+	}
+}
+
 func TestSecretsThatCannotBeMade(t *testing.T) {
 	for want, args := range map[string][]string{
 		"want a command: token new NAME":                                   {"token"},
@@ -42,6 +75,11 @@ func TestSecretsThatCannotBeMade(t *testing.T) {
 		"want the name of a principal":                                     {"token", "new"},
 		`want one name, and got ["a" "b"]: each token is of one principal`: {"token", "new", "a", "b"},
 		"words without spaces":                                             {"token", "new", "#a"},
+		"--expires: want a time such as 90d, 12h or 2027-01-31T00:00:00Z":  {"token", "new", "a", "--expires", "soon"},
+		"--expires: 0d is not in the future":                               {"token", "new", "a", "--expires", "0d"},
+		"--expires: 2020-01-31T00:00:00Z is not in the future":             {"token", "new", "a", "--expires", "2020-01-31T00:00:00Z"},
+		"want a time such as 90d":                                          {"token", "new", "a", "--expires", "99999d"},
+		"want a time such as":                                              {"token", "new", "a", "--expires", "2027-01-31"},
 		"a group is missing":                                               {"token", "new", "a", "--groups", "b,,c"},
 	} {
 		if code, out, stderr := command(t, args...); code == 0 || !strings.Contains(stderr, want) || out != "" {

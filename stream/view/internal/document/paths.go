@@ -12,7 +12,10 @@ import (
 //
 // Its zero value is the empty set. It may be read by any number of goroutines, and be
 // changed by one while nobody reads it.
-type Paths struct{ root Node }
+type Paths struct {
+	root   Node
+	hiding bool // some path was hidden
+}
 
 // Node is a place in values to which a path leads.
 type Node struct {
@@ -21,6 +24,7 @@ type Node struct {
 	through  int32            // paths that end here or below
 	ends     int32            // paths that end here
 	watched  int32            // of those, how many want a Visit
+	hides    bool             // what is here and below goes, for Project
 }
 
 // child is a member to which a path leads.
@@ -49,9 +53,15 @@ func (n *Node) get(name string) *Node {
 // add adds a node for a member that has none.
 func (n *Node) add(name string) *Node {
 	added := &Node{}
+	n.put(name, added)
+	return added
+}
+
+// put makes a node that of a member that has none.
+func (n *Node) put(name string, added *Node) {
 	if n.named == nil && len(n.children) < few {
 		n.children = append(n.children, child{name, added})
-		return added
+		return
 	}
 	if n.named == nil {
 		n.named = map[string]*Node{}
@@ -61,7 +71,6 @@ func (n *Node) add(name string) *Node {
 		n.children = nil
 	}
 	n.named[name] = added
-	return added
 }
 
 // drop removes a child.

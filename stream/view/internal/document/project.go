@@ -3,13 +3,17 @@ package document
 // Project returns what is left of a JSON value if only what lies at the paths is kept: in
 // the order and with the bytes of the value, white space around members and elements
 // aside. A path goes through arrays, into each of their elements. Objects and arrays on
-// the way stay, if only as {} or []; what else is on the way goes, also as an element of
-// an array. Of a value that is neither an object nor an array nothing is left: null.
+// the way stay, if only as {} or []; what else is on the way to what is kept goes, also as an
+// element of an array. Hidden paths are left out of what is kept. Of a value that is neither an
+// object nor an array nothing is left, unless all is kept and nothing is hidden: null.
 //
 // A member that is in its object several times stays as often.
 func Project(value []byte, paths *Paths) ([]byte, error) {
-	p := projector{scanner: scanner{text: value}, out: make([]byte, 0, len(value))}
-	kept, err := p.value(&paths.root, 0)
+	p := projector{scanner: scanner{text: value}, out: make([]byte, 0, len(value)), hiding: paths.hiding}
+	root := &paths.root
+	c := p.peek()
+	shown := root.shows(false) && (!paths.hiding || c == '{' || c == '[')
+	kept, err := p.value(root, shown, 0)
 	if err == nil && p.peek() != 0 {
 		err = errMalformed
 	}
@@ -25,25 +29,27 @@ func Project(value []byte, paths *Paths) ([]byte, error) {
 // projector copies what is kept of a value.
 type projector struct {
 	scanner
-	out []byte
+	out    []byte
+	hiding bool // some path is hidden
 }
 
-// value copies what is kept of a value at a node, and reports whether anything is.
-func (p *projector) value(n *Node, depth int) (kept bool, err error) {
+// value copies what is kept of a value at a node, and reports whether anything is. shown: what no
+// path below says anything about is kept.
+func (p *projector) value(n *Node, shown bool, depth int) (kept bool, err error) {
 	switch c := p.peek(); {
 	case depth > maxDepth:
 		return false, errMalformed
-	case n.ends > 0:
-		raw, err := p.skip()
-		p.out = append(p.out, raw...)
-		return true, err
+	case n.leaf(), shown && !p.hiding:
 	case c == '{':
-		return true, p.members(c, '}', func() (bool, error) { return p.member(n, depth) })
+		return true, p.members(c, '}', func() (bool, error) { return p.member(n, shown, depth) })
 	case c == '[':
-		return true, p.members(c, ']', func() (bool, error) { return p.value(n, depth+1) })
+		return true, p.members(c, ']', func() (bool, error) { return p.value(n, shown, depth+1) })
 	}
-	_, err = p.skip()
-	return false, err
+	raw, err := p.skip()
+	if shown {
+		p.out = append(p.out, raw...)
+	}
+	return shown, err
 }
 
 // members copies an object or an array, of which one copies a member or an element.
@@ -74,8 +80,8 @@ func (p *projector) members(open, close byte, one func() (bool, error)) error {
 	}
 }
 
-// member copies a member, if a path leads there.
-func (p *projector) member(n *Node, depth int) (kept bool, err error) {
+// member copies what is kept of a member.
+func (p *projector) member(n *Node, shown bool, depth int) (kept bool, err error) {
 	raw, err := p.name()
 	if err != nil {
 		return false, err
@@ -84,10 +90,6 @@ func (p *projector) member(n *Node, depth int) (kept bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if child == nil {
-		_, err := p.skip()
-		return false, err
-	}
 	p.out = append(append(p.out, raw...), ':')
-	return p.value(child, depth+1)
+	return p.value(child, child.shows(shown), depth+1)
 }

@@ -186,14 +186,14 @@ func Minimal(paths []Path) []Path {
 	sorted := slices.SortedFunc(slices.Values(paths), func(a, b Path) int { return slices.Compare(a, b) })
 	var out []Path
 	for _, p := range sorted {
-		if len(out) == 0 || !p.below(out[len(out)-1]) {
+		if len(out) == 0 || !p.Below(out[len(out)-1]) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// below reports whether p is q, or lies below it.
-func (p Path) below(q Path) bool {
+// Below reports whether p is q, or lies below it.
+func (p Path) Below(q Path) bool {
 	return len(p) >= len(q) && slices.Equal(p[:len(q)], q)
 }
