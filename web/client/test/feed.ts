@@ -11,7 +11,7 @@ export const up = (key: string, revision: number, value: unknown): Event => ({
   value,
 });
 export const gone = (key: string, revision: number): Event => ({ type: 'delete', watch: 'w', key, revision: String(revision) });
-export const end = (revision: number): Event => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision), count: 0 });
+export const end = (revision: number) => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision) }) as Event;
 export const reset: Event = { type: 'reset', watch: 'w', reason: 'expired' };
 
 /** A store of the watch w that a test feeds with events. */

@@ -49,7 +49,7 @@ const up = (key: string, revision: number, value: number): Event => ({
 });
 const gone = (key: string, revision: number): Event => ({ type: 'delete', watch: 'w', key, revision: String(revision) });
 const reset: Event = { type: 'reset', watch: 'w', reason: 'epoch_changed' };
-const end = (revision: number): Event => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision), count: 2 });
+const end = (revision: number) => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision) }) as Event;
 const stored = (key: string, revision: number, value: number) => ({ key, revision: String(revision), value });
 
 function feed(id: string, ...events: Event[]) {

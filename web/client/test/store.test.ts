@@ -30,7 +30,7 @@ const up = (key: string, revision: number, value: unknown): Event => ({
 });
 const del = (key: string, revision: number): Event => ({ type: 'delete', watch: 'w', key, revision: String(revision) });
 const reset = (): Event => ({ type: 'reset', watch: 'w', reason: 'expired' });
-const end = (revision: number): Event => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision), count: 0 });
+const end = (revision: number) => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision) }) as Event;
 const bookmark = (revision: number): Event => ({ type: 'bookmark', watch: 'w', revision: String(revision) });
 const status = (state: string, since = '1970-01-01T00:10:00Z'): Event => ({ type: 'status', watch: 'w', state, since }) as Event;
 

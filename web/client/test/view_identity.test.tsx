@@ -19,7 +19,7 @@ const up = (key: string, revision: number, value: number): Event => ({
   value,
 });
 const reset: Event = { type: 'reset', watch: 'w', reason: 'initial' };
-const end = (revision: number): Event => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision), count: 2 });
+const end = (revision: number) => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision) }) as Event;
 
 function feed(...events: Array<Event | string>) {
   for (const event of events) typeof event === 'string' ? stores.commit(event) : stores.take(event);
