@@ -99,7 +99,8 @@ export class Connection {
 
   /** Does what is due, in case timers are late. */
   check(): void {
-    if (performance.now() >= this.#dueAt) this.#resubscribe();
+    // The last watch was removed: the page may be about to freeze.
+    if (performance.now() >= this.#dueAt || (this.#dueAt < Infinity && !this.stores.size)) this.#resubscribe();
     this.#stream?.check();
     this.#pause.check();
   }
