@@ -1,4 +1,4 @@
-// Command bench measures the figures that DESIGN.md promises and prints a table:
+// Command bench measures the figures that docs/performance.md promises and prints a table:
 // each figure beside its target. It needs curl for the snapshot over a socket.
 // Run it on a quiet machine; absolute times differ between machines.
 package main

@@ -3,7 +3,7 @@ package log
 import "github.com/watchtide/watchtide/stream"
 
 // Where an upstream gives deletes no revision, two replicas may place one differently, or
-// notice it at different times: see DESIGN.md, "A position says how far deletes without a
+// notice it at different times: see README.md, "A position says how far deletes without a
 // revision are known".
 
 // sweptTo is called after a commit or a snapshot.

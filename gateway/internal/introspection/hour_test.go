@@ -76,7 +76,7 @@ func compare(t *rapid.T, naive *naiveHour, step, kept int64, got []sample, from 
 	}
 }
 
-// TestHourIsSmall checks what DESIGN.md says of the memory.
+// TestHourIsSmall checks what README.md says of the memory.
 func TestHourIsSmall(t *testing.T) {
 	if hourBytes > 28<<10 {
 		t.Errorf("an hour takes %d bytes", hourBytes)
