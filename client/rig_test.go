@@ -61,8 +61,8 @@ func serve(t *testing.T, handler http.HandlerFunc) (*Server, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.transport.Proxy = nil
-	s.transport.DialContext = m.dial
+	s.transport.(*http.Transport).Proxy = nil
+	s.transport.(*http.Transport).DialContext = m.dial
 	return s, func() {
 		s.Close()
 		server.Close()

@@ -4,10 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // readBuffer is how much is read from a connection at a time: a snapshot
@@ -20,7 +23,7 @@ const readBuffer = 64 << 10
 type Server struct {
 	base      *url.URL
 	options   ServerOptions
-	transport *http.Transport
+	transport http.RoundTripper
 }
 
 // ServerOptions specify how requests are made.
@@ -35,6 +38,9 @@ type ServerOptions struct {
 	// TLS configures connections. nil: the certificates of the system are trusted, and there
 	// is no client certificate.
 	TLS *tls.Config
+	// Transport carries the requests, for tests, tracing or a proxy of one's own. It brings its own
+	// TLS and time-outs. nil: one made by NewTransport.
+	Transport http.RoundTripper
 }
 
 // NewServer returns the gateway at a URL such as http://127.0.0.1:8080, which
@@ -44,7 +50,13 @@ func NewServer(address string, o ServerOptions) (*Server, error) {
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("server %q: want a URL such as http://127.0.0.1:8080", address)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if o.Transport != nil {
+		if o.TLS != nil {
+			return nil, errors.New("both TLS and Transport are set: configure TLS in the transport")
+		}
+		return &Server{base: u, options: o, transport: o.Transport}, nil
+	}
+	transport := NewTransport()
 	transport.ResponseHeaderTimeout = AnswerWithin
 	transport.ReadBufferSize = readBuffer
 	if o.TLS != nil {
@@ -53,11 +65,28 @@ func NewServer(address string, o ServerOptions) (*Server, error) {
 	return &Server{base: u, options: o, transport: transport}, nil
 }
 
+// NewTransport returns a transport with the settings of http.DefaultTransport. A program may have
+// wrapped that one, to trace requests for instance; then the settings are those of package net/http.
+func NewTransport() *http.Transport {
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		return t.Clone()
+	}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          100,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+}
+
 // URL returns the URL of the server, without a password.
 func (s *Server) URL() string { return s.base.Redacted() }
 
 // Close closes the idle connections.
-func (s *Server) Close() { s.transport.CloseIdleConnections() }
+func (s *Server) Close() { (&http.Client{Transport: s.transport}).CloseIdleConnections() }
 
 // RoundTrip adds the header of the options to a request to the server.
 //

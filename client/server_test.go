@@ -1,13 +1,16 @@
 package client
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,6 +20,54 @@ func TestNewServerRefusesInvalidURLs(t *testing.T) {
 		if _, err := NewServer(bad, ServerOptions{}); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
+	}
+}
+
+// roundTrip is a transport that a program brings.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestDefaultTransportMayBeWrapped, as programs do that trace their requests.
+func TestDefaultTransportMayBeWrapped(t *testing.T) {
+	usual := http.DefaultTransport
+	defer func() { http.DefaultTransport = usual }()
+	http.DefaultTransport = roundTrip(usual.RoundTrip)
+	s, err := NewServer("http://127.0.0.1:1", ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	mine, theirs := NewTransport(), usual.(*http.Transport)
+	if mine.Proxy == nil || mine.DialContext == nil || mine.ForceAttemptHTTP2 != theirs.ForceAttemptHTTP2 || mine.MaxIdleConns != theirs.MaxIdleConns ||
+		mine.IdleConnTimeout != theirs.IdleConnTimeout || mine.TLSHandshakeTimeout != theirs.TLSHandshakeTimeout || mine.ExpectContinueTimeout != theirs.ExpectContinueTimeout {
+		t.Errorf("the settings are %+v: want those of net/http", mine)
+	}
+}
+
+// TestTransportOfTheProgram carries all requests, with the header and the token.
+func TestTransportOfTheProgram(t *testing.T) {
+	var asked []string
+	s, err := NewServer("http://gateway.test/", ServerOptions{
+		Token:  func(context.Context) (string, error) { return "t", nil },
+		Header: http.Header{"X-Of": {"me"}},
+		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			asked = append(asked, r.URL.Path+" "+r.Header.Get("Authorization")+" "+r.Header.Get("X-Of"))
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(`{"watches":[]}`)), Request: r}, nil
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Watches(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"/v1/watches Bearer t me"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	if _, err := NewServer("https://gateway.test/", ServerOptions{TLS: &tls.Config{MinVersion: tls.VersionTLS13}, Transport: http.DefaultTransport}); err == nil {
+		t.Error("TLS beside a transport is ignored")
 	}
 }
 

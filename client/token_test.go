@@ -193,7 +193,7 @@ func TestTokenStaysAtItsOrigin(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	server.transport.TLSClientConfig = gateway.Client().Transport.(*http.Transport).TLSClientConfig
+	server.transport.(*http.Transport).TLSClientConfig = gateway.Client().Transport.(*http.Transport).TLSClientConfig
 
 	for _, to = range []string{thief.URL, strings.Replace(gateway.URL, "https:", "http:", 1), strings.Replace(gateway.URL, "127.0.0.1", "a.127.0.0.1", 1)} {
 		_, err := server.Watches(t.Context())

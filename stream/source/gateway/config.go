@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/adapter"
 )
@@ -120,7 +121,7 @@ func validHeaderValue(text string) bool {
 // client returns the client for requests. It follows no redirects, which could
 // send credentials elsewhere.
 func (c *Config) client() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport := client.NewTransport()
 	transport.TLSClientConfig = c.TLS
 	transport.ReadBufferSize = 64 << 10
 	// A connection for each request: a connection whose stream stalled may be as

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/watchtide/watchtide/client"
 )
 
 // consulTypes are the types of resources that are looked for: those that Consul 1.18 and newer
@@ -98,7 +100,7 @@ func (e Environment) consulTarget(ctx context.Context, base *url.URL) (target st
 	if token := e.Getenv("CONSUL_HTTP_TOKEN"); token != "" {
 		request.Header.Set("X-Consul-Token", token)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport := client.NewTransport()
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport, CheckRedirect: followNone}).Do(request)
 	if err != nil {
