@@ -74,7 +74,7 @@ func (g *settings) revokeThose(w *watch.Watch, batch *log.Batch) {
 		g.passes.Revoke(e.Resource.Key)
 	}
 	if wrong > 0 {
-		g.log.Warn("resources revoke nobody: want keys such as token/NAME, session/ID and subject/ISSUER/SUBJECT with an issuer of the configuration, and in SUBJECT / written %2F, % written %25, and nothing else",
+		g.log.Warn("resources match no credential: want keys such as token/NAME, session/ID and subject/ISSUER/SUBJECT with an issuer of the configuration, and in SUBJECT / written %2F, % written %25, and nothing else",
 			"watch", w.Name(), "resources", wrong, "first", first)
 	}
 }

@@ -27,7 +27,7 @@ func (r *rig) topologyOf() (got introspection.Topology) {
 	return got
 }
 
-// TestTopology checks the way of the data: from the sources to the groups of subscribers.
+// TestTopology checks how data flows: from the sources to the groups of subscribers.
 func TestTopology(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true}, "a", "b")

@@ -186,7 +186,7 @@ func (c *Conversation) NothingLeft() {
 	}
 }
 
-// BreakSilence writes a heartbeat.
+// BreakSilence makes a heartbeat due.
 func (c *Conversation) BreakSilence() { c.QuietSince = time.Time{} }
 
 // HeartbeatAt returns when the next heartbeat is due.

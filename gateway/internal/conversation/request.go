@@ -23,7 +23,7 @@ type Request struct {
 	Watches []Choice // at least one, each name once, in the order of the request
 	// Narrowings has what narrows each of the watches.
 	Narrowings []authz.Narrowing
-	// eventSource reports that the client named text/event-stream in Accept, as every
+	// EventSource reports that the client named text/event-stream in Accept, as every
 	// browser's EventSource does: it gives up permanently on an answer other than
 	// 200.
 	EventSource bool

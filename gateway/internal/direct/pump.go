@@ -167,7 +167,7 @@ func (p *pump) show() {
 	p.published.Show(d, func(i int) log.Progress { return p.Follows[i].Sub.Progress() })
 }
 
-// leave ends the stream deliberately.
+// sayGoodbye ends the stream with a goodbye.
 func (p *pump) sayGoodbye(reason stream.GoodbyeReason) {
 	p.Goodbye(reason, p.out)
 	p.out.End()

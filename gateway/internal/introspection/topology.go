@@ -16,7 +16,7 @@ import (
 // maxViews is how many views are listed.
 const maxViews = 20
 
-// Topology is the way of the data: from the sources to the watches, to the views, and to the
+// Topology is how data flows: from the sources to the watches, to the views, and to the
 // groups of subscribers.
 type Topology struct {
 	Instance   string           `json:"instance"`

@@ -200,7 +200,7 @@ func (s *shard) dismiss(g *group, at int32) {
 	}
 }
 
-// leave ends a member whose connection has ended.
+// dropMember ends a member whose connection has ended.
 func (s *shard) dropMember(at int32, why introspection.DepartureReason) {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]

@@ -61,7 +61,7 @@ func (l *unsharedStream) speak(now time.Time) bool {
 	return false
 }
 
-// leave ends the stream deliberately.
+// sayGoodbye ends the stream with a goodbye.
 func (l *unsharedStream) sayGoodbye(reason stream.GoodbyeReason) {
 	l.Goodbye(reason, &l.out)
 	l.out.seal()
