@@ -217,19 +217,9 @@ func TestTheseTestsCanFail(t *testing.T) {
 	if names := p.reaches(); !covered(sources, names[0]) || covered(core, p.name()) || covered([]string{"a"}, "a/b") || !covered([]string{"a/..."}, "a/b") {
 		t.Error("an import of a source by the gateway is not seen")
 	}
-	for source, want := range map[string]bool{
-		"import \"" + module + "/stream/log\"\nvar _ = log.NewWriter":      true,
-		"import old \"" + module + "/stream/log\"\ntype _ = *old.Writer":   true,
-		"import \"" + module + "/stream/log\"\ntype _ = *log.Log":          false,
-		"import \"example.com/other/log\"\nvar _ = log.NewWriter(nothing)": false,
-	} {
-		f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n"+source, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := mentioned(f, "stream/log", "Writer") != nil; got != want {
-			t.Errorf("%s\nmentions the writer of a log: %t, want %t", source, got, want)
-		}
+	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nimport old \""+module+"/stream/log\"\ntype _ = *old.Writer", 0)
+	if err != nil || mentioned(f, "stream/log", "Writer") == nil || mentioned(f, "stream/log", "Log") != nil || mentioned(f, "log", "Writer") != nil {
+		t.Errorf("the writer of a log is not seen: %v", err)
 	}
 	call := &ast.CallExpr{Fun: &ast.SelectorExpr{X: ast.NewIdent("wg"), Sel: ast.NewIdent("Go")}}
 	if startsGoroutine(&ast.GoStmt{Call: call}) == "" || startsGoroutine(call) == "" {
