@@ -1,5 +1,4 @@
-// Package watchtide_test holds the tests of the repository's structure: forbidden imports, and
-// what the code must not contain.
+// Package watchtide_test tests the structure of the repository.
 package watchtide_test
 
 import (
@@ -25,9 +24,8 @@ const (
 	otherModules = "*" // a pattern
 )
 
-// forbidden are imports that packages may not have, not even through others. A pattern is an
-// import path, without that of the module for packages of this repository; with /... it covers
-// the folders below too.
+// forbidden are imports that packages may not have, not even through others. A pattern is the path
+// of a package, for this repository's without the module; with /... it covers the folders below too.
 var forbidden = []struct {
 	of, not []string
 	but     string // the exception
@@ -84,8 +82,7 @@ func covered(patterns []string, name string) bool {
 	})
 }
 
-// TestImageIsBuiltFromAllOfTheCommand: .dockerignore lets in every folder that the
-// command is compiled from.
+// TestImageIsBuiltFromAllOfTheCommand: .dockerignore lets in every folder that it needs.
 func TestImageIsBuiltFromAllOfTheCommand(t *testing.T) {
 	ignore, err := os.ReadFile(".dockerignore")
 	if err != nil {
@@ -183,7 +180,7 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-// mentioned returns where a file uses a name of a package that contains a text; nil if it does not.
+// mentioned returns where a file uses a name with a text in it, of a package; or nil.
 func mentioned(f *ast.File, of, text string) (found ast.Node) {
 	name := importName(f, of) // no identifier is ""
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -233,7 +230,6 @@ type pkg struct {
 	Deps       []string
 }
 
-// name is the import path without the module.
 func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
 // reaches returns the names of the packages that p depends on.
