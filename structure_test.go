@@ -54,7 +54,6 @@ var sources = []string{
 	"stream/source/host", "stream/source/kubernetes", "stream/source/nats", "stream/source/view",
 }
 
-// TestForbiddenImports: architecture is a matter of what a package cannot see.
 func TestForbiddenImports(t *testing.T) {
 	all := packages(t, ".", "./...")
 	for _, row := range forbidden {
