@@ -56,7 +56,8 @@ func pumpUnderTest() Pump {
 }
 
 // bothPumps runs all tests with the shard pump and then, in another process and not
-// with -short, with the goroutine pump, with the sizes of -short.
+// with -short, with the goroutine pump, with the sizes of -short. One
+// processor suffices for it, and keeps the race detector from crashing.
 type bothPumps struct{ m *testing.M }
 
 // Run implements goleak.TestingM.
@@ -70,7 +71,7 @@ func (b bothPumps) Run() int {
 	if os.Getenv(pumpVariable) != "" || code != 0 || testing.Short() {
 		return code
 	}
-	again := exec.Command(os.Args[0], append(os.Args[1:], "-test.short")...)
+	again := exec.Command(os.Args[0], append(os.Args[1:], "-test.short", "-test.cpu=1")...)
 	again.Env = append(os.Environ(), pumpVariable+"="+string(PumpGoroutines))
 	again.Stdout, again.Stderr = os.Stdout, os.Stderr
 	if err := again.Run(); err != nil {

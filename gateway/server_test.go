@@ -183,6 +183,7 @@ func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			synctest.Wait() // the transport knows that the connection can be shared
 			return res
 		}
 		stalled, other := open(), open()

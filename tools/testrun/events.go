@@ -82,6 +82,9 @@ func take(line []byte, packages map[string]*pkg, out io.Writer) *pkg {
 		packages[e.Package] = p
 	}
 	switch {
+	case e.Action == "run": // again, if the package starts itself a second time
+		p.test(e.Test).status = ""
+		p.test(e.Test).output.Reset()
 	case e.Action == "output" && e.Test != "":
 		p.test(e.Test).output.WriteString(e.Output)
 	case e.Action == "output":

@@ -53,8 +53,11 @@ func TestSecondTry(t *testing.T) {
 		again         string   // the flags of the second run
 		passed        bool
 	}{
-		"all pass":             {first: []string{"output p ok  \tp\t1s", "pass p/TestA", "pass p"}, passed: true},
-		"a crash":              {[]string{"output p/TestA " + crash, "fail p"}, []string{"pass p/TestA", "pass p"}, "-cpu 1 p", true},
+		"all pass": {first: []string{"output p ok  \tp\t1s", "pass p/TestA", "pass p"}, passed: true},
+		"a crash":  {[]string{"output p/TestA " + crash, "fail p"}, []string{"pass p/TestA", "pass p"}, "-cpu 1 p", true},
+		"a crash in the second process of a package": {[]string{
+			"run p/TestA", "output p/TestA --- PASS", "pass p/TestA", "run p/TestA", "output p/TestA " + crash, "fail p",
+		}, []string{"pass p/TestA", "pass p"}, "-cpu 1 p", true},
 		"a crash, twice":       {[]string{"output p/TestA " + crash, "fail p"}, []string{"fail p"}, "-cpu 1 p", false},
 		"a crash, and a fault": {first: []string{"output p/TestA --- FAIL: TestA", "output p " + crash, "fail p"}},
 		"a race, and a crash":  {first: []string{"output p/TestA WARNING: DATA RACE", "output p " + crash, "fail p"}},
