@@ -50,7 +50,8 @@ man: ## write the manual pages into dist/man
 	@rm -rf dist/man
 	$(GO) run -ldflags '-X main.version=$(VERSION)' ./cmd/gateway manual dist/man
 
-# Build tags of tests that need more than this repository. test-all runs the
+# Build tags of tests that need more than this repository. tags_test.go checks
+# that every such test has one of them, and that each has a target. test-all runs the
 # tests tagged with TAGS. The tests tagged with PEERS test third-party servers that the
 # bench compares with: they say nothing about the gateway, and run only on request.
 TAGS  := servers

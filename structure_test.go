@@ -8,11 +8,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -280,21 +278,15 @@ func (f file) at(n ast.Node) string { return f.set.Position(n.Pos()).String() }
 func code(t *testing.T) (out []file) {
 	t.Helper()
 	set := token.NewFileSet()
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && slices.Contains([]string{".git", "node_modules", "testdata", "bin", "profile"}, d.Name()):
-			return fs.SkipDir
-		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-			return nil
+	walk(t, func(name string) {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return
 		}
 		syntax, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
-		out = append(out, file{path: filepath.ToSlash(name), syntax: syntax, set: set})
-		return err
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, file{path: name, syntax: syntax, set: set})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return out
 }
