@@ -19,9 +19,9 @@ MODULES := $(sort $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name node_
 
 # The real servers that sources are tested against; they are heavy, so each is a
 # module of its own. FULL_CONSUL are used only with WATCHTIDE_FULL_CONSUL=1.
-FULL_CONSUL := stream/streamtest/upstreams/consul stream/streamtest/upstreams/consul119
-SERVERS     := $(filter-out $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)),$(filter stream/streamtest/upstreams/%,$(MODULES)))
-OURS        := $(filter-out stream/streamtest/upstreams/%,$(MODULES))
+FULL_CONSUL := internal/streamtest/upstreams/consul internal/streamtest/upstreams/consul119
+SERVERS     := $(filter-out $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)),$(filter internal/streamtest/upstreams/%,$(MODULES)))
+OURS        := $(filter-out internal/streamtest/upstreams/%,$(MODULES))
 
 # Installing a package never runs its scripts. Packages are installed again only when the
 # lock file is newer than npm's record of the installed packages.
@@ -148,7 +148,7 @@ histories: ## run random histories through trees of gateways and all checkers (N
 
 .PHONY: mutants
 mutants: ## build the histories and the tests of views with each known fault, which they must find; about half an hour
-	$(GO) test -count 1 -timeout 0 -run 'Mutants|Leaks' -v ./stream/histories ./stream/views -args -all
+	$(GO) test -count 1 -timeout 0 -run 'Mutants|Leaks' -v ./stream/histories ./internal/views -args -all
 
 .PHONY: client
 client: ## check, test and pack the TypeScript client, and fail if web/bundle is stale (needs Node 20 or newer, with npm)
@@ -244,7 +244,7 @@ bench-sources: servers ## compare every source with its client library and print
 	@mkdir -p profile
 	@packages=$$(grep -l 'figures\.Run(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); \
 	$(GO) test -run '^$$' -tags servers -bench '^BenchmarkUpstream$$' -count $(COUNT) -p 1 -timeout 60m $$packages > profile/sources.txt 2>&1 || { cat profile/sources.txt >&2; exit 1; }; \
-	awk -f stream/streamtest/figures/table.awk profile/sources.txt
+	awk -f internal/streamtest/figures/table.awk profile/sources.txt
 
 .PHONY: soak
 soak: servers ## run a gateway under misbehaving subscribers and failing upstreams (DURATION=30m, SUBSCRIBERS=10000, of which ATTACKERS=30)
@@ -264,12 +264,12 @@ reliability: servers ## subject every source to every fault and print the tables
 	@mkdir -p profile
 	@packages=$$(grep -l 'faults\.Run(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
 	$(GO) test -tags servers -count 1 -p 1 -timeout 20m -run '^TestFaults' -v $$packages > profile/reliability.txt 2>&1 || status=$$?; \
-	awk -f stream/streamtest/faults/table.awk profile/reliability.txt || status=1; \
+	awk -f internal/streamtest/faults/table.awk profile/reliability.txt || status=1; \
 	if [ $$status != 0 ]; then grep -v ' reliability |' profile/reliability.txt >&2; exit $$status; fi
 	@echo
 	@packages=$$(grep -l 'TestScriptedFaults(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
 	$(GO) test -count 1 -p 1 -timeout 20m -run '^TestScriptedFaults' -v $$packages > profile/scripted.txt 2>&1 || status=$$?; \
-	awk -f stream/streamtest/faults/scripted.awk profile/scripted.txt || status=1; \
+	awk -f internal/streamtest/faults/scripted.awk profile/scripted.txt || status=1; \
 	if [ $$status != 0 ]; then grep -v ' scripted |' profile/scripted.txt >&2; exit $$status; fi
 
 .PHONY: lint

@@ -30,26 +30,26 @@ var forbidden = []struct {
 	why     string
 }{
 	{core, []string{"net/http", otherModules}, "", "the core needs the standard library alone, and no transport: sources and encodings depend on it"},
-	{[]string{"stream/..."}, []string{"gateway/...", "access/...", "internal/config/...", "cmd/...", "web/..."}, "", "what follows and stores collections knows neither requests nor principals"},
-	{sources, sources, "stream/source/view", "a source knows the domain and its one upstream"},
+	{append([]string{"stream/...", "internal/source/...", "internal/views", "internal/view/...", "internal/history"}, core...), []string{"gateway/...", "access/...", "internal/config/...", "cmd/...", "web/..."}, "", "what follows and stores collections knows neither requests nor principals"},
+	{sources, sources, "internal/source/view", "a source knows the domain and its one upstream"},
 	{[]string{"stream/streamtest"}, append([]string{"stream/store"}, sources...), "", "the conformance suite proves any source, so it knows none"},
-	{[]string{"stream/view/..."}, []string{"stream/log", "stream/watch"}, "", "an expression reads values, wherever they are from"},
-	{[]string{"access/..."}, []string{"gateway/...", "stream/log", "stream/watch", "stream/views"}, "", "credentials and rules know no watches"},
-	{[]string{"client"}, []string{"stream/log", "stream/watch", "gateway/...", "google.golang.org/...", "k8s.io/..."}, "", "a client knows the wire and the vocabulary of package stream"},
+	{[]string{"internal/view/..."}, []string{"internal/log", "stream/watch"}, "", "an expression reads values, wherever they are from"},
+	{[]string{"access/..."}, []string{"gateway/...", "internal/log", "stream/watch", "internal/views"}, "", "credentials and rules know no watches"},
+	{[]string{"client"}, []string{"internal/log", "stream/watch", "gateway/...", "google.golang.org/...", "k8s.io/..."}, "", "a client knows the wire and the vocabulary of package stream"},
 	{[]string{"gateway/..."}, append([]string{"stream/store", "internal/config/...", "cmd/..."}, sources...), "", "the gateway is handed its sources"},
 	{[]string{"gateway/internal/shard"}, []string{"gateway/internal/rest", "gateway/internal/rpc"}, "", "the shards write bytes to sockets, for streams over HTTP/1.1"},
 	{[]string{"gateway/internal/limits", "gateway/internal/problem", "gateway/internal/wire"}, []string{"gateway/internal/authz", "gateway/internal/conversation"}, "", "limits, errors and bytes know no streams and no rules"},
 	{[]string{"web/...", "docs", "openapi"}, []string{"gateway/...", "stream/...", "access/..."}, "web/dashboard/browser/upstream", "pages and documents know no gateway"},
 	{[]string{"internal/config/..."}, []string{"cmd/..."}, "", "a configuration describes a gateway, and starts none"},
-	{[]string{"cmd/gateway"}, []string{"stream/streamtest/...", "access/accesstest", "gateway/internal/gatewaytest"}, "", "test kits stay in tests"},
+	{[]string{"cmd/gateway"}, []string{"stream/streamtest/...", "internal/streamtest/...", "internal/accesstest", "gateway/internal/gatewaytest"}, "", "test kits stay in tests"},
 }
 
 // core is the vocabulary, the log, and what keeps it in step with a source.
-var core = []string{"stream", "stream/internal/...", "stream/memory", "stream/merge", "stream/frame", "stream/log/...", "stream/watch"}
+var core = []string{"stream", "internal/signal", "internal/storage", "internal/memory", "internal/merge", "internal/frame", "internal/log/...", "stream/watch"}
 
 var sources = []string{
-	"stream/source/consul", "stream/source/etcd", "stream/source/files", "stream/source/gateway", "stream/source/grpc",
-	"stream/source/host", "stream/source/kubernetes", "stream/source/nats", "stream/source/view",
+	"internal/source/consul", "internal/source/etcd", "internal/source/files", "internal/source/gateway", "stream/source/grpc",
+	"internal/source/host", "internal/source/kubernetes", "internal/source/nats", "internal/source/view",
 }
 
 func TestForbiddenImports(t *testing.T) {
@@ -123,7 +123,7 @@ func TestEveryPackageHasOneDoc(t *testing.T) {
 func TestOnlyIngestStartsGoroutines(t *testing.T) {
 	allowed := []string{
 		"stream/watch/ingest.go",
-		"stream/log/internal/pin/pace.go", // a timer, which takes versions away from slow readers and writes nothing
+		"internal/log/internal/pin/pace.go", // a timer, which takes versions away from slow readers and writes nothing
 	}
 	for _, f := range code(t) {
 		if !covered(core, path.Dir(f.path)) || slices.Contains(allowed, f.path) {
@@ -158,10 +158,10 @@ var mentions = []struct {
 	of, names string
 	may       []string
 }{
-	{"stream/log", "Writer", []string{"stream/log", "stream/watch", "stream/store", "bench"}},
+	{"internal/log", "Writer", []string{"internal/log", "stream/watch", "stream/store", "bench"}},
 	{"stream/watch", "Registry", []string{
 		"gateway", "gateway/internal/authz", "gateway/internal/introspection", "gateway/internal/metrics", "gateway/internal/gatewaytest",
-		"cmd/gateway/internal/commands", "internal/config", "stream/watch", "stream/streamtest/...", "bench/...",
+		"cmd/gateway/internal/commands", "internal/config", "stream/watch", "stream/streamtest/...", "internal/streamtest/...", "bench/...",
 	}},
 	{"time", "Sleep", nil}, // a sleeping goroutine can neither be cancelled nor woken
 }
@@ -207,12 +207,12 @@ func importName(f *ast.File, of string) string {
 
 // TestTheseTestsCanFail shows the matchers something that they must catch.
 func TestTheseTestsCanFail(t *testing.T) {
-	p := pkg{ImportPath: module + "/gateway", Deps: []string{module + "/stream/source/etcd", "net/http"}}
+	p := pkg{ImportPath: module + "/gateway", Deps: []string{module + "/internal/source/etcd", "net/http"}}
 	if names := p.reaches(); !covered(sources, names[0]) || !covered([]string{otherModules}, "golang.org/x/net") || covered([]string{otherModules}, names[0]) || covered(core, p.name()) || covered([]string{"a"}, "a/b") || !covered([]string{"a/..."}, "a/b") {
 		t.Error("an import of a source by the gateway is not seen")
 	}
-	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nimport old \""+module+"/stream/log\"\ntype _ = *old.Writer", 0)
-	if err != nil || mentioned(f, "stream/log", "Writer") == nil || mentioned(f, "stream/log", "Log") != nil || mentioned(f, "log", "Writer") != nil {
+	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nimport old \""+module+"/internal/log\"\ntype _ = *old.Writer", 0)
+	if err != nil || mentioned(f, "internal/log", "Writer") == nil || mentioned(f, "internal/log", "Log") != nil || mentioned(f, "log", "Writer") != nil {
 		t.Errorf("the writer of a log is not seen: %v", err)
 	}
 	call := &ast.CallExpr{Fun: &ast.SelectorExpr{X: ast.NewIdent("wg"), Sel: ast.NewIdent("Go")}}

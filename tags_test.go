@@ -26,7 +26,7 @@ func TestTestsWithServersCarryTheirTag(t *testing.T) {
 	tagged, peers := 0, peerTags(t)
 	known := slices.Concat(testTags(t), peers, []string{"linux", "unix", "race"})
 	walk(t, func(name string) {
-		if !strings.HasSuffix(name, "_test.go") || path.Dir(name) == "stream/streamtest/realserver" {
+		if !strings.HasSuffix(name, "_test.go") || path.Dir(name) == "internal/streamtest/realserver" {
 			return
 		}
 		syntax, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)

@@ -22,7 +22,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest/loopback"
+	"github.com/watchtide/watchtide/internal/streamtest/loopback"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

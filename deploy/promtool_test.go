@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // promtool runs promtool of the package prometheus in the directory of the rules.

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // proxy is a program, and a configuration of it: one of this directory, or a short one

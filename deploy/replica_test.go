@@ -16,8 +16,8 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream/streamtest"
-	"github.com/watchtide/watchtide/stream/streamtest/loopback"
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+	"github.com/watchtide/watchtide/internal/streamtest/loopback"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -21,7 +21,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // patience is how long a command may take. Only a failing one takes that long.

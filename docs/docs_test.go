@@ -19,10 +19,10 @@ import (
 	yamlparser "github.com/goccy/go-yaml/parser"
 
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream/source/consul"
-	"github.com/watchtide/watchtide/stream/source/files"
+	"github.com/watchtide/watchtide/internal/source/consul"
+	"github.com/watchtide/watchtide/internal/source/files"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
-	"github.com/watchtide/watchtide/stream/source/host"
+	"github.com/watchtide/watchtide/internal/source/host"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/web"
 )

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // program is the files of a program, by their names.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // TestConsulServices feeds the watch of the wall screen from a real Consul. The browser scenario

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // patience is how long a test waits for what must happen. Only failing tests wait that long.

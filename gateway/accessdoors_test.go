@@ -21,9 +21,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/access/accesstest"
+	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/jwt"
 	"github.com/watchtide/watchtide/access/policy"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"

@@ -21,9 +21,9 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/internal/hosts"
-	"github.com/watchtide/watchtide/stream/log"
-	"github.com/watchtide/watchtide/stream/view"
-	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -26,7 +26,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/shard"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/hosts"
-	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 	"github.com/watchtide/watchtide/web"
 )

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/access/accesstest"
+	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/jwt"
 )
 
 // newLoginRig returns a gateway over TLS whose users sign in with the provider of the rig. The

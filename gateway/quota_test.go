@@ -8,7 +8,7 @@ import (
 	"time"
 
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/internal/views"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )

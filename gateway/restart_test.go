@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream/source/files"
+	"github.com/watchtide/watchtide/internal/source/files"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

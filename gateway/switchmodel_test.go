@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/accesstest"
+	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // modelRule is a rule of access, and what it means, in code that has nothing to do with

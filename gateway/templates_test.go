@@ -19,7 +19,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"

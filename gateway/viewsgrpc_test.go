@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/internal/views"
 )
 
 func newGRPCViewRig(t *testing.T) (*grpcRig, *gatewaytest.Views) {

@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/watchtide/watchtide/release/licenses"
+	"github.com/watchtide/watchtide/release/internal/licenses"
 )
 
 const everywhere = "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64"

@@ -5,7 +5,7 @@ import (
 	"net/mail"
 	"regexp"
 
-	"github.com/watchtide/watchtide/release/licenses"
+	"github.com/watchtide/watchtide/release/internal/licenses"
 )
 
 // nobody is the maintainer of packages that are not published: no mail can reach a domain below

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/release/licenses"
+	"github.com/watchtide/watchtide/release/internal/licenses"
 )
 
 func TestMaintainer(t *testing.T) {

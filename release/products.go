@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/watchtide/watchtide/release/licenses"
-	"github.com/watchtide/watchtide/release/pack"
+	"github.com/watchtide/watchtide/release/internal/licenses"
+	"github.com/watchtide/watchtide/release/internal/pack"
 )
 
 // product is a file of a release.

@@ -30,7 +30,7 @@ import (
 	"github.com/sassoftware/go-rpmutils"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 
-	"github.com/watchtide/watchtide/release/licenses"
+	"github.com/watchtide/watchtide/release/internal/licenses"
 )
 
 // release is what the command has made for this machine.

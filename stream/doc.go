@@ -1,8 +1,8 @@
 // Package stream is the vocabulary of watches: resources, events, positions, the
 // freshness of a state; and the ports through which changes come in, Source, Sink and
 // Writer. The packages below it keep one versioned copy of an upstream collection,
-// followed by any number of readers: stream/log is the copy and its readers,
-// stream/watch keeps it in step with a source, stream/memory bounds what both hold. None
+// followed by any number of readers: internal/log is the copy and its readers,
+// stream/watch keeps it in step with a source, internal/memory bounds what both hold. None
 // of them does any networking: sources bring changes in, pumps take bytes out.
 //
 // # Vocabulary

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/accesstest"
-	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/accesstest"
+	"github.com/watchtide/watchtide/internal/jwt"
 )
 
 // Whoever was identified is looked at again with what is configured by now.

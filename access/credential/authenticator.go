@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/jwt"
 )
 
 // Config says which credentials are accepted, and from where.

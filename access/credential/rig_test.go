@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/accesstest"
-	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/accesstest"
+	"github.com/watchtide/watchtide/internal/jwt"
 	"go.uber.org/goleak"
 )
 

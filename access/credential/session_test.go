@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/accesstest"
+	"github.com/watchtide/watchtide/internal/accesstest"
 	"pgregory.net/rapid"
 )
 

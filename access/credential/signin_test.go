@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/accesstest"
-	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/accesstest"
+	"github.com/watchtide/watchtide/internal/jwt"
 	"pgregory.net/rapid"
 )
 

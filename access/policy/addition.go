@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // Addition is a field that one rule leaves out and another one shows: what rules allow adds up.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // BenchmarkView is what a request costs: of a principal that is known, of one that is new

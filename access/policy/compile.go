@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/internal/suggest"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // role is a compiled Role. Static after Compile.

@@ -27,7 +27,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // Limits of a policy.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 func resource(value string) *stream.Resource {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // Policy is a compiled policy.

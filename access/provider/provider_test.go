@@ -21,7 +21,7 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/jwt"
 	"go.uber.org/goleak"
 )
 

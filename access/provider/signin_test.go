@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/jwt"
 )
 
 // signIn has a user of the provider sign in at a URL, and returns the URL to which the provider sends

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/load"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // bench is one invocation.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // client is a principal at an address of its own. Any goroutine may use it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 var insertedVariables = attack{

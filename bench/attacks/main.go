@@ -16,7 +16,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // attack is one way to do harm.

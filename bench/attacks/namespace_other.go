@@ -5,7 +5,7 @@ package main
 import (
 	"context"
 
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // enterNamespace fails here.

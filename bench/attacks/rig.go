@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // rig is what an attack has: gateways of its own, and the rows that it reports.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/peers"
+	"github.com/watchtide/watchtide/bench/internal/peers"
 )
 
 // bench is one invocation.
@@ -79,7 +79,7 @@ func newBench(ctx context.Context, p plan, only, parts string) (*bench, error) {
 		return nil, err
 	}
 	b.loader = filepath.Join(b.dir, "loader")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.loader, "github.com/watchtide/watchtide/bench/load/loader")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.loader, "github.com/watchtide/watchtide/bench/internal/load/loader")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		b.close()
 		return nil, fmt.Errorf("go build of the load generator: %w\n%s", err, said)

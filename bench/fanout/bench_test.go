@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/watchtide/watchtide/bench/peers"
+	"github.com/watchtide/watchtide/bench/internal/peers"
 )
 
 // TestOthersMayFail: the failure of another server is a result; that of our own

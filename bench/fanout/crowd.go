@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/peers"
+	"github.com/watchtide/watchtide/bench/internal/load"
+	"github.com/watchtide/watchtide/bench/internal/peers"
 )
 
 // inCrowd measures idle subscribers, in growing numbers.

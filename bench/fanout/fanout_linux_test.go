@@ -12,8 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/peers"
+	"github.com/watchtide/watchtide/bench/internal/load"
+	"github.com/watchtide/watchtide/bench/internal/peers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

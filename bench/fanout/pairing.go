@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/load/child"
-	"github.com/watchtide/watchtide/bench/peers"
+	"github.com/watchtide/watchtide/bench/internal/load"
+	"github.com/watchtide/watchtide/bench/internal/load/child"
+	"github.com/watchtide/watchtide/bench/internal/peers"
 )
 
 // pairing is one fresh server and one load generator.

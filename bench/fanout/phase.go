@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/load/child"
+	"github.com/watchtide/watchtide/bench/internal/load"
+	"github.com/watchtide/watchtide/bench/internal/load/child"
 )
 
 // progress is the state at the start of a phase.

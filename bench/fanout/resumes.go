@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/load/child"
-	"github.com/watchtide/watchtide/bench/peers"
+	"github.com/watchtide/watchtide/bench/internal/load"
+	"github.com/watchtide/watchtide/bench/internal/load/child"
+	"github.com/watchtide/watchtide/bench/internal/peers"
 )
 
 // endOfSnapshot ends a snapshot or a resume of the gateway.

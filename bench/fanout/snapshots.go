@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/load/child"
-	"github.com/watchtide/watchtide/bench/peers"
+	"github.com/watchtide/watchtide/bench/internal/load"
+	"github.com/watchtide/watchtide/bench/internal/load/child"
+	"github.com/watchtide/watchtide/bench/internal/peers"
 )
 
 // inSnapshots measures a snapshot to one subscriber, and to many at once.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/load/child"
-	"github.com/watchtide/watchtide/bench/peers"
+	"github.com/watchtide/watchtide/bench/internal/load"
+	"github.com/watchtide/watchtide/bench/internal/load/child"
+	"github.com/watchtide/watchtide/bench/internal/peers"
 )
 
 // inStall measures how one subscriber that reads nothing affects the others:

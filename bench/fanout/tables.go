@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // column is one figure in a table with a row for each server.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load"
+	"github.com/watchtide/watchtide/bench/internal/load"
 )
 
 // clients is the process in which the clients run.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
-	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load"
+	"github.com/watchtide/watchtide/bench/internal/load"
 )
 
 // asCrowd holds the order for a crowd process, as JSON.

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 const etcdPrefix = "/soak/"

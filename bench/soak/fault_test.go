@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 )
 
 // fault is a fault of an upstream. It returns when the upstream is reachable

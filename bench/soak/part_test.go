@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/stream/streamtest"
-	"github.com/watchtide/watchtide/stream/streamtest/parts"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/streamtest/parts"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // part is what a subscriber follows of a watch.

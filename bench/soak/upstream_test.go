@@ -6,7 +6,7 @@ import (
 	"context"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // upstream is the origin of a watch. Its methods are called by one goroutine at a

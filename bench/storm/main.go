@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load"
+	"github.com/watchtide/watchtide/bench/internal/load"
 )
 
 // plan is the configuration of a measurement.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load"
+	"github.com/watchtide/watchtide/bench/internal/load"
 )
 
 // measurement covers the time since its start.

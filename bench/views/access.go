@@ -7,7 +7,7 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // roles is how many roles the subscribers have between them.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // bench is one invocation.

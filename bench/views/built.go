@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load/child"
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/load/child"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // built are views that are built under load, and what the subscribers of their watch

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load"
+	"github.com/watchtide/watchtide/bench/internal/load"
 )
 
 func (b *bench) inEquality(ctx context.Context) error {

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 
-	"github.com/watchtide/watchtide/bench/load"
+	"github.com/watchtide/watchtide/bench/internal/load"
 )
 
 // inMemory measures what views of ten resources hold: with a subscriber each, whose stream

@@ -9,7 +9,7 @@ import (
 	"flag"
 	"os"
 
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 func main() {

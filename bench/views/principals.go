@@ -14,7 +14,7 @@ import (
 
 	jose "github.com/go-jose/go-jose/v4"
 
-	"github.com/watchtide/watchtide/bench/load"
+	"github.com/watchtide/watchtide/bench/internal/load"
 )
 
 const (

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/bench/load"
-	"github.com/watchtide/watchtide/bench/load/child"
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/load"
+	"github.com/watchtide/watchtide/bench/internal/load/child"
+	"github.com/watchtide/watchtide/bench/internal/process"
 )
 
 // rig is a gateway and a load generator.

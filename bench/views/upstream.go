@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/watchtide/watchtide/bench/process"
+	"github.com/watchtide/watchtide/bench/internal/process"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 

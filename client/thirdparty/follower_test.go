@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 )
 
 // follower is a third-party client that follows one stream through a proxy, and does

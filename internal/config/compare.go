@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // Equal reports whether two entries are equal, including the content of the files that were

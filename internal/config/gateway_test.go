@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 const everyKeyOfGateway = `

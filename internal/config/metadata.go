@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
+	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
 )
 
 // nameKind is a kind of names in Metadata.

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/stream/source/consul"
-	"github.com/watchtide/watchtide/stream/source/etcd"
-	"github.com/watchtide/watchtide/stream/source/files"
+	"github.com/watchtide/watchtide/internal/source/consul"
+	"github.com/watchtide/watchtide/internal/source/etcd"
+	"github.com/watchtide/watchtide/internal/source/files"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
-	"github.com/watchtide/watchtide/stream/source/host"
-	"github.com/watchtide/watchtide/stream/source/kubernetes"
-	"github.com/watchtide/watchtide/stream/source/nats"
+	"github.com/watchtide/watchtide/internal/source/host"
+	"github.com/watchtide/watchtide/internal/source/kubernetes"
+	"github.com/watchtide/watchtide/internal/source/nats"
 )
 
 func TestParseTag(t *testing.T) {

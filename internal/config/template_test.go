@@ -12,7 +12,7 @@ import (
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/host"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/source/host"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // Collections are the collections of a source of type host.

@@ -16,8 +16,8 @@ import (
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
-	"github.com/watchtide/watchtide/stream/streamtest/parts"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/streamtest/parts"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // rules are what principals may see: the first is nothing.

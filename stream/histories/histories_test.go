@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/internal/storage"
+	"github.com/watchtide/watchtide/internal/storage"
 )
 
 var (

@@ -30,7 +30,7 @@ var mutants = []mutant{
 	{
 		name: "a gateway ignores changes that its upstream gateway may have missed",
 		edits: []edit{{
-			file: "stream/source/internal/adapter/reader.go",
+			file: "internal/source/adapter/reader.go",
 			old:  "if e.Horizon > 0 && r.begun {",
 			new:  "if e.Horizon > 0 && r.begun && r.Watch == \"\" {",
 		}},
@@ -47,11 +47,11 @@ var mutants = []mutant{
 	{
 		name: "half a transaction survives its request",
 		edits: []edit{{
-			file: "stream/source/internal/adapter/reader.go",
+			file: "internal/source/adapter/reader.go",
 			old:  "	if r.loose {\n",
 			new:  "	if r.loose && r.Watch == \"\" {\n",
 		}, {
-			file: "stream/log/writer.go",
+			file: "internal/log/writer.go",
 			old:  "	if err := Check(changes, revision); err != nil {\n",
 			new:  "	for _, c := range changes {\n		revision = max(revision, c.Revision)\n	}\n	if err := Check(changes, revision); err != nil {\n",
 		}},
@@ -67,7 +67,7 @@ var mutants = []mutant{
 	{
 		name: "a position covers deletes without a revision at every replica",
 		edits: []edit{{
-			file: "stream/log/subscription.go",
+			file: "internal/log/subscription.go",
 			old:  "	from := v.NewerThan(r.Swept())\n",
 			new:  "	from := v.NewerThan(r.AsOf)\n",
 		}},
@@ -75,7 +75,7 @@ var mutants = []mutant{
 	{
 		name: "a run accepts the positions of all runs",
 		edits: []edit{{
-			file: "stream/internal/storage/run.go",
+			file: "internal/storage/run.go",
 			old:  "p.Run == v.Run.Name && p.AsOf",
 			new:  "p.AsOf",
 		}},
@@ -83,7 +83,7 @@ var mutants = []mutant{
 	{
 		name: "a run accepts positions below its horizon",
 		edits: []edit{{
-			file: "stream/internal/storage/run.go",
+			file: "internal/storage/run.go",
 			old:  " && p.AsOf >= v.Run.Horizon",
 			new:  "",
 		}},
@@ -92,7 +92,7 @@ var mutants = []mutant{
 		name: "another replica does not drop the name of the run",
 		args: []string{"-deletes", strconv.Itoa(int(streamtest.Vanishing)), "-others", "0"},
 		edits: []edit{{
-			file: "stream/log/subscription.go",
+			file: "internal/log/subscription.go",
 			old:  "	case r.Run != 0 && r.Run != v.Run.Name:\n",
 			new:  "	case r.Run != 0 && r.Run != v.Run.Name && r.Watch == \"\":\n",
 		}},
@@ -100,11 +100,11 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision is placed before its transaction",
 		edits: []edit{{
-			file: "stream/log/arrange.go",
+			file: "internal/log/arrange.go",
 			old:  "		return math.MaxUint64\n",
 			new:  "		_ = uint64(math.MaxUint64)\n		return p.Before\n",
 		}, {
-			file: "stream/log/append.go",
+			file: "internal/log/append.go",
 			old:  "		e.Revision = revision\n",
 			new:  "		e.Revision = w.next.Revision\n",
 		}},
@@ -112,7 +112,7 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision loses against an upsert before it",
 		edits: []edit{{
-			file: "stream/log/arrange.go",
+			file: "internal/log/arrange.go",
 			old:  "	if !c.Deleted && !k.deleted && c.Revision < k.upsert {\n",
 			new:  "	if c.Revision < k.upsert {\n",
 		}},
@@ -120,7 +120,7 @@ var mutants = []mutant{
 	{
 		name: "a view does not know that values were left out",
 		edits: []edit{{
-			file: "stream/source/internal/adapter/commit.go",
+			file: "internal/source/adapter/commit.go",
 			old:  "	if resumed && r.open {\n",
 			new:  "	if resumed && r.open && r.Watch == \"\" {\n",
 		}},
@@ -128,7 +128,7 @@ var mutants = []mutant{
 	{
 		name: "a gateway does not tell that changes may lack values",
 		edits: []edit{{
-			file: "stream/log/subscription.go",
+			file: "internal/log/subscription.go",
 			old:  "		if v.ConflatedSeq > s.cursor && v.Complete() < v.Conflated {",
 			new:  "		if v.ConflatedSeq > s.cursor && s.closed {",
 		}},
@@ -136,7 +136,7 @@ var mutants = []mutant{
 	{
 		name: "a view follows changes, and not what it had before them",
 		edits: []edit{{
-			file: "stream/views/bundle.go",
+			file: "internal/views/bundle.go",
 			old:  "		change.Old = &old\n",
 			new:  "		_ = old\n",
 		}},
@@ -144,7 +144,7 @@ var mutants = []mutant{
 	{
 		name: "a stream that leaves its group shares the place of the others",
 		edits: []edit{{
-			file: "stream/log/cohort.go",
+			file: "internal/log/cohort.go",
 			old:  "	if s.walking() {",
 			new:  "	if s.walking() && s.closed {",
 		}},
@@ -152,7 +152,7 @@ var mutants = []mutant{
 	{
 		name: "an id among the deletes of a catch-up covers more than it says",
 		edits: []edit{{
-			file: "stream/log/subscription.go",
+			file: "internal/log/subscription.go",
 			old:  "!b.Empty() && !w.midTransaction && !w.deletes\n",
 			new:  "!b.Empty() && !w.midTransaction\n",
 		}},
@@ -208,7 +208,7 @@ var mutants = []mutant{
 		name: "a view tells keys that its reader may never have seen",
 		rare: true,
 		edits: []edit{{
-			file: "stream/views/entry.go",
+			file: "internal/views/entry.go",
 			old:  "	lacks := e.hides && was == unknown\n",
 			new:  "	lacks := e.hides && was == unknown && false\n",
 		}},
@@ -216,7 +216,7 @@ var mutants = []mutant{
 	{
 		name: "what is compacted during a catch-up is subtracted from what was skipped",
 		edits: []edit{{
-			file: "stream/log/walk.go",
+			file: "internal/log/walk.go",
 			old:  "		return w.superseded\n",
 			new:  "		return uint64(w.v.EntriesFrom(w.v.After(w.began))) - uint64(w.delivered)\n",
 		}},
@@ -225,7 +225,7 @@ var mutants = []mutant{
 		name: "a slow reader keeps its version",
 		rare: true,
 		edits: []edit{{
-			file: "stream/log/internal/pin/pin.go",
+			file: "internal/log/internal/pin/pin.go",
 			old:  "	if rate > 0 && !s.checking {\n",
 			new:  "	if rate > 1<<40 && !s.checking {\n",
 		}},

@@ -10,10 +10,10 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
-	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
+	"github.com/watchtide/watchtide/internal/log"
+	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
 	"github.com/watchtide/watchtide/stream/streamtest"
-	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/storage"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/memory"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // The histories of this file are written by hand. One is right, and passes all

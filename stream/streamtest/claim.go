@@ -3,7 +3,7 @@ package streamtest
 import (
 	"slices"
 
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // claim is what an id or an event implies about the state of a subscriber.

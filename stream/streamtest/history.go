@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/frame"
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
 // History is the history of an upstream and of its subscribers: the input of the

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // listing is the answer of an upstream in which resources vanish to a request for

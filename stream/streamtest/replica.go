@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // ErrCut is the error of Watch when the test cuts the connection.

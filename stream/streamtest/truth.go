@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // Truth is the complete history of an upstream: its revision orders, and the

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // DeleteRevisions is the kind of revision that an upstream gives a delete.

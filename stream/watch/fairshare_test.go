@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/memory"
 )
 
 // growing is a source whose collection grows when a test says so.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/memory"
 )
 
 // ingest keeps one log in step with one upstream. It is a small state machine,

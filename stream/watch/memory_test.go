@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
-	"github.com/watchtide/watchtide/stream/memory"
-	"github.com/watchtide/watchtide/stream/merge"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/merge"
 )
 
 // large is a change whose value has so many bytes.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log"
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/memory"
 )
 
 // PartConfig declares a part of a watch.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 func value(s string) []byte { return []byte(`{"v":"` + s + `"}`) }

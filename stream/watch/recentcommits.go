@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/memory"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/memory"
 )
 
 // TestRecentCommits checks which commits are remembered, and for how long.

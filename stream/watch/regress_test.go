@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 

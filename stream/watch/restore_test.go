@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // TestRestoredOrderKeepsItsName: an upstream was restored without another name for

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // TestResyncsAreTold: each connection is told once, when it has caught up or has failed before.

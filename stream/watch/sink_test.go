@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/memory"
 )
 
 // TestCommitWaitsForItsReply: the connection ends while ingest applies a

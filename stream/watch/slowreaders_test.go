@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // TestWatchLooksAtItsReaders whenever some of them pin a version: one that takes

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // errSecret is what a source says when its upstream is gone: an address, a file

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/memory"
 )
 
 // memoryPatience is how many times longer than after another failure a watch waits

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // TestUpstreamTextIsBounded: whatever an upstream writes into an error or a reason, what is

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/internal/signal"
-	"github.com/watchtide/watchtide/stream/log"
-	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/internal/signal"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/memory"
 )
 
 // Config declares a watch. Name and Source are required; the zero value of

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // definitions makes the definitions of requests, and caches the latest ones that have a filter:

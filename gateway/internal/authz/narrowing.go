@@ -11,7 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/history"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/history"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // Past is what has changed lately in the part of a watch that a request reads. Release it.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/access/policy"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // rules say what a principal may do with a watch. The zero value allows everything.

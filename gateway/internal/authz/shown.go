@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // Shown is a resource with as much of its value as a client may see.

@@ -11,8 +11,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/frame"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/frame"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

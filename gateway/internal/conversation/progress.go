@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -3,7 +3,7 @@ package conversation
 import (
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // zipper makes a gzip stream of the bytes of a conversation. Data in the log is

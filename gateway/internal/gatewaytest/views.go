@@ -4,8 +4,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream/view"
-	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // crowd is a list with streams of many principals.

@@ -1,6 +1,6 @@
 package introspection
 
-import "github.com/watchtide/watchtide/stream/log"
+import "github.com/watchtide/watchtide/internal/log"
 
 // WatchLags has the greatest lag of all streams, by watch.
 //

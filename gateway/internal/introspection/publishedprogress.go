@@ -3,7 +3,7 @@ package introspection
 import (
 	"sync"
 
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // PublishedProgress is the progress that a stream with its own goroutine publishes for

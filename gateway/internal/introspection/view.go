@@ -3,7 +3,7 @@ package introspection
 import (
 	"strings"
 
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // View is the part of a watch that a stream follows, in canonical form.

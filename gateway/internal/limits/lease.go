@@ -3,7 +3,7 @@ package limits
 import (
 	"fmt"
 
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // Lease lets one stream read a large amount only while it has a share of the

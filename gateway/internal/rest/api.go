@@ -19,7 +19,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/internal/views"
 	"google.golang.org/protobuf/proto"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // TestAnswerEndsWhereTheStateIsWhole: not among the deletes of a catch-up, whose position is the one

@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/history"
+	"github.com/watchtide/watchtide/internal/history"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/limits"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // splitForSnapshot lets the members of a group continue on their own: a large amount

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/frame"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/internal/frame"
+	"github.com/watchtide/watchtide/internal/log"
 )
 
 // The names of the transports in metrics and lists of subscribers.

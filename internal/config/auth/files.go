@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/jwt"
 )
 
 // Key is a key, read from a file.

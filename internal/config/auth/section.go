@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/jwt"
+	"github.com/watchtide/watchtide/internal/jwt"
 )
 
 // None is the word that allows listeners that other machines can reach without credentials.

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/adapter"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"google.golang.org/grpc"
 )
 

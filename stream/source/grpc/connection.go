@@ -3,7 +3,7 @@ package grpc
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/stream/source/internal/adapter"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"google.golang.org/grpc"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/store"
-	"github.com/watchtide/watchtide/stream/streamtest/figures"
+	"github.com/watchtide/watchtide/internal/streamtest/figures"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 )

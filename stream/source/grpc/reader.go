@@ -7,7 +7,7 @@ import (
 
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/source/internal/adapter"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"google.golang.org/grpc/codes"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/store"
-	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
-	"github.com/watchtide/watchtide/stream/streamtest/faults"
+	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/faults"
 	"google.golang.org/grpc"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/internal/view"
 )
 
 // Principal reads a principal from a JSON file. Without a file it returns the anonymous one.

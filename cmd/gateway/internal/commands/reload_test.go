@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -2,7 +2,7 @@ package commands
 
 import (
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream/source/consul"
+	"github.com/watchtide/watchtide/internal/source/consul"
 )
 
 func consulConfig(c config.ConsulSource, w config.Watch) consul.Config {

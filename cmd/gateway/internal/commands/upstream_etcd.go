@@ -2,7 +2,7 @@ package commands
 
 import (
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream/source/etcd"
+	"github.com/watchtide/watchtide/internal/source/etcd"
 )
 
 func etcdConfig(e config.EtcdSource, w config.Watch) etcd.Config {

@@ -2,7 +2,7 @@ package commands
 
 import (
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream/source/files"
+	"github.com/watchtide/watchtide/internal/source/files"
 )
 
 func filesConfig(f config.FilesSource) files.Config {

@@ -2,7 +2,7 @@ package commands
 
 import (
 	"github.com/watchtide/watchtide/internal/config"
-	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
+	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
 )
 
 // gateway returns the source of a watch at another gateway, whose watches all

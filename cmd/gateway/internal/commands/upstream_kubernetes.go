@@ -4,7 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream/source/kubernetes"
+	"github.com/watchtide/watchtide/internal/source/kubernetes"
 )
 
 func kubernetesConfig(k config.KubernetesSource, w config.Watch, logger *slog.Logger) kubernetes.Config {

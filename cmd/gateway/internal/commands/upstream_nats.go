@@ -2,7 +2,7 @@ package commands
 
 import (
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream/source/nats"
+	"github.com/watchtide/watchtide/internal/source/nats"
 )
 
 func natsConfig(n config.NATSSource, w config.Watch) nats.Config {

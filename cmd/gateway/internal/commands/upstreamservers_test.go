@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // started starts one of the real servers, which ends with the test.

@@ -111,7 +111,7 @@ describe('the gateway', () => {
     expect(split(query)).toEqual({ cel: '', rest: query });
   });
 
-  // stream/view/internal/predicate evaluates the same corpus: run both after a change.
+  // internal/view/internal/predicate evaluates the same corpus: run both after a change.
   it('finds the same as the page, in a corpus that is up to date', () => {
     const file = new URL('corpus.json', import.meta.url);
     const { resources, queries } = corpus();

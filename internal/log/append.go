@@ -1,0 +1,154 @@
+package log
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/internal/storage"
+)
+
+// append writes a transaction to the tail; its changes are already in order. It
+// returns the last entry, or nil if there is none.
+func (w *Writer) append(changes []Change, revision uint64, result *CommitResult) *storage.Entry {
+	w.prefetch(changes)
+	now := time.Now()
+	at := w.order()
+	before, used, dead := w.next.Seq, w.used, w.dead
+	var last *storage.Entry
+	for i := range changes {
+		if changes[i].Deleted {
+			last = w.appendDelete(changes[i], at.IsUnnumbered(&changes[i]), revision, now)
+			result.Deletes++
+		} else {
+			last = w.appendUpsert(&changes[i])
+			result.Upserts++
+		}
+		if w.conflated || changes[i].IsConflated() {
+			last.Flags |= storage.Conflated
+			w.next.Conflate(last.Seq, revision, w.unnumbered)
+		}
+	}
+	w.next.Revision, w.next.Committed, w.next.Age = revision, now, w.age
+	if last == nil {
+		return nil
+	}
+	last.Flags |= storage.EndsCommit
+	w.forgetDeletes(now)
+	w.recent.Add(before, w.dead-dead, now, w.history.MaxAge)
+	w.next.Times = w.next.Times.Add(before+1, now, !w.fromSnapshot, storage.CommitSpacing(w.history.MaxAge))
+	w.compactAfter(w.used - used)
+	return last
+}
+
+func (w *Writer) appendUpsert(c *Change) *storage.Entry {
+	e := w.appendChange(c)
+	if c.Encoding != "" {
+		e.Flags |= storage.ValueBase64
+	}
+	w.next.Count++
+	return e
+}
+
+// order is that of the next commit.
+func (w *Writer) order() Order {
+	return Order{Before: w.next.Revision, Unnumbered: w.unnumbered}
+}
+
+// appendDelete writes a tombstone. An unnumbered one takes the revision of the
+// commit, and shows it if it has none of its own.
+func (w *Writer) appendDelete(c Change, unnumbered bool, revision uint64, now time.Time) *storage.Entry {
+	if c.Revision == 0 {
+		c.Revision = revision
+	}
+	e := w.appendChange(&c)
+	if unnumbered {
+		e.Flags |= storage.UnnumberedDelete
+		e.Revision = revision
+	}
+	w.remember(e, now)
+	return e
+}
+
+// remember makes an entry a tombstone.
+func (w *Writer) remember(e *storage.Entry, now time.Time) {
+	e.Flags |= storage.IsDelete
+	w.deletes.Push(storage.Tombstone{Seq: e.Seq, At: now})
+	w.deleteBytes += int64(e.Size)
+	w.next.Tombstones++
+}
+
+// appendChange writes the frame and its entry, and supersedes the older entry.
+func (w *Writer) appendChange(c *Change) *storage.Entry {
+	k := storage.NewKey(c.Key)
+	e, frame := w.appendEntry(w.next.Seq+1, k, w.framing.FrameSize(&c.Resource, c.Deleted, k))
+	w.framing.AppendFrame(frame, &c.Resource, c.Deleted, k)
+	e.Revision = c.Revision
+	return e
+}
+
+// appendEntry writes an entry, except for its revision and its frame of so many bytes, and
+// supersedes the older entry of the key.
+func (w *Writer) appendEntry(seq uint64, k storage.Key, size int) (*storage.Entry, []byte) {
+	slot, oldSegment, old := w.slot(k)
+	s := w.tailFor(size)
+	e, frame := s.Reserve(size)
+	w.next.Seq = seq
+	e.Seq, e.Flags = seq, k.Flags
+	e.KeyLen, e.Hash = uint32(len(k.Text)), k.Hash
+	w.next.Tail = s.N
+	if s.N == 1 {
+		w.next.First = append(w.next.First, e.Seq)
+	}
+	w.used += int64(size)
+	if old == nil || old.Is(storage.IsDelete) {
+		e.Flags |= storage.Unseen
+	}
+	if old != nil {
+		e.Back = uint32(min(e.Seq-old.Seq, storage.FarBack))
+		w.supersede(oldSegment, old, e.Seq)
+	}
+	w.index.Set(slot, k.Hash, e.Seq)
+	return e, frame
+}
+
+// supersede hides an entry from every version from seq on.
+func (w *Writer) supersede(s *storage.Segment, e *storage.Entry, seq uint64) {
+	e.Superseded.Store(seq)
+	s.Dead += int(e.Size)
+	w.dead += int64(e.Size)
+	if e.Is(storage.IsDelete) {
+		w.next.Tombstones--
+		w.deleteBytes -= int64(e.Size)
+		return
+	}
+	w.next.Count--
+}
+
+// tailFor returns the last segment, or a new one if the frame does not fit.
+func (w *Writer) tailFor(size int) *storage.Segment {
+	if n := len(w.next.Segments); n > 0 && w.next.Segments[n-1].Fits(size) {
+		return w.next.Segments[n-1]
+	}
+	bytes, entries := storage.SizeFor(size, w.used)
+	s := storage.NewSegment(w.next.Number, bytes, entries)
+	w.next.Segments = append(w.next.Segments, s)
+	w.allocated += s.Bytes()
+	w.added += s.Bytes()
+	return s
+}
+
+// growIndex makes a table for the keys that have an entry, with room for as many
+// more. Readers keep the old one.
+func (w *Writer) growIndex() {
+	grown := storage.NewIndex(2 * (w.next.Count + w.next.Tombstones + 8))
+	w.retire(w.indexed, w.index.Bytes())
+	for i := range w.next.Segments {
+		entries := w.next.Entries(i)
+		for j := range entries {
+			e := &entries[j]
+			if e.Superseded.Load() == 0 {
+				grown.Set(grown.Probe(e.Hash, func(uint64) bool { return false }), e.Hash, e.Seq)
+			}
+		}
+	}
+	w.index, w.indexed = grown, w.next.Number
+}

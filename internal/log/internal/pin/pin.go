@@ -1,0 +1,301 @@
+package pin
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/internal/memory"
+)
+
+// Pin keeps one version of a log, and with it memory that newer versions do not
+// need. A reader has one between two flushes of a long walk, and a listing has one
+// between two pages. It is taken away if the memory is needed, or if the reader is
+// too slow. The reader finds that out at its next flush, or never if it is blocked.
+type Pin struct {
+	held atomic.Pointer[storage.Version] // nil once it was released or taken away
+	era  *era                            // guarded by the mutex of the set; nil once held is
+	pace pace
+}
+
+// Version returns the pinned version; nil if it was taken away.
+func (p *Pin) Version() *storage.Version {
+	if p == nil {
+		return nil
+	}
+	return p.held.Load()
+}
+
+// Set counts the memory that readers of older versions of a log hold and its newest
+// version does not. Memory that several of them hold is counted once.
+//
+// Its mutex is taken once for each walk that is longer than a flush, and by the
+// writer when it retires memory. No reader waits for another reader's walk.
+type Set struct {
+	// Static after construction.
+	account *memory.Account
+	head    *atomic.Pointer[storage.Version] // the newest version
+	began   time.Time
+
+	held atomic.Int64 // bytes, written with the mutex held
+
+	mu       sync.Mutex     // guards the following fields
+	newest   uint64         // number of the newest version that retired memory
+	eras     []*era         // oldest first: those with pins, then the one under way, unless no era has pins
+	counted  int64          // bytes that were added and retired in the era under way
+	spans    map[span]int64 // nil until there is one
+	checking bool           // a reader has a minimum rate, and takeSlow will be called
+}
+
+// era is a number of consecutive versions whose pins are not distinguished.
+type era struct {
+	from uint64            // number of its first version; static after construction
+	to   uint64            // number of the first version after it; 0 while it is under way
+	pins map[*Pin]struct{} // nil: none
+}
+
+// span is the range of eras with pins whose versions hold some memory.
+type span struct{ first, last *era }
+
+// Retired is memory that no newer version of the log holds.
+type Retired struct {
+	Born  uint64 // number of the first version that holds it
+	Bytes int64
+}
+
+// NewSet returns an empty set for the versions of a log, the newest of which is at head. The
+// account counts the memory of its pins. A set without pins is small, since there may be very
+// many.
+func NewSet(a *memory.Account, head *atomic.Pointer[storage.Version]) *Set {
+	return &Set{account: a, head: head, began: time.Now()}
+}
+
+// ended reports whether the era had ended before a version.
+func (e *era) ended(number uint64) bool { return e.to != 0 && e.to <= number }
+
+func (e *era) add(one *Pin) {
+	if e.pins == nil {
+		e.pins = map[*Pin]struct{}{}
+	}
+	e.pins[one] = struct{}{}
+}
+
+// Add pins a version for a reader that must take rate bytes a second, if that is not
+// 0. It returns nil if memory of the version was already retired.
+func (s *Set) Add(v *storage.Version, rate int64) *Pin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v.Number < s.newest {
+		return nil
+	}
+	if len(s.eras) == 0 {
+		s.eras = append(s.eras, &era{from: s.newest})
+	}
+	i := slices.IndexFunc(s.eras, func(e *era) bool { return !e.ended(v.Number) })
+	one := &Pin{era: s.eras[i], pace: pace{rate: rate}}
+	one.held.Store(v)
+	one.pace.credit(s.now(), 0)
+	one.era.add(one)
+	if rate > 0 && !s.checking {
+		s.check()
+	}
+	return one
+}
+
+// Again pins the version of a pin for another reader, with the same minimum rate. It returns
+// nil if the version was taken away.
+func (s *Set) Again(one *Pin) *Pin {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if one == nil || one.era == nil {
+		return nil
+	}
+	again := &Pin{era: one.era, pace: pace{rate: one.pace.rate}}
+	again.held.Store(one.Version())
+	again.pace.credit(s.now(), 0)
+	again.era.add(again)
+	return again
+}
+
+// Release ends a pin. One that was taken away has already ended, and so has nil.
+func (s *Set) Release(one *Pin) {
+	if one == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end(one)
+}
+
+func (s *Set) end(one *Pin) {
+	one.held.Store(nil)
+	if e := one.era; e != nil {
+		one.era = nil
+		delete(e.pins, one)
+		s.releaseEra(e)
+	}
+}
+
+// Advance is called before a version is published that adds some bytes to the log and
+// retires others. An era ends after eraBytes of both together.
+func (s *Set) Advance(number uint64, all []Retired, added, eraBytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counted += added
+	for _, r := range all {
+		s.counted += r.Bytes
+		s.retire(r)
+	}
+	if len(all) > 0 {
+		s.newest = number
+	}
+	if s.counted < eraBytes {
+		return
+	}
+	s.counted = 0
+	if n := len(s.eras); n > 0 && len(s.eras[n-1].pins) > 0 {
+		s.eras[n-1].to = number
+		s.eras = append(s.eras, &era{from: number})
+	}
+}
+
+// retire counts memory that a pinned version holds.
+func (s *Set) retire(r Retired) {
+	var held span
+	for _, e := range s.eras {
+		if len(e.pins) == 0 || e.ended(r.Born) {
+			continue
+		}
+		if held.first == nil {
+			held.first = e
+		}
+		held.last = e
+	}
+	if held.first != nil {
+		if s.spans == nil {
+			s.spans = map[span]int64{}
+		}
+		s.spans[held] += r.Bytes
+		s.count(r.Bytes)
+	}
+}
+
+// releaseEra is called at the end of a pin: memory that only the pins of its era held is
+// released.
+func (s *Set) releaseEra(e *era) {
+	if len(e.pins) > 0 {
+		return
+	}
+	e.pins = nil
+	before, after := s.neighbors(e)
+	for held, bytes := range s.spans {
+		first, last := held.first, held.last
+		if first == e {
+			first = after
+		}
+		if last == e {
+			last = before
+		}
+		if first == held.first && last == held.last {
+			continue
+		}
+		delete(s.spans, held)
+		if first == nil || last == nil || first.from > last.from {
+			s.count(-bytes)
+			continue
+		}
+		s.spans[span{first, last}] += bytes
+	}
+	s.forget(e)
+}
+
+// neighbors returns the nearest eras with pins on both sides; nil where there is none.
+func (s *Set) neighbors(of *era) (before, after *era) {
+	for _, e := range s.eras {
+		switch {
+		case len(e.pins) == 0:
+		case e.from < of.from:
+			before = e
+		case e.from > of.from && after == nil:
+			after = e
+		}
+	}
+	return before, after
+}
+
+// forget removes an era without pins, unless it is the one under way and follows others.
+func (s *Set) forget(e *era) {
+	if len(s.eras) == 1 && s.eras[0] == e {
+		s.eras, s.spans = nil, nil
+	}
+	for i := range max(0, len(s.eras)-1) {
+		if s.eras[i] == e {
+			s.eras = append(s.eras[:i], s.eras[i+1:]...)
+			return
+		}
+	}
+}
+
+func (s *Set) count(bytes int64) {
+	s.held.Add(bytes)
+	s.account.Supersede(bytes)
+}
+
+// Held implements memory.Pins.
+func (s *Set) Held() int64 { return s.held.Load() }
+
+// TakeOldest takes away the pins of the oldest era that holds memory; false if none
+// does.
+func (s *Set) TakeOldest() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var oldest *era
+	for held := range s.spans {
+		if oldest == nil || held.first.from < oldest.from {
+			oldest = held.first
+		}
+	}
+	if oldest != nil {
+		s.take(oldest)
+	}
+	return oldest != nil
+}
+
+// TakeAll takes all pins away.
+func (s *Set) TakeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range slices.Clone(s.eras) {
+		s.take(e)
+	}
+}
+
+func (s *Set) take(e *era) {
+	for one := range e.pins {
+		one.held.Store(nil)
+		one.era = nil
+	}
+	clear(e.pins)
+	s.releaseEra(e)
+}
+
+// Versions returns the pinned versions, each as often as it is pinned.
+func (s *Set) Versions() (all []*storage.Version) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.eras {
+		for one := range e.pins {
+			all = append(all, one.Version())
+		}
+	}
+	return all
+}
+
+// Eras returns how many eras are distinguished.
+func (s *Set) Eras() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(1, len(s.eras))
+}

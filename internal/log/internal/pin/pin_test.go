@@ -1,0 +1,111 @@
+package pin
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/internal/memory"
+)
+
+// TestMemoryIsCountedOnce, however many pins hold it, and for as long as one does.
+func TestMemoryIsCountedOnce(t *testing.T) {
+	account := memory.NewAccount(1<<30, nil)
+	s := newSet(account)
+	wants := func(want int64) {
+		t.Helper()
+		if got := s.Held(); got != want || account.Own().Superseded() != want {
+			t.Errorf("%d bytes are held, and %d counted; want %d", got, account.Own().Superseded(), want)
+		}
+	}
+	first, again := s.Add(&storage.Version{Number: 1}, 0), s.Add(&storage.Version{Number: 1}, 0)
+	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
+	wants(100)
+	second := s.Add(&storage.Version{Number: 2}, 0)
+	s.Advance(3, []Retired{{Born: 1, Bytes: 10}, {Born: 2, Bytes: 1}}, 0, 1)
+	s.Advance(4, []Retired{{Born: 3, Bytes: 1000}}, 0, 1)
+	wants(111) // no pinned version has what was born with 3
+	s.Release(first)
+	wants(111)
+	s.Release(again)
+	wants(11)
+	s.Release(second)
+	wants(0)
+	if n := s.Eras(); n != 1 {
+		t.Errorf("%d eras are left", n)
+	}
+	if s.Add(&storage.Version{Number: 2}, 0) != nil {
+		t.Error("a version is pinned of which memory was retired uncounted")
+	}
+}
+
+// TestPinAgain: another reader of the same version holds the same memory, also if a newer
+// version has retired some, but not after the first one lost it.
+func TestPinAgain(t *testing.T) {
+	s := newSet(memory.NewAccount(1<<30, nil))
+	first := s.Add(&storage.Version{Number: 1}, 0)
+	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
+	second := s.Again(first)
+	if s.Release(first); second.Version() == nil || s.Held() != 100 {
+		t.Errorf("pinned again: %t; %d bytes are held", second.Version() != nil, s.Held())
+	}
+	if s.TakeAll(); second.Version() != nil || s.Held() != 0 {
+		t.Errorf("the version is still there: %t; %d bytes are held", second.Version() != nil, s.Held())
+	}
+	if s.Again(second) != nil || s.Again(nil) != nil {
+		t.Error("a version is pinned again that was taken away")
+	}
+}
+
+// TestOldestIsTakenFirst: its reader finds out that its version is gone.
+func TestOldestIsTakenFirst(t *testing.T) {
+	s := newSet(memory.NewAccount(1<<30, nil))
+	first := s.Add(&storage.Version{Number: 1}, 0)
+	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
+	second := s.Add(&storage.Version{Number: 2}, 0)
+	s.Advance(3, []Retired{{Born: 2, Bytes: 10}}, 0, 1)
+	if !s.TakeOldest() || first.Version() != nil || second.Version() == nil || s.Held() != 10 {
+		t.Errorf("the oldest is there: %t; the other: %t; %d bytes are held", first.Version() != nil, second.Version() != nil, s.Held())
+	}
+	s.TakeAll()
+	if second.Version() != nil || s.Held() != 0 || s.TakeOldest() {
+		t.Error("not all was taken")
+	}
+	s.Release(second) // it has ended already
+}
+
+// TestSlowPinIsTaken once its reader is below the minimum rate and there is something newer,
+// unless the clock is paused.
+func TestSlowPinIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSet(nil)
+		slow, paused := s.Add(&storage.Version{Number: 1, Seq: 1}, 1000), s.Add(&storage.Version{Number: 1, Seq: 1}, 1000)
+		newest := s.Add(&storage.Version{Number: 2, Seq: 2}, 1000)
+		s.Pause(paused)
+		s.Credit(slow, 5000)
+		time.Sleep(paceWindow + 4*time.Second)
+		if synctest.Wait(); slow.Version() == nil {
+			t.Error("a reader is not given the time that its bytes are worth")
+		}
+		time.Sleep(paceEvery + 2*time.Second)
+		if synctest.Wait(); slow.Version() != nil || paused.Version() == nil || newest.Version() == nil {
+			t.Errorf("the slow one has its version: %t; the paused one: %t; that of the newest state: %t",
+				slow.Version() != nil, paused.Version() != nil, newest.Version() != nil)
+		}
+		s.Release(newest)
+		s.Release(paused)
+		time.Sleep(paceEvery)
+		if synctest.Wait(); s.checking {
+			t.Error("checks go on without a reader that has a minimum rate")
+		}
+	})
+}
+
+// newSet returns the set of a log whose newest version is the second.
+func newSet(a *memory.Account) *Set {
+	head := new(atomic.Pointer[storage.Version])
+	head.Store(&storage.Version{Number: 2, Seq: 2})
+	return NewSet(a, head)
+}

@@ -1,0 +1,336 @@
+package log
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/signal"
+	"github.com/watchtide/watchtide/internal/storage"
+)
+
+// Part is the writing side of the log of a part of another log. It has some of the
+// entries of that log, with the same seqs and at the same places, except that the change
+// with which a resource leaves the part is a delete. So all that is true of the order of
+// the other log, and of positions in it, is true of the part.
+//
+// What is added becomes visible with Publish. A Part belongs to one goroutine at a time.
+type Part struct {
+	w        *Writer
+	base     uint64           // seq of the state with which the generation began
+	fresh    bool             // the generation is not published yet
+	of       *storage.Version // from which it is being made
+	added    int64            // bytes of frames, since the last Publish
+	lacks    bool             // Lacks was called since then
+	held     []Entry          // added but not written: adjacent ones of one segment of the other log
+	unclosed *storage.Entry   // the last one added, if its transaction may have more
+}
+
+// NewPart returns a part of a log without entries: not primed, with the status Priming. Its
+// Log is read like any other.
+func NewPart(of *Log, c Config) *Part {
+	w := NewWriter(c)
+	w.isPart, w.framing = true, of.framing // nobody reads it yet
+	return &Part{w: w}
+}
+
+// Log returns the log of the part.
+func (p *Part) Log() *Log { return p.w.Log }
+
+// Begin begins a new generation: the part of the state s, in a revision order of its own.
+// Readers may resume from the revision low if every change of the part since then is
+// added.
+func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
+	p.w.open().restart(epoch)
+	p.w.unnumbered = false // each delete is told apart as in the other log
+	w := p.w
+	p.base, p.fresh, p.added, p.unclosed = s.v.Seq, true, 0, nil
+	p.of, p.held = s.v, p.held[:0]
+	w.next.OfGeneration, w.next.Conflated, w.next.ConflatedSeq = s.v.Generation, s.v.Conflated, s.v.ConflatedSeq
+	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
+	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
+	w.next.Since, w.next.Run = s.v.Revision, storage.Run{Name: s.v.Run.Name, Horizon: low}
+}
+
+// Count counts what was added so far, before it is published.
+func (p *Part) Count() {
+	w := p.w
+	w.account.SetLog(w.allocated+w.index.Bytes()+w.deletes.Memory()-w.dead, w.dead)
+}
+
+// Add adds the change of a resource that the part has after it; projected, if not nil, is
+// what the part has of it. Otherwise the part has the frame of the other log, or in the
+// making of a part a share of its slab.
+func (p *Part) Add(e Entry, projected *stream.Resource) {
+	if p.fresh && projected == nil && e.e.Seq <= p.base { // the only one of its key
+		p.hold(e)
+		return
+	}
+	p.write()
+	w, k := p.w.open(), e.key()
+	if projected == nil {
+		p.copy(e)
+	} else {
+		to, frame := p.append(e, k, w.framing.FrameSize(projected, false, k))
+		w.framing.AppendFrame(frame, projected, false, k)
+		if projected.Encoding != "" {
+			to.Flags |= storage.ValueBase64
+		}
+	}
+	w.next.Count++
+}
+
+// copy writes the frame of an entry.
+func (p *Part) copy(e Entry) {
+	to, frame := p.append(e, e.key(), int(e.e.Size))
+	_ = append(frame, e.s.Frame(e.e)...)
+	to.Flags |= e.e.Flags & storage.ValueBase64
+}
+
+// hold keeps an entry until it is known how much of its segment the part has.
+func (p *Part) hold(e Entry) {
+	if len(p.held) > 0 && p.held[0].s != e.s {
+		p.write()
+	}
+	p.held = append(p.held, e)
+	p.w.next.Count++
+}
+
+// write writes the entries that are held. If they are at least half of a segment that is
+// full, the part shares its slab, which then counts as the part's.
+func (p *Part) write() {
+	if len(p.held) == 0 {
+		return
+	}
+	bytes := 0
+	for _, e := range p.held {
+		bytes += int(e.e.Size)
+	}
+	of := p.held[0].s
+	if n := len(of.Slab); n >= storage.SegmentSize && bytes >= n/2 && p.of.Segments[len(p.of.Segments)-1] != of {
+		p.lend(of)
+	} else {
+		for _, e := range p.held {
+			p.copy(e)
+		}
+	}
+	clear(p.held)
+	p.held = p.held[:0]
+}
+
+// lend writes the entries that are held as a segment that shares the slab of another.
+func (p *Part) lend(of *storage.Segment) {
+	w := p.w
+	s := storage.NewLent(w.next.Number, of, len(p.held))
+	w.next.Segments, w.next.First, w.next.Tail = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq), 0
+	w.allocated += s.Bytes()
+	w.added += s.Bytes()
+	for _, e := range p.held {
+		k := e.key()
+		slot, _, _ := w.slot(k)
+		to := s.Lend(e.e)
+		to.Flags &^= storage.EndsCommit
+		w.next.Seq, w.next.Tail = to.Seq, s.N
+		w.used += int64(to.Size)
+		w.index.Set(slot, k.Hash, to.Seq)
+		p.unclosed = to
+		p.added += int64(to.Size)
+	}
+}
+
+// Remove adds the change with which a resource left the part: it was deleted, or is no
+// longer selected.
+func (p *Part) Remove(e Entry) {
+	p.write()
+	w, k := p.w.open(), e.key()
+	gone := stream.Resource{Revision: w.framing.ShownRevision(e.s, e.e)}
+	to, frame := p.append(e, k, w.framing.FrameSize(&gone, true, k))
+	w.framing.AppendFrame(frame, &gone, true, k)
+	to.Flags |= e.e.Flags & storage.UnnumberedDelete
+	w.remember(to, time.Now())
+}
+
+func (p *Part) append(e Entry, k storage.Key, size int) (*storage.Entry, []byte) {
+	to, frame := p.w.appendEntry(e.e.Seq, k, size)
+	to.Revision = e.e.Revision
+	p.unclosed = to
+	p.added += int64(size)
+	return to, frame
+}
+
+// Lacks records that a reader from elsewhere may have the resource of an entry, which the part
+// does not delete at that entry. So no reader from before the entry resumes.
+func (p *Part) Lacks(e Entry) {
+	p.w.open().next.Lack(e.e)
+	p.lacks = true
+}
+
+// Has reports whether the part has the resource of an entry now.
+func (p *Part) Has(e Entry) bool {
+	p.write()
+	_, _, last := p.w.lookup(e.key())
+	return last != nil && !last.Is(storage.IsDelete)
+}
+
+// EndTransaction is called after the last entry of each transaction of the other log, if
+// the part has some of it. If what the part has of it is older than that entry, no id may
+// follow directly: there may have been an outage in between. See storage.Entry.ClearEndInOutage.
+func (p *Part) EndTransaction(last Entry) {
+	if p.unclosed != nil && p.unclosed.Revision == last.e.Revision {
+		p.unclosed.Flags |= storage.EndsCommit
+	}
+	p.unclosed = nil
+}
+
+// Skipped records that the part may lack superseded entries up to the state s, since they
+// are no longer there. So no id between them would be true, readers catch up, and no page is
+// as of a revision before s.
+func (p *Part) Skipped(s Snapshot) {
+	next := p.w.open().next
+	next.Intact, next.Since = max(next.Intact, s.v.Seq), max(next.Since, s.v.Revision)
+}
+
+// Publish makes visible what was added, as the part of the state s. Readers that wait are
+// woken if anything was, if the status or the origin is another one, or if they wait for
+// any new state.
+func (p *Part) Publish(s Snapshot) {
+	p.write()
+	w := p.w
+	awaited := w.wanted.Swap(false)
+	if !p.fresh && !p.lacks && p.added == 0 && !awaited && p.reflect(s) {
+		return
+	}
+	w.open().next.Reflect(s.v)
+	p.unclosed = nil
+	switch {
+	case p.fresh:
+		w.next.Seq = max(w.next.Seq, p.base) // of its readers; each entry to come has a greater one
+		w.forgetDeletes(time.Now())
+		w.pack()
+	case p.added > 0:
+		w.forgetDeletes(time.Now())
+		w.compactAfter(p.added)
+	}
+	p.fresh, p.lacks, p.added, p.of, p.held = false, false, 0, nil, nil
+	w.publish()
+}
+
+// reflect makes the part reflect a state that changes nothing for its readers. It returns
+// false if it changes something.
+func (p *Part) reflect(s Snapshot) bool {
+	for {
+		v := p.w.head.Load()
+		if !storage.SameStatus(v.Status, s.v.Status) || v.Origin != s.v.Origin {
+			return false
+		}
+		next := *v
+		next.Reflect(s.v)
+		if p.w.head.CompareAndSwap(v, &next) {
+			return true
+		}
+	}
+}
+
+// FedBy makes the part reflect whatever f says, when it is read; nil: what was published.
+func (p *Part) FedBy(f *Fed) {
+	p.w.fed.Store(f)
+	if f != nil && p.Awaited() {
+		f.wanted.Store(true) // by a reader that did not know f
+	}
+}
+
+// SetStatus publishes the freshness of the part, until it next reflects a state, and
+// nothing of what was added.
+func (p *Part) SetStatus(status stream.Status) {
+	if p.w.next != nil {
+		p.w.next.Status = &status
+	}
+	for {
+		v := p.w.head.Load()
+		next := *v
+		next.Status, next.Changed = &status, new(signal.Signal)
+		if p.w.head.CompareAndSwap(v, &next) {
+			v.Changed.Send()
+			p.w.Notified()
+			return
+		}
+	}
+}
+
+// Discard forgets everything; see Writer.Discard.
+func (p *Part) Discard(s stream.Status) {
+	p.fresh, p.added, p.unclosed, p.of, p.held = false, 0, nil, nil, nil
+	p.w.open().Discard(s)
+}
+
+// Fed is how far the parts of a log that share it are fed. Whatever a state has that
+// concerns one of them, that part has too. The others learn of the state when they are
+// read.
+//
+// Its methods may be called from any goroutine.
+type Fed struct {
+	newest atomic.Pointer[storage.Version]
+	wanted atomic.Bool // a reader of a part waits for the next state
+}
+
+// Set records the state up to which the parts are fed. It reports whether a reader waits
+// for it; see Part.Awaited.
+func (f *Fed) Set(s Snapshot) (awaited bool) {
+	f.newest.Store(s.v)
+	return f.wanted.Swap(false)
+}
+
+// Awaited reports whether a reader waits for any newer state. Publish wakes it.
+func (p *Part) Awaited() bool { return p.w.wanted.Load() }
+
+// awaited makes the next state of a part wake its readers. It returns the newest version,
+// after v.
+func (l *Log) awaited(v *storage.Version) *storage.Version {
+	if !l.isPart {
+		return v
+	}
+	l.wanted.Store(true)
+	if fed := l.fed.Load(); fed != nil {
+		fed.wanted.Store(true)
+	}
+	return l.newest()
+}
+
+// Reached reports whether a part has all that a state of the other log has. If not, the
+// channel is closed when it is time to look again.
+func (l *Log) Reached(s Snapshot) (reached bool, changed <-chan struct{}) {
+	v := l.newest()
+	if !v.HasReached(s.v) {
+		v = l.awaited(v)
+	}
+	return v.HasReached(s.v), v.Changed.Sent()
+}
+
+// changesAfter is how many changes a version has after a seq. Of a part of another log,
+// those are counted that are still there, with the deletes that may be superfluous.
+func (l *Log) changesAfter(v *storage.Version, seq uint64) uint64 {
+	if l.isPart {
+		return uint64(v.EntriesFrom(v.After(seq)))
+	}
+	return v.Seq - seq
+}
+
+// newest returns the newest version.
+func (l *Log) newest() *storage.Version {
+	fed := l.fed.Load()
+	if fed == nil {
+		return l.head.Load()
+	}
+	of := fed.newest.Load() // before the part itself, which then has at least what concerns it
+	for {
+		v := l.head.Load()
+		if of == nil || !v.Primed() || v.OfGeneration != of.Generation || v.Of >= of.Number {
+			return v
+		}
+		next := *v
+		next.Reflect(of)
+		if l.head.CompareAndSwap(v, &next) {
+			return &next
+		}
+	}
+}

@@ -1,0 +1,440 @@
+package log
+
+import (
+	"cmp"
+	"runtime"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/signal"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/internal/log/internal/pin"
+)
+
+// SubscribeOptions specify where a subscription begins.
+type SubscribeOptions struct {
+	// Resume is the position after which to continue; nil: from nothing.
+	Resume *stream.Position
+	// Invalid means that there was a position, but it could not be parsed. The reset
+	// says so.
+	Invalid bool
+	// Holds, if not nil, is what the reader has of another part of the same log. It is sent the
+	// difference or, if that is impossible, everything. Resume is ignored.
+	Holds *Holding
+	// AheadWait is how long a position that is ahead of this log is held for the log
+	// to catch up; 3 seconds by default.
+	AheadWait time.Duration
+	// MinRate is how many bytes a second the reader must take, on average over 30 s,
+	// to keep the version that it is walking through. A slower one continues in the
+	// newest, as when memory is needed. If not positive, there is no minimum.
+	MinRate int64
+}
+
+// ResumeOutcome is what became of the position that a subscription came with.
+type ResumeOutcome string
+
+// The outcomes. All but the first three are reasons for a full snapshot.
+const (
+	OutcomePending      ResumeOutcome = ""              // not decided yet
+	OutcomeSnapshot     ResumeOutcome = "snapshot"      // there was no position
+	OutcomeExact        ResumeOutcome = "exact"         // only the changes after it were sent
+	OutcomeExpired      ResumeOutcome = "expired"       // changes after it are no longer known
+	OutcomeAhead        ResumeOutcome = "ahead"         // this replica did not reach it in time
+	OutcomeEpochChanged ResumeOutcome = "epoch_changed" // it is of another revision order
+	OutcomeInvalid      ResumeOutcome = "invalid_position"
+)
+
+// Subscription is a cursor into a log: a few numbers and a pointer. Snapshot,
+// resume, live and catching up after being slow are one operation: give what is
+// newer than the cursor, as of the head.
+//
+// A slow reader costs the log nothing: superseded values are simply gone when it
+// continues. During a walk it pins the version that it walks through. If the memory
+// is needed, or the reader is slower than its minimum rate, the version is taken
+// away, and the reader continues in the newest one.
+//
+// A Subscription belongs to one goroutine, its pump.
+type Subscription struct {
+	// Static after construction.
+	log     *Log
+	options SubscribeOptions
+
+	// Owned by the pump.
+	closed      bool
+	begun       bool
+	synced      bool
+	held        bool // Next must not read
+	fromThisLog bool // everything that the reader has came from this log
+	moved       bool // no batch has carried the position yet
+	partial     bool // the reader was sent changes that its position does not cover
+	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
+	changed     *signal.Signal
+	generation  uint64
+	epoch       string         // as written in positions
+	aheadUntil  time.Time      // how long to wait until the log reaches the position; zero: not waiting
+	announces   *stream.Status // the status with which a switch begins, which must be sent before anything else; nil: there is none
+	ownStatus   *stream.Status // overrides the status of the watch; nil: nothing does
+	sentStatus  *stream.Status
+	origin      uint64          // the last one sent to the subscriber
+	walk        *walk           // nil: it is at rest
+	pin         *pin.Pin        // of the walk, once it takes more than one flush
+	cursor      uint64          // everything up to this seq was delivered
+	position    stream.Position // everything up to it was delivered
+	outcome     ResumeOutcome
+	skipped     uint64
+}
+
+// Subscribe returns a cursor. Close it.
+func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
+	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
+	l.counted(1, 1)
+	s := &Subscription{log: l, options: o, sentStatus: storage.InSync, changed: l.newest().Changed, readers: 1}
+	if h := o.Holds; h != nil {
+		s.partial = h.partial
+		s.ownStatus = h.status()
+		s.announces = s.ownStatus
+	}
+	return s
+}
+
+// Close ends the subscription. It may be called more than once.
+func (s *Subscription) Close() {
+	if s.closed {
+		return
+	}
+	s.endWalk()
+	s.drop()
+	s.closed = true
+	s.log.counted(-1, -s.readers)
+	s.readers = 0
+}
+
+// catchingUp reports whether values are being skipped.
+func (s *Subscription) catchingUp() bool {
+	return s.ownStatus != nil && s.ownStatus.State == stream.CatchingUp
+}
+
+// CaughtUp reports whether everything that existed at the last Next was delivered, the first
+// snapshot included, and nothing is held back: what comes next is the next change.
+func (s *Subscription) CaughtUp() bool {
+	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus == nil && !s.held
+}
+
+// Changed is closed when Next may have more, after it returned false. Get it again
+// after each Next.
+func (s *Subscription) Changed() <-chan struct{} { return s.changed.Sent() }
+
+// Deadline is when Next must be called even if nothing changed; zero: never.
+func (s *Subscription) Deadline() time.Time {
+	if s.held {
+		return time.Time{}
+	}
+	return s.aheadUntil
+}
+
+// Position is the place after what was delivered; false before the first delivery.
+func (s *Subscription) Position() (stream.Position, bool) { return s.position, s.position.Watch != "" }
+
+// Synced reports whether the first end_of_snapshot was delivered.
+func (s *Subscription) Synced() bool { return s.synced }
+
+// Outcome is what became of the position that the subscription came with.
+func (s *Subscription) Outcome() ResumeOutcome { return s.outcome }
+
+// Skipped is how many changes this subscriber has not seen one by one so far. In a part
+// of another log, those are counted that are still there.
+func (s *Subscription) Skipped() uint64 { return s.skipped }
+
+// Next fills b with the next flush. It returns false if there is none now; then
+// wait for Changed, and for Deadline if there is one.
+func (s *Subscription) Next(b *Batch) bool {
+	for !s.NextTurn(b) {
+		if !s.Busy() {
+			return false
+		}
+		runtime.Gosched() // let others run
+	}
+	return true
+}
+
+// Busy reports whether the last NextTurn found nothing but has not seen everything:
+// call it again, rather than waiting.
+func (s *Subscription) Busy() bool { return s.walking() && !s.held }
+
+// NextTurn is Next for a goroutine that many readers share: it examines a bounded number of
+// entries, wanted or not. If it returns false, Busy reports whether there is more to examine.
+func (s *Subscription) NextTurn(b *Batch) bool {
+	b.reset(s.log)
+	v := s.log.newest()
+	s.changed = v.Changed
+	if s.announce(b) {
+		return true
+	}
+	s.resumeWalk(b, v)
+	if !b.of.Final {
+		s.addStatus(b, v, false)
+	}
+	// A flush ends where a walk ends: the next one may begin with what has no id for long.
+	for !s.held && !b.of.Full() && (s.walking() || !b.of.Boundary && s.begin(b, v)) && !b.of.Final {
+		s.advance(b)
+		if s.walking() && (!b.Empty() || s.walk.turnOver()) {
+			break
+		}
+	}
+	if !b.of.Final {
+		s.addStatus(b, v, !s.walking() && s.cursor == v.Seq && s.begun)
+	}
+	s.pauseWalk(b)
+	switch {
+	case b.of.Boundary:
+		s.moved, s.partial = false, false
+	case b.changes() > 0:
+		s.partial = true
+	}
+	return !b.Empty()
+}
+
+// advance takes one turn of the walk under way.
+func (s *Subscription) advance(b *Batch) {
+	w := s.walk
+	w.fill(b)
+	done := w.done()
+	w.midTransaction = w.midTransaction && !done
+	switch {
+	case done:
+		s.cursor = w.v.Seq
+		s.place(w.v.Revision, w.v)
+	case w.difference != nil: // it has no place before the end
+	case w.replay:
+		// Deletes that were found since may be before the head.
+		s.cursor = w.seq
+		s.moveTo(s.withRun(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept())))
+	case !w.deletes:
+		s.place(w.complete, w.v)
+	}
+	if done {
+		s.end(b)
+	}
+	// Among the deletes of a catch-up the position is still the one from before: those that were
+	// sent are of the state as of the head.
+	b.of.Boundary = !b.Empty() && !w.midTransaction && !w.deletes
+}
+
+// place sets the position of a reader that has seen v except for upserts beyond a
+// revision.
+func (s *Subscription) place(upserts uint64, v *storage.Version) {
+	s.moveTo(s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.Swept)))
+}
+
+func (s *Subscription) moveTo(p stream.Position) {
+	s.moved = s.moved || p != s.position
+	s.position = p
+}
+
+// withRun returns a position with the name of the run, if the reader has nothing but
+// what this log gave it. One that came from elsewhere may hold more than its position
+// said, which this log need not know.
+func (s *Subscription) withRun(v *storage.Version, p stream.Position) stream.Position {
+	if !s.fromThisLog {
+		return p
+	}
+	return v.WithRun(p)
+}
+
+// end adds what ends the walk under way.
+func (s *Subscription) end(b *Batch) {
+	w, restarted := *s.walk, s.catchingUp()
+	s.endWalk()
+	s.ownStatus, s.partial = nil, false
+	switch w.purpose {
+	case following:
+		b.of.Committed, b.of.Age = w.v.Committed, w.v.Age
+	case snapshot:
+		s.synced = true
+		b.of.AddEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered})
+	case resuming:
+		s.synced = true
+		b.of.AddEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count, Resumed: true})
+		if restarted {
+			s.addStatus(b, w.v, true)
+		}
+	case switching:
+		s.synced = true
+		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision})
+		b.of.Final = true // the status follows the id
+	case catching:
+		skipped := w.skipped(s.log.isPart)
+		s.skipped += skipped
+		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped})
+		// It has caught up, even if there is more by now.
+		s.addStatus(b, w.v, true)
+	}
+}
+
+// begin starts the walk that v calls for; false if there is nothing to do.
+func (s *Subscription) begin(b *Batch, v *storage.Version) bool {
+	switch {
+	case !v.Primed():
+		return false
+	case !s.begun:
+		return s.start(b, v)
+	case v.Generation != s.generation:
+		reason := stream.ResetEpochChanged
+		if s.epoch == v.Epoch {
+			reason = stream.ResetExpired
+		}
+		s.reset(b, v, reason)
+	case v.Seq == s.cursor:
+		s.place(v.Revision, v)
+		s.addHorizon(b, v)
+		return false
+	default:
+		s.follow(b, v)
+	}
+	return true
+}
+
+// start decides what becomes of the position that the subscriber came with.
+func (s *Subscription) start(b *Batch, v *storage.Version) bool {
+	if s.options.Holds != nil {
+		return s.changeOver(b, v)
+	}
+	r := s.options.Resume
+	switch {
+	case r == nil && s.options.Invalid:
+		s.outcome = OutcomeInvalid
+		s.reset(b, v, stream.ResetInvalidPosition)
+	case r == nil:
+		s.outcome = OutcomeSnapshot
+		s.reset(b, v, stream.ResetInitial)
+	case r.Epoch != v.Epoch:
+		s.outcome = OutcomeEpochChanged
+		s.reset(b, v, stream.ResetEpochChanged)
+	case r.AsOf > v.Revision:
+		if newest := s.log.awaited(v); newest.Revision >= r.AsOf {
+			return s.start(b, newest)
+		}
+		return s.ahead(b, v)
+	case !v.CanResume(*r):
+		s.outcome = OutcomeExpired
+		s.reset(b, v, stream.ResetExpired)
+	default:
+		s.outcome = OutcomeExact
+		s.resume(b, v, *r)
+	}
+	s.aheadUntil = time.Time{}
+	return true
+}
+
+// ahead holds a position from a faster replica until this one has caught up, but not
+// for long.
+func (s *Subscription) ahead(b *Batch, v *storage.Version) bool {
+	first := s.aheadUntil.IsZero()
+	if first {
+		s.aheadUntil = time.Now().Add(s.options.AheadWait)
+	}
+	if first || time.Now().Before(s.aheadUntil) {
+		since := s.aheadUntil.Add(-s.options.AheadWait)
+		s.ownStatus = &stream.Status{State: stream.Resyncing, Since: since, Reason: "this replica is behind the position"}
+		s.addStatus(b, v, false)
+		return false
+	}
+	s.outcome = OutcomeAhead
+	s.reset(b, v, stream.ResetAhead)
+	s.aheadUntil = time.Time{}
+	return true
+}
+
+// join takes the subscriber into the version's revision order.
+func (s *Subscription) join(v *storage.Version) {
+	s.begun = true
+	s.generation = v.Generation
+	s.origin = v.Complete()
+	s.epoch = v.Epoch
+}
+
+// reset begins a full snapshot. It carries a position at which nothing was
+// delivered: a client that is cut off right after it must not come back with its
+// previous position, since it has cleared its state.
+func (s *Subscription) reset(b *Batch, v *storage.Version, reason stream.ResetReason) {
+	s.join(v)
+	s.fromThisLog = true
+	s.ownStatus, s.partial = nil, false
+	s.place(0, v)
+	b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
+	// The id is on the reset itself: if the flush had more events, some might arrive
+	// without the id.
+	b.of.Boundary, b.of.Final = true, true
+	s.endWalk()
+	s.startWalk(b, snapshotWalk(v))
+}
+
+func snapshotWalk(v *storage.Version) walk {
+	return walk{v: v, purpose: snapshot, at: v.Normalize(storage.Place{})}
+}
+
+// resume continues after a position, always by catching up. A client that was cut
+// off inside a flush has values newer than its position. A replay would go back to
+// older ones for a moment; the newest values do not.
+func (s *Subscription) resume(b *Batch, v *storage.Version, r stream.Position) {
+	s.join(v)
+	s.fromThisLog = v.Issued(r)
+	s.moveTo(r)
+	switch {
+	case r.AsOf < v.Complete():
+		s.origin = 0 // the reader may have left before the outage, or its end
+		s.addHorizon(b, v)
+	case r.Run != 0 && r.Run != v.Run.Name:
+		// As with a reset, the id is on the event: what follows is from this
+		// replica, and the other one must not take it for its own.
+		s.position.Run = 0
+		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: r.AsOf})
+		b.of.Boundary, b.of.Final = true, true
+	}
+	from := v.NewerThan(r.Swept())
+	s.cursor = v.SeqBefore(from)
+	upserts := v.NewerThan(r.Upserts)
+	if r.Upserts == 0 {
+		upserts = v.Normalize(storage.Place{})
+	}
+	s.startWalk(b, walk{
+		v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
+		began: s.cursor, revision: r.Upserts, complete: r.Upserts,
+	})
+}
+
+// follow continues from the cursor: change by change if it is near enough, else by
+// catching up.
+func (s *Subscription) follow(b *Batch, v *storage.Version) {
+	from := v.After(s.cursor)
+	revision := s.position.AsOf
+	replayable := v.Replayable(s.cursor, from, storage.ReplaySize)
+	if !replayable && s.cursor < v.Forgotten {
+		// Deletes that the reader has not seen were forgotten meanwhile.
+		s.reset(b, v, stream.ResetExpired)
+		return
+	}
+	s.addHorizon(b, v)
+	if replayable {
+		if v.ConflatedSeq > s.cursor && v.Complete() < v.Conflated { // a gateway that follows this watch must know
+			b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: revision, Conflated: v.Conflated})
+		}
+		s.startWalk(b, walk{v: v, replay: true, at: from, seq: s.cursor, complete: revision})
+		return
+	}
+	s.startWalk(b, walk{
+		v: v, purpose: catching, deletes: true, at: from, upserts: from,
+		began: s.cursor, revision: revision, complete: revision,
+	})
+	s.ownStatus = &stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
+	s.addStatus(b, v, false)
+}
+
+// Moved records that the reader was sent n bytes of another subscription over the same
+// connection. They count towards MinRate: all subscriptions of a connection share
+// its rate.
+func (s *Subscription) Moved(n int) {
+	if !s.held && n > 0 {
+		s.log.pins.Credit(s.pin, n)
+	}
+}

@@ -1,0 +1,182 @@
+package log
+
+import (
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/internal/log/internal/difference"
+)
+
+// walk is the progress of a reader through one version, from its place to the version's
+// head. There are two kinds. A replay gives the entries as they are, superseded ones
+// included, in the upstream's order. A catch-up, and so a snapshot, gives the state
+// as of the head: first the deletes, then the live upserts by rising revision.
+//
+// Why a position in a catch-up needs two numbers: an upsert that was superseded
+// before T is not given, so "everything up to R" is true only as seen at T.
+type walk struct {
+	v              *storage.Version // nil between two flushes
+	purpose        purpose
+	replay         bool
+	midTransaction bool // a replay that is inside a transaction
+
+	paused pausedWalk // between two flushes
+
+	examined int // entries examined in this turn
+
+	difference *difference.Kept // the difference that it walks through; nil: none. at.Segment is then the next run of it
+
+	deletes bool          // a catch-up that is still at the deletes
+	at      storage.Place // next entry to examine
+	upserts storage.Place // where the upserts begin, once the deletes are done
+
+	began      uint64 // seq of the last entry before the walk
+	seq        uint64 // of the last transaction replayed
+	revision   uint64 // of the last entry passed
+	complete   uint64 // every entry up to this revision was passed
+	delivered  int    // entries; each is once, in whatever versions
+	superseded uint64 // entries of a catch-up that were passed over
+}
+
+// purpose is the reason for a walk, which decides how it begins and ends.
+type purpose uint8
+
+const (
+	following purpose = iota // begins and ends without an event of its own
+	snapshot                 // begins with reset, ends with end_of_snapshot
+	resuming                 // ends with end_of_snapshot (resumed)
+	catching                 // begins with status, ends with bookmark and status
+	switching                // like catching; from another part of the log
+)
+
+// skipped is how many changes a catch-up has left out. Of a part of another log, whose seqs
+// have gaps, those are counted that were still there when they were passed.
+func (w *walk) skipped(inPart bool) uint64 {
+	if inPart {
+		return w.superseded
+	}
+	return w.v.Seq - w.began - uint64(w.delivered)
+}
+
+func (w *walk) done() bool {
+	if w.difference != nil {
+		return w.at.Segment >= len(w.difference.Difference().Runs)
+	}
+	return !w.deletes && w.at.Segment >= len(w.v.Segments)
+}
+
+// turnOver reports whether the turn is over, although there may be nothing to send yet:
+// deletes and superseded entries are passed over among the upserts.
+func (w *walk) turnOver() bool { return w.examined >= storage.TurnEntries }
+
+// fill adds entries to b until b is full or the turn is over, at a place where the
+// flush may end.
+func (w *walk) fill(b *Batch) {
+	w.examined = 0
+	switch {
+	case w.difference != nil:
+		w.fillDifference(b)
+	case w.replay:
+		w.fillReplay(b)
+	case w.deletes:
+		w.fillDeletes(b)
+	default:
+		w.fillUpserts(b)
+	}
+}
+
+// mostHeld is the size of the segments that a flush of a replay refers to, from which it ends.
+const mostHeld = 1 << 20
+
+// fillReplay ends between transactions, except inside a very large one.
+func (w *walk) fillReplay(b *Batch) {
+	for w.at.Segment < len(w.v.Segments) && b.of.Bytes < storage.ReplaySize && b.of.HeldBytes < mostHeld {
+		s := w.v.Segments[w.at.Segment]
+		e := &s.Entries[w.at.Entry]
+		b.of.AddEntry(s, w.at.Entry)
+		w.delivered++
+		w.step()
+		if w.midTransaction = !e.Is(storage.EndsCommit); w.midTransaction {
+			continue
+		}
+		w.seq, w.complete = e.Seq, e.Revision
+		if b.of.Full() {
+			return
+		}
+	}
+}
+
+func (w *walk) fillDeletes(b *Batch) {
+	for w.at.Segment < len(w.v.Segments) {
+		s := w.v.Segments[w.at.Segment]
+		e := &s.Entries[w.at.Entry]
+		switch {
+		case !e.Is(storage.IsDelete):
+		case e.Visible(w.v.Seq):
+			b.of.AddEntry(s, w.at.Entry)
+			w.delivered++
+		default:
+			w.superseded++
+		}
+		w.step()
+		if w.examined++; b.of.Full() || w.turnOver() {
+			return
+		}
+	}
+	w.deletes, w.at = false, w.upserts
+}
+
+// fillUpserts ends with a segment if the next one might not fit. What is given of a
+// segment is then the same for all readers, wherever they began, and can be built
+// once for all.
+func (w *walk) fillUpserts(b *Batch) {
+	for w.at.Segment < len(w.v.Segments) && !b.of.Full() && !w.turnOver() {
+		if w.at.Entry == 0 && b.of.Bytes > 0 && b.of.Bytes+w.v.UsedBytes(w.at.Segment) > storage.FlushSize {
+			break
+		}
+		w.fillSegment(b)
+	}
+	if w.at.Segment >= len(w.v.Segments) || w.entry().Revision > w.revision {
+		w.complete = w.revision
+	}
+}
+
+// fillSegment goes through one segment, or as much of it as fits.
+func (w *walk) fillSegment(b *Batch) {
+	s, entries := w.v.Segments[w.at.Segment], w.v.Entries(w.at.Segment)
+	i, from, size := w.at.Entry, w.at.Entry, b.of.Bytes // entries from "from" on are a run
+	for ; i < len(entries) && size < storage.FlushSize; i++ {
+		e := &entries[i]
+		if e.Revision > w.revision {
+			w.complete, w.revision = w.revision, e.Revision
+		}
+		if !e.Is(storage.IsDelete) {
+			if e.Visible(w.v.Seq) {
+				size += int(e.Size)
+				continue
+			}
+			w.superseded++
+		}
+		w.addUpserts(b, s, from, i)
+		from = i + 1
+	}
+	w.addUpserts(b, s, from, i)
+	w.examined += i - w.at.Entry
+	if w.at.Entry = i; i == len(entries) {
+		w.at = storage.Place{Segment: w.at.Segment + 1}
+	}
+}
+
+func (w *walk) addUpserts(b *Batch, s *storage.Segment, from, to int) {
+	if from < to {
+		b.of.AddUpserts(s, from, to)
+		w.delivered += to - from
+	}
+}
+
+func (w *walk) entry() *storage.Entry { return &w.v.Segments[w.at.Segment].Entries[w.at.Entry] }
+
+func (w *walk) step() {
+	w.at.Entry++
+	if w.at.Entry >= len(w.v.Entries(w.at.Segment)) {
+		w.at = storage.Place{Segment: w.at.Segment + 1}
+	}
+}

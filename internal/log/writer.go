@@ -1,0 +1,240 @@
+package log
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/signal"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/internal/log/internal/pin"
+)
+
+// Writer is the writing side of a log. Readers are given its Log, which has no method
+// that writes; a Writer has the methods of its Log too.
+//
+// A Writer belongs to one goroutine at a time, the ingest of the watch.
+type Writer struct {
+	// Static after construction.
+	*Log
+	history History
+
+	// Owned by the goroutine that writes.
+	next         *storage.Version // becomes the head at the next publish; nil in a part with nothing new, see open
+	unnumbered   bool             // deletes have no revision in the epoch
+	fromSnapshot bool             // what is being appended comes from one
+	overlaps     bool             // the next transactions may repeat older changes; see Overlap
+	conflated    bool             // the next commit may lack values; see stream.Conflater
+	age          time.Duration    // of the changes of the next commit; 0: not known
+	prefetched   byte             // see prefetch; nothing reads it
+	index        *storage.Index
+	indexed      uint64 // number of the first version that holds the index
+	listed       uint64 // number of the first version that holds the list of segments
+	deletes      storage.Tombstones
+	deleteBytes  int64 // frames of those not superseded
+	recent       storage.Superseded
+	sweep        uint64        // compaction has examined segments up to this seq
+	used, dead   int64         // bytes of frames, and of the superseded ones
+	allocated    int64         // bytes of slabs and tables
+	added        int64         // of them, by the version being made
+	retired      []pin.Retired // by the version being made
+}
+
+// NewWriter returns the writer of a new log, which is empty: not primed, with the status
+// Priming.
+func NewWriter(c Config) *Writer {
+	l := &Log{
+		watch: c.Watch, framing: storage.NewFormat(c.Watch), account: c.Account, counted: c.Counted,
+	}
+	l.pins = pin.NewSet(c.Account, &l.head)
+	if l.counted == nil {
+		l.counted = func(int, int) {}
+	}
+	c.Account.Join(l.pins)
+	status := &stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
+	w := &Writer{Log: l, history: c.History.withDefaults(), index: storage.NewIndex(0), next: &storage.Version{Number: 1, Status: status}}
+	w.publish()
+	return w
+}
+
+// Commit appends one transaction. The log must be primed. Everything up to
+// revision is then in the log; a transaction without changes is progress.
+//
+// Changes that the log already has are dropped. A new upsert that is not newer than
+// the last commit, another value of a revision that the log has, or a revision below the last
+// commit, is ErrOrder: the source has broken its promise. So is an older change of a key, except
+// where it may be repeated; see Overlap. A change that is newer than revision is ErrInvalid. A transaction that
+// does not fit into the memory of the watch is memory.ErrExceeded; deletes alone always
+// fit. The log is unchanged if there is an error.
+func (w *Writer) Commit(changes []Change, revision uint64) (CommitResult, error) {
+	return w.CommitSwept(changes, revision, stream.AllSwept)
+}
+
+// CommitSwept is Commit with what the source reported about deletes; see stream.Sweeper.
+func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitResult, error) {
+	var result CommitResult
+	if !w.next.Primed() {
+		return result, fmt.Errorf("%w: a commit before the first snapshot", stream.ErrInvalid)
+	}
+	if revision < w.next.Revision {
+		return result, fmt.Errorf("%w: commit at %d after one at %d", stream.ErrOrder, revision, w.next.Revision)
+	}
+	if err := Check(changes, revision); err != nil {
+		return result, err
+	}
+	changes, duplicates, err := DropKnown(LastOfEachKey(changes), w.known)
+	if err != nil {
+		return result, err
+	}
+	result.Duplicates = duplicates
+	changes = w.order().Arrange(changes)
+	if err := w.account.Grow(w.cost(changes)); err != nil {
+		return result, err
+	}
+	before := w.next.Revision
+	last := w.append(changes, revision, &result)
+	w.overlaps = w.overlaps && last == nil
+	last.ClearEndInOutage(revision, w.next.Origin)
+	w.next.CloseOutage(before, last)
+	w.sweptTo(swept)
+	w.publish()
+	return result, nil
+}
+
+// slot is lookup for a key that is about to be set.
+func (w *Writer) slot(k storage.Key) (slot int, s *storage.Segment, e *storage.Entry) {
+	if w.index.Full() {
+		w.growIndex()
+	}
+	return w.lookup(k)
+}
+
+// lookup finds the newest entry of a key, possibly a tombstone, and the slot of the
+// index where it is or belongs.
+func (w *Writer) lookup(k storage.Key) (slot int, s *storage.Segment, e *storage.Entry) {
+	v := w.next
+	if v == nil {
+		v = w.head.Load()
+	}
+	slot = w.index.Probe(k.Hash, func(seq uint64) bool {
+		s, e = v.Find(seq)
+		if e != nil && w.framing.KeyEquals(s, e, k) {
+			return true
+		}
+		s, e = nil, nil
+		return false
+	})
+	return slot, s, e
+}
+
+// PrepareStatus sets the freshness that the next commit or snapshot publishes.
+func (w *Writer) PrepareStatus(s stream.Status) { w.next.Status = &s }
+
+// Prepare sets whether the next commit may lack values, and the age of its changes.
+func (w *Writer) Prepare(conflated bool, age time.Duration) { w.conflated, w.age = conflated, age }
+
+// SetStatus publishes the freshness of the watch.
+func (w *Writer) SetStatus(s stream.Status) {
+	w.next.Status = &s
+	w.publish()
+}
+
+// Discard forgets everything: the next Replace begins a new generation, and existing
+// subscribers wait for it.
+func (w *Writer) Discard(s stream.Status) {
+	w.restart("")
+	w.next.Status = &s
+	w.publish()
+}
+
+// restart begins a new, empty generation.
+func (w *Writer) restart(epoch string) {
+	v := w.next
+	for _, s := range v.Segments {
+		w.retire(s.Born, s.Bytes())
+	}
+	w.retire(w.indexed, w.index.Bytes())
+	*v = storage.Version{
+		Number:     v.Number,
+		Generation: v.Generation + 1,
+		Epoch:      epoch,
+		Seq:        v.Seq,
+		Intact:     v.Seq,
+		Readable:   v.Seq,
+		Status:     v.Status,
+	}
+	if w.unnumbered = strings.HasPrefix(epoch, stream.UnnumberedEpoch); w.unnumbered {
+		v.Run = storage.NewRun()
+	}
+	w.index, w.indexed = storage.NewIndex(0), v.Number
+	w.deletes, w.deleteBytes, w.recent = storage.Tombstones{}, 0, storage.Superseded{}
+	w.sweep, w.used, w.dead, w.allocated = v.Seq, 0, 0, 0
+}
+
+// publish makes what was written visible, and wakes the readers.
+func (w *Writer) publish() {
+	v := w.next
+	v.Index = w.index
+	v.Changed = new(signal.Signal)
+	holds, sorted := w.allocated+w.index.Bytes()+w.deletes.Memory()+v.Times.Bytes(), w.listings.SortedBytes()
+	v.Bytes = holds + sorted
+	w.recordRetired(v)
+	old := w.head.Load()
+	if old != nil && old.Generation != v.Generation {
+		// No reader continues in the old generation. From here on it can no longer be
+		// pinned, and the new one cannot be pinned yet.
+		w.pins.TakeAll()
+	}
+	w.account.SetLog(holds-w.dead, w.dead) // not including sorted: a listing must not make a watch stale
+	w.head.Store(v)
+	if w.next = nil; !w.isPart {
+		w.open()
+	}
+	if old != nil {
+		old.Changed.Send()
+	}
+	w.Notified()
+	w.account.Relieve(w.pins, v.Bytes-w.dead, w.dead)
+	w.listings.Expire(w.pins)
+	w.listings.ExpireSorted()
+}
+
+// recordRetired counts what the version that is about to be published adds and retires.
+func (w *Writer) recordRetired(v *storage.Version) {
+	most := w.account.EraBytes(v.Bytes)
+	if len(w.retired) > 0 || w.added >= most {
+		w.pins.Advance(v.Number, w.retired, w.added, most)
+		w.retired, w.added = w.retired[:0], 0
+		if cap(w.retired) > retiredKept {
+			w.retired = nil
+		}
+	}
+}
+
+// open begins the next version, unless it is begun. A part has none while it has nothing new:
+// there may be very many parts.
+func (w *Writer) open() *Writer {
+	if w.next == nil {
+		next := *w.head.Load()
+		next.Number++
+		w.next = &next
+	}
+	return w
+}
+
+// retiredKept is the largest capacity of the list of retired memory that is reused.
+const retiredKept = 1024
+
+// retire records memory that the versions from born on held, and that the version being
+// made does not hold.
+func (w *Writer) retire(born uint64, bytes int64) {
+	if born == w.next.Number {
+		return // no version held it
+	}
+	if n := len(w.retired); n > 0 && w.retired[n-1].Born == born {
+		w.retired[n-1].Bytes += bytes
+		return
+	}
+	w.retired = append(w.retired, pin.Retired{Born: born, Bytes: bytes})
+}

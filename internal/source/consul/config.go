@@ -1,0 +1,154 @@
+package consul
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/consul/proto-public/pbresource"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/source/adapter"
+)
+
+const (
+	// DefaultProbe detects within ten seconds that a server has stopped answering.
+	DefaultProbe = 5 * time.Second
+	// MinProbe keeps probes well below the rate limit of a Consul server.
+	MinProbe = time.Second
+	// DefaultRelist is how long a narrowed policy may go unnoticed.
+	DefaultRelist = time.Minute
+	// MinRelist limits the cost: a list costs the server and the network as much
+	// as a snapshot.
+	MinRelist = time.Second
+	// DefaultMaxMessageBytes holds a list of half a million small resources:
+	// Consul has no paging, a list is one message.
+	DefaultMaxMessageBytes = 256 << 20
+)
+
+// Wildcard stands for every partition, or every namespace.
+const Wildcard = "*"
+
+// Config specifies which resources of which Consul are followed, and how.
+type Config struct {
+	// Address of a Consul server's or agent's gRPC port in gRPC's notation, for
+	// instance "127.0.0.1:8502" or "dns:///consul.internal:8503".
+	Address string
+	// Type of the resources, for instance "demo.v2.Artist".
+	Type string
+	// Partition and Namespace narrow the collection; Wildcard: all there are.
+	// Empty: Consul's default, which is also right for types that have none.
+	Partition, Namespace string
+	// NamePrefix narrows the collection to names that begin with it.
+	NamePrefix string
+
+	// TLS secures the connection; with certificates in it, mutually. nil: plaintext.
+	TLS *tls.Config
+	// TokenFile names a file with the ACL token. It is read again for each call,
+	// so that the token may be replaced at any time. Empty: no token.
+	TokenFile string
+	// Probe is the time between two small consistent reads, each of which a server
+	// must answer within that same time. 0: DefaultProbe; at least MinProbe.
+	Probe time.Duration
+	// Relist is the approximate time between two complete lists beside the
+	// watch. 0: DefaultRelist; at least MinRelist.
+	Relist time.Duration
+	// MaxMessageBytes is the size of the largest list accepted. 0:
+	// DefaultMaxMessageBytes.
+	MaxMessageBytes int
+
+	// network, if set, makes the connections: tests have one in memory.
+	network func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// WantAddress describes what ValidAddress accepts, for a user who wrote
+// something else.
+const WantAddress = `host:port, such as "127.0.0.1:8502" or "dns:///consul:8503", the gRPC port of a Consul server or agent`
+
+// ValidAddress reports whether a server can be at an address.
+func ValidAddress(address string) bool { return adapter.ValidAddress(address) }
+
+func (c *Config) check() error {
+	if !ValidAddress(c.Address) {
+		return invalid("address", c.Address, WantAddress)
+	}
+	if _, err := ParseType(c.Type); err != nil {
+		return fmt.Errorf("consul: %w", err)
+	}
+	for what, name := range map[string]string{"partition": c.Partition, "namespace": c.Namespace} {
+		if !ValidTenancy(name) {
+			return invalid(what, name, WantTenancy)
+		}
+	}
+	if !ValidNamePrefix(c.NamePrefix) {
+		return invalid("name prefix", c.NamePrefix, WantNamePrefix)
+	}
+	return c.checkTimes()
+}
+
+func (c *Config) checkTimes() error {
+	for _, d := range []struct {
+		what     string
+		is, from time.Duration
+	}{
+		{"probe", c.Probe, MinProbe},
+		{"relist", c.Relist, MinRelist},
+	} {
+		if d.is != 0 && d.is < d.from {
+			return invalid(d.what, d.is.String(), d.from.String()+" or more")
+		}
+	}
+	if c.MaxMessageBytes < 0 {
+		return errors.New("consul: maximum message size: want 0 or more")
+	}
+	return nil
+}
+
+func invalid(what, got, want string) error {
+	return fmt.Errorf("consul: %w", &stream.InvalidError{What: what, Got: got, Want: want})
+}
+
+func (c *Config) setDefaults() {
+	for d, standard := range map[*time.Duration]time.Duration{
+		&c.Probe: DefaultProbe, &c.Relist: DefaultRelist,
+	} {
+		if *d == 0 {
+			*d = standard
+		}
+	}
+	if c.MaxMessageBytes == 0 {
+		c.MaxMessageBytes = DefaultMaxMessageBytes
+	}
+}
+
+// tenancy is built for each call: calls must not share anything.
+func (c *Config) tenancy() *pbresource.Tenancy {
+	return &pbresource.Tenancy{Partition: c.Partition, Namespace: c.Namespace}
+}
+
+// where names the upstream in messages.
+func (c *Config) where() string {
+	return fmt.Sprintf("consul %s%s, %s", c.Address, adapter.Through(c.options(0).Proxy(c.Address)), c.Type)
+}
+
+// WantTenancy describes what ValidTenancy accepts.
+const WantTenancy = `a name in lower case such as "default", or "*" for all`
+
+// ValidTenancy reports whether a partition or a namespace can have the name.
+func ValidTenancy(name string) bool {
+	return name == Wildcard || validName(name) && len(name) < 64
+}
+
+// WantNamePrefix describes what ValidNamePrefix accepts.
+const WantNamePrefix = "lower-case letters, digits and '-'"
+
+// ValidNamePrefix reports whether names of resources can begin with a prefix.
+// Consul takes any text without upper-case letters, but names contain nothing else.
+func ValidNamePrefix(prefix string) bool { return validName(prefix) && len(prefix) < 64 }
+
+func validName(s string) bool {
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}

@@ -1,0 +1,31 @@
+//go:build servers
+
+package consul
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+)
+
+func TestConformance(t *testing.T) {
+	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+		server := resourceService(t)
+		proxy := faultproxy.New(t, server.Addr())
+		a := artistsAt(t, server.Addr())
+		return &streamtest.Harness{
+			Source:     texts{newSource(t, Config{Address: proxy.Addr()})},
+			Put:        func(key, value string) error { _, err := a.put(t.Context(), key, value); return err },
+			Delete:     func(key string) error { return a.delete(t.Context(), key) },
+			Disconnect: proxy.Cut,
+			Restore: func() {
+				if err := server.Restart(); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Key: func(i int) string { return fmt.Sprintf("%sname-%d", inDefault, i) },
+		}
+	})
+}

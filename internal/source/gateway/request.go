@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/source/adapter"
+)
+
+// request makes one request for its members, and hands them their events.
+func (c *connection) request(ctx context.Context, members []*member) client.Ending {
+	config := &c.upstream.config
+	header, err := config.header()
+	if err != nil {
+		return client.Ending{Err: err}
+	}
+	byWatch := make(map[string]*member, len(members))
+	for _, m := range members {
+		byWatch[m.source.watch] = m
+	}
+	rest := newUnfinished(members, config.MaxEventBytes)
+	s := &client.Stream{
+		URL: config.eventsURL(members), Client: c.upstream.client, Header: header,
+		LastEventID: positions(members), MaxEventBytes: rest.limit, Held: rest.hold, StallAfter: config.StallAfter,
+		Handle: func(e client.Event) error {
+			if m := byWatch[e.Watch]; m != nil {
+				m.receive(e)
+			}
+			return nil
+		},
+	}
+	end := s.Run(ctx)
+	rest.end(end.Err)
+	return end
+}
+
+// positions returns where a request resumes: an id as the upstream sends it.
+func positions(members []*member) string {
+	var id []byte
+	for _, m := range members {
+		p, ok := m.begins()
+		if !ok {
+			continue
+		}
+		if len(id) > 0 {
+			id = append(id, ',')
+		}
+		id = p.Append(id)
+	}
+	return string(id)
+}
+
+// eventsURL is the URL of a stream of the watches.
+func (c *Config) eventsURL(members []*member) string {
+	sources := make([]*Source, len(members))
+	for i, m := range members {
+		sources[i] = m.source
+	}
+	return strings.TrimRight(c.URL, "/") + "/v1/events?" + queryOf(sources...).Encode()
+}
+
+// queryOf is the query of a stream of the sources.
+func queryOf(sources ...*Source) url.Values {
+	query := url.Values{}
+	for _, s := range sources {
+		query.Add("watch", s.watch)
+		s.view.AddTo(query, s.watch)
+	}
+	return query
+}
+
+// anyType requests a stream as text/event-stream would, since that is a
+// gateway's default. But a refusal is then a problem, which names the watch,
+// and not a goodbye as for an EventSource, which does not.
+const anyType = "*/*"
+
+// header returns the headers of a request. The token is read again each time: it
+// may rotate.
+func (c *Config) header() (map[string]string, error) {
+	header := make(map[string]string, len(c.Header)+2)
+	for name, value := range c.Header {
+		header[name] = value
+	}
+	header["Accept"] = anyType
+	if c.TokenFile == "" {
+		return header, nil
+	}
+	token, err := adapter.ReadSecret(c.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("token file: %w", err)
+	}
+	if !validHeaderValue(token) {
+		return nil, fmt.Errorf("token file %s: want one line of text", c.TokenFile)
+	}
+	header["Authorization"] = "Bearer " + token
+	return header, nil
+}
+
+// patience is how long the upstream wants to wait for the next request. The
+// retry value applies from the second attempt on: a stream that was cut off can
+// often be resumed immediately. u.mu is held.
+func (u *Upstream) patience(end client.Ending) time.Duration {
+	var refused *client.Problem
+	switch {
+	case end.Goodbye != nil && end.Goodbye.Reason == string(stream.GoodbyeMaxAge):
+		return 0
+	case end.Goodbye != nil:
+		return time.Duration(min(end.Goodbye.RetryMS, maxRetryWait.Milliseconds())) * time.Millisecond
+	case errors.As(end.Err, &refused) && refused.RetryAfter > 0:
+		return min(refused.RetryAfter, maxRetryWait)
+	case end.Greeted:
+		return 0
+	}
+	return min(u.retry, maxRetryWait)
+}

@@ -1,0 +1,185 @@
+package storage
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/signal"
+)
+
+// Version is one committed state of a log: immutable, published through one atomic
+// pointer. A reader that holds a version sees exactly what was there when it was
+// committed, for as long as it holds it, whatever the writer does.
+type Version struct {
+	Number     uint64 // rises with each version
+	Generation uint64 // rises with each new revision order, and when everything is discarded
+	Epoch      string // "" until primed
+
+	Segments []*Segment
+	First    []uint64 // seq of the first entry of each segment
+	Tail     int      // entries of the last segment that belong to the version
+
+	Index *Index
+
+	Seq      uint64 // of the newest entry: the cursor of a reader at the head
+	Revision uint64 // the position of a reader at the head
+	Swept    uint64 // as in the position of a reader at the head
+	Run      Run    // the zero value where deletes have revisions
+
+	Intact   uint64 // every entry with a greater seq is still there, superseded or not
+	Readable uint64 // a state as of a smaller seq can no longer be built
+
+	Origin        uint64 // from this revision on every change was received
+	Horizon       uint64 // from this revision on every change is known: no position below it is resumed
+	HorizonAge    time.Time
+	OriginPending bool   // Origin is not known yet: it will be the revision of the next upsert
+	Conflated     uint64 // a reader at a smaller revision may have values that the log never had; see stream.Conflater
+	ConflatedSeq  uint64 // seq of the newest entry before which values may be missing
+	Forgotten     uint64 // seq of the newest delete that was dropped: no cursor below it can continue
+
+	Count      int            // resources
+	Tombstones int            // deletes remembered
+	Bytes      int64          // memory held
+	Status     *stream.Status // static
+	Committed  time.Time
+	Age        time.Duration // of the changes then, by the upstream's clock; 0: not known
+	Times      CommitTimes   // when entries became visible; in the log of a part of another log none are known
+
+	Changed *signal.Signal // sent when there is a newer version
+
+	// In the log of a part of another log: the version of that log that it reflects, and the
+	// revision up to which it may lack entries that were superseded.
+	Of, OfGeneration uint64
+	Since            uint64
+}
+
+// Reflect takes over what a part of a log has in common with it.
+func (v *Version) Reflect(of *Version) {
+	v.Of, v.OfGeneration = of.Number, of.Generation
+	v.reflect(of)
+	if of.ConflatedSeq > v.ConflatedSeq {
+		// A reader may have a value that was left out, and that is of the part.
+		v.Conflated, v.ConflatedSeq = of.Conflated, of.ConflatedSeq
+		if of.Conflated > v.Horizon {
+			v.Horizon, v.HorizonAge = of.Conflated, of.Committed
+		}
+	}
+}
+
+// HasReached reports whether the version of a part reflects a version of the other log, or a
+// newer one.
+func (v *Version) HasReached(of *Version) bool { return v.Primed() && v.Of >= of.Number }
+
+func (v *Version) reflect(of *Version) {
+	v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Swept, of.Committed, of.Status
+	v.Origin, v.OriginPending, v.Age = of.Origin, of.OriginPending, of.Age
+	v.Run = Run{Name: of.Run.Name, Horizon: max(v.Run.Horizon, of.Run.Horizon)}
+	if of.Horizon > v.Horizon {
+		v.Horizon, v.HorizonAge = of.Horizon, of.HorizonAge
+	}
+}
+
+// InSync is the status that a reader need not be told of: it is what it expects. Nobody
+// writes to it.
+var InSync = &stream.Status{State: stream.InSync}
+
+// SameStatus reports whether a status tells readers nothing new after the other one.
+func SameStatus(a, b *stream.Status) bool { return a.State == b.State && a.Reason == b.Reason }
+
+// Primed reports whether there has been a complete snapshot.
+func (v *Version) Primed() bool { return v.Epoch != "" }
+
+// Entries returns the entries of segment i that belong to the version.
+func (v *Version) Entries(i int) []Entry {
+	s := v.Segments[i]
+	if i == len(v.Segments)-1 {
+		return s.Entries[:v.Tail]
+	}
+	return s.Entries[:s.N]
+}
+
+// UsedBytes is how many bytes of frames are in the i-th segment.
+func (v *Version) UsedBytes(i int) int {
+	entries := v.Entries(i)
+	last := &entries[len(entries)-1]
+	return int(last.Off + last.Size)
+}
+
+// Each calls f for every live resource as of seq, by rising revision, until f
+// returns false.
+func (v *Version) Each(seq uint64, f func(s *Segment, e *Entry) bool) {
+	for i, s := range v.Segments {
+		entries := v.Entries(i)
+		for j := range entries {
+			e := &entries[j]
+			if e.Seq > seq {
+				return
+			}
+			if !e.Is(IsDelete) && e.Visible(seq) && !f(s, e) {
+				return
+			}
+		}
+	}
+}
+
+// Replayable reports whether a reader at seq, whose next entry is at from, can be
+// given all entries as they are: they are all there, and they have fewer bytes than
+// limit or are one transaction.
+func (v *Version) Replayable(seq uint64, from Place, limit int) bool {
+	if seq < v.Intact {
+		return false
+	}
+	return v.BytesFrom(from, limit) < limit || v.oneCommit(from)
+}
+
+// oneCommit reports whether everything from p on is a single transaction.
+func (v *Version) oneCommit(p Place) bool {
+	for p.Segment < len(v.Segments) {
+		e := v.Entry(p)
+		p = v.Next(p)
+		if e.Is(EndsCommit) {
+			return p.Segment >= len(v.Segments)
+		}
+	}
+	return true
+}
+
+// Resumable reports whether the changes after a position are known, once the version
+// has reached it.
+func (v *Version) Resumable(r stream.Position, epoch string) bool {
+	return r.Epoch == epoch && (r.AsOf > v.Revision || v.CanResume(r))
+}
+
+// CanResume reports whether everything newer than a position is known. Inside a snapshot
+// or a catch-up nothing may be delivered that the replica that issued the position
+// already knew to be gone.
+func (v *Version) CanResume(p stream.Position) bool {
+	if v.Issued(p) {
+		return true
+	}
+	swept := p.Swept()
+	return swept >= v.Horizon && (!p.Partial() || swept <= v.Swept)
+}
+
+// SameOrder reports whether two versions, of the same log or of parts of it, are of the same
+// revision order, so that the same change has the same seq in both.
+func (v *Version) SameOrder(o *Version) bool {
+	a, _ := v.root()
+	b, _ := o.root()
+	return a == b
+}
+
+// NotAfter reports whether v is not newer than a version of the same log, or of a part of it.
+func (v *Version) NotAfter(o *Version) bool {
+	_, a := v.root()
+	_, b := o.root()
+	return a <= b
+}
+
+// root returns the generation and the number of the version that v reflects.
+func (v *Version) root() (generation, number uint64) {
+	if v.OfGeneration == 0 {
+		return v.Generation, v.Number
+	}
+	return v.OfGeneration, v.Of
+}

@@ -1,0 +1,20 @@
+package parts
+
+import (
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/view"
+)
+
+// Truth returns the truth of the part of an upstream that a definition selects, under the
+// names that its orders have there. served are those that a gateway made up; see
+// [streamtest.Truth.Narrow].
+func Truth(all *streamtest.Truth, d *view.Definition, served ...string) *streamtest.Truth {
+	return all.Narrow(d.Epoch, func(r stream.Resource) (stream.Resource, bool) {
+		if in, err := d.Matches(r); !in || err != nil {
+			return r, false
+		}
+		r, err := d.Project(r)
+		return r, err == nil
+	}, served...)
+}

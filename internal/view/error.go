@@ -1,0 +1,80 @@
+package view
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/predicate"
+)
+
+// Error is a parameter of a definition that cannot be meant.
+type Error struct {
+	Parameter string // prefix, labels, filter, fields or labels_at
+	// Offset is where the mistake begins, in bytes; Line and Column say the same, in
+	// code points, both from 1.
+	Offset, Line, Column int
+	// Problem says what is wrong; Advice what would be right, or is empty.
+	Problem, Advice string
+}
+
+// Error returns a sentence with the parameter, the place, the problem and the advice.
+func (e *Error) Error() string {
+	place := fmt.Sprintf("%s, column %d", e.Parameter, e.Column)
+	if e.Line > 1 {
+		place = fmt.Sprintf("%s, line %d, column %d", e.Parameter, e.Line, e.Column)
+	}
+	m := path.Mistake{Problem: e.Problem, Advice: e.Advice}
+	return place + ": " + m.Error()
+}
+
+// refuse makes an Error of what is wrong with a parameter.
+func refuse(parameter, text string, err error) *Error {
+	e := &Error{Parameter: parameter, Line: 1, Column: 1, Problem: err.Error()}
+	var m *path.Mistake
+	if !errors.As(err, &m) {
+		return e
+	}
+	before := text[:min(m.Offset, len(text))]
+	e.Offset, e.Problem, e.Advice = len(before), m.Problem, m.Advice
+	e.Line = 1 + strings.Count(before, "\n")
+	e.Column = 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+	return e
+}
+
+// Failure is why it cannot be told whether a resource matches, so that it does not.
+type Failure int
+
+// The failures.
+const (
+	// NoResult: something that the filter needs is absent or of another kind, or the
+	// filter is neither true nor false.
+	NoResult Failure = iota
+	// NotJSON: the filter needs the value, and that is not JSON.
+	NotJSON
+	// Repeated: an object has a member twice that the filter or the selector needs.
+	Repeated
+	// TooCostly: the evaluation was given up at FilterCostLimit or FilterWorkLimit.
+	TooCostly
+
+	// Failures is how many there are.
+	Failures = int(iota)
+)
+
+var failures = [Failures]string{
+	NoResult: "the filter has no result for this value", NotJSON: "the value is not JSON",
+	Repeated: "an object of the value has a member twice", TooCostly: "the filter costs too much for this value",
+}
+
+// Error returns what the failure is.
+func (f Failure) Error() string { return failures[f] }
+
+// failure translates what an evaluation returned.
+func failure(err error) Failure {
+	if errors.Is(err, predicate.ErrCost) {
+		return TooCostly
+	}
+	return NoResult
+}

@@ -1,0 +1,409 @@
+package views
+
+import (
+	"container/list"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// entry is one view. It belongs to one goroutine at a time, a lane or a builder, which
+// hands it over through a mailbox.
+type entry struct {
+	// Static after construction.
+	views      *Views
+	parent     *parent
+	definition *view.Definition
+	client     string // who is charged for it
+	part       *watch.Part
+	account    *memory.Account
+	costly     bool
+	hides      bool // no reader may learn of a resource that the view never had
+
+	// Guarded by the mutex of Views.
+	started   bool          // a lane or a builder has it
+	idle      *list.Element // nil: it has a holder
+	idleSince time.Time
+
+	// Atomic.
+	removed atomic.Bool
+	full    atomic.Bool   // its state did not fit, and is gone
+	wanted  atomic.Uint64 // the oldest revision from which clients wanted to resume; MaxUint64: none
+	leaving atomic.Int64  // bytes that it will soon not hold any more
+
+	// Owned by the lane or the builder that has it.
+	state    *log.Part
+	matcher  *view.Matcher // while it is being fed by a builder
+	turn     *turn         // of that builder; nil: no builder has it
+	begun    bool          // it has a part of the watch, if not all of it
+	whole    bool          // and was published
+	building bool          // it is being made from all of the watch
+	opened   bool          // it has some of the transaction that is being read
+	changed  bool          // it has something that is not published
+	applied  uint64        // seq of the last entry that was added to it in a batch
+	began    time.Time     // when that began
+	target   *log.Hold     // the state up to which it is being fed; nil: none
+	base     uint64        // seq of the state of which it was begun
+	low      uint64        // the revision from which it knows its deletes
+	since    uint64        // entries up to this seq were in it before the target was chosen
+	cursor   uint64        // entries up to this seq are in it
+	at       log.Snapshot  // the state that it has, once it is whole
+	seen     uint64        // number of the version of the watch that its last turn was about
+}
+
+func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
+	e := &entry{views: v, parent: p, definition: d, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory), costly: d.Costly(), hides: d.Hides()}
+	e.wanted.Store(math.MaxUint64)
+	e.part = p.of.NewPart(watch.PartConfig{Account: e.account, Held: func(bool) { v.held(e) }})
+	e.state = e.part.State
+	e.state.SetStatus(p.of.Status()) // it will be the same once there is a state
+	return e
+}
+
+// lane returns the lane that feeds a view, or watches over it.
+func (p *parent) lane(e *entry) *lane {
+	if e.costly || !e.definition.Indexed() {
+		return p.lanes[1]
+	}
+	return p.lanes[0]
+}
+
+// bytes is how many bytes the view holds.
+func (e *entry) bytes() int64 { return e.account.Own().Logs() + e.account.Own().Superseded() }
+
+// want records, with the mutex of Views held, that a client comes with a position. It can
+// resume if the view is not made yet. Once the view is made, nobody makes it again for the
+// sake of one client: it gets a reset if its position is too old.
+func (e *entry) want(from *stream.Position) {
+	if from != nil {
+		e.wanted.Store(min(e.wanted.Load(), from.Swept()))
+	}
+}
+
+// feed brings the view closer to the newest state of its watch, until its turn ends.
+func (e *entry) feed(t *turn) (reached bool) {
+	s, ok := e.next()
+	if !ok {
+		return true // there is nothing to feed it with
+	}
+	if e.matcher == nil {
+		e.matcher = e.definition.Matcher()
+	}
+	e.turn = t
+	for c := range s.Entries(e.cursor) {
+		if t.did(entryCosts); t.over {
+			e.state.Count()
+			e.complain()
+			return false
+		}
+		e.change(s, c)
+		e.cursor = c.Seq()
+		if c.EndsTransaction() {
+			e.state.EndTransaction(c)
+		}
+	}
+	if s.Intact() > e.since {
+		e.state.Skipped(s)
+	}
+	e.publish(s)
+	return true
+}
+
+// complain says that there is no state yet, if that takes long.
+func (e *entry) complain() {
+	if e.whole || time.Since(e.began) < buildPatience || e.part.Status().State == stream.Priming {
+		return
+	}
+	e.state.SetStatus(stream.Status{State: stream.Priming, Since: e.began, Reason: "the view is being built"})
+}
+
+// buildPatience is how long a view may take to be built before its subscribers are told.
+const buildPatience = time.Second
+
+// publish makes the view reflect a state that it was fed up to.
+func (e *entry) publish(s log.Snapshot) {
+	e.state.Publish(s)
+	e.release()
+	e.cursor, e.at, e.whole, e.building = s.Seq(), s, true, false
+	e.seen = s.Number() // there may be a newer one already
+}
+
+// matches reports whether the view has a resource. A view that was removed has none any more.
+func (e *entry) matches(r stream.Resource) (bool, error) {
+	if e.matcher == nil {
+		return e.definition.Matches(r)
+	}
+	if e.removed.Load() {
+		return false, nil
+	}
+	matches, err := e.matcher.Matches(r)
+	e.turn.did(e.matcher.Spent())
+	return matches, err
+}
+
+// release gives up the state up to which the view was being fed, and what reads it.
+func (e *entry) release() {
+	e.matcher, e.turn = nil, nil
+	if e.target != nil {
+		e.target.Release()
+		e.target = nil
+	}
+}
+
+// next returns the state up to which the view is fed in this turn. It starts over if what
+// the view has is of no use.
+func (e *entry) next() (log.Snapshot, bool) {
+	newest := e.parent.of.Snapshot()
+	e.seen = newest.Number()
+	if !newest.Primed() {
+		e.forget(newest.Status())
+		return newest, false
+	}
+	if e.begun && e.outdated(newest) {
+		e.begun = false
+		e.release()
+	}
+	if e.target != nil {
+		if s, ok := e.target.Snapshot(); ok {
+			return s, true
+		}
+		e.release() // the memory was needed
+	}
+	e.target, e.since = newest.Hold(), e.cursor
+	if !e.begun {
+		e.begin(newest)
+	}
+	return newest, true
+}
+
+// outdated reports whether what the view has so far is of no use.
+func (e *entry) outdated(newest log.Snapshot) bool {
+	return e.at.Generation() != newest.Generation() || newest.Forgotten() > max(e.cursor, e.base)
+}
+
+// lowest returns the revision from which the view should know its deletes: since the watch
+// knows what each change was about, and before that for clients that have asked by now. A view
+// that hides resources must not guess: it knows deletes from the revision on as of which
+// nothing is in doubt.
+func (e *entry) lowest(s log.Snapshot) uint64 {
+	if e.hides {
+		return e.parent.exactFrom(s)
+	}
+	horizon, _ := s.Horizon()
+	return max(min(s.Swept(), s.Understood(), e.wanted.Load()), horizon)
+}
+
+// begin makes the view from a state of the watch.
+func (e *entry) begin(s log.Snapshot) {
+	e.low = e.lowest(s)
+	e.state.Begin(s, e.definition.Epoch(s.Epoch()), e.low)
+	e.views.count.builds.Add(1)
+	e.begun, e.whole, e.building, e.began = true, false, true, time.Now()
+	e.base, e.since, e.cursor, e.at = s.Seq(), s.Seq(), 0, s
+}
+
+// forget gives up the state of the view, since its watch has none.
+func (e *entry) forget(why stream.Status) {
+	e.release()
+	if e.begun || e.part.Status().State != why.State || e.part.Status().Reason != why.Reason {
+		e.state.Discard(why)
+	}
+	e.lose()
+}
+
+// lose is called when the view has no state any more.
+func (e *entry) lose() {
+	e.begun, e.whole, e.building, e.at = false, false, false, log.Snapshot{}
+}
+
+// change applies one change of the watch.
+func (e *entry) change(s log.Snapshot, c log.Entry) {
+	if c.Seq() <= e.base {
+		e.found(s, c)
+		return
+	}
+	r := c.Resource()
+	matches, err := false, error(nil)
+	if !c.Deleted() {
+		matches, err = e.matches(r)
+		e.views.count.evaluated(err)
+	}
+	e.apply(c, r, matches, e.formerOf(s, c))
+}
+
+// former says whether a reader of a view may have a resource before a change, although the view
+// has not.
+type former uint8
+
+const (
+	absent  former = iota // none has
+	present               // the view had it, at the revision from which it knows its deletes or later
+	unknown               // what the resource was is no longer known
+)
+
+// formerOf says whether a reader of the view may have the resource of c.
+func (e *entry) formerOf(s log.Snapshot, c log.Entry) former {
+	if e.building {
+		return e.hadSince(s, c)
+	}
+	before, had, known := s.Before(c)
+	if !known && c.PreviousSeq() > e.since || known && deletesUnseen(c, before, had) {
+		return unknown
+	}
+	return absent
+}
+
+// deletesUnseen reports whether c deletes a resource that the watch has not seen: it had
+// none of the key before, or only the delete of an earlier one. Another replica may have
+// seen it, and so may a reader that comes from there.
+func deletesUnseen(c, before log.Entry, had bool) bool {
+	return c.Deleted() && (!had || before.Deleted())
+}
+
+// apply applies a change of a resource that the view has, or has not, after it. It reports
+// whether there is something to publish.
+func (e *entry) apply(c log.Entry, r stream.Resource, matches bool, was former) bool {
+	if matches {
+		projected, err := e.project(r)
+		if err == nil {
+			e.state.Add(c, projected)
+			return true
+		}
+		e.views.count.evaluated(view.NotJSON)
+	}
+	return e.remove(c, r.Key, was)
+}
+
+// remove applies a change after which the view does not have the resource. A needless delete
+// would reveal a key that may be hidden from readers, so none is sent: readers from before it
+// do not resume.
+func (e *entry) remove(c log.Entry, key string, was former) bool {
+	if !e.definition.Allows(key) {
+		was = absent
+	}
+	lacks := e.hides && was == unknown
+	if lacks {
+		e.state.Lacks(c)
+		was = absent
+	}
+	if was == absent && !e.state.Has(c) {
+		return lacks
+	}
+	e.state.Remove(c)
+	return true
+}
+
+// project returns what the view has of a resource; nil: all of it.
+func (e *entry) project(r stream.Resource) (*stream.Resource, error) {
+	if !e.definition.Projects() {
+		return nil, nil
+	}
+	if e.turn != nil {
+		e.turn.did(len(r.Value) / projectedBytes)
+	}
+	projected, err := e.definition.Project(r)
+	return &projected, err
+}
+
+// projectedBytes is how many bytes of a value are projected in a unit of work.
+const projectedBytes = 20
+
+// found applies an entry of the state with which the view began: a resource, or one that
+// a client which resumes may still have.
+func (e *entry) found(s log.Snapshot, c log.Entry) {
+	recent := c.NewerThan(e.low)
+	if !s.Counts(c) && !(e.hides && recent) {
+		return
+	}
+	r := c.Resource()
+	if !e.definition.Allows(r.Key) || !s.Counts(c) && e.hasNow(s, r.Key) {
+		return
+	}
+	if !c.Deleted() {
+		matches, err := e.matches(r)
+		e.views.count.evaluated(err)
+		if matches {
+			if s.Counts(c) {
+				e.apply(c, r, true, absent)
+			}
+			return
+		}
+	}
+	if recent {
+		e.remove(c, r.Key, e.hadSince(s, c))
+	}
+}
+
+// hasNow reports whether the view has the resource in the end. If so, superseded changes of it
+// do not matter.
+func (e *entry) hasNow(s log.Snapshot, key string) bool {
+	r, ok := s.Get(key)
+	if !ok {
+		return false
+	}
+	matches, _ := e.matches(r)
+	return matches
+}
+
+// hadSince says whether the view had the resource of c, before c, at low or later. A view that
+// hides resources deletes each of them at the very change with which it leaves: a reader from
+// after that change may never have had it. So only the last value before c counts in such a
+// view.
+func (e *entry) hadSince(s log.Snapshot, c log.Entry) former {
+	for {
+		before, ok, known := s.Before(c)
+		if c.Conflated() || !known || deletesUnseen(c, before, ok) {
+			return unknown // it may have been one of this view
+		}
+		if !ok {
+			return absent
+		}
+		if !before.Deleted() {
+			if matches, _ := e.matches(before.Resource()); matches {
+				return present
+			}
+		}
+		if e.hides || !before.NewerThan(e.low) {
+			return absent
+		}
+		c = before
+	}
+}
+
+// tooLarge gives up the state of a view that does not fit.
+func (e *entry) tooLarge() {
+	e.release()
+	began := e.begun
+	e.lose()
+	if began || e.part.Status().Reason != noRoom {
+		e.state.Discard(stream.Status{State: stream.Stale, Since: time.Now(), Reason: noRoom})
+	}
+	e.left()
+}
+
+// noRoom is the reason for which a view has no state.
+const noRoom = "the views that clients ask for have no room for it"
+
+// leaves counts that the view will soon hold nothing.
+func (e *entry) leaves() {
+	n := e.bytes()
+	e.views.leaving.Add(n - e.leaving.Swap(n))
+}
+
+// left is called once it holds nothing.
+func (e *entry) left() { e.views.leaving.Add(-e.leaving.Swap(0)) }
+
+// end frees what a removed view holds.
+func (e *entry) end() {
+	e.release()
+	e.state.FedBy(nil)
+	e.state.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "the view was not used"})
+	e.account.Leave()
+	e.left()
+}

@@ -1,0 +1,231 @@
+package views
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mutant is a fault, as the replacement of a text in a file of this module.
+type mutant struct{ name, file, old, new string }
+
+// leaks are faults that the tests of confidentiality must find.
+var leaks = []mutant{
+	{
+		"a delete that may be superfluous is sent",
+		"internal/views/entry.go",
+		"\tlacks := e.hides && was == unknown",
+		"\tlacks := e.hides && was == unknown && false",
+	},
+	{
+		"what left a view long ago is deleted at its last change",
+		"internal/views/batch.go",
+		"\tcase b.hides:\n\t\tb.findLeaving(c, r)",
+		"\tcase b.hides && false:\n\t\tb.findLeaving(c, r)",
+	},
+	{
+		"the same in a view whose filter is costly",
+		"internal/views/entry.go",
+		"\t\tif e.hides || !before.NewerThan(e.low) {",
+		"\t\tif !before.NewerThan(e.low) {",
+	},
+	{
+		"a projection keeps a field of another grant",
+		"internal/view/granted.go",
+		"\t\tif held.bits&(1<<i) != 0 {\n\t\t\tall",
+		"\t\tif held.bits != 0 {\n\t\t\tall",
+	},
+	{
+		"what a client asks for is evaluated on what is hidden",
+		"internal/view/restricted.go",
+		"\tleft.set(&r)",
+		"\t_ = r\n\tleft.set(e.resource)",
+	},
+	{
+		"what the grants leave is not projected",
+		"internal/view/definition.go",
+		"func (d *Definition) Projects() bool { return len(d.fields) > 0 || d.grants != nil && d.grants.narrow }",
+		"func (d *Definition) Projects() bool { return len(d.fields) > 0 }",
+	},
+	{
+		"what lies between the resources of a view is sent too",
+		"internal/log/internal/flush/flush.go",
+		"\tfor i := from; s.Lent && i < to-1; i++ {",
+		"\tfor i := from; s.Lent && i < 0; i++ {",
+	},
+}
+
+// mutants are faults that TestAgainstTheModel must find. Otherwise it would not find other
+// faults of their kind either.
+var mutants = []mutant{
+	{
+		"what leaves a view leaves no delete",
+		"internal/views/entry.go",
+		"\te.state.Remove(c)\n\treturn true",
+		"\treturn true",
+	},
+	{
+		"a view that is made has no deletes",
+		"internal/views/batch.go",
+		"\tcase !recent:\n",
+		"\tcase !recent || !b.hides:\n",
+	},
+	{
+		"a view accepts positions from before it was made",
+		"internal/log/part.go",
+		"w.next.Horizon, w.next.HorizonAge = low,",
+		"w.next.Horizon, w.next.HorizonAge = 0*low,",
+	},
+	{
+		"a view accepts all positions of the run",
+		"internal/log/part.go",
+		"Horizon: low}",
+		"Horizon: 0 * low}",
+	},
+	{
+		"a new generation of the watch is not noticed",
+		"internal/views/lane.go",
+		"case s.Generation() != l.at.Generation() || s.Forgotten() > l.at.Seq():",
+		"case s.Forgotten() > l.at.Seq()+1<<60:",
+	},
+	{
+		"a delete without a revision has one in a view",
+		"internal/log/part.go",
+		"\tto.Flags |= e.e.Flags & storage.UnnumberedDelete\n",
+		"",
+	},
+	{
+		"each change in a view is a transaction",
+		"internal/log/part.go",
+		"\tp.unclosed = to\n\tp.added",
+		"\tto.Flags |= segment.EndsCommit\n\tp.unclosed = to\n\tp.added",
+	},
+	{
+		"a view knows of all deletes",
+		"internal/storage/version.go",
+		"v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Swept, of.Committed, of.Status",
+		"v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Revision, of.Committed, of.Status",
+	},
+	{
+		"the former value is not looked up",
+		"internal/views/bundle.go",
+		"\tif had && !before.Deleted() {\n\t\told",
+		"\tif had && !before.Deleted() && false {\n\t\told",
+	},
+}
+
+// switches are faults of differences.
+var switches = []mutant{
+	{
+		"upserts come before deletes",
+		"internal/log/internal/difference/difference.go",
+		"Runs: append(runs, m.upserts...)",
+		"Runs: append(m.upserts, runs...)",
+	},
+	{
+		"a delete is forgotten",
+		"internal/log/internal/difference/difference.go",
+		"	m.removed = append(m.removed, k)\n",
+		"	if m.removed == nil {\n		m.removed = append(m.removed, k)\n	}\n",
+	},
+	{
+		"an id is sent within a difference",
+		"internal/log/switch.go",
+		", midTransaction: true}",
+		"}",
+	},
+	{
+		"what entered the former view after the reader's place is deleted too",
+		"internal/log/internal/difference/difference.go",
+		"if e.Seq > c.Seq {",
+		"if e.Seq > c.Seq && false {",
+	},
+	{
+		"what has the same revision is taken to be the same",
+		"internal/log/internal/difference/difference.go",
+		"if !bytes.Equal(m.old.frame(), m.new.frame()) {",
+		"if !bytes.Equal(m.old.frame(), m.new.frame()) && false {",
+	},
+	{
+		"a newer value is deleted",
+		"internal/log/internal/difference/difference.go",
+		"e != nil && !e.Is(storage.IsDelete) {\n			return",
+		"e != nil && !e.Is(storage.IsDelete) && false {\n			return",
+	},
+}
+
+var all = flag.Bool("all", false, "build all mutants, and not only the fourth that is due today")
+
+// TestMutants builds this package with a fourth of the faults each day, or with all, and
+// checks that the model finds them.
+func TestMutants(t *testing.T) { testMutants(t, mutants, "^TestAgainstTheModel$", "broke ") }
+
+// TestSwitchMutants does so with faults of differences.
+func TestSwitchMutants(t *testing.T) {
+	testMutants(t, switches, "^(TestAgainstTheModel|TestConfidential)$", "client ")
+}
+
+// TestLeaks does so with faults that show what is hidden.
+func TestLeaks(t *testing.T) { testMutants(t, leaks, "^TestConfidential", "broke Confidential") }
+
+func testMutants(t *testing.T, mutants []mutant, test, finding string) {
+	module, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			text, err := m.apply(module)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case testing.Short():
+				t.Skip("it is compiled without the race detector, and so is all that it needs")
+			case !*all && i%4 != time.Now().YearDay()%4:
+				t.Skip("it is due on another day: see -all")
+			}
+			m.find(t, module, text, test, finding)
+		})
+	}
+}
+
+// apply returns the file with the fault.
+func (m *mutant) apply(module string) (string, error) {
+	source, err := os.ReadFile(filepath.Join(module, m.file))
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		return "", fmt.Errorf("%s holds %q %d times, want once: the code has changed, so change the mutant too", m.file, m.old, n)
+	}
+	return strings.Replace(string(source), m.old, m.new, 1), nil
+}
+
+// find runs a test with the fault, which must report a finding.
+func (m *mutant) find(t *testing.T, module, text, test, finding string) {
+	dir := t.TempDir()
+	mutated, overlay, binary := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "test")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(module, m.file): mutated}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string][]byte{mutated: []byte(text), overlay: replace} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "test", "-c", "-overlay", overlay, "-o", binary, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("it does not build: %v\n%s", err, out)
+	}
+	out, err := exec.Command(binary, "-test.run="+test, "-test.failfast").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), finding) {
+		t.Errorf("the model does not find it: %v\n%.2000s", err, out)
+	}
+}

@@ -1,0 +1,396 @@
+package views
+
+import (
+	"cmp"
+	"container/list"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Config limits views. The zero value of a field is its default.
+type Config struct {
+	// Max is the number of views, lingering ones included; 20,000 by default.
+	Max int
+	// MaxPerClient is the number of views that exist because one client asked for them
+	// first; a quarter of Max by default.
+	MaxPerClient int
+	// MaxBytes is the memory of all views; 256 MiB by default.
+	MaxBytes int64
+	// Linger is how long a view is kept without subscribers; 30 s by default.
+	Linger time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Max = cmp.Or(c.Max, 20_000)
+	c.MaxPerClient = cmp.Or(c.MaxPerClient, max(1, c.Max/4))
+	c.MaxBytes = cmp.Or(c.MaxBytes, 256<<20)
+	c.Linger = cmp.Or(c.Linger, 30*time.Second)
+	return c
+}
+
+// Views are the views that clients ask for, of all watches of a process. All methods may
+// be called from any goroutine.
+type Views struct {
+	// Static after construction.
+	memory      *memory.Ceiling
+	differences *log.Differences
+	forgets     *time.Timer // differences that are not used any more
+	builders    builders    // of views that are not costly
+	costly      builders    // of the others, for which nobody else waits
+	count       counters
+
+	goroutines sync.WaitGroup
+
+	config  atomic.Pointer[Config]
+	leaving atomic.Int64 // bytes of views that were removed, or are losing their state
+
+	mu      sync.Mutex // guards the following fields
+	watches map[*watch.Watch]*parent
+	clients map[string]int // number of views charged to each
+	number  int
+	idle    list.List // of views without holders, the one that has been so for longest first
+	timer   *time.Timer
+	closed  bool
+}
+
+// parent is a watch with views.
+type parent struct {
+	// Static after construction.
+	of    *watch.Watch
+	lanes [2]*lane      // for views that an index finds, and for the others
+	ended chan struct{} // closed when there are no more views
+
+	changed atomic.Int64 // when the watch had a new state last, in nanoseconds
+
+	views map[string]*entry // by the ID of their definition; guarded by the mutex of Views
+
+	mu      sync.Mutex // guards the following fields
+	exactOf uint64     // number of the state that exact is of
+	exact   uint64
+}
+
+// exactFrom returns the revision as of which nothing is in doubt in a state. It is cached,
+// since finding it takes a look at much of the log, and thousands of views are made from one
+// state.
+func (p *parent) exactFrom(s log.Snapshot) uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.exactOf != s.Number() {
+		p.exactOf, p.exact = s.Number(), s.Exact()
+	}
+	return p.exact
+}
+
+// New returns an empty set of views. Close it.
+func New(c Config) *Views {
+	c = c.withDefaults()
+	v := &Views{memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}}
+	v.config.Store(&c)
+	v.forgets = time.AfterFunc(time.Hour, func() { v.differences.Expire() })
+	v.forgets.Stop()
+	v.differences = log.NewDifferences(v.memory, func(d time.Duration) { v.forgets.Reset(d) })
+	for _, b := range []*builders{&v.builders, &v.costly} {
+		b.views, b.most, b.queues = v, max(1, runtime.GOMAXPROCS(0)/2), map[string][]job{}
+	}
+	v.timer = time.AfterFunc(time.Hour, v.expire)
+	v.timer.Stop()
+	return v
+}
+
+// limits returns the current limits.
+func (v *Views) limits() *Config { return v.config.Load() }
+
+// Reconfigure changes the limits. Views that are in use stay, even if there are too many now.
+// If they hold too much memory, the usual rules apply.
+func (v *Views) Reconfigure(c Config) {
+	c = c.withDefaults()
+	v.config.Store(&c)
+	v.memory.SetBytes(c.MaxBytes)
+	v.relieve()
+	v.expire()
+}
+
+// Request is the reason for which a view is opened.
+type Request struct {
+	// Client is who is charged for a view that does not exist yet.
+	Client string
+	// Resume is the position from which a subscriber will continue; nil: none.
+	Resume *stream.Position
+}
+
+// Open returns the view of w that d selects. It has the name of w, and lives while it has
+// subscribers, or callers that wait for its state, and a while after. The error is a
+// *Refusal if a limit is reached.
+func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watch, error) {
+	if d.IsWhole() {
+		return w, nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if p := v.watches[w]; p != nil && p.views[d.ID()] != nil {
+		e := p.views[d.ID()]
+		if e.full.Load() {
+			return nil, &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
+		}
+		e.want(r.Resume)
+		v.touch(e)
+		return &e.part.Watch, nil
+	}
+	if refused := v.refuses(r.Client); refused != nil {
+		return nil, refused
+	}
+	e := newEntry(v, v.parentOf(w), d, r)
+	e.want(r.Resume)
+	e.parent.views[d.ID()] = e
+	v.number++
+	v.clients[r.Client]++
+	v.touch(e)
+	return &e.part.Watch, nil
+}
+
+// Shared returns the definition of the view that Open has returned for d. It equals d, and all
+// requests for the view can share it.
+func (v *Views) Shared(of *watch.Watch, d *view.Definition) *view.Definition {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if p := v.watches[of.Of()]; p != nil && p.views[d.ID()] != nil {
+		return p.views[d.ID()].definition
+	}
+	return d // it has been removed since
+}
+
+// refuses returns why a client cannot have one more view; nil: it can. To make room for
+// it, the view that has been idle for longest is removed.
+func (v *Views) refuses(client string) *Refusal {
+	if v.closed {
+		return &Refusal{Reason: TooMany}
+	}
+	if v.clients[client] >= v.limits().MaxPerClient && !v.removeIdle(func(e *entry) bool { return e.client == client }) {
+		return &Refusal{Reason: TooManyOfAClient, Limit: v.limits().MaxPerClient}
+	}
+	if v.number >= v.limits().Max && !v.removeIdle(nil) {
+		return &Refusal{Reason: TooMany, Limit: v.limits().Max}
+	}
+	if v.exceeds() && !v.removeIdle(nil) {
+		return &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
+	}
+	return nil
+}
+
+// holds is how many bytes the views hold.
+func (v *Views) holds() int64 { return v.memory.Logs() + v.memory.Superseded() }
+
+// keeps is how many bytes they hold, except for those that are about to hold nothing.
+func (v *Views) keeps() int64 { return v.holds() - v.leaving.Load() }
+
+// exceeds reports whether the views hold too much, also after what only slow readers hold was
+// taken away from them.
+func (v *Views) exceeds() bool {
+	for v.keeps() > v.limits().MaxBytes {
+		if !v.memory.TakeOldest() {
+			return true
+		}
+	}
+	return false
+}
+
+// hasRoom reports whether there is memory for more.
+func (v *Views) hasRoom() bool { return v.holds() < v.limits().MaxBytes*3/4 }
+
+// justOpened is how long a view that was opened is kept for its first subscriber,
+// whatever is short.
+const justOpened = 500 * time.Millisecond
+
+// removeIdle removes the view that has been idle for longest, of those for which f, if it
+// is not nil, is true. It returns false if there is none.
+func (v *Views) removeIdle(f func(*entry) bool) bool {
+	for at := v.idle.Front(); at != nil; at = at.Next() {
+		e := at.Value.(*entry)
+		if time.Since(e.idleSince) < justOpened {
+			return false
+		}
+		if !e.part.Held() && (f == nil || f(e)) {
+			v.remove(e)
+			return true
+		}
+	}
+	return false
+}
+
+// parentOf returns a watch with its views, and begins to feed them if it has had none.
+func (v *Views) parentOf(w *watch.Watch) *parent {
+	if p := v.watches[w]; p != nil {
+		return p
+	}
+	p := &parent{of: w, ended: make(chan struct{}), views: map[string]*entry{}}
+	for i := range p.lanes {
+		p.lanes[i] = newLane(v, p, i == 0)
+		v.goroutines.Go(p.lanes[i].run)
+	}
+	v.watches[w] = p
+	return p
+}
+
+// touch records that a view is held, or that it is idle from now on.
+func (v *Views) touch(e *entry) {
+	if e.idle != nil {
+		v.idle.Remove(e.idle)
+		e.idle = nil
+	}
+	if e.removed.Load() || e.part.Held() {
+		return
+	}
+	e.idleSince = time.Now()
+	e.idle = v.idle.PushBack(e)
+	if v.idle.Len() == 1 {
+		v.timer.Reset(v.limits().Linger)
+	}
+}
+
+// held is called when a view gets its first holder or loses its last one. It is built for
+// its first holder: who opens a view and leaves costs nothing.
+func (v *Views) held(e *entry) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.touch(e)
+	if e.part.Held() && !e.started && !e.removed.Load() {
+		e.started = true
+		v.build(e)
+	}
+}
+
+// build has builders make a view, or bring it closer to its watch.
+func (v *Views) build(e *entry) {
+	if e.costly {
+		v.costly.add(e)
+		return
+	}
+	v.builders.add(e)
+}
+
+// wants reports whether a view that a builder is about to make still has a holder. If not,
+// the view is given up until there is one: the builder does not own it any more.
+func (v *Views) wants(e *entry) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !e.removed.Load() && !e.part.Held() {
+		e.release()
+		e.started = false
+	}
+	return e.started
+}
+
+// expire removes the views that have been idle for long enough.
+func (v *Views) expire() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for !v.closed && v.idle.Len() > 0 {
+		e := v.idle.Front().Value.(*entry)
+		if left := v.limits().Linger - time.Since(e.idleSince); left > 0 {
+			v.timer.Reset(left)
+			return
+		}
+		if e.part.Held() {
+			v.touch(e) // its holder is about to do that
+			continue
+		}
+		v.remove(e)
+	}
+}
+
+// remove ends a view.
+func (v *Views) remove(e *entry) {
+	e.leaves()
+	e.removed.Store(true)
+	e.part.Close()
+	if e.idle != nil {
+		v.idle.Remove(e.idle)
+		e.idle = nil
+	}
+	p := e.parent
+	delete(p.views, e.definition.ID())
+	v.number--
+	if v.clients[e.client]--; v.clients[e.client] == 0 {
+		delete(v.clients, e.client)
+	}
+	if e.started {
+		p.lane(e).post(leaves, e)
+	} else {
+		e.end() // nobody else has it
+	}
+	if len(p.views) == 0 {
+		delete(v.watches, p.of)
+		close(p.ended)
+	}
+}
+
+// removeAll ends the views of a watch that was removed.
+func (v *Views) removeAll(p *parent) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, e := range p.views {
+		v.remove(e)
+	}
+}
+
+// Close ends all views.
+func (v *Views) Close() {
+	v.mu.Lock()
+	v.closed = true
+	v.timer.Stop()
+	for _, p := range v.watches {
+		for _, e := range p.views {
+			v.remove(e)
+		}
+	}
+	v.mu.Unlock()
+	v.goroutines.Wait()
+	v.builders.close() // the lanes begin no more
+	v.costly.close()
+	v.differences.Close()
+	v.forgets.Stop()
+}
+
+// Differences returns the cache of differences between the views of a watch, and between them
+// and the watch. Its memory counts as that of views.
+func (v *Views) Differences() *log.Differences { return v.differences }
+
+// relieve frees memory if views hold too much: what only slow readers hold goes first, then
+// idle views, then the state of the largest, which is built again later.
+func (v *Views) relieve() {
+	if !v.exceeds() {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for v.exceeds() && v.removeIdle(nil) {
+	}
+	if !v.exceeds() {
+		return
+	}
+	var largest *entry
+	for _, p := range v.watches {
+		for _, e := range p.views {
+			if !e.full.Load() && (largest == nil || e.bytes() > largest.bytes()) {
+				largest = e
+			}
+		}
+	}
+	if largest != nil {
+		largest.leaves()
+		largest.full.Store(true)
+		if !largest.started {
+			largest.tooLarge() // nobody else has it
+			return
+		}
+		largest.parent.lane(largest).post(fails, largest)
+	}
+}
