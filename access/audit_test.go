@@ -62,11 +62,11 @@ func (o *output) setRoom(n int) {
 }
 
 // entries returns the lines that are whole, and how many are not.
-func (o *output) entries(t interface{ Fatalf(string, ...any) }) (out []Entry, cut int) {
+func (o *output) entries(t interface{ Fatalf(string, ...any) }) (out []AuditEntry, cut int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for line := range strings.Lines(o.text.String()) {
-		var e Entry
+		var e AuditEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			cut++
 			continue
@@ -77,7 +77,7 @@ func (o *output) entries(t interface{ Fatalf(string, ...any) }) (out []Entry, cu
 }
 
 // settle waits until everything is written.
-func (l *Log) settle() {
+func (l *AuditLog) settle() {
 	for s, busy := l.sink.Load(), true; busy; runtime.Gosched() {
 		s.mu.Lock()
 		busy = s.running
@@ -90,13 +90,13 @@ func newOutput() *output { return &output{room: -1} }
 func TestLinesOfALog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := newOutput()
-		l := New()
+		l := NewAuditLog()
 		l.SetOutput(out)
-		l.Record(Entry{
+		l.Record(AuditEntry{
 			Decision: Allowed, Action: Open, Via: "session", Address: netip.MustParseAddr("192.0.2.1"), Watch: "orders",
-			Rules: []Rule{{"tenant", 2}}, View: "abc",
+			Rules: []AuditRule{{"tenant", 2}}, View: "abc",
 		}.By(&Principal{Mechanism: JWT, Issuer: "https://idp.example.com", Name: "a\n\"b\u2028"}))
-		l.Record(Entry{Decision: Denied, Action: Credential, Status: 401, Reason: "invalid_token"})
+		l.Record(AuditEntry{Decision: Denied, Action: Credential, Status: 401, Reason: "invalid_token"})
 		synctest.Wait()
 		want := `{"time":"2000-01-01T00:00:00Z","decision":"allowed","action":"open","mechanism":"jwt","issuer":"https://idp.example.com","name":"a\n\"b\u2028","via":"session","address":"192.0.2.1","watch":"orders","rules":[{"role":"tenant","number":2}],"view":"abc"}
 {"time":"2000-01-01T00:00:00Z","decision":"denied","action":"credential","status":401,"reason":"invalid_token"}
@@ -113,10 +113,10 @@ func TestLinesOfALog(t *testing.T) {
 
 // TestALogWithoutOutput records nothing, and neither does none.
 func TestALogWithoutOutput(t *testing.T) {
-	var none *Log
-	none.Record(Entry{Action: Open})
-	l := New()
-	l.Record(Entry{Action: Open})
+	var none *AuditLog
+	none.Record(AuditEntry{Action: Open})
+	l := NewAuditLog()
+	l.Record(AuditEntry{Action: Open})
 	if none.Enabled() || l.Enabled() || l.Dropped() != 0 {
 		t.Error("a log without an output is enabled")
 	}
@@ -128,13 +128,13 @@ func TestASlowOutputDelaysNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := newOutput()
 		out.gate = make(chan struct{})
-		l := New()
+		l := NewAuditLog()
 		l.SetOutput(out)
-		l.Record(Entry{Decision: Allowed, Action: Get})
+		l.Record(AuditEntry{Decision: Allowed, Action: Get})
 		synctest.Wait() // the goroutine waits with the first one
 		const more = mostWaiting + 7
 		for range more {
-			l.Record(Entry{Decision: Allowed, Action: Get})
+			l.Record(AuditEntry{Decision: Allowed, Action: Get})
 		}
 		if got := l.Dropped(); got != 7 {
 			t.Errorf("%d entries are lost, want 7", got)
@@ -154,17 +154,17 @@ func TestAStuckOutputDoesNotKeepTheGatewayAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck, next := newOutput(), newOutput()
 		stuck.gate = make(chan struct{})
-		l := New()
+		l := NewAuditLog()
 		l.SetOutput(stuck)
-		l.Record(Entry{Decision: Allowed, Action: Get})
+		l.Record(AuditEntry{Decision: Allowed, Action: Get})
 		l.SetOutput(next)
-		l.Record(Entry{Decision: Allowed, Action: List})
+		l.Record(AuditEntry{Decision: Allowed, Action: List})
 		synctest.Wait()
 		if got, _ := next.entries(t); len(got) != 1 || got[0].Action != List {
 			t.Errorf("the next output has %+v", got)
 		}
 		next.gate = make(chan struct{})
-		l.Record(Entry{Decision: Allowed, Action: List})
+		l.Record(AuditEntry{Decision: Allowed, Action: List})
 		begun := time.Now()
 		l.Close(2 * time.Second)
 		if took := time.Since(begun); took != 2*time.Second {
@@ -185,13 +185,13 @@ func TestAFullDisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rooms := rapid.SliceOfN(rapid.IntRange(0, 400), 1, 6).Draw(t, "rooms")
 		out := newOutput()
-		l := New()
+		l := NewAuditLog()
 		l.SetOutput(out)
 		sent := 0
 		for _, room := range append(rooms, -1) {
 			out.setRoom(room)
 			for range 3 {
-				l.Record(Entry{Decision: Allowed, Action: Write, Revision: uint64(sent + 1), Name: "ann", Mechanism: "token"})
+				l.Record(AuditEntry{Decision: Allowed, Action: Write, Revision: uint64(sent + 1), Name: "ann", Mechanism: "token"})
 				sent++
 				l.settle()
 			}
@@ -216,11 +216,11 @@ func TestAFullDisk(t *testing.T) {
 func TestNobodyFillsADisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := newOutput()
-		l := New()
+		l := NewAuditLog()
 		l.SetOutput(out)
 		send := func(address string, times int) {
 			for range times {
-				l.Record(Entry{Decision: Denied, Action: Credential, Address: netip.MustParseAddr(address)})
+				l.Record(AuditEntry{Decision: Denied, Action: Credential, Address: netip.MustParseAddr(address)})
 			}
 		}
 		send("192.0.2.1", 1000)
@@ -230,8 +230,8 @@ func TestNobodyFillsADisk(t *testing.T) {
 		for i := range 200 {
 			send(fmt.Sprintf("10.0.0.%d", i), 3)
 		}
-		l.Record(Entry{Decision: Allowed, Action: Open, Address: netip.MustParseAddr("192.0.2.1")}.By(Nobody()))
-		l.Record(Entry{Decision: Denied, Action: Open, Address: netip.MustParseAddr("192.0.2.1")}.By(&Principal{Mechanism: Token, Name: "ci"}))
+		l.Record(AuditEntry{Decision: Allowed, Action: Open, Address: netip.MustParseAddr("192.0.2.1")}.By(Nobody()))
+		l.Record(AuditEntry{Decision: Denied, Action: Open, Address: netip.MustParseAddr("192.0.2.1")}.By(&Principal{Mechanism: Token, Name: "ci"}))
 		synctest.Wait()
 		before, _ := out.entries(t)
 		time.Sleep(floodWindow)
@@ -263,12 +263,12 @@ func TestNobodyFillsADisk(t *testing.T) {
 // TestSumsAreNotLost if the gateway ends, or has another output, before the minute is over.
 func TestSumsAreNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, end := range []func(*Log){func(l *Log) { l.Close(time.Second) }, func(l *Log) { l.SetOutput(nil) }} {
+		for _, end := range []func(*AuditLog){func(l *AuditLog) { l.Close(time.Second) }, func(l *AuditLog) { l.SetOutput(nil) }} {
 			out := newOutput()
-			l := New()
+			l := NewAuditLog()
 			l.SetOutput(out)
 			for range 15 {
-				l.Record(Entry{Decision: Denied, Action: Credential})
+				l.Record(AuditEntry{Decision: Denied, Action: Credential})
 			}
 			end(l)
 			synctest.Wait()
@@ -283,7 +283,7 @@ func TestSumsAreNotLost(t *testing.T) {
 // TestTextsAreBounded, since others have chosen them.
 func TestTextsAreBounded(t *testing.T) {
 	long := strings.Repeat("ä", 10_000)
-	text, err := json.Marshal(Entry{Action: Open, Watch: long, Name: long, Issuer: long, Reason: long}.bounded())
+	text, err := json.Marshal(AuditEntry{Action: Open, Watch: long, Name: long, Issuer: long, Reason: long}.bounded())
 	if err != nil || len(text) > 5*longestText || !json.Valid(text) {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
@@ -295,9 +295,9 @@ func FuzzEntry(f *testing.F) {
 	f.Add("a\nb", "\xff\u2028", `"}`)
 	f.Fuzz(func(t *testing.T, name, issuer, watch string) {
 		out := newOutput()
-		l := New()
+		l := NewAuditLog()
 		l.SetOutput(out)
-		l.Record(Entry{Decision: Allowed, Action: Open, Watch: watch}.By(&Principal{Mechanism: JWT, Issuer: issuer, Name: name}))
+		l.Record(AuditEntry{Decision: Allowed, Action: Open, Watch: watch}.By(&Principal{Mechanism: JWT, Issuer: issuer, Name: name}))
 		l.Close(time.Minute)
 		got, cut := out.entries(t)
 		if len(got) != 1 || cut != 0 || strings.Count(out.text.String(), "\n") != 1 {
@@ -310,9 +310,9 @@ func FuzzEntry(f *testing.F) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	l := New()
+	l := NewAuditLog()
 	l.SetOutput(newOutput())
-	e := Entry{Decision: Allowed, Action: Get, Watch: "orders", Rules: []Rule{{"tenant", 2}}}.By(&Principal{Mechanism: Token, Name: "ci"})
+	e := AuditEntry{Decision: Allowed, Action: Get, Watch: "orders", Rules: []AuditRule{{"tenant", 2}}}.By(&Principal{Mechanism: Token, Name: "ci"})
 	b.ReportAllocs()
 	for b.Loop() {
 		l.Record(e)
@@ -325,9 +325,9 @@ func BenchmarkRecord(b *testing.B) {
 func TestLinesAreVisible(t *testing.T) {
 	const name = "a\n\"}\x1b[31m\u009b31m\x7f\u202e\U000e0001é世😀"
 	o := &output{room: -1}
-	l := New()
+	l := NewAuditLog()
 	l.SetOutput(o)
-	l.Record(Entry{Decision: Denied, Action: Open, Mechanism: JWT, Name: name, Watch: name})
+	l.Record(AuditEntry{Decision: Denied, Action: Open, Mechanism: JWT, Name: name, Watch: name})
 	l.Close(time.Minute)
 	for i, r := range o.text.String() {
 		if r != '\n' && !unicode.IsGraphic(r) {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Decision is what was decided.
-type Decision string
+// AuditDecision is what was decided.
+type AuditDecision string
 
 // The decisions. Ended is about a stream that had been allowed.
 const (
-	Allowed Decision = "allowed"
-	Denied  Decision = "denied"
-	Ended   Decision = "ended"
+	Allowed AuditDecision = "allowed"
+	Denied  AuditDecision = "denied"
+	Ended   AuditDecision = "ended"
 )
 
 // Action is what a client wanted to do, or what has ended a stream.
@@ -40,11 +40,11 @@ const (
 	Lost        Action = "lost"       // entries that could not be written
 )
 
-// Entry is one decision. Empty fields are left out.
-type Entry struct {
-	Time     time.Time `json:"time"`
-	Decision Decision  `json:"decision,omitempty"`
-	Action   Action    `json:"action"`
+// AuditEntry is one decision. Empty fields are left out.
+type AuditEntry struct {
+	Time     time.Time     `json:"time"`
+	Decision AuditDecision `json:"decision,omitempty"`
+	Action   Action        `json:"action"`
 	// Mechanism, Issuer and Name are the principal.
 	Mechanism string `json:"mechanism,omitempty"`
 	Issuer    string `json:"issuer,omitempty"`
@@ -57,7 +57,7 @@ type Entry struct {
 	Watch   string   `json:"watch,omitempty"`
 	Watches []string `json:"watches,omitempty"`
 	// Rules are the rules that allow it: for a read all of them, for a write the first one.
-	Rules []Rule `json:"rules,omitempty"`
+	Rules []AuditRule `json:"rules,omitempty"`
 	// View is a hash of the part that is read.
 	View string `json:"view,omitempty"`
 	// Revision is the revision of the resource that was written or deleted.
@@ -70,15 +70,15 @@ type Entry struct {
 	Count uint64 `json:"count,omitempty"`
 }
 
-// Rule is an entry of "allow".
-type Rule struct {
+// AuditRule is an entry of "allow".
+type AuditRule struct {
 	Role string `json:"role"`
 	// Number is the place of the rule in the list, from 1.
 	Number int `json:"number"`
 }
 
 // By returns the entry with its principal; nil: the principal is unknown.
-func (e Entry) By(p *Principal) Entry {
+func (e AuditEntry) By(p *Principal) AuditEntry {
 	if p != nil {
 		e.Mechanism, e.Issuer, e.Name = p.Mechanism, p.Issuer, p.Name
 	}
@@ -87,7 +87,7 @@ func (e Entry) By(p *Principal) Entry {
 
 // cheap reports whether the entry has no proven principal. Anybody can cause any number of such
 // entries.
-func (e Entry) cheap() bool {
+func (e AuditEntry) cheap() bool {
 	return e.Action == Credential || e.Mechanism == "" || e.Mechanism == Anonymous
 }
 
@@ -95,7 +95,7 @@ func (e Entry) cheap() bool {
 const longestText = 512
 
 // bounded returns the entry with its texts cut to longestText.
-func (e Entry) bounded() Entry {
+func (e AuditEntry) bounded() AuditEntry {
 	for _, text := range []*string{&e.Issuer, &e.Name, &e.Stream, &e.Watch, &e.Reason} {
 		if len(*text) > longestText {
 			*text = strings.ToValidUTF8((*text)[:longestText], "") + "…"

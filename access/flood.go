@@ -36,7 +36,7 @@ type denials struct {
 
 // admits reports whether an entry is to be written. Otherwise it is counted, and over is called
 // at the end of the window.
-func (f *flood) admits(e Entry, over func()) bool {
+func (f *flood) admits(e AuditEntry, over func()) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ends == nil {
@@ -63,7 +63,7 @@ func (f *flood) admits(e Entry, over func()) bool {
 }
 
 // sums ends the window, and returns an entry for each network whose entries were counted.
-func (f *flood) sums() (out []Entry) {
+func (f *flood) sums() (out []AuditEntry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ends == nil {
@@ -72,12 +72,12 @@ func (f *flood) sums() (out []Entry) {
 	f.ends.Stop()
 	for from, d := range f.networks {
 		if d.counted > 0 {
-			out = append(out, Entry{Decision: Denied, Action: Repeated, Address: from, Count: d.counted})
+			out = append(out, AuditEntry{Decision: Denied, Action: Repeated, Address: from, Count: d.counted})
 		}
 	}
-	slices.SortFunc(out, func(a, b Entry) int { return cmp.Or(cmp.Compare(b.Count, a.Count), a.Address.Compare(b.Address)) })
+	slices.SortFunc(out, func(a, b AuditEntry) int { return cmp.Or(cmp.Compare(b.Count, a.Count), a.Address.Compare(b.Address)) })
 	if f.others > 0 {
-		out = append(out, Entry{Decision: Denied, Action: Repeated, Count: f.others})
+		out = append(out, AuditEntry{Decision: Denied, Action: Repeated, Count: f.others})
 	}
 	f.ends, f.written, f.networks, f.others = nil, 0, nil, 0
 	return out

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// Log records decisions. It never blocks: entries wait in a buffer of limited size until they
+// AuditLog records decisions. It never blocks: entries wait in a buffer of limited size until they
 // are written. An entry that does not fit, or cannot be written, is lost. Lost entries are
 // counted, and a later line has their number.
 //
 // All methods may be called from any goroutine. Record and Enabled of a nil *Log do nothing.
-type Log struct {
+type AuditLog struct {
 	// Atomic.
 	sink    atomic.Pointer[sink] // nil: nothing is written
 	dropped atomic.Uint64        // entries that were lost
@@ -20,18 +20,18 @@ type Log struct {
 	flood flood // locks itself
 }
 
-// New returns a log without an output.
-func New() *Log { return &Log{} }
+// NewAuditLog returns a log without an output.
+func NewAuditLog() *AuditLog { return &AuditLog{} }
 
 // Enabled reports whether the log has an output. Otherwise no entries need to be made.
-func (l *Log) Enabled() bool { return l != nil && l.sink.Load() != nil }
+func (l *AuditLog) Enabled() bool { return l != nil && l.sink.Load() != nil }
 
 // Dropped returns how many entries were lost.
-func (l *Log) Dropped() uint64 { return l.dropped.Load() }
+func (l *AuditLog) Dropped() uint64 { return l.dropped.Load() }
 
 // Record adds an entry, with the time. Denials without a principal are written a few times for
 // each address, and then only counted, so that nobody can fill the disk with them.
-func (l *Log) Record(e Entry) {
+func (l *AuditLog) Record(e AuditEntry) {
 	if !l.Enabled() {
 		return
 	}
@@ -41,7 +41,7 @@ func (l *Log) Record(e Entry) {
 	l.write(e)
 }
 
-func (l *Log) write(e Entry) {
+func (l *AuditLog) write(e AuditEntry) {
 	e = e.bounded()
 	e.Time = time.Now()
 	for s := l.sink.Load(); s != nil && !s.add(e); s = l.sink.Load() {
@@ -49,7 +49,7 @@ func (l *Log) write(e Entry) {
 }
 
 // sum writes the entries for what was only counted.
-func (l *Log) sum() {
+func (l *AuditLog) sum() {
 	for _, e := range l.flood.sums() {
 		l.write(e)
 	}
@@ -58,7 +58,7 @@ func (l *Log) sum() {
 // SetOutput makes the log write to w from now on, one or several whole lines at a time; nil: to
 // nothing. Earlier entries still go to the former output, which is closed after that if it is
 // an io.Closer.
-func (l *Log) SetOutput(w io.Writer) {
+func (l *AuditLog) SetOutput(w io.Writer) {
 	if before := l.sink.Load(); before != nil && same(before.out, w) {
 		return
 	}
@@ -80,7 +80,7 @@ func same(a, b io.Writer) bool {
 
 // Close writes all entries, and closes the output if it is an io.Closer. It waits no longer
 // than patience.
-func (l *Log) Close(patience time.Duration) {
+func (l *AuditLog) Close(patience time.Duration) {
 	l.sum()
 	before := l.sink.Swap(nil)
 	if before == nil {

@@ -30,19 +30,19 @@ type sink struct {
 	mu sync.Mutex // guards the following fields
 	// waiting are the entries that are not written yet, and lost is the number of entries for
 	// which there was no room.
-	waiting []Entry
+	waiting []AuditEntry
 	lost    uint64
 	running bool          // there is a goroutine
 	done    chan struct{} // closed when everything is written; nil: it is not retired
 
 	// Owned by the goroutine.
-	spare []Entry
+	spare []AuditEntry
 	cut   bool   // the last line has no end
 	tells uint64 // lost entries that no line has reported
 }
 
 // add adds an entry. It returns false if the sink is retired.
-func (s *sink) add(e Entry) bool {
+func (s *sink) add(e AuditEntry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -109,7 +109,7 @@ func (s *sink) run() {
 }
 
 // write writes the first entries, and returns how many it took.
-func (s *sink) write(batch []Entry) (taken int) {
+func (s *sink) write(batch []AuditEntry) (taken int) {
 	var text bytes.Buffer
 	lines := json.NewEncoder(visible{&text})
 	if s.cut {
@@ -117,7 +117,7 @@ func (s *sink) write(batch []Entry) (taken int) {
 	}
 	tells := s.tells
 	if tells > 0 {
-		_ = lines.Encode(Entry{Time: time.Now(), Action: Lost, Count: tells}) // a buffer never fails
+		_ = lines.Encode(AuditEntry{Time: time.Now(), Action: Lost, Count: tells}) // a buffer never fails
 	}
 	told := text.Len()
 	ends := make([]int, 0, len(batch))

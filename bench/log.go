@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // measureLog measures the log alone: writes, a full read, and memory.

@@ -13,30 +13,29 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // orderRules are the rules of the watch orders in the tests of access.
-var orderRules = []policy.Rule{
+var orderRules = []access.Rule{
 	{Role: "staff", Read: "true", Write: "true", Delete: "true"},
 	{Role: "acme", Read: "value.tenant == role.tenant", Fields: []string{"status", "eta"}},
 	{Role: "anyone", Read: `value.owner == principal.name && principal.name != ""`, Write: `new.owner == principal.name && principal.name != ""`, Delete: `old.owner == principal.name && principal.name != ""`},
 }
 
 // guardedPolicy is the policy of the tests of access.
-func guardedPolicy(t *testing.T) *policy.Policy {
+func guardedPolicy(t *testing.T) *access.Policy {
 	t.Helper()
-	onlyStaff := []policy.Rule{{Role: "staff", Read: "true", Write: "true", Delete: "true"}}
-	p, err := policy.Compile(policy.Config{
-		Roles: []policy.Role{
+	onlyStaff := []access.Rule{{Role: "staff", Read: "true", Write: "true", Delete: "true"}}
+	p, err := access.CompilePolicy(access.PolicyConfig{
+		Roles: []access.Role{
 			{Name: "staff", When: `"staff" in principal.groups`},
-			{Name: "acme", When: `"acme" in principal.groups`, With: []policy.Value{{Name: "tenant", Expression: `"acme"`}}},
+			{Name: "acme", When: `"acme" in principal.groups`, With: []access.RoleValue{{Name: "tenant", Expression: `"acme"`}}},
 			{Name: "anyone", When: "true"},
 		},
-		Watches: []policy.Watch{
+		Watches: []access.WatchRules{
 			{Name: "orders", Rules: orderRules},
 			{Name: "vault", Rules: onlyStaff},
 			{Name: "vault-{region}", Rules: onlyStaff},
@@ -359,9 +358,9 @@ func TestHiddenAndMissingResourcesAreTheSame(t *testing.T) {
 // TestWritesWithoutACredential checks that a client that may see a watch, but may not write there
 // without a credential, is asked for one.
 func TestWritesWithoutACredential(t *testing.T) {
-	public, err := policy.Compile(policy.Config{
-		Roles:   []policy.Role{{Name: "staff", When: `"staff" in principal.groups`}, {Name: "anyone", When: "true"}},
-		Watches: []policy.Watch{{Name: "orders", Rules: []policy.Rule{{Role: "staff", Write: "true", Delete: "true"}, {Role: "anyone", Read: "true"}}}},
+	public, err := access.CompilePolicy(access.PolicyConfig{
+		Roles:   []access.Role{{Name: "staff", When: `"staff" in principal.groups`}, {Name: "anyone", When: "true"}},
+		Watches: []access.WatchRules{{Name: "orders", Rules: []access.Rule{{Role: "staff", Write: "true", Delete: "true"}, {Role: "anyone", Read: "true"}}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -21,10 +21,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/accesstest"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/internal/jwt"
-	"github.com/watchtide/watchtide/access/policy"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -337,9 +337,9 @@ func TestForeignPages(t *testing.T) {
 // TestCertificatesOfProxies checks that the certificate which a trusted proxy presents for
 // itself makes nobody of its clients, and that headers with certificates are not read.
 func TestCertificatesOfProxies(t *testing.T) {
-	p, err := policy.Compile(policy.Config{
-		Roles:   []policy.Role{{Name: "robots", When: `principal.mechanism == "certificate"`}},
-		Watches: []policy.Watch{{Name: "vault", Rules: []policy.Rule{{Role: "robots", Read: "true"}}}},
+	p, err := access.CompilePolicy(access.PolicyConfig{
+		Roles:   []access.Role{{Name: "robots", When: `principal.mechanism == "certificate"`}},
+		Watches: []access.WatchRules{{Name: "vault", Rules: []access.Rule{{Role: "robots", Read: "true"}}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -532,10 +532,10 @@ func TestAccessWithoutPolicy(t *testing.T) {
 		t.Errorf("no policy: %v", err)
 	}
 	bad := credential.Config{Certificates: "cn"}
-	if _, err := New(Config{Registry: registry, Access: &Access{Policy: policy.Nothing(), Credentials: bad}}); err == nil || !strings.Contains(err.Error(), "Access.Credentials") {
+	if _, err := New(Config{Registry: registry, Access: &Access{Policy: access.EmptyPolicy(), Credentials: bad}}); err == nil || !strings.Contains(err.Error(), "Access.Credentials") {
 		t.Errorf("a mistake in the credentials: %v", err)
 	}
-	r := newGuarded(t, func(c *Config) { c.Access.Policy = policy.Nothing() })
+	r := newGuarded(t, func(c *Config) { c.Access.Policy = access.EmptyPolicy() })
 	for name := range hides {
 		for _, path := range []string{"/v1/watches/orders", "/v1/watches/orders/resources", "/v1/events?watch=orders", "/v1/subscribers", "/v1/series", "/metrics"} {
 			if got := r.get(path, r.as(name)...); got.StatusCode < 400 {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/policy"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
@@ -29,11 +28,11 @@ func audited(t *testing.T, change func(*Config)) (*guarded, *lockedText) {
 
 // lines returns the entries that have been recorded since the gateway began, once it writes
 // no more. After that, it records none.
-func (r *guarded) lines(out *lockedText) (entries []access.Entry) {
+func (r *guarded) lines(out *lockedText) (entries []access.AuditEntry) {
 	r.t.Helper()
 	r.gateway.audit.Close(10 * time.Second)
 	for line := range strings.Lines(out.String()) {
-		var e access.Entry
+		var e access.AuditEntry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			r.t.Fatalf("%q: %v", line, err)
 		}
@@ -43,7 +42,7 @@ func (r *guarded) lines(out *lockedText) (entries []access.Entry) {
 }
 
 // brief is an entry as a test writes it: what was decided about whom, and why.
-func brief(e access.Entry) string {
+func brief(e access.AuditEntry) string {
 	text := fmt.Sprintf("%s %s %s %s%s", e.Decision, e.Action, e.Mechanism, e.Name, e.Watch)
 	for _, r := range e.Rules {
 		text += fmt.Sprintf(" %s#%d", r.Role, r.Number)
@@ -167,17 +166,17 @@ func TestAuditOfStreams(t *testing.T) {
 	}
 	r.send(http.MethodPut, "/v1/streams/"+id, "", r.as("ann")...).want(t, 204, "")
 	r.send(http.MethodPut, "/v1/streams/"+id, "", r.as("sam")...).want(t, 403, "")
-	narrower, err := policy.Compile(policy.Config{
-		Roles:   []policy.Role{{Name: "anyone", When: "true"}},
-		Watches: []policy.Watch{{Name: "orders", Rules: []policy.Rule{{Role: "anyone", Read: `value.owner == principal.name`, Fields: []string{"eta"}}}}},
+	narrower, err := access.CompilePolicy(access.PolicyConfig{
+		Roles:   []access.Role{{Name: "anyone", When: "true"}},
+		Watches: []access.WatchRules{{Name: "orders", Rules: []access.Rule{{Role: "anyone", Read: `value.owner == principal.name`, Fields: []string{"eta"}}}}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, next := range []struct {
-		policy *policy.Policy
+		policy *access.Policy
 		shows  string
-	}{{narrower, `"state":"in_sync"`}, {policy.Nothing(), "goodbye"}} {
+	}{{narrower, `"state":"in_sync"`}, {access.EmptyPolicy(), "goodbye"}} {
 		access := *started.Access
 		access.Policy, access.OperationsRole = next.policy, ""
 		started.Access = &access
@@ -208,18 +207,18 @@ func TestAuditOfAStreamThatMoves(t *testing.T) {
 	r, out := audited(t, func(c *Config) { started = *c })
 	s := r.follow("agent", "/v1/watches/orders/events", "identity")
 	s.until("end_of_snapshot")
-	access := *started.Access
+	changed := *started.Access
 	rules := slices.Clone(orderRules)
 	rules[1].Fields = []string{"status"}
 	var err error
-	access.Policy, err = policy.Compile(policy.Config{
-		Roles:   []policy.Role{{Name: "staff", When: "false"}, {Name: "acme", When: "true", With: []policy.Value{{Name: "tenant", Expression: `"acme"`}}}, {Name: "anyone", When: "false"}},
-		Watches: []policy.Watch{{Name: "orders", Rules: rules}},
+	changed.Policy, err = access.CompilePolicy(access.PolicyConfig{
+		Roles:   []access.Role{{Name: "staff", When: "false"}, {Name: "acme", When: "true", With: []access.RoleValue{{Name: "tenant", Expression: `"acme"`}}}, {Name: "anyone", When: "false"}},
+		Watches: []access.WatchRules{{Name: "orders", Rules: rules}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	started.Access = &access
+	started.Access = &changed
 	if err := r.gateway.Reload(started); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
@@ -205,7 +205,7 @@ type Access struct {
 	Revoked string
 	// Policy says what principals may see and change. Nobody can see a watch without rules.
 	// Required.
-	Policy *policy.Policy
+	Policy *access.Policy
 	// OperationsRole is the role whose holders are operators for the public handler; empty:
 	// nobody is.
 	OperationsRole string

@@ -52,7 +52,7 @@ type Gateway struct {
 	pieces      *wire.Cache
 	subscribers *introspection.List
 	passes      *authz.Table
-	audit       *access.Log
+	audit       *access.AuditLog
 	quotas      *limits.Quotas
 	reports     *introspection.DeliveryRate
 	refusals    *authz.RefusalLog
@@ -91,7 +91,7 @@ func New(c Config) (*Gateway, error) {
 		pieces:      wire.NewCache(c.CompressionCache),
 		subscribers: introspection.New(c.Logger),
 		passes:      authz.NewTable(),
-		audit:       access.New(),
+		audit:       access.NewAuditLog(),
 		refusals:    authz.NewRefusalLog(c.Logger),
 		quotas:      limits.NewQuotas(c.quotas()),
 		reports:     introspection.NewDeliveryRate(),

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/policy"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -123,11 +123,11 @@ func TestCredentialsOverGRPC(t *testing.T) {
 }
 
 // knownPolicy lets everybody with a credential read the orders.
-func knownPolicy(t *testing.T) *policy.Policy {
+func knownPolicy(t *testing.T) *access.Policy {
 	t.Helper()
-	p, err := policy.Compile(policy.Config{
-		Roles:   []policy.Role{{Name: "known", When: `principal.mechanism != "anonymous"`}, {Name: "staff", When: `"staff" in principal.groups`}},
-		Watches: []policy.Watch{{Name: "orders", Rules: []policy.Rule{{Role: "known", Read: "true"}}}},
+	p, err := access.CompilePolicy(access.PolicyConfig{
+		Roles:   []access.Role{{Name: "known", When: `principal.mechanism != "anonymous"`}, {Name: "staff", When: `"staff" in principal.groups`}},
+		Watches: []access.WatchRules{{Name: "orders", Rules: []access.Rule{{Role: "known", Read: "true"}}}},
 	})
 	if err != nil {
 		t.Fatal(err)

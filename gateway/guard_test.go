@@ -10,11 +10,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/internal/jwt"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/internal/accesstest"
+	"github.com/watchtide/watchtide/internal/jwt"
 )
 
 // guard makes the access of gateways, and credentials that they accept.
@@ -58,25 +57,25 @@ func (g *guard) asJWT(name string, lasts time.Duration, groups ...string) string
 // each with the rule that is given for the watch; "" means none.
 func (g *guard) access(reads map[string]string) *Access {
 	g.t.Helper()
-	rules := map[string]policy.Rule{}
+	rules := map[string]access.Rule{}
 	for name, read := range reads {
-		rules[name] = policy.Rule{Read: read}
+		rules[name] = access.Rule{Read: read}
 	}
 	return g.accessBy(rules)
 }
 
 // accessBy is access with whole rules.
-func (g *guard) accessBy(of map[string]policy.Rule) *Access {
+func (g *guard) accessBy(of map[string]access.Rule) *Access {
 	g.t.Helper()
-	c := policy.Config{Roles: []policy.Role{{Name: "staff", When: `"staff" in principal.groups`}}}
+	c := access.PolicyConfig{Roles: []access.Role{{Name: "staff", When: `"staff" in principal.groups`}}}
 	for name, rule := range of {
-		w := policy.Watch{Name: name}
+		w := access.WatchRules{Name: name}
 		if rule.Role = "staff"; rule.Read != "" {
-			w.Rules = []policy.Rule{rule}
+			w.Rules = []access.Rule{rule}
 		}
 		c.Watches = append(c.Watches, w)
 	}
-	rules, err := policy.Compile(c)
+	rules, err := access.CompilePolicy(c)
 	if err != nil {
 		g.t.Fatal(err)
 	}

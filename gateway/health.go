@@ -9,9 +9,9 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/log"
 )
 
 // handleHealthz reports that the process is alive. Operators are told which one it is.

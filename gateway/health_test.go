@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/internal/jwt"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -164,7 +164,7 @@ func TestReadyzSaysThatItDrains(t *testing.T) {
 // reason to send traffic elsewhere, and operators are told.
 func TestReadyTellsOfCredentialsThatCannotBeChecked(t *testing.T) {
 	const issuer = "https://idp.example.invalid"
-	r := newAPIRig(t, Config{Access: &Access{Policy: policy.Nothing(), Credentials: credential.Config{
+	r := newAPIRig(t, Config{Access: &Access{Policy: access.EmptyPolicy(), Credentials: credential.Config{
 		Issuers: []jwt.Issuer{{URL: issuer, Audience: "watchtide", Algorithms: []string{"ES256"}}},
 	}}})
 	r.registry.Remove("silent") // which is never ready

@@ -20,11 +20,11 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

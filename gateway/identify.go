@@ -14,7 +14,6 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
@@ -24,7 +23,7 @@ import (
 )
 
 // policy returns the policy; nil: there is none.
-func (c Config) policy() *policy.Policy {
+func (c Config) policy() *access.Policy {
 	if c.Access == nil {
 		return nil
 	}

@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/internal/jwt"
-	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc/metadata"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access"
 )
 
 // TestWatchesAreListedAsTheyMayBeUsed checks that the list of watches says who may write what,
@@ -13,13 +13,13 @@ import (
 // tells what somebody else looks at.
 func TestWatchesAreListedAsTheyMayBeUsed(t *testing.T) {
 	mine := `value.owner == principal.name`
-	compiled, err := policy.Compile(policy.Config{
-		Roles: []policy.Role{
+	compiled, err := access.CompilePolicy(access.PolicyConfig{
+		Roles: []access.Role{
 			{Name: "staff", When: `"staff" in principal.groups`}, {Name: "acme", When: `"acme" in principal.groups`}, {Name: "anyone", When: "true"},
 		},
-		Watches: []policy.Watch{
-			{Name: "orders", Rules: []policy.Rule{{Role: "staff", Read: "true", Write: "true"}, {Role: "acme", Read: mine, Delete: "old.done"}, {Role: "anyone", Read: mine}}},
-			{Name: "vault-{region}", Rules: []policy.Rule{{Role: "staff", Read: "true"}, {Role: "acme", Read: "true", Fields: []string{"n"}}, {Role: "anyone", Read: mine, Write: "true"}}},
+		Watches: []access.WatchRules{
+			{Name: "orders", Rules: []access.Rule{{Role: "staff", Read: "true", Write: "true"}, {Role: "acme", Read: mine, Delete: "old.done"}, {Role: "anyone", Read: mine}}},
+			{Name: "vault-{region}", Rules: []access.Rule{{Role: "staff", Read: "true"}, {Role: "acme", Read: "true", Fields: []string{"n"}}, {Role: "anyone", Read: mine, Write: "true"}}},
 		},
 	})
 	if err != nil {

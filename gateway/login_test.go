@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/internal/jwt"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestEveryRouteSaysItsMethods(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	g, err := New(Config{Registry: registry, Metrics: true, DeliveryReports: true, Profiles: http.NotFoundHandler(), Access: &Access{Policy: policy.Nothing()}})
+	g, err := New(Config{Registry: registry, Metrics: true, DeliveryReports: true, Profiles: http.NotFoundHandler(), Access: &Access{Policy: access.EmptyPolicy()}})
 	if err != nil {
 		t.Fatal(err)
 	}

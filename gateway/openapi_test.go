@@ -23,15 +23,15 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/accesstest"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream/store"
-	"github.com/watchtide/watchtide/internal/views"
 )
 
 // documented is the OpenAPI document, and which of its answers were seen.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/internal/views"
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -241,7 +241,7 @@ func TestRequestsDuringReloads(t *testing.T) {
 // TestReloadNeitherAddsNorRemovesAccess: nobody knows whose the streams are that began
 // without it.
 func TestReloadNeitherAddsNorRemovesAccess(t *testing.T) {
-	with := Config{Access: &Access{Policy: policy.Nothing()}}
+	with := Config{Access: &Access{Policy: access.EmptyPolicy()}}
 	for _, c := range [][2]Config{{{}, with}, {with, {}}} {
 		g := newRig(t, c[0], "a").gateway
 		if err := g.Reload(c[1]); !errors.Is(err, errAccessChanges) {

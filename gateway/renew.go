@@ -19,11 +19,11 @@ func (g *settings) handleRenew(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		p := notRenewed(err)
-		g.lookup.Record(r.Context(), access.Entry{Decision: access.Denied, Action: access.Renew, Stream: id, Status: p.Status, Reason: err.Error()})
+		g.lookup.Record(r.Context(), access.AuditEntry{Decision: access.Denied, Action: access.Renew, Stream: id, Status: p.Status, Reason: err.Error()})
 		problem.Write(w, p)
 		return
 	}
-	g.lookup.Record(r.Context(), access.Entry{Decision: access.Allowed, Action: access.Renew, Stream: id, Status: http.StatusNoContent})
+	g.lookup.Record(r.Context(), access.AuditEntry{Decision: access.Allowed, Action: access.Renew, Stream: id, Status: http.StatusNoContent})
 	w.WriteHeader(http.StatusNoContent)
 }
 

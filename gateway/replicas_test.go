@@ -16,8 +16,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

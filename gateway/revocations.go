@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/internal/jwt"
 	"github.com/watchtide/watchtide/gateway/internal/authz"
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/jwt"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -19,12 +19,11 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/internal/jwt"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
+	"github.com/watchtide/watchtide/internal/accesstest"
+	"github.com/watchtide/watchtide/internal/jwt"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -102,13 +101,13 @@ func newDoorRig(t *testing.T, overTLS bool, change func(*Config)) *doorRig {
 	return r
 }
 
-func doorPolicy(t *testing.T) *policy.Policy {
+func doorPolicy(t *testing.T) *access.Policy {
 	t.Helper()
-	p, err := policy.Compile(policy.Config{
-		Roles: []policy.Role{{Name: "anyone", When: "true"}, {Name: "staff", When: `"staff" in principal.groups`}},
-		Watches: []policy.Watch{
-			{Name: "orders", Rules: []policy.Rule{{Role: "staff", Read: "true"}}},
-			{Name: "open", Rules: []policy.Rule{{Role: "anyone", Read: "true"}}},
+	p, err := access.CompilePolicy(access.PolicyConfig{
+		Roles: []access.Role{{Name: "anyone", When: "true"}, {Name: "staff", When: `"staff" in principal.groups`}},
+		Watches: []access.WatchRules{
+			{Name: "orders", Rules: []access.Rule{{Role: "staff", Read: "true"}}},
+			{Name: "open", Rules: []access.Rule{{Role: "anyone", Read: "true"}}},
 		},
 	})
 	if err != nil {

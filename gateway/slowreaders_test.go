@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

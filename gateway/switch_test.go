@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
@@ -23,7 +23,7 @@ type switching struct {
 	guard *guard
 }
 
-func newSwitching(t *testing.T, rules map[string]policy.Rule, watches ...string) *switching {
+func newSwitching(t *testing.T, rules map[string]access.Rule, watches ...string) *switching {
 	t.Helper()
 	g := newGuard(t)
 	g.static("ci", "staff")
@@ -31,14 +31,14 @@ func newSwitching(t *testing.T, rules map[string]policy.Rule, watches ...string)
 }
 
 // operators is accessBy for staff that are operators too.
-func (g *guard) operators(rules map[string]policy.Rule) *Access {
+func (g *guard) operators(rules map[string]access.Rule) *Access {
 	a := g.accessBy(rules)
 	a.OperationsRole = "staff"
 	return a
 }
 
 // reload puts other rules into effect.
-func (r *switching) reload(rules map[string]policy.Rule) {
+func (r *switching) reload(rules map[string]access.Rule) {
 	r.t.Helper()
 	reloadWith(r.t, r.gateway, Config{Access: r.guard.operators(rules), Metrics: true})
 	time.Sleep(slack())
@@ -62,8 +62,8 @@ func (r *switching) prime(watch string) {
 		gatewaytest.Resource("k3", 3, `{"owner":"eve","n":3}`), gatewaytest.Resource("k4", 4, `{"owner":"ann","n":4}`))
 }
 
-func reads(read string, fields ...string) map[string]policy.Rule {
-	return map[string]policy.Rule{"a": {Read: read, Fields: fields}}
+func reads(read string, fields ...string) map[string]access.Rule {
+	return map[string]access.Rule{"a": {Read: read, Fields: fields}}
 }
 
 var volatile = regexp.MustCompile(`"since":"[^"]*"|@(e1|[a-z0-9]{21})-`)
@@ -103,7 +103,7 @@ data: {"type":"status","watch":"a","state":"in_sync","since":"T"}
 		return "event: upsert\ndata: {\"type\":\"upsert\",\"watch\":\"a\",\"key\":\"" + key + "\",\"revision\":\"" + revision + "\",\"value\":" + value + "}\n\n"
 	}
 	for name, c := range map[string]struct {
-		before, after map[string]policy.Rule
+		before, after map[string]access.Rule
 		want          string
 	}{
 		"narrower": {reads(`value.owner in ["ann", "bob"]`), reads(`value.owner == "bob"`), gone("k1") + gone("k4")},
@@ -190,14 +190,14 @@ func wantKinds(t *testing.T, x *gatewaytest.Exchange, want ...string) {
 func TestLossTakesEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := reads(`value.owner == "ann"`)
-		rules["b"] = policy.Rule{Read: "true"}
+		rules["b"] = access.Rule{Read: "true"}
 		r := newSwitching(t, rules, "a", "b")
 		r.prime("a")
 		r.prime("b")
 		streams := []*gatewaytest.Exchange{r.follow("watch=a"), r.follow("watch=a"), r.follow("watch=a&filter=value.n==4", "Accept-Encoding: gzip")}
 		both := r.follow("watch=b&watch=a")
 		delete(rules, "a")
-		rules["b"] = policy.Rule{Read: "value.n > 1"}
+		rules["b"] = access.Rule{Read: "value.n > 1"}
 		r.reload(rules)
 		for _, x := range streams[:2] {
 			wantKinds(t, x, "status a catching_up", "id a@EPOCH-0/4", "delete a k1", "delete a k4", "goodbye revoked")
@@ -238,15 +238,15 @@ func TestLossIsNotForEver(t *testing.T) {
 func TestSwitchOfOneOfSeveralWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := reads(`value.owner == "ann"`)
-		rules["b"] = policy.Rule{Read: "true"}
+		rules["b"] = access.Rule{Read: "true"}
 		r := newSwitching(t, rules, "a", "b")
 		r.prime("a")
 		r.prime("b")
 		x := r.follow("watch=a&watch=b")
-		rules["a"] = policy.Rule{Read: `value.owner == "bob"`}
+		rules["a"] = access.Rule{Read: `value.owner == "bob"`}
 		r.reload(rules)
 		wantKinds(t, x, "status a catching_up", "id a@~-0,b@EPOCH-4", "delete a k1", "delete a k4", "upsert a k2", "bookmark a", "id a@EPOCH-4,b@EPOCH-4", "status a in_sync")
-		rules["a"], rules["b"] = policy.Rule{Read: `true`}, policy.Rule{Read: `value.n < 4`}
+		rules["a"], rules["b"] = access.Rule{Read: `true`}, access.Rule{Read: `value.n < 4`}
 		r.reload(rules)
 		got := kinds(x.Take())
 		for _, want := range [][]string{
@@ -275,13 +275,13 @@ func TestSwitchWhileOneIsUnderWay(t *testing.T) {
 		g := newGuard(t)
 		g.static("ci", "staff")
 		rules := reads(`value.owner == "ann"`)
-		rules["b"] = policy.Rule{Read: "true"}
+		rules["b"] = access.Rule{Read: "true"}
 		r := &switching{newRig(t, Config{Access: g.accessBy(rules), Views: held}, "a", "b"), g}
 		r.prime("a")
 		r.Prime("b", 1)
 		x := r.follow("watch=a&watch=b")
 		held.never = true
-		rules["a"] = policy.Rule{Read: `value.owner == "bob"`}
+		rules["a"] = access.Rule{Read: `value.owner == "bob"`}
 		r.reload(rules)
 		wantKinds(t, x, "status a catching_up", "id a@~-0,b@EPOCH-1")
 		r.Commit("a", 5, gatewaytest.Resource("k1", 5, `{"owner":"ann","n":9}`), gatewaytest.Resource("k5", 5, `{"owner":"ann","n":9}`))
@@ -291,7 +291,7 @@ func TestSwitchWhileOneIsUnderWay(t *testing.T) {
 			t.Errorf("meanwhile: %q", got)
 		}
 		held.never = false
-		rules["a"] = policy.Rule{Read: `value.owner == "ann"`}
+		rules["a"] = access.Rule{Read: `value.owner == "ann"`}
 		r.reload(rules)
 		wantKinds(t, x, "status a catching_up", "id a@~-0,b@EPOCH-2", "upsert a k1", "upsert a k5", "bookmark a", "id a@EPOCH-5,b@EPOCH-2", "status a in_sync")
 	})
@@ -349,7 +349,7 @@ func TestSwitchWaitsForItsID(t *testing.T) {
 		g := newGuard(t)
 		g.static("ci", "staff")
 		rules := reads(`key < "k050"`)
-		rules["b"] = policy.Rule{Read: `value.owner == "ann"`}
+		rules["b"] = access.Rule{Read: `value.owner == "ann"`}
 		r := &switching{newRig(t, Config{Access: g.accessBy(rules), Views: held}, "a", "b"), g}
 		r.Prime("a", 300, gatewaytest.LargeOnes(300, 1)...)
 		r.prime("b")
@@ -365,19 +365,19 @@ func TestSwitchWaitsForItsID(t *testing.T) {
 			return text
 		}
 		read(`"type":"end_of_snapshot","watch":"a"`)
-		rules["a"] = policy.Rule{Read: `true`}
+		rules["a"] = access.Rule{Read: `true`}
 		r.reload(rules)
 		read(`"type":"upsert","watch":"a"`)
 		held.never = true
-		rules["a"] = policy.Rule{Read: `key != "none"`}
+		rules["a"] = access.Rule{Read: `key != "none"`}
 		r.reload(rules)
 		held.never = false
-		rules["b"] = policy.Rule{Read: `value.owner == "bob"`}
+		rules["b"] = access.Rule{Read: `value.owner == "bob"`}
 		r.reload(rules)
 		if text := read(": heartbeat"); strings.Contains(text, `"watch":"b"`) || strings.Contains(text, "\nid: ") {
 			t.Errorf("b begins to switch, or an id is sent: %q", kinds(text))
 		}
-		rules["a"] = policy.Rule{Read: `key < "k050"`}
+		rules["a"] = access.Rule{Read: `key < "k050"`}
 		r.reload(rules)
 		_, b, announced := strings.Cut(read(`"type":"bookmark","watch":"b"`), `"type":"status","watch":"b","state":"catching_up"`)
 		if frame, _, _ := strings.Cut(b, "\n\n"); !announced || !strings.Contains(frame, "b@~-0") {
@@ -411,9 +411,9 @@ func TestSwitchToAViewThereIsNoRoomFor(t *testing.T) {
 func TestRenewalSwitches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
-		rules, err := policy.Compile(policy.Config{
-			Roles: []policy.Role{{Name: "anyone", When: "true"}},
-			Watches: []policy.Watch{{Name: "a", Rules: []policy.Rule{
+		rules, err := access.CompilePolicy(access.PolicyConfig{
+			Roles: []access.Role{{Name: "anyone", When: "true"}},
+			Watches: []access.WatchRules{{Name: "a", Rules: []access.Rule{
 				{Role: "anyone", Read: "value.owner in principal.groups", Fields: []string{"n"}},
 			}}},
 		})
@@ -560,11 +560,11 @@ func TestSwitchesOfOneGroupToSeveralViews(t *testing.T) {
 		for _, team := range teams {
 			g.static(team, "staff", team)
 		}
-		access := func(read string) *Access {
+		allowing := func(read string) *Access {
 			a := g.access(nil)
-			rules, err := policy.Compile(policy.Config{
-				Roles:   []policy.Role{{Name: "staff", When: `"staff" in principal.groups`}},
-				Watches: []policy.Watch{{Name: "a", Rules: []policy.Rule{{Role: "staff", Read: read}}}},
+			rules, err := access.CompilePolicy(access.PolicyConfig{
+				Roles:   []access.Role{{Name: "staff", When: `"staff" in principal.groups`}},
+				Watches: []access.WatchRules{{Name: "a", Rules: []access.Rule{{Role: "staff", Read: read}}}},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -572,7 +572,7 @@ func TestSwitchesOfOneGroupToSeveralViews(t *testing.T) {
 			a.Policy = rules
 			return a
 		}
-		r := newRig(t, Config{Access: access("true")}, "a")
+		r := newRig(t, Config{Access: allowing("true")}, "a")
 		r.Prime("a", 3, gatewaytest.Resource("red", 1, `{"team":"red"}`), gatewaytest.Resource("blue", 2, `{"team":"blue"}`), gatewaytest.Resource("green", 3, `{"team":"green"}`))
 		streams := map[string][]*gatewaytest.Exchange{}
 		for range 20 {
@@ -581,7 +581,7 @@ func TestSwitchesOfOneGroupToSeveralViews(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		reloadWith(t, r.gateway, Config{Access: access("value.team in principal.groups")})
+		reloadWith(t, r.gateway, Config{Access: allowing("value.team in principal.groups")})
 		for i := range uint64(5) {
 			r.Commit("a", 4+i, gatewaytest.Resource(teams[i%3], 4+i, `{"team":"`+teams[i%3]+`"}`))
 		}

@@ -9,16 +9,15 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/internal/accesstest"
-	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
-	"github.com/watchtide/watchtide/internal/view"
 )
 
 // modelRule is a rule of access, and what it means, in code that has nothing to do with
 // policies and views.
 type modelRule struct {
-	policy.Rule
+	access.Rule
 	group string // whose members have the role; empty: everybody
 	holds func(groups []string, key string, value map[string]any) bool
 }
@@ -27,20 +26,20 @@ type modelRule struct {
 // nothing.
 var ruleSets = [][]modelRule{
 	{teamRule},
-	{{policy.Rule{Role: "red", Read: "value.n > 1", Fields: []string{"team", "n"}}, "red", atLeast(2)}, redRule},
-	{teamRule, {policy.Rule{Role: "anyone", Read: "value.n == 2"}, "", func(_ []string, _ string, v map[string]any) bool { return v["n"] == 2.0 }}},
-	{{policy.Rule{Role: "red", Read: "true"}, "red", func([]string, string, map[string]any) bool { return true }}, redRule},
-	{{policy.Rule{Role: "anyone", Read: `value.n > 0`, Fields: []string{"x"}}, "", atLeast(1)}},
+	{{access.Rule{Role: "red", Read: "value.n > 1", Fields: []string{"team", "n"}}, "red", atLeast(2)}, redRule},
+	{teamRule, {access.Rule{Role: "anyone", Read: "value.n == 2"}, "", func(_ []string, _ string, v map[string]any) bool { return v["n"] == 2.0 }}},
+	{{access.Rule{Role: "red", Read: "true"}, "red", func([]string, string, map[string]any) bool { return true }}, redRule},
+	{{access.Rule{Role: "anyone", Read: `value.n > 0`, Fields: []string{"x"}}, "", atLeast(1)}},
 	{redRule},
 	{},
 }
 
 var (
-	teamRule = modelRule{policy.Rule{Role: "anyone", Read: "value.team in principal.groups"}, "", func(groups []string, _ string, v map[string]any) bool {
+	teamRule = modelRule{access.Rule{Role: "anyone", Read: "value.team in principal.groups"}, "", func(groups []string, _ string, v map[string]any) bool {
 		team, is := v["team"].(string)
 		return is && slices.Contains(groups, team)
 	}}
-	redRule = modelRule{policy.Rule{Role: "blue", Read: `key.startsWith("a/")`, Fields: []string{"n", "y"}}, "blue", func(_ []string, key string, _ map[string]any) bool {
+	redRule = modelRule{access.Rule{Role: "blue", Read: `key.startsWith("a/")`, Fields: []string{"n", "y"}}, "blue", func(_ []string, key string, _ map[string]any) bool {
 		return strings.HasPrefix(key, "a/")
 	}}
 )
@@ -50,20 +49,20 @@ func atLeast(least float64) func([]string, string, map[string]any) bool {
 }
 
 // compileRules returns the policy that gives each watch one of the rule sets.
-func compileRules(t *testing.T, sets map[string]int) *policy.Policy {
+func compileRules(t *testing.T, sets map[string]int) *access.Policy {
 	t.Helper()
-	c := policy.Config{Roles: []policy.Role{
+	c := access.PolicyConfig{Roles: []access.Role{
 		{Name: "anyone", When: `principal.name != ""`},
 		{Name: "red", When: `"red" in principal.groups`}, {Name: "blue", When: `"blue" in principal.groups`},
 	}}
 	for watch, set := range sets {
-		w := policy.Watch{Name: watch}
+		w := access.WatchRules{Name: watch}
 		for _, r := range ruleSets[set] {
 			w.Rules = append(w.Rules, r.Rule)
 		}
 		c.Watches = append(c.Watches, w)
 	}
-	p, err := policy.Compile(c)
+	p, err := access.CompilePolicy(c)
 	if err != nil {
 		t.Fatal(err)
 	}

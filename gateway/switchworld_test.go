@@ -14,12 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/internal/log"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/parts"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

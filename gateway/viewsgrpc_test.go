@@ -11,8 +11,8 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
-	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/internal/views"
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
 func newGRPCViewRig(t *testing.T) (*grpcRig, *gatewaytest.Views) {

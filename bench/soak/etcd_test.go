@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
+	"github.com/watchtide/watchtide/stream"
 )
 
 const etcdPrefix = "/soak/"

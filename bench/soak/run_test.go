@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // run is one soak. Owned by the test's goroutine, except for what guards itself.

@@ -10,10 +10,10 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 )
 
 // storeUpstream is a store behind a gRPC server. It has no transactions of

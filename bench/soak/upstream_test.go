@@ -5,8 +5,8 @@ package soak
 import (
 	"context"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // upstream is the origin of a watch. Its methods are called by one goroutine at a

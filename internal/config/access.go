@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 )
 
@@ -22,7 +22,7 @@ type Role struct {
 }
 
 // RoleValues is the key "with" of a role.
-type RoleValues []policy.Value
+type RoleValues []access.RoleValue
 
 // Rule is one entry of "allow": what the holders of a role may do with a watch.
 type Rule struct {
@@ -52,7 +52,7 @@ func (r *RoleValues) read(d *decoder, v decode.Value, _ decode.Key) {
 		var text string
 		d.ReadText(e.Value, texts["expression"], &text)
 		d.places[e.Path] = e.Value
-		*r = append(*r, policy.Value{Name: e.Name, Expression: text})
+		*r = append(*r, access.RoleValue{Name: e.Name, Expression: text})
 	}
 }
 
@@ -74,14 +74,14 @@ func (d *decoder) remember(v decode.Value, section any) {
 
 // policy compiles the rules of access. It returns nil if there are neither roles nor rules.
 func (d *decoder) policy(c *Config) {
-	rules := policy.Config{}
+	rules := access.PolicyConfig{}
 	paths := []string{} // of the watches
 	for _, r := range c.Roles {
-		rules.Roles = append(rules.Roles, policy.Role{Name: r.Name, When: r.When, With: r.With})
+		rules.Roles = append(rules.Roles, access.Role{Name: r.Name, When: r.When, With: r.With})
 	}
 	add := func(name, labelsAt string, allow []Rule) {
 		if len(allow) > 0 {
-			rules.Watches = append(rules.Watches, policy.Watch{Name: name, LabelsAt: labelsAt, Rules: policyRules(allow)})
+			rules.Watches = append(rules.Watches, access.WatchRules{Name: name, LabelsAt: labelsAt, Rules: policyRules(allow)})
 			paths = append(paths, "watches."+name+".allow")
 		}
 	}
@@ -94,8 +94,8 @@ func (d *decoder) policy(c *Config) {
 	if len(rules.Roles)+len(rules.Watches) == 0 {
 		return
 	}
-	compiled, err := policy.Compile(rules)
-	var mistakes policy.Errors
+	compiled, err := access.CompilePolicy(rules)
+	var mistakes access.PolicyErrors
 	switch {
 	case errors.As(err, &mistakes):
 		for _, m := range mistakes {
@@ -108,16 +108,16 @@ func (d *decoder) policy(c *Config) {
 	}
 }
 
-func policyRules(allow []Rule) (out []policy.Rule) {
+func policyRules(allow []Rule) (out []access.Rule) {
 	for _, r := range allow {
-		out = append(out, policy.Rule{Role: r.Role, Read: r.Read, Write: r.Write, Delete: r.Delete, Fields: r.Fields, Except: r.Except})
+		out = append(out, access.Rule{Role: r.Role, Read: r.Read, Write: r.Write, Delete: r.Delete, Fields: r.Fields, Except: r.Except})
 	}
 	return out
 }
 
 // wrongPolicy reports a mistake in the rules of access, at the value that has it. If the key is
 // not in the file, or could not be read, that was reported before.
-func (d *decoder) wrongPolicy(c *Config, paths []string, m *policy.Error) {
+func (d *decoder) wrongPolicy(c *Config, paths []string, m *access.PolicyError) {
 	path := ""
 	switch {
 	case m.Role >= 0 && m.Role < len(c.Roles):

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
@@ -32,7 +32,7 @@ type Config struct {
 	// Roles are the roles of the rules of access, in the order of the file.
 	Roles []Role `yaml:"roles,named"`
 	// Policy is compiled from the roles and the rules of watches; nil: there are neither.
-	Policy *policy.Policy `yaml:"-"`
+	Policy *access.Policy `yaml:"-"`
 	// Stream is how streams behave, for all watches.
 	Stream Stream `yaml:"stream"`
 	// Metrics configures the metrics.

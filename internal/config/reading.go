@@ -7,8 +7,8 @@ import (
 
 	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // decoder reads one configuration, and records what its parts must know of each other. Owned by

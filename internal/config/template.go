@@ -8,8 +8,8 @@ import (
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/suggest"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // maxTemplateWatches is the most that "max" can be: /v1/watches lists all watches at once.

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )

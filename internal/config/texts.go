@@ -4,18 +4,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/watchtide/watchtide/internal/jwt"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/hosts"
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/jwt"
 	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/source/etcd"
 	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
-	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"github.com/watchtide/watchtide/internal/source/nats"
+	"github.com/watchtide/watchtide/stream"
+	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 )
 
 // texts are the kinds of text that a tag can name; "" is one without a name.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/suggest"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/host"
+	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Collections are the collections of a source of type host.

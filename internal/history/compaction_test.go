@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // busy returns the writer of a log, and what makes one more change in it. The log is compacted

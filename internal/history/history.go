@@ -5,9 +5,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Query says which changes are wanted.

@@ -1,9 +1,9 @@
 package history
 
 import (
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // judge says what of an entry is shown.

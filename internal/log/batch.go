@@ -4,8 +4,8 @@ import (
 	"iter"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log/internal/flush"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Extent is a part of an appended batch; see Batch.Extents.

@@ -1,8 +1,8 @@
 package log
 
 import (
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // addStatus adds a status event if the freshness differs from the last one sent. InSync

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 	"pgregory.net/rapid"
 )
 

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // manyDeletes returns a log at 2010 from which 1500 of 2000 resources were deleted since 10, one by

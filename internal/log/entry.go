@@ -3,9 +3,9 @@ package log
 import (
 	"iter"
 
-	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/log/internal/pin"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Entry is one change in a log. It aliases the log, and is valid for as long as the

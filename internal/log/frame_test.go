@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/frame"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // oddKeys and oddValues are what upstreams have been seen to hold.

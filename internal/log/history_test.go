@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/storage"
 )
 
 // TestTombstonesAreBounded: a key that is deleted and created again and again costs

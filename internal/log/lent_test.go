@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log/internal/flush"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // TestPartSharesSlabs: a part that has most of a log shares its slabs, one that has little

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/log/internal/listing"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // reading is a subscriber of a log that has everything.

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/log/internal/listing"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // ErrPageGone means that the revision of a page token can no longer be read: begin

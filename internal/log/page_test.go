@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log/internal/listing"
+	"github.com/watchtide/watchtide/stream"
 	"pgregory.net/rapid"
 )
 

@@ -3,8 +3,8 @@ package log
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // pausedWalk is the place of a walk between two flushes, in terms that remain valid in newer

@@ -3,8 +3,8 @@ package log
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Pending returns about how many bytes Next has to deliver before the subscription

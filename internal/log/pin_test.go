@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 	"pgregory.net/rapid"
 )
 

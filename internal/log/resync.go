@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Replace takes a complete snapshot: every resource up to revision, in any order.

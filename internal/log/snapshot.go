@@ -4,8 +4,8 @@ import (
 	"iter"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Snapshot is the complete state of a watch at one revision: immutable, and cheap to

@@ -5,10 +5,10 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/log/internal/pin"
 	"github.com/watchtide/watchtide/internal/signal"
 	"github.com/watchtide/watchtide/internal/storage"
-	"github.com/watchtide/watchtide/internal/log/internal/pin"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // SubscribeOptions specify where a subscription begins.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 func mustSweep(t *testing.T, l *Writer, revision, swept uint64, changes ...Change) {

@@ -3,11 +3,11 @@ package log
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/log/internal/difference"
 	"github.com/watchtide/watchtide/internal/log/internal/pin"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Differences is a cache of the differences between parts of logs. Each is made once for all

@@ -3,8 +3,8 @@ package log
 import (
 	"fmt"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // CommitResult describes the effect of a commit.

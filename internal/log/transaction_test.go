@@ -5,8 +5,8 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // TestLastChangeOfAKeyCounts: the last in the source's order counts, whatever the

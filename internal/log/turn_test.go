@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // turns reads everything from a subscription, turn by turn, and returns the events

@@ -1,8 +1,8 @@
 package log
 
 import (
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/log/internal/difference"
+	"github.com/watchtide/watchtide/internal/storage"
 )
 
 // walk is the progress of a reader through one version, from its place to the version's

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/log/internal/pin"
 	"github.com/watchtide/watchtide/internal/signal"
 	"github.com/watchtide/watchtide/internal/storage"
-	"github.com/watchtide/watchtide/internal/log/internal/pin"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Writer is the writing side of a log. Readers are given its Log, which has no method

@@ -3,8 +3,8 @@ package storage
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/signal"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Version is one committed state of a log: immutable, published through one atomic

@@ -12,10 +12,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/predicate"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Params are what a definition is made of. All are optional.

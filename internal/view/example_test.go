@@ -3,8 +3,8 @@ package view_test
 import (
 	"fmt"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // A view loses a resource that it had before a change and has no more after it.

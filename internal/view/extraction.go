@@ -3,10 +3,10 @@ package view
 import (
 	"slices"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/predicate"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // extraction is what some definitions need of one resource, read once for all of them

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // granted says which grants hold for a resource: one bit for each, in their order.

@@ -13,9 +13,9 @@ import (
 	"cel.dev/cel-go/cel"
 	"pgregory.net/rapid"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/randomjson"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // drawGrants draws nil in half of the cases, so that definitions without grants stay

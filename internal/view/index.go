@@ -4,10 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/predicate"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Index finds, among many definitions, those that a change of one resource can concern.

@@ -14,9 +14,9 @@ import (
 	"cel.dev/cel-go/cel"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/randomjson"
+	"github.com/watchtide/watchtide/stream"
 	"pgregory.net/rapid"
 )
 

@@ -3,10 +3,10 @@ package view
 import (
 	"strings"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/predicate"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Type is the type of a name in the expressions of rules.

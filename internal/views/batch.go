@@ -3,9 +3,9 @@ package views
 import (
 	"math"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // batch is views that are made together from all of their watch: of very many that an index

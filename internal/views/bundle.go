@@ -1,9 +1,9 @@
 package views
 
 import (
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // bundle is views of one watch that all have the same state of it, and are fed together.

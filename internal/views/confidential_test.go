@@ -11,10 +11,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

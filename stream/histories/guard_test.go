@@ -12,12 +12,11 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/gateway"
-	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // rules are what principals may see: the first is nothing.
@@ -63,19 +62,19 @@ func (w *world) guard() error {
 
 // guarded returns the configuration of a gateway with the rules of now.
 func (n *node) guarded() (gateway.Config, error) {
-	var of policy.Config
+	var of access.PolicyConfig
 	var lines []string
-	watch := policy.Watch{Name: "w"}
+	watch := access.WatchRules{Name: "w"}
 	for _, p := range n.world.principals {
-		of.Roles = append(of.Roles, policy.Role{Name: p.name, When: fmt.Sprintf("principal.name == %q", p.name)})
+		of.Roles = append(of.Roles, access.Role{Name: p.name, When: fmt.Sprintf("principal.name == %q", p.name)})
 		if p.rule > 0 {
-			watch.Rules = append(watch.Rules, policy.Rule{Role: p.name, Read: rules[p.rule]})
+			watch.Rules = append(watch.Rules, access.Rule{Role: p.name, Read: rules[p.rule]})
 		}
 		lines = append(lines, p.line)
 	}
-	of.Watches = []policy.Watch{watch}
+	of.Watches = []access.WatchRules{watch}
 	c := n.gateway()
-	compiled, err := policy.Compile(of)
+	compiled, err := access.CompilePolicy(of)
 	if err != nil {
 		return c, err
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 

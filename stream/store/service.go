@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/watchtide/watchtide/internal/log"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/log"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/log"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/log"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
 )

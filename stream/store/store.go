@@ -7,10 +7,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
+	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
 )
 
 const (

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/log"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/log"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )

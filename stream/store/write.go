@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Writer returns a writer to one watch. The watch is created, empty, if it does not

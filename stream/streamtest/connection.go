@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Subscriber is what a [Connection] reads from: a [stream.Watch] or a

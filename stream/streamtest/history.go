@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/frame"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // History is the history of an upstream and of its subscribers: the input of the

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // listing is the answer of an upstream in which resources vanish to a request for

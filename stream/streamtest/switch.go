@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // switching is the state of a connection while it switches to another part of a watch.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Truth is the complete history of an upstream: its revision orders, and the

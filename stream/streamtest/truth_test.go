@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // A truth that drops transactions answers as before for the rest, and not at all

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // DeleteRevisions is the kind of revision that an upstream gives a delete.

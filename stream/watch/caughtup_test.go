@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // backlog continues from a place with one transaction after the other, each of which

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // growing is a source whose collection grows when a test says so.

@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/merge"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // large is a change whose value has so many bytes.

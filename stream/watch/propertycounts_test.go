@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 

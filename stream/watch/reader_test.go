@@ -3,8 +3,8 @@ package watch
 import (
 	"fmt"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 func value(s string) []byte { return []byte(`{"v":"` + s + `"}`) }

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // TestRestoredOrderKeepsItsName: an upstream was restored without another name for

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // TestResyncsAreTold: each connection is told once, when it has caught up or has failed before.

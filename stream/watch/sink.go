@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // message is what a source's reader hands to ingest.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // TestCommitWaitsForItsReply: the connection ends while ingest applies a

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // memoryPatience is how many times longer than after another failure a watch waits

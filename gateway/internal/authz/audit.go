@@ -6,7 +6,6 @@ import (
 	"net/netip"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -19,7 +18,7 @@ func WithAction(ctx context.Context, a access.Action) context.Context {
 }
 
 // Record adds a decision about the principal of a request to the audit log, if there is one.
-func (l *Lookup) Record(ctx context.Context, e access.Entry) {
+func (l *Lookup) Record(ctx context.Context, e access.AuditEntry) {
 	if !l.config.Audit.Enabled() {
 		return
 	}
@@ -36,7 +35,7 @@ func (l *Lookup) Record(ctx context.Context, e access.Entry) {
 // RecordRefusal records and logs that a credential from an address was not accepted.
 func (l *Lookup) RecordRefusal(ctx context.Context, why *access.Refusal, from netip.Addr) {
 	l.config.Refusals.credential(why, from)
-	e := access.Entry{Decision: access.Denied, Action: access.Credential, Address: from, Status: why.Status, Reason: string(why.Reason)}
+	e := access.AuditEntry{Decision: access.Denied, Action: access.Credential, Address: from, Status: why.Status, Reason: string(why.Reason)}
 	l.Record(ctx, e.By(why.Expired))
 }
 
@@ -49,7 +48,7 @@ const (
 // denied is unknown for a request that is refused.
 func (l *Lookup) denied(ctx context.Context, name, reason string) *problem.Problem {
 	p := l.unknown(ctx, name)
-	l.Record(ctx, access.Entry{Decision: access.Denied, Watch: name, Status: p.Status, Reason: reason})
+	l.Record(ctx, access.AuditEntry{Decision: access.Denied, Watch: name, Status: p.Status, Reason: reason})
 	return p
 }
 
@@ -58,9 +57,9 @@ func (f Found) allowed(ctx context.Context, part Part) {
 	if f.rules.policy == nil || !f.lookup.config.Audit.Enabled() {
 		return
 	}
-	e := access.Entry{Decision: access.Allowed, Watch: f.Name()}
+	e := access.AuditEntry{Decision: access.Allowed, Watch: f.Name()}
 	for _, r := range f.rules.policy.Readers(f.rules.who.Principal, f.rules.entry) {
-		e.Rules = append(e.Rules, access.Rule{Role: r.Role, Number: r.Rule})
+		e.Rules = append(e.Rules, access.AuditRule{Role: r.Role, Number: r.Rule})
 	}
 	if part.definition != nil {
 		e.View = part.definition.ID()
@@ -72,13 +71,13 @@ func (f Found) allowed(ctx context.Context, part Part) {
 //
 // Owned by the goroutine of the request, or by the source while it calls the judge.
 type verdict struct {
-	policy.Decision
+	access.Decision
 	given    bool
 	revision uint64 // of a resource that is to be deleted
 }
 
 // ofPut returns the entry of a write.
-func (v verdict) ofPut(r stream.PutRequest, stored stream.Resource, created bool) access.Entry {
+func (v verdict) ofPut(r stream.PutRequest, stored stream.Resource, created bool) access.AuditEntry {
 	e := v.entry(access.Write)
 	if !r.ValidateOnly {
 		e.Revision = stored.Revision
@@ -90,7 +89,7 @@ func (v verdict) ofPut(r stream.PutRequest, stored stream.Resource, created bool
 }
 
 // ofDelete returns the entry of a delete.
-func (v verdict) ofDelete(r stream.DeleteRequest, deleted bool) access.Entry {
+func (v verdict) ofDelete(r stream.DeleteRequest, deleted bool) access.AuditEntry {
 	e := v.entry(access.Delete)
 	if deleted && !r.ValidateOnly {
 		e.Revision = v.revision
@@ -100,18 +99,18 @@ func (v verdict) ofDelete(r stream.DeleteRequest, deleted bool) access.Entry {
 
 // entry returns the fields that all entries of writes have. Without a decision, the entry has
 // no action.
-func (v verdict) entry(a access.Action) access.Entry {
+func (v verdict) entry(a access.Action) access.AuditEntry {
 	switch {
 	case !v.given:
-		return access.Entry{}
+		return access.AuditEntry{}
 	case !v.Allowed:
-		return access.Entry{Decision: access.Denied, Action: a, Status: http.StatusOK, Reason: v.Reason}
+		return access.AuditEntry{Decision: access.Denied, Action: a, Status: http.StatusOK, Reason: v.Reason}
 	}
-	return access.Entry{Decision: access.Allowed, Action: a, Status: http.StatusOK, Rules: []access.Rule{{Role: v.Role, Number: v.Rule}}}
+	return access.AuditEntry{Decision: access.Allowed, Action: a, Status: http.StatusOK, Rules: []access.AuditRule{{Role: v.Role, Number: v.Rule}}}
 }
 
 // written records a write that has ended with err.
-func (f Found) written(ctx context.Context, e access.Entry, err error) {
+func (f Found) written(ctx context.Context, e access.AuditEntry, err error) {
 	if e.Decision == "" {
 		return
 	}

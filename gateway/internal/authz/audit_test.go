@@ -17,7 +17,7 @@ func TestEndsAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		table := NewTable()
-		table.Audit = access.New()
+		table.Audit = access.NewAuditLog()
 		table.Audit.SetOutput(&out)
 		left := table.Enter(holder("left", "", time.Hour))
 		expired := table.Enter(holder("expired", "", time.Minute))
@@ -49,7 +49,7 @@ func TestManyEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		table := NewTable()
-		table.Audit = access.New()
+		table.Audit = access.NewAuditLog()
 		table.Audit.SetOutput(&out)
 		const many = 20_000
 		for i := range many {

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -39,8 +38,8 @@ type Lookup struct {
 // Config has the dependencies and the settings of a Lookup.
 type Config struct {
 	Watches *watch.Registry
-	Policy  *policy.Policy // nil: everybody may do everything
-	Audit   *access.Log    // nil: nobody is told
+	Policy  *access.Policy   // nil: everybody may do everything
+	Audit   *access.AuditLog // nil: nobody is told
 	Views   Views
 	// Uncompressed are the entries of the configuration whose watches are not compressed.
 	Uncompressed []string

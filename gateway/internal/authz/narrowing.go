@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

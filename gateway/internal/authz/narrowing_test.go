@@ -12,11 +12,11 @@ import (
 	"testing/synctest"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -33,6 +33,6 @@ func (t *Table) record(p *Pass, a access.Action) {
 		return
 	}
 	who := p.validity.Load().who
-	e := access.Entry{Decision: access.Ended, Action: a, Via: string(who.Via), Address: who.Address, Stream: p.id, Watches: p.watches}
+	e := access.AuditEntry{Decision: access.Ended, Action: a, Via: string(who.Via), Address: who.Address, Stream: p.id, Watches: p.watches}
 	t.Audit.Record(e.By(who.Principal))
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/history"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Past is what has changed lately in the part of a watch that a request reads. Release it.

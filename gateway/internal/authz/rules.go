@@ -3,8 +3,8 @@ package authz
 import (
 	"context"
 
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/internal/view"
 )
 
@@ -12,7 +12,7 @@ import (
 //
 // Static after construction.
 type rules struct {
-	policy *policy.Policy       // nil: there is none
+	policy *access.Policy       // nil: there is none
 	who    *credential.Identity // with a policy never nil
 	entry  string               // under which the watch is declared
 }

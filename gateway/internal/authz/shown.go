@@ -3,8 +3,8 @@ package authz
 import (
 	"strconv"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Shown is a resource with as much of its value as a client may see.

@@ -19,7 +19,7 @@ import (
 // All methods may be called from any goroutine.
 type Table struct {
 	// Audit records the ends of passes; nil: nothing does. Static once there are passes.
-	Audit *access.Log
+	Audit *access.AuditLog
 
 	judge atomic.Pointer[Judge] // atomic
 

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/policy"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -21,7 +20,7 @@ func (f Found) Writes(ctx context.Context) *problem.Problem {
 		return nil
 	}
 	why := access.NewRefusal(access.CredentialNotUsable, "a ticket is for reading: send the credential that it was made with")
-	f.lookup.Record(ctx, access.Entry{Decision: access.Denied, Watch: f.Name(), Status: why.Status, Reason: string(why.Reason)})
+	f.lookup.Record(ctx, access.AuditEntry{Decision: access.Denied, Watch: f.Name(), Status: why.Status, Reason: string(why.Reason)})
 	return Refused(why).OnWatch(f.Name())
 }
 
@@ -136,7 +135,7 @@ func (f Found) judgeDelete(v *verdict, r stream.DeleteRequest, old *stream.Resou
 
 // refused returns the answer to a write that the rules do not allow. Without a credential it is a
 // 401, since one may help.
-func (f Found) refused(d policy.Decision, key string) error {
+func (f Found) refused(d access.Decision, key string) error {
 	if d.Status == http.StatusNotFound {
 		return problem.New(http.StatusNotFound, "watch %q has no resource with the key %q that you may write", f.Name(), key).OnWatch(f.Name()).OnKey(key)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // counts holds the counts of one subscription.

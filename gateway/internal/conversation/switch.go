@@ -6,8 +6,8 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

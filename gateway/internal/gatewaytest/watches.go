@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/gateway/internal/limits"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/views"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Subscriber is one open stream, as GET /v1/subscribers shows it.

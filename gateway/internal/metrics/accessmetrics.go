@@ -47,7 +47,7 @@ func (m *Metrics) makeAccess() {
 }
 
 // WatchAudit exports how many lines the audit log has lost.
-func (m *Metrics) WatchAudit(l *access.Log) {
+func (m *Metrics) WatchAudit(l *access.AuditLog) {
 	m.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: Namespace + "audit_dropped_total", Help: "Decisions that the audit log has no line for, because its output was too slow or could not be written.",
 	}, func() float64 { return float64(l.Dropped()) }))

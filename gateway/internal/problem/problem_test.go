@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )

@@ -17,9 +17,9 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/views"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/views"
 	"google.golang.org/protobuf/proto"
 )
 

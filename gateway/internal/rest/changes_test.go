@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // TestAnswerEndsWhereTheStateIsWhole: not among the deletes of a catch-up, whose position is the one

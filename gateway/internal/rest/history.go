@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/history"
+	"github.com/watchtide/watchtide/stream"
 )
 
 const (

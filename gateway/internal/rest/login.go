@@ -49,7 +49,7 @@ func (a *API) FinishLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	whose := authz.WithIdentity(r.Context(), done.By)
-	a.Service.Lookup.Record(whose, access.Entry{Decision: access.Allowed, Action: access.Login, Status: http.StatusSeeOther})
+	a.Service.Lookup.Record(whose, access.AuditEntry{Decision: access.Allowed, Action: access.Login, Status: http.StatusSeeOther})
 	redirect(w, done.To, done.Forget, done.Cookie)
 }
 

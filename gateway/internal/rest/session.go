@@ -66,7 +66,7 @@ func (a *API) NewSession(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.logout(r, login.Ended)
-	a.Service.Lookup.Record(r.Context(), access.Entry{Decision: access.Allowed, Action: access.Login, Status: http.StatusNoContent})
+	a.Service.Lookup.Record(r.Context(), access.AuditEntry{Decision: access.Allowed, Action: access.Login, Status: http.StatusNoContent})
 	http.SetCookie(w, login.Cookie)
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -95,7 +95,7 @@ func (a *API) logout(r *http.Request, ended *credential.Identity) {
 		return
 	}
 	whose := authz.WithIdentity(r.Context(), ended)
-	a.Service.Lookup.Record(whose, access.Entry{Decision: access.Allowed, Action: access.Logout, Status: http.StatusNoContent})
+	a.Service.Lookup.Record(whose, access.AuditEntry{Decision: access.Allowed, Action: access.Logout, Status: http.StatusNoContent})
 	a.Streams.Passes.Revoke("session/" + ended.ID)
 }
 
@@ -107,7 +107,7 @@ func (a *API) refuse(w http.ResponseWriter, r *http.Request, to access.Action, e
 // refused records a refusal, and returns the answer.
 func (a *API) refused(r *http.Request, to access.Action, err error) *problem.Problem {
 	p := authz.Refused(err)
-	e := access.Entry{Decision: access.Denied, Action: to, Status: p.Status}
+	e := access.AuditEntry{Decision: access.Denied, Action: to, Status: p.Status}
 	var why *access.Refusal
 	if errors.As(err, &why) {
 		a.Streams.Metrics.CredentialRefused(why.Reason)

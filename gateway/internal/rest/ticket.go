@@ -49,7 +49,7 @@ func (a *API) NewTicket(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, r, access.AuditTicket, err)
 		return
 	}
-	a.Service.Lookup.Record(r.Context(), access.Entry{Decision: access.Allowed, Action: access.AuditTicket, Watches: watches, Status: http.StatusOK})
+	a.Service.Lookup.Record(r.Context(), access.AuditEntry{Decision: access.Allowed, Action: access.AuditTicket, Watches: watches, Status: http.StatusOK})
 	writeJSON(w, ticketAnswer{text, expires.UTC()})
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	api "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/views"
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // The names of the transports in metrics and lists of subscribers.

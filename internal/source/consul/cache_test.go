@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // keepCached has the server keep its snapshot of all artists for the next

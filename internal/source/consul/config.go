@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 func TestConformance(t *testing.T) {

@@ -3,8 +3,8 @@ package consul
 import (
 	"github.com/hashicorp/consul/proto-public/pbresource"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/merge"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // event handles one event of the watch. The end of its snapshot means nothing:

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // shownAs is a resource as a source with texts as values shows it.

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/merge"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // follower merges the events of a connection into one order: those of the watch,

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
+	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc"
 )
 

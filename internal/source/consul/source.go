@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 )
 
 var (

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/stream/streamtest"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 

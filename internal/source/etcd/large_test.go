@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
+	"github.com/watchtide/watchtide/stream"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 

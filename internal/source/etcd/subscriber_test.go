@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )

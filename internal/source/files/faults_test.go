@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // TestFaults subjects the source to the faults of a directory.

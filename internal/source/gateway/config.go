@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Config specifies which gateway is followed, and how.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"

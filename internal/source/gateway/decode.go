@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // types are the relevant event types.

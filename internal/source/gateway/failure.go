@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // lost returns the error of Watch when the request has ended for all its members:

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream"
 	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
-	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
+	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

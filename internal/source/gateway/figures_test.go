@@ -10,10 +10,10 @@ import (
 
 	"github.com/r3labs/sse/v2"
 	"github.com/watchtide/watchtide/gateway"
-	"github.com/watchtide/watchtide/stream"
 	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
-	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/internal/streamtest/figures"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

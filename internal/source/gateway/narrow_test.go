@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // What narrows a watch is sent in its canonical form, with the name of the watch.

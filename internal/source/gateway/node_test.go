@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway"
-	"github.com/watchtide/watchtide/stream"
 	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
 	"github.com/watchtide/watchtide/internal/streamtest/loopback"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

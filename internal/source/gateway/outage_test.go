@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )

@@ -2,8 +2,8 @@ package gateway
 
 import (
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // reader turns the events of a watch into the calls of a Sink. It outlives requests:

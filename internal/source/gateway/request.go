@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // request makes one request for its members, and hands them their events.

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/host"
+	"github.com/watchtide/watchtide/stream"
 )
 
 func ExampleNew() {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // The collections.

@@ -9,9 +9,9 @@ import (
 	"path"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 )
 
 // The suite writes arbitrary JSON values and expects them back byte for byte. In

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/loopback"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // TestRefusals: errors have the server's message, and a remedy.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // plainly serves the cluster in plain HTTP/1.1 and adds the credentials, as

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // TestFaults subjects the source to the faults of an API server and of the

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 

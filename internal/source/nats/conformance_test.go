@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
+	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 func TestConformance(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // connection is one connection to one server, for one Watch call. The library

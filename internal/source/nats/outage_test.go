@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // fails runs one Watch call from nothing and returns its error.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // writer writes to a bucket without retrying: an error means that the outcome is

@@ -1,8 +1,8 @@
 package view
 
 import (
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // epochs translates between the revision orders of the watch and those of the view. They

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 

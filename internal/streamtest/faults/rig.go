@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Rig is a source and its upstream, for one [Run]. A nil field is an operation that

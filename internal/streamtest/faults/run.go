@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 	"go.uber.org/goleak"
 )

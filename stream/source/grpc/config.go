@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc"
 )
 

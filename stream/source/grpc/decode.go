@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/source/adapter"
 )
 
 // decode reads and checks a message.

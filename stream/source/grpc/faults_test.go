@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"

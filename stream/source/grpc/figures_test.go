@@ -6,11 +6,11 @@ import (
 	"net"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/streamtest/figures"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/store"
-	"github.com/watchtide/watchtide/internal/streamtest/figures"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 )

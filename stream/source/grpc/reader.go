@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/source/adapter"
 	"google.golang.org/grpc/codes"
 )
 

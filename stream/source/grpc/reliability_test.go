@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/faults"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/store"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
-	"github.com/watchtide/watchtide/internal/streamtest/faults"
 	"google.golang.org/grpc"
 )
 

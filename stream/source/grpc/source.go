@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/source/adapter"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/internal/suggest"
@@ -63,7 +63,7 @@ func (a *app) checkConfig(file string) error {
 }
 
 // warnOfAdditions says what rules leave out for nobody.
-func (a *app) warnOfAdditions(p *policy.Policy) error {
+func (a *app) warnOfAdditions(p *access.Policy) error {
 	for _, one := range p.Additions() {
 		if _, err := fmt.Fprintf(a.stdout, "warning: watches.%s.allow: %s to everybody who holds its role\n", one.Watch, one); err != nil {
 			return err

@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/access/policy"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Principal reads a principal from a JSON file. Without a file it returns the anonymous one.
@@ -59,7 +58,7 @@ func Resource(key, file string) (*stream.Resource, error) {
 
 // permissionText returns an explanation in lines of text: of the access to a watch, and to a resource if
 // r is not nil.
-func permissionText(watch string, r *stream.Resource, e policy.Explanation) string {
+func permissionText(watch string, r *stream.Resource, e access.Explanation) string {
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
 	line("roles:")
@@ -83,7 +82,7 @@ func permissionText(watch string, r *stream.Resource, e policy.Explanation) stri
 	return out.String()
 }
 
-func ofRole(r policy.RoleExplanation) string {
+func ofRole(r access.RoleExplanation) string {
 	if !r.Held {
 		return "not held: " + r.Why
 	}
@@ -110,7 +109,7 @@ func ofWhich(r *stream.Resource) string {
 	return " of this resource"
 }
 
-func ofWatch(e policy.Explanation) string {
+func ofWatch(e access.Explanation) string {
 	switch {
 	case len(e.Rules) == 0:
 		return "for nobody, since it has no rules"
@@ -120,7 +119,7 @@ func ofWatch(e policy.Explanation) string {
 	return "visible"
 }
 
-func ofRule(r policy.RuleExplanation) string {
+func ofRule(r access.RuleExplanation) string {
 	if !r.Held {
 		return "does not apply, since the role is not held"
 	}
@@ -142,7 +141,7 @@ func ofRule(r policy.RuleExplanation) string {
 }
 
 // ofFields says how much of values a rule shows.
-func ofFields(r policy.ReadExplanation) string {
+func ofFields(r access.ReadExplanation) string {
 	fields, except := strings.Join(r.Fields, ", "), strings.Join(r.Except, ", ")
 	switch {
 	case fields != "" && except != "":
@@ -156,7 +155,7 @@ func ofFields(r policy.ReadExplanation) string {
 }
 
 // ofSight says how much of the resource may be read, and by which rules.
-func ofSight(e policy.Explanation) string {
+func ofSight(e access.Explanation) string {
 	var by []string
 	for _, r := range e.Rules {
 		if r.Read.Holds {
@@ -172,7 +171,7 @@ func ofSight(e policy.Explanation) string {
 	return "nothing: no rule lets it be seen"
 }
 
-func ofDecision(d policy.Decision) string {
+func ofDecision(d access.Decision) string {
 	if d.Allowed {
 		return fmt.Sprintf("allowed by rule %d, for %s", d.Rule, d.Role)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/watchtide/watchtide/access/policy"
+	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
@@ -154,7 +154,7 @@ func accessConfig(c *config.Config) *gateway.Access {
 	}
 	rules := c.Policy
 	if rules == nil {
-		rules = policy.Nothing()
+		rules = access.EmptyPolicy()
 	}
 	return &gateway.Access{Credentials: c.Credentials(), Revoked: c.Auth.Revoked.Watch, Policy: rules, OperationsRole: c.Operations.Role,
 		Limits: gateway.PrincipalLimits{Streams: c.Auth.Limits.Streams, RequestsPerSecond: c.Auth.Limits.RequestsPerSecond}}

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"unsafe"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // State is what a reader has: the state of a log at a seq, in a version that still has it.

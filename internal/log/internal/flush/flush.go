@@ -4,9 +4,9 @@ import (
 	"iter"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Flush is the events that are sent to a subscriber at once, in order. Events from the log

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/log/internal/pin"
+	"github.com/watchtide/watchtide/internal/storage"
 )
 
 // Cache keeps what the listings of a log need again for their next pages. The zero value is empty. Any number of goroutines may use it.

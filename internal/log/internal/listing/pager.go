@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // pager builds a page: whole groups of one revision, each in key order, until there

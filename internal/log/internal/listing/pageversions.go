@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/log/internal/pin"
+	"github.com/watchtide/watchtide/internal/storage"
 )
 
 // pageAge is how long the revision of a listing is guaranteed to stay readable after

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/storage"
 )
 
 // Pin keeps one version of a log, and with it memory that newer versions do not

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/storage"
 )
 
 // TestMemoryIsCountedOnce, however many pins hold it, and for as long as one does.

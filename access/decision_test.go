@@ -1,11 +1,11 @@
-package policy
+package access
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 func resource(value string) *stream.Resource {
@@ -56,9 +56,9 @@ func TestWriteAndDelete(t *testing.T) {
 // TestWhoMayNotWriteLearnsNothing: there is one answer, whether a resource exists, is hidden
 // or is seen.
 func TestWhoMayNotWriteLearnsNothing(t *testing.T) {
-	p := compile(t, Config{
+	p := compile(t, PolicyConfig{
 		Roles: []Role{{Name: "anyone", When: "true"}, {Name: "staff", When: `"staff" in principal.groups`}},
-		Watches: []Watch{
+		Watches: []WatchRules{
 			{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.public", Write: `principal.name == "root"`}, {Role: "anyone", Read: "value.part", Fields: []string{"part"}}, {Role: "staff", Delete: "true"}}},
 			{Name: "other", Rules: []Rule{{Role: "staff", Read: "true", Write: "true"}}},
 		},
@@ -83,9 +83,9 @@ func TestWhoMayNotWriteLearnsNothing(t *testing.T) {
 // TestHiddenValueDecidesNothing: a write to a hidden resource that would be refused if there
 // were none has the same answer, whatever the hidden value is.
 func TestHiddenValueDecidesNothing(t *testing.T) {
-	p := compile(t, Config{
+	p := compile(t, PolicyConfig{
 		Roles:   []Role{{Name: "anyone", When: "true"}},
-		Watches: []Watch{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.public", Write: "new.level > old.level"}}}},
+		Watches: []WatchRules{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.public", Write: "new.level > old.level"}}}},
 	})
 	updated := resource(`{"public":true,"level":5}`)
 	for _, old := range []*stream.Resource{nil, resource(`{"public":false,"level":1}`), resource(`{"public":false,"level":9}`), resource(`{"public":false}`)} {
@@ -100,9 +100,9 @@ func TestHiddenValueDecidesNothing(t *testing.T) {
 
 // TestFailuresOfReadsAreCountedInWrites: a rule without a result hides the resource.
 func TestFailuresOfReadsAreCountedInWrites(t *testing.T) {
-	p := compile(t, Config{
+	p := compile(t, PolicyConfig{
 		Roles:   []Role{{Name: "anyone", When: "true"}},
-		Watches: []Watch{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.level > 3", Write: "true", Delete: "true"}}}},
+		Watches: []WatchRules{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.level > 3", Write: "true", Delete: "true"}}}},
 	})
 	old := resource(`{}`)
 	write, deletion := p.Write(user("ann"), "w", "k", old, old), p.Delete(user("ann"), "w", "k", old)
@@ -113,9 +113,9 @@ func TestFailuresOfReadsAreCountedInWrites(t *testing.T) {
 
 // TestRulesOfWritesSeeBothValues, null without one.
 func TestRulesOfWritesSeeBothValues(t *testing.T) {
-	p := compile(t, Config{
+	p := compile(t, PolicyConfig{
 		Roles: []Role{{Name: "anyone", When: "true"}},
-		Watches: []Watch{{Name: "w", LabelsAt: "meta", Rules: []Rule{
+		Watches: []WatchRules{{Name: "w", LabelsAt: "meta", Rules: []Rule{
 			{Role: "anyone", Read: `labels.a == "b"`, Write: `old == null ? new.n == 0 : new.n > old.n && key.startsWith("k")`, Delete: `old.n > 3`},
 		}}},
 	})

@@ -1,12 +1,11 @@
-package policy
+package access
 
 import (
 	"fmt"
 	"testing"
 
-	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // BenchmarkView is what a request costs: of a principal that is known, of one that is new
@@ -37,14 +36,14 @@ func BenchmarkView(b *testing.B) {
 // BenchmarkIndex is a change that concerns one of the views of 10,000 principals, each of
 // which sees its own resources.
 func BenchmarkIndex(b *testing.B) {
-	p := compile(b, Config{
+	p := compile(b, PolicyConfig{
 		Roles:   []Role{{Name: "anyone", When: "true"}},
-		Watches: []Watch{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.owner == principal.name"}, {Role: "anyone", Read: "value.deputy == principal.name", Fields: []string{"state"}}}}},
+		Watches: []WatchRules{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.owner == principal.name"}, {Role: "anyone", Read: "value.deputy == principal.name", Fields: []string{"state"}}}}},
 	})
 	for _, n := range []int{1, 10_000} {
 		var x view.Index[int]
 		for i := range n {
-			d, _ := p.View(&access.Principal{Name: fmt.Sprint("user-", i)}, "w")
+			d, _ := p.View(&Principal{Name: fmt.Sprint("user-", i)}, "w")
 			x.Add(i, d)
 		}
 		value := []byte(`{"owner":"user-0","deputy":"user-0","state":"passing","node":{"name":"n1","address":"10.0.0.1"},"tags":["a","b"]}`)

@@ -1,4 +1,4 @@
-package policy
+package access
 
 import (
 	"crypto/sha256"
@@ -48,21 +48,21 @@ var principalNames = map[string]view.Type{
 	"principal.groups": view.TextsType, "principal.claims": view.ObjectType,
 }
 
-// Compile compiles a policy. An error is an Errors.
-func Compile(c Config) (*Policy, error) {
+// CompilePolicy compiles a policy. An error is an Errors.
+func CompilePolicy(c PolicyConfig) (*Policy, error) {
 	k := compiler{policy: newPolicy()}
 	scope, err := view.NewScope(principalNames, view.OfNothing)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.Roles) > MaxRoles {
-		k.report(&Error{Role: MaxRoles, Watch: -1, Rule: -1}, "there are %d roles, and at most %d are allowed", len(c.Roles), MaxRoles)
+		k.report(&PolicyError{Role: MaxRoles, Watch: -1, Rule: -1}, "there are %d roles, and at most %d are allowed", len(c.Roles), MaxRoles)
 	}
 	for i, r := range c.Roles {
-		k.role(scope, r, Error{Role: i, Watch: -1, Rule: -1})
+		k.role(scope, r, PolicyError{Role: i, Watch: -1, Rule: -1})
 	}
 	for i, w := range c.Watches {
-		k.watch(w, Error{Role: -1, Watch: i, Rule: -1})
+		k.watch(w, PolicyError{Role: -1, Watch: i, Rule: -1})
 	}
 	if len(k.errs) > 0 {
 		return nil, k.errs
@@ -77,22 +77,22 @@ func Compile(c Config) (*Policy, error) {
 type compiler struct {
 	policy   *Policy
 	declared []string // names of roles, also of those with mistakes
-	errs     Errors
+	errs     PolicyErrors
 }
 
-func (k *compiler) report(at *Error, format string, args ...any) {
+func (k *compiler) report(at *PolicyError, format string, args ...any) {
 	at.Problem = fmt.Sprintf(format, args...)
 	k.errs = append(k.errs, at)
 }
 
 // keyed returns the place of a key.
-func (e Error) keyed(key string) *Error {
+func (e PolicyError) keyed(key string) *PolicyError {
 	e.Key = key
 	return &e
 }
 
 // expression compiles one expression; nil: a mistake was reported, or it is empty.
-func (k *compiler) expression(compile func(parameter, text string) (*view.Expression, error), at Error, key, text string) *view.Expression {
+func (k *compiler) expression(compile func(parameter, text string) (*view.Expression, error), at PolicyError, key, text string) *view.Expression {
 	x, err := compile(key, text)
 	if err == nil {
 		return x
@@ -106,7 +106,7 @@ func (k *compiler) expression(compile func(parameter, text string) (*view.Expres
 	return nil
 }
 
-func (k *compiler) role(scope *view.Scope, c Role, at Error) {
+func (k *compiler) role(scope *view.Scope, c Role, at PolicyError) {
 	if slices.Contains(k.declared, c.Name) {
 		k.report(at.keyed("name"), "the role %q is declared twice", c.Name)
 		return
@@ -164,7 +164,7 @@ func (p *Policy) find(name string) *role {
 	return p.roles[at]
 }
 
-func (k *compiler) watch(c Watch, at Error) {
+func (k *compiler) watch(c WatchRules, at PolicyError) {
 	if k.policy.watches[c.Name] != nil {
 		k.report(&at, "the watch %q is given twice", c.Name)
 		return
@@ -196,7 +196,7 @@ func textOf(x *view.Expression) string {
 }
 
 // rule compiles one rule. false: a mistake was reported, here or at its role.
-func (k *compiler) rule(c Rule, at Error) (rule, bool) {
+func (k *compiler) rule(c Rule, at PolicyError) (rule, bool) {
 	r := rule{role: k.policy.find(c.Role), fields: c.Fields, except: c.Except}
 	mistakes := len(k.errs)
 	switch {
@@ -229,7 +229,7 @@ func (k *compiler) rule(c Rule, at Error) (rule, bool) {
 }
 
 // fields checks what a rule shows of values. false: a mistake was reported.
-func (k *compiler) fields(at Error, shows view.Grant) bool {
+func (k *compiler) fields(at PolicyError, shows view.Grant) bool {
 	shows.Filter = "key == ''"
 	_, err := view.Parse(view.Params{Grants: []view.Grant{shows}})
 	if !errors.As(err, &at.In) {
@@ -247,7 +247,7 @@ func (r *rule) grant(b view.Binding) (view.Grant, bool, error) {
 }
 
 // of compiles an expression of a rule.
-func (k *compiler) of(r *role, s view.Subject, at Error, key, text string) *view.Expression {
+func (k *compiler) of(r *role, s view.Subject, at PolicyError, key, text string) *view.Expression {
 	if text == "" {
 		return nil
 	}

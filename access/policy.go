@@ -1,11 +1,10 @@
-package policy
+package access
 
 import (
 	"encoding/binary"
 	"slices"
 	"sync/atomic"
 
-	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/internal/view"
 )
 
@@ -22,7 +21,7 @@ type Policy struct {
 	failures atomic.Uint64
 
 	// These lock themselves.
-	subjects *recent[*access.Principal, *subject]
+	subjects *recent[*Principal, *subject]
 	reading  *recent[string, *reading]
 }
 
@@ -42,13 +41,13 @@ const (
 func newPolicy() *Policy {
 	return &Policy{
 		watches:  map[string]*rules{},
-		subjects: newRecent[*access.Principal, *subject](subjectsKept, mostBytes),
+		subjects: newRecent[*Principal, *subject](subjectsKept, mostBytes),
 		reading:  newRecent[string, *reading](readingsKept, mostBytes),
 	}
 }
 
-// Nothing returns a policy that allows nothing.
-func Nothing() *Policy { return newPolicy() }
+// EmptyPolicy returns a policy that allows nothing.
+func EmptyPolicy() *Policy { return newPolicy() }
 
 // Failures returns how many expressions have failed. One is counted once for all principals that
 // have the same values for it while they are remembered, and once for each write or delete that
@@ -86,7 +85,7 @@ func (p *Policy) HasRole(name string) bool {
 }
 
 // Holds reports whether a principal holds a role.
-func (p *Policy) Holds(who *access.Principal, name string) bool {
+func (p *Policy) Holds(who *Principal, name string) bool {
 	s := p.subject(who)
 	for r := range s.held {
 		if r.name == name {
@@ -98,7 +97,7 @@ func (p *Policy) Holds(who *access.Principal, name string) bool {
 
 // Grants returns the grants of a principal for a watch. The list is empty, but not nil, if no
 // rule applies; then the result is false.
-func (p *Policy) Grants(who *access.Principal, watch string) ([]view.Grant, bool) {
+func (p *Policy) Grants(who *Principal, watch string) ([]view.Grant, bool) {
 	s := p.standing(who, watch)
 	return s.grants, len(s.grants) > 0
 }
@@ -106,34 +105,34 @@ func (p *Policy) Grants(who *access.Principal, watch string) ([]view.Grant, bool
 // View returns the definition of what a principal may read of a watch, which
 // view.Definition.Narrow can narrow. All principals with equal grants share it. false: the
 // principal may read nothing.
-func (p *Policy) View(who *access.Principal, watch string) (*view.Definition, bool) {
+func (p *Policy) View(who *Principal, watch string) (*view.Definition, bool) {
 	s := p.standing(who, watch)
 	return s.definition, len(s.grants) > 0
 }
 
 // Readers returns the rules that allow a principal to read what View selects. The result must
 // not be modified.
-func (p *Policy) Readers(who *access.Principal, watch string) []Allowing {
+func (p *Policy) Readers(who *Principal, watch string) []Allowing {
 	return p.standing(who, watch).rules
 }
 
 // Visible reports whether a principal may know that a watch exists: some rule could let it
 // read or write a resource.
-func (p *Policy) Visible(who *access.Principal, watch string) bool {
+func (p *Policy) Visible(who *Principal, watch string) bool {
 	s := p.standing(who, watch)
 	return len(s.grants) > 0 || s.writes
 }
 
 // Changes reports whether some rule could allow a principal to write or delete a resource of a
 // watch.
-func (p *Policy) Changes(who *access.Principal, watch string) bool {
+func (p *Policy) Changes(who *Principal, watch string) bool {
 	s := p.standing(who, watch)
 	return s.writes || s.deletes
 }
 
-// Same reports whether the rules of a watch, and the roles that they name, are the same in
+// SamePolicy reports whether the rules of a watch, and the roles that they name, are the same in
 // two policies. A nil policy has no rules.
-func Same(one, other *Policy, watch string) bool {
+func SamePolicy(one, other *Policy, watch string) bool {
 	a, b := one.rulesOf(watch), other.rulesOf(watch)
 	if a == nil || b == nil {
 		return a == b
@@ -159,7 +158,7 @@ var nothing = func() *standing {
 }()
 
 // standing returns what a principal may do with a watch, and caches it.
-func (p *Policy) standing(who *access.Principal, watch string) *standing {
+func (p *Policy) standing(who *Principal, watch string) *standing {
 	w := p.rulesOf(watch)
 	if w == nil {
 		return nothing

@@ -1,4 +1,4 @@
-package policy
+package access
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // something differs from one that does not.
 func TestExceptOfRules(t *testing.T) {
 	with := func(r ...Rule) *Policy {
-		return compile(t, Config{Roles: []Role{{Name: "anyone", When: "true"}, {Name: "staff", When: `"staff" in principal.groups`}}, Watches: []Watch{{Name: "w", Rules: r}}})
+		return compile(t, PolicyConfig{Roles: []Role{{Name: "anyone", When: "true"}, {Name: "staff", When: `"staff" in principal.groups`}}, Watches: []WatchRules{{Name: "w", Rules: r}}})
 	}
 	one := with(Rule{Role: "anyone", Read: "true", Write: "true", Except: []string{"secret"}}, Rule{Role: "staff", Read: "value.open", Fields: []string{"secret"}})
 	r := &stream.Resource{Key: "k", Revision: 1, Value: []byte(`{"a":1,"open":true,"secret":2}`)}
@@ -30,7 +30,7 @@ func TestExceptOfRules(t *testing.T) {
 			t.Errorf("%q replaces what it does not see all of", c.groups)
 		}
 	}
-	if Same(one, with(Rule{Role: "anyone", Read: "true", Write: "true"}, Rule{Role: "staff", Read: "value.open", Fields: []string{"secret"}}), "w") {
+	if SamePolicy(one, with(Rule{Role: "anyone", Read: "true", Write: "true"}, Rule{Role: "staff", Read: "value.open", Fields: []string{"secret"}}), "w") {
 		t.Error("a rule that leaves out nothing is the same as one that does")
 	}
 }
@@ -49,7 +49,7 @@ func TestAdditions(t *testing.T) {
 		{[]Rule{{Role: "staff", Read: "true", Except: []string{"a"}}, {Role: "staff", Read: "value.x"}}, nil},
 		{[]Rule{{Role: "staff", Read: "true", Except: []string{"a"}}, {Role: "staff", Write: "true"}}, nil},
 	} {
-		p := compile(t, Config{Roles: []Role{{Name: "anyone", When: "true"}, {Name: "staff", When: `"staff" in principal.groups`}}, Watches: []Watch{{Name: "w", Rules: c.rules}}})
+		p := compile(t, PolicyConfig{Roles: []Role{{Name: "anyone", When: "true"}, {Name: "staff", When: `"staff" in principal.groups`}}, Watches: []WatchRules{{Name: "w", Rules: c.rules}}})
 		var got []string
 		for _, a := range p.Additions() {
 			got = append(got, fmt.Sprint(a))

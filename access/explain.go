@@ -1,13 +1,12 @@
-package policy
+package access
 
 import (
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Explanation says what a policy makes of a principal and a watch.
@@ -62,7 +61,7 @@ type ReadExplanation struct {
 
 // Explain says which roles a principal holds, and what each rule of a watch allows. r is a
 // resource to decide about; nil: none.
-func (p *Policy) Explain(who *access.Principal, watch, key string, r *stream.Resource) Explanation {
+func (p *Policy) Explain(who *Principal, watch, key string, r *stream.Resource) Explanation {
 	s := p.subject(who)
 	out := Explanation{Visible: p.Visible(who, watch)}
 	for _, role := range p.roles {

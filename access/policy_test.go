@@ -1,4 +1,4 @@
-package policy
+package access
 
 import (
 	"encoding/json"
@@ -9,20 +9,19 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // example has the roles and the watch of the documentation.
-func example() Config {
-	return Config{
+func example() PolicyConfig {
+	return PolicyConfig{
 		Roles: []Role{
 			{Name: "anyone", When: "true"},
 			{Name: "staff", When: `"staff" in principal.groups`},
-			{Name: "tenant", When: "has(principal.claims.tenant)", With: []Value{{"tenant", "principal.claims.tenant"}}},
+			{Name: "tenant", When: "has(principal.claims.tenant)", With: []RoleValue{{"tenant", "principal.claims.tenant"}}},
 		},
-		Watches: []Watch{
+		Watches: []WatchRules{
 			{Name: "orders", Rules: []Rule{
 				{Role: "staff", Read: "true", Write: "true"},
 				{Role: "tenant", Read: "value.tenant == role.tenant", Fields: []string{"status", "eta"}},
@@ -34,20 +33,20 @@ func example() Config {
 	}
 }
 
-func compile(t testing.TB, c Config) *Policy {
+func compile(t testing.TB, c PolicyConfig) *Policy {
 	t.Helper()
-	p, err := Compile(c)
+	p, err := CompilePolicy(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func user(name string, groups ...string) *access.Principal {
-	return &access.Principal{Mechanism: "jwt", Issuer: "https://idp.example.com", Name: name, Groups: groups}
+func user(name string, groups ...string) *Principal {
+	return &Principal{Mechanism: "jwt", Issuer: "https://idp.example.com", Name: name, Groups: groups}
 }
 
-func tenantOf(name, tenant string) *access.Principal {
+func tenantOf(name, tenant string) *Principal {
 	p := user(name)
 	p.Claims = map[string]any{"tenant": tenant}
 	return p
@@ -64,7 +63,7 @@ func texts(grants []view.Grant) (out []string) {
 func TestGrants(t *testing.T) {
 	p := compile(t, example())
 	for _, c := range []struct {
-		who     *access.Principal
+		who     *Principal
 		watch   string
 		want    []string
 		visible bool
@@ -95,10 +94,10 @@ func TestGrants(t *testing.T) {
 // shows nothing of a watch of which nothing can be read.
 func TestDeletingNeedsReading(t *testing.T) {
 	p := compile(t, example())
-	if p.Visible(access.Nobody(), "orders") || p.Changes(access.Nobody(), "orders") {
+	if p.Visible(Nobody(), "orders") || p.Changes(Nobody(), "orders") {
 		t.Error("who can neither read nor write a watch can see it")
 	}
-	e := p.Explain(access.Nobody(), "orders", "", nil)
+	e := p.Explain(Nobody(), "orders", "", nil)
 	if last := e.Rules[2]; e.Visible || !last.Held || last.Delete {
 		t.Errorf("the explanation is %+v", e)
 	}
@@ -106,7 +105,7 @@ func TestDeletingNeedsReading(t *testing.T) {
 
 // TestViewsAreShared: principals of whom the rules make the same have the same view.
 func TestViewsAreShared(t *testing.T) {
-	c := Config{Watches: []Watch{{Name: "w"}}}
+	c := PolicyConfig{Watches: []WatchRules{{Name: "w"}}}
 	for i := range 5 {
 		name := fmt.Sprintf("r%d", i)
 		c.Roles = append(c.Roles, Role{Name: name, When: fmt.Sprintf(`%q in principal.groups`, name)})
@@ -185,9 +184,9 @@ func TestLargeClaimsAreForgotten(t *testing.T) {
 
 // TestManyGroups: what makes the filter too large allows nothing, and other rules still do.
 func TestManyGroups(t *testing.T) {
-	p := compile(t, Config{
+	p := compile(t, PolicyConfig{
 		Roles:   []Role{{Name: "anyone", When: "true"}},
-		Watches: []Watch{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.team in principal.groups"}, {Role: "anyone", Read: "value.x == 1"}}}},
+		Watches: []WatchRules{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.team in principal.groups"}, {Role: "anyone", Read: "value.x == 1"}}}},
 	})
 	for n, want := range map[int]int{500: 2, 5000: 1} {
 		groups := make([]string, n)
@@ -227,12 +226,12 @@ func TestManyAsk(t *testing.T) {
 
 // TestMissingClaims: the rule does not apply, and that is counted.
 func TestMissingClaims(t *testing.T) {
-	p := compile(t, Config{
+	p := compile(t, PolicyConfig{
 		Roles: []Role{
 			{Name: "anyone", When: "true"}, {Name: "rash", When: `principal.claims.level > 3`},
-			{Name: "poor", When: "true", With: []Value{{"org", "principal.claims.org"}}},
+			{Name: "poor", When: "true", With: []RoleValue{{"org", "principal.claims.org"}}},
 		},
-		Watches: []Watch{{Name: "w", Rules: []Rule{
+		Watches: []WatchRules{{Name: "w", Rules: []Rule{
 			{Role: "anyone", Read: "value.level < principal.claims.level"}, {Role: "rash", Read: "true"}, {Role: "poor", Read: "true"},
 			{Role: "anyone", Read: `has(principal.claims.level) && value.x == 1`},
 		}}},
@@ -252,9 +251,9 @@ func TestMissingClaims(t *testing.T) {
 
 // TestClaimsOfEveryKind: what encoding/json makes of claims, and what it does not.
 func TestClaimsOfEveryKind(t *testing.T) {
-	p := compile(t, Config{
+	p := compile(t, PolicyConfig{
 		Roles:   []Role{{Name: "anyone", When: "true"}},
-		Watches: []Watch{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.x == principal.claims.x"}}}},
+		Watches: []WatchRules{{Name: "w", Rules: []Rule{{Role: "anyone", Read: "value.x == principal.claims.x"}}}},
 	})
 	deep := any("x")
 	for range 100 {
@@ -282,9 +281,9 @@ func TestClaimsOfEveryKind(t *testing.T) {
 // TestHostileNames: who has the name of another issuer is somebody else if the rule says so, and
 // no name, group or claim is taken for anything but text.
 func TestHostileNames(t *testing.T) {
-	p := compile(t, Config{
-		Roles:   []Role{{Name: "one", When: `principal.issuer == "https://idp.example.com" && !("banned" in principal.groups)`, With: []Value{{"group", "principal.groups"}, {"x", "principal.claims.x"}}}},
-		Watches: []Watch{{Name: "w", Rules: []Rule{{Role: "one", Read: `value.owner == principal.name || value.team in role.group || value.x == role.x`}}}},
+	p := compile(t, PolicyConfig{
+		Roles:   []Role{{Name: "one", When: `principal.issuer == "https://idp.example.com" && !("banned" in principal.groups)`, With: []RoleValue{{"group", "principal.groups"}, {"x", "principal.claims.x"}}}},
+		Watches: []WatchRules{{Name: "w", Rules: []Rule{{Role: "one", Read: `value.owner == principal.name || value.team in role.group || value.x == role.x`}}}},
 	})
 	for _, hostile := range []string{`"] || true || ["`, `" || true || "`, `\" || true //`, "'", "\n", "\x00", "true", "principal.name", "${NAME}", "\u202e"} {
 		who := user(hostile, hostile)
@@ -309,42 +308,42 @@ func TestHostileNames(t *testing.T) {
 func TestSame(t *testing.T) {
 	a := compile(t, example())
 	for name, c := range map[string]struct {
-		change func(*Config)
+		change func(*PolicyConfig)
 		orders bool
 	}{
-		"nothing":          {func(*Config) {}, true},
-		"other writing":    {func(c *Config) { c.Roles[1].When = `( "staff"in principal.groups )` }, true},
-		"another watch":    {func(c *Config) { c.Watches[1].Rules = []Rule{{Role: "anyone", Read: "true"}} }, true},
-		"a role":           {func(c *Config) { c.Roles[1].When = `"admin" in principal.groups` }, false},
-		"a value":          {func(c *Config) { c.Roles[2].With[0].Expression = "principal.claims.org" }, false},
-		"fields":           {func(c *Config) { c.Watches[0].Rules[1].Fields = []string{"status"} }, false},
-		"a rule":           {func(c *Config) { c.Watches[0].Rules[2].Delete = "false" }, false},
-		"a rule less":      {func(c *Config) { c.Watches[0].Rules = c.Watches[0].Rules[:2] }, false},
-		"place of labels":  {func(c *Config) { c.Watches[0].LabelsAt = "metadata" }, false},
-		"an unrelated one": {func(c *Config) { c.Roles = append(c.Roles, Role{Name: "other", When: "true"}) }, true},
+		"nothing":          {func(*PolicyConfig) {}, true},
+		"other writing":    {func(c *PolicyConfig) { c.Roles[1].When = `( "staff"in principal.groups )` }, true},
+		"another watch":    {func(c *PolicyConfig) { c.Watches[1].Rules = []Rule{{Role: "anyone", Read: "true"}} }, true},
+		"a role":           {func(c *PolicyConfig) { c.Roles[1].When = `"admin" in principal.groups` }, false},
+		"a value":          {func(c *PolicyConfig) { c.Roles[2].With[0].Expression = "principal.claims.org" }, false},
+		"fields":           {func(c *PolicyConfig) { c.Watches[0].Rules[1].Fields = []string{"status"} }, false},
+		"a rule":           {func(c *PolicyConfig) { c.Watches[0].Rules[2].Delete = "false" }, false},
+		"a rule less":      {func(c *PolicyConfig) { c.Watches[0].Rules = c.Watches[0].Rules[:2] }, false},
+		"place of labels":  {func(c *PolicyConfig) { c.Watches[0].LabelsAt = "metadata" }, false},
+		"an unrelated one": {func(c *PolicyConfig) { c.Roles = append(c.Roles, Role{Name: "other", When: "true"}) }, true},
 	} {
 		changed := example()
 		c.change(&changed)
 		b := compile(t, changed)
-		if Same(a, b, "orders") != c.orders || Same(b, a, "orders") != c.orders {
+		if SamePolicy(a, b, "orders") != c.orders || SamePolicy(b, a, "orders") != c.orders {
 			t.Errorf("%s: the rules are the same %t, want %t", name, !c.orders, c.orders)
 		}
 	}
-	if !Same(a, a, "closed") || !Same(nil, a, "closed") || Same(nil, a, "orders") || !Same(nil, nil, "orders") {
+	if !SamePolicy(a, a, "closed") || !SamePolicy(nil, a, "closed") || SamePolicy(nil, a, "orders") || !SamePolicy(nil, nil, "orders") {
 		t.Error("no policy and no rules are not the same")
 	}
 }
 
-// TestMistakes: all are reported, each at its place.
-func TestMistakes(t *testing.T) {
-	_, err := Compile(Config{
+// TestPolicyMistakes: all are reported, each at its place.
+func TestPolicyMistakes(t *testing.T) {
+	_, err := CompilePolicy(PolicyConfig{
 		Roles: []Role{
 			{Name: "a", When: `"x" in principal.grups`}, {Name: "b", When: "principal.name"}, {Name: "b", When: "true"}, {Name: "c"},
-			{Name: "d", When: "true", With: []Value{{"in", "1"}, {"x", "principal.claims."}, {"y", "1"}, {"y", "2"}}},
+			{Name: "d", When: "true", With: []RoleValue{{"in", "1"}, {"x", "principal.claims."}, {"y", "1"}, {"y", "2"}}},
 			{Name: "e", When: "value.x == 1"},
-			{Name: "ok", When: "true", With: []Value{{"tenant", "principal.name"}}},
+			{Name: "ok", When: "true", With: []RoleValue{{"tenant", "principal.name"}}},
 		},
-		Watches: []Watch{
+		Watches: []WatchRules{
 			{Name: "w", Rules: []Rule{
 				{Role: "okk", Read: "true"}, {Role: "ok", Read: "value.t == role.tenat"}, {Role: "ok"}, {Role: "ok", Fields: []string{"a"}, Write: "true"},
 				{Role: "ok", Read: "true", Fields: []string{"a..b"}}, {Role: "ok", Write: "value.x == 1", Delete: "new.x == 1"}, {Read: "true"}, {Role: "a", Read: "true"},
@@ -352,7 +351,7 @@ func TestMistakes(t *testing.T) {
 			{Name: "w"},
 		},
 	})
-	var all Errors
+	var all PolicyErrors
 	if !errors.As(err, &all) {
 		t.Fatal(err)
 	}
@@ -392,9 +391,9 @@ func TestTooMany(t *testing.T) {
 		c.Watches[0].Rules = append(c.Watches[0].Rules, Rule{Role: "staff", Read: "true"})
 	}
 	for range MaxValues {
-		c.Roles[2].With = append(c.Roles[2].With, Value{fmt.Sprint("v", len(c.Roles[2].With)), "1"})
+		c.Roles[2].With = append(c.Roles[2].With, RoleValue{fmt.Sprint("v", len(c.Roles[2].With)), "1"})
 	}
-	_, err := Compile(c)
+	_, err := CompilePolicy(c)
 	for _, want := range []string{"there are 67 rules, and at most 64 are allowed", "there are 33 values, and at most 32 are allowed"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -1,12 +1,11 @@
-package policy
+package access
 
 import (
 	"maps"
 	"net/http"
 
-	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Decision says whether a resource may be written or deleted.
@@ -42,7 +41,7 @@ func unseen(reason string) Decision { return Decision{Status: http.StatusNotFoun
 // Write decides whether a principal may write a resource: old is the existing one, nil if there
 // is none, and updated replaces it. A principal that may read only a part of a resource must
 // not replace it. Only the success of a write tells a hidden resource from none.
-func (p *Policy) Write(who *access.Principal, watch, key string, old, updated *stream.Resource) Decision {
+func (p *Policy) Write(who *Principal, watch, key string, old, updated *stream.Resource) Decision {
 	s := p.standing(who, watch)
 	switch {
 	case !p.Visible(who, watch):
@@ -66,7 +65,7 @@ func (p *Policy) Write(who *access.Principal, watch, key string, old, updated *s
 
 // Delete decides whether a principal may delete a resource: old is the existing one, nil if
 // there is none. Hidden resources and those that do not exist have the same answer.
-func (p *Policy) Delete(who *access.Principal, watch, key string, old *stream.Resource) Decision {
+func (p *Policy) Delete(who *Principal, watch, key string, old *stream.Resource) Decision {
 	s := p.standing(who, watch)
 	switch {
 	case !p.Visible(who, watch):
@@ -108,7 +107,7 @@ func writes(r rule) *view.Expression  { return r.write }
 func deletes(r rule) *view.Expression { return r.delete }
 
 // judge asks the rules, in their order, whether they allow a change.
-func (p *Policy) judge(who *access.Principal, watch string, ask func(rule) *view.Expression, c changed) Decision {
+func (p *Policy) judge(who *Principal, watch string, ask func(rule) *view.Expression, c changed) Decision {
 	s := p.subject(who)
 	var old, updated decoded
 	for i, r := range p.rulesOf(watch).all {

@@ -1,4 +1,4 @@
-package policy
+package access
 
 import (
 	"encoding/json"
@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/watchtide/watchtide/access"
 )
 
 // subject is what the rules make of one principal.
@@ -22,7 +20,7 @@ type subject struct {
 }
 
 // subject returns the roles and the values of a principal, and caches them.
-func (p *Policy) subject(who *access.Principal) *subject {
+func (p *Policy) subject(who *Principal) *subject {
 	if s, ok := p.subjects.get(who); ok {
 		return s
 	}
@@ -70,7 +68,7 @@ func (r *role) holds(names map[string]any) (given map[string]any, why string) {
 
 // namesOf returns the names that rules use for a principal. Without a credential there is no
 // name, instead of an empty one, which a resource might have too.
-func namesOf(who *access.Principal) map[string]any {
+func namesOf(who *Principal) map[string]any {
 	groups := []any{}
 	for _, g := range slices.Compact(slices.Sorted(slices.Values(who.Groups))) {
 		groups = append(groups, g)

@@ -1,4 +1,4 @@
-package policy
+package access
 
 import (
 	"bytes"
@@ -12,9 +12,8 @@ import (
 	"cel.dev/cel-go/cel"
 	"pgregory.net/rapid"
 
-	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // direct evaluates expressions by plain CEL, with the principal and the role as they are.
@@ -52,7 +51,7 @@ func (d direct) value(t rapid.TB, text string, names map[string]any) (any, bool)
 }
 
 // given returns the names of a principal and of a role, if it is held.
-func (d direct) given(t rapid.TB, r Role, who *access.Principal) (map[string]any, bool) {
+func (d direct) given(t rapid.TB, r Role, who *Principal) (map[string]any, bool) {
 	of := map[string]any{"mechanism": who.Mechanism, "groups": slices.Compact(slices.Sorted(slices.Values(who.Groups))), "claims": orEmpty(who.Claims)}
 	if who.Name != "" {
 		of["issuer"], of["name"] = who.Issuer, who.Name
@@ -81,7 +80,7 @@ func orEmpty(claims map[string]any) map[string]any {
 }
 
 // see returns which members of the value of a resource may be seen. whole: all of it.
-func (d direct) see(t rapid.TB, c Config, who *access.Principal, r stream.Resource) (members map[string]json.RawMessage, seen, whole bool) {
+func (d direct) see(t rapid.TB, c PolicyConfig, who *Principal, r stream.Resource) (members map[string]json.RawMessage, seen, whole bool) {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(r.Value, &all)
 	members = map[string]json.RawMessage{}
@@ -117,15 +116,15 @@ func (d direct) see(t rapid.TB, c Config, who *access.Principal, r stream.Resour
 	return members, seen, whole
 }
 
-func (c Config) role(name string) Role {
+func (c PolicyConfig) role(name string) Role {
 	return c.Roles[slices.IndexFunc(c.Roles, func(r Role) bool { return r.Name == name })]
 }
 
 var drawnRoles = []Role{
 	{Name: "anyone", When: "true"},
 	{Name: "staff", When: `"staff" in principal.groups || principal.claims.admin`},
-	{Name: "tenant", When: "has(principal.claims.tenant)", With: []Value{{"tenant", "principal.claims.tenant"}, {"all", "principal.groups"}}},
-	{Name: "rash", When: "principal.claims.level > 2.0", With: []Value{{"level", "principal.claims.level"}}},
+	{Name: "tenant", When: "has(principal.claims.tenant)", With: []RoleValue{{"tenant", "principal.claims.tenant"}, {"all", "principal.groups"}}},
+	{Name: "rash", When: "principal.claims.level > 2.0", With: []RoleValue{{"level", "principal.claims.level"}}},
 	{Name: "local", When: `principal.mechanism == "token" && principal.name != ""`},
 }
 
@@ -141,8 +140,8 @@ var drawnReads = map[string][]string{
 
 var drawnWrites = []string{"", "true", "new.owner == principal.name", "old == null || old.owner == new.owner", `"staff" in principal.groups`, "new.level > old.level"}
 
-func drawConfig(t *rapid.T) Config {
-	c := Config{Roles: drawnRoles, Watches: []Watch{{Name: "w"}}}
+func drawConfig(t *rapid.T) PolicyConfig {
+	c := PolicyConfig{Roles: drawnRoles, Watches: []WatchRules{{Name: "w"}}}
 	for range rapid.IntRange(0, 4).Draw(t, "rules") {
 		r := Rule{Role: rapid.SampledFrom(drawnRoles).Draw(t, "role").Name}
 		r.Read = rapid.SampledFrom(append(slices.Clone(drawnReads[""]), drawnReads[r.Role]...)).Draw(t, "read")
@@ -158,8 +157,8 @@ func drawConfig(t *rapid.T) Config {
 	return c
 }
 
-func drawPrincipal(t *rapid.T) *access.Principal {
-	who := &access.Principal{
+func drawPrincipal(t *rapid.T) *Principal {
+	who := &Principal{
 		Mechanism: rapid.SampledFrom([]string{"token", "jwt"}).Draw(t, "mechanism"),
 		Name:      rapid.SampledFrom([]string{"ann", "bob", `"`, `" || true || "`, ""}).Draw(t, "name"),
 		Groups:    rapid.SliceOfN(rapid.SampledFrom([]string{"staff", "dev", "ops", `"] || true || ["`}), 0, 3).Draw(t, "groups"),
@@ -198,7 +197,7 @@ func TestViewShowsWhatRulesAllow(t *testing.T) {
 	seenOnce := map[view.Sight]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
-		p, err := Compile(c)
+		p, err := CompilePolicy(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +248,7 @@ func TestWritesAreWhatRulesAllow(t *testing.T) {
 	d := newDirect(t)
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
-		p, err := Compile(c)
+		p, err := CompilePolicy(c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +282,7 @@ func TestWritesAreWhatRulesAllow(t *testing.T) {
 }
 
 // allows reports whether some rule is true of a change.
-func (d direct) allows(t rapid.TB, c Config, who *access.Principal, key string, old, updated *stream.Resource) bool {
+func (d direct) allows(t rapid.TB, c PolicyConfig, who *Principal, key string, old, updated *stream.Resource) bool {
 	for _, rule := range c.Watches[0].Rules {
 		names, held := d.given(t, c.role(rule.Role), who)
 		if !held || rule.Write == "" {
