@@ -242,7 +242,7 @@ profile: ## profile a gateway under live events and under snapshots, print the t
 .PHONY: bench-sources
 bench-sources: servers ## compare every source with its client library and print the table of docs/performance.md (COUNT=3 for medians)
 	@mkdir -p profile
-	@packages=$$(grep -l 'figures\.Run(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); \
+	@packages=$$(grep -l 'figures\.Run(' internal/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); \
 	$(GO) test -run '^$$' -tags servers -bench '^BenchmarkUpstream$$' -count $(COUNT) -p 1 -timeout 60m $$packages > profile/sources.txt 2>&1 || { cat profile/sources.txt >&2; exit 1; }; \
 	awk -f internal/streamtest/figures/table.awk profile/sources.txt
 
@@ -262,12 +262,12 @@ attacks: ## attack a gateway from outside, print what was measured and fail if i
 .PHONY: reliability
 reliability: servers ## subject every source to every fault and print the tables of docs/reliability.md
 	@mkdir -p profile
-	@packages=$$(grep -l 'faults\.Run(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
+	@packages=$$(grep -l 'faults\.Run(' internal/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
 	$(GO) test -tags servers -count 1 -p 1 -timeout 20m -run '^TestFaults' -v $$packages > profile/reliability.txt 2>&1 || status=$$?; \
 	awk -f internal/streamtest/faults/table.awk profile/reliability.txt || status=1; \
 	if [ $$status != 0 ]; then grep -v ' reliability |' profile/reliability.txt >&2; exit $$status; fi
 	@echo
-	@packages=$$(grep -l 'TestScriptedFaults(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
+	@packages=$$(grep -l 'TestScriptedFaults(' internal/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
 	$(GO) test -count 1 -p 1 -timeout 20m -run '^TestScriptedFaults' -v $$packages > profile/scripted.txt 2>&1 || status=$$?; \
 	awk -f internal/streamtest/faults/scripted.awk profile/scripted.txt || status=1; \
 	if [ $$status != 0 ]; then grep -v ' scripted |' profile/scripted.txt >&2; exit $$status; fi

@@ -48,7 +48,7 @@ var forbidden = []struct {
 var core = []string{"stream", "internal/signal", "internal/storage", "internal/memory", "internal/merge", "internal/frame", "internal/log/...", "stream/watch"}
 
 var sources = []string{
-	"internal/source/consul", "internal/source/etcd", "internal/source/files", "internal/source/gateway", "stream/source/grpc",
+	"internal/source/consul", "internal/source/etcd", "internal/source/files", "internal/source/gateway", "internal/source/grpc",
 	"internal/source/host", "internal/source/kubernetes", "internal/source/nats", "internal/source/view",
 }
 
@@ -77,6 +77,32 @@ func covered(patterns []string, name string) bool {
 		}
 		return name == folder || below && strings.HasPrefix(name, folder+"/")
 	})
+}
+
+// public are the packages that other programs can import, each for a reason.
+var public = map[string]string{
+	"stream":              "the vocabulary of sources",
+	"stream/watch":        "watches, in any program",
+	"stream/store":        "a source that programs write to",
+	"stream/streamtest":   "the conformance suite for sources",
+	"gateway":             "a gateway, in any server",
+	"access":              "principals, rules and the audit log of gateway.Access",
+	"access/credential":   "the credentials of gateway.Access",
+	"client":              "the client",
+	"openapi":             "the contract of the HTTP API",
+	"openapi/watchtidev1": "the contract of the gRPC API",
+	"web":                 "what gateways serve to browsers, which Go embeds where it lies",
+	"docs":                "the manual, likewise",
+}
+
+// TestPublicPackages: everything else is internal, or a command.
+func TestPublicPackages(t *testing.T) {
+	for _, f := range code(t) {
+		dir := path.Dir(f.path)
+		if _, ok := public[dir]; !ok && f.syntax.Name.Name != "main" && !strings.Contains("/"+dir+"/", "/internal/") {
+			t.Errorf("%s: package %s can be imported by other programs: make it internal", f.path, f.syntax.Name.Name)
+		}
+	}
 }
 
 // TestImageIsBuiltFromAllOfTheCommand: .dockerignore lets in every folder that it needs.

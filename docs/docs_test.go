@@ -21,8 +21,8 @@ import (
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/source/files"
+	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	"github.com/watchtide/watchtide/internal/source/host"
-	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/web"
 )

@@ -3,11 +3,10 @@ package stream_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
-	"github.com/watchtide/watchtide/internal/frame"
-	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -212,9 +211,9 @@ func ExampleSource() {
 		fmt.Println(err)
 		return
 	}
-	subscription := articles.Subscribe(log.SubscribeOptions{})
+	subscription := articles.Subscribe(watch.SubscribeOptions{})
 	defer subscription.Close()
-	var batch log.Batch
+	var batch watch.Batch
 	show := func(events int) {
 		for events > 0 {
 			if !subscription.Next(&batch) {
@@ -222,7 +221,7 @@ func ExampleSource() {
 				continue
 			}
 			for e := range batch.Events() {
-				fmt.Println(string(frame.AppendEvent(nil, e)))
+				fmt.Println(strings.TrimSpace(fmt.Sprint(e.Type, " ", e.Resource.Key, " ", string(e.Resource.Value))))
 				events--
 			}
 		}
@@ -233,13 +232,13 @@ func ExampleSource() {
 	w.write(streamtest.Write{Key: "bolt", Value: `{"size":10}`}, streamtest.Write{Key: "nut", Delete: true})
 	show(2)
 	// Output:
-	// {"type":"reset","watch":"articles","reason":"initial"}
-	// {"type":"upsert","watch":"articles","key":"bolt","revision":"1","value":{ "size": 8 }}
-	// {"type":"upsert","watch":"articles","key":"nut","revision":"2","value":{"size":6}}
-	// {"type":"end_of_snapshot","watch":"articles","revision":"2","count":2}
+	// reset
+	// upsert bolt { "size": 8 }
+	// upsert nut {"size":6}
+	// end_of_snapshot
 	// position articles@spring-2
-	// {"type":"upsert","watch":"articles","key":"bolt","revision":"3","value":{"size":10}}
-	// {"type":"delete","watch":"articles","key":"nut","revision":"3"}
+	// upsert bolt {"size":10}
+	// delete nut
 	// position articles@spring-3
 }
 

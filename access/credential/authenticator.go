@@ -25,7 +25,7 @@ type Config struct {
 	// Tokens are the static tokens; nil: there are none.
 	Tokens *access.TokenTable
 	// Issuers are the OpenID providers whose tokens are accepted.
-	Issuers []jwt.Issuer
+	Issuers []Issuer
 	// Certificates is the kind of name that is read from client certificates; empty:
 	// certificates are ignored.
 	Certificates Subject
@@ -58,6 +58,9 @@ type Config struct {
 	// Log gets a warning when an issuer does not answer; nil: nothing does.
 	Log *slog.Logger
 }
+
+// Issuer is an OpenID provider whose tokens are accepted.
+type Issuer = jwt.Issuer
 
 // DefaultTicketTTL is how long a ticket can be used if nothing else is configured.
 const DefaultTicketTTL = 30 * time.Second

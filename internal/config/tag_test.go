@@ -10,10 +10,10 @@ import (
 	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/source/etcd"
 	"github.com/watchtide/watchtide/internal/source/files"
+	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	"github.com/watchtide/watchtide/internal/source/host"
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"github.com/watchtide/watchtide/internal/source/nats"
-	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 )
 
 func TestParseTag(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/source/etcd"
 	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
+	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"github.com/watchtide/watchtide/internal/source/nats"
 	"github.com/watchtide/watchtide/stream"
-	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 )
 
 // texts are the kinds of text that a tag can name; "" is one without a name.

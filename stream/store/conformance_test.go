@@ -9,9 +9,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 

@@ -8,9 +8,9 @@ import (
 	"github.com/fullstorydev/grpchan/inprocgrpc"
 	"google.golang.org/grpc"
 
+	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 )
 
 // Source returns a source that follows one watch of the store. The watch is created,

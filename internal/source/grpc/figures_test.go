@@ -6,10 +6,10 @@ import (
 	"net"
 	"testing"
 
+	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	"github.com/watchtide/watchtide/internal/streamtest/figures"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/store"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/store"
 	"google.golang.org/grpc"
 )
