@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -383,6 +384,9 @@ func TestWritesWithoutACredential(t *testing.T) {
 	}
 }
 
+// unfinished is a page of a history that goes on.
+var unfinished = regexp.MustCompile(`"next":"[^"]`)
+
 // TestHiddenFieldsAreNoOracle checks that what narrows a request sees nothing that is
 // hidden: a filter that is true of a hidden field finds as much as one that is false.
 func TestHiddenFieldsAreNoOracle(t *testing.T) {
@@ -401,7 +405,14 @@ func TestHiddenFieldsAreNoOracle(t *testing.T) {
 				yes := strings.NewReplacer("s3cret", "X", "z3cret", "X", "globex", "X", "zlobex", "X", "is_lost", "X", "zost", "X", "o_9", "o_2")
 				var shown [2]string
 				for i, query := range pair {
-					got := r.get("/v1/watches/orders/"+path+strings.ReplaceAll(query, `"`, "%22"), r.as(name)...)
+					target := "/v1/watches/orders/" + path + strings.ReplaceAll(query, `"`, "%22")
+					got := r.get(target, r.as(name)...)
+					for range 100 { // a page ends early on a busy machine
+						if !unfinished.MatchString(got.text) {
+							break
+						}
+						got = r.get(target, r.as(name)...)
+					}
 					shown[i] = yes.Replace(anonymous.ReplaceAllString(got.Status+got.text, "…"))
 				}
 				if shown[0] != shown[1] {
