@@ -46,7 +46,7 @@ func liveMetrics(t *testing.T) map[string]*dto.MetricFamily {
 		t.Fatal(err)
 	}
 	g, err := gateway.New(gateway.Config{
-		Registry: registry, Metrics: true, DeliveryReports: true, DrainDelay: -1, Drain: -1, Logger: slog.New(slog.DiscardHandler),
+		Registry: registry, Metrics: true, HTTPSettings: gateway.HTTPSettings{DeliveryReports: true}, StreamSettings: gateway.StreamSettings{DrainDelay: -1, Drain: -1}, Logger: slog.New(slog.DiscardHandler),
 		Certificates: map[string]*x509.Certificate{"http": {NotAfter: time.Now().Add(time.Hour)}},
 	})
 	if err != nil {

@@ -155,7 +155,7 @@ func TestPortsAreThoseOfTheConfiguration(t *testing.T) {
 func TestHostsAreThoseOfTheService(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	g, err := gateway.New(gateway.Config{Registry: registry, Hosts: configuration(t).HTTP.Hosts})
+	g, err := gateway.New(gateway.Config{Registry: registry, HTTPSettings: gateway.HTTPSettings{Hosts: configuration(t).HTTP.Hosts}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func newBackend(t *testing.T) *backend {
 	if _, err := registry.Add(watch.Config{Name: "services", SourceName: "backend", Source: b.endpoint, Logger: quiet}); err != nil {
 		t.Fatal(err)
 	}
-	g, err := gateway.New(gateway.Config{Registry: registry, Logger: quiet, Drain: -1})
+	g, err := gateway.New(gateway.Config{Registry: registry, Logger: quiet, StreamSettings: gateway.StreamSettings{Drain: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}

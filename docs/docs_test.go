@@ -4,6 +4,11 @@ package docs_test
 
 import (
 	"fmt"
+	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/source/etcd"
+	"github.com/watchtide/watchtide/internal/source/kubernetes"
+	"github.com/watchtide/watchtide/internal/source/nats"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	yamlparser "github.com/goccy/go-yaml/parser"
 
@@ -97,12 +103,14 @@ func TestConfigurationsLoad(t *testing.T) {
 // knownKeys reads the keys that the loader knows, in the tags of its structs.
 func knownKeys(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../internal/config/*.go")
-	sections, errOfSections := filepath.Glob("../internal/config/auth/*.go")
-	if err != nil || errOfSections != nil || len(files) == 0 || len(sections) == 0 {
-		t.Fatalf("no loader: %v, %v", err, errOfSections)
+	var files []string
+	for _, pattern := range []string{"../internal/config/*.go", "../internal/config/auth/*.go", "../internal/source/*/*.go", "../stream/store/store.go", "../gateway/config.go", "../internal/log/log.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, found, err)
+		}
+		files = append(files, found...)
 	}
-	files = append(files, sections...)
 	var keys []string
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
@@ -164,33 +172,93 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 	}
 }
 
-// TestDefaults compares the defaults of the reference with those of the code,
-// where the code exposes them.
+// TestDefaults compares the defaults of the reference with those of the code.
 func TestDefaults(t *testing.T) {
-	defaults := map[string][]string{}
-	for _, m := range row.FindAllStringSubmatch(pages(t)[configuration], -1) {
-		defaults[m[1]] = append(defaults[m[1]], m[2])
-	}
-	mib := func(n int) string { return fmt.Sprintf("`%dMiB`", n>>20) }
-	c := config.Default()
-	for key, want := range map[string][]string{
-		"listen":            {"`" + c.HTTP.Listen + "`", "`" + config.DefaultGRPC + "`", "`" + c.Operations.Listen + "`"},
-		"enabled":           {fmt.Sprintf("`%t`", c.Metrics.Enabled)},
-		"max_value_bytes":   {mib(store.DefaultMaxValueBytes), mib(files.DefaultMaxValueBytes)},
-		"rescan":            {"`" + strings.TrimSuffix(files.DefaultRescan.String(), "0s") + "`"},
-		"interval":          {"`" + host.DefaultInterval.String() + "`"},
-		"keepalive":         {"`" + strings.TrimSuffix(grpcsource.DefaultKeepalive.String(), "0s") + "`"},
-		"max_message_bytes": {mib(grpcsource.DefaultMaxMessageBytes), mib(consul.DefaultMaxMessageBytes)},
-		"probe_interval":    {"`" + consul.DefaultProbe.String() + "`"},
-		"list_interval":     {"`" + strings.TrimSuffix(consul.DefaultRelist.String(), "0s") + "`"},
+	found := 0
+	for section, defaults := range map[string][]any{
+		"## `http`":              {config.Default().HTTP, gateway.DefaultHTTPSettings()},
+		"## `grpc`":              {config.GRPC{Listen: config.DefaultGRPC}},
+		"## `operations`":        {config.Default().Operations},
+		"## `metrics`":           {config.Default().Metrics},
+		"## `tracing`":           {config.Default().Tracing},
+		"## `stream`":            {gateway.DefaultStreamSettings(), log.History{}.WithDefaults()},
+		"### `type: store`":      {store.Config{MaxValueBytes: store.DefaultMaxValueBytes, MaxBytes: store.DefaultMaxBytes}},
+		"### `type: host`":       {host.Config{Interval: host.DefaultInterval}},
+		"### `type: grpc`":       {grpcsource.Config{Keepalive: grpcsource.DefaultKeepalive, MaxMessageBytes: grpcsource.DefaultMaxMessageBytes}},
+		"### `type: files`":      {files.Config{MaxValueBytes: files.DefaultMaxValueBytes, MaxBytes: files.DefaultMaxBytes, Rescan: files.DefaultRescan}},
+		"### `type: etcd`":       {etcd.Config{ConnectTimeout: etcd.DefaultConnectTimeout, RequestTimeout: etcd.DefaultRequestTimeout, StallAfter: etcd.DefaultStallAfter}},
+		"### `type: kubernetes`": {kubernetes.Config{StallAfter: kubernetes.DefaultStallAfter}},
+		"### `type: nats`":       {nats.Config{StallAfter: nats.DefaultStallAfter, PollInterval: nats.DefaultPollInterval}},
+		"### `type: consul`":     {consul.Config{ProbeInterval: consul.DefaultProbe, ListInterval: consul.DefaultRelist, MaxMessageBytes: consul.DefaultMaxMessageBytes}},
 	} {
-		if !slices.Equal(defaults[key], want) {
-			t.Errorf("%s: the default of %s is %v, want %v", configuration, key, defaults[key], want)
+		described := defaultsIn(t, section)
+		for _, of := range defaults {
+			for key, want := range defaultsOf(reflect.ValueOf(of)) {
+				found++
+				if !slices.Contains(described[key], want) {
+					t.Errorf("%s: %s: the default of %s is %v, want %s", configuration, section, key, described[key], want)
+				}
+			}
 		}
 	}
-	if !slices.Contains(defaults["max_bytes"], mib(store.DefaultMaxBytes)) {
-		t.Errorf("%s: the defaults of max_bytes are %v, want %s among them", configuration, defaults["max_bytes"], mib(store.DefaultMaxBytes))
+	if found < 45 {
+		t.Errorf("found only %d defaults in the code", found)
 	}
+}
+
+// defaultsIn returns the defaults in the tables of a section, by key.
+func defaultsIn(t *testing.T, heading string) map[string][]string {
+	_, text, ok := strings.Cut(pages(t)[configuration], "\n"+heading+"\n")
+	if !ok {
+		t.Fatalf("%s has no section %s", configuration, heading)
+	}
+	if next := regexp.MustCompile("(?m)^##").FindStringIndex(text); next != nil {
+		text = text[:next[0]]
+	}
+	out := map[string][]string{}
+	for _, m := range row.FindAllStringSubmatch(text, -1) {
+		out[m[1]] = append(out[m[1]], m[2])
+	}
+	return out
+}
+
+// defaultsOf returns what a user writes for each field of a section, by key. A field that is not set has
+// no default, or one that a word describes.
+func defaultsOf(section reflect.Value) map[string]string {
+	out := map[string]string{}
+	for i := range section.NumField() {
+		f := section.Type().Field(i)
+		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if key == "" || key == "-" || section.Field(i).IsZero() {
+			continue
+		}
+		switch v := section.Field(i).Interface().(type) {
+		case time.Duration:
+			text := v.String()
+			for _, zero := range []string{"m0s", "h0m"} {
+				if strings.HasSuffix(text, zero) {
+					text = text[:len(text)-2]
+				}
+			}
+			out[key] = "`" + text + "`"
+		case int64:
+			out[key] = "`" + size(v) + "`"
+		case int:
+			if out[key] = fmt.Sprintf("`%d`", v); options == "bytes" {
+				out[key] = "`" + size(int64(v)) + "`"
+			}
+		default:
+			out[key] = fmt.Sprintf("`%v`", v)
+		}
+	}
+	return out
+}
+
+func size(n int64) string {
+	if n%(1<<20) == 0 {
+		return fmt.Sprintf("%dMiB", n>>20)
+	}
+	return fmt.Sprintf("%dKiB", n>>10)
 }
 
 // programFile matches a block that is a file of a program.

@@ -94,7 +94,7 @@ func newGuarded(t *testing.T, change func(*Config)) *guarded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Registry: r.registry, Logger: slog.New(slog.DiscardHandler), PrimeWait: 5 * time.Second, Metrics: true, Instance: "test", Profiles: http.HandlerFunc(profile)}
+	c := Config{Registry: r.registry, Logger: slog.New(slog.DiscardHandler), StreamSettings: StreamSettings{PrimeWait: 5 * time.Second}, Metrics: true, Instance: "test", Profiles: http.HandlerFunc(profile)}
 	c.Access = &Access{Policy: guardedPolicy(t), OperationsRole: "staff", Credentials: credential.Config{Tokens: r.newTokens()}}
 	if change != nil {
 		change(&c)

@@ -151,7 +151,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 // TestNoAnswerIsSniffed checks every kind of answer: a stream, a problem, text and
 // the page.
 func TestNoAnswerIsSniffed(t *testing.T) {
-	r := newAPIRig(t, Config{AllowedOrigins: []string{"https://app.example.com"}})
+	r := newAPIRig(t, Config{HTTPSettings: HTTPSettings{AllowedOrigins: []string{"https://app.example.com"}}})
 	for _, path := range []string{
 		"/", "/openapi.json", "/healthz", "/readyz", "/metrics", "/v1/subscribers", "/v1/series", "/nowhere", "/v1/watches/nosuch",
 		"/v1/watches/hosts/events?until=end_of_snapshot", "/v1/watches/hosts/changes", "/v1/events?watch=hosts&until=x",
@@ -360,7 +360,7 @@ func TestNotPrimed(t *testing.T) {
 
 // TestOnDemand checks that a request starts a watch that runs on demand.
 func TestOnDemand(t *testing.T) {
-	r := newAPIRig(t, Config{PrimeWait: 10e9})
+	r := newAPIRig(t, Config{StreamSettings: StreamSettings{PrimeWait: 10e9}})
 	c := streamConfig("lazy", newNotebook())
 	c.OnDemand = true
 	r.add(c)

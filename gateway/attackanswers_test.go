@@ -55,7 +55,7 @@ func (r *rig) answersTaken() int64 {
 func TestAttackUnreadAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const page = 1 << 20
-		r := newRig(t, Config{AnswerBudget: 8 * page, WriteTimeout: 5 * time.Second}, "a")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{AnswerBudget: 8 * page}, StreamSettings: StreamSettings{WriteTimeout: 5 * time.Second}}, "a")
 		r.Prime("a", 1000, pages(page)...)
 		before := heap()
 		c := r.framed(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
@@ -92,7 +92,7 @@ func TestAttackUnreadAnswers(t *testing.T) {
 func TestAttackSlowAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const page = 1 << 20
-		r := newRig(t, Config{AnswerBudget: 8 * page}, "a")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{AnswerBudget: 8 * page}}, "a")
 		r.Prime("a", 1000, pages(page)...)
 		before, began := heap(), time.Now()
 		var ended []<-chan struct{}
@@ -210,7 +210,7 @@ func TestAttackSlowPoll(t *testing.T) {
 // ends.
 func TestAnswerBudgetIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{PrimeWait: time.Second}, "a", "silent")
+		r := newRig(t, Config{StreamSettings: StreamSettings{PrimeWait: time.Second}}, "a", "silent")
 		r.Prime("a", 1000, pages(64<<10)...)
 		for _, path := range []string{
 			"/v1/watches", "/v1/watches/a", "/v1/watches/a/resources", "/v1/watches/a/resources?page_token=x",

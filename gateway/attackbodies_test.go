@@ -66,7 +66,7 @@ func TestAttackTooLargeBodies(t *testing.T) {
 func TestAttackTrickledBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 256 << 10
-		r := newRig(t, Config{BodyBudget: 16 * size})
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{BodyBudget: 16 * size}})
 		r.addStore("drafts", store.Config{})
 		before := heap()
 		var held []*rawConn
@@ -119,7 +119,7 @@ func trickle(c io.Writer) {
 // TestBodyBudgetIsReleased checks that the budget is released however a write
 // ends.
 func TestBodyBudgetIsReleased(t *testing.T) {
-	r := newAPIRig(t, Config{BodyBudget: 1 << 20})
+	r := newAPIRig(t, Config{HTTPSettings: HTTPSettings{BodyBudget: 1 << 20}})
 	r.addStore("drafts")
 	const path = "/v1/watches/drafts/resources/k"
 	for _, body := range []string{`{"n":1}`, "no JSON", "", "\xff", `"` + strings.Repeat("x", 200<<10) + `"`} {

@@ -67,7 +67,7 @@ func ask(t *testing.T, address, path string) (*http.Response, string) {
 func TestAttackAllConnectionsTaken(t *testing.T) {
 	var logged logLines
 	const limit = 60
-	r := newRealGateway(t, Config{MaxConnections: limit, Logger: slog.New(slog.NewTextHandler(&logged, nil))}, nil)
+	r := newRealGateway(t, Config{HTTPSettings: HTTPSettings{MaxConnections: limit}, Logger: slog.New(slog.NewTextHandler(&logged, nil))}, nil)
 	var taken []net.Conn
 	for range limit / 2 {
 		taken = append(taken, openRaw(t, r, rawGet("/v1/events?watch=a")))
@@ -123,7 +123,7 @@ func TestAttackAllConnectionsTaken(t *testing.T) {
 // too many: the longest idle one, and none that is active.
 func TestLongestIdleConnectionGoesFirst(t *testing.T) {
 	secure, roots := certificate(t)
-	r := newRealGateway(t, Config{MaxConnections: 10}, secure)
+	r := newRealGateway(t, Config{HTTPSettings: HTTPSettings{MaxConnections: 10}}, secure)
 	var idle []*handStream
 	request := func(s *handStream) error {
 		_, err := io.WriteString(s.Conn, rawGet("/healthz"))

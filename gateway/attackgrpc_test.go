@@ -82,7 +82,7 @@ func (f *framed) request(method string, m proto.Message) uint32 {
 // TestAttackAnnouncedMessages makes calls that announce much and send little.
 func TestAttackAnnouncedMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newCallRig(t, Config{BodyBudget: 4 << 20}, "a")
+		r := newCallRig(t, Config{HTTPSettings: HTTPSettings{BodyBudget: 4 << 20}}, "a")
 		r.addStore("drafts", store.Config{MaxValueBytes: 1 << 20})
 		before := heap()
 		c := r.framed()
@@ -220,7 +220,7 @@ func TestAttackUnreadCalls(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const large = 1 << 20
-				r := newCallRig(t, Config{AnswerBudget: 16 * large}, "a")
+				r := newCallRig(t, Config{HTTPSettings: HTTPSettings{AnswerBudget: 16 * large}}, "a")
 				r.Prime("a", 1000, append(pages(large), gatewaytest.Resource("large", 1000, `"`+strings.Repeat("x", large)+`"`))...)
 				before := heap()
 				c := r.framed(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})

@@ -14,7 +14,7 @@ import (
 // over one connection, leave the queue, and that no answer is assembled for them.
 func TestAttackResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{AnswerBudget: 4 << 20}, "a")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{AnswerBudget: 4 << 20}}, "a")
 		r.Prime("a", 1000, pages(1<<20)...)
 		busy, err := r.gateway.now.Load().unary.Answers.Bytes.Take(t.Context(), r.clientHere(), 1<<20)
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 // name the host: no page can read or write through a name that was rebound to this
 // machine.
 func TestForeignHostIsRefused(t *testing.T) {
-	r := newAPIRig(t, Config{Hosts: []string{"app.example.com"}})
+	r := newAPIRig(t, Config{HTTPSettings: HTTPSettings{Hosts: []string{"app.example.com"}}})
 	address := strings.TrimPrefix(r.url, "http://")
 	for _, path := range []string{
 		"/", "/assets/boot.js", "/v1/watches", "/v1/watches/hosts", "/v1/events?watch=hosts", "/v1/watches/hosts/changes", "/v1/watches/hosts/resources",
@@ -91,7 +91,7 @@ func wantMisdirected(t *testing.T, answer, host string) {
 func TestForeignAuthorityIsRefused(t *testing.T) {
 	registry := watch.NewRegistry()
 	t.Cleanup(registry.Close)
-	g, err := New(Config{Registry: registry, Hosts: []string{"backend"}, Drain: -1, DrainDelay: -1})
+	g, err := New(Config{Registry: registry, HTTPSettings: HTTPSettings{Hosts: []string{"backend"}}, StreamSettings: StreamSettings{Drain: -1, DrainDelay: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func callGRPC(t *testing.T, address, host string) (unary, streaming error) {
 }
 
 func TestConfigOfHosts(t *testing.T) {
-	if _, err := New(Config{Registry: watch.NewRegistry(), Hosts: []string{"a:80"}}); err == nil || !strings.Contains(err.Error(), "Hosts") {
+	if _, err := New(Config{Registry: watch.NewRegistry(), HTTPSettings: HTTPSettings{Hosts: []string{"a:80"}}}); err == nil || !strings.Contains(err.Error(), "Hosts") {
 		t.Errorf("New takes a host with a port: %v", err)
 	}
 }

@@ -67,7 +67,7 @@ func TestBodyWhereNoneIsWanted(t *testing.T) {
 // Some proxies announce a body of unknown length and then send none.
 func TestBodyOfUnknownLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Heartbeat: time.Hour}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{Heartbeat: time.Hour}}, "a")
 		r.Prime("a", 1)
 		head := announced("GET", "/v1/events?watch=a", "Transfer-Encoding: chunked")
 		live := r.dial(head + "0\r\n\r\n")

@@ -237,7 +237,7 @@ func TestChangesOfRemovedWatch(t *testing.T) {
 
 func TestChangesOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{MaxSubscribers: 1}, "services")
+		r := newRig(t, Config{StreamSettings: StreamSettings{MaxSubscribers: 1}}, "services")
 		r.Prime("services", 7)
 		synctest.Wait()
 		first := make(chan *gatewaytest.Exchange)

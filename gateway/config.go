@@ -44,44 +44,9 @@ type Config struct {
 	// Logger receives messages for an operator. Default: slog.Default().
 	Logger *slog.Logger
 
-	// Heartbeat is the longest silence on a stream. Default: 15 s.
-	Heartbeat time.Duration
-	// WriteTimeout ends a stream once no byte could be written to its client for that
-	// long. Default: 10 s.
-	WriteTimeout time.Duration
-	// MinRate is how many bytes per second a client must read of an answer, on
-	// average over 30 s; a slower client is cut off. A stream that is slower during a
-	// snapshot or while it catches up continues with the newest state instead.
-	// Default: 4 KiB. Negative: none.
-	MinRate int64
-	// Retry is the base of the hint that tells clients when to reconnect; each
-	// connection gets its own, between half and one and a half times this
-	// value. Default: 2 s.
-	Retry time.Duration
-	// MaxAge ends a stream of that age, plus or minus a random 10 % for each stream,
-	// so that load spreads over the replicas again. Default: 30 min. Negative: never.
-	MaxAge time.Duration
-	// PrimeWait is how long a request that needs the whole state waits for a watch
-	// that is not primed yet. Default: DefaultPrimeWait.
-	PrimeWait time.Duration
-	// AheadWait is how long a position ahead of this replica is held until the
-	// replica reaches it. Default: 3 s.
-	AheadWait time.Duration
-	// StaleAllowed is how long a required watch may be out of sync before the gateway
-	// reports that it is not ready, and how long it waits at startup for a watch that
-	// is not required. Default: 5 min.
-	StaleAllowed time.Duration
-	// DrainDelay is how long the gateway keeps serving once it begins to drain, with
-	// /readyz already failing, so that load balancers can stop sending clients.
-	// Default: 2 s. Negative: none.
-	DrainDelay time.Duration
-	// Drain is the time in which the clients of open streams move to other replicas at
-	// shutdown: the goodbyes are spread over it, less one and a half times Retry, but at
-	// least over half of it. Default: 10 s. Negative: all at once.
-	Drain time.Duration
+	StreamSettings
+	HTTPSettings
 
-	// Pump selects what carries the streams. Default: PumpShards.
-	Pump Pump
 	// AfterRush is called in a goroutine of its own each time many streams have
 	// arrived, and then few for a second; only those that PumpShards carries count.
 	// Being accepted leaves behind several times the memory that a stream needs from
@@ -90,70 +55,10 @@ type Config struct {
 	// here. Default: nothing is called.
 	AfterRush func()
 
-	// Compression selects how streams are sent to clients that ask for it in
-	// Accept-Encoding. Default: CompressionGzip.
-	Compression Compression
 	// Uncompressed are the names of the watches and templates whose streams are not compressed.
 	// A stream of several watches is not compressed if one of them is listed.
 	Uncompressed []string
-	// CompressionCache is how many bytes of compressed events are kept, so that
-	// events for several clients are compressed once. Default: 32 MiB.
-	CompressionCache int64
 
-	// MaxConnections is the most client connections that Serve has open at the same
-	// time, over all listeners. Beyond it, HTTP connections that wait for their next
-	// request are closed, the longest waiting first; after that only /healthz and
-	// /readyz are answered. The default, which is also the maximum, is what the limit
-	// on descriptors leaves; the process must not reach that limit.
-	MaxConnections int
-	// MaxSubscribers is the most streams that may be open at the same time, over all
-	// transports; further streams are refused as overload. 0: no limit.
-	MaxSubscribers int
-	// SnapshotBudget is how many bytes of snapshots and of long catch-ups may be on
-	// their way to clients at the same time, over all transports; further ones wait
-	// for their turn. Default: 64 MiB.
-	SnapshotBudget int64
-	// MaxSubscribersPerClient is the most streams of one client: an IPv4 address, or
-	// an IPv6 network of /64. 0: no limit, since many clients may share an address:
-	// those behind one NAT, or one proxy that is not among TrustedProxies.
-	MaxSubscribersPerClient int
-	// MaxSubscribersPerWatch is the most streams of one watch; a stream of several
-	// watches counts for each. 0: no limit.
-	MaxSubscribersPerWatch int
-	// TrustedProxies are the networks whose ForwardedHeader identifies the client of
-	// a request. None: the client is the peer that opened the connection.
-	TrustedProxies []netip.Prefix
-	// ForwardedHeader is the header to which the trusted proxies add the address of
-	// their client: HeaderXForwardedFor, or HeaderForwarded (RFC 7239). Only one is
-	// read, since a client could send the one that its proxy does not know. Default:
-	// HeaderXForwardedFor.
-	ForwardedHeader string
-	// BodyBudget is how many bytes the bodies of writes may take at the same time,
-	// over all transports, a quarter of it for one client; further bodies are
-	// answered with 503. Default: 64 MiB.
-	BodyBudget int64
-	// AnswerBudget is how many bytes the answers to lists, reads and long polls may
-	// take at the same time, over all transports, a quarter of it for one client. An
-	// answer counts from before it is assembled until it is written; further ones
-	// wait, and are answered with 503 if they wait too long. Default: 64 MiB.
-	AnswerBudget int64
-	// Hosts are the names under which clients may address the gateway, besides
-	// localhost and every IP address: host names without a port, "*.example.com" for
-	// every name below example.com, or "*" for any name. A request for any other name
-	// is refused, since a foreign web page could have made the name point here (DNS
-	// rebinding). /healthz and /readyz answer for every name.
-	Hosts []string
-	// AllowedOrigins lists the origins of other web sites that may read the API from
-	// a browser, each as a browser sends it: "https://app.example.com".
-	AllowedOrigins []string
-	// AllowedHeaders are headers that pages of AllowedOrigins may send, besides those that
-	// the gateway reads and those of W3C Trace Context and Baggage: what a proxy in front
-	// reads, or a library of the page adds. Neither "*", nor headers in which proxies report
-	// their client.
-	AllowedHeaders []string
-	// DeliveryReports accepts reports of browsers on when they have painted a change, for
-	// the metrics; see POST /v1/delivery.
-	DeliveryReports bool
 	// Metrics serves /metrics, /v1/subscribers and /v1/series to operators: see
 	// OperationsHandler. Serve records the figures of /v1/series.
 	Metrics bool
@@ -184,6 +89,119 @@ type Config struct {
 	// Commit is what the program was built from, for its metrics. Default: "unknown".
 	Commit string
 }
+
+// StreamSettings are how streams behave, for all watches: the section "stream" of a configuration
+// file. The zero value of a field is its default.
+type StreamSettings struct {
+	// Heartbeat is the longest silence on a stream. Default: 15 s.
+	Heartbeat time.Duration `yaml:"heartbeat,min=1ms"`
+	// WriteTimeout ends a stream once no byte could be written to its client for that
+	// long. Default: 10 s.
+	WriteTimeout time.Duration `yaml:"write_timeout,min=1ms"`
+	// MinRate is how many bytes per second a client must read of an answer, on
+	// average over 30 s; a slower client is cut off. A stream that is slower during a
+	// snapshot or while it catches up continues with the newest state instead.
+	// Default: 4 KiB. Negative: none.
+	MinRate int64 `yaml:"min_rate,off"`
+	// Retry is the base of the hint that tells clients when to reconnect; each
+	// connection gets its own, between half and one and a half times this
+	// value. Default: 2 s.
+	Retry time.Duration `yaml:"retry,min=1ms"`
+	// MaxAge ends a stream of that age, plus or minus a random 10 % for each stream,
+	// so that load spreads over the replicas again. Default: 30 min. Negative: never.
+	MaxAge time.Duration `yaml:"max_age,off"`
+	// PrimeWait is how long a request that needs the whole state waits for a watch
+	// that is not primed yet. Default: DefaultPrimeWait.
+	PrimeWait time.Duration `yaml:"prime_wait"`
+	// AheadWait is how long a position ahead of this replica is held until the
+	// replica reaches it. Default: 3 s.
+	AheadWait time.Duration `yaml:"ahead_wait"`
+	// StaleAllowed is how long a required watch may be out of sync before the gateway
+	// reports that it is not ready, and how long it waits at startup for a watch that
+	// is not required. Default: 5 min.
+	StaleAllowed time.Duration `yaml:"stale_allowed"`
+	// DrainDelay is how long the gateway keeps serving once it begins to drain, with
+	// /readyz already failing, so that load balancers can stop sending clients.
+	// Default: 2 s. Negative: none.
+	DrainDelay time.Duration `yaml:"drain_delay,off"`
+	// Drain is the time in which the clients of open streams move to other replicas at
+	// shutdown: the goodbyes are spread over it, less one and a half times Retry, but at
+	// least over half of it. Default: 10 s. Negative: all at once.
+	Drain time.Duration `yaml:"drain,off"`
+	// MaxSubscribers is the most streams that may be open at the same time, over all
+	// transports; further streams are refused as overload. 0: no limit.
+	MaxSubscribers int `yaml:"max_subscribers"`
+	// MaxSubscribersPerClient is the most streams of one client: an IPv4 address, or
+	// an IPv6 network of /64. 0: no limit, since many clients may share an address:
+	// those behind one NAT, or one proxy that is not among TrustedProxies.
+	MaxSubscribersPerClient int `yaml:"max_subscribers_per_client"`
+	// MaxSubscribersPerWatch is the most streams of one watch; a stream of several
+	// watches counts for each. 0: no limit.
+	MaxSubscribersPerWatch int `yaml:"max_subscribers_per_watch"`
+	// SnapshotBudget is how many bytes of snapshots and of long catch-ups may be on
+	// their way to clients at the same time, over all transports; further ones wait
+	// for their turn. Default: 64 MiB.
+	SnapshotBudget int64 `yaml:"snapshot_budget"`
+	// Pump selects what carries the streams. Default: PumpShards.
+	Pump Pump `yaml:"pump,is=pump"`
+	// Compression selects how streams are sent to clients that ask for it in
+	// Accept-Encoding. Default: CompressionGzip.
+	Compression Compression `yaml:"compression,is=compression"`
+	// CompressionCache is how many bytes of compressed events are kept, so that
+	// events for several clients are compressed once. Default: 32 MiB.
+	CompressionCache int64 `yaml:"compression_cache"`
+}
+
+// DefaultStreamSettings returns the default of each setting.
+func DefaultStreamSettings() StreamSettings { return StreamSettings{}.withDefaults() }
+
+// HTTPSettings are about the requests of clients: the section "http" of a configuration file. The zero
+// value of a field is its default.
+type HTTPSettings struct {
+	// MaxConnections is the most client connections that Serve has open at the same
+	// time, over all listeners. Beyond it, HTTP connections that wait for their next
+	// request are closed, the longest waiting first; after that only /healthz and
+	// /readyz are answered. The default, which is also the maximum, is what the limit
+	// on descriptors leaves; the process must not reach that limit.
+	MaxConnections int `yaml:"max_connections"`
+	// Hosts are the names under which clients may address the gateway, besides
+	// localhost and every IP address: host names without a port, "*.example.com" for
+	// every name below example.com, or "*" for any name. A request for any other name
+	// is refused, since a foreign web page could have made the name point here (DNS
+	// rebinding). /healthz and /readyz answer for every name.
+	Hosts []string `yaml:"hosts,is=host"`
+	// AllowedOrigins lists the origins of other web sites that may read the API from
+	// a browser, each as a browser sends it: "https://app.example.com".
+	AllowedOrigins []string `yaml:"allowed_origins,is=origin"`
+	// AllowedHeaders are headers that pages of AllowedOrigins may send, besides those that
+	// the gateway reads and those of W3C Trace Context and Baggage: what a proxy in front
+	// reads, or a library of the page adds. Neither "*", nor headers in which proxies report
+	// their client.
+	AllowedHeaders []string `yaml:"allowed_headers,is=page header"`
+	// TrustedProxies are the networks whose ForwardedHeader identifies the client of
+	// a request. None: the client is the peer that opened the connection.
+	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
+	// ForwardedHeader is the header to which the trusted proxies add the address of
+	// their client: HeaderXForwardedFor, or HeaderForwarded (RFC 7239). Only one is
+	// read, since a client could send the one that its proxy does not know. Default:
+	// HeaderXForwardedFor.
+	ForwardedHeader string `yaml:"forwarded_header,is=forwarded header"`
+	// BodyBudget is how many bytes the bodies of writes may take at the same time,
+	// over all transports, a quarter of it for one client; further bodies are
+	// answered with 503. Default: 64 MiB.
+	BodyBudget int64 `yaml:"body_budget"`
+	// AnswerBudget is how many bytes the answers to lists, reads and long polls may
+	// take at the same time, over all transports, a quarter of it for one client. An
+	// answer counts from before it is assembled until it is written; further ones
+	// wait, and are answered with 503 if they wait too long. Default: 64 MiB.
+	AnswerBudget int64 `yaml:"answer_budget"`
+	// DeliveryReports accepts reports of browsers on when they have painted a change, for
+	// the metrics; see POST /v1/delivery.
+	DeliveryReports bool `yaml:"delivery_reports"`
+}
+
+// DefaultHTTPSettings returns the default of each setting.
+func DefaultHTTPSettings() HTTPSettings { return HTTPSettings{}.withDefaults() }
 
 // ValidReplica reports whether text is the address of an operations listener, such as
 // http://10.0.0.7:8081, or of all that a name has: dns+http://watchtide-headless:8081. There is
@@ -420,30 +438,31 @@ func (c Config) withDefaults() Config {
 	c.Version = cmp.Or(c.Version, "dev")
 	c.Commit = cmp.Or(c.Commit, "unknown")
 	c.Instance = cmp.Or(c.Instance, strings.ToLower(rand.Text()[:12]))
-	c.ForwardedHeader = cmp.Or(c.ForwardedHeader, HeaderXForwardedFor)
-	c.SnapshotBudget = cmp.Or(c.SnapshotBudget, 64<<20)
-	c.BodyBudget = cmp.Or(c.BodyBudget, 64<<20)
-	c.AnswerBudget = cmp.Or(c.AnswerBudget, 64<<20)
-	c.MinRate = cmp.Or(c.MinRate, 4<<10)
-	c.Compression = cmp.Or(c.Compression, CompressionGzip)
-	c.CompressionCache = cmp.Or(c.CompressionCache, 32<<20)
-	for _, f := range []struct {
-		d       *time.Duration
-		standby time.Duration
-	}{
-		{&c.Heartbeat, 15 * time.Second},
-		{&c.WriteTimeout, 10 * time.Second},
-		{&c.Retry, 2 * time.Second},
-		{&c.MaxAge, 30 * time.Minute},
-		{&c.PrimeWait, DefaultPrimeWait},
-		{&c.AheadWait, 3 * time.Second},
-		{&c.StaleAllowed, 5 * time.Minute},
-		{&c.DrainDelay, 2 * time.Second},
-		{&c.Drain, 10 * time.Second},
-	} {
-		if *f.d == 0 {
-			*f.d = f.standby
-		}
-	}
+	c.StreamSettings, c.HTTPSettings = c.StreamSettings.withDefaults(), c.HTTPSettings.withDefaults()
 	return c
+}
+
+func (s StreamSettings) withDefaults() StreamSettings {
+	s.Heartbeat = cmp.Or(s.Heartbeat, 15*time.Second)
+	s.WriteTimeout = cmp.Or(s.WriteTimeout, 10*time.Second)
+	s.MinRate = cmp.Or(s.MinRate, 4<<10)
+	s.Retry = cmp.Or(s.Retry, 2*time.Second)
+	s.MaxAge = cmp.Or(s.MaxAge, 30*time.Minute)
+	s.PrimeWait = cmp.Or(s.PrimeWait, DefaultPrimeWait)
+	s.AheadWait = cmp.Or(s.AheadWait, log.DefaultAheadWait)
+	s.StaleAllowed = cmp.Or(s.StaleAllowed, 5*time.Minute)
+	s.DrainDelay = cmp.Or(s.DrainDelay, 2*time.Second)
+	s.Drain = cmp.Or(s.Drain, 10*time.Second)
+	s.SnapshotBudget = cmp.Or(s.SnapshotBudget, 64<<20)
+	s.Pump = cmp.Or(s.Pump, PumpShards)
+	s.Compression = cmp.Or(s.Compression, CompressionGzip)
+	s.CompressionCache = cmp.Or(s.CompressionCache, 32<<20)
+	return s
+}
+
+func (s HTTPSettings) withDefaults() HTTPSettings {
+	s.ForwardedHeader = cmp.Or(s.ForwardedHeader, HeaderXForwardedFor)
+	s.BodyBudget = cmp.Or(s.BodyBudget, 64<<20)
+	s.AnswerBudget = cmp.Or(s.AnswerBudget, 64<<20)
+	return s
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestConfigDefaults(t *testing.T) {
-	c := Config{Heartbeat: time.Second, MaxAge: -1, Drain: -1}.withDefaults()
+	c := Config{StreamSettings: StreamSettings{Heartbeat: time.Second, MaxAge: -1, Drain: -1}}.withDefaults()
 	if c.Heartbeat != time.Second || c.MaxAge != -1 || c.Drain != -1 {
 		t.Errorf("what was set changed: %+v", c)
 	}
@@ -27,14 +27,14 @@ func TestInvalidConfig(t *testing.T) {
 		want   string
 	}{
 		{Config{}, "Registry is missing"},
-		{Config{Registry: registry, Heartbeat: -1}, "Heartbeat is -1ns: want a positive duration"},
-		{Config{Registry: registry, MaxSubscribers: -1}, "MaxSubscribers is -1"},
-		{Config{Registry: registry, AllowedOrigins: []string{"*"}}, `"*": want scheme://host`},
-		{Config{Registry: registry, AllowedOrigins: []string{"null"}}, `"null": want scheme://host`},
-		{Config{Registry: registry, AllowedOrigins: []string{"https://a.example/"}}, "want scheme://host"},
-		{Config{Registry: registry, AllowedOrigins: []string{"https://a.example", "a.example"}}, `"a.example"`},
-		{Config{Registry: registry, AllowedHeaders: []string{"X-Tenant", "*"}}, `AllowedHeaders: "*": want the name of a header`},
-		{Config{Registry: registry, AllowedHeaders: []string{"X-Forwarded-For"}}, `AllowedHeaders: "X-Forwarded-For"`},
+		{Config{Registry: registry, StreamSettings: StreamSettings{Heartbeat: -1}}, "Heartbeat is -1ns: want a positive duration"},
+		{Config{Registry: registry, StreamSettings: StreamSettings{MaxSubscribers: -1}}, "MaxSubscribers is -1"},
+		{Config{Registry: registry, HTTPSettings: HTTPSettings{AllowedOrigins: []string{"*"}}}, `"*": want scheme://host`},
+		{Config{Registry: registry, HTTPSettings: HTTPSettings{AllowedOrigins: []string{"null"}}}, `"null": want scheme://host`},
+		{Config{Registry: registry, HTTPSettings: HTTPSettings{AllowedOrigins: []string{"https://a.example/"}}}, "want scheme://host"},
+		{Config{Registry: registry, HTTPSettings: HTTPSettings{AllowedOrigins: []string{"https://a.example", "a.example"}}}, `"a.example"`},
+		{Config{Registry: registry, HTTPSettings: HTTPSettings{AllowedHeaders: []string{"X-Tenant", "*"}}}, `AllowedHeaders: "*": want the name of a header`},
+		{Config{Registry: registry, HTTPSettings: HTTPSettings{AllowedHeaders: []string{"X-Forwarded-For"}}}, `AllowedHeaders: "X-Forwarded-For"`},
 	} {
 		if _, err := New(test.config); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want %s", err, test.want)

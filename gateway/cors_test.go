@@ -18,7 +18,7 @@ const (
 
 func TestCORS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{AllowedOrigins: []string{"http://localhost:5173", ours}}, "a")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{AllowedOrigins: []string{"http://localhost:5173", ours}}}, "a")
 		r.Prime("a", 1)
 		for _, test := range []struct {
 			path, origin, allow string
@@ -53,7 +53,7 @@ func varies(h http.Header, name string) bool {
 
 func TestPreflight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{AllowedOrigins: []string{ours}}, "a")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{AllowedOrigins: []string{ours}}}, "a")
 		ask := func(origin string) *gatewaytest.Exchange {
 			return r.request(http.MethodOptions, "/v1/events?watch=a", "Origin: "+origin,
 				"Access-Control-Request-Method: GET", "Access-Control-Request-Headers: last-event-id")
@@ -74,7 +74,7 @@ func TestPreflight(t *testing.T) {
 // and so does one that adds headers of the configuration.
 func TestHeadersOfPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{AllowedOrigins: []string{ours}, AllowedHeaders: []string{"X-Tenant", "sentry-trace"}}, "a")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{AllowedOrigins: []string{ours}, AllowedHeaders: []string{"X-Tenant", "sentry-trace"}}}, "a")
 		x := r.request(http.MethodOptions, "/v1/events?watch=a", "Origin: "+ours, "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: baggage,traceparent,tracestate,x-tenant")
 		allowed := strings.Split(x.Header.Get("Access-Control-Allow-Headers"), ", ")
 		for _, name := range []string{"traceparent", "tracestate", "baggage", "X-Tenant", "sentry-trace", "Last-Event-ID"} {
@@ -105,7 +105,7 @@ func TestEveryOriginMayImportTheClient(t *testing.T) {
 	for _, allowed := range [][]string{nil, {ours}} {
 		synctest.Test(t, func(t *testing.T) {
 			logged := &lockedText{}
-			r := newRig(t, Config{AllowedOrigins: allowed, Logger: logTo(logged, slog.LevelInfo)}, "a")
+			r := newRig(t, Config{HTTPSettings: HTTPSettings{AllowedOrigins: allowed}, Logger: logTo(logged, slog.LevelInfo)}, "a")
 			for _, path := range []string{"/client.js", "/client.d.ts"} {
 				x := r.get(path, "Origin: "+theirs)
 				if h := x.Header; x.StatusCode != http.StatusOK || !slices.Equal(h.Values("Access-Control-Allow-Origin"), []string{"*"}) || h.Get("Access-Control-Allow-Credentials") != "" {

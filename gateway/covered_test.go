@@ -77,7 +77,7 @@ func TestIDAmongTheDeletesOfACatchUp(t *testing.T) {
 		for i := range n {
 			all = append(all, gatewaytest.Resource(fmt.Sprintf("k%04d", i), 5, `1`))
 		}
-		ahead, behind := newRig(t, Config{AheadWait: time.Millisecond}, "services"), newRig(t, Config{AheadWait: time.Millisecond}, "services")
+		ahead, behind := newRig(t, Config{StreamSettings: StreamSettings{AheadWait: time.Millisecond}}, "services"), newRig(t, Config{StreamSettings: StreamSettings{AheadWait: time.Millisecond}}, "services")
 		ahead.Prime("services", 10, all...)
 		behind.Prime("services", 10, all...)
 		for i := range gone {
@@ -157,7 +157,7 @@ func TestNoIDOfAnotherWatchInsideATransaction(t *testing.T) {
 func TestNoIDOfAnotherWatchWhileATransactionWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 80
-		r := newRig(t, Config{SnapshotBudget: 1, WriteTimeout: time.Minute, MinRate: -1}, "a", "b", "c")
+		r := newRig(t, Config{StreamSettings: StreamSettings{SnapshotBudget: 1, WriteTimeout: time.Minute, MinRate: -1}}, "a", "b", "c")
 		r.Prime("a", 7, gatewaytest.Resource("k000", 7, `1`))
 		r.Prime("b", 1, gatewaytest.Resource("x", 1, `1`))
 		r.Prime("c", 1, gatewaytest.LargeOnes(1000, 1)...)
@@ -281,7 +281,7 @@ func TestLongPollHasWholeTransactions(t *testing.T) {
 func TestLongPollHasWholeCatchUps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const gone = 1500
-		r := newRig(t, Config{SnapshotBudget: 1, WriteTimeout: time.Minute}, "services", "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{SnapshotBudget: 1, WriteTimeout: time.Minute}}, "services", "a")
 		var all []stream.Resource
 		for i := range gone {
 			all = append(all, gatewaytest.Resource(fmt.Sprintf("d%04d", i), 5, `1`))

@@ -37,7 +37,7 @@ func post(g *Gateway, body string, headers ...string) *httptest.ResponseRecorder
 // paint, and one about a change that is not known is not.
 func TestDeliveryIsMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{DeliveryReports: true}, "a")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{DeliveryReports: true}}, "a")
 		r.Prime("a", 1)
 		synctest.Wait()
 		if got := report(r, "a", 1, 0, 0); got != 204 {
@@ -71,7 +71,7 @@ func TestDeliveryIsMeasured(t *testing.T) {
 func TestDeliveryReportsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// httptest's requests come from 192.0.2.1.
-		r := newRig(t, Config{DeliveryReports: true, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, "a")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{DeliveryReports: true, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}, "a")
 		const body = `{"painted":[{"watch":"a","revision":"1","ago_ms":0}]}`
 		taken := 0
 		for range 100 {
@@ -100,7 +100,7 @@ func TestDeliveryReportsAreLimited(t *testing.T) {
 // and that a client that sends too many takes nothing from the others.
 func TestDeliveryReportsAreLimitedInAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{DeliveryReports: true, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, "a")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{DeliveryReports: true, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}, "a")
 		send := func(client int) *httptest.ResponseRecorder {
 			return post(r.gateway, `{"painted":[{"watch":"a","revision":"1","ago_ms":0}]}`, fmt.Sprintf("X-Forwarded-For: 10.0.%d.%d", client>>8, client&255))
 		}
@@ -130,7 +130,7 @@ func TestDeliveryReportsAreLimitedInAll(t *testing.T) {
 // and begins at zero if it comes back.
 func TestDeliveryOfRemovedWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{DeliveryReports: true}, "a", "b")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{DeliveryReports: true}}, "a", "b")
 		count := func(watch string) float64 { return counter(t, r.gateway, browserDelivery, "watch", watch) }
 		for _, watch := range []string{"a", "b", "never-declared"} {
 			r.gateway.metrics.Delivered(watch, time.Second)
@@ -172,11 +172,11 @@ func TestDeliveryReportsNeedAccess(t *testing.T) {
 // TestDeliveryReportsAreOptIn checks that there is no such route unless configured.
 func TestDeliveryReportsAreOptIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{AllowedOrigins: []string{ours}}, "a")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{AllowedOrigins: []string{ours}}}, "a")
 		if got := report(r, "a", 1, 0, 0); got != 404 {
 			t.Errorf("%d", got)
 		}
-		r = newRig(t, Config{AllowedOrigins: []string{ours}, DeliveryReports: true}, "a")
+		r = newRig(t, Config{HTTPSettings: HTTPSettings{AllowedOrigins: []string{ours}, DeliveryReports: true}}, "a")
 		x := r.request(http.MethodOptions, deliveryPath, "Origin: "+ours, "Access-Control-Request-Method: POST")
 		if got := x.Header.Get("Access-Control-Allow-Methods"); !strings.Contains(got, "POST") {
 			t.Errorf("a page of another origin may use %q", got)

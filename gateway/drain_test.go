@@ -23,7 +23,7 @@ import (
 // one.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}}, "a")
 		r.Prime("a", 1)
 		synctest.Wait()
 		if x := r.get("/readyz"); x.StatusCode != http.StatusOK {
@@ -102,7 +102,7 @@ func wantNotListening(t *testing.T, l *gatewaytest.Network) {
 // proxy does not send one there.
 func TestIdleConnectionsAreClosedWithTheListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1}}, "a")
 		r.Prime("a", 1)
 		r.get("/v1/events?watch=a")
 		idle := r.dial("GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n")
@@ -122,7 +122,7 @@ func TestIdleConnectionsAreClosedWithTheListener(t *testing.T) {
 // after that. An EventSource must survive the answer, and a program is told the reason.
 func TestRequestAfterTheListenerIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1, Retry: 2 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1, Retry: 2 * time.Second}}, "a")
 		r.Prime("a", 1)
 		r.openStreams(1)
 		browser, program := r.dial(""), r.dial("")
@@ -151,7 +151,7 @@ func TestRequestAfterTheListenerIsClosed(t *testing.T) {
 // its next request over one at the moment when it is closed, and get no answer.
 func TestNoKeepAliveDuringTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{DrainDelay: 2 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{DrainDelay: 2 * time.Second}}, "a")
 		r.Prime("a", 1)
 		synctest.Wait()
 		if x := r.get("/healthz"); x.Close {
@@ -172,7 +172,7 @@ func TestNoKeepAliveDuringTheDelay(t *testing.T) {
 // An operator who interrupts a gateway does not wait for load balancers.
 func TestShutdownWithoutDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{DrainDelay: time.Hour, Drain: 10 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{DrainDelay: time.Hour, Drain: 10 * time.Second}}, "a")
 		synctest.Wait()
 		began := time.Now()
 		r.hurry()
@@ -188,7 +188,7 @@ func TestShutdownWithoutDelay(t *testing.T) {
 // refused there while the goodbyes are sent, and reconnect over another connection.
 func TestDrainInAnotherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}}, "a")
 		r.Prime("a", 1)
 		synctest.Wait()
 		r.openStreams(1)
@@ -210,7 +210,7 @@ func TestDrainInAnotherServer(t *testing.T) {
 // Events continue until it is a stream's turn to end.
 func TestStreamsContinueWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Drain: 1000 * time.Hour, MaxAge: -1}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{Drain: 1000 * time.Hour, MaxAge: -1}}, "a")
 		r.Prime("a", 1)
 		x := r.get("/v1/events?watch=a")
 		r.stop()
@@ -225,7 +225,7 @@ func TestStreamsContinueWhileDraining(t *testing.T) {
 // A client that does not read cannot delay the shutdown for long.
 func TestShutdownWithAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Drain: -1, WriteTimeout: 10 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{Drain: -1, WriteTimeout: 10 * time.Second}}, "a")
 		r.Prime("a", 1, gatewaytest.Resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
 		r.dial(rawGet("/v1/events?watch=a"))
 		synctest.Wait()
@@ -241,7 +241,7 @@ func TestShutdownWithAClientThatDoesNotRead(t *testing.T) {
 
 func TestShutdownOfAnIdleGatewayTakesNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Drain: time.Hour}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{Drain: time.Hour}}, "a")
 		synctest.Wait()
 		began := time.Now()
 		r.stop()
@@ -257,7 +257,7 @@ func TestShutdownOfAnIdleGatewayTakesNoTime(t *testing.T) {
 // two batches, and continues from there at another replica.
 func TestGoodbyeInTheMiddleOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Drain: -1, WriteTimeout: time.Minute}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{Drain: -1, WriteTimeout: time.Minute}}, "a")
 		var all []stream.Resource
 		for i := range uint64(100) {
 			all = append(all, gatewaytest.Resource(fmt.Sprint(i), i+1, `"`+strings.Repeat("x", 50<<10)+`"`))
@@ -292,7 +292,7 @@ func TestGoodbyeInTheMiddleOfASnapshot(t *testing.T) {
 // A request that is stuck in a source cannot delay the shutdown for long.
 func TestShutdownWithARequestThatIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{WriteTimeout: 10 * time.Second})
+		r := newRig(t, Config{StreamSettings: StreamSettings{WriteTimeout: 10 * time.Second}})
 		c := streamConfig("notes", newNotebook())
 		c.Writer = slowWriter{c.Writer, time.Hour}
 		if _, err := r.Registry.Add(c); err != nil {
@@ -313,7 +313,7 @@ func TestShutdownWithARequestThatIsStuck(t *testing.T) {
 // ends with a goodbye.
 func TestShutdownOfAQuietSharedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newServedRig(t, Config{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1}, "a")
+		r := newServedRig(t, Config{StreamSettings: StreamSettings{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1}}, "a")
 		r.Prime("a", 1)
 		synctest.Wait()
 		stream := r.openStreams(1)[0]
@@ -333,7 +333,7 @@ func TestShutdownOfAQuietSharedConnection(t *testing.T) {
 // get their goodbye.
 func TestShutdownOfSharedConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newServedRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
+		r := newServedRig(t, Config{StreamSettings: StreamSettings{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}}, "a")
 		r.Prime("a", 1)
 		synctest.Wait()
 		overHTTP2 := r.openStreams(1)[0]
@@ -371,7 +371,7 @@ func TestShutdownOfSharedConnections(t *testing.T) {
 func TestDrainIsSoonOver(t *testing.T) {
 	for streams, most := range map[int]time.Duration{0: 0, 1: 3*time.Second + 10*time.Millisecond, 30: 3*time.Second + 300*time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
+			r := newRig(t, Config{StreamSettings: StreamSettings{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}}, "a")
 			r.Prime("a", 1)
 			synctest.Wait()
 			r.openStreams(streams)

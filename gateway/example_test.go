@@ -48,7 +48,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	g, err := gateway.New(gateway.Config{Registry: registry, Instance: "one", DrainDelay: -1, Drain: -1}) // goodbyes at once
+	g, err := gateway.New(gateway.Config{Registry: registry, Instance: "one", StreamSettings: gateway.StreamSettings{DrainDelay: -1, Drain: -1}}) // goodbyes at once
 	if err != nil {
 		fmt.Println(err)
 		return

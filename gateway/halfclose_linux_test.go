@@ -97,7 +97,7 @@ func TestHalfClosedStream(t *testing.T) {
 // that has in fact disconnected is noticed, and repeated reports of the system about
 // the connection cause no work.
 func TestHalfCloseIsAnsweredAtOnce(t *testing.T) {
-	forEachCarrier(t, Config{Heartbeat: time.Hour}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
+	forEachCarrier(t, Config{StreamSettings: StreamSettings{Heartbeat: time.Hour}}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		s := openHand(t, r.address, roots, request)
 		for len(r.gateway.now.Load().overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil).Subscribers) == 0 {
 			<-time.After(time.Millisecond)
@@ -121,7 +121,7 @@ func TestHalfCloseIsAnsweredAtOnce(t *testing.T) {
 // TestAttackHalfCloseThenDisconnect checks that a half-closed connection that is
 // reset or closed by its client holds its stream only until the next heartbeat.
 func TestAttackHalfCloseThenDisconnect(t *testing.T) {
-	forEachCarrier(t, Config{Heartbeat: 100 * time.Millisecond}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
+	forEachCarrier(t, Config{StreamSettings: StreamSettings{Heartbeat: 100 * time.Millisecond}}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		for i := range 20 {
 			s := halfClosed(t, r.address, roots, request)
 			if i%2 == 0 {

@@ -82,7 +82,7 @@ func wantReadiness(t *testing.T, r *rig, draining bool, watches ...string) {
 // TestReadyzOfRequired checks that a required watch counts while it is not fresh.
 func TestReadyzOfRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{StaleAllowed: time.Minute}, "services")
+		r := newRig(t, Config{StreamSettings: StreamSettings{StaleAllowed: time.Minute}}, "services")
 		r.Add(watch.Config{Name: "nodes", Required: true})
 		r.Add(watch.Config{Name: "lazy", OnDemand: true}) // does not count
 		wantReadiness(t, r, false, "nodes priming", "services priming")
@@ -113,7 +113,7 @@ func TestReadyzOfRequired(t *testing.T) {
 // primed.
 func TestReadyzOfOneBadWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{StaleAllowed: time.Minute}, "files", "never")
+		r := newRig(t, Config{StreamSettings: StreamSettings{StaleAllowed: time.Minute}}, "files", "never")
 		r.Add(watch.Config{Name: "nodes", Required: true})
 		r.Prime("files", 1)
 		r.Prime("nodes", 1)
@@ -129,7 +129,7 @@ func TestReadyzOfOneBadWatch(t *testing.T) {
 // TestReadyzOfRequiredThatIsNeverPrimed checks that it is waited for indefinitely.
 func TestReadyzOfRequiredThatIsNeverPrimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{StaleAllowed: time.Minute})
+		r := newRig(t, Config{StreamSettings: StreamSettings{StaleAllowed: time.Minute}})
 		r.Add(watch.Config{Name: "nodes", Required: true})
 		time.Sleep(time.Hour)
 		wantReadiness(t, r, false, "nodes priming")

@@ -85,7 +85,7 @@ func idleGateway(b *testing.B, secure *tls.Config) (address string) {
 	if err := w.Prime(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	g, err := New(Config{Registry: registry, Pump: PumpGoroutines, DrainDelay: -1, Drain: -1, Logger: slog.New(slog.DiscardHandler)})
+	g, err := New(Config{Registry: registry, StreamSettings: StreamSettings{Pump: PumpGoroutines, DrainDelay: -1, Drain: -1}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

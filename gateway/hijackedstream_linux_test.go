@@ -118,7 +118,7 @@ func TestHijackedClientDisconnects(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onHijackedStreams(t, Config{Heartbeat: 24 * time.Hour}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+			onHijackedStreams(t, Config{StreamSettings: StreamSettings{Heartbeat: 24 * time.Hour}}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 				if err := leave(dialStream(t, r.address, roots, "")); err != nil {
 					t.Fatal(err)
 				}
@@ -233,7 +233,7 @@ func TestShutdownOfHijackedStreams(t *testing.T) {
 func TestAbortOfHijackedStreams(t *testing.T) {
 	// A stream that stays with net/http notices at a heartbeat that its client
 	// disconnected.
-	onHijackedStreams(t, Config{Heartbeat: 100 * time.Millisecond}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+	onHijackedStreams(t, Config{StreamSettings: StreamSettings{Heartbeat: 100 * time.Millisecond}}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		waits, stalls := dialStream(t, r.address, roots, ""), dialStream(t, r.address, roots, "")
 		value := `"` + strings.Repeat("x", 1<<20) + `"`
 		for i := range uint64(20) {

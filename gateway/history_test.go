@@ -167,7 +167,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 // addReplica adds a gateway, and the endpoint of the upstream that it follows.
 func (w *world) addReplica() {
-	r := newRig(w.t, Config{Heartbeat: worldHeartbeat, MaxAge: 5 * time.Minute, Drain: -1})
+	r := newRig(w.t, Config{StreamSettings: StreamSettings{Heartbeat: worldHeartbeat, MaxAge: 5 * time.Minute, Drain: -1}})
 	replica := w.upstream.Replica()
 	_, err := r.Registry.Add(watch.Config{
 		Name: "a", Source: replica, StaleAfter: worldStaleAfter, Logger: slog.New(slog.DiscardHandler),

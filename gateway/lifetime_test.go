@@ -51,7 +51,7 @@ func TestStreamEndsBeforeItsToken(t *testing.T) {
 func TestBlockedStreamIsCutOffBeforeItsTokenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
-		r := newRig(t, Config{Access: g.access(wholeWatches("a")), WriteTimeout: time.Hour}, "a")
+		r := newRig(t, Config{Access: g.access(wholeWatches("a")), StreamSettings: StreamSettings{WriteTimeout: time.Hour}}, "a")
 		r.openBlocked(g.asJWT("ann", time.Minute, "staff"))
 		if n := r.gateway.admission.Count(); n != 1 {
 			t.Fatalf("%d streams, want 1", n)
@@ -70,7 +70,7 @@ func TestBlockedStreamIsCutOffOnceRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
 		g.static("ci", "staff")
-		r := newRig(t, Config{Access: g.access(wholeWatches("a")), WriteTimeout: time.Minute}, "a")
+		r := newRig(t, Config{Access: g.access(wholeWatches("a")), StreamSettings: StreamSettings{WriteTimeout: time.Minute}}, "a")
 		r.openBlocked(g.as("ci"))
 		r.gateway.passes.Revoke("token/ci")
 		time.Sleep(5 * time.Second)
@@ -163,7 +163,7 @@ func TestRevocationDuringAdmission(t *testing.T) {
 		g.static("ci", "staff")
 		a := g.access(wholeWatches("a"))
 		a.Revoked = "revocations"
-		r := newRig(t, Config{Access: a, PrimeWait: time.Minute}, "a", "revocations")
+		r := newRig(t, Config{Access: a, StreamSettings: StreamSettings{PrimeWait: time.Minute}}, "a", "revocations")
 		r.Prime("revocations", 1)
 		synctest.Wait()
 		got := make(chan *gatewaytest.Exchange)

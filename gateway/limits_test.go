@@ -24,7 +24,7 @@ const pollNow = "/v1/watches/a/changes?wait=0s"
 // it.
 func TestOneClientTooMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, behindProxy(Config{MaxSubscribersPerClient: 2}), "a")
+		r := newRig(t, behindProxy(Config{StreamSettings: StreamSettings{MaxSubscribersPerClient: 2}}), "a")
 		r.Prime("a", 1)
 		const me, you = "X-Forwarded-For: 192.0.2.1", "X-Forwarded-For: 192.0.2.1, 192.0.2.2"
 		first := r.get("/v1/events?watch=a", me)
@@ -61,7 +61,7 @@ func TestOneClientTooMany(t *testing.T) {
 // TestOneWatchTooMany checks for a 503 that names the watch.
 func TestOneWatchTooMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{MaxSubscribersPerWatch: 1}, "a", "b")
+		r := newRig(t, Config{StreamSettings: StreamSettings{MaxSubscribersPerWatch: 1}}, "a", "b")
 		r.Prime("a", 1)
 		r.Prime("b", 1)
 		both := r.get("/v1/events?watch=b&watch=a")
@@ -82,7 +82,7 @@ func TestOneWatchTooMany(t *testing.T) {
 // may open another one, and nothing about it is remembered.
 func TestEveryEndIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, behindProxy(Config{MaxAge: time.Minute, WriteTimeout: 10 * time.Second}), "a", "gone")
+		r := newRig(t, behindProxy(Config{StreamSettings: StreamSettings{MaxAge: time.Minute, WriteTimeout: 10 * time.Second}}), "a", "gone")
 		r.Prime("a", 1, gatewaytest.Resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
 		r.Prime("gone", 1)
 		ends := map[string]string{ // by client
@@ -114,10 +114,10 @@ func TestConfigOfLimits(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
 	for want, c := range map[string]Config{
-		"MaxSubscribersPerClient is -1":  {MaxSubscribersPerClient: -1},
-		"MaxSubscribersPerWatch is -1":   {MaxSubscribersPerWatch: -1},
-		"TrustedProxies":                 {TrustedProxies: make([]netip.Prefix, 1)},
-		`ForwardedHeader is "X-Real-Ip"`: {ForwardedHeader: "X-Real-Ip"},
+		"MaxSubscribersPerClient is -1":  {StreamSettings: StreamSettings{MaxSubscribersPerClient: -1}},
+		"MaxSubscribersPerWatch is -1":   {StreamSettings: StreamSettings{MaxSubscribersPerWatch: -1}},
+		"TrustedProxies":                 {HTTPSettings: HTTPSettings{TrustedProxies: make([]netip.Prefix, 1)}},
+		`ForwardedHeader is "X-Real-Ip"`: {HTTPSettings: HTTPSettings{ForwardedHeader: "X-Real-Ip"}},
 	} {
 		c.Registry = registry
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
@@ -130,7 +130,7 @@ func TestConfigOfLimits(t *testing.T) {
 // refuses new subscribers, keeps those that it has, and recovers.
 func TestWatchOverItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{StaleAllowed: time.Nanosecond})
+		r := newRig(t, Config{StreamSettings: StreamSettings{StaleAllowed: time.Nanosecond}})
 		r.Add(watch.Config{Name: "a", Required: true, MaxBytes: 1 << 20})
 		r.Prime("a", 1, gatewaytest.Resource("k", 1, `"old"`))
 		x := r.get("/v1/events?watch=a")

@@ -74,7 +74,7 @@ func TestStreamEndsAreLogged(t *testing.T) {
 func TestDrainedIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := &lockedText{}
-		r := newRig(t, Config{Drain: 4 * time.Second, Logger: logTo(logged, slog.LevelInfo)}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{Drain: 4 * time.Second}, Logger: logTo(logged, slog.LevelInfo)}, "a")
 		r.Prime("a", 1)
 		r.openStreams(5)
 		r.stop()
@@ -96,7 +96,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 		guard := newGuard(t)
 		r := newGRPCRig(t, Config{
 			Access: guard.access(wholeWatches("a")), Logger: logTo(logged, slog.LevelInfo),
-			AllowedOrigins: []string{"https://app.example.com"},
+			HTTPSettings: HTTPSettings{AllowedOrigins: []string{"https://app.example.com"}},
 		}, "a")
 		r.Prime("a", 1)
 		for range 100 {
@@ -167,7 +167,7 @@ func TestOwnOriginsAreNotLogged(t *testing.T) {
 	for _, allowed := range [][]string{nil, {"https://app.example.com"}} {
 		synctest.Test(t, func(t *testing.T) {
 			logged := &lockedText{}
-			r := newRig(t, Config{Logger: logTo(logged, slog.LevelInfo), AllowedOrigins: allowed}, "a")
+			r := newRig(t, Config{Logger: logTo(logged, slog.LevelInfo), HTTPSettings: HTTPSettings{AllowedOrigins: allowed}}, "a")
 			r.Prime("a", 1)
 			r.get("/v1/watches").Text()
 			r.get("/v1/watches", "Origin: http://gateway").Text()

@@ -17,7 +17,7 @@ import (
 func TestEveryRouteSaysItsMethods(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	g, err := New(Config{Registry: registry, Metrics: true, DeliveryReports: true, Profiles: http.NotFoundHandler(), Access: &Access{Policy: access.EmptyPolicy()}})
+	g, err := New(Config{Registry: registry, Metrics: true, HTTPSettings: HTTPSettings{DeliveryReports: true}, Profiles: http.NotFoundHandler(), Access: &Access{Policy: access.EmptyPolicy()}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -248,7 +248,7 @@ func TestFreshnessMetrics(t *testing.T) {
 
 // TestRequestsAreCounted checks the labels of requests: nothing in them comes from clients.
 func TestRequestsAreCounted(t *testing.T) {
-	r := newAPIRig(t, Config{Hosts: []string{"known"}})
+	r := newAPIRig(t, Config{HTTPSettings: HTTPSettings{Hosts: []string{"known"}}})
 	for _, path := range []string{"/v1/watches", "/v1/watches/hosts", "/v1/watches/hosts/resources/default/a", "/v1/watches/nothing", "/nothing", "/readyz", "/"} {
 		r.get(path)
 	}

@@ -36,7 +36,7 @@ func startGateway(t *testing.T, refusal error, watches ...string) *starting {
 		began: time.Now(), opened: make(chan time.Duration, 1), refusal: refusal, served: make(chan error, 1),
 	}
 	s.Add(watch.Config{Name: "lazy", OnDemand: true}) // nobody waits for it
-	g, err := New(Config{Registry: s.Registry, Logger: slog.New(slog.DiscardHandler), PrimeWait: 5 * time.Second})
+	g, err := New(Config{Registry: s.Registry, Logger: slog.New(slog.DiscardHandler), StreamSettings: StreamSettings{PrimeWait: 5 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func gatewayWithSecrets(t *testing.T, c Config) (public, operations string, g *G
 }
 
 // proxied returns a configuration that indicates a proxy in front.
-func proxied() Config { return Config{Hosts: []string{"app.example.com"}} }
+func proxied() Config { return Config{HTTPSettings: HTTPSettings{Hosts: []string{"app.example.com"}}} }
 
 func getText(t *testing.T, url string) (int, string) {
 	t.Helper()
@@ -177,7 +177,7 @@ func TestLoopbackIsForOperators(t *testing.T) {
 	}{
 		"alone":                  {Config{}, http.StatusOK},
 		"with names":             {proxied(), http.StatusNotFound},
-		"behind a trusted proxy": {Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, http.StatusNotFound},
+		"behind a trusted proxy": {Config{HTTPSettings: HTTPSettings{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}}, http.StatusNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.config.Profiles = http.NotFoundHandler()

@@ -26,7 +26,7 @@ func TestAttackUnreadStreamOutlivesItsAge(t *testing.T) {
 			t.Run(protocol+"/"+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const age = time.Minute
-					r := newRig(t, Config{MaxAge: age, WriteTimeout: 10 * time.Minute}, "a")
+					r := newRig(t, Config{StreamSettings: StreamSettings{MaxAge: age, WriteTimeout: 10 * time.Minute}}, "a")
 					r.Prime("a", 1, gatewaytest.LargeOnes(100, 1)...)
 					c := r.dial(request)
 					readBytes(c, every)
@@ -50,7 +50,7 @@ func TestAttackUnreadStreamHoldsUpTheDrain(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const drain, timeout = 10 * time.Second, 10 * time.Minute
-				r := newRig(t, Config{Drain: drain, MaxAge: -1, WriteTimeout: timeout}, "a")
+				r := newRig(t, Config{StreamSettings: StreamSettings{Drain: drain, MaxAge: -1, WriteTimeout: timeout}}, "a")
 				r.Prime("a", 1, gatewaytest.LargeOnes(100, 1)...)
 				r.dial(request)
 				time.Sleep(time.Second)

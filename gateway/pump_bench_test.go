@@ -105,7 +105,7 @@ func benchmarkGateway(b *testing.B, revision uint64, all ...stream.Resource) (ad
 	if err := w.Prime(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	g, err := New(Config{Registry: registry, Pump: pumpUnderTest(), DrainDelay: -1, Drain: -1, Logger: slog.New(slog.DiscardHandler)})
+	g, err := New(Config{Registry: registry, StreamSettings: StreamSettings{Pump: pumpUnderTest(), DrainDelay: -1, Drain: -1}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func TestHeadersAndHelloWaitForNothing(t *testing.T) {
 
 func TestNothingIsSentWithoutReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Heartbeat: time.Minute}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{Heartbeat: time.Minute}}, "a")
 		r.Prime("a", 1)
 		x := r.get("/v1/events?watch=a")
 		x.Take()
@@ -102,7 +102,7 @@ func TestBookmarkOfAQuietWatchInABusyStream(t *testing.T) {
 
 func TestRetryIsJittered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Retry: 2 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{Retry: 2 * time.Second}}, "a")
 		seen := map[string]bool{}
 		for range 20 {
 			x := r.get("/v1/events?watch=a")
@@ -122,7 +122,7 @@ func TestRetryIsJittered(t *testing.T) {
 func TestMaxAgeIsJittered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const age = 30 * time.Minute
-		r := newRig(t, Config{MaxAge: age, Heartbeat: time.Hour}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{MaxAge: age, Heartbeat: time.Hour}}, "a")
 		r.Prime("a", 1)
 		var streams []*gatewaytest.Exchange
 		for range 20 {
@@ -157,7 +157,7 @@ func countOver(streams []*gatewaytest.Exchange) (n int) {
 
 func TestNoMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{MaxAge: -1, Heartbeat: time.Hour}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{MaxAge: -1, Heartbeat: time.Hour}}, "a")
 		r.Prime("a", 1)
 		x := r.get("/v1/events?watch=a")
 		time.Sleep(24 * time.Hour)
@@ -171,7 +171,7 @@ func TestNoMaxAge(t *testing.T) {
 // after, no other client notices.
 func TestClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{WriteTimeout: 10 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{WriteTimeout: 10 * time.Second}}, "a")
 		r.Prime("a", 1)
 		stalled := r.dial(rawGet("/v1/events?watch=a"))
 		readUntil(t, stalled, "end_of_snapshot")
@@ -219,7 +219,7 @@ func readUntil(t *testing.T, r *rawConn, what string) {
 // A client that reads slowly, but does read, gets everything.
 func TestClientThatReadsSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{WriteTimeout: 10 * time.Second, MaxAge: -1}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{WriteTimeout: 10 * time.Second, MaxAge: -1}}, "a")
 		r.Prime("a", 1, gatewaytest.Resource("big", 1, `"`+strings.Repeat("x", 200<<10)+`"`))
 		slow := r.dial(rawGet("/v1/events?watch=a&until=end_of_snapshot"))
 		got, p := 0, make([]byte, 512)
@@ -242,7 +242,7 @@ func TestClientThatReadsSlowly(t *testing.T) {
 // and the number of changes that it missed.
 func TestSlowClientSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{WriteTimeout: time.Minute}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{WriteTimeout: time.Minute}}, "a")
 		r.Prime("a", 1)
 		slow := r.dial(rawGet("/v1/events?watch=a&format=ndjson"))
 		readUntil(t, slow, "position")
@@ -352,7 +352,7 @@ func TestHangUpOnManyWatches(t *testing.T) {
 
 func TestUntilOnAWatchThatIsNotPrimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{PrimeWait: 5 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{PrimeWait: 5 * time.Second}}, "a")
 		began := time.Now()
 		x := r.get("/v1/events?watch=a&until=end_of_snapshot", eventStream)
 		if x.StatusCode != http.StatusServiceUnavailable || x.Header.Get("Retry-After") == "" {
@@ -458,7 +458,7 @@ func TestStreamMetrics(t *testing.T) {
 // With until, a watch that is complete waits silently for the others.
 func TestUntilWithAWatchThatTakesLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{AheadWait: 3 * time.Second}, "a", "b")
+		r := newRig(t, Config{StreamSettings: StreamSettings{AheadWait: 3 * time.Second}}, "a", "b")
 		r.Prime("a", 1)
 		r.Prime("b", 1)
 		x := r.get("/v1/events?watch=a&watch=b&until=end_of_snapshot", "Last-Event-ID: b@e1-99")

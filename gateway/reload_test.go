@@ -29,11 +29,11 @@ func reloadWith(t *testing.T, g *Gateway, c Config) {
 // the same position that began after a reload.
 func TestReloadIsForNewStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Heartbeat: 10 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{Heartbeat: 10 * time.Second}}, "a")
 		r.Prime("a", 1)
 		old := r.get("/v1/events?watch=a")
 		old.Take()
-		reloadWith(t, r.gateway, Config{Heartbeat: 4 * time.Second})
+		reloadWith(t, r.gateway, Config{StreamSettings: StreamSettings{Heartbeat: 4 * time.Second}})
 		fresh := r.get("/v1/events?watch=a")
 		if got := fresh.Take(); !strings.Contains(got, `"heartbeat_ms":4000`) {
 			t.Errorf("hello after the reload: %q", got)
@@ -58,11 +58,11 @@ func TestReloadIsForNewStreams(t *testing.T) {
 func TestReloadWithoutChangesOfStreamsKeepsTheirGroup(t *testing.T) {
 	r := newRig(t, Config{}, "a")
 	before := r.gateway.now.Load().deps
-	reloadWith(t, r.gateway, Config{MaxSubscribers: 5})
+	reloadWith(t, r.gateway, Config{StreamSettings: StreamSettings{MaxSubscribers: 5}})
 	if r.gateway.now.Load().deps != before {
 		t.Error("the settings of streams are others")
 	}
-	reloadWith(t, r.gateway, Config{MaxAge: time.Hour})
+	reloadWith(t, r.gateway, Config{StreamSettings: StreamSettings{MaxAge: time.Hour}})
 	if after := r.gateway.now.Load().deps; after == before || after.Generation == before.Generation {
 		t.Error("the settings of streams are the same")
 	}
@@ -75,7 +75,7 @@ func TestReloadChangesLimits(t *testing.T) {
 		one, two := r.get("/v1/events?watch=a"), r.get("/v1/events?watch=a")
 		one.Take()
 		two.Take()
-		reloadWith(t, r.gateway, Config{MaxSubscribers: 1})
+		reloadWith(t, r.gateway, Config{StreamSettings: StreamSettings{MaxSubscribers: 1}})
 		if x := r.get("/v1/events?watch=a"); x.StatusCode != http.StatusServiceUnavailable {
 			t.Errorf("status %d, want 503", x.StatusCode)
 		}
@@ -84,7 +84,7 @@ func TestReloadChangesLimits(t *testing.T) {
 				t.Error("an open stream was ended")
 			}
 		}
-		reloadWith(t, r.gateway, Config{MaxSubscribers: 3})
+		reloadWith(t, r.gateway, Config{StreamSettings: StreamSettings{MaxSubscribers: 3}})
 		if x := r.get("/v1/events?watch=a"); x.StatusCode != http.StatusOK {
 			t.Errorf("status %d, want 200", x.StatusCode)
 		}
@@ -112,7 +112,7 @@ func TestReloadChangesHostsAndOrigins(t *testing.T) {
 		if code, origin := foreign(); code != http.StatusMisdirectedRequest || origin != "" || call() == codes.OK {
 			t.Fatalf("before the reload: %d, origin %q, gRPC %v", code, origin, call())
 		}
-		reloadWith(t, r.gateway, Config{Hosts: []string{"app.example.com"}, AllowedOrigins: []string{"https://page.example.com"}})
+		reloadWith(t, r.gateway, Config{HTTPSettings: HTTPSettings{Hosts: []string{"app.example.com"}, AllowedOrigins: []string{"https://page.example.com"}}})
 		if code, origin := foreign(); code != http.StatusOK || origin != "https://page.example.com" || call() != codes.OK {
 			t.Errorf("after the reload: %d, origin %q, gRPC %v", code, origin, call())
 		}
@@ -124,9 +124,9 @@ func TestReloadChangesHostsAndOrigins(t *testing.T) {
 }
 
 func TestReloadOfAnInvalidConfigurationChangesNothing(t *testing.T) {
-	r := newRig(t, Config{Heartbeat: time.Second}, "a")
+	r := newRig(t, Config{StreamSettings: StreamSettings{Heartbeat: time.Second}}, "a")
 	before := r.gateway.now.Load()
-	if err := r.gateway.Reload(Config{Retry: -1}); err == nil || !strings.Contains(err.Error(), "Retry") {
+	if err := r.gateway.Reload(Config{StreamSettings: StreamSettings{Retry: -1}}); err == nil || !strings.Contains(err.Error(), "Retry") {
 		t.Errorf("got %v, want an error that names Retry", err)
 	}
 	if r.gateway.now.Load() != before {
@@ -137,7 +137,7 @@ func TestReloadOfAnInvalidConfigurationChangesNothing(t *testing.T) {
 // A watch that a reload adds gets the time that a stale one has before it keeps traffic away.
 func TestReadyzOfLateWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{StaleAllowed: time.Minute}, "services")
+		r := newRig(t, Config{StreamSettings: StreamSettings{StaleAllowed: time.Minute}}, "services")
 		r.Prime("services", 1)
 		r.Add(watch.Config{Name: "more", Late: true})
 		r.Add(watch.Config{Name: "needed", Late: true, Required: true})
@@ -230,8 +230,7 @@ func TestRequestsDuringReloads(t *testing.T) {
 		})
 		for i := range 300 {
 			reloadWith(t, r.gateway, Config{
-				Heartbeat: time.Duration(1+i) * time.Second, SnapshotBudget: int64(1+i%3) << 20, AnswerBudget: int64(1+i%2) << 20,
-				BodyBudget: 1 << 20, CompressionCache: int64(1 + i%2), MaxSubscribers: 1000 + i, Drain: -1,
+				StreamSettings: StreamSettings{Heartbeat: time.Duration(1+i) * time.Second, SnapshotBudget: int64(1+i%3) << 20, CompressionCache: int64(1 + i%2), MaxSubscribers: 1000 + i, Drain: -1}, HTTPSettings: HTTPSettings{AnswerBudget: int64(1+i%2) << 20, BodyBudget: 1 << 20},
 			})
 		}
 		asking.Wait()

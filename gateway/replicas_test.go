@@ -36,7 +36,7 @@ func TestReplicas(t *testing.T) {
 	for name, g := range map[string]**Gateway{"one": &first, "two": &second} {
 		registry := watch.NewRegistry()
 		t.Cleanup(registry.Close)
-		made, err := New(Config{Registry: registry, Instance: name, Version: "1.2.3", Metrics: true, Replicas: addresses, MaxSubscribers: 10})
+		made, err := New(Config{Registry: registry, Instance: name, Version: "1.2.3", Metrics: true, Replicas: addresses, StreamSettings: StreamSettings{MaxSubscribers: 10}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestInstanceShowsMemory(t *testing.T) {
 // every answer names the instance, whatever it is.
 func TestInstanceIsForOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Hosts: []string{"app.example.com"}, Metrics: true}, "services")
+		r := newRig(t, Config{HTTPSettings: HTTPSettings{Hosts: []string{"app.example.com"}}, Metrics: true}, "services")
 		r.Prime("services", 7)
 		synctest.Wait()
 		for _, path := range []string{introspection.SiblingPath, "/v1/replicas"} {

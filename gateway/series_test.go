@@ -73,7 +73,7 @@ func values(all []*float64) string {
 // members of a group, those of several watches and of views, a long poll.
 func TestSeriesShowWhatIsDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Metrics: true, DeliveryReports: true, Views: gatewaytest.NewViews(t)}, "a", "b")
+		r := newRig(t, Config{Metrics: true, HTTPSettings: HTTPSettings{DeliveryReports: true}, Views: gatewaytest.NewViews(t)}, "a", "b")
 		r.Prime("a", 1)
 		r.Prime("b", 1)
 		time.Sleep(time.Second)
@@ -122,7 +122,7 @@ func TestSeriesShowWhatIsDelivered(t *testing.T) {
 // TestSeriesShowTheLag checks that the lag of one reader that does not read is that of its watch.
 func TestSeriesShowTheLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Metrics: true, WriteTimeout: time.Hour}, "a", "b")
+		r := newRig(t, Config{Metrics: true, StreamSettings: StreamSettings{WriteTimeout: time.Hour}}, "a", "b")
 		r.Prime("a", 1)
 		r.Prime("b", 1)
 		good := r.get("/v1/events?watch=a&watch=b")

@@ -166,7 +166,7 @@ func wantLine(t *testing.T, body *bufio.Reader, kind string) {
 func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const writeTimeout = 2 * time.Second
-		r := newRig(t, Config{WriteTimeout: writeTimeout}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{WriteTimeout: writeTimeout}}, "a")
 		r.Prime("a", 1, gatewaytest.Resource("k1", 1, "1"))
 		var protocols http.Protocols
 		protocols.SetUnencryptedHTTP2(true)
@@ -349,7 +349,7 @@ func TestServeNeedsAListener(t *testing.T) {
 // stream that only waits must have none.
 func TestQuietStreamOnHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{WriteTimeout: 10 * time.Second, Heartbeat: 15 * time.Second}, "a")
+		r := newRig(t, Config{StreamSettings: StreamSettings{WriteTimeout: 10 * time.Second, Heartbeat: 15 * time.Second}}, "a")
 		r.Prime("a", 1)
 		var protocols http.Protocols
 		protocols.SetUnencryptedHTTP2(true)

@@ -71,7 +71,7 @@ func newDoorRig(t *testing.T, overTLS bool, change func(*Config)) *doorRig {
 		}
 	}
 	cfg := Config{
-		Registry: registry, Metrics: true, Drain: -1, DrainDelay: -1,
+		Registry: registry, Metrics: true, StreamSettings: StreamSettings{Drain: -1, DrainDelay: -1},
 		Logger: slog.New(slog.NewTextHandler(r.logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Access: &Access{
 			Credentials:    credential.Config{Keys: []access.SealKey{doorKey}, Tokens: table, Issuers: []jwt.Issuer{r.provider.Issuer()}},

@@ -120,7 +120,7 @@ func waitIdle() { gatewaytest.WaitGoroutines("net/http.(*conn", 0) }
 // notified that it is catching up, and rejoins its group.
 func TestStalledMember(t *testing.T) {
 	onShards(t)
-	r := newRealGateway(t, Config{WriteTimeout: time.Minute}, nil)
+	r := newRealGateway(t, Config{StreamSettings: StreamSettings{WriteTimeout: time.Minute}}, nil)
 	stalled, reader := openRaw(t, r, rawGet("/v1/events?watch=a")), openRaw(t, r, rawGet("/v1/events?watch=a"))
 	value := `"` + strings.Repeat("x", 1<<20) + `"`
 	const last = 60
@@ -248,7 +248,7 @@ func TestNewEpochOfMembers(t *testing.T) {
 // TestChurn checks that streams that begin and end all the time, in every way,
 // leak nothing, and that those that stay open miss nothing.
 func TestChurn(t *testing.T) {
-	r := newRealGateway(t, Config{MaxAge: 200 * time.Millisecond}, nil)
+	r := newRealGateway(t, Config{StreamSettings: StreamSettings{MaxAge: 200 * time.Millisecond}}, nil)
 	open := descriptors(t)
 	stop := make(chan struct{})
 	var others, clients sync.WaitGroup

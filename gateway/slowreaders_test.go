@@ -147,7 +147,7 @@ func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newSlowReaders(t, ceiling, n, size, Config{WriteTimeout: time.Hour})
+				r := newSlowReaders(t, ceiling, n, size, Config{StreamSettings: StreamSettings{WriteTimeout: time.Hour}})
 				before := heapInUse()
 				for range readers {
 					r.begin(request)

@@ -57,7 +57,7 @@ func wantSnapshot(t *testing.T, x *gatewaytest.Exchange) {
 // hold up those after it.
 func TestSnapshotsWaitForTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newLargeRig(t, Config{Heartbeat: 500 * time.Millisecond, WriteTimeout: time.Minute})
+		r := newLargeRig(t, Config{StreamSettings: StreamSettings{Heartbeat: 500 * time.Millisecond, WriteTimeout: time.Minute}})
 		stalled := stall(r, "/v1/events?watch=a")
 		x, y := r.get("/v1/events?watch=a"), r.get("/v1/events?watch=a&until=end_of_snapshot")
 		wantWaiting(t, x)
@@ -137,8 +137,8 @@ func TestLeavingTheQueue(t *testing.T) {
 		want   string
 	}{
 		"client":  {leave: func(_ *rig, x *gatewaytest.Exchange) { x.Cancel() }},
-		"max age": {config: Config{MaxAge: 2 * time.Second}, leave: func(*rig, *gatewaytest.Exchange) { time.Sleep(3 * time.Second) }, want: `"reason":"max_age"`},
-		"drain":   {config: Config{Drain: -1}, leave: func(r *rig, _ *gatewaytest.Exchange) { go r.gateway.Drain(); synctest.Wait() }, want: `"reason":"draining"`},
+		"max age": {config: Config{StreamSettings: StreamSettings{MaxAge: 2 * time.Second}}, leave: func(*rig, *gatewaytest.Exchange) { time.Sleep(3 * time.Second) }, want: `"reason":"max_age"`},
+		"drain":   {config: Config{StreamSettings: StreamSettings{Drain: -1}}, leave: func(r *rig, _ *gatewaytest.Exchange) { go r.gateway.Drain(); synctest.Wait() }, want: `"reason":"draining"`},
 		"removed": {leave: func(r *rig, _ *gatewaytest.Exchange) { r.Registry.Remove("a") }, want: `"reason":"watch_removed"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -82,7 +82,7 @@ func TestStoreWriteThenRead(t *testing.T) {
 func TestServeGRPC(t *testing.T) {
 	registry := watch.NewRegistry()
 	t.Cleanup(registry.Close)
-	g, err := New(Config{Registry: registry, DrainDelay: -1, Drain: -1})
+	g, err := New(Config{Registry: registry, StreamSettings: StreamSettings{DrainDelay: -1, Drain: -1}})
 	if err != nil {
 		t.Fatal(err)
 	}

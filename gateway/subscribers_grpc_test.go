@@ -55,7 +55,7 @@ func TestEndReasonsOverGRPC(t *testing.T) {
 	} {
 		t.Run(string(reason), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newGRPCRig(t, Config{Metrics: true, MaxAge: time.Hour}, "a", "big")
+				r := newGRPCRig(t, Config{Metrics: true, StreamSettings: StreamSettings{MaxAge: time.Hour}}, "a", "big")
 				r.Prime("a", 7, gatewaytest.Resource("k", 5, "1"))
 				r.Prime("big", 7, gatewaytest.Resource("k", 5, `"`+strings.Repeat("x", 1<<20)+`"`))
 				synctest.Wait()

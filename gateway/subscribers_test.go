@@ -143,7 +143,7 @@ func TestCompressedSubscriber(t *testing.T) {
 // changes that it was not sent one by one count as skipped.
 func TestLagOfAStalledReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Metrics: true, WriteTimeout: time.Hour}, "a")
+		r := newRig(t, Config{Metrics: true, StreamSettings: StreamSettings{WriteTimeout: time.Hour}}, "a")
 		r.Prime("a", 1)
 		good := r.get("/v1/events?watch=a")
 		slow := r.dial(rawGet("/v1/events?watch=a&format=ndjson"))
@@ -193,7 +193,7 @@ func TestLagOfAStalledReader(t *testing.T) {
 // Before the end of a snapshot, the lag counts its resources.
 func TestLagInASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Metrics: true, WriteTimeout: time.Hour}, "a")
+		r := newRig(t, Config{Metrics: true, StreamSettings: StreamSettings{WriteTimeout: time.Hour}}, "a")
 		var all []stream.Resource
 		for i := range uint64(5000) {
 			all = append(all, gatewaytest.Resource(fmt.Sprint("k", i), i+1, `"`+strings.Repeat("x", 300)+`"`))
@@ -262,7 +262,7 @@ func TestEndReasons(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, Config{Metrics: true, MaxAge: time.Hour}, "a", "big")
+				r := newRig(t, Config{Metrics: true, StreamSettings: StreamSettings{MaxAge: time.Hour}}, "a", "big")
 				r.Prime("a", 1)
 				r.Prime("big", 1, gatewaytest.Resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
 				c.leave(r)

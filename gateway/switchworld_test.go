@@ -153,7 +153,7 @@ func (g *switchGateway) config() Config {
 	a := g.world.guard.access(nil)
 	a.Policy = compileRules(g.world.t, g.sets)
 	a.Revoked = "revocations"
-	return Config{Access: a, MaxAge: 5 * time.Minute, Drain: -1}
+	return Config{Access: a, StreamSettings: StreamSettings{MaxAge: 5 * time.Minute, Drain: -1}}
 }
 
 // grants is what members of some groups may see of a watch by the rules of now; nil: nothing.

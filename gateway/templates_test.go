@@ -91,7 +91,7 @@ func TestTemplateAtEveryDoor(t *testing.T) {
 
 // TestTemplateOverGRPC asks for watches of a template over gRPC.
 func TestTemplateOverGRPC(t *testing.T) {
-	r := newAPIRig(t, Config{PrimeWait: time.Minute})
+	r := newAPIRig(t, Config{StreamSettings: StreamSettings{PrimeWait: time.Minute}})
 	var connected atomic.Int64
 	addTemplate(t, r.registry, template(1, &connected))
 	call, err := r.grpc.WatchList(t.Context(), &api.WatchListRequest{Watch: "t-a"})

@@ -97,7 +97,7 @@ func TestPrincipalHasAShareOfATemplate(t *testing.T) {
 
 // TestShareOfATemplateOverGRPC: calls and streams count together.
 func TestShareOfATemplateOverGRPC(t *testing.T) {
-	r := newAPIRig(t, Config{PrimeWait: time.Minute})
+	r := newAPIRig(t, Config{StreamSettings: StreamSettings{PrimeWait: time.Minute}})
 	var connected atomic.Int64
 	c := template(4, &connected)
 	c.MaxPerClient = 1

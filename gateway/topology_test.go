@@ -121,7 +121,7 @@ func TestSubscribersAtSize(t *testing.T) {
 		size = 2_000
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Metrics: true, MaxSubscribers: size, MaxSubscribersPerClient: size, MaxSubscribersPerWatch: size, MaxConnections: size + 10}, "a")
+		r := newRig(t, Config{Metrics: true, StreamSettings: StreamSettings{MaxSubscribers: size, MaxSubscribersPerClient: size, MaxSubscribersPerWatch: size}, HTTPSettings: HTTPSettings{MaxConnections: size + 10}}, "a")
 		r.Prime("a", 1)
 		for i := range size {
 			r.dial("GET /v1/events?watch=a HTTP/1.1\r\nHost: gateway\r\nAccept: text/event-stream\r\nUser-Agent: " + hostileAgent(i) + "\r\n\r\n")

@@ -61,7 +61,7 @@ func TestWatchListMetrics(t *testing.T) {
 // values and the number that it missed, and is counted once.
 func TestWatchListSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newGRPCRig(t, Config{WriteTimeout: time.Hour}, "services")
+		r := newGRPCRig(t, Config{StreamSettings: StreamSettings{WriteTimeout: time.Hour}}, "services")
 		r.Prime("services", 1)
 		slow, err := r.client.WatchList(t.Context(), &api.WatchListRequest{Watch: "services"})
 		if err != nil {

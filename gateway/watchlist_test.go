@@ -235,7 +235,7 @@ func TestWatchListUntilNeverPrimed(t *testing.T) {
 // once for each heartbeat.
 func TestWatchListBookmark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newGRPCRig(t, Config{Heartbeat: 10 * time.Second}, "services")
+		r := newGRPCRig(t, Config{StreamSettings: StreamSettings{Heartbeat: 10 * time.Second}}, "services")
 		r.Prime("services", 7)
 		synctest.Wait()
 		l := r.watchList(&api.WatchListRequest{Watch: "services"})
@@ -253,7 +253,7 @@ func TestWatchListBookmark(t *testing.T) {
 
 func TestWatchListMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newGRPCRig(t, Config{MaxAge: time.Minute}, "services")
+		r := newGRPCRig(t, Config{StreamSettings: StreamSettings{MaxAge: time.Minute}}, "services")
 		r.Prime("services", 7)
 		synctest.Wait()
 		l := r.watchList(&api.WatchListRequest{Watch: "services"})
@@ -268,7 +268,7 @@ func TestWatchListMaxAge(t *testing.T) {
 
 func TestWatchListDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newGRPCRig(t, Config{Drain: 10 * time.Second}, "services")
+		r := newGRPCRig(t, Config{StreamSettings: StreamSettings{Drain: 10 * time.Second}}, "services")
 		r.Prime("services", 7)
 		synctest.Wait()
 		var all []*listing
@@ -314,7 +314,7 @@ func TestWatchListRemoved(t *testing.T) {
 
 func TestWatchListOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newGRPCRig(t, Config{MaxSubscribers: 1}, "services")
+		r := newGRPCRig(t, Config{StreamSettings: StreamSettings{MaxSubscribers: 1}}, "services")
 		r.Prime("services", 7)
 		synctest.Wait()
 		first := r.watchList(&api.WatchListRequest{Watch: "services"})
@@ -334,7 +334,7 @@ func TestWatchListOverload(t *testing.T) {
 // one, and is gone after the write time-out.
 func TestWatchListClientDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newGRPCRig(t, Config{WriteTimeout: 10 * time.Second}, "services")
+		r := newGRPCRig(t, Config{StreamSettings: StreamSettings{WriteTimeout: 10 * time.Second}}, "services")
 		var all []stream.Resource
 		for i := range uint64(100) {
 			all = append(all, gatewaytest.Resource(fmt.Sprint(i), i+1, `"`+strings.Repeat("v", 10000)+`"`))
@@ -380,7 +380,7 @@ func TestWatchListClientDoesNotRead(t *testing.T) {
 // now and then may stay connected indefinitely.
 func TestWatchListSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newGRPCRig(t, Config{WriteTimeout: 10 * time.Second}, "services")
+		r := newGRPCRig(t, Config{StreamSettings: StreamSettings{WriteTimeout: 10 * time.Second}}, "services")
 		var all []stream.Resource
 		for i := range uint64(40) {
 			all = append(all, gatewaytest.Resource(fmt.Sprint(i), i+1, `"`+strings.Repeat("v", 10000)+`"`))

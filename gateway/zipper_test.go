@@ -44,7 +44,7 @@ type zipWorld struct {
 }
 
 func newZipWorld(t *testing.T, seed uint64) *zipWorld {
-	c := Config{Drain: -1, WriteTimeout: time.Hour, CompressionCache: []int64{0, 2000}[seed%2]}
+	c := Config{StreamSettings: StreamSettings{Drain: -1, WriteTimeout: time.Hour, CompressionCache: []int64{0, 2000}[seed%2]}}
 	if seed%3 == 0 {
 		c.MaxAge = 15 * time.Second
 	}

@@ -47,7 +47,7 @@ func rawBody(t *testing.T, url, encoding string) []byte {
 // TestSnapshotIsCompressedOnce checks this for all streams that request it, also
 // after a change.
 func TestSnapshotIsCompressedOnce(t *testing.T) {
-	r := newRealGateway(t, Config{MaxAge: -1}, nil)
+	r := newRealGateway(t, Config{StreamSettings: StreamSettings{MaxAge: -1}}, nil)
 	defer http.DefaultClient.CloseIdleConnections()
 	all := manyResources(20_000)
 	r.source.Steps <- func(s stream.Sink) error {
@@ -98,7 +98,7 @@ func TestCompressionThatIsTurnedOff(t *testing.T) {
 		{"", "gzip, deflate", "gzip"}, {CompressionGzip, "gzip", "gzip"}, {CompressionNone, "gzip", ""},
 		{"", "identity", ""}, {"", "gzip;q=0", ""}, {"", "br", ""},
 	} {
-		r := newRealGateway(t, Config{Compression: c.compression}, nil)
+		r := newRealGateway(t, Config{StreamSettings: StreamSettings{Compression: c.compression}}, nil)
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			req, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.address+"/v1/events?watch=a&until=end_of_snapshot", nil)
 			if err != nil {

@@ -35,7 +35,7 @@ func serve(ctx context.Context, resources int) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := gateway.New(gateway.Config{Registry: s.watches, DrainDelay: -1, Drain: -1, Logger: slog.New(slog.DiscardHandler)})
+	g, err := gateway.New(gateway.Config{Registry: s.watches, StreamSettings: gateway.StreamSettings{DrainDelay: -1, Drain: -1}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}

@@ -92,8 +92,7 @@ func serve(p plan, profile string) error {
 		return err
 	}
 	g, err := gateway.New(gateway.Config{
-		Registry: registry, Pump: gateway.Pump(p.pump), SnapshotBudget: p.budget,
-		DrainDelay: -1, Drain: -1, MaxAge: -1, Logger: slog.New(slog.DiscardHandler),
+		Registry: registry, StreamSettings: gateway.StreamSettings{Pump: gateway.Pump(p.pump), SnapshotBudget: p.budget, DrainDelay: -1, Drain: -1, MaxAge: -1}, Logger: slog.New(slog.DiscardHandler),
 		AfterRush: func() { runtime.GC(); debug.FreeOSMemory() }, // as the command does
 	})
 	if err != nil {

@@ -14,9 +14,10 @@ func (s Source) Equal(o Source) bool { return reflect.DeepEqual(s.plain(), o.pla
 
 // plain returns s without the content of files, for which Contents stands.
 func (s Source) plain() Source {
-	for _, c := range []**tls.Config{&s.GRPC.TLS, &s.Etcd.TLS, &s.Gateway.TLS, &s.NATS.TLS, &s.Consul.TLS} {
-		if *c != nil {
-			*c = &tls.Config{}
+	for _, section := range s.sections() {
+		of := reflect.ValueOf(section).Elem()
+		if c := of.FieldByName("TLS"); c.IsValid() && !c.IsNil() {
+			c.Set(reflect.ValueOf(&tls.Config{}))
 		}
 	}
 	return s

@@ -113,6 +113,9 @@ func TestEqualIgnoresTLS(t *testing.T) {
 		for i, s := range []*Source{&a, &b} {
 			section := reflect.ValueOf(s.sections()[kind]).Elem()
 			for f := range section.NumField() {
+				if !section.Type().Field(f).IsExported() {
+					continue
+				}
 				if field, ok := section.Field(f).Addr().Interface().(**tls.Config); ok {
 					*field = &tls.Config{ServerName: fmt.Sprint(i)}
 				}

@@ -1,14 +1,16 @@
 package config
 
 import (
+	"cmp"
 	"crypto/tls"
-	"net/netip"
+	"github.com/watchtide/watchtide/stream/watch"
 	"time"
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 )
 
 // Off stands for a duration that was set to 0s: none, or never.
@@ -50,6 +52,7 @@ type Config struct {
 
 // HTTP is the section "http".
 type HTTP struct {
+	gateway.HTTPSettings `yaml:",inline"`
 	// Listen is host:port (127.0.0.1:8080).
 	Listen string `yaml:"listen,is=listen"`
 	// PublicURL is the origin under which browsers reach the gateway (that of each
@@ -59,31 +62,6 @@ type HTTP struct {
 	// plain text. Relative file names start at the directory of the configuration. With
 	// client_ca_file, certificates of clients are asked for, and verified if given.
 	TLS *tls.Config `yaml:"tls,server"`
-	// Hosts are the host names that clients may use, besides localhost and every IP
-	// address (none): see gateway.Config.
-	Hosts []string `yaml:"hosts,is=host"`
-	// AllowedOrigins are the origins from which a browser may read (none), each as a
-	// browser sends it: https://app.example.com.
-	AllowedOrigins []string `yaml:"allowed_origins,is=origin"`
-	// AllowedHeaders are headers that pages of these origins may send, besides those
-	// that the gateway reads (none).
-	AllowedHeaders []string `yaml:"allowed_headers,is=page header"`
-	// TrustedProxies are the networks of proxies that are trusted to report their
-	// client (none).
-	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
-	// ForwardedHeader is the header in which they report it (one of
-	// ForwardedHeaders).
-	ForwardedHeader string `yaml:"forwarded_header,is=forwarded header"`
-	// MaxConnections is the most connections of clients at one time, of all
-	// listeners (what the limit on descriptors leaves).
-	MaxConnections int `yaml:"max_connections"`
-	// BodyBudget is how many bytes the bodies of writes may take at a time (64 MiB).
-	BodyBudget int64 `yaml:"body_budget"`
-	// AnswerBudget is how many bytes the answers to lists, reads and long polls may
-	// take at a time (64 MiB).
-	AnswerBudget int64 `yaml:"answer_budget"`
-	// DeliveryReports accepts POST /v1/delivery.
-	DeliveryReports bool `yaml:"delivery_reports"`
 }
 
 // ForwardedHeaders are the headers in which proxies report their client.
@@ -110,7 +88,7 @@ type Operations struct {
 	// Replicas are the operations listeners of the other replicas: see gateway.Config.
 	Replicas []string `yaml:"replicas,is=replica"`
 	// ReplicasToken is what the replicas are asked with (no token).
-	ReplicasToken Secret `yaml:"replicas_token_file"`
+	ReplicasToken adapter.Secret `yaml:"replicas_token_file"`
 	// ReplicasTLS is made of "replicas_tls", as for a source; nil: the system's authorities are
 	// trusted.
 	ReplicasTLS *tls.Config `yaml:"replicas_tls"`
@@ -126,43 +104,7 @@ const DefaultOperations = "127.0.0.1:8081"
 
 // Stream is the section "stream".
 type Stream struct {
-	// Heartbeat is the silence after which a comment line is sent.
-	Heartbeat time.Duration `yaml:"heartbeat,min=1ms"`
-	// WriteTimeout is how long a write may make no progress before the client counts
-	// as gone.
-	WriteTimeout time.Duration `yaml:"write_timeout,min=1ms"`
-	// MinRate is how many bytes a second a client must take, on average over 30 s (4
-	// KiB; negative: none).
-	MinRate int64 `yaml:"min_rate,off"`
-	// Retry is the time after which a client should reconnect; each connection gets
-	// it with jitter.
-	Retry time.Duration `yaml:"retry,min=1ms"`
-	// MaxAge is how long a stream lasts before the client is asked to reconnect, so
-	// that load spreads over replicas again.
-	MaxAge time.Duration `yaml:"max_age,off"`
-	// DrainDelay is how long everything is still served at shutdown while /readyz
-	// already fails (Off: not at all).
-	DrainDelay time.Duration `yaml:"drain_delay,off"`
-	// Drain is the time over which the goodbyes are spread at shutdown (Off: all at
-	// once).
-	Drain time.Duration `yaml:"drain,off"`
-	// AheadWait is how long to wait for a position that is ahead of this replica.
-	AheadWait time.Duration `yaml:"ahead_wait"`
-	// PrimeWait is how long a list, or a stream with until=, waits for the first
-	// snapshot before it is answered with 503.
-	PrimeWait time.Duration `yaml:"prime_wait"`
-	// StaleAllowed is how long a required watch may be out of sync before /readyz
-	// fails, and how long another one is waited for at start.
-	StaleAllowed time.Duration `yaml:"stale_allowed"`
-	// MaxSubscribers is the most streams at one time (no limit).
-	MaxSubscribers int `yaml:"max_subscribers"`
-	// SnapshotBudget is how many bytes of snapshots may be on their way at one time
-	// (64 MiB).
-	SnapshotBudget int64 `yaml:"snapshot_budget"`
-	// MaxSubscribersPerClient is the most of them from one address (no limit).
-	MaxSubscribersPerClient int `yaml:"max_subscribers_per_client"`
-	// MaxSubscribersPerWatch is the most of them of one watch (no limit).
-	MaxSubscribersPerWatch int `yaml:"max_subscribers_per_watch"`
+	gateway.StreamSettings `yaml:",inline"`
 	// MaxViews is the most views that clients ask for at one time.
 	MaxViews int `yaml:"max_views"`
 	// MaxViewsPerClient is the most of them that one client asked for first.
@@ -171,15 +113,8 @@ type Stream struct {
 	ViewLinger time.Duration `yaml:"view_linger,min=1s"`
 	// Memory limits the memory of the watches.
 	Memory Memory `yaml:"memory"`
-	// Pump selects how streams are carried (one of Pumps).
-	Pump string `yaml:"pump,is=pump"`
-	// Compression is how streams are sent to clients that ask for it (one of
-	// Compressions).
-	Compression string `yaml:"compression,is=compression"`
-	// CompressionCache is how many bytes of compressed events are kept.
-	CompressionCache int64 `yaml:"compression_cache"`
 	// History limits the deletes that a watch keeps for resuming.
-	History History `yaml:"history"`
+	History watch.History `yaml:"history"`
 }
 
 // Pumps are the ways to carry streams; see gateway.Pump.
@@ -199,28 +134,9 @@ type Memory struct {
 	Views int64 `yaml:"views,min=1MiB"`
 }
 
-// History is the section "history" of "stream", and of a watch.
-type History struct {
-	// MaxAge is how long a deletion is remembered.
-	MaxAge time.Duration `yaml:"max_age"`
-	// MaxDeletes is how many deletions are remembered.
-	MaxDeletes int `yaml:"max_deletes"`
-	// MaxBytes is how many bytes of deletions are remembered.
-	MaxBytes int64 `yaml:"max_bytes"`
-}
-
-// or returns h, with unset fields taken from base.
-func (h History) or(base History) History {
-	if h.MaxAge == 0 {
-		h.MaxAge = base.MaxAge
-	}
-	if h.MaxDeletes == 0 {
-		h.MaxDeletes = base.MaxDeletes
-	}
-	if h.MaxBytes == 0 {
-		h.MaxBytes = base.MaxBytes
-	}
-	return h
+// historyOr returns h, with unset fields taken from base.
+func historyOr(h, base watch.History) watch.History {
+	return watch.History{MaxAge: cmp.Or(h.MaxAge, base.MaxAge), MaxDeletes: cmp.Or(h.MaxDeletes, base.MaxDeletes), MaxBytes: cmp.Or(h.MaxBytes, base.MaxBytes)}
 }
 
 // Metrics is the section "metrics".

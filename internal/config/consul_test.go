@@ -1,6 +1,7 @@
 package config
 
 import (
+	"github.com/watchtide/watchtide/internal/source/consul"
 	"reflect"
 	"strings"
 	"testing"
@@ -32,13 +33,13 @@ func TestConsulSource(t *testing.T) {
 		t.Errorf("TLS is %+v, want the server name consul", got.TLS)
 	}
 	got.TLS = nil
-	if want := (ConsulSource{
+	if want := (consul.Config{
 		Address: "dns:///consul:8503", TokenFile: "etc/token",
 		ProbeInterval: 2 * time.Second, ListInterval: 5 * time.Minute, MaxMessageBytes: 1 << 20,
 	}); !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
-	want := ConsulWatch{ResourceType: "demo.v2.Artist", ConsulTenancy: ConsulTenancy{Partition: "*", Namespace: "team-a"}, NamePrefix: "a-"}
+	want := consul.Resources{Type: "demo.v2.Artist", Tenancy: consul.Tenancy{Partition: "*", Namespace: "team-a"}, NamePrefix: "a-"}
 	if w := c.Watches[0].Consul; w != want {
 		t.Errorf("read %+v, want %+v", w, want)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"github.com/watchtide/watchtide/internal/source/etcd"
 	"reflect"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestEtcdSource(t *testing.T) {
 		t.Errorf("TLS is %+v, want the server name etcd", got.TLS)
 	}
 	got.TLS = nil
-	want := EtcdSource{
+	want := etcd.Config{
 		Endpoints: []string{"https://etcd-1:2379", "etcd-2:2379"}, Username: "gateway", Password: "s3cret",
 		ConnectTimeout: time.Second, RequestTimeout: 2 * time.Second, StallAfter: 3 * time.Second,
 	}

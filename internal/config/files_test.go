@@ -1,6 +1,7 @@
 package config
 
 import (
+	"github.com/watchtide/watchtide/internal/source/files"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,20 +16,20 @@ watches: { pages: { source: disk } }
 func TestFilesSource(t *testing.T) {
 	for _, c := range []struct {
 		name, keys string
-		want       FilesSource
+		want       files.Config
 		err        string // a part of it
 	}{
-		{"the least", `dir: resources`, FilesSource{Dir: "/etc/gateway/resources"}, ""},
+		{"the least", `dir: resources`, files.Config{Dir: "/etc/gateway/resources"}, ""},
 		{"everything", `dir: /srv/x, max_value_bytes: 2MiB, max_bytes: 1GiB, rescan: 5s`,
-			FilesSource{Dir: "/srv/x", MaxValueBytes: 2 << 20, MaxBytes: 1 << 30, Rescan: 5 * time.Second}, ""},
-		{"no scans", `dir: ../x, rescan: 0s`, FilesSource{Dir: "/etc/x", Rescan: Off}, ""},
-		{"from the environment", `dir: "${DIR}"`, FilesSource{Dir: "/from/env"}, ""},
-		{"no directory", `rescan: 5s`, FilesSource{}, "sources.disk: dir is missing, which a source of type files must have"},
-		{"an empty name", `dir: ""`, FilesSource{}, `"": want the name of a directory`},
-		{"not a name", `dir: [a]`, FilesSource{}, "sources.disk.dir: want the name of a directory, not a list"},
-		{"too often", `dir: x, rescan: 10ms`, FilesSource{}, "want a duration of at least 1s, or 0s for none"},
-		{"misspelled", `dri: x`, FilesSource{}, `did you mean "dir"?`},
-		{"key of another type", `dir: x, address: "y:1"`, FilesSource{}, `unknown key "address"`},
+			files.Config{Dir: "/srv/x", MaxValueBytes: 2 << 20, MaxBytes: 1 << 30, Rescan: 5 * time.Second}, ""},
+		{"no scans", `dir: ../x, rescan: 0s`, files.Config{Dir: "/etc/x", Rescan: Off}, ""},
+		{"from the environment", `dir: "${DIR}"`, files.Config{Dir: "/from/env"}, ""},
+		{"no directory", `rescan: 5s`, files.Config{}, "sources.disk: dir is missing, which a source of type files must have"},
+		{"an empty name", `dir: ""`, files.Config{}, `"": want the name of a directory`},
+		{"not a name", `dir: [a]`, files.Config{}, "sources.disk.dir: want the name of a directory, not a list"},
+		{"too often", `dir: x, rescan: 10ms`, files.Config{}, "want a duration of at least 1s, or 0s for none"},
+		{"misspelled", `dri: x`, files.Config{}, `did you mean "dir"?`},
+		{"key of another type", `dir: x, address: "y:1"`, files.Config{}, `unknown key "address"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := "sources: { disk: { type: files, " + c.keys + " } }\nwatches: { pages: { source: disk } }\n"

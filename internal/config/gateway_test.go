@@ -1,6 +1,8 @@
 package config
 
 import (
+	"github.com/watchtide/watchtide/internal/source/adapter"
+	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
 	"reflect"
 	"strings"
 	"testing"
@@ -30,9 +32,9 @@ func TestGatewaySource(t *testing.T) {
 		t.Errorf("TLS is %+v, want the server name core", got.TLS)
 	}
 	got.TLS = nil
-	want := GatewaySource{
+	want := gatewaysource.Config{
 		URL: "https://core.example.com/gw", TokenFile: "etc/token", StallAfter: time.Minute, MaxEventBytes: 32 << 20,
-		Headers: Metadata{"X-Team": "web", "X-Api-Key": "absolute"},
+		Headers: adapter.Metadata{"X-Team": "web", "X-Api-Key": "absolute"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"github.com/watchtide/watchtide/internal/source/kubernetes"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -14,14 +16,14 @@ watches:
 
 func TestKubernetesSource(t *testing.T) {
 	c := parse(t, everyKeyOfKubernetes)
-	if got, want := c.Sources[0].Kubernetes, (KubernetesSource{Kubeconfig: "/etc/kube/config", Context: "prod", StallAfter: 5 * time.Second}); got != want {
+	if got, want := c.Sources[0].Kubernetes, (kubernetes.Config{Kubeconfig: "/etc/kube/config", Context: "prod", StallAfter: 5 * time.Second}); !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
-	want := KubernetesWatch{
+	want := kubernetes.Objects{
 		Group: "example.com", Version: "v1", Resource: "widgets", Namespace: "team-a",
 		LabelSelector: "app=web,tier!=test", FieldSelector: "metadata.name=web",
 	}
-	if got := c.Watches[0].Kubernetes; got != want {
+	if got := c.Watches[0].Kubernetes; !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
 }
@@ -32,7 +34,7 @@ func TestKubernetesWithoutKeys(t *testing.T) {
 sources: { here: { type: kubernetes } }
 watches: { pods: { source: here, group: "", version: v1, resource: pods, namespace: "" } }
 `)
-	if got := c.Sources[0].Kubernetes; got != (KubernetesSource{}) {
+	if got := c.Sources[0].Kubernetes; !reflect.DeepEqual(got, kubernetes.Config{}) {
 		t.Errorf("read %+v, want nothing", got)
 	}
 }
@@ -46,7 +48,7 @@ func TestKubeconfigNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.Sources[0].Kubernetes.Kubeconfig; got != want {
+		if got := c.Sources[0].Kubernetes.Kubeconfig; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s became %s, want %s", written, got, want)
 		}
 	}

@@ -19,7 +19,7 @@ func (c *Config) check(d *decoder, _ decode.Value) {
 	}
 	for i := range c.Watches {
 		w := &c.Watches[i]
-		w.History = w.History.or(c.Stream.History)
+		w.History = historyOr(w.History, c.Stream.History)
 		w.Memory = cmp.Or(w.Memory, c.Stream.Memory.Watch)
 	}
 }

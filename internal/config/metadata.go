@@ -5,15 +5,19 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
 )
 
-// nameKind is a kind of names in Metadata.
+// nameKind is a kind of names in adapter.Metadata.
 type nameKind struct {
 	canonical func(string) string
 	decode.Text
 	line decode.Text // the content of files
 }
+
+// secretLine is the content of a file with a secret.
+var secretLine = decode.Text{Want: "one line", Valid: func(s string) bool { return s != "" && !strings.ContainsAny(s, "\r\n\x00") }}
 
 // nameKinds are the kinds of names that a tag can name.
 var nameKinds = map[string]nameKind{
@@ -32,9 +36,9 @@ var nameKinds = map[string]nameKind{
 	},
 }
 
-// read reads names, with values that are not secret or with names of files
+// readMetadata reads names, with values that are not secret or with names of files
 // that hold the values.
-func (m *Metadata) read(d *decoder, v decode.Value, k decode.Key) {
+func (d *decoder) readMetadata(v decode.Value, k decode.Key, m *adapter.Metadata) {
 	entries, _ := d.Entries(v)
 	for _, e := range entries {
 		var content string
@@ -47,11 +51,11 @@ func (m *Metadata) read(d *decoder, v decode.Value, k decode.Key) {
 		default:
 			d.ReadText(e.Value, texts["printable"], &content)
 		}
-		m.add(d, e, content, k)
+		d.addMetadata(m, e, content, k)
 	}
 }
 
-func (m *Metadata) add(d *decoder, e decode.Entry, content string, k decode.Key) {
+func (d *decoder) addMetadata(m *adapter.Metadata, e decode.Entry, content string, k decode.Key) {
 	kind := nameKinds[k.Names]
 	name := kind.canonical(e.Name)
 	if !kind.Valid(name) {
@@ -63,7 +67,7 @@ func (m *Metadata) add(d *decoder, e decode.Entry, content string, k decode.Key)
 		return
 	}
 	if *m == nil {
-		*m = Metadata{}
+		*m = adapter.Metadata{}
 	}
 	(*m)[name] = content
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"github.com/watchtide/watchtide/internal/source/nats"
 	"reflect"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestNATSSource(t *testing.T) {
 		t.Errorf("TLS is %+v, want the server name bus", got.TLS)
 	}
 	got.TLS = nil
-	for i, want := range []NATSSource{
+	for i, want := range []nats.Config{
 		{
 			URL: "nats://a:4222, tls://b:4222", CredentialsFile: "/run/token", Domain: "hub", InboxPrefix: "_INBOX.gateway",
 			StallAfter: 3 * time.Second, PollInterval: time.Minute,

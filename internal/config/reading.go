@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/tls"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"net/netip"
 	"reflect"
 
@@ -57,6 +58,10 @@ func (d *decoder) ReadType(v decode.Value, k decode.Key) bool {
 		d.readNetwork(v, into)
 	case **tls.Config:
 		*into = d.readTLS(v, k.Server)
+	case *adapter.Secret:
+		*into = adapter.Secret(d.ReadLine(v, secretLine))
+	case *adapter.Metadata:
+		d.readMetadata(v, k, into)
 	case *auth.Section:
 		d.readAuth(v, into)
 	case reader:

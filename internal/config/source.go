@@ -1,13 +1,20 @@
 package config
 
 import (
-	"crypto/tls"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
+	"github.com/watchtide/watchtide/internal/source/consul"
+	"github.com/watchtide/watchtide/internal/source/etcd"
+	"github.com/watchtide/watchtide/internal/source/files"
+	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
+	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
+	"github.com/watchtide/watchtide/internal/source/host"
+	"github.com/watchtide/watchtide/internal/source/kubernetes"
+	"github.com/watchtide/watchtide/internal/source/nats"
 	"github.com/watchtide/watchtide/internal/suggest"
+	"github.com/watchtide/watchtide/stream/store"
 )
 
 // SourceType is the "type" of a source.
@@ -44,16 +51,15 @@ type Source struct {
 	// source reads again for each connection. Empty: there are none.
 	Contents string `yaml:"-"`
 
-	Store   StoreSource   `yaml:"-"`
-	Host    HostSource    `yaml:"-"`
-	GRPC    GRPCSource    `yaml:"-"`
-	Files   FilesSource   `yaml:"-"`
-	Etcd    EtcdSource    `yaml:"-"`
-	Gateway GatewaySource `yaml:"-"`
-	NATS    NATSSource    `yaml:"-"`
-	Consul  ConsulSource  `yaml:"-"`
-
-	Kubernetes KubernetesSource `yaml:"-"`
+	Store      store.Config         `yaml:"-"`
+	Host       host.Config          `yaml:"-"`
+	GRPC       grpcsource.Config    `yaml:"-"`
+	Files      files.Config         `yaml:"-"`
+	Etcd       etcd.Config          `yaml:"-"`
+	Gateway    gatewaysource.Config `yaml:"-"`
+	NATS       nats.Config          `yaml:"-"`
+	Consul     consul.Config        `yaml:"-"`
+	Kubernetes kubernetes.Config    `yaml:"-"`
 }
 
 // sections returns the keys of each source type of this build, apart from "type".
@@ -63,50 +69,6 @@ func (s *Source) sections() map[SourceType]any {
 		Gateway: &s.Gateway, NATS: &s.NATS, Consul: &s.Consul, Kubernetes: &s.Kubernetes,
 	}
 }
-
-// StoreSource is a source of type "store": resources in memory, writable over
-// HTTP and gRPC.
-type StoreSource struct {
-	// MaxValueBytes is the most bytes of one value.
-	MaxValueBytes int64 `yaml:"max_value_bytes"`
-	// MaxBytes is the most bytes of all keys and values.
-	MaxBytes int64 `yaml:"max_bytes"`
-}
-
-// HostSource is a source of type "host": the machine on which the gateway runs.
-type HostSource struct {
-	// Interval is the time between two polls of the machine.
-	Interval time.Duration `yaml:"interval,min=100ms"`
-}
-
-// GRPCSource is a source of type "grpc": a server that implements WatchList.
-type GRPCSource struct {
-	// Address is a gRPC target: host:port or dns:///host:port.
-	Address string `yaml:"address,required,is=grpc address"`
-	// TLS is read from "tls"; nil: plain text. Without ca_file in it the system's authorities
-	// are trusted; cert_file and key_file are the client's own, for mutual TLS.
-	TLS *tls.Config `yaml:"tls"`
-	// Metadata is sent with every call. The files of metadata_files are read at start.
-	Metadata Metadata `yaml:"metadata,files=metadata_files,names=metadata"`
-	// TokenFile is the name of a file that holds a token. It is read for each call.
-	TokenFile string `yaml:"token_file,is=file of a secret"`
-	// Keepalive is the silence after which the connection is probed (Off: never).
-	Keepalive time.Duration `yaml:"keepalive,min=10s,off"`
-	// StallAfter is the silence after which the upstream counts as stalled.
-	StallAfter time.Duration `yaml:"stall_after"`
-	// MaxMessageBytes is the most bytes of one message.
-	MaxMessageBytes int `yaml:"max_message_bytes,bytes" why:"which is the most that gRPC takes"`
-}
-
-// Metadata is gRPC metadata. It may hold credentials, so it never shows its
-// values when it is printed or logged.
-type Metadata map[string]string
-
-// Format writes how many entries there are, for every verb.
-func (m Metadata) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "[%d hidden]", len(m)) }
-
-// LogValue returns how many entries there are.
-func (m Metadata) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(m)) }
 
 // read reads the keys of the type, and records it. Those of other types are
 // not checked.

@@ -3,6 +3,8 @@ package config
 import (
 	"cmp"
 	"encoding/json"
+	"github.com/watchtide/watchtide/internal/source/consul"
+	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"reflect"
 	"regexp"
 	"slices"
@@ -66,23 +68,23 @@ func TestTemplates(t *testing.T) {
 		"settings-a-prod":   nil,
 		"pods.web.x-1": func(w *Watch) {
 			w.Source, w.LabelsAt = "kube", "metadata.labels"
-			w.Kubernetes = KubernetesWatch{Version: "v1", Resource: "pods", Namespace: "web", LabelSelector: "app=x-1", FieldSelector: "metadata.name!=x-1"}
+			w.Kubernetes = kubernetes.Objects{Version: "v1", Resource: "pods", Namespace: "web", LabelSelector: "app=x-1", FieldSelector: "metadata.name!=x-1"}
 		},
 		"pods.-.x":    nil, // no namespace
 		"pods.web.in": nil, // a word of selectors
 		"pods.web.-x": nil, // no label
 		"pods.web.x.y": func(w *Watch) {
 			w.Source, w.LabelsAt = "kube", "metadata.labels"
-			w.Kubernetes = KubernetesWatch{Version: "v1", Resource: "pods", Namespace: "web", LabelSelector: "app=x.y", FieldSelector: "metadata.name!=x.y"}
+			w.Kubernetes = kubernetes.Objects{Version: "v1", Resource: "pods", Namespace: "web", LabelSelector: "app=x.y", FieldSelector: "metadata.name!=x.y"}
 		},
 		"crd-a.b-v1-things": func(w *Watch) {
 			w.Source, w.LabelsAt = "kube", "metadata.labels"
-			w.Kubernetes = KubernetesWatch{Group: "a.b", Version: "v1", Resource: "things"}
+			w.Kubernetes = kubernetes.Objects{Group: "a.b", Version: "v1", Resource: "things"}
 		},
 		"crd-..-v1-things": nil,
 		"artists-p-1": func(w *Watch) {
 			w.Source, w.LabelsAt = "registry", "metadata"
-			w.Consul = ConsulWatch{ResourceType: "demo.v1.Artist", ConsulTenancy: ConsulTenancy{"p", "p"}, NamePrefix: "1-"}
+			w.Consul = consul.Resources{Type: "demo.v1.Artist", Tenancy: consul.Tenancy{Partition: "p", Namespace: "p"}, NamePrefix: "1-"}
 		},
 		"artists-p-1.x":                   nil,
 		"artists-P-1":                     nil,

@@ -2,6 +2,9 @@ package config
 
 import (
 	"cmp"
+	"github.com/watchtide/watchtide/internal/source/consul"
+	"github.com/watchtide/watchtide/internal/source/kubernetes"
+	"github.com/watchtide/watchtide/stream/watch"
 	"maps"
 	"slices"
 	"strings"
@@ -37,7 +40,7 @@ type Watch struct {
 	// subscriber.
 	Linger time.Duration `yaml:"linger"`
 	// History is "history"; unset fields are as in "stream".
-	History History `yaml:"history"`
+	History watch.History `yaml:"history"`
 	// Memory is the most bytes that the watch may hold (as in "stream").
 	Memory int64 `yaml:"memory,min=1MiB"`
 	// SnapshotTimeout is how long a snapshot may take before the status of the watch
@@ -78,9 +81,9 @@ type Watch struct {
 	// Values is what the bytes of values are taken for.
 	Values stream.Values `yaml:"values,is=values,of=etcd|nats"`
 	// Kubernetes specifies which objects are followed.
-	Kubernetes KubernetesWatch `yaml:",inline,of=kubernetes"`
+	Kubernetes kubernetes.Objects `yaml:",inline,of=kubernetes"`
 	// Consul specifies which resources are followed.
-	Consul ConsulWatch `yaml:",inline,of=consul"`
+	Consul consul.Resources `yaml:",inline,of=consul"`
 }
 
 func (w *Watch) check(d *decoder, at decode.Value) {

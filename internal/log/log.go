@@ -20,15 +20,16 @@ import (
 type History struct {
 	// MaxAge is how long deletes and superseded values are remembered; 10 minutes by
 	// default.
-	MaxAge time.Duration
+	MaxAge time.Duration `yaml:"max_age"`
 	// MaxDeletes is how many deletes are remembered; 100,000 by default.
-	MaxDeletes int
+	MaxDeletes int `yaml:"max_deletes"`
 	// MaxBytes is how many bytes of deletes are remembered; 16 MiB by default. Superseded
 	// values may have what deletes leave, but only a small part of the log; see Writer.mark.
-	MaxBytes int64
+	MaxBytes int64 `yaml:"max_bytes"`
 }
 
-func (h History) withDefaults() History {
+// WithDefaults returns h with the default of each field that is not set.
+func (h History) WithDefaults() History {
 	h.MaxAge = cmp.Or(h.MaxAge, 10*time.Minute)
 	h.MaxDeletes = cmp.Or(h.MaxDeletes, 100_000)
 	h.MaxBytes = cmp.Or(h.MaxBytes, 16<<20)

@@ -11,6 +11,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
+// DefaultAheadWait is SubscribeOptions.AheadWait if that is 0.
+const DefaultAheadWait = 3 * time.Second
+
 // SubscribeOptions specify where a subscription begins.
 type SubscribeOptions struct {
 	// Resume is the position after which to continue; nil: from nothing.
@@ -86,7 +89,7 @@ type Subscription struct {
 
 // Subscribe returns a cursor. Close it.
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
-	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
+	o.AheadWait = cmp.Or(o.AheadWait, DefaultAheadWait)
 	l.counted(1, 1)
 	s := &Subscription{log: l, options: o, sentStatus: storage.InSync, changed: l.newest().Changed, readers: 1}
 	if h := o.Holds; h != nil {

@@ -53,7 +53,7 @@ func NewWriter(c Config) *Writer {
 	}
 	c.Account.Join(l.pins)
 	status := &stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
-	w := &Writer{Log: l, history: c.History.withDefaults(), index: storage.NewIndex(0), next: &storage.Version{Number: 1, Status: status}}
+	w := &Writer{Log: l, history: c.History.WithDefaults(), index: storage.NewIndex(0), next: &storage.Version{Number: 1, Status: status}}
 	w.publish()
 	return w
 }

@@ -27,17 +27,18 @@ const (
 // nobody uses and that have resources: clients may have any number of these made.
 const unusedWatchBytes = 10 << 10
 
-// Config bounds a Store. The zero value of a field is its default.
+// Config bounds a Store. The zero value of a field is its default. The fields with a key are those of a
+// source of type "store" in a configuration file.
 type Config struct {
 	// MaxValueBytes is the size of the largest value accepted, as written.
-	MaxValueBytes int
+	MaxValueBytes int64 `yaml:"max_value_bytes"`
 	// MaxBytes is the maximum size of all live keys and values, in all watches
 	// together, and of 10 KiB for each watch that was released and has resources. The logs take
 	// up to one and a half times that memory, and deletes are remembered for a while.
-	MaxBytes int64
+	MaxBytes int64 `yaml:"max_bytes"`
 	// Memory is a ceiling that the logs share with the watches that follow the store; nil: none.
 	// It is that of New. A write that does not fit is refused.
-	Memory *memory.Ceiling
+	Memory *memory.Ceiling `yaml:"-"`
 }
 
 // Store is a writable collection of resources in memory, by watch. Any goroutine
@@ -169,7 +170,7 @@ func (s *Store) keep(w *watch) {
 }
 
 // MaxValueBytes is the size of the largest value accepted.
-func (s *Store) MaxValueBytes() int64 { return int64(s.config.Load().MaxValueBytes) }
+func (s *Store) MaxValueBytes() int64 { return s.config.Load().MaxValueBytes }
 
 // find returns the watch with a name, or nil if there is none.
 func (s *Store) find(name string) *watch {

@@ -37,7 +37,7 @@ type writer struct {
 func (*writer) Judges() {}
 
 // MaxValueBytes implements stream.ValueLimiter.
-func (w *writer) MaxValueBytes() int64 { return int64(w.store.config.Load().MaxValueBytes) }
+func (w *writer) MaxValueBytes() int64 { return w.store.config.Load().MaxValueBytes }
 
 // Put implements stream.Writer. It returns once the resource is in the store's log.
 // A Put that only validates returns the revision that it would have had at that
@@ -79,8 +79,8 @@ func (w *writer) check(ctx context.Context, key string) error {
 // value checks a value as it was written, without the store's lock. The result
 // may alias raw.
 func (s *Store) value(raw []byte) ([]byte, error) {
-	if most := s.config.Load().MaxValueBytes; len(raw) > most {
-		return nil, &stream.TooLargeError{What: "value", Size: int64(len(raw)), Limit: int64(most)}
+	if most := s.config.Load().MaxValueBytes; int64(len(raw)) > most {
+		return nil, &stream.TooLargeError{What: "value", Size: int64(len(raw)), Limit: most}
 	}
 	value, ok := stream.CompactJSON(raw)
 	if !ok {

@@ -52,7 +52,7 @@ func TestTokens(t *testing.T) {
 		second, accessor2 := c.newToken("all")
 		file := filepath.Join(t.TempDir(), "token")
 		writeToken(t, file, first)
-		w := follow(t, texts{newSource(t, Config{Address: c.Addr(), TokenFile: file, Probe: MinProbe})})
+		w := follow(t, texts{newSource(t, Config{Address: c.Addr(), TokenFile: file, ProbeInterval: MinProbe})})
 		w.holds("a", `"one"`)
 
 		c.call(http.MethodDelete, "/v1/acl/token/"+accessor, nil)
@@ -105,7 +105,7 @@ func TestPolicies(t *testing.T) {
 		token, _ := c.newToken("some")
 		file := filepath.Join(t.TempDir(), "token")
 		writeToken(t, file, token)
-		w := follow(t, texts{newSource(t, Config{Address: c.Addr(), TokenFile: file, Relist: MinRelist})})
+		w := follow(t, texts{newSource(t, Config{Address: c.Addr(), TokenFile: file, ListInterval: MinRelist})})
 		w.holds("secret-a", `"one"`)
 		epoch := w.Snapshot().Epoch()
 

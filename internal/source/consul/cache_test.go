@@ -80,7 +80,7 @@ func TestCachedSnapshotOfAFullServer(t *testing.T) {
 func cachedSnapshot(t *testing.T, a *artists, address, tenancy string) {
 	t.Helper()
 	proxy := faultproxy.New(t, address)
-	c := Config{Address: proxy.Addr(), Partition: tenancy, Namespace: tenancy}
+	c := Config{Address: proxy.Addr(), Resources: Resources{Tenancy: Tenancy{Partition: tenancy, Namespace: tenancy}}}
 	a.mustPut(t, "doomed", `"old"`)
 	a.mustPut(t, "changed", `"old"`)
 	a.keepCached(t, c)
@@ -153,7 +153,7 @@ func TestGhostsBeyondTheNewest(t *testing.T) {
 func TestCachedSnapshotInDevMode(t *testing.T) {
 	eachConsul(t, "-dev", "", func(t *testing.T, c *consul) {
 		proxy := faultproxy.New(t, c.Addr())
-		source := Config{Address: proxy.Addr(), Partition: Wildcard, Namespace: Wildcard}
+		source := Config{Address: proxy.Addr(), Resources: Resources{Tenancy: Tenancy{Partition: Wildcard, Namespace: Wildcard}}}
 		c.mustPut(t, "doomed", `"old"`)
 		w := follow(t, texts{newSource(t, source)})
 		for i := range 5 {

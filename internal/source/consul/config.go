@@ -32,36 +32,49 @@ const (
 // Wildcard stands for every partition, or every namespace.
 const Wildcard = "*"
 
-// Config specifies which resources of which Consul are followed, and how.
+// Config specifies which resources of which Consul are followed, and how. The fields with a key are
+// those of a source of type "consul" in a configuration file.
 type Config struct {
 	// Address of a Consul server's or agent's gRPC port in gRPC's notation, for
 	// instance "127.0.0.1:8502" or "dns:///consul.internal:8503".
-	Address string
-	// Type of the resources, for instance "demo.v2.Artist".
-	Type string
-	// Partition and Namespace narrow the collection; Wildcard: all there are.
-	// Empty: Consul's default, which is also right for types that have none.
-	Partition, Namespace string
-	// NamePrefix narrows the collection to names that begin with it.
-	NamePrefix string
+	Address string `yaml:"address,required,is=consul address"`
+	// Resources are those that are followed.
+	Resources `yaml:"-"`
 
 	// TLS secures the connection; with certificates in it, mutually. nil: plaintext.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls"`
 	// TokenFile names a file with the ACL token. It is read again for each call,
 	// so that the token may be replaced at any time. Empty: no token.
-	TokenFile string
-	// Probe is the time between two small consistent reads, each of which a server
+	TokenFile string `yaml:"token_file,is=file of a secret"`
+	// ProbeInterval is the time between two small consistent reads, each of which a server
 	// must answer within that same time. 0: DefaultProbe; at least MinProbe.
-	Probe time.Duration
-	// Relist is the approximate time between two complete lists beside the
+	ProbeInterval time.Duration `yaml:"probe_interval,min=1s"`
+	// ListInterval is the approximate time between two complete lists beside the
 	// watch. 0: DefaultRelist; at least MinRelist.
-	Relist time.Duration
+	ListInterval time.Duration `yaml:"list_interval,min=1s"`
 	// MaxMessageBytes is the size of the largest list accepted. 0:
 	// DefaultMaxMessageBytes.
-	MaxMessageBytes int
+	MaxMessageBytes int `yaml:"max_message_bytes,bytes" why:"which is the most that gRPC takes"`
 
 	// network, if set, makes the connections: tests have one in memory.
 	network func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// Resources narrow a collection of Consul. The fields are keys of a watch of a source of type "consul".
+type Resources struct {
+	// Type of the resources, for instance "demo.v2.Artist".
+	Type string `yaml:"resource_type,required,is=consul type"`
+	// Tenancy is where they are.
+	Tenancy `yaml:"tenancy"`
+	// NamePrefix narrows the collection to names that begin with it.
+	NamePrefix string `yaml:"name_prefix,is=consul prefix"`
+}
+
+// Tenancy narrows resources to a partition and a namespace; Wildcard: all there are. Empty: Consul's
+// default, which is also right for types that have none.
+type Tenancy struct {
+	Partition string `yaml:"partition,is=consul tenancy"`
+	Namespace string `yaml:"namespace,is=consul tenancy"`
 }
 
 // WantAddress describes what ValidAddress accepts, for a user who wrote
@@ -94,8 +107,8 @@ func (c *Config) checkTimes() error {
 		what     string
 		is, from time.Duration
 	}{
-		{"probe", c.Probe, MinProbe},
-		{"relist", c.Relist, MinRelist},
+		{"probe", c.ProbeInterval, MinProbe},
+		{"relist", c.ListInterval, MinRelist},
 	} {
 		if d.is != 0 && d.is < d.from {
 			return invalid(d.what, d.is.String(), d.from.String()+" or more")
@@ -113,7 +126,7 @@ func invalid(what, got, want string) error {
 
 func (c *Config) setDefaults() {
 	for d, standard := range map[*time.Duration]time.Duration{
-		&c.Probe: DefaultProbe, &c.Relist: DefaultRelist,
+		&c.ProbeInterval: DefaultProbe, &c.ListInterval: DefaultRelist,
 	} {
 		if *d == 0 {
 			*d = standard

@@ -9,7 +9,7 @@ import (
 )
 
 func TestConfig(t *testing.T) {
-	right := Config{Address: "127.0.0.1:8502", Type: artistType}
+	right := Config{Address: "127.0.0.1:8502", Resources: Resources{Type: artistType}}
 	for _, c := range []struct {
 		name   string
 		change func(*Config)
@@ -18,7 +18,7 @@ func TestConfig(t *testing.T) {
 		{"right", func(*Config) {}, ""},
 		{"all that there is", func(c *Config) {
 			c.Partition, c.Namespace, c.NamePrefix = Wildcard, "team-a", "web-"
-			c.Probe, c.Relist, c.MaxMessageBytes = MinProbe, MinRelist, 1
+			c.ProbeInterval, c.ListInterval, c.MaxMessageBytes = MinProbe, MinRelist, 1
 		}, ""},
 		{"no address", func(c *Config) { c.Address = "" }, `consul: address "": want host:port`},
 		{"no port", func(c *Config) { c.Address = "consul" }, `address "consul": want host:port`},
@@ -28,8 +28,8 @@ func TestConfig(t *testing.T) {
 		{"a partition in capitals", func(c *Config) { c.Partition = "Default" }, `partition "Default": want a name in lower case`},
 		{"a namespace with a slash", func(c *Config) { c.Namespace = "a/b" }, `namespace "a/b"`},
 		{"a prefix with a star", func(c *Config) { c.NamePrefix = "a*" }, `name prefix "a*"`},
-		{"too often", func(c *Config) { c.Probe = time.Millisecond }, `probe "1ms": want 1s or more`},
-		{"lists without end", func(c *Config) { c.Relist = -time.Second }, `relist "-1s": want 1s or more`},
+		{"too often", func(c *Config) { c.ProbeInterval = time.Millisecond }, `probe "1ms": want 1s or more`},
+		{"lists without end", func(c *Config) { c.ListInterval = -time.Second }, `relist "-1s": want 1s or more`},
 		{"a negative size", func(c *Config) { c.MaxMessageBytes = -1 }, "want 0 or more"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 // TestEpochs: equal configurations that have seen the same content get the same
 // name, all others different ones.
 func TestEpochs(t *testing.T) {
-	base := Config{Address: "a:1", Type: artistType}
+	base := Config{Address: "a:1", Resources: Resources{Type: artistType}}
 	name := func(change func(*Config, *epochs)) string {
 		c := base
 		e := newEpochs(&c)

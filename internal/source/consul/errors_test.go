@@ -13,7 +13,7 @@ import (
 
 // TestHints covers errors that only a cluster reports.
 func TestHints(t *testing.T) {
-	with, without := &Config{Type: artistType, Address: "a:1", TokenFile: "file"}, &Config{Type: artistType, Address: "a:1"}
+	with, without := &Config{Resources: Resources{Type: artistType}, Address: "a:1", TokenFile: "file"}, &Config{Resources: Resources{Type: artistType}, Address: "a:1"}
 	for _, c := range []struct {
 		config *Config
 		err    error
@@ -34,7 +34,7 @@ func TestHints(t *testing.T) {
 
 // TestTokensAreNotShown, not even those that the server repeats.
 func TestTokensAreNotShown(t *testing.T) {
-	c := &Config{Type: artistType, Address: "a:1", TokenFile: "file"}
+	c := &Config{Resources: Resources{Type: artistType}, Address: "a:1", TokenFile: "file"}
 	got := c.failed(status.Error(codes.Internal, "token 1234-5678 is no good"), "1234-5678").Error()
 	if strings.Contains(got, "1234-5678") || !strings.Contains(got, "token [hidden] is no good") {
 		t.Errorf("got %q", got)

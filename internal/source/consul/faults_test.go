@@ -34,7 +34,7 @@ func shownAs(r *pbresource.Resource) (stream.Resource, error) {
 // rig is a source of a server behind a proxy, for the fault tests.
 func (a *artists) rig(t *testing.T, name, address string) *faults.Rig {
 	proxy := faultproxy.New(t, address)
-	source := newSource(t, Config{Address: proxy.Addr(), Probe: MinProbe, Relist: 2 * time.Second})
+	source := newSource(t, Config{Address: proxy.Addr(), ProbeInterval: MinProbe, ListInterval: 2 * time.Second})
 	return &faults.Rig{
 		Name: name, Source: texts{source}, Proxy: proxy,
 		Notice: 2 * MinProbe,

@@ -32,7 +32,7 @@ func BenchmarkUpstream(b *testing.B) {
 		b.Fatal(err)
 	}
 	m := measured{client: pbresource.NewResourceServiceClient(conn), typ: typ}
-	source, err := New(Config{Address: server.Addr(), Type: artistType})
+	source, err := New(Config{Address: server.Addr(), Resources: Resources{Type: artistType}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -110,5 +110,5 @@ func (f *follower) report(h health) error {
 
 // untilRelist is different for each replica and each time.
 func (c *Config) untilRelist() time.Duration {
-	return c.Relist*4/5 + rand.N(c.Relist*2/5)
+	return c.ListInterval*4/5 + rand.N(c.ListInterval*2/5)
 }

@@ -23,7 +23,7 @@ func (c *connection) probe() {
 			c.close(err)
 			return
 		}
-		every := c.source.config.Probe
+		every := c.source.config.ProbeInterval
 		if why != "" {
 			every = retryEvery
 		}
@@ -42,7 +42,7 @@ func (c *connection) probeOnce() (why string, err error) {
 	case token != c.token:
 		return "", errRotated
 	}
-	limit := c.source.config.Probe
+	limit := c.source.config.ProbeInterval
 	ctx, end := context.WithTimeout(c.ctx, limit)
 	defer end()
 	_, err = c.resources.Read(consistent(withToken(ctx, token)), &pbresource.ReadRequest{Id: c.source.probeID()})

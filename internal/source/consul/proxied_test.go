@@ -13,7 +13,7 @@ func TestReasonNamesTheProxy(t *testing.T) {
 	if !streamtest.InEnvironment(t, "HTTPS_PROXY=http://user:secret@127.0.0.1:1") {
 		return
 	}
-	s, err := New(Config{Address: "consul.test:8502", Type: artistType})
+	s, err := New(Config{Address: "consul.test:8502", Resources: Resources{Type: artistType}})
 	if err != nil {
 		t.Fatal(err)
 	}

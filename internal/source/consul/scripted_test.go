@@ -95,7 +95,7 @@ func TestScriptedFaults(t *testing.T) {
 
 // TestTooLargeIsRecognised: the error of a list that is too large for the watch keeps its class.
 func TestTooLargeIsRecognised(t *testing.T) {
-	c := Config{Address: "consul:8502", Type: artistType}
+	c := Config{Address: "consul:8502", Resources: Resources{Type: artistType}}
 	err := c.failed(status.Error(codes.ResourceExhausted, "grpc: received message larger than max (9 vs. 1)"), "")
 	if !adapter.TooLarge(err) {
 		t.Errorf("%v is not recognised", err)

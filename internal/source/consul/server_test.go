@@ -29,7 +29,7 @@ func resourceService(t *testing.T) *realserver.Server {
 func TestCommonMistakes(t *testing.T) {
 	server := realserver.Shared(t, realserver.Build(t, "consulresource"))
 	t.Run("unknown type", func(t *testing.T) {
-		endsWith(t, Config{Address: server.Addr(), Type: "demo.v2.Nope"},
+		endsWith(t, Config{Address: server.Addr(), Resources: Resources{Type: "demo.v2.Nope"}},
 			"consul "+server.Addr(), "demo.v2.Nope not registered", "want a type that this server has")
 	})
 	t.Run("nobody there", func(t *testing.T) {

@@ -34,7 +34,7 @@ func TestStall(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	bubble(t, f, Config{Probe: 2 * time.Second}, func(t *testing.T, watch func() *running) {
+	bubble(t, f, Config{ProbeInterval: 2 * time.Second}, func(t *testing.T, watch func() *running) {
 		began := time.Now()
 		w := watch()
 		<-w.ended
@@ -193,7 +193,7 @@ func TestClusterID(t *testing.T) {
 		}
 		return "2222.consul", nil
 	}
-	bubble(t, f, Config{Relist: time.Hour}, func(t *testing.T, watch func() *running) {
+	bubble(t, f, Config{ListInterval: time.Hour}, func(t *testing.T, watch func() *running) {
 		var names []string
 		for _, want := range []string{"+a@5 =5", "+a@9 =9", "+a@2 =2"} {
 			w := watch()
@@ -205,7 +205,7 @@ func TestClusterID(t *testing.T) {
 			t.Errorf("epochs %q: want the same for the same cluster, whether or not it names itself each time", names)
 		}
 		for domain, want := range map[string]string{"1111.consul": names[0], "2222.consul": names[2]} {
-			e := newEpochs(&Config{Address: "elsewhere:1", Type: artistType})
+			e := newEpochs(&Config{Address: "elsewhere:1", Resources: Resources{Type: artistType}})
 			e.enter(domain)
 			if e.name() != want {
 				t.Errorf("at another address the epoch of %s is %s, want %s", domain, e.name(), want)

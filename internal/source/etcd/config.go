@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -28,27 +29,28 @@ const (
 type Config struct {
 	// Endpoints are members of one cluster, each host:port, alone or after http://
 	// or https://. One is used at a time; the first is chosen at random. Required.
-	Endpoints []string
+	Endpoints []string `yaml:"endpoints,required,is=etcd endpoint"`
 	// Prefix narrows the watch to keys that begin with it. It is not part of the
 	// resource's key.
-	Prefix string
+	Prefix string `yaml:"-"`
 	// Values is what values are taken for.
-	Values stream.Values
+	Values stream.Values `yaml:"-"`
 
 	// TLS secures the connection; with certificates in it, mutually. nil:
 	// plaintext, and for endpoints with https:// the system's authorities.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls"`
 	// Username and Password log in. Neither is ever logged. Both empty: no login.
-	Username, Password string
+	Username string         `yaml:"username"`
+	Password adapter.Secret `yaml:"password_file"`
 
 	// ConnectTimeout is how long one endpoint may take to connect, to log in and
 	// to answer the first read. 0: DefaultConnectTimeout.
-	ConnectTimeout time.Duration
+	ConnectTimeout time.Duration `yaml:"connect_timeout"`
 	// RequestTimeout is how long a page of the list may take. 0: DefaultRequestTimeout.
-	RequestTimeout time.Duration
+	RequestTimeout time.Duration `yaml:"request_timeout"`
 	// StallAfter is how long a connected member may be silent, although it gets
 	// several requests in that time. 0: DefaultStallAfter; at least MinStallAfter.
-	StallAfter time.Duration
+	StallAfter time.Duration `yaml:"stall_after,min=500ms"`
 
 	// network, if set, makes the connections: tests have one in memory.
 	network func(ctx context.Context, address string) (net.Conn, error)
@@ -58,18 +60,25 @@ func (c *Config) check() error {
 	switch {
 	case len(c.Endpoints) == 0:
 		return errors.New("etcd: no endpoint: want one like https://etcd-1:2379")
-	case (c.Username == "") != (c.Password == ""):
-		return errors.New("etcd: want a user name and a password, or neither")
 	case c.ConnectTimeout < 0 || c.RequestTimeout < 0:
 		return errors.New("etcd: connect timeout and request timeout: want 0 or more")
 	case c.StallAfter != 0 && c.StallAfter < MinStallAfter:
 		return fmt.Errorf("etcd: %w", &stream.InvalidError{
 			What: "stall after", Got: c.StallAfter.String(), Want: MinStallAfter.String() + " or more"})
 	}
-	if err := c.Values.Check(); err != nil {
+	err := c.Values.Check()
+	c.Validate(func(_ any, problem string) { err = errors.New(problem) })
+	if err != nil {
 		return fmt.Errorf("etcd: %w", err)
 	}
 	return nil
+}
+
+// Validate reports fields that cannot be together.
+func (c *Config) Validate(report func(field any, problem string)) {
+	if (c.Username == "") != (c.Password == "") {
+		report(c, adapter.WantBoth)
+	}
 }
 
 // endpoints parses the endpoints.

@@ -53,7 +53,7 @@ func (c *Config) client(ctx context.Context, e endpoint) clientv3.Config {
 	}
 	return clientv3.Config{
 		Endpoints: []string{e.url(c.TLS != nil)}, TLS: c.TLS,
-		Username: c.Username, Password: c.Password,
+		Username: c.Username, Password: string(c.Password),
 		Context: ctx,
 		// One for the request, one after a token was renewed, and one spare.
 		MaxUnaryRetries: 3,

@@ -26,17 +26,17 @@ const (
 type Config struct {
 	// Dir is the directory. A relative one starts at the working directory at
 	// the time of New. Required.
-	Dir string
+	Dir string `yaml:"dir,required,is=directory"`
 	// MaxValueBytes is the maximum size of a file, and of its value too, which
 	// differs for YAML. 0: DefaultMaxValueBytes.
-	MaxValueBytes int64
+	MaxValueBytes int64 `yaml:"max_value_bytes"`
 	// MaxBytes is the maximum size of all keys and values together. 0:
 	// DefaultMaxBytes.
-	MaxBytes int64
+	MaxBytes int64 `yaml:"max_bytes"`
 	// Rescan is the time between two scans of the whole directory, at least
 	// MinRescan. 0: DefaultRescan; negative: none but those that are due
 	// anyway.
-	Rescan time.Duration
+	Rescan time.Duration `yaml:"rescan,min=1s,off"`
 }
 
 // withDefaults returns c with defaults filled in, or a *stream.InvalidError.

@@ -20,21 +20,21 @@ import (
 type Config struct {
 	// URL of the gateway, for instance "https://core.example.com", with a path if
 	// it is served below one. Required.
-	URL string
+	URL string `yaml:"url,required,is=gateway url"`
 	// TLS holds the trusted authorities, and optionally our own certificates.
 	// nil: the authorities of the system. Only for https.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls"`
 	// TokenFile holds a token that is sent as Authorization: Bearer. It is read
 	// for each request, so that the token may rotate. "": none.
-	TokenFile string
-	// Header is sent with each request. It is never logged.
-	Header map[string]string
+	TokenFile string `yaml:"token_file,is=file of a secret"`
+	// Headers are sent with each request. They are never logged.
+	Headers adapter.Metadata `yaml:"headers,files=header_files,names=header"`
 	// StallAfter is how long nothing at all may arrive before the upstream counts
 	// as stalled. 0: two and a half of its heartbeats.
-	StallAfter time.Duration
+	StallAfter time.Duration `yaml:"stall_after"`
 	// MaxEventBytes is the size of the largest event accepted. 0:
 	// client.MaxEventBytes.
-	MaxEventBytes int
+	MaxEventBytes int `yaml:"max_event_bytes,bytes"`
 
 	// network, if set, makes the connections: tests have one in memory.
 	network func(ctx context.Context, network, address string) (net.Conn, error)
@@ -57,13 +57,24 @@ func (c *Config) check() error {
 	if !ValidURL(c.URL) {
 		return fmt.Errorf("gateway: %w", &stream.InvalidError{What: "url", Got: c.redactedURL(), Want: WantURL})
 	}
-	if c.TLS != nil && !strings.HasPrefix(c.URL, "https:") {
-		return errors.New("gateway: TLS is set for a URL that begins with http: want https, or no TLS")
-	}
 	if c.StallAfter < 0 || c.MaxEventBytes < 0 {
 		return errors.New("gateway: stall after and maximum event size: want 0 or more")
 	}
-	return c.checkHeader()
+	err := c.checkHeaders()
+	c.Validate(func(_ any, problem string) { err = errors.New("gateway: " + problem) })
+	return err
+}
+
+// Validate reports fields that cannot be together.
+func (c *Config) Validate(report func(field any, problem string)) {
+	if c.TLS != nil && !strings.HasPrefix(c.URL, "https:") {
+		report(c, "tls is given for a url that begins with http: want https, or no tls")
+	}
+	for name := range c.Headers {
+		if c.TokenFile != "" && http.CanonicalHeaderKey(name) == "Authorization" {
+			report(c, "want token_file, or a header Authorization, not both")
+		}
+	}
 }
 
 // redactedURL is the URL without a password that it may contain.
@@ -75,16 +86,14 @@ func (c *Config) redactedURL() string {
 	return u.Redacted()
 }
 
-// checkHeader names a header, never a value: values are secrets.
-func (c *Config) checkHeader() error {
-	for name, value := range c.Header {
+// checkHeaders names a header, never a value: values are secrets.
+func (c *Config) checkHeaders() error {
+	for name, value := range c.Headers {
 		switch {
 		case !ValidHeaderName(name):
 			return fmt.Errorf("gateway: %w", &stream.InvalidError{What: "header name", Got: name, Want: WantHeaderName})
 		case !validHeaderValue(value):
 			return fmt.Errorf("gateway: the value of header %q cannot be sent: want one line, not empty", name)
-		case c.TokenFile != "" && http.CanonicalHeaderKey(name) == "Authorization":
-			return errors.New("gateway: both a token file and a header Authorization are given: want one of them")
 		}
 	}
 	return nil

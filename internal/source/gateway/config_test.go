@@ -26,13 +26,13 @@ func TestInvalidConfig(t *testing.T) {
 		"no host":          {Config{URL: "http://:8080"}, "want a URL such as"},
 		"a query":          {Config{URL: "http://core/?a=b"}, "without credentials, query or fragment"},
 		"credentials":      {Config{URL: "http://u:secret@core"}, `url "http://u:xxxxx@core": want`},
-		"TLS without TLS":  {Config{URL: "http://core", TLS: &tls.Config{}}, "want https, or no TLS"},
+		"TLS without TLS":  {Config{URL: "http://core", TLS: &tls.Config{}}, "want https, or no tls"},
 		"negative stall":   {Config{URL: "http://core", StallAfter: -1}, "want 0 or more"},
 		"negative size":    {Config{URL: "http://core", MaxEventBytes: -1}, "want 0 or more"},
-		"header of ours":   {Config{URL: "http://core", Header: map[string]string{"accept": "x"}}, `header name "accept": want the name`},
-		"no header name":   {Config{URL: "http://core", Header: map[string]string{"a b": "x"}}, `header name "a b": want the name`},
-		"no header value":  {Config{URL: "http://core", Header: map[string]string{"x-a": "secret\n"}}, `the value of header "x-a" cannot be sent`},
-		"token and header": {Config{URL: "http://core", TokenFile: "f", Header: map[string]string{"authorization": "secret"}}, "want one of them"},
+		"header of ours":   {Config{URL: "http://core", Headers: map[string]string{"accept": "x"}}, `header name "accept": want the name`},
+		"no header name":   {Config{URL: "http://core", Headers: map[string]string{"a b": "x"}}, `header name "a b": want the name`},
+		"no header value":  {Config{URL: "http://core", Headers: map[string]string{"x-a": "secret\n"}}, `the value of header "x-a" cannot be sent`},
+		"token and header": {Config{URL: "http://core", TokenFile: "f", Headers: map[string]string{"authorization": "secret"}}, "want token_file, or a header Authorization"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(test.config)
@@ -69,7 +69,7 @@ func definition(t *testing.T, p view.Params) *view.Definition {
 
 func TestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, u, stop := serve(t, Config{URL: "http://gateway.test/a%2Fpath/", Header: map[string]string{"x-team": "blue"}}, replies(primed(), goodbye("draining", 0)))
+		f, u, stop := serve(t, Config{URL: "http://gateway.test/a%2Fpath/", Headers: map[string]string{"x-team": "blue"}}, replies(primed(), goodbye("draining", 0)))
 		defer stop()
 		s, err := u.Source("w", prefixed(t, "a b/"))
 		if err != nil {

@@ -58,7 +58,7 @@ func (n *node) serve() {
 	n.t.Helper()
 	g, err := gateway.New(gateway.Config{
 		Registry: n.registry, Logger: slog.New(slog.DiscardHandler),
-		Heartbeat: 200 * time.Millisecond, Retry: 40 * time.Millisecond, AheadWait: 50 * time.Millisecond,
+		StreamSettings: gateway.StreamSettings{Heartbeat: 200 * time.Millisecond, Retry: 40 * time.Millisecond, AheadWait: 50 * time.Millisecond},
 	})
 	if err != nil {
 		n.t.Fatal(err)

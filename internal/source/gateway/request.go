@@ -83,8 +83,8 @@ const anyType = "*/*"
 // header returns the headers of a request. The token is read again each time: it
 // may rotate.
 func (c *Config) header() (map[string]string, error) {
-	header := make(map[string]string, len(c.Header)+2)
-	for name, value := range c.Header {
+	header := make(map[string]string, len(c.Headers)+2)
+	for name, value := range c.Headers {
 		header[name] = value
 	}
 	header["Accept"] = anyType

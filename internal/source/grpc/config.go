@@ -31,36 +31,36 @@ const (
 type Config struct {
 	// Address of the server in gRPC's notation, for instance
 	// "dns:///backend:9000" or "127.0.0.1:9000". Not needed with Conn.
-	Address string
+	Address string `yaml:"address,required,is=grpc address"`
 	// Watch is the upstream's name of the watch.
-	Watch string
+	Watch string `yaml:"-"`
 	// Prefix narrows the watch to keys that begin with it. An upstream that
 	// does not narrow is narrowed here.
-	Prefix string
+	Prefix string `yaml:"-"`
 
 	// TLS secures the connection; with certificates in it, mutually. nil: plaintext.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls"`
 	// Metadata is sent with each call, for instance authorization. It is
 	// never logged.
-	Metadata map[string]string
+	Metadata adapter.Metadata `yaml:"metadata,files=metadata_files,names=metadata"`
 	// TokenFile holds a token that is sent as authorization: Bearer. It is read for
 	// each call, so that the token may rotate. "": none.
-	TokenFile string
+	TokenFile string `yaml:"token_file,is=file of a secret"`
 	// Keepalive is how long the connection may be silent before an HTTP/2 ping
 	// checks the server. The answer must come within 20 seconds. 0:
 	// DefaultKeepalive; at least MinKeepalive; negative: no pings. Servers end
 	// connections that ping more often than they allow.
-	Keepalive time.Duration
+	Keepalive time.Duration `yaml:"keepalive,min=10s,off"`
 	// StallAfter is how long a connected upstream may send nothing. It needs an
 	// upstream that sends bookmarks at shorter intervals. 0: forever.
-	StallAfter time.Duration
+	StallAfter time.Duration `yaml:"stall_after"`
 	// MaxMessageBytes is the size of the largest event accepted. 0: DefaultMaxMessageBytes.
-	MaxMessageBytes int
+	MaxMessageBytes int `yaml:"max_message_bytes,bytes" why:"which is the most that gRPC takes"`
 
 	// Conn is used instead of a connection to Address, for servers in the same
 	// process. It stays open when the Source is closed. TLS, Keepalive and
 	// MaxMessageBytes belong to the connection and are not used with it.
-	Conn grpc.ClientConnInterface
+	Conn grpc.ClientConnInterface `yaml:"-"`
 
 	// network, if set, makes the connections: tests have one in memory.
 	network func(ctx context.Context, address string) (net.Conn, error)

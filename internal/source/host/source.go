@@ -27,10 +27,10 @@ const (
 // Config configures a Source.
 type Config struct {
 	// Collection is Processes, Interfaces or Mounts. Required.
-	Collection string
+	Collection string `yaml:"-"`
 	// Interval is the time between two polls, at least MinInterval.
 	// 0: DefaultInterval.
-	Interval time.Duration
+	Interval time.Duration `yaml:"interval,min=100ms"`
 }
 
 // Source follows one collection of this machine. It is a stream.Source.

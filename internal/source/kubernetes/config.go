@@ -22,35 +22,24 @@ const (
 	DefaultPageSize = 500
 )
 
-// Config specifies which objects of which cluster are followed.
+// Config specifies which objects of which cluster are followed. The fields with a key are those of a
+// source of type "kubernetes" in a configuration file.
 type Config struct {
 	// Kubeconfig is the name of a file as kubectl reads it; "~/" stands for the
 	// home directory. It is read again at each connection. Empty: the service
 	// account of the pod in which this process runs.
-	Kubeconfig string
+	Kubeconfig string `yaml:"kubeconfig,is=kubeconfig"`
 	// Context is the name of one of its contexts. Empty: its current-context.
-	Context string
+	Context string `yaml:"context"`
 
-	// Group is the API group, empty for the core group (pods, services…).
-	Group string
-	// Version is the version within the group, for instance "v1". Required.
-	Version string
-	// Resource is the plural name, as in URLs: "deployments". Required.
-	Resource string
-	// Namespace narrows to one namespace. Empty: all of them, and
-	// cluster-scoped resources.
-	Namespace string
-	// LabelSelector narrows to objects whose labels match, as in kubectl -l.
-	LabelSelector string
-	// FieldSelector narrows to objects whose fields match, as in kubectl
-	// --field-selector; the server determines which fields exist.
-	FieldSelector string
+	// Objects are those that are followed.
+	Objects `yaml:"-"`
 
 	// StallAfter is how long the server may be silent on an open connection,
 	// pings included. 0: DefaultStallAfter; at least MinStallAfter.
-	StallAfter time.Duration
+	StallAfter time.Duration `yaml:"stall_after,min=2s"`
 	// Logger logs events between connections. nil: slog.Default.
-	Logger *slog.Logger
+	Logger *slog.Logger `yaml:"-"`
 
 	// watchFor is the requested duration of a watch; 0: see client.watch.
 	watchFor time.Duration
@@ -60,6 +49,25 @@ type Config struct {
 	maxObject int64
 	// inCluster finds the service account; tests have no pod.
 	inCluster func() (*rest.Config, error)
+}
+
+// Objects are a collection of a cluster. The fields are keys of a watch of a source of type
+// "kubernetes".
+type Objects struct {
+	// Group is the API group, empty for the core group (pods, services…).
+	Group string `yaml:"group,is=kubernetes group"`
+	// Version is the version within the group, for instance "v1". Required.
+	Version string `yaml:"version,required,is=kubernetes version"`
+	// Resource is the plural name, as in URLs: "deployments". Required.
+	Resource string `yaml:"resource,required,is=kubernetes plural"`
+	// Namespace narrows to one namespace. Empty: all of them, and
+	// cluster-scoped resources.
+	Namespace string `yaml:"namespace,is=namespace"`
+	// LabelSelector narrows to objects whose labels match, as in kubectl -l.
+	LabelSelector string `yaml:"label_selector,is=label selector"`
+	// FieldSelector narrows to objects whose fields match, as in kubectl
+	// --field-selector; the server determines which fields exist.
+	FieldSelector string `yaml:"field_selector,is=field selector"`
 }
 
 func (c *Config) check() error {
@@ -76,8 +84,10 @@ func (c *Config) check() error {
 			return fmt.Errorf("kubernetes: %w", &stream.InvalidError{What: p.what, Got: p.got, Want: p.want})
 		}
 	}
-	if c.Context != "" && c.Kubeconfig == "" {
-		return errors.New("kubernetes: a context without a kubeconfig: want both, or neither in a pod")
+	var err error
+	c.Validate(func(_ any, problem string) { err = errors.New("kubernetes: " + problem) })
+	if err != nil {
+		return err
 	}
 	if c.StallAfter != 0 && c.StallAfter < MinStallAfter {
 		return fmt.Errorf("kubernetes: %w", &stream.InvalidError{
@@ -127,6 +137,13 @@ func CheckFieldSelector(s string) error {
 		return &stream.InvalidError{What: "field selector", Got: s, Want: "for instance metadata.name=web: " + err.Error()}
 	}
 	return nil
+}
+
+// Validate reports fields that cannot be together.
+func (c *Config) Validate(report func(field any, problem string)) {
+	if c.Context != "" && c.Kubeconfig == "" {
+		report(c, "context is one of a kubeconfig; want kubeconfig as well, or neither in a pod")
+	}
 }
 
 func (c *Config) setDefaults() {

@@ -21,13 +21,13 @@ func TestInvalidConfig(t *testing.T) {
 		{"a way out", func(c *Config) { c.Namespace = ".." }, `namespace "..": want the name of a namespace`},
 		{"a group with its version", func(c *Config) { c.Group = "apps/v1" }, `group "apps/v1": want the name of an API group`},
 		{"a version with a space", func(c *Config) { c.Version = "v 1" }, `version "v 1": want a version`},
-		{"a context of no file", func(c *Config) { c.Context = "x" }, "a context without a kubeconfig"},
+		{"a context of no file", func(c *Config) { c.Context = "x" }, "context is one of a kubeconfig"},
 		{"too impatient", func(c *Config) { c.StallAfter = time.Millisecond }, `stall after "1ms": want 2s or more`},
 		{"labels", func(c *Config) { c.LabelSelector = "a in b" }, `label selector "a in b": want for instance`},
 		{"fields", func(c *Config) { c.FieldSelector = "a" }, `field selector "a": want for instance`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			config := Config{Version: "v1", Resource: "pods"}
+			config := Config{Objects: Objects{Version: "v1", Resource: "pods"}}
 			if _, err := New(config); err != nil {
 				t.Fatalf("before the change: %v", err)
 			}
@@ -66,7 +66,7 @@ func TestInvalidKubeconfig(t *testing.T) {
 		{"no such authority", writeFile(t, "k", strings.ReplaceAll(twoContexts, `"https://blue:1"`, `"https://blue:1", certificate-authority: /none/ca`)), "", "unable to read certificate-authority /none/ca"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := mustNew(t, Config{Version: "v1", Resource: "pods", Kubeconfig: c.path, Context: c.context})
+			s := mustNew(t, Config{Objects: Objects{Version: "v1", Resource: "pods"}, Kubeconfig: c.path, Context: c.context})
 			err := record(t, s, nil).failure()
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.path) {
 				t.Errorf("error %v, want %q and the file's name in it", err, c.want)
@@ -93,7 +93,7 @@ func TestHomeDirectory(t *testing.T) {
 
 func TestNoPod(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	err := record(t, mustNew(t, Config{Version: "v1", Resource: "pods"}), nil).failure()
+	err := record(t, mustNew(t, Config{Objects: Objects{Version: "v1", Resource: "pods"}}), nil).failure()
 	if err == nil || !strings.Contains(err.Error(), "this process is not in a pod") || !strings.Contains(err.Error(), "want the name of a kubeconfig file") {
 		t.Errorf("error %v, want it to name the missing file", err)
 	}

@@ -92,7 +92,7 @@ func TestAddressesWithoutServer(t *testing.T) {
 		{"no such scheme", "ftp://example.com", "unsupported protocol scheme"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := mustNew(t, Config{Version: "v1", Resource: "pods", Kubeconfig: writeFile(t, "kubeconfig", kubeconfigOf(c.server))})
+			s := mustNew(t, Config{Objects: Objects{Version: "v1", Resource: "pods"}, Kubeconfig: writeFile(t, "kubeconfig", kubeconfigOf(c.server))})
 			err := record(t, s, nil).failure()
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.server) {
 				t.Errorf("error %v, want %q in it, and %q", err, c.want, c.server)

@@ -46,7 +46,7 @@ func inBubble(t *testing.T, test func(f *fake)) {
 		server.StartTLS()
 		ca := pemOf(server.Certificate())
 		f.source = mustNew(t, Config{
-			Group: "example.com", Version: "v1", Resource: "widgets", pageSize: 2, Logger: slog.New(slog.DiscardHandler),
+			Objects: Objects{Group: "example.com", Version: "v1", Resource: "widgets"}, pageSize: 2, Logger: slog.New(slog.DiscardHandler),
 			inCluster: func() (*rest.Config, error) {
 				return &rest.Config{
 					Host: "https://example.com", Dial: f.dial,

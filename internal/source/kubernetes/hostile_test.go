@@ -43,7 +43,7 @@ func withToken(t *testing.T, server, token string) *Source {
 func withUser(t *testing.T, server, user string) *Source {
 	t.Helper()
 	config := strings.NewReplacer("user: {}", "user: {"+user+"}", "cluster: {server", "cluster: {insecure-skip-tls-verify: true, server").Replace(kubeconfigOf(server))
-	return mustNew(t, Config{Version: "v1", Resource: "pods", Kubeconfig: writeFile(t, "kubeconfig", config)})
+	return mustNew(t, Config{Objects: Objects{Version: "v1", Resource: "pods"}, Kubeconfig: writeFile(t, "kubeconfig", config)})
 }
 
 // TestSecretsStayHidden: the server may repeat what it was sent, in whatever way.

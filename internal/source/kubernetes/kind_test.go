@@ -177,7 +177,7 @@ func (k *kind) config() Config {
 func (k *kind) configAt(address string) Config {
 	return Config{
 		Kubeconfig: k.kubeconfig(address, admin),
-		Group:      k.group, Version: "v1", Resource: k.plural,
+		Objects:    Objects{Group: k.group, Version: "v1", Resource: k.plural},
 		StallAfter: 2 * time.Second,
 	}
 }

@@ -13,7 +13,7 @@ func TestReasonNamesTheProxy(t *testing.T) {
 	if !streamtest.InEnvironment(t, "HTTPS_PROXY=http://user:secret@127.0.0.1:1") {
 		return
 	}
-	s, err := New(Config{Version: "v1", Resource: "pods", Kubeconfig: writeFile(t, "kubeconfig", kubeconfigOf("https://cluster.test:6443"))})
+	s, err := New(Config{Objects: Objects{Version: "v1", Resource: "pods"}, Kubeconfig: writeFile(t, "kubeconfig", kubeconfigOf("https://cluster.test:6443"))})
 	if err != nil {
 		t.Fatal(err)
 	}

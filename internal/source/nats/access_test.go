@@ -70,7 +70,7 @@ func users(permissions string) string {
 
 func asGateway(t *testing.T) func(*Config) {
 	password := file(t, "password", "secret\n")
-	return func(c *Config) { c.User, c.PasswordFile = "gateway", password }
+	return func(c *Config) { c.Username, c.PasswordFile = "gateway", password }
 }
 
 func TestDocumentedPermissionsSuffice(t *testing.T) {
@@ -127,7 +127,7 @@ func TestPermissionForSomeKeys(t *testing.T) {
 func TestPasswords(t *testing.T) {
 	_, address := configured(t, users(documented(t)))
 	password := file(t, "password", "wrong")
-	s := source(t, address, "flags", func(c *Config) { c.User, c.PasswordFile = "gateway", password })
+	s := source(t, address, "flags", func(c *Config) { c.Username, c.PasswordFile = "gateway", password })
 	err := fails(t, s)
 	if !errors.Is(err, nats.ErrAuthorization) || !strings.Contains(err.Error(), "want credentials that the server accepts") || strings.Contains(err.Error(), "wrong") {
 		t.Errorf("error %v", err)
@@ -140,7 +140,7 @@ func TestPasswords(t *testing.T) {
 	if err := os.Remove(password); err != nil {
 		t.Fatal(err)
 	}
-	if err := fails(t, source(t, address, "flags", func(c *Config) { c.User, c.PasswordFile = "gateway", password })); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "want a file that the gateway can read") {
+	if err := fails(t, source(t, address, "flags", func(c *Config) { c.Username, c.PasswordFile = "gateway", password })); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "want a file that the gateway can read") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -24,48 +25,50 @@ const (
 	MinPollInterval = 100 * time.Millisecond
 )
 
-// Config specifies which bucket of which server is followed, and how.
+// Config specifies which bucket of which server is followed, and how. The fields with a key are those
+// of a source of type "nats" in a configuration file.
 type Config struct {
 	// URL is one server or several, comma-separated: see ValidURL. Several are
 	// of one cluster, and are tried in random order. Required.
-	URL string
+	URL string `yaml:"url,required,is=nats url"`
 	// Bucket is the name of the bucket. Required.
-	Bucket string
+	Bucket string `yaml:"-"`
 	// Keys narrows the watch to keys that match a pattern: tokens between dots,
 	// of which "*" is any one and ">" is all that follow. "": all keys.
-	Keys string
+	Keys string `yaml:"-"`
 	// Values is what values are taken for.
-	Values stream.Values
+	Values stream.Values `yaml:"-"`
 	// Domain is the JetStream domain, for a bucket behind a leaf node. "": that
 	// of the server.
-	Domain string
+	Domain string `yaml:"domain,is=nats bucket"`
 	// InboxPrefix is the prefix of the subjects on which the server answers.
 	// "": "_INBOX".
-	InboxPrefix string
+	InboxPrefix string `yaml:"inbox_prefix,is=nats prefix"`
 
 	// TLS secures the connection; with certificates in it, mutually. nil: as the
 	// server requires, with the system's authorities.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls"`
 
 	// At most one way to authenticate. The files are read at each
 	// connection, so they may change; their content is never logged.
 
 	// CredentialsFile holds a JWT and its seed, as made by nsc.
-	CredentialsFile string
+	CredentialsFile string `yaml:"credentials_file,is=file"`
 	// NKeyFile holds the seed of an nkey.
-	NKeyFile string
+	NKeyFile string `yaml:"nkey_file,is=file"`
 	// TokenFile holds a token.
-	TokenFile string
-	// User logs in with the password that PasswordFile holds.
-	User, PasswordFile string
+	TokenFile string `yaml:"token_file,is=file of a secret"`
+	// Username logs in with the password that PasswordFile holds.
+	Username     string `yaml:"username"`
+	PasswordFile string `yaml:"password_file,is=file of a secret"`
 
 	// StallAfter is how long the server may be silent. It sends heartbeats four
 	// times as often. 0: DefaultStallAfter; at least MinStallAfter.
-	StallAfter time.Duration
+	StallAfter time.Duration `yaml:"stall_after,min=500ms"`
 	// PollInterval is how often the bucket is compared with the known keys,
 	// which delays the detection of keys that vanish without a message. 0:
 	// DefaultPollInterval; at least MinPollInterval.
-	PollInterval time.Duration
+	PollInterval time.Duration `yaml:"poll_interval,min=100ms"`
 
 	// network, if set, makes the connections: tests have one in memory.
 	network func(ctx context.Context, network, address string) (net.Conn, error)
@@ -91,23 +94,25 @@ func (c *Config) check() error {
 	if err := c.Values.Check(); err != nil {
 		return fmt.Errorf("nats: %w", err)
 	}
-	return c.checkCredentials()
+	var err error
+	c.Validate(func(_ any, problem string) { err = errors.New("nats: " + problem) })
+	return err
 }
 
-func (c *Config) checkCredentials() error {
+// Validate reports fields that cannot be together.
+func (c *Config) Validate(report func(field any, problem string)) {
 	var ways int
-	for _, given := range []string{c.CredentialsFile, c.NKeyFile, c.TokenFile, c.User} {
+	for _, given := range []string{c.CredentialsFile, c.NKeyFile, c.TokenFile, c.Username + c.PasswordFile} {
 		if given != "" {
 			ways++
 		}
 	}
 	switch {
 	case ways > 1:
-		return errors.New("nats: want one of credentials file, nkey file, token file, and user")
-	case (c.User == "") != (c.PasswordFile == ""):
-		return errors.New("nats: want both user and password file, or neither")
+		report(c, "want one of credentials_file, nkey_file, token_file, and username with password_file")
+	case (c.Username == "") != (c.PasswordFile == ""):
+		report(c, adapter.WantBoth)
 	}
-	return nil
 }
 
 func (c *Config) setDefaults() {

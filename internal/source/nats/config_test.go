@@ -22,10 +22,10 @@ func TestBadConfig(t *testing.T) {
 		"a bad inbox":        {Config{URL: "nats://a", Bucket: "b", InboxPrefix: "a..b"}, `inbox prefix "a..b"`},
 		"stall":              {Config{URL: "nats://a", Bucket: "b", StallAfter: time.Millisecond}, `stall after "1ms": want 500ms or more`},
 		"poll":               {Config{URL: "nats://a", Bucket: "b", PollInterval: -1}, `poll interval "-1ns": want 100ms or more`},
-		"two ways":           {Config{URL: "nats://a", Bucket: "b", TokenFile: "t", NKeyFile: "n"}, "want one of credentials file"},
-		"user, no password":  {Config{URL: "nats://a", Bucket: "b", User: "me"}, "want both user and password file"},
-		"password, no user":  {Config{URL: "nats://a", Bucket: "b", PasswordFile: "p"}, "want both user and password file"},
-		"another way beside": {Config{URL: "nats://a", Bucket: "b", User: "me", PasswordFile: "p", TokenFile: "t"}, "want one of"},
+		"two ways":           {Config{URL: "nats://a", Bucket: "b", TokenFile: "t", NKeyFile: "n"}, "want one of credentials_file"},
+		"user, no password":  {Config{URL: "nats://a", Bucket: "b", Username: "me"}, "want both username and password_file"},
+		"password, no user":  {Config{URL: "nats://a", Bucket: "b", PasswordFile: "p"}, "want both username and password_file"},
+		"another way beside": {Config{URL: "nats://a", Bucket: "b", Username: "me", PasswordFile: "p", TokenFile: "t"}, "want one of"},
 	}
 	for name, test := range tests {
 		_, err := New(test.config)

@@ -91,9 +91,9 @@ func (c *Config) login() (options []nats.Option, secrets []string, err error) {
 	case c.TokenFile != "":
 		token, err := adapter.ReadSecret(c.TokenFile)
 		return append(options, nats.Token(token)), []string{token}, err
-	case c.User != "":
+	case c.Username != "":
 		password, err := adapter.ReadSecret(c.PasswordFile)
-		return append(options, nats.UserInfo(c.User, password)), []string{password}, err
+		return append(options, nats.UserInfo(c.Username, password)), []string{password}, err
 	}
 	return options, nil, nil
 }

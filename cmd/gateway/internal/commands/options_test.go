@@ -1,63 +1,31 @@
 package commands
 
 import (
-	"crypto/tls"
 	"log/slog"
 	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/internal/log"
-	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
-	"github.com/watchtide/watchtide/internal/source/host"
-	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Every option of the configuration reaches the code that uses it.
-func TestEveryOptionArrives(t *testing.T) {
-	history := config.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6}
-	secure := &tls.Config{}
-	c := &config.Config{
-		HTTP: config.HTTP{Hosts: []string{"b"}, AllowedOrigins: []string{"https://a"}, DeliveryReports: true, MaxConnections: 21, BodyBudget: 18, AnswerBudget: 19},
-		Stream: config.Stream{
-			Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5, AheadWait: 6, PrimeWait: 7, StaleAllowed: 8,
-			MaxSubscribers: 9, SnapshotBudget: 10, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17,
-		},
-		Metrics: config.Metrics{Enabled: true},
+// TestOptionsArrive: what the configuration says of a watch and of the gateway reaches them.
+func TestOptionsArrive(t *testing.T) {
+	c := config.Default()
+	c.Stream.Heartbeat, c.HTTP.Hosts, c.Operations.Replicas = time.Minute, []string{"b"}, []string{"http://10.0.0.7:8081"}
+	if g := gatewayConfig(c); g.Heartbeat != time.Minute || !slices.Equal(g.Hosts, []string{"b"}) || len(g.Replicas) != 1 || !g.Metrics {
+		t.Errorf("the gateway has %+v", g)
 	}
-	w := config.Watch{
-		Name: "w", Source: "s", Required: true, Linger: 1, History: history, SnapshotTimeout: 2,
-		Collection: "mounts", Watch: "up", Prefix: "p/", LabelsAt: "meta.labels",
+	history := watch.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6}
+	got := watchConfig(config.Watch{Name: "w", Source: "s", Required: true, Linger: 1, History: history, SnapshotTimeout: 2, LabelsAt: "meta.labels", Memory: 7})
+	want := watch.Config{
+		Name: "w", SourceName: "s", OnDemand: true, Required: true, Linger: 1, SnapshotTimeout: 2, LabelsAt: "meta.labels", MaxBytes: 7, History: history,
 	}
-	g := config.GRPCSource{
-		Address: "a:1", TLS: secure, Metadata: config.Metadata{"k": "v"}, Keepalive: 1, StallAfter: 2, MaxMessageBytes: 3,
-	}
-	forGateway := gatewayConfig(c)
-	forGateway.AfterRush = nil // is no option, and cannot be compared
-	for _, pair := range []struct{ got, want any }{
-		{forGateway, gateway.Config{
-			Hosts: []string{"b"}, AllowedOrigins: []string{"https://a"}, DeliveryReports: true, Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5,
-			AheadWait: 6, PrimeWait: 7, StaleAllowed: 8, MaxSubscribers: 9,
-			SnapshotBudget: 10, MaxConnections: 21, BodyBudget: 18, AnswerBudget: 19, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17, Metrics: true,
-		}},
-		{watchConfig(w), watch.Config{
-			Name: "w", SourceName: "s", OnDemand: true, Required: true, Linger: 1, SnapshotTimeout: 2, LabelsAt: "meta.labels",
-			History: log.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6},
-		}},
-		{storeConfig(config.StoreSource{MaxValueBytes: 1, MaxBytes: 2}), store.Config{MaxValueBytes: 1, MaxBytes: 2}},
-		{hostConfig(config.HostSource{Interval: 1}, w), host.Config{Collection: "mounts", Interval: 1}},
-		{grpcConfig(g, w), grpcsource.Config{
-			Address: "a:1", Watch: "up", Prefix: "p/", TLS: secure, Metadata: map[string]string{"k": "v"},
-			Keepalive: 1, StallAfter: 2, MaxMessageBytes: 3,
-		}},
-	} {
-		if !reflect.DeepEqual(pair.got, pair.want) {
-			t.Errorf("got  %+v\nwant %+v", pair.got, pair.want)
-		}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 

@@ -167,17 +167,13 @@ func viewsConfig(s config.Stream) views.Config {
 
 // gatewayConfig is the gateway's part of the configuration.
 func gatewayConfig(c *config.Config) gateway.Config {
-	return gateway.Config{
-		Heartbeat: c.Stream.Heartbeat, WriteTimeout: c.Stream.WriteTimeout, Retry: c.Stream.Retry,
-		MaxAge: c.Stream.MaxAge, PrimeWait: c.Stream.PrimeWait, AheadWait: c.Stream.AheadWait,
-		StaleAllowed: c.Stream.StaleAllowed, DrainDelay: c.Stream.DrainDelay, Drain: c.Stream.Drain, MaxSubscribers: c.Stream.MaxSubscribers,
-		MaxSubscribersPerClient: c.Stream.MaxSubscribersPerClient, MaxSubscribersPerWatch: c.Stream.MaxSubscribersPerWatch,
-		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
-		SnapshotBudget: c.Stream.SnapshotBudget, MaxConnections: c.HTTP.MaxConnections, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
-		Compression: gateway.Compression(c.Stream.Compression), Uncompressed: c.Uncompressed(), CompressionCache: c.Stream.CompressionCache,
-		Pump: gateway.Pump(c.Stream.Pump), AfterRush: returnMemory, Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, AllowedHeaders: c.HTTP.AllowedHeaders, DeliveryReports: c.HTTP.DeliveryReports, Metrics: c.Metrics.Enabled, Replicas: c.Operations.Replicas,
+	gc := gateway.Config{
+		StreamSettings: c.Stream.StreamSettings, HTTPSettings: c.HTTP.HTTPSettings,
+		Uncompressed: c.Uncompressed(), AfterRush: returnMemory, Metrics: c.Metrics.Enabled, Replicas: c.Operations.Replicas,
 		ReplicasToken: string(c.Operations.ReplicasToken), ReplicasTLS: c.Operations.ReplicasTLS, Certificates: certificatesOf(c), Access: accessConfig(c),
 	}
+	gc.Hosts = hostsOf(c)
+	return gc
 }
 
 // load returns the configuration that the command line specifies.

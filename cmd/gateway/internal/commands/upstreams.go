@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/source/etcd"
@@ -77,7 +76,7 @@ func (s *stores) of(source config.Source, shared *memory.Ceiling) *store.Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.all[source.Name] == nil {
-		c := storeConfig(source.Store)
+		c := source.Store
 		c.Memory = shared
 		s.all[source.Name] = store.New(c)
 	}
@@ -90,7 +89,7 @@ func (s *stores) settle(sources []config.Source) {
 	kept := map[string]*store.Store{}
 	for _, source := range sources {
 		if one := s.all[source.Name]; one != nil && source.Type == config.Store {
-			one.Reconfigure(storeConfig(source.Store))
+			one.Reconfigure(source.Store)
 			kept[source.Name] = one
 		}
 	}
@@ -140,7 +139,7 @@ func opener(registry *watch.Registry, name string) viewsource.Opener {
 func watchConfig(w config.Watch) watch.Config {
 	return watch.Config{
 		Name: w.Name, SourceName: w.Source, OnDemand: !w.Prime, Required: w.Required, Linger: w.Linger,
-		SnapshotTimeout: w.SnapshotTimeout, MaxBytes: w.Memory, History: log.History(w.History), LabelsAt: w.LabelsAt,
+		SnapshotTimeout: w.SnapshotTimeout, MaxBytes: w.Memory, History: w.History, LabelsAt: w.LabelsAt,
 	}
 }
 
@@ -159,30 +158,36 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 	case config.Store:
 		return u.stored(s, w), nil
 	case config.Host:
-		source, err := host.New(hostConfig(s.Host, w))
+		s.Host.Collection = w.Collection
+		source, err := host.New(s.Host)
 		return made{source: source}, err
 	case config.GRPCs:
-		source, err := grpcsource.New(grpcConfig(s.GRPC, w))
+		s.GRPC.Watch, s.GRPC.Prefix = w.Watch, w.Prefix
+		source, err := grpcsource.New(s.GRPC)
 		if err != nil {
 			return made{}, err
 		}
 		return made{source: source, close: source.Close}, nil
 	case config.Files:
-		source, err := files.New(filesConfig(s.Files))
+		source, err := files.New(s.Files)
 		return made{source: source}, err
 	case config.Gateway:
 		return u.gateway(s, w, template)
 	case config.Etcd:
-		source, err := etcd.New(etcdConfig(s.Etcd, w))
+		s.Etcd.Prefix, s.Etcd.Values = w.Prefix, w.Values
+		source, err := etcd.New(s.Etcd)
 		return made{source: source}, err
 	case config.Kubernetes:
-		source, err := kubernetes.New(kubernetesConfig(s.Kubernetes, w, logger))
+		s.Kubernetes.Objects, s.Kubernetes.Logger = w.Kubernetes, logger.With("watch", w.Name)
+		source, err := kubernetes.New(s.Kubernetes)
 		return made{source: source}, err
 	case config.Consul:
-		source, err := consul.New(consulConfig(s.Consul, w))
+		s.Consul.Resources = w.Consul
+		source, err := consul.New(s.Consul)
 		return made{source: source}, err
 	case config.NATS:
-		source, err := nats.New(natsConfig(s.NATS, w))
+		s.NATS.Bucket, s.NATS.Keys, s.NATS.Values = w.Bucket, w.Keys, w.Values
+		source, err := nats.New(s.NATS)
 		return made{source: source}, err
 	}
 	return made{}, fmt.Errorf("source %s is of type %q, which is not built in", s.Name, s.Type)
@@ -194,17 +199,31 @@ func (u *upstreams) stored(s config.Source, w config.Watch) made {
 	return made{source: shared.Source(w.Name), writer: shared.Writer(w.Name), close: func() { shared.Release(w.Name) }}
 }
 
-func storeConfig(s config.StoreSource) store.Config {
-	return store.Config{MaxValueBytes: int(s.MaxValueBytes), MaxBytes: s.MaxBytes}
-}
-
-func hostConfig(h config.HostSource, w config.Watch) host.Config {
-	return host.Config{Collection: w.Collection, Interval: h.Interval}
-}
-
-func grpcConfig(g config.GRPCSource, w config.Watch) grpcsource.Config {
-	return grpcsource.Config{
-		Address: g.Address, Watch: w.Watch, Prefix: w.Prefix, TLS: g.TLS, Metadata: g.Metadata, TokenFile: g.TokenFile,
-		Keepalive: g.Keepalive, StallAfter: g.StallAfter, MaxMessageBytes: g.MaxMessageBytes,
+// gateway returns the source of a watch at another gateway, whose watches all
+// share its connections. Those of a template share their own: clients have them come and
+// go, and each time the others of a connection reconnect.
+func (u *upstreams) gateway(s config.Source, w config.Watch, template string) (made, error) {
+	upstream, err := u.gatewayOf(s, template)
+	if err != nil {
+		return made{}, err
 	}
+	source, err := upstream.Source(w.Watch, w.Definition)
+	if err != nil {
+		return made{}, err
+	}
+	return made{source: source, close: source.Close}, nil
+}
+
+func (u *upstreams) gatewayOf(s config.Source, template string) (*gatewaysource.Upstream, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	name := s.Name + " " + template
+	if u.gateways[name] == nil {
+		upstream, err := gatewaysource.New(s.Gateway)
+		if err != nil {
+			return nil, err
+		}
+		u.gateways[name] = upstream
+	}
+	return u.gateways[name], nil
 }

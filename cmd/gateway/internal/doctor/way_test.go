@@ -72,8 +72,8 @@ func newWay(t *testing.T) *way {
 	w := &way{t: t, network: newNetwork(), replicas: []replica{{epoch: "e1", revision: 2}}, roots: x509.NewCertPool()}
 	w.inFront = func(next http.Handler) http.Handler { return next }
 	w.config = gateway.Config{
-		Hosts: []string{site}, AllowedOrigins: []string{pages}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-		Pump: gateway.PumpGoroutines, DrainDelay: -1, Drain: -1, Logger: slog.New(slog.DiscardHandler),
+		HTTPSettings:   gateway.HTTPSettings{Hosts: []string{site}, AllowedOrigins: []string{pages}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		StreamSettings: gateway.StreamSettings{Pump: gateway.PumpGoroutines, DrainDelay: -1, Drain: -1}, Logger: slog.New(slog.DiscardHandler),
 	}
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true) // over HTTP/1.1 the gateway would watch file descriptors, which a bubble cannot

@@ -18,7 +18,7 @@ type fileReader interface {
 }
 
 // validator is a section of another package whose keys depend on each other. Problems
-// are reported with a pointer to the field that they are in.
+// are reported with a pointer to the field that they are in, or to the section.
 type validator interface {
 	Validate(report func(field any, problem string))
 }
@@ -47,7 +47,13 @@ func (d *Decoder) Fill(into any, v Value, entries []Entry, keys []Key) {
 	}
 	d.Types.CheckSection(into, v.AtKey())
 	if s, ok := into.(validator); ok {
-		s.Validate(func(field any, problem string) { d.Errorf(d.Given[field], "%s", problem) })
+		s.Validate(func(field any, problem string) {
+			if field == into {
+				d.Errorf(v.AtKey(), "%s", problem)
+				return
+			}
+			d.Errorf(d.Given[field], "%s", problem)
+		})
 	}
 }
 

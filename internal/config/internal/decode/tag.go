@@ -38,6 +38,9 @@ func (d *Decoder) KeysOf(section any) []Key {
 	v := reflect.ValueOf(section).Elem()
 	var keys []Key
 	for i := range v.NumField() {
+		if !v.Type().Field(i).IsExported() {
+			continue
+		}
 		t, err := ParseTag(v.Type().Field(i), d.Kinds.Has)
 		if err != nil {
 			panic(fmt.Sprintf("decode: %s: %v", v.Type(), err))
