@@ -58,7 +58,7 @@ func makeAll(ctx context.Context, from licenses.Source, maintainer string, targe
 	if err := from.Compile(ctx, licenses.Target{OS: runtime.GOOS, Arch: runtime.GOARCH}, here); err != nil {
 		return nil, err
 	}
-	if m.contents, err = pack.ContentsOf(ctx, from.Folder, here); err != nil {
+	if m.contents, err = pack.ContentsOf(ctx, from.Folder, here, from.Time); err != nil {
 		return nil, err
 	}
 	for _, t := range targets {

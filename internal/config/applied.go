@@ -3,7 +3,6 @@ package config
 import (
 	"slices"
 
-	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/internal/suggest"
@@ -15,7 +14,7 @@ func (d *decoder) applied(c *Config) {
 	switch {
 	case c.Auth.Given:
 		d.operators(c)
-	case d.flags.Auth == auth.None:
+	case d.flags.Auth == NoAuth:
 		if at, ok := d.firstOfAccess(c); ok {
 			d.Errs = append(d.Errs, &Error{Message: "--auth none: nobody would be asked, so that " + at.Path + " would not be applied; leave it out, or use a configuration without rules of access"})
 		}

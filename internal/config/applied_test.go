@@ -3,8 +3,6 @@ package config
 import (
 	"strings"
 	"testing"
-
-	"github.com/watchtide/watchtide/internal/config/auth"
 )
 
 // TestRulesThatWouldNotBeApplied checks that each mistake between auth, roles, allow and
@@ -21,7 +19,7 @@ func TestRulesThatWouldNotBeApplied(t *testing.T) {
 		"roles, no auth":           {roles, Flags{}, "f:2:1: roles: " + nobodyAsked},
 		"rules, no auth, no roles": {"watches:\n  a: { source: local, allow: [{ role: staff, read: 'true' }] }", Flags{}, `there is no role "staff"; the section roles has none`},
 		"roles, auth: none":        {"auth: none\n" + roles, Flags{}, "f:3:1: roles: auth is none, so that nobody would be asked; want a section auth that says which credentials are accepted"},
-		"roles, --auth none":       {"auth: {}\n" + roles, Flags{Auth: auth.None}, "--auth none: nobody would be asked, so that roles would not be applied; leave it out, or use a configuration without rules of access"},
+		"roles, --auth none":       {"auth: {}\n" + roles, Flags{Auth: NoAuth}, "--auth none: nobody would be asked, so that roles would not be applied; leave it out, or use a configuration without rules of access"},
 		"a role, no auth":          {"operations: { role: staff }", Flags{}, "f:2:21: operations.role: " + nobodyAsked},
 		"a role, auth: none":       {"auth: none\noperations: { role: staff }", Flags{}, "f:3:21: operations.role: auth is none, "},
 		"a role that is misspelt":  {"auth: {}\noperations: { role: stuff }\n" + roles, Flags{}, `f:3:21: operations.role: there is no role "stuff"; did you mean "staff"?`},
@@ -34,7 +32,7 @@ func TestRulesThatWouldNotBeApplied(t *testing.T) {
 		"operations for a role": {"auth: {}\noperations: { listen: ':0', role: staff }\n" + roles, Flags{}, ""},
 		"no operations":         {"auth: {}\noperations: { listen: off }\n" + roles, Flags{}, ""},
 		"operations here":       {"auth: {}\n" + roles, Flags{Operations: "127.0.0.1:0"}, ""},
-		"nothing, --auth none":  {"auth: {}\n", Flags{Auth: auth.None}, ""},
+		"nothing, --auth none":  {"auth: {}\n", Flags{Auth: NoAuth}, ""},
 	} {
 		env := Environment{Flags: c.flags, Getenv: func(string) (string, bool) { return "s3cret", true }}
 		_, err := Parse("f", []byte(sources+c.text), env)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/suggest"
 )
@@ -23,7 +22,7 @@ func (c *Config) Credentials() credential.Config {
 }
 
 // readAuth reads the section, or the word none.
-func (d *decoder) readAuth(v decode.Value, into *auth.Section) {
+func (d *decoder) readAuth(v decode.Value, into *Auth) {
 	v, ok := d.Resolve(v)
 	if !ok {
 		return
@@ -34,7 +33,7 @@ func (d *decoder) readAuth(v decode.Value, into *auth.Section) {
 		return
 	}
 	const want = "none, which lets everybody do everything, or a section with credentials"
-	_, into.None = d.TextOf(v, decode.Text{Want: want, Valid: func(s string) bool { return s == auth.None }})
+	_, into.None = d.TextOf(v, decode.Text{Want: want, Valid: func(s string) bool { return s == NoAuth }})
 }
 
 // credentials reports mistakes between "auth" and other sections.

@@ -25,7 +25,6 @@ import (
 	jose "github.com/go-jose/go-jose/v4"
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/internal/config/auth"
 )
 
 const everyKeyOfAuth = `
@@ -137,7 +136,7 @@ func TestAuthPermitsListeners(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	env := fakeEnvironment()
-	env.Flags.Auth = auth.None
+	env.Flags.Auth = NoAuth
 	if c, err = Parse("f", []byte("auth: {}"), env); err != nil || c.Auth.Given || !c.Auth.None {
 		t.Errorf("the flag: %+v, %v", c, err)
 	}
@@ -243,7 +242,7 @@ func TestAuditFile(t *testing.T) {
 		case err != nil:
 			t.Errorf("%s: %v", name, err)
 		case name == "stderr":
-			if c.Auth.Audit.File != auth.Stderr {
+			if c.Auth.Audit.File != Stderr {
 				t.Errorf("%s: %q", name, c.Auth.Audit.File)
 			}
 		case !filepath.IsAbs(c.Auth.Audit.File):

@@ -8,7 +8,6 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/gateway"
-	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/source/adapter"
 )
@@ -30,7 +29,7 @@ type Config struct {
 	Operations Operations `yaml:"operations"`
 	// Auth says which credentials are accepted. Without it, the listeners must be on
 	// loopback.
-	Auth auth.Section `yaml:"auth"`
+	Auth Auth `yaml:"auth"`
 	// Roles are the roles of the rules of access, in the order of the file.
 	Roles []Role `yaml:"roles,named"`
 	// Policy is compiled from the roles and the rules of watches; nil: there are neither.

@@ -19,8 +19,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/watchtide/watchtide/internal/config/auth"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -229,7 +227,7 @@ func TestEveryOption(t *testing.T) {
 		Operations: Operations{Listen: "0.0.0.0:7002", FlightRecorder: true},
 		Tracing: Tracing{Endpoint: "https://collector:4317", Protocol: "grpc", RequestsPerSecond: 21, ClientRequestsPerSecond: 22,
 			SlowSnapshot: 2 * time.Second, SlowCommit: 300 * time.Millisecond},
-		Auth: auth.Section{None: true},
+		Auth: Auth{None: true},
 		Stream: Stream{
 			StreamSettings: gateway.StreamSettings{Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, MinRate: 8 << 10, Retry: 3 * time.Second, MaxAge: 90 * time.Minute, DrainDelay: 7 * time.Second, Drain: 5 * time.Second, AheadWait: 4 * time.Second, PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12, SnapshotBudget: 32 << 20, MaxSubscribersPerClient: 3, MaxSubscribersPerWatch: 4, Pump: "goroutines", Compression: "none", CompressionCache: 5 << 20},
 			MaxViews:       5, MaxViewsPerClient: 2, ViewLinger: 40 * time.Second,

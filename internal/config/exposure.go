@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/hosts"
 )
 
@@ -22,8 +21,8 @@ func (f Flags) override(c *Config) {
 	c.HTTP.Listen = cmp.Or(f.HTTP, c.HTTP.Listen)
 	c.GRPC.Listen = cmp.Or(f.GRPC, c.GRPC.Listen)
 	c.Operations.Listen = cmp.Or(f.Operations, c.Operations.Listen)
-	if f.Auth == auth.None {
-		c.Auth = auth.Section{None: true}
+	if f.Auth == NoAuth {
+		c.Auth = Auth{None: true}
 	}
 }
 

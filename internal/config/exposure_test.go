@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/watchtide/watchtide/internal/config/auth"
 )
 
 // TestExposureIsRefused unless it is explicitly permitted: the error has the
@@ -55,11 +53,11 @@ func TestFlagsWinOverTheFile(t *testing.T) {
 		want  string // of the error; empty: none
 	}{
 		{wide, Flags{HTTP: "127.0.0.1:2"}, ""},
-		{wide, Flags{Auth: auth.None}, ""},
+		{wide, Flags{Auth: NoAuth}, ""},
 		{narrow, Flags{HTTP: ":2"}, "--http :2: other machines can reach it, and"},
 		{"", Flags{GRPC: "0.0.0.0:2"}, "--grpc 0.0.0.0:2: other machines"},
 		{"", Flags{Operations: "0.0.0.0:2"}, "--operations 0.0.0.0:2: other machines"},
-		{"", Flags{HTTP: "0.0.0.0:2", Operations: OperationsOff, Auth: auth.None}, ""},
+		{"", Flags{HTTP: "0.0.0.0:2", Operations: OperationsOff, Auth: NoAuth}, ""},
 	} {
 		got, err := Parse("f", []byte(c.text), Environment{Flags: c.flags})
 		if c.want == "" {

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 )
 
@@ -32,7 +31,7 @@ func fileOfSecret(d *decode.Decoder, name decode.Scalar) string {
 // auditFile returns the name of a file that exists or can be created, or the word for standard
 // error.
 func auditFile(d *decode.Decoder, name decode.Scalar) string {
-	if name.Expanded == auth.Stderr {
+	if name.Expanded == Stderr {
 		return name.Expanded
 	}
 	file := d.Relative(name)

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"reflect"
 
-	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
@@ -62,7 +61,7 @@ func (d *decoder) ReadType(v decode.Value, k decode.Key) bool {
 		*into = adapter.Secret(d.ReadLine(v, secretLine))
 	case *adapter.Metadata:
 		d.readMetadata(v, k, into)
-	case *auth.Section:
+	case *Auth:
 		d.readAuth(v, into)
 	case reader:
 		into.read(d, v, k)

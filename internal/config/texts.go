@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/gateway"
-	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/internal/jwt"
@@ -48,7 +47,7 @@ var texts = map[string]decode.Text{
 	"tracing endpoint": {Want: WantTracingEndpoint, Valid: ValidTracingEndpoint},
 	"tracing protocol": oneOfThese(TracingProtocols),
 	"scope":            {Want: "a scope of OAuth, such as profile: printable ASCII without spaces, quotation marks and backslashes", Valid: validScope},
-	"subject":          oneOfThese(auth.Subjects),
+	"subject":          oneOfThese(Subjects),
 	"filter":           {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.CEL}},
 	"labels":           {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.Label}},
 	"prefix":           {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.Plain, Prefix: true}},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/watchtide/watchtide/release/internal/licenses"
 )
@@ -22,15 +23,15 @@ type Contents struct {
 }
 
 // ContentsOf returns the contents of a release except Others, from the files of its source, and from a program that runs
-// on this machine.
-func ContentsOf(ctx context.Context, folder, program string) (c Contents, err error) {
+// on this machine. The pages of the manual have the date of the source.
+func ContentsOf(ctx context.Context, folder, program string, of time.Time) (c Contents, err error) {
 	if c.License, err = os.ReadFile(filepath.Join(folder, "LICENSE")); err != nil {
 		return Contents{}, err
 	}
 	if c.Unit, err = os.ReadFile(filepath.Join(folder, "deploy/systemd/watchtide.service")); err != nil {
 		return Contents{}, err
 	}
-	if c.Pages, err = pages(ctx, program); err != nil {
+	if c.Pages, err = pages(ctx, program, of); err != nil {
 		return Contents{}, err
 	}
 	for shell, script := range map[string]*[]byte{"bash": &c.Bash, "zsh": &c.Zsh, "fish": &c.Fish} {
@@ -41,13 +42,15 @@ func ContentsOf(ctx context.Context, folder, program string) (c Contents, err er
 	return c, nil
 }
 
-func pages(ctx context.Context, program string) ([]File, error) {
+func pages(ctx context.Context, program string, of time.Time) ([]File, error) {
 	folder, err := os.MkdirTemp("", "manual")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	if out, err := exec.CommandContext(ctx, program, "manual", folder).CombinedOutput(); err != nil {
+	manual := exec.CommandContext(ctx, program, "manual", folder)
+	manual.Env = append(os.Environ(), fmt.Sprintf("SOURCE_DATE_EPOCH=%d", of.Unix()))
+	if out, err := manual.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("manual pages: %w\n%s", err, out)
 	}
 	return Folder(folder)

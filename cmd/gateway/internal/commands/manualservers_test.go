@@ -21,7 +21,7 @@ func TestManualIsFormatted(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no pages: %v", err)
 	}
-	out, err := exec.Command("groff", append([]string{"-man", "-ww", "-z", "-Tutf8"}, pages...)...).CombinedOutput()
+	out, err := exec.Command("groff", append([]string{"-k", "-man", "-ww", "-z", "-Tutf8"}, pages...)...).CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}

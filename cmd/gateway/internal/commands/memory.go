@@ -2,6 +2,8 @@ package commands
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"math"
 	"os"
@@ -9,6 +11,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 // limitMemory sets the runtime's memory limit to the container's, less a tenth for
@@ -21,18 +25,24 @@ func limitMemory(logger *slog.Logger) {
 		logger.Info("memory limit", "limit", text, "from", "GOMEMLIMIT")
 		return
 	}
-	limit, found, err := cgroupLimit(os.DirFS("/"))
-	if err != nil {
+	limit, err := memlimit.FromCgroup()
+	switch {
+	case errors.Is(err, memlimit.ErrNoLimit), errors.Is(err, memlimit.ErrNoCgroup), errors.Is(err, memlimit.ErrCgroupsNotSupported), errors.Is(err, fs.ErrNotExist):
+		return
+	case err != nil:
 		logger.Warn("the memory limit of the container is not known: want GOMEMLIMIT in the environment", "error", err)
 		return
-	}
-	if !found {
+	case limit == 0 || limit >= unlimited:
 		return
 	}
-	bytes := limit.Bytes / 10 * 9
+	bytes := int64(limit / 10 * 9)
 	debug.SetMemoryLimit(bytes)
-	logger.Info("memory limit", "bytes", bytes, "of", limit.Bytes, "from", limit.File)
+	logger.Info("memory limit", "bytes", bytes, "of", limit, "from", "the cgroup")
 }
+
+// unlimited is far below what cgroup v1 reports where there is no limit: the
+// largest number that is a whole number of pages. No machine has that much memory.
+const unlimited = 1 << 60
 
 // returnMemory gives memory that is not used back to the system.
 func returnMemory() {

@@ -15,7 +15,6 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/internal/config/auth"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -103,7 +102,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		go a.paceCollector(ctx, s.upstreams.memory.Held)
 	}
 	if c.Auth.None {
-		logger.Warn("nobody is asked for credentials: whoever reaches a listener may do everything that it offers", "auth", auth.None)
+		logger.Warn("nobody is asked for credentials: whoever reaches a listener may do everything that it offers", "auth", config.NoAuth)
 	}
 	logger.Info("waiting for the watches to be primed", "at_most", cmp.Or(c.Stream.PrimeWait, gateway.DefaultPrimeWait), "operations", addressOf(listeners.Operations))
 	listeners.Open = func(ctx context.Context) (web, calls net.Listener, err error) {
@@ -212,7 +211,7 @@ func (o serveOptions) checkFlags() error {
 			return usageError("--%s %q: want host:port, such as 127.0.0.1:8080", flag, address)
 		}
 	}
-	if o.flags.Auth != "" && o.flags.Auth != auth.None {
+	if o.flags.Auth != "" && o.flags.Auth != config.NoAuth {
 		return usageError("--auth %q: want none; credentials are configured in the section auth of a file", o.flags.Auth)
 	}
 	return nil

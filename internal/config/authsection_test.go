@@ -1,4 +1,4 @@
-package auth
+package config
 
 import (
 	"crypto/tls"
@@ -18,7 +18,7 @@ func problems(validate func(func(any, string))) map[any]string {
 }
 
 func TestSectionIsValidated(t *testing.T) {
-	var s Section
+	var s Auth
 	if found := problems(s.Validate); len(found) != 0 {
 		t.Errorf("an empty section: %v", found)
 	}

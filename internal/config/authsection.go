@@ -1,4 +1,4 @@
-package auth
+package config
 
 import (
 	"crypto/tls"
@@ -11,11 +11,11 @@ import (
 	"github.com/watchtide/watchtide/internal/jwt"
 )
 
-// None is the word that allows listeners that other machines can reach without credentials.
-const None = "none"
+// NoAuth is the word that allows listeners that other machines can reach without credentials.
+const NoAuth = "none"
 
-// Section is the section "auth", or the word None in its place.
-type Section struct {
+// Auth is the section "auth", or the word NoAuth in its place.
+type Auth struct {
 	// None means that everybody who reaches a listener may do everything.
 	None bool `yaml:"-"`
 	// Given reports whether there is a section.
@@ -38,11 +38,11 @@ type Section struct {
 	// Audit says where decisions are recorded (nowhere).
 	Audit Audit `yaml:"audit"`
 	// Limits are the limits of one principal.
-	Limits Limits `yaml:"limits"`
+	Limits PrincipalLimits `yaml:"limits"`
 }
 
 // Limits is the section "limits" of "auth".
-type Limits struct {
+type PrincipalLimits struct {
 	// Streams is the maximum number of open streams of one principal.
 	Streams int `yaml:"streams"`
 	// RequestsPerSecond is the maximum number of requests per second of one principal, or of
@@ -115,7 +115,7 @@ type Revoked struct {
 }
 
 // Credentials returns the part of the authenticator's configuration that is in the section.
-func (s *Section) Credentials() credential.Config {
+func (s *Auth) Credentials() credential.Config {
 	out := credential.Config{
 		Tokens:       s.Tokens.TokenTable,
 		Certificates: credential.Subject(s.Certificates.Subject),
@@ -138,7 +138,7 @@ func (s *Section) Credentials() credential.Config {
 }
 
 // Validate reports duplicates, and tickets that last too long.
-func (s *Section) Validate(report func(field any, problem string)) {
+func (s *Auth) Validate(report func(field any, problem string)) {
 	if s.Tickets.TTL > longestTicket {
 		report(&s.Tickets.TTL, "want at most 10m: whoever reads a ticket in a URL can use it until then")
 	}
@@ -158,7 +158,7 @@ func (s *Section) Validate(report func(field any, problem string)) {
 }
 
 // validateLogin reports an issuer that cannot sign anybody in, and sessions that last too long.
-func (s *Section) validateLogin(report func(field any, problem string)) {
+func (s *Auth) validateLogin(report func(field any, problem string)) {
 	if s.Login.Session > longestSession {
 		report(&s.Login.Session, "want at most 24h: groups and claims are those of the sign-in until then")
 	}
