@@ -31,7 +31,7 @@ func flapping(_ context.Context, resume stream.Resume, sink stream.Sink) error {
 	if resume.Epoch == "" {
 		return errors.Join(sink.Reset("e"), sink.Upsert(stream.Resource{Key: "k", Revision: 1, Value: []byte("1")}), sink.Commit(1), stream.ErrStalled)
 	}
-	stream.MadeAt(sink, time.Now())
+	sink.SetTimestamp(time.Now())
 	revision := resume.Revision + 1
 	return errors.Join(sink.Upsert(stream.Resource{Key: "k", Revision: revision, Value: []byte("2")}), sink.Commit(revision), sink.Status(stream.InSync, ""), stream.ErrStalled)
 }

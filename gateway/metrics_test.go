@@ -334,7 +334,7 @@ func TestOriginMetrics(t *testing.T) {
 				write := func(revision uint64, ages ...time.Duration) {
 					r.Do("a", func(s stream.Sink) error {
 						for _, age := range ages {
-							stream.MadeAt(s, time.Now().Add(-age))
+							s.SetTimestamp(time.Now().Add(-age))
 						}
 						return errors.Join(s.Upsert(gatewaytest.Resource("k", revision, "1")), s.Commit(revision))
 					})
@@ -361,7 +361,7 @@ func TestOriginOfTheFuture(t *testing.T) {
 		r.get("/v1/events?watch=a")
 		synctest.Wait()
 		r.Do("a", func(s stream.Sink) error {
-			stream.MadeAt(s, time.Now().Add(time.Hour))
+			s.SetTimestamp(time.Now().Add(time.Hour))
 			return errors.Join(s.Upsert(gatewaytest.Resource("k", 2, "1")), s.Commit(2))
 		})
 		synctest.Wait()

@@ -62,7 +62,7 @@ type Unmatchable interface {
 
 // Resume is the place from which a Source may continue: everything up to Revision of
 // the revision order Epoch is known, except for deletes without a revision that
-// happened at Revision-Unswept or later; see Swept. The zero value means that nothing
+// happened at Revision-Unswept or later; see SinkExtension. The zero value means that nothing
 // is known.
 type Resume struct {
 	Epoch    string
@@ -98,6 +98,8 @@ type Sink interface {
 	// call, and inside a snapshot, InSync only takes back what was reported of the
 	// upstream.
 	Status(state State, reason string) error
+	// SinkExtension has what only some upstreams need.
+	SinkExtension
 }
 
 // Reasons for which a Source gave up, for errors.Is. Any other error counts as

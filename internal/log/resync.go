@@ -20,10 +20,10 @@ import (
 // resource newer than revision is ErrInvalid, and one that does not fit into the
 // memory of the watch is memory.ErrExceeded. The log is unchanged if there is an error.
 func (w *Writer) Replace(epoch string, snapshot []stream.Resource, revision uint64) (CommitResult, error) {
-	return w.ReplaceSwept(epoch, snapshot, revision, stream.AllSwept)
+	return w.ReplaceSwept(epoch, snapshot, revision, stream.AllDeletes)
 }
 
-// ReplaceSwept is Replace with what the source reported about deletes; see stream.Sweeper.
+// ReplaceSwept is Replace with what the source reported about deletes; see stream.SinkExtension.
 func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	changes := make([]Change, len(snapshot))

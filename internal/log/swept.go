@@ -10,7 +10,7 @@ import "github.com/watchtide/watchtide/stream"
 func (w *Writer) sweptTo(revision uint64) {
 	v := w.next
 	if !w.unnumbered {
-		revision = stream.AllSwept
+		revision = stream.AllDeletes
 	}
 	v.Swept = max(v.Swept, min(revision, v.Revision))
 }

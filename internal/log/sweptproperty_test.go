@@ -92,7 +92,7 @@ func (r *vanishingReplica) must(_ CommitResult, err error) {
 // restart takes a snapshot; before is the newest revision before it was begun.
 func (r *vanishingReplica) restart(before uint64) {
 	resources, revision := r.u.snapshot()
-	r.swept = stream.AllSwept
+	r.swept = stream.AllDeletes
 	if !r.u.ordered {
 		r.swept = before
 	}

@@ -25,7 +25,7 @@ type Writer struct {
 	unnumbered   bool             // deletes have no revision in the epoch
 	fromSnapshot bool             // what is being appended comes from one
 	overlaps     bool             // the next transactions may repeat older changes; see Overlap
-	conflated    bool             // the next commit may lack values; see stream.Conflater
+	conflated    bool             // the next commit may lack values; see stream.SinkExtension
 	age          time.Duration    // of the changes of the next commit; 0: not known
 	prefetched   byte             // see prefetch; nothing reads it
 	index        *storage.Index
@@ -68,10 +68,10 @@ func NewWriter(c Config) *Writer {
 // does not fit into the memory of the watch is memory.ErrExceeded; deletes alone always
 // fit. The log is unchanged if there is an error.
 func (w *Writer) Commit(changes []Change, revision uint64) (CommitResult, error) {
-	return w.CommitSwept(changes, revision, stream.AllSwept)
+	return w.CommitSwept(changes, revision, stream.AllDeletes)
 }
 
-// CommitSwept is Commit with what the source reported about deletes; see stream.Sweeper.
+// CommitSwept is Commit with what the source reported about deletes; see stream.SinkExtension.
 func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	if !w.next.Primed() {

@@ -260,7 +260,7 @@ func (s *State) keep(e *entry, r stream.Resource) {
 }
 
 // CountAt makes the State report to the sink of a watch how much is held. Call it
-// before anything is. See stream.Holder.
+// before anything is. See stream.SinkExtension.
 func (s *State) CountAt(sink stream.Sink) { s.sink = sink }
 
 // Close tells the sink that nothing is held any longer. The State must not be used
@@ -274,7 +274,7 @@ func (s *State) Close() {
 func (s *State) hold(bytes int) {
 	s.held += bytes
 	if s.sink != nil && bytes != 0 {
-		stream.Hold(s.sink, int64(bytes))
+		s.sink.Charge(int64(bytes))
 	}
 }
 

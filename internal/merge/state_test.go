@@ -244,11 +244,14 @@ func sized(key string, revision uint64, bytes int) stream.Resource {
 }
 
 // holds is a sink that only counts.
-type holds struct{ bytes int64 }
+type holds struct {
+	stream.PlainSink
+	bytes int64
+}
 
 func (h *holds) Reset(string) error                { return nil }
 func (h *holds) Upsert(stream.Resource) error      { return nil }
 func (h *holds) Delete(string, uint64) error       { return nil }
 func (h *holds) Commit(uint64) error               { return nil }
 func (h *holds) Status(stream.State, string) error { return nil }
-func (h *holds) Hold(n int64)                      { h.bytes += n }
+func (h *holds) Charge(n int64)                    { h.bytes += n }

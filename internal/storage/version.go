@@ -33,7 +33,7 @@ type Version struct {
 	Horizon       uint64 // from this revision on every change is known: no position below it is resumed
 	HorizonAge    time.Time
 	OriginPending bool   // Origin is not known yet: it will be the revision of the next upsert
-	Conflated     uint64 // a reader at a smaller revision may have values that the log never had; see stream.Conflater
+	Conflated     uint64 // a reader at a smaller revision may have values that the log never had; see stream.SinkExtension
 	ConflatedSeq  uint64 // seq of the newest entry before which values may be missing
 	Forgotten     uint64 // seq of the newest delete that was dropped: no cursor below it can continue
 

@@ -125,7 +125,7 @@ func TestWatchEndsTheServerSide(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	if err := source.Watch(ctx, stream.Resume{}, commitFunc(cancel)); !errors.Is(err, context.Canceled) {
+	if err := source.Watch(ctx, stream.Resume{}, commitFunc{do: cancel}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Watch returned %v", err)
 	}
 	if !ended.Load() {
@@ -134,12 +134,15 @@ func TestWatchEndsTheServerSide(t *testing.T) {
 }
 
 // commitFunc is a Sink that calls a function at each Commit.
-type commitFunc func()
+type commitFunc struct {
+	stream.PlainSink
+	do func()
+}
 
 func (f commitFunc) Reset(string) error                { return nil }
 func (f commitFunc) Upsert(stream.Resource) error      { return nil }
 func (f commitFunc) Delete(string, uint64) error       { return nil }
-func (f commitFunc) Commit(uint64) error               { f(); return nil }
+func (f commitFunc) Commit(uint64) error               { f.do(); return nil }
 func (f commitFunc) Status(stream.State, string) error { return nil }
 
 // Only WatchList can be called in process.

@@ -27,8 +27,8 @@ func NewBoundedSink(ctx context.Context, most int64) (*BoundedSink, context.Cont
 	return &BoundedSink{SinkRecorder: NewSinkRecorder(stream.Resume{}, nil), most: most, end: end}, ctx
 }
 
-// Hold implements [stream.Holder].
-func (s *BoundedSink) Hold(bytes int64) {
+// Charge implements [stream.SinkExtension].
+func (s *BoundedSink) Charge(bytes int64) {
 	held := s.held.Add(bytes)
 	s.peak.Store(max(s.peak.Load(), held))
 	if held > s.most {
@@ -36,8 +36,8 @@ func (s *BoundedSink) Hold(bytes int64) {
 	}
 }
 
-// MostHeld implements [stream.Bounder].
-func (s *BoundedSink) MostHeld() int64 { return s.most }
+// MaxBytes implements [stream.SinkExtension].
+func (s *BoundedSink) MaxBytes() int64 { return s.most }
 
 // Held returns how many bytes are held, and how many were at most.
 func (s *BoundedSink) Held() (now, peak int64) { return s.held.Load(), s.peak.Load() }

@@ -97,7 +97,7 @@ func (s *session) commit(revision, complete uint64) error {
 	if s.replica.upstream.deletes != Vanishing {
 		return s.sink.Commit(revision)
 	}
-	stream.Swept(s.sink, complete)
+	s.sink.DeletesCompleteTo(complete)
 	if err := s.sink.Commit(revision); err != nil {
 		return err
 	}

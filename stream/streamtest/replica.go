@@ -306,7 +306,7 @@ func (s *session) conflate(from int, shown []Transaction) error {
 		return s.resume(from, shown)
 	}
 	s.sent = len(shown)
-	stream.Conflated(s.sink)
+	s.sink.Conflated()
 	newest := map[string]int{}
 	for i, txn := range shown[from:] {
 		for _, c := range txn.Changes {

@@ -33,9 +33,9 @@ func Commit(revision uint64) Step {
 	return func(_ context.Context, sink stream.Sink) error { return sink.Commit(revision) }
 }
 
-// Conflated declares that the next Commit may lack values; see stream.Conflater.
+// Conflated declares that the next Commit may lack values; see stream.SinkExtension.
 func Conflated() Step {
-	return func(_ context.Context, sink stream.Sink) error { stream.Conflated(sink); return nil }
+	return func(_ context.Context, sink stream.Sink) error { sink.Conflated(); return nil }
 }
 
 // Status passes on the upstream's report of its own freshness.

@@ -16,6 +16,7 @@ import (
 //
 // The source calls the Sink methods; any goroutine may call the others.
 type SinkRecorder struct {
+	stream.PlainSink
 	calls atomic.Int32 // Sink methods under way; more than one is a breach
 
 	mu      sync.Mutex
@@ -29,7 +30,7 @@ type SinkRecorder struct {
 	commits   []CommitRecord
 	status    []stream.Status
 	horizon   uint64
-	made      time.Time // see MadeAt
+	made      time.Time // see SetTimestamp
 	caughtUp  *CommitRecord
 
 	inSnapshot bool // between Reset and its Commit
@@ -133,8 +134,8 @@ func (r *SinkRecorder) Commit(revision uint64) error {
 	})
 }
 
-// MadeAt implements [stream.Dater].
-func (r *SinkRecorder) MadeAt(at time.Time) {
+// SetTimestamp implements [stream.SinkExtension].
+func (r *SinkRecorder) SetTimestamp(at time.Time) {
 	_ = r.call(func() {
 		if r.inSnapshot {
 			r.breach("MadeAt in a snapshot")
@@ -155,7 +156,7 @@ func (r *SinkRecorder) Status(state stream.State, reason string) error {
 	})
 }
 
-// RaiseHorizon implements [stream.HorizonRaiser].
+// RaiseHorizon implements [stream.SinkExtension].
 func (r *SinkRecorder) RaiseHorizon(revision uint64) error {
 	return r.call(func() {
 		if !r.begun {

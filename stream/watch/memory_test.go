@@ -254,7 +254,7 @@ func TestSourceThatReadsTooMuch(t *testing.T) {
 		for range 4 {
 			readers.Go(func() {
 				for held := int64(0); ctx.Err() == nil; held += 1000 {
-					stream.Hold(sink, 1000)
+					sink.Charge(1000)
 				}
 			})
 		}

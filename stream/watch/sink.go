@@ -65,7 +65,7 @@ type stagingSink struct {
 func newStagingSink(ctx context.Context, cancel context.CancelCauseFunc, a *memory.Account) *stagingSink {
 	return &stagingSink{
 		ctx: ctx, messages: make(chan message), replies: make(chan error, 1), account: a, cancel: cancel,
-		swept: stream.AllSwept,
+		swept: stream.AllDeletes,
 	}
 }
 
@@ -109,14 +109,14 @@ func (s *stagingSink) Commit(revision uint64) error {
 	return err
 }
 
-// Swept implements Sweeper.
-func (s *stagingSink) Swept(revision uint64) { s.swept = revision }
+// DeletesCompleteTo implements stream.SinkExtension.
+func (s *stagingSink) DeletesCompleteTo(revision uint64) { s.swept = revision }
 
-// Conflated implements Conflater.
+// Conflated implements stream.SinkExtension.
 func (s *stagingSink) Conflated() { s.pending.conflated = true }
 
-// MadeAt implements Dater.
-func (s *stagingSink) MadeAt(at time.Time) {
+// SetTimestamp implements stream.SinkExtension.
+func (s *stagingSink) SetTimestamp(at time.Time) {
 	if made := s.pending.made; made.IsZero() || at.Before(made) {
 		s.pending.made = at
 	}
@@ -136,7 +136,7 @@ func (s *stagingSink) Status(state stream.State, reason string) error {
 	return s.send(message{kind: freshness, reset: s.pending.reset, state: state, reason: reason})
 }
 
-// RaiseHorizon implements HorizonRaiser. It takes effect at once, before what is
+// RaiseHorizon implements stream.SinkExtension. It takes effect at once, before what is
 // staged, except in a snapshot, which is of another order or makes one whole again.
 func (s *stagingSink) RaiseHorizon(revision uint64) error {
 	if s.pending.reset {

@@ -15,7 +15,7 @@ type staging struct {
 	failed  error // set once it was too much
 }
 
-// holding is what a source itself holds, see stream.Holder. Its methods may be called
+// holding is what a source itself holds, see stream.SinkExtension. Its methods may be called
 // from any goroutine.
 type holding struct {
 	mu      sync.Mutex // guards what follows
@@ -69,15 +69,15 @@ func stagedCost(c *log.Change) int64 {
 	return copies + int64(len(c.Key)+len(c.Value))
 }
 
-// Hold implements Holder.
-func (s *stagingSink) Hold(bytes int64) {
+// Charge implements stream.SinkExtension.
+func (s *stagingSink) Charge(bytes int64) {
 	if err := s.held.add(bytes, s.account); err != nil {
 		s.cancel(err)
 	}
 }
 
-// MostHeld implements Bounder.
-func (s *stagingSink) MostHeld() int64 { return s.account.MostStaged() }
+// MaxBytes implements stream.SinkExtension.
+func (s *stagingSink) MaxBytes() int64 { return s.account.MostStaged() }
 
 // count tells the account what is held. An error is final for the connection: what
 // was collected is released at once, so that a source that continues for a while
@@ -109,14 +109,14 @@ func (s *stagingSink) release() {
 	s.held.release(s.account)
 }
 
-// Mark implements Rewinder.
+// Mark implements stream.SinkExtension.
 func (s *stagingSink) Mark() { s.marked = len(s.pending.changes) }
 
-// Rewind implements Rewinder.
-func (s *stagingSink) Rewind() {
+// Rewind implements stream.SinkExtension.
+func (s *stagingSink) Rewind() error {
 	changes := s.pending.changes
 	if s.marked >= len(changes) {
-		return // what was collected may also have been released, if it was too much
+		return nil // what was collected may also have been released, if it was too much
 	}
 	dropped := changes[s.marked:]
 	for i := range dropped {
@@ -126,4 +126,5 @@ func (s *stagingSink) Rewind() {
 	clear(dropped)
 	s.pending.changes = changes[:s.marked]
 	_ = s.count() // it holds less, which is always allowed
+	return nil
 }

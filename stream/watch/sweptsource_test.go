@@ -15,11 +15,11 @@ import (
 func TestSourceSaysHowFarItSwept(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
 		func(_ context.Context, _ stream.Resume, sink stream.Sink) error {
-			stream.Swept(sink, 9)
+			sink.DeletesCompleteTo(9)
 			return errors.Join(sink.Reset("_e"), sink.Upsert(upsert("a", 9).Resource), sink.Commit(12))
 		},
 		func(ctx context.Context, r stream.Resume, sink stream.Sink) error {
-			stream.Swept(sink, 10)
+			sink.DeletesCompleteTo(10)
 			return errors.Join(sink.Commit(13), stay(ctx, r, sink))
 		},
 	}, func(t *testing.T, w *Watch, s *script) {

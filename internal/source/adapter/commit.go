@@ -39,7 +39,7 @@ func (r *Reader) commitAt(e *Event, place *stream.Position) error {
 		return nil
 	}
 	if r.open && (r.catchUp || r.committed < r.conflated) {
-		stream.Conflated(r.Sink)
+		r.Sink.Conflated()
 	}
 	r.catchUp = r.catchUp && e.Type != Bookmark
 	return r.commit(revision)
@@ -79,7 +79,7 @@ func (r *Reader) endOfSnapshot(e *Event) error {
 	}
 	resumed := r.phase == resuming
 	if resumed && r.open {
-		stream.Conflated(r.Sink)
+		r.Sink.Conflated()
 	}
 	r.forget()
 	r.phase, r.catchUp = live, false
@@ -100,7 +100,7 @@ func (r *Reader) endOfSnapshot(e *Event) error {
 // commit ends a transaction. The next connection resumes there.
 func (r *Reader) commit(revision uint64) error {
 	if r.position.Epoch != "" {
-		stream.Swept(r.Sink, r.position.Swept())
+		r.Sink.DeletesCompleteTo(r.position.Swept())
 		r.position = r.position.At(revision)
 	}
 	r.committed, r.open, r.loose = revision, false, false

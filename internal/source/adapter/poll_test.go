@@ -11,6 +11,7 @@ import (
 
 // recorder is a Sink that records its calls, and fails one of them.
 type recorder struct {
+	stream.PlainSink
 	calls []string
 	fails string
 }

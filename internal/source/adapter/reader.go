@@ -69,7 +69,7 @@ func NewReader(c ReaderConfig, from stream.Position) *Reader {
 func (r *Reader) Begin() (stream.Position, bool, error) {
 	r.catchUp, r.heard = false, false
 	if r.loose {
-		if err := stream.Rewind(r.Sink); err != nil {
+		if err := r.Sink.Rewind(); err != nil {
 			return r.position, false, fmt.Errorf("%s: %w", r.Where, err)
 		}
 		r.upserts, r.loose = r.marked, false
@@ -129,7 +129,7 @@ func (r *Reader) apply(e *Event) error {
 	case Bookmark:
 		r.conflated = max(r.conflated, e.Conflated)
 		if e.Horizon > 0 && r.begun {
-			return stream.RaiseHorizon(r.Sink, e.Horizon)
+			return r.Sink.RaiseHorizon(e.Horizon)
 		}
 	}
 	return nil
@@ -142,7 +142,7 @@ func (r *Reader) arrive(e *Event, place *stream.Position, before stream.Position
 	catchesUp := r.phase == resuming || r.phase == live && r.catchUp
 	if place != nil && !(catchesUp && *place == before) {
 		r.marked, r.loose = r.upserts, false
-		stream.Mark(r.Sink)
+		r.Sink.Mark()
 	}
 	return r.commitAt(e, place)
 }
@@ -204,7 +204,7 @@ const saidCost = 2 * int64(unsafe.Sizeof(Event{}))
 // remember keeps a change that must be repeated once the epoch is known.
 func (r *Reader) remember(e *Event) {
 	r.said = append(r.said, *e)
-	stream.Hold(r.Sink, saidCost)
+	r.Sink.Charge(saidCost)
 }
 
 // forget drops the changes to be repeated.
@@ -212,7 +212,7 @@ func (r *Reader) forget() {
 	if len(r.said) == 0 {
 		return
 	}
-	stream.Hold(r.Sink, -saidCost*int64(len(r.said)))
+	r.Sink.Charge(-saidCost * int64(len(r.said)))
 	r.said = nil
 }
 

@@ -10,7 +10,10 @@ import (
 )
 
 // eventRecorder is a Sink that records its calls.
-type eventRecorder struct{ lines []string }
+type eventRecorder struct {
+	stream.PlainSink
+	lines []string
+}
 
 func (r *eventRecorder) say(format string, args ...any) error {
 	r.lines = append(r.lines, fmt.Sprintf(format, args...))
@@ -31,7 +34,7 @@ func (r *eventRecorder) Status(s stream.State, reason string) error {
 func (r *eventRecorder) RaiseHorizon(revision uint64) error { return r.say("horizon %d", revision) }
 func (r *eventRecorder) Conflated()                         { _ = r.say("conflated") }
 func (r *eventRecorder) Mark()                              {}
-func (r *eventRecorder) Rewind()                            { _ = r.say("rewind") }
+func (r *eventRecorder) Rewind() error                      { return r.say("rewind") }
 
 // again is another connection.
 var again = Event{Type: 99}
@@ -251,9 +254,14 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
+// forgetful is a Sink that cannot go back.
+type forgetful struct{ stream.Sink }
+
+func (forgetful) Rewind() error { return stream.PlainSink{}.Rewind() }
+
 // TestSinkThatCannotRewind ends the call instead of showing half a transaction.
 func TestSinkThatCannotRewind(t *testing.T) {
-	r := NewReader(ReaderConfig{Sink: struct{ stream.Sink }{&eventRecorder{}}, Watch: "w", Where: "there"}, stream.Position{Watch: "w", Epoch: "e", Upserts: 3, AsOf: 3})
+	r := NewReader(ReaderConfig{Sink: forgetful{&eventRecorder{}}, Watch: "w", Where: "there"}, stream.Position{Watch: "w", Epoch: "e", Upserts: 3, AsOf: 3})
 	if _, resumes, err := r.Begin(); !resumes || err != nil {
 		t.Fatalf("resumes is %t, error %v", resumes, err)
 	}
@@ -271,7 +279,7 @@ type charged struct {
 	held, most int64
 }
 
-func (c *charged) Hold(bytes int64) {
+func (c *charged) Charge(bytes int64) {
 	c.held += bytes
 	c.most = max(c.most, c.held)
 }

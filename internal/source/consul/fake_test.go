@@ -166,6 +166,7 @@ func hold(out watchStream) error {
 
 // lines is a Sink that records its calls.
 type lines struct {
+	stream.PlainSink
 	mu    sync.Mutex
 	all   []string
 	epoch []string

@@ -7,8 +7,8 @@ import (
 // listed handles a complete list: the first is the snapshot, those after it
 // are audits.
 func (f *follower) listed(l listing) error {
-	stream.Hold(f.sink, int64(l.bytes))
-	defer stream.Hold(f.sink, -int64(l.bytes))
+	f.sink.Charge(int64(l.bytes))
+	defer f.sink.Charge(-int64(l.bytes))
 	f.again, f.unheard = f.again || l.early && f.heard, l.early && !f.heard
 	if f.live {
 		f.auditing.Reset(auditAfter)
@@ -95,14 +95,14 @@ func (f *follower) commit() error {
 		return err
 	}
 	checkpoint := &f.source.checkpoint
-	next := newCheckpoint(state, f.objects)
+	next := newCheckpoint(state.resources, f.objects)
 	if checkpoint.contradiction(next.objects, f.named) != "" {
 		f.source.epochs.renew(next.objects)
 	} else {
 		// The newest resource may have been deleted since.
 		next.revision = max(next.revision, checkpoint.revision)
 	}
-	if err := f.send(state, next.revision); err != nil {
+	if err := f.send(state.resources, next.revision); err != nil {
 		return err
 	}
 	*checkpoint, f.objects, f.live = next, next.objects, true
@@ -123,10 +123,16 @@ func (f *follower) send(state []stream.Resource, revision uint64) error {
 
 // gathering is a [stream.Sink] that buffers a snapshot: before it is sent it must
 // be checked against the previous one.
-type gathering []stream.Resource
+type gathering struct {
+	stream.PlainSink
+	resources []stream.Resource
+}
 
 // Upsert implements [stream.Sink].
-func (g *gathering) Upsert(r stream.Resource) error { *g = append(*g, r); return nil }
+func (g *gathering) Upsert(r stream.Resource) error {
+	g.resources = append(g.resources, r)
+	return nil
+}
 
 // Reset implements [stream.Sink].
 func (*gathering) Reset(string) error { return nil }

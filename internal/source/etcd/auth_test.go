@@ -4,6 +4,7 @@ package etcd
 
 import (
 	"context"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"strings"
 	"testing"
 	"time"
@@ -90,7 +91,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := subscribe(t, newSource(t, Config{
-				Endpoints: []string{s.Addr()}, Prefix: test.prefix, Username: test.username, Password: test.password,
+				Endpoints: []string{s.Addr()}, Prefix: test.prefix, Username: test.username, Password: adapter.Secret(test.password),
 			}))
 			c.awaitReason(test.want...)
 			if reason := c.watch.Status().Full(); test.password != "" && strings.Contains(reason, test.password) {

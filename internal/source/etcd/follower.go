@@ -170,7 +170,7 @@ func (f *follower) refused(err error) error {
 // hold counts bytes of messages that are held.
 func (f *follower) hold(bytes int) {
 	f.held += bytes
-	stream.Hold(f.sink, int64(bytes))
+	f.sink.Charge(int64(bytes))
 }
 
 // begin handles the opening of the watch.

@@ -194,7 +194,7 @@ func (w *watching) publish() error {
 // send sends changes of files, the first of which was written at a time that may not be known.
 func (w *watching) send(changes []adapter.PolledChange, made time.Time) error {
 	if !made.IsZero() {
-		stream.MadeAt(w.sink, made)
+		w.sink.SetTimestamp(made)
 	}
 	return adapter.SendPolled(w.sink, changes, w.revision)
 }

@@ -189,6 +189,7 @@ func primed() string {
 //
 // Owned by the goroutine that calls Watch, .
 type calls struct {
+	stream.PlainSink
 	mu     sync.Mutex // guards the following fields
 	made   []string
 	marked int
@@ -213,23 +214,24 @@ func (c *calls) String() string {
 	return strings.Join(c.made, "\n")
 }
 
-// Mark implements stream.Rewinder.
+// Mark implements stream.SinkExtension.
 func (c *calls) Mark() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.marked = len(c.made)
 }
 
-// Rewind implements stream.Rewinder: it takes calls back.
-func (c *calls) Rewind() {
+// Rewind implements stream.SinkExtension: it takes calls back.
+func (c *calls) Rewind() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.made) > c.marked && !strings.HasPrefix(c.made[len(c.made)-1], "commit") && !strings.HasPrefix(c.made[len(c.made)-1], "reset") {
 		c.made = c.made[:len(c.made)-1]
 	}
+	return nil
 }
 
-// RaiseHorizon implements stream.HorizonRaiser.
+// RaiseHorizon implements stream.SinkExtension.
 func (c *calls) RaiseHorizon(revision uint64) error { return c.call("horizon %d", revision) }
 
 func (c *calls) Reset(epoch string) error { return c.call("reset %s", epoch) }

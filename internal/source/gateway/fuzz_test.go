@@ -52,6 +52,7 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // grammar is a sink that checks the order of its calls.
 type grammar struct {
+	stream.PlainSink
 	begun  bool // there is something to change
 	broken error
 }

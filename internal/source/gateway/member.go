@@ -49,7 +49,7 @@ func (m *member) hold(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.reader != nil {
-		stream.Hold(m.reader.Sink, bytes)
+		m.reader.Sink.Charge(bytes)
 	}
 }
 

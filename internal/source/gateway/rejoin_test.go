@@ -112,8 +112,11 @@ func TestRequestIsRepeated(t *testing.T) {
 	}
 }
 
-// bare is a Sink with only the required methods.
+// bare is a Sink that cannot go back.
 type bare struct{ stream.Sink }
+
+func (bare) Mark()         {}
+func (bare) Rewind() error { return stream.PlainSink{}.Rewind() }
 
 // A sink that cannot discard half a transaction does not get the rest from
 // another request.

@@ -15,7 +15,7 @@ type sweeps struct {
 	commits [][2]uint64 // revision, and how far it was swept
 }
 
-func (s *sweeps) Swept(revision uint64) { s.said = revision }
+func (s *sweeps) DeletesCompleteTo(revision uint64) { s.said = revision }
 
 func (s *sweeps) Commit(revision uint64) error {
 	s.commits = append(s.commits, [2]uint64{revision, s.said})

@@ -104,7 +104,7 @@ func (s scripted) does(revision, swept uint64, changes func(sink stream.Sink) er
 		if err := changes(sink); err != nil {
 			return err
 		}
-		stream.Swept(sink, swept)
+		sink.DeletesCompleteTo(swept)
 		return sink.Commit(revision)
 	}
 	<-done

@@ -59,6 +59,7 @@ func at(position string, m *message) *message {
 
 // calls is a Sink that records its calls, in one line each.
 type calls struct {
+	stream.PlainSink
 	lines []string
 	fail  string // the call that fails, as it would be recorded
 }

@@ -347,6 +347,7 @@ func FuzzReader(f *testing.F) {
 
 // contract is a Sink that checks its calls.
 type contract struct {
+	stream.PlainSink
 	t     *testing.T
 	begun bool
 }

@@ -431,7 +431,7 @@ func BenchmarkReader(b *testing.B) {
 }
 
 // discard is a Sink that does nothing.
-type discard struct{}
+type discard struct{ stream.PlainSink }
 
 func (discard) Reset(string) error                { return nil }
 func (discard) Upsert(stream.Resource) error      { return nil }

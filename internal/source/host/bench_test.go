@@ -35,7 +35,10 @@ func BenchmarkPoll(b *testing.B) {
 }
 
 // countingSink counts changes and stores nothing.
-type countingSink struct{ changes int }
+type countingSink struct {
+	stream.PlainSink
+	changes int
+}
 
 func (c *countingSink) Reset(string) error                { return nil }
 func (c *countingSink) Upsert(stream.Resource) error      { c.changes++; return nil }

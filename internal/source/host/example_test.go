@@ -15,7 +15,10 @@ func ExampleNew() {
 }
 
 // printer is a sink that prints the keys of the first snapshot and then stops.
-type printer struct{ stop context.CancelFunc }
+type printer struct {
+	stream.PlainSink
+	stop context.CancelFunc
+}
 
 func (printer) Reset(string) error                { return nil }
 func (printer) Upsert(r stream.Resource) error    { fmt.Println(r.Key); return nil }

@@ -74,6 +74,7 @@ func (r *listingReader) read(context.Context) ([]item, error) {
 
 // modelSink applies calls, and checks the invariants of each of them.
 type modelSink struct {
+	stream.PlainSink
 	epoch     string
 	revision  uint64 // of the last Commit
 	newest    uint64 // that was ever seen

@@ -19,6 +19,7 @@ var errRefused = errors.New("sink refuses")
 // transcriptSink records every call in one word or two, keeps the committed
 // state, and fails the call with the number failAt (1 is the first).
 type transcriptSink struct {
+	stream.PlainSink
 	mu     sync.Mutex // guards all; Watch calls from a goroutine of its own
 	calls  []string
 	failAt int

@@ -29,7 +29,7 @@ type client struct {
 	ca     string   // the authority that signs the server's certificate: a file name, or its content
 	http   http.Client
 	sent   *credentials
-	hold   func(bytes int64) // see stream.Holder
+	hold   func(bytes int64) // see stream.SinkExtension
 	proxy  func(*http.Request) (*url.URL, error)
 	close  func()
 

@@ -212,8 +212,8 @@ type holdingSink struct {
 	held, most int64
 }
 
-// Hold implements [stream.Holder].
-func (h *holdingSink) Hold(bytes int64) { h.held += bytes; h.most = max(h.most, h.held) }
+// Hold implements [stream.SinkExtension].
+func (h *holdingSink) Charge(bytes int64) { h.held += bytes; h.most = max(h.most, h.held) }
 
 // TestListsAreReadObjectByObject: what is held is about one object, and given back.
 func TestListsAreReadObjectByObject(t *testing.T) {

@@ -26,7 +26,7 @@ type ration struct {
 	ctx  context.Context
 	body io.Reader
 	most int64             // bytes of an object
-	hold func(bytes int64) // see stream.Holder
+	hold func(bytes int64) // see stream.SinkExtension
 
 	// Owned by the reader of the body.
 	read int64 // since the object began

@@ -51,7 +51,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	if err := adapter.PauseUntil(ctx, s.notBefore); err != nil {
 		return err
 	}
-	c, err := newClient(&s.config, func(bytes int64) { stream.Hold(sink, bytes) })
+	c, err := newClient(&s.config, func(bytes int64) { sink.Charge(bytes) })
 	if err != nil {
 		return fmt.Errorf("kubernetes: %w", err)
 	}

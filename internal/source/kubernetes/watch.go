@@ -37,7 +37,7 @@ type watchCall struct {
 	ctx    context.Context
 	end    context.CancelCauseFunc
 	most   int64             // bytes of an event
-	hold   func(bytes int64) // see stream.Holder
+	hold   func(bytes int64) // see stream.SinkExtension
 	events chan event        // closed by read at the end
 	opened time.Time
 	limit  time.Duration // after which the server ends it

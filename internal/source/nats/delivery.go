@@ -19,7 +19,7 @@ type delivery struct {
 	time     int64  // when the stream stored it, in nanoseconds since 1970
 	part     bool   // of a batch that is published as a whole, and not its last message
 
-	held int64 // bytes, see stream.Holder; released once it is taken
+	held int64 // bytes, see stream.SinkExtension; released once it is taken
 
 	key      string
 	value    []byte

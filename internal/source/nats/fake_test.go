@@ -92,6 +92,7 @@ func (b *fakeBucket) queries() []string {
 
 // calls is a Sink that records its calls.
 type calls struct {
+	stream.PlainSink
 	mu        sync.Mutex // guards the following fields
 	lines     []string
 	swept     uint64      // as of the last commit
@@ -112,15 +113,15 @@ func (c *calls) Upsert(r stream.Resource) error        { return c.say("%s=%s@%d"
 func (c *calls) Delete(key string, at uint64) error    { return c.say("-%s@%d", key, at) }
 func (c *calls) Status(s stream.State, r string) error { return c.say("status %v", s) }
 
-// Conflated implements stream.Conflater.
+// Conflated implements stream.SinkExtension.
 func (c *calls) Conflated() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.conflated = true
 }
 
-// MadeAt implements stream.Dater.
-func (c *calls) MadeAt(at time.Time) {
+// MadeAt implements stream.SinkExtension.
+func (c *calls) SetTimestamp(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made = append(c.made, at)
@@ -133,14 +134,14 @@ func (c *calls) Commit(at uint64) error {
 	return c.say("commit %d", at)
 }
 
-// Swept implements stream.Sweeper.
-func (c *calls) Swept(revision uint64) {
+// Swept implements stream.SinkExtension.
+func (c *calls) DeletesCompleteTo(revision uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.said = revision
 }
 
-// RaiseHorizon implements stream.HorizonRaiser.
+// RaiseHorizon implements stream.SinkExtension.
 func (c *calls) RaiseHorizon(revision uint64) error { return c.say("horizon %d", revision) }
 
 // sweptTo returns the swept sequence, as of the last commit.

@@ -28,7 +28,7 @@ const (
 type framing struct {
 	// Static after construction.
 	own  string            // prefix of the subjects of answers
-	hold func(bytes int64) // see stream.Holder
+	hold func(bytes int64) // see stream.SinkExtension
 
 	line   []byte
 	inside bool  // a message: what follows is its content and the end of the line

@@ -70,7 +70,7 @@ var errRestored = fmt.Errorf("%w: the bucket was restored from a backup", stream
 
 // take handles one delivery.
 func (r *reader) take(d delivery) error {
-	defer stream.Hold(r.sink, -d.held)
+	defer r.sink.Charge(-d.held)
 	switch d.kind {
 	case broken:
 		return d.err
@@ -100,7 +100,7 @@ func (r *reader) apply(d delivery) error {
 	r.checkpoint.note(d)
 	r.at, r.dirty = d.sequence, true
 	if r.live || r.resume {
-		stream.MadeAt(r.sink, time.Unix(0, d.time))
+		r.sink.SetTimestamp(time.Unix(0, d.time))
 	}
 	switch {
 	case d.kind == written:
@@ -148,9 +148,9 @@ func (r *reader) commit(ctx context.Context) error {
 		return err
 	}
 	r.floor = max(r.at, r.floor)
-	stream.Swept(r.sink, r.swept)
+	r.sink.DeletesCompleteTo(r.swept)
 	if r.gap {
-		stream.Conflated(r.sink) // a bucket may keep only the newest value, or not even that
+		r.sink.Conflated() // a bucket may keep only the newest value, or not even that
 	}
 	r.gap = false
 	if err := r.sink.Commit(r.floor); err != nil {

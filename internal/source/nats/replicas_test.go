@@ -237,10 +237,12 @@ func TestReplicaOfAnIdleBucket(t *testing.T) {
 
 // logSink commits to a log, as a watch does.
 type logSink struct {
-	stream.Sink
+	stream.PlainSink
 	log     *log.Writer
 	changes []log.Change
 }
+
+func (s *logSink) Reset(string) error { return nil }
 
 func (s *logSink) Upsert(r stream.Resource) error {
 	s.changes = append(s.changes, log.Change{Resource: r})

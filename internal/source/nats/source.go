@@ -47,7 +47,7 @@ func (s *Source) DeletesUnnumbered() bool { return true }
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	conn, err := s.config.connect(ctx, end, func(bytes int64) { stream.Hold(sink, bytes) })
+	conn, err := s.config.connect(ctx, end, func(bytes int64) { sink.Charge(bytes) })
 	if err != nil {
 		return err
 	}

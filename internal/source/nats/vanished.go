@@ -2,8 +2,6 @@ package nats
 
 import (
 	"context"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // vanished are keys of which the server no longer has a message, and whose deletes
@@ -90,5 +88,5 @@ func (r *reader) admit(now state) error {
 	if now.forgets || !r.missed && now.last == r.at {
 		return nil
 	}
-	return stream.RaiseHorizon(r.sink, now.last+1)
+	return r.sink.RaiseHorizon(now.last + 1)
 }

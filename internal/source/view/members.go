@@ -41,6 +41,6 @@ func (s *Source) hold(sink stream.Sink, staged int64) {
 	if more == 0 || staged > 0 && more < holdStep {
 		return
 	}
-	stream.Hold(sink, more)
+	sink.Charge(more)
 	s.held += more
 }

@@ -73,7 +73,7 @@ func (n *narrowed) has(key string) bool {
 	return !n.fresh && n.source.members.has(key)
 }
 
-// Conflated implements [stream.Conflater].
+// Conflated implements [stream.SinkExtension].
 func (n *narrowed) Conflated() { n.conflated = true }
 
 // unseen records a delete of a resource that the watch did not have. What the resource was
@@ -88,7 +88,7 @@ func (n *narrowed) unseen(key string) {
 // was in the view only there. So no position from before the commit is resumed.
 func (n *narrowed) Commit(revision uint64) error {
 	if n.conflated && !n.fresh {
-		if err := stream.RaiseHorizon(n.Sink, revision); err != nil {
+		if err := n.Sink.RaiseHorizon(revision); err != nil {
 			return err
 		}
 	}
@@ -122,8 +122,8 @@ func (n *narrowed) restart() {
 // stagedKept is how many changes a map that is reused may have had.
 const stagedKept = 1000
 
-// Swept implements [stream.Sweeper].
-func (n *narrowed) Swept(revision uint64) { stream.Swept(n.Sink, revision) }
+// Swept implements [stream.SinkExtension].
+func (n *narrowed) Swept(revision uint64) { n.Sink.DeletesCompleteTo(revision) }
 
-// RaiseHorizon implements [stream.HorizonRaiser].
-func (n *narrowed) RaiseHorizon(revision uint64) error { return stream.RaiseHorizon(n.Sink, revision) }
+// RaiseHorizon implements [stream.SinkExtension].
+func (n *narrowed) RaiseHorizon(revision uint64) error { return n.Sink.RaiseHorizon(revision) }

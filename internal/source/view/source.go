@@ -88,7 +88,7 @@ func receive(ctx context.Context, r *adapter.Reader, n *narrowed, sub *log.Subsc
 	var batch log.Batch
 	for sub.Next(&batch) {
 		if at, age := batch.Committed(); age > 0 {
-			stream.MadeAt(n.Sink, at.Add(-age))
+			n.Sink.SetTimestamp(at.Add(-age))
 		}
 		for _, e := range events(sub, &batch) {
 			if e.unseen {

@@ -221,8 +221,8 @@ type holder struct {
 	held int64
 }
 
-// Hold implements [stream.Holder].
-func (h *holder) Hold(bytes int64) { h.held += bytes }
+// Charge implements [stream.SinkExtension].
+func (h *holder) Charge(bytes int64) { h.held += bytes }
 
 // TestTimesOfTheWatch checks that a change is as old in the view as in its watch.
 func TestTimesOfTheWatch(t *testing.T) {
@@ -230,7 +230,7 @@ func TestTimesOfTheWatch(t *testing.T) {
 		next := make(chan struct{})
 		r := newRig(t, streamtest.Reset("e1"), streamtest.Commit(1), streamtest.Await(next),
 			func(_ context.Context, sink stream.Sink) error {
-				stream.MadeAt(sink, time.Now().Add(-time.Hour))
+				sink.SetTimestamp(time.Now().Add(-time.Hour))
 				return nil
 			}, streamtest.Upsert("a", 2, "1"), streamtest.Commit(2), streamtest.Hang())
 		sub := r.view(view.Params{Prefix: "a"}).Subscribe(log.SubscribeOptions{})
