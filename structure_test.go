@@ -45,7 +45,7 @@ var forbidden = []struct {
 }
 
 // core is the vocabulary, the log, and what keeps it in step with a source.
-var core = []string{"stream", "internal/signal", "internal/storage", "internal/memory", "internal/merge", "internal/frame", "internal/log/...", "stream/watch"}
+var core = []string{"stream", "internal/signal", "internal/storage", "internal/memory", "internal/frame", "internal/log/...", "stream/watch"}
 
 var sources = []string{
 	"internal/source/consul", "internal/source/etcd", "internal/source/files", "internal/source/gateway", "internal/source/grpc",

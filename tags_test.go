@@ -19,6 +19,9 @@ import (
 // them out, so that it needs this repository alone.
 const serverTag = "servers"
 
+// withoutServers are names of realserver that start none.
+var withoutServers = []string{"Main", "Listen", "Address", "FreePort", "FreeAddress", "NewProxy", "Proxy"}
+
 // TestTestsWithServersCarryTheirTag: a test file that uses realserver for more than
 // the end of TestMain, without the tag, would have make test compile a server. Every
 // other tag needs a target too: make test-all would not run what carries it.
@@ -94,7 +97,7 @@ func inMakefile(t *testing.T, pattern string) string {
 // Main, or "".
 func startsServers(f *ast.File) (call string) {
 	ast.Inspect(f, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok && isIdent(s.X, "realserver") && s.Sel.Name != "Main" {
+		if s, ok := n.(*ast.SelectorExpr); ok && isIdent(s.X, "realserver") && !slices.Contains(withoutServers, s.Sel.Name) {
 			call = s.Sel.Name
 		}
 		return true

@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/watchtide/watchtide/gateway"
-	"github.com/watchtide/watchtide/internal/streamtest/loopback"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -52,7 +52,7 @@ func liveMetrics(t *testing.T) map[string]*dto.MetricFamily {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := loopback.Listen()
+	l, err := realserver.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}

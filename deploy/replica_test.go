@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway"
-	"github.com/watchtide/watchtide/internal/streamtest/loopback"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -47,7 +46,7 @@ func newBackend(t *testing.T) *backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := loopback.Listen()
+	l, err := realserver.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
@@ -37,7 +37,7 @@ type collection struct {
 	// Static after construction.
 	watch    string
 	upstream upstream
-	proxy    *faultproxy.Proxy
+	proxy    *realserver.Proxy
 	largest  int // changes in a transaction
 	rate     int // changes per second
 	truth    *streamtest.Truth

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // fault is a fault of an upstream. It returns when the upstream is reachable
@@ -40,7 +40,7 @@ func (c *collection) faults() []fault {
 		{name: "stall", happen: held(p.Stall)},
 		{name: "delay", happen: held(func() { p.Delay(150 * time.Millisecond) })},
 		{name: "trickle", happen: held(func() { p.Trickle(6 << 10) })},
-		{name: "half-close to the gateway", happen: atOnce(func() error { p.HalfClose(faultproxy.Client); return nil })},
+		{name: "half-close to the gateway", happen: atOnce(func() error { p.HalfClose(realserver.Client); return nil })},
 		{name: "restart", happen: atOnce(c.upstream.restart)},
 		{name: "wipe", happen: atOnce(c.upstream.wipe), wipes: true},
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
@@ -35,8 +35,8 @@ type run struct {
 func newRun(t *testing.T, p plan) *run {
 	t.Helper()
 	store, etcd := serveStore(t, "services"), serveEtcd(t)
-	store.proxy = faultproxy.New(t, store.address())
-	keys := faultproxy.New(t, etcd.address())
+	store.proxy = realserver.NewProxy(t, store.address())
+	keys := realserver.NewProxy(t, etcd.address())
 	r := &run{t: t, plan: p, totals: newTotals(), gateway: startGateway(t, store.proxy.Addr(), keys.Addr())}
 	r.collections = []*collection{
 		{watch: "services", upstream: store, proxy: store.proxy, largest: 1, rate: p.rate / 5},

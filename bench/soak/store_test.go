@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
@@ -23,7 +23,7 @@ type storeUpstream struct {
 	watch  string
 	store  *store.Store
 	writer stream.Writer
-	proxy  *faultproxy.Proxy // nil before there is one
+	proxy  *realserver.Proxy // nil before there is one
 
 	server *grpc.Server
 	at     string

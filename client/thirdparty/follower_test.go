@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // follower is a third-party client that follows one stream through a proxy, and does
@@ -21,7 +21,7 @@ import (
 type follower struct {
 	// Static after construction.
 	name  string
-	proxy *faultproxy.Proxy
+	proxy *realserver.Proxy
 	ended chan struct{} // closed when the client has returned
 
 	mu      sync.Mutex // guards the following fields
@@ -46,7 +46,7 @@ type seen struct {
 func newFollower(t *testing.T, name string, run follow, gateway *process) *follower {
 	t.Helper()
 	f := &follower{
-		name: name, proxy: faultproxy.New(t, gateway.address), ended: make(chan struct{}),
+		name: name, proxy: realserver.NewProxy(t, gateway.address), ended: make(chan struct{}),
 		state: map[string]string{}, seen: seen{Upserts: map[string]int{}}, changed: make(chan struct{}),
 	}
 	query := url.Values{"filter": {`value.team == "red"`}, "fields": {"team,n," + name}}

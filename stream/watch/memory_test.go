@@ -13,7 +13,7 @@ import (
 
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
-	"github.com/watchtide/watchtide/internal/merge"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -234,7 +234,7 @@ func TestStagedIsGivenBack(t *testing.T) {
 // connection.
 func TestSourceThatHoldsTooMuch(t *testing.T) {
 	hoards := func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
-		m := merge.New()
+		m := adapter.NewMerge()
 		m.CountAt(sink)
 		for i := uint64(1); ctx.Err() == nil; i++ {
 			m.Listed(large(fmt.Sprint(i), i, 1000).Resource)

@@ -1,6 +1,12 @@
 // Package adapter has what sources share: options of connections, the text of failures, waits that end
 // with a context, values polled from an upstream, secrets that stay out of texts, and the [Reader] of
 // the events of another gateway.
+//
+// # An upstream that lists in pages
+//
+// It makes one state of a list and of the watch beside it, for sources whose
+// upstream cannot read a long list at one revision. Neither has to wait for the other:
+// for each key the newest revision counts.
 package adapter
 
 import "context"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -79,7 +79,7 @@ func TestCachedSnapshotOfAFullServer(t *testing.T) {
 
 func cachedSnapshot(t *testing.T, a *artists, address, tenancy string) {
 	t.Helper()
-	proxy := faultproxy.New(t, address)
+	proxy := realserver.NewProxy(t, address)
 	c := Config{Address: proxy.Addr(), Resources: Resources{Tenancy: Tenancy{Partition: tenancy, Namespace: tenancy}}}
 	a.mustPut(t, "doomed", `"old"`)
 	a.mustPut(t, "changed", `"old"`)
@@ -152,7 +152,7 @@ func TestGhostsBeyondTheNewest(t *testing.T) {
 // and write to the resources.
 func TestCachedSnapshotInDevMode(t *testing.T) {
 	eachConsul(t, "-dev", "", func(t *testing.T, c *consul) {
-		proxy := faultproxy.New(t, c.Addr())
+		proxy := realserver.NewProxy(t, c.Addr())
 		source := Config{Address: proxy.Addr(), Resources: Resources{Tenancy: Tenancy{Partition: Wildcard, Namespace: Wildcard}}}
 		c.mustPut(t, "doomed", `"old"`)
 		w := follow(t, texts{newSource(t, source)})

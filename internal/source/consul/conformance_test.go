@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 func TestConformance(t *testing.T) {
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
 		server := resourceService(t)
-		proxy := faultproxy.New(t, server.Addr())
+		proxy := realserver.NewProxy(t, server.Addr())
 		a := artistsAt(t, server.Addr())
 		return &streamtest.Harness{
 			Source:     texts{newSource(t, Config{Address: proxy.Addr()})},

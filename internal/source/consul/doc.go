@@ -13,7 +13,7 @@
 // # How this package handles it
 //
 // A strongly consistent List is read from the leader concurrently with the watch, and
-// starts after the watch. It is the snapshot; a [merge.State] decides which events of
+// starts after the watch. It is the snapshot; a [adapter.Merge] decides which events of
 // the watch are newer:
 //
 //   - a version that is not newer than what is known of its key, or that is of an

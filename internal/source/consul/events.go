@@ -3,7 +3,7 @@ package consul
 import (
 	"github.com/hashicorp/consul/proto-public/pbresource"
 
-	"github.com/watchtide/watchtide/internal/merge"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -44,9 +44,9 @@ func (f *follower) upsert(t observed) error {
 		return f.collect(t)
 	}
 	switch f.merge.Upserted(stream.Resource{Key: t.key, Revision: t.version}) {
-	case merge.Newer:
+	case adapter.Newer:
 		return f.pass(t)
-	case merge.Doubtful:
+	case adapter.Doubtful:
 		lives, err := f.settle(t)
 		if err != nil || !lives {
 			return err
@@ -62,7 +62,7 @@ func (f *follower) collect(t observed) error {
 	if err != nil {
 		return err
 	}
-	if f.merge.Upserted(r) == merge.Newer {
+	if f.merge.Upserted(r) == adapter.Newer {
 		f.objects[t.key] = t.object
 	}
 	return nil

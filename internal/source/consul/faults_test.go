@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -33,7 +33,7 @@ func shownAs(r *pbresource.Resource) (stream.Resource, error) {
 
 // rig is a source of a server behind a proxy, for the fault tests.
 func (a *artists) rig(t *testing.T, name, address string) *faults.Rig {
-	proxy := faultproxy.New(t, address)
+	proxy := realserver.NewProxy(t, address)
 	source := newSource(t, Config{Address: proxy.Addr(), ProbeInterval: MinProbe, ListInterval: 2 * time.Second})
 	return &faults.Rig{
 		Name: name, Source: texts{source}, Proxy: proxy,

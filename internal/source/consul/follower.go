@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/merge"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -20,7 +20,7 @@ type follower struct {
 	conn   *connection
 	sink   stream.Sink
 
-	merge    *merge.State
+	merge    *adapter.Merge
 	objects  map[string]object   // the objects of the merge, without unneeded fields
 	dead     map[string]struct{} // uids that the watch still reports, but that are gone
 	named    bool                // the server names its cluster
@@ -39,7 +39,7 @@ type follower struct {
 func newFollower(s *Source, c *connection, sink stream.Sink) *follower {
 	f := &follower{
 		source: s, conn: c, sink: sink,
-		merge: merge.New(), objects: map[string]object{}, dead: map[string]struct{}{},
+		merge: adapter.NewMerge(), objects: map[string]object{}, dead: map[string]struct{}{},
 		relist: time.NewTimer(s.config.untilRelist()), auditing: time.NewTimer(time.Hour),
 	}
 	f.merge.CountAt(sink)

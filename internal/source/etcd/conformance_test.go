@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -27,7 +27,7 @@ func conformance(t *testing.T, start func(testing.TB) *server) {
 }
 
 func newHarness(t *testing.T, s *server, prefix string) *streamtest.Harness {
-	proxy := faultproxy.New(t, s.Addr())
+	proxy := realserver.NewProxy(t, s.Addr())
 	source := newSource(t, Config{Endpoints: []string{proxy.Addr()}, Prefix: prefix})
 	return &streamtest.Harness{
 		Source:      source,

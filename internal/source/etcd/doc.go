@@ -14,7 +14,7 @@
 //
 // The watch is opened first and runs freely. The keys are listed concurrently, page
 // by page, each page as of the revision that is current when it is read; a
-// [merge.State] makes one state of both. It is complete, and is a state that the
+// [adapter.Merge] makes one state of both. It is complete, and is a state that the
 // cluster really had, once the watch has reported everything up to the revision of
 // the newest page. No revision has to stay readable, so neither the size of the
 // collection nor the frequency of compaction matters.

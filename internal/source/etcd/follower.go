@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/merge"
 	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/stream"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -47,7 +46,7 @@ type follower struct {
 	running sync.WaitGroup // receive, list and reads
 
 	// Owned by run.
-	merge      *merge.State // nil once, or where, changes go to the sink
+	merge      *adapter.Merge // nil once, or where, changes go to the sink
 	target     uint64
 	observed   uint64
 	oldest     uint64 // revision of the list's first page
@@ -84,7 +83,7 @@ func (s *Source) open(ctx context.Context, on *connection, epoch string, from ui
 		timer: time.NewTimer(s.config.pulse()),
 	}
 	if from == 0 {
-		f.merge, f.target = merge.New(), unknownTarget
+		f.merge, f.target = adapter.NewMerge(), unknownTarget
 		f.merge.CountAt(sink)
 	}
 	f.running.Go(func() { w.receive(ctx) })

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -75,7 +75,7 @@ func TestCompactionInALoop(t *testing.T) {
 	onEachServer(t, func(t *testing.T, s *server) {
 		s.fill("/a/", many)
 		// A list that takes long enough for thousands of compactions.
-		proxy := faultproxy.New(t, s.Addr())
+		proxy := realserver.NewProxy(t, s.Addr())
 		proxy.Delay(10 * time.Millisecond)
 		stop := s.churn("/a/", many)
 		defer stop()
@@ -108,14 +108,14 @@ func TestKilledWhileTheListIsRead(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	s.fill("/a/", many/5)
-	proxy := faultproxy.New(t, s.Addr())
+	proxy := realserver.NewProxy(t, s.Addr())
 	proxy.Delay(5 * time.Millisecond)
 	source := newSource(t, Config{Endpoints: []string{proxy.Addr()}, Prefix: "/a/"})
 	c := subscribe(t, source)
 	for round := range 4 {
-		before := proxy.Bytes(faultproxy.Client)
+		before := proxy.Bytes(realserver.Client)
 		c.await(func() string {
-			if proxy.Bytes(faultproxy.Client) < before+500_000 {
+			if proxy.Bytes(realserver.Client) < before+500_000 {
 				return "half a megabyte of the list"
 			}
 			return ""

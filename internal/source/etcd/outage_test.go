@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
@@ -35,7 +34,7 @@ func onEachServer(t *testing.T, test func(*testing.T, *server)) {
 func TestCutIsNoticedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
-	proxy := faultproxy.New(t, s.Addr())
+	proxy := realserver.NewProxy(t, s.Addr())
 	source := newSource(t, Config{Endpoints: []string{proxy.Addr()}, StallAfter: time.Hour})
 	for range 20 {
 		r := streamtest.NewSinkRecorder(stream.Resume{}, nil)
@@ -58,7 +57,7 @@ func TestCutIsNoticedAtOnce(t *testing.T) {
 func TestKilledAndCompacted(t *testing.T) {
 	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
-		proxy := faultproxy.New(t, s.Addr())
+		proxy := realserver.NewProxy(t, s.Addr())
 		c := subscribe(t, newSource(t, Config{Endpoints: []string{proxy.Addr()}, Prefix: "/a/"}))
 		for i := range 10 {
 			s.put(fmt.Sprint("/a/", i), "1")
@@ -136,7 +135,7 @@ func TestBackupOvertakes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := test.start(t)
-			proxy := faultproxy.New(t, s.Addr())
+			proxy := realserver.NewProxy(t, s.Addr())
 			c, backup := history(t, s, proxy.Addr())
 			proxy.Refuse()
 			proxy.Cut()
@@ -158,7 +157,7 @@ func TestSnapshotRestored(t *testing.T) {
 	for _, bump := range []string{"0", "1000000"} {
 		t.Run("bump "+bump, func(t *testing.T) {
 			s := startServer(t)
-			proxy := faultproxy.New(t, s.Addr())
+			proxy := realserver.NewProxy(t, s.Addr())
 			c, backup := history(t, s, proxy.Addr())
 			s.Kill()
 			db := filepath.Join(backup, "member.etcd", "member", "snap", "db")
@@ -181,7 +180,7 @@ func TestOtherClusterBehindTheAddress(t *testing.T) {
 	for range 20 {
 		other.put("/a/y", "1")
 	}
-	proxy := faultproxy.New(t, one.Addr())
+	proxy := realserver.NewProxy(t, one.Addr())
 	c := subscribe(t, newSource(t, Config{Endpoints: []string{proxy.Addr()}, Prefix: "/a/"}))
 	c.awaitState(one, "/a/")
 	proxy.SetTarget(other.Addr())

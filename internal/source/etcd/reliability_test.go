@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 func TestFaults(t *testing.T) {
 	s := startServer(t)
-	proxy := faultproxy.New(t, s.Addr())
+	proxy := realserver.NewProxy(t, s.Addr())
 	withstand(t, "etcd", s, proxy.Addr(), proxy, faults.Fault{
 		Name: "cut, and compacted meanwhile", Gone: true,
 		Inject: func() error { proxy.Refuse(); proxy.Cut(); return nil },
@@ -31,7 +31,7 @@ func TestFaultsOld(t *testing.T) {
 }
 
 // withstand subjects the source to all faults, and to a restored backup.
-func withstand(t *testing.T, name string, s *server, address string, proxy *faultproxy.Proxy, more ...faults.Fault) {
+func withstand(t *testing.T, name string, s *server, address string, proxy *realserver.Proxy, more ...faults.Fault) {
 	const prefix = "/faults/"
 	source := newSource(t, Config{Endpoints: []string{address}, Prefix: prefix, StallAfter: 700 * time.Millisecond})
 	empty, kept := s.backup(), ""

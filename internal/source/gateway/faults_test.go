@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
@@ -18,7 +18,7 @@ import (
 // gateway's own upstream, which stays up when the gateway is killed.
 func TestFaults(t *testing.T) {
 	o := newOrigin(t)
-	proxy := faultproxy.New(t, o.address)
+	proxy := realserver.NewProxy(t, o.address)
 	u, err := gatewaysource.New(gatewaysource.Config{URL: "http://" + proxy.Addr()})
 	if err != nil {
 		t.Fatal(err)

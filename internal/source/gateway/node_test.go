@@ -13,7 +13,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
-	"github.com/watchtide/watchtide/internal/streamtest/loopback"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -35,11 +35,8 @@ type node struct {
 // newNode returns a gateway that does not run yet.
 func newNode(t *testing.T) *node {
 	t.Helper()
-	port, err := loopback.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &node{t: t, address: loopback.Address(port)}
+	port := realserver.FreePort(t)
+	n := &node{t: t, address: realserver.Address(port)}
 	t.Cleanup(n.kill)
 	return n
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
@@ -25,13 +25,13 @@ type served struct {
 	store  *store.Store
 	server *grpc.Server
 	ended  chan struct{}
-	proxy  *faultproxy.Proxy
+	proxy  *realserver.Proxy
 }
 
 func serveStore(t *testing.T) *served {
 	s := &served{t: t, store: store.New(store.Config{})}
 	s.store.Writer(watched)
-	s.proxy = faultproxy.New(t, s.listen())
+	s.proxy = realserver.NewProxy(t, s.listen())
 	t.Cleanup(s.kill)
 	return s
 }

@@ -9,7 +9,7 @@ import (
 	"path"
 	"testing"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
@@ -65,7 +65,7 @@ func TestConformance(t *testing.T) {
 func harness(t *testing.T, shared *kind) *streamtest.Harness {
 	k := shared.in(t)
 	k.clear()
-	proxy := faultproxy.New(t, k.server.Addr())
+	proxy := realserver.NewProxy(t, k.server.Addr())
 	return &streamtest.Harness{
 		Source: unwrapped{mustNew(t, k.configAt(proxy.Addr()))},
 		Key:    func(i int) string { return fmt.Sprintf("space%d/%s", i%2, legalName(i)) },

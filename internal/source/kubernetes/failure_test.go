@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/loopback"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -80,12 +80,9 @@ func TestAddressesWithoutServer(t *testing.T) {
 	t.Cleanup(plain.Close)
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(secure.Close)
-	closed, err := loopback.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := realserver.FreePort(t)
 	for _, c := range []struct{ name, server, want string }{
-		{"nobody listens", "https://" + loopback.Address(closed), "connection refused"},
+		{"nobody listens", "https://" + realserver.Address(closed), "connection refused"},
 		{"no TLS there", "https://" + plain.Listener.Addr().String(), "want http:// if that is what the server speaks"},
 		{"TLS there", "http://" + secure.Listener.Addr().String(), "want https:// in the server's address"},
 		{"another authority", secure.URL, "want the certificate-authority that signed the server's certificate"},

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -36,15 +36,15 @@ func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	k := sharedKind(t)
 	k.mustPut("one", "a", `1`)
-	proxy := faultproxy.New(t, k.plainly(t))
+	proxy := realserver.NewProxy(t, k.plainly(t))
 	c := k.config()
 	c.Kubeconfig = writeFile(t, "kubeconfig", kubeconfigOf("http://"+proxy.Addr()))
 	s := mustNew(t, c)
 	r := record(t, s, nil)
 	r.untilKeys("one/a")
-	before := proxy.Bytes(faultproxy.Upstream)
+	before := proxy.Bytes(realserver.Upstream)
 	const longer = 300 // bytes: the requests of one more watch
-	k.await("the next watch", func() bool { return proxy.Bytes(faultproxy.Upstream) > before+longer })
+	k.await("the next watch", func() bool { return proxy.Bytes(realserver.Upstream) > before+longer })
 	k.mustPut("one", "b", `1`)
 	r.untilKeys("one/a", "one/b")
 	if r.Resets() != 1 {

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -22,7 +22,7 @@ import (
 // connection to it.
 func TestFaults(t *testing.T) {
 	k := ownCluster(t).kind(true)
-	proxy := faultproxy.New(t, k.server.Addr())
+	proxy := realserver.NewProxy(t, k.server.Addr())
 	source := mustNew(t, k.configAt(proxy.Addr()))
 	w := writer{k}
 	empty, kept := k.backup(), ""

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
@@ -61,7 +60,7 @@ func keys(i int) string {
 // harness is a bucket behind a proxy.
 func harness(t *testing.T, s *realserver.Server, c jetstream.KeyValueConfig, options ...func(*Config)) *streamtest.Harness {
 	b := newClient(t, s.Addr()).bucket(c)
-	proxy := faultproxy.New(t, s.Addr())
+	proxy := realserver.NewProxy(t, s.Addr())
 	return &streamtest.Harness{
 		Source:     source(t, proxy.Addr(), b.config.Bucket, options...),
 		Put:        b.putRaw,

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -57,7 +56,7 @@ func TestStalledServerIsNoticed(t *testing.T) {
 func TestStalledConnectionIsNoticed(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, _ := shared(t, jetstream.KeyValueConfig{})
-	proxy := faultproxy.New(t, server(t).Addr())
+	proxy := realserver.NewProxy(t, server(t).Addr())
 	src := source(t, proxy.Addr(), b.config.Bucket)
 	r := start(t, src, nil).has()
 	proxy.Stall()
@@ -132,12 +131,12 @@ func TestBucketRecreatedWhileAway(t *testing.T) {
 func TestFailOver(t *testing.T) {
 	b, _ := shared(t, jetstream.KeyValueConfig{})
 	b.must(b.put("a", "1"))
-	one, other := faultproxy.New(t, server(t).Addr()), faultproxy.New(t, server(t).Addr())
+	one, other := realserver.NewProxy(t, server(t).Addr()), realserver.NewProxy(t, server(t).Addr())
 	s := source(t, one.Addr(), b.config.Bucket, func(c *Config) {
 		c.URL = fmt.Sprintf("nats://%s, nats://%s, nats://%s", realserver.FreeAddress(t), one.Addr(), other.Addr())
 	})
 	r := start(t, s, nil).has("a", "1")
-	for n, round := range []struct{ bad, good *faultproxy.Proxy }{{one, other}, {other, one}, {one, other}} {
+	for n, round := range []struct{ bad, good *realserver.Proxy }{{one, other}, {other, one}, {one, other}} {
 		round.good.Heal()
 		round.bad.Refuse()
 		round.bad.Cut()
@@ -204,7 +203,7 @@ func TestStreamThatIsNoBucket(t *testing.T) {
 
 // Watch ends immediately with its context, in any state.
 func TestEndWhileConnecting(t *testing.T) {
-	proxy := faultproxy.New(t, server(t).Addr())
+	proxy := realserver.NewProxy(t, server(t).Addr())
 	proxy.Stall()
 	s := source(t, proxy.Addr(), "b", func(c *Config) { c.StallAfter = time.Minute })
 	r := start(t, s, nil)

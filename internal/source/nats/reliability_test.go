@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/internal/streamtest/faults"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
@@ -20,7 +19,7 @@ func TestFaults(t *testing.T) {
 	if err := w.create(); err != nil {
 		t.Fatal(err)
 	}
-	proxy := faultproxy.New(t, s.Addr())
+	proxy := realserver.NewProxy(t, s.Addr())
 	faults.Run(t, &faults.Rig{
 		Name: "nats", Proxy: proxy,
 		Source: source(t, proxy.Addr(), "faults", func(c *Config) { c.StallAfter = 700 * time.Millisecond }),

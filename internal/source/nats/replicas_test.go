@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/watchtide/watchtide/internal/log"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -125,11 +125,11 @@ func often(c *Config)  { c.PollInterval = MinPollInterval }
 func seldom(c *Config) { c.PollInterval = 3 * time.Second }
 
 // pair is two replicas of a bucket with the keys j and x, the second behind a proxy.
-func pair(t *testing.T) (b *handle, one, two replica, proxy *faultproxy.Proxy) {
+func pair(t *testing.T) (b *handle, one, two replica, proxy *realserver.Proxy) {
 	b = newClient(t, server(t).Addr()).bucket(jetstream.KeyValueConfig{})
 	b.must(b.put("j", "1"))
 	b.must(b.put("x", "1"))
-	proxy = faultproxy.New(t, server(t).Addr())
+	proxy = realserver.NewProxy(t, server(t).Addr())
 	one = newReplica(t, source(t, server(t).Addr(), b.config.Bucket, seldom)).has(2)
 	two = newReplica(t, source(t, proxy.Addr(), b.config.Bucket, often)).has(2)
 	return b, one, two, proxy

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // A line so slow that heartbeats and answers come seconds late, behind the values,
@@ -18,7 +18,7 @@ func TestSlowLineIsNoStall(t *testing.T) {
 	b, _ := shared(t, jetstream.KeyValueConfig{})
 	value := `"` + strings.Repeat("x", 200<<10) + `"`
 	b.fill(20, func(int) string { return value })
-	proxy := faultproxy.New(t, server(t).Addr())
+	proxy := realserver.NewProxy(t, server(t).Addr())
 	proxy.Trickle(1 << 20)
 	s := source(t, proxy.Addr(), b.config.Bucket, func(c *Config) { c.StallAfter = MinStallAfter })
 	began := time.Now()

@@ -1,7 +1,7 @@
 // Package faults puts a source through all faults of its upstream, and checks the
 // events of its subscribers.
 //
-// One run ([Run]) is one source behind a [faultproxy.Proxy], a watch that follows
+// One run ([Run]) is one source behind a [realserver.Proxy], a watch that follows
 // it, an upstream that is written to all the time, and ten subscribers: some read at
 // once, some are cut off inside a flush and reconnect with any id that was ever
 // sent, some are slow, some are new and stay for a moment. Then one fault after the

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -26,7 +26,7 @@ type Rig struct {
 	// Source follows one collection, empty at first, through Proxy. Required.
 	Source stream.Source
 	// Proxy is between them. Nil: the source has no connection.
-	Proxy *faultproxy.Proxy
+	Proxy *realserver.Proxy
 
 	// Put creates or replaces a resource upstream, and returns it as the source
 	// must show it: the revision is the upstream's. Required.
@@ -114,8 +114,8 @@ func (r *Rig) networkFaults() []Fault {
 		{Name: "stall", Inject: do(p.Stall), Heal: do(p.Heal), Gone: true},
 		{Name: "delay", Inject: do(func() { p.Delay(delay) }), Heal: do(p.Heal)},
 		{Name: "trickle", Inject: do(func() { p.Trickle(trickle) }), Heal: do(p.Heal)},
-		{Name: "half-close to source", Inject: do(func() { p.HalfClose(faultproxy.Client) }), Broken: true},
-		{Name: "half-close to upstream", Inject: do(func() { p.HalfClose(faultproxy.Upstream) })},
+		{Name: "half-close to source", Inject: do(func() { p.HalfClose(realserver.Client) }), Broken: true},
+		{Name: "half-close to upstream", Inject: do(func() { p.HalfClose(realserver.Upstream) })},
 	}
 }
 

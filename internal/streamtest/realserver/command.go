@@ -5,8 +5,6 @@ import (
 	"os"
 	"testing"
 	"time"
-
-	"github.com/watchtide/watchtide/internal/streamtest/loopback"
 )
 
 // Patience is how long a server may take until it is ready. Only a failing one takes
@@ -61,21 +59,10 @@ func (c Command) start() (*Server, error) {
 // String names the command in an error.
 func (c Command) String() string { return fmt.Sprint(append([]string{c.Path}, c.Args...)) }
 
-// FreePort returns a port of 127.0.0.1 for a server that must keep it across a
-// restart.
-func FreePort(t testing.TB) int {
-	t.Helper()
-	port, err := loopback.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 // FreeAddress returns 127.0.0.1 with such a port.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	return loopback.Address(FreePort(t))
+	return Address(FreePort(t))
 }
 
 func (c Command) environment() []string { return append(os.Environ(), c.Env...) }

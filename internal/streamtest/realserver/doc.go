@@ -40,4 +40,30 @@
 // A program that does not report that it is ready, such as the etcd of a Linux
 // distribution ([Installed]), is a [Command] with an Address: it is ready when that
 // accepts connections.
+//
+// # Proxy
+//
+// It is a TCP proxy on the loopback interface, between a source and
+// its upstream, that fails on demand: it cuts, stalls, refuses, delays, trickles and
+// half-closes. It does not interpret the bytes.
+//
+// 	proxy := realserver.NewProxy(t, server.Addr())
+// 	source := newSource(proxy.Addr())
+// 	proxy.Stall() // bytes stop both ways, and no connection is closed
+// 	proxy.Heal()  // everything that was held back arrives
+//
+// There are two kinds of faults. [Proxy.Stall], [Proxy.Refuse], [Proxy.Delay] and
+// [Proxy.Trickle] are states, which last until [Proxy.Heal] and apply to existing
+// and new connections; they add up. [Proxy.Cut] and [Proxy.HalfClose] are events:
+// they happen to the existing connections.
+//
+// # Ports
+//
+// It gives tests addresses on this machine that no other process gets.
+//
+// A listener on port 0 gets a port from the range that outgoing connections use too.
+// If the listener is closed for a while (a server is restarted, a proxy refuses), an
+// outgoing connection may take the port; worse, a client that keeps dialing the
+// closed port is eventually given that same port as its own, and is then connected
+// to itself. The ports of this package are below that range.
 package realserver

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
@@ -120,15 +119,15 @@ type reloader struct {
 	site    *site
 	options serveOptions
 	hangups <-chan os.Signal
-	files   *filewatch.Watcher // nil: there is no configuration file
+	files   *Watcher // nil: there is no configuration file
 }
 
 // startReloading starts the goroutine of the reloader. read is the content of the files from
 // which the current configuration was read. stop ends the goroutine and waits for it.
-func startReloading(ctx context.Context, r *reloader, read filewatch.Contents) (stop func()) {
+func startReloading(ctx context.Context, r *reloader, read Contents) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	if r.options.config != "" {
-		r.files = filewatch.New()
+		r.files = newFileWatcher()
 		r.files.Follow(read)
 	}
 	var running sync.WaitGroup
@@ -168,7 +167,7 @@ func (r *reloader) reload(why string) {
 		return
 	}
 	var n counts
-	read := filewatch.Contents{}
+	read := Contents{}
 	c, err := r.options.load(read.ReadAgain)
 	if err == nil {
 		n, err = r.site.apply(c)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/watchtide/watchtide/access"
-	"github.com/watchtide/watchtide/cmd/gateway/internal/filewatch"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
@@ -65,7 +64,7 @@ touched. If the configuration has a mistake, it is logged, and the old one stays
 func (a *app) serve(ctx context.Context, o serveOptions) error {
 	signals, release := hangups()
 	defer release()
-	read := filewatch.Contents{}
+	read := Contents{}
 	c, err := o.load(read.ReadFile)
 	if err != nil {
 		return err

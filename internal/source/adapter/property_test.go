@@ -1,4 +1,4 @@
-package merge
+package adapter
 
 import (
 	"fmt"
@@ -72,7 +72,7 @@ func (w *world) change() {
 // and the writes interleave.
 func TestMergeIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w, m := newWorld(t), New()
+		w, m := newWorld(t), NewMerge()
 		for range rapid.IntRange(0, 20).Draw(t, "before") {
 			w.change()
 		}
@@ -112,7 +112,7 @@ func TestMergeIsExact(t *testing.T) {
 	})
 }
 
-func tellExact(m *State, e event, revision uint64) {
+func tellExact(m *Merge, e event, revision uint64) {
 	if e.deleted {
 		m.Deleted(e.key, revision)
 		return
@@ -133,7 +133,7 @@ func text(state map[string]object) string {
 // does.
 type staleReader struct {
 	w *world
-	m *State
+	m *Merge
 
 	snapshot []stream.Resource // of the watch, not reported yet
 	told     uint64            // then come the events after this
@@ -150,7 +150,7 @@ func TestMergeOfAStaleWatch(t *testing.T) {
 		for range rapid.IntRange(0, 20).Draw(t, "before") {
 			w.change()
 		}
-		r := &staleReader{w: w, m: New(), at: map[string]uint64{}, dead: map[birth]bool{}}
+		r := &staleReader{w: w, m: NewMerge(), at: map[string]uint64{}, dead: map[birth]bool{}}
 		r.told = rapid.Uint64Range(0, w.now()).Draw(t, "watch begins at")
 		for _, key := range slices.Sorted(maps.Keys(w.history[r.told])) {
 			r.snapshot = append(r.snapshot, stream.Resource{Key: key, Revision: w.history[r.told][key].version})
@@ -182,7 +182,7 @@ func (r *staleReader) run(steps int) {
 	}
 }
 
-// tell passes the next event of the watch to the State.
+// tell passes the next event of the watch to the Merge.
 func (r *staleReader) tell() {
 	if len(r.snapshot) > 0 {
 		next := r.snapshot[0]

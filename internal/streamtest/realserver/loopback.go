@@ -1,11 +1,4 @@
-// Package loopback gives tests addresses on this machine that no other process gets.
-//
-// A listener on port 0 gets a port from the range that outgoing connections use too.
-// If the listener is closed for a while (a server is restarted, a proxy refuses), an
-// outgoing connection may take the port; worse, a client that keeps dialing the
-// closed port is eventually given that same port as its own, and is then connected
-// to itself. The ports of this package are below that range.
-package loopback
+package realserver
 
 import (
 	"fmt"
@@ -13,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"testing"
 )
 
 // The range, which no system that Go's tests run on hands out by itself.
@@ -37,19 +31,20 @@ func Listen() (net.Listener, error) {
 var given sync.Map
 
 // FreePort returns a port of 127.0.0.1 on which nothing listened just now, and never the
-// same one twice.
-func FreePort() (int, error) {
+// same one twice: for a server that must keep it across a restart.
+func FreePort(t testing.TB) int {
+	t.Helper()
 	for {
 		l, err := Listen()
 		if err != nil {
-			return 0, err
+			t.Fatal(err)
 		}
 		port := l.Addr().(*net.TCPAddr).Port
 		if err := l.Close(); err != nil {
-			return 0, err
+			t.Fatal(err)
 		}
 		if _, again := given.LoadOrStore(port, true); !again {
-			return port, nil
+			return port
 		}
 	}
 }

@@ -1,19 +1,16 @@
-package loopback_test
+package realserver_test
 
 import (
 	"net"
 	"testing"
 
-	"github.com/watchtide/watchtide/internal/streamtest/loopback"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // TestPortsAreNotThoseOfOutgoingConnections, which begin at 32768 at the lowest.
 func TestPortsAreNotThoseOfOutgoingConnections(t *testing.T) {
 	for range 50 {
-		port, err := loopback.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		port := realserver.FreePort(t)
 		if port < 1024 || port >= 32768 {
 			t.Fatalf("port %d: want one that is neither privileged nor handed out by the system", port)
 		}
@@ -24,10 +21,7 @@ func TestPortsAreNotThoseOfOutgoingConnections(t *testing.T) {
 func TestNoPortIsGivenTwice(t *testing.T) {
 	given := map[int]bool{}
 	for range 500 {
-		port, err := loopback.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		port := realserver.FreePort(t)
 		if given[port] {
 			t.Fatalf("port %d is given twice", port)
 		}
@@ -36,12 +30,12 @@ func TestNoPortIsGivenTwice(t *testing.T) {
 }
 
 func TestListenIsReachable(t *testing.T) {
-	l, err := loopback.Listen()
+	l, err := realserver.Listen()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	c, err := net.Dial("tcp", loopback.Address(l.Addr().(*net.TCPAddr).Port))
+	c, err := net.Dial("tcp", realserver.Address(l.Addr().(*net.TCPAddr).Port))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package merge
+package adapter
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// recordedSink collects what a State commits.
+// recordedSink collects what a Merge commits.
 type recordedSink struct {
 	stream.Sink
 	epoch    string
@@ -34,7 +34,7 @@ func (s *recordedSink) String() string {
 	return strings.Join(out, " ")
 }
 
-// TestMergeInterleavings tells a State one story a line: what the list (L) and the
+// TestMergeInterleavings tells a Merge one story a line: what the list (L) and the
 // watch (U, D) report of keys, in this order, with "end N" where the list is
 // complete up to N; "!" where it names its revision. A word may end with the
 // expected answer: "=old", "=new", "=doubt", "=gone", "=kept".
@@ -100,10 +100,10 @@ func TestMergeInterleavings(t *testing.T) {
 	}
 }
 
-// tell tells a story to a State, which passes its results on to sink.
+// tell tells a story to a Merge, which passes its results on to sink.
 func tell(t *testing.T, story string, sink *recordedSink) {
 	t.Helper()
-	m := New()
+	m := NewMerge()
 	for _, word := range strings.Fields(story) {
 		said, want, answers := strings.Cut(word, "=")
 		var got string
@@ -121,7 +121,7 @@ func tell(t *testing.T, story string, sink *recordedSink) {
 	}
 }
 
-func tellOne(t *testing.T, m *State, said string, sink *recordedSink) string {
+func tellOne(t *testing.T, m *Merge, said string, sink *recordedSink) string {
 	t.Helper()
 	r := stream.Resource{Key: said[1:2], Value: []byte("1")}
 	if _, err := fmt.Sscan(said[2:], &r.Revision); err != nil {
@@ -156,7 +156,7 @@ func tellOne(t *testing.T, m *State, said string, sink *recordedSink) string {
 
 // tellEnd completes a list: "end7", "end7!" (exact), "end7?ab" (in doubt: a, b),
 // "end7-ab" (gone: a, b).
-func tellEnd(t *testing.T, m *State, said string, sink *recordedSink) {
+func tellEnd(t *testing.T, m *Merge, said string, sink *recordedSink) {
 	t.Helper()
 	var listed uint64
 	rest := said[len("end"):]
@@ -192,7 +192,7 @@ func tellEnd(t *testing.T, m *State, said string, sink *recordedSink) {
 // TestMergeForgetsValues: what was committed is in the log, and need not be held
 // twice.
 func TestMergeForgetsValues(t *testing.T) {
-	m, sink := New(), &recordedSink{}
+	m, sink := NewMerge(), &recordedSink{}
 	m.Listed(stream.Resource{Key: "a", Revision: 1, Value: []byte("1")})
 	m.Complete(1, false)
 	if err := m.Commit(sink, "e", 1); err != nil {
@@ -215,7 +215,7 @@ func TestMergeForgetsValues(t *testing.T) {
 // TestMergeGivesBack: what was counted for a merge is returned by its end.
 func TestMergeGivesBack(t *testing.T) {
 	sink := &holds{}
-	m := New()
+	m := NewMerge()
 	m.CountAt(sink)
 	m.Upserted(sized("a", 5, 100))
 	m.Listed(sized("a", 4, 100))

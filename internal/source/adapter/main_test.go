@@ -1,4 +1,4 @@
-package merge
+package adapter
 
 import (
 	"testing"

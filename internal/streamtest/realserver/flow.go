@@ -1,4 +1,4 @@
-package faultproxy
+package realserver
 
 import (
 	"errors"

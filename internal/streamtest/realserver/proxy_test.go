@@ -1,4 +1,4 @@
-package faultproxy_test
+package realserver_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // patience is the time limit of expected events, and quiet the wait for
@@ -22,7 +22,7 @@ const (
 
 // pair is a connection through a proxy, with access to both ends.
 type pair struct {
-	*faultproxy.Proxy
+	*realserver.Proxy
 	t                *testing.T
 	listener         net.Listener
 	client, upstream net.Conn
@@ -35,7 +35,7 @@ func newPair(t *testing.T) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	p := &pair{Proxy: faultproxy.New(t, l.Addr().String()), t: t, listener: l}
+	p := &pair{Proxy: realserver.NewProxy(t, l.Addr().String()), t: t, listener: l}
 	p.client, p.upstream = p.dial(), p.accept()
 	// The system accepts before the proxy knows: only bytes show that it is there.
 	p.write(p.client, "!")
@@ -107,7 +107,7 @@ func TestCarriesBothWaysAndCounts(t *testing.T) {
 	p.expect(p.upstream, "question")
 	p.write(p.upstream, "answer")
 	p.expect(p.client, "answer")
-	if up, down := p.Bytes(faultproxy.Upstream), p.Bytes(faultproxy.Client); up != 9 || down != 6 {
+	if up, down := p.Bytes(realserver.Upstream), p.Bytes(realserver.Client); up != 9 || down != 6 {
 		t.Errorf("%d bytes up and %d down: want 9 and 6", up, down)
 	}
 	if p.Accepted() != 1 || p.Open() != 1 {
@@ -245,7 +245,7 @@ func TestTrickle(t *testing.T) {
 
 func TestHalfClose(t *testing.T) {
 	p := newPair(t)
-	p.HalfClose(faultproxy.Client)
+	p.HalfClose(realserver.Client)
 	if err := p.ends(p.client); err != io.EOF {
 		t.Errorf("the client saw %v: want the end of the stream", err)
 	}
@@ -260,7 +260,7 @@ func TestHalfClose(t *testing.T) {
 
 func TestHalfCloseUpstream(t *testing.T) {
 	p := newPair(t)
-	p.HalfClose(faultproxy.Upstream)
+	p.HalfClose(realserver.Upstream)
 	if err := p.ends(p.upstream); err != io.EOF {
 		t.Errorf("the upstream saw %v: want the end of the stream", err)
 	}

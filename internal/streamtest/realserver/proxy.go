@@ -1,17 +1,4 @@
-// Package faultproxy is a TCP proxy on the loopback interface, between a source and
-// its upstream, that fails on demand: it cuts, stalls, refuses, delays, trickles and
-// half-closes. It does not interpret the bytes.
-//
-//	proxy := faultproxy.New(t, server.Addr())
-//	source := newSource(proxy.Addr())
-//	proxy.Stall() // bytes stop both ways, and no connection is closed
-//	proxy.Heal()  // everything that was held back arrives
-//
-// There are two kinds of faults. [Proxy.Stall], [Proxy.Refuse], [Proxy.Delay] and
-// [Proxy.Trickle] are states, which last until [Proxy.Heal] and apply to existing
-// and new connections; they add up. [Proxy.Cut] and [Proxy.HalfClose] are events:
-// they happen to the existing connections.
-package faultproxy
+package realserver
 
 import (
 	"errors"
@@ -20,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/watchtide/watchtide/internal/streamtest/loopback"
 )
 
 // Side is one of the two ends of a connection.
@@ -53,10 +38,10 @@ type Proxy struct {
 	closed   bool
 }
 
-// New returns a proxy to a target, host:port, which may be changed later.
-func New(t testing.TB, target string) *Proxy {
+// NewProxy returns a proxy to a target, host:port, which may be changed later.
+func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	l, err := loopback.Listen()
+	l, err := Listen()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,4 @@
-// Package filewatch notices that the content of files has changed since they were read.
-//
-// It asks the operating system for hints about every name on the path to a file, since a file
-// can be replaced by changing a link, as Kubernetes does with the files of ConfigMaps and
-// Secrets. It also looks from time to time, for file systems without hints.
-package filewatch
+package commands
 
 import "time"
 
@@ -12,7 +7,7 @@ const (
 	// written one after the other.
 	settle = 200 * time.Millisecond
 	// patience is the longest time to wait for that.
-	patience = 2 * time.Second
+	settlePatience = 2 * time.Second
 	// every is the time between two checks without hints.
 	every = 10 * time.Second
 )
@@ -37,8 +32,8 @@ type Watcher struct {
 	settle *time.Timer
 }
 
-// New returns a watcher without files. It must be closed.
-func New() *Watcher { return newWatcher(notify) }
+// newFileWatcher returns a watcher without files. It must be closed.
+func newFileWatcher() *Watcher { return newWatcher(notify) }
 
 func newWatcher(open func() hints) *Watcher {
 	w := &Watcher{
@@ -106,7 +101,7 @@ func (w *Watcher) touch() {
 	if w.first.IsZero() {
 		w.first = time.Now()
 	}
-	w.settle.Reset(min(settle, patience-time.Since(w.first)))
+	w.settle.Reset(min(settle, settlePatience-time.Since(w.first)))
 }
 
 // look checks the files, and signals a change.

@@ -1,4 +1,4 @@
-package filewatch
+package commands
 
 import (
 	"maps"
@@ -7,13 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func write(t *testing.T, name, content string) {
+func writeFile(t *testing.T, name, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		t.Fatal(err)
@@ -62,32 +58,32 @@ var ways = map[string]struct {
 	prepare, change func(t *testing.T, dir string)
 }{
 	"written in place": {
-		func(t *testing.T, dir string) { write(t, dir+"/f", "1") },
-		func(t *testing.T, dir string) { write(t, dir+"/f", "2") },
+		func(t *testing.T, dir string) { writeFile(t, dir+"/f", "1") },
+		func(t *testing.T, dir string) { writeFile(t, dir+"/f", "2") },
 	},
 	"replaced": {
-		func(t *testing.T, dir string) { write(t, dir+"/f", "1") },
+		func(t *testing.T, dir string) { writeFile(t, dir+"/f", "1") },
 		func(t *testing.T, dir string) {
-			write(t, dir+"/f.new", "2")
+			writeFile(t, dir+"/f.new", "2")
 			rename(t, dir+"/f.new", dir+"/f")
 		},
 	},
 	"removed": {
-		func(t *testing.T, dir string) { write(t, dir+"/f", "1") },
+		func(t *testing.T, dir string) { writeFile(t, dir+"/f", "1") },
 		func(t *testing.T, dir string) { remove(t, dir+"/f") },
 	},
 	"created": {
 		func(*testing.T, string) {},
-		func(t *testing.T, dir string) { write(t, dir+"/f", "1") },
+		func(t *testing.T, dir string) { writeFile(t, dir+"/f", "1") },
 	},
 	"as Kubernetes does": {
 		func(t *testing.T, dir string) {
-			write(t, dir+"/..1/f", "1")
+			writeFile(t, dir+"/..1/f", "1")
 			link(t, "..1", dir+"/..data")
 			link(t, "..data/f", dir+"/f")
 		},
 		func(t *testing.T, dir string) {
-			write(t, dir+"/..2/f", "2")
+			writeFile(t, dir+"/..2/f", "2")
 			link(t, "..2", dir+"/..data_tmp")
 			rename(t, dir+"/..data_tmp", dir+"/..data")
 			remove(t, dir+"/..1")
@@ -95,15 +91,15 @@ var ways = map[string]struct {
 	},
 	"a link to a file elsewhere": {
 		func(t *testing.T, dir string) {
-			write(t, dir+"/elsewhere/g", "1")
+			writeFile(t, dir+"/elsewhere/g", "1")
 			link(t, dir+"/elsewhere/g", dir+"/f")
 		},
-		func(t *testing.T, dir string) { write(t, dir+"/elsewhere/g", "2") },
+		func(t *testing.T, dir string) { writeFile(t, dir+"/elsewhere/g", "2") },
 	},
 	"below a directory that is a link": {
 		func(t *testing.T, dir string) {
-			write(t, dir+"/a/f", "1")
-			write(t, dir+"/b/f", "2")
+			writeFile(t, dir+"/a/f", "1")
+			writeFile(t, dir+"/b/f", "2")
 			link(t, "a", dir+"/current")
 			link(t, "current/f", dir+"/f")
 		},
@@ -120,16 +116,16 @@ func TestChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			way.prepare(t, dir)
-			w := New()
+			w := newFileWatcher()
 			defer w.Close()
 			w.Follow(contents(dir + "/f"))
 			way.change(t, dir)
 			await(t, w)
 			if c := contents(dir + "/f"); name == "removed" {
-				write(t, dir+"/f", "3")
+				writeFile(t, dir+"/f", "3")
 			} else {
 				w.Follow(c)
-				write(t, dir+"/f", "3") // through the links
+				writeFile(t, dir+"/f", "3") // through the links
 			}
 			await(t, w)
 		})
@@ -196,8 +192,8 @@ func (s *scripted) close()                 { clear(s.dirs) }
 // once nothing is touched for a moment, or after a while in any case.
 func TestSettling(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir+"/f", "1")
-	write(t, dir+"/g", "1")
+	writeFile(t, dir+"/f", "1")
+	writeFile(t, dir+"/g", "1")
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{dirs: map[string]bool{}, names: make(chan string)}
 		w := newWatcher(func() hints { return s })
@@ -207,11 +203,11 @@ func TestSettling(t *testing.T) {
 		if !maps.Equal(s.dirs, map[string]bool{dir: true}) {
 			t.Errorf("hints are asked for in %v, want %s", s.dirs, dir)
 		}
-		write(t, dir+"/f", "2")
+		writeFile(t, dir+"/f", "2")
 		s.names <- dir + "/f"
 		time.Sleep(settle - 1)
 		expect(t, w, false)
-		write(t, dir+"/g", "2")
+		writeFile(t, dir+"/g", "2")
 		s.names <- dir + "/g"
 		time.Sleep(settle - time.Nanosecond)
 		expect(t, w, false)
@@ -224,8 +220,8 @@ func TestSettling(t *testing.T) {
 		time.Sleep(settle)
 		expect(t, w, false)
 
-		write(t, dir+"/f", "3")
-		for range patience / settle * 2 {
+		writeFile(t, dir+"/f", "3")
+		for range settlePatience / settle * 2 {
 			s.names <- dir + "/f"
 			time.Sleep(settle / 2)
 		}
@@ -237,13 +233,13 @@ func TestSettling(t *testing.T) {
 // missed, and a pipe, which can be read once only, is not followed.
 func TestFollowNoticesWhatChangedBefore(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir+"/f", "1")
+	writeFile(t, dir+"/f", "1")
 	c := contents(dir+"/f", os.DevNull)
 	if _, followed := c[os.DevNull]; followed || len(c) != 1 {
 		t.Errorf("%d files are followed, want f", len(c))
 	}
-	write(t, dir+"/f", "2")
-	w := New()
+	writeFile(t, dir+"/f", "2")
+	w := newFileWatcher()
 	defer w.Close()
 	w.Follow(c)
 	await(t, w)
@@ -253,7 +249,7 @@ func TestFollowNoticesWhatChangedBefore(t *testing.T) {
 // a file in its place is noticed.
 func TestReadAgain(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir+"/f", "1")
+	writeFile(t, dir+"/f", "1")
 	c := Contents{}
 	if data, err := c.ReadAgain(dir + "/f"); err != nil || string(data) != "1" || len(c) != 1 {
 		t.Errorf("%q, %v, %d recorded", data, err, len(c))
@@ -265,7 +261,7 @@ func TestReadAgain(t *testing.T) {
 		t.Errorf("a device: %v, recorded %v", err, c)
 	}
 	remove(t, dir+"/f")
-	write(t, dir+"/f", "1")
+	writeFile(t, dir+"/f", "1")
 	if c.equal(c.now()) {
 		t.Errorf("a file in place of the device is no change of %v", c)
 	}

@@ -1,4 +1,4 @@
-package filewatch
+package commands
 
 import (
 	"path/filepath"

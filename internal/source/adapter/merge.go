@@ -1,4 +1,4 @@
-package merge
+package adapter
 
 import (
 	"unsafe"
@@ -6,7 +6,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// State is the state of a collection that is read in two ways at once: by a list, page
+// Merge is the state of a collection that is read in two ways at once: by a list, page
 // by page, and by a watch that runs freely beside it. For each key the newest
 // revision counts, whichever of the two reported it first. A deletion that overtakes
 // the list is remembered until the list is complete. What the list does not show is
@@ -29,8 +29,8 @@ import (
 // beyond that may have been created after the list or deleted just before it: it is
 // Doubtful, until the watch is seen to have passed the list.
 //
-// A State belongs to one goroutine.
-type State struct {
+// A Merge belongs to one goroutine.
+type Merge struct {
 	entries map[string]*entry
 	slabs   [][]entry   // storage of the entries, in order of arrival
 	pass    uint32      // of the list; the first is 1
@@ -68,16 +68,16 @@ const (
 	Doubtful
 )
 
-// New returns a State whose first list has begun.
-func New() *State {
-	return &State{entries: map[string]*entry{}, pass: 1, listing: true}
+// NewMerge returns a Merge whose first list has begun.
+func NewMerge() *Merge {
+	return &Merge{entries: map[string]*entry{}, pass: 1, listing: true}
 }
 
 // slabEntries is how many entries are allocated at a time.
 const slabEntries = 512
 
 // entry returns the entry of a key, creating one if the key is not known.
-func (s *State) entry(key string) (e *entry, known bool) {
+func (s *Merge) entry(key string) (e *entry, known bool) {
 	if e, known = s.entries[key]; known {
 		return e, true
 	}
@@ -98,20 +98,20 @@ func (s *State) entry(key string) (e *entry, known bool) {
 	return e, false
 }
 
-func (s *State) sweep(key string, e *entry) {
+func (s *Merge) sweep(key string, e *entry) {
 	e.swept = true
 	delete(s.entries, key)
 	s.hold(-entryCost - len(key) - len(e.resource.Value))
 }
 
 // Begin starts another list, while the watch continues.
-func (s *State) Begin() {
+func (s *Merge) Begin() {
 	s.pass++
 	s.listing = true
 }
 
 // Listed takes a resource of the list. It reports whether that is news.
-func (s *State) Listed(r stream.Resource) bool {
+func (s *Merge) Listed(r stream.Resource) bool {
 	e, known := s.entry(r.Key)
 	news := !known || e.resource.Revision < r.Revision
 	if news {
@@ -123,7 +123,7 @@ func (s *State) Listed(r stream.Resource) bool {
 }
 
 // Upserted takes a resource of the watch.
-func (s *State) Upserted(r stream.Resource) Verdict {
+func (s *Merge) Upserted(r stream.Resource) Verdict {
 	e, known := s.entries[r.Key]
 	switch {
 	case known && r.Revision <= e.resource.Revision:
@@ -145,7 +145,7 @@ func (s *State) Upserted(r stream.Resource) Verdict {
 // Deleted takes a deletion of the watch, with the revision of the deletion or, where
 // deletes have none of their own, the last revision of the resource. It reports
 // whether this removes a resource.
-func (s *State) Deleted(key string, revision uint64) bool {
+func (s *Merge) Deleted(key string, revision uint64) bool {
 	e, known := s.entries[key]
 	if known && revision < e.resource.Revision {
 		return false
@@ -172,7 +172,7 @@ func (s *State) Deleted(key string, revision uint64) bool {
 
 // seen is called for a change that is newer than what the last list showed of its
 // key.
-func (s *State) seen(e *entry) {
+func (s *Merge) seen(e *entry) {
 	s.passed = s.passed || !s.listing && e.listed == s.pass
 }
 
@@ -185,7 +185,7 @@ func (s *State) seen(e *entry) {
 // the resources that are in doubt, like an upsert with that verdict. Neither are
 // part of the state any longer. A resource that is in doubt although it was passed
 // on must be deleted if it is not confirmed, and must not be sent again if it is.
-func (s *State) Complete(listed uint64, exact bool) (gone []string, doubtful []stream.Resource) {
+func (s *Merge) Complete(listed uint64, exact bool) (gone []string, doubtful []stream.Resource) {
 	s.listing, s.passed, s.exact = false, false, exact
 	s.floor = max(s.floor, listed)
 	for key, e := range s.entries {
@@ -210,7 +210,7 @@ func (s *State) Complete(listed uint64, exact bool) (gone []string, doubtful []s
 // Confirm takes a resource that was in doubt, as the watch reported it, after it was
 // read. It was created after the list, which shows that the watch has passed the
 // list.
-func (s *State) Confirm(r stream.Resource) {
+func (s *Merge) Confirm(r stream.Resource) {
 	s.passed = true
 	e, _ := s.entry(r.Key)
 	s.keep(e, r)
@@ -219,7 +219,7 @@ func (s *State) Confirm(r stream.Resource) {
 
 // Commit sends the state to sink, as a snapshot of the revision order epoch that is
 // complete up to revision. Values are no longer kept.
-func (s *State) Commit(sink stream.Sink, epoch string, revision uint64) error {
+func (s *Merge) Commit(sink stream.Sink, epoch string, revision uint64) error {
 	if err := sink.Reset(epoch); err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (s *State) Commit(sink stream.Sink, epoch string, revision uint64) error {
 	return sink.Commit(revision)
 }
 
-func (s *State) pour(slab []entry, sink stream.Sink) error {
+func (s *Merge) pour(slab []entry, sink stream.Sink) error {
 	for i := range slab {
 		e := &slab[i]
 		if e.swept || e.deleted {
@@ -248,10 +248,10 @@ func (s *State) pour(slab []entry, sink stream.Sink) error {
 }
 
 // Len is how many resources there are.
-func (s *State) Len() int { return len(s.entries) }
+func (s *Merge) Len() int { return len(s.entries) }
 
 // keep stores a resource, or what is needed of it.
-func (s *State) keep(e *entry, r stream.Resource) {
+func (s *Merge) keep(e *entry, r stream.Resource) {
 	if s.live {
 		r = stream.Resource{Key: r.Key, Revision: r.Revision}
 	}
@@ -259,19 +259,19 @@ func (s *State) keep(e *entry, r stream.Resource) {
 	e.resource = r
 }
 
-// CountAt makes the State report to the sink of a watch how much is held. Call it
+// CountAt makes the Merge report to the sink of a watch how much is held. Call it
 // before anything is. See stream.SinkExtension.
-func (s *State) CountAt(sink stream.Sink) { s.sink = sink }
+func (s *Merge) CountAt(sink stream.Sink) { s.sink = sink }
 
-// Close tells the sink that nothing is held any longer. The State must not be used
+// Close tells the sink that nothing is held any longer. The Merge must not be used
 // afterwards.
-func (s *State) Close() {
+func (s *Merge) Close() {
 	s.hold(-s.held)
 	s.entries, s.slabs = nil, nil
 }
 
 // hold counts bytes held.
-func (s *State) hold(bytes int) {
+func (s *Merge) hold(bytes int) {
 	s.held += bytes
 	if s.sink != nil && bytes != 0 {
 		s.sink.Charge(int64(bytes))
