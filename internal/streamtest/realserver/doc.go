@@ -47,10 +47,10 @@
 // its upstream, that fails on demand: it cuts, stalls, refuses, delays, trickles and
 // half-closes. It does not interpret the bytes.
 //
-// 	proxy := realserver.NewProxy(t, server.Addr())
-// 	source := newSource(proxy.Addr())
-// 	proxy.Stall() // bytes stop both ways, and no connection is closed
-// 	proxy.Heal()  // everything that was held back arrives
+//	proxy := realserver.NewProxy(t, server.Addr())
+//	source := newSource(proxy.Addr())
+//	proxy.Stall() // bytes stop both ways, and no connection is closed
+//	proxy.Heal()  // everything that was held back arrives
 //
 // There are two kinds of faults. [Proxy.Stall], [Proxy.Refuse], [Proxy.Delay] and
 // [Proxy.Trickle] are states, which last until [Proxy.Heal] and apply to existing
