@@ -87,7 +87,15 @@ async function open() {
 }
 
 const read = (database, key) => done(database.transaction(table).objectStore(table).get(key));
-const write = async (database, value, key) => done(database.transaction(table, 'readwrite').objectStore(table).put(value, key));
+
+// Rows are kept once the transaction is complete: a browser may find only then that there is no room.
+const write = (database, value, key) =>
+  new Promise((resolve, reject) => {
+    const transaction = database.transaction(table, 'readwrite');
+    transaction.oncomplete = resolve;
+    transaction.onabort = () => reject(transaction.error);
+    transaction.objectStore(table).put(value, key);
+  });
 
 const done = (request) =>
   new Promise((resolve, reject) => {
