@@ -169,7 +169,7 @@ describe('the watch is followed without stored rows', () => {
   test.each([
     ['open', { open: () => ({}) }],
     ['read', undefined],
-  ])('where it never answers a request to %s', async (request, silent) => {
+  ])('where it never answers a request to %s', async (_request, silent) => {
     await visitAndStore();
     streams = [];
     if (silent) vi.stubGlobal('indexedDB', silent);
