@@ -14,9 +14,10 @@ const (
 	// corsPostMethods are the allowed methods if there are sessions and tickets, or
 	// delivery reports.
 	corsPostMethods = "GET, HEAD, POST, PUT, DELETE"
-	// corsHeaders are the headers that are read, and those that libraries for tracing add to every
-	// request of their page: without permission for these, the page gets no answer at all.
-	corsHeaders = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Last-Event-ID, baggage, traceparent, tracestate"
+	// corsHeaders are the headers that are read, those that libraries for tracing add to every
+	// request of their page, and Incremental, which asks proxies not to buffer: without permission
+	// for these, the page gets no answer at all.
+	corsHeaders = "Accept, Authorization, Cache-Control, Content-Type, If-Match, If-None-Match, Incremental, Last-Event-ID, baggage, traceparent, tracestate"
 	corsExposed = "Allow, ETag, Retry-After, " + instanceHeader
 	// corsMaxAge is how long a browser may remember a preflight, in seconds.
 	corsMaxAge = "600"

@@ -77,7 +77,7 @@ func TestHeadersOfPages(t *testing.T) {
 		r := newRig(t, Config{HTTPSettings: HTTPSettings{AllowedOrigins: []string{ours}, AllowedHeaders: []string{"X-Tenant", "sentry-trace"}}}, "a")
 		x := r.request(http.MethodOptions, "/v1/events?watch=a", "Origin: "+ours, "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: baggage,traceparent,tracestate,x-tenant")
 		allowed := strings.Split(x.Header.Get("Access-Control-Allow-Headers"), ", ")
-		for _, name := range []string{"traceparent", "tracestate", "baggage", "X-Tenant", "sentry-trace", "Last-Event-ID"} {
+		for _, name := range []string{"traceparent", "tracestate", "baggage", "X-Tenant", "sentry-trace", "Last-Event-ID", "Incremental"} {
 			if !slices.Contains(allowed, name) {
 				t.Errorf("pages may send %q: want %s too", allowed, name)
 			}

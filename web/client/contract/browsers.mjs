@@ -7,6 +7,7 @@ import { WebKit } from './webkit.mjs';
 
 const packageFolder = fileURLToPath(new URL('..', import.meta.url));
 const quiet = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-sync'];
+const chromiums = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const libraries = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[process.arch];
 
 /**
@@ -14,14 +15,22 @@ const libraries = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[proces
  * WebDriver BiDi.
  */
 export const browsers = [
-  bidi('Chromium', 'chrome', process.env.CHROMIUM, ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'], quiet),
-  bidi('Firefox', 'firefox', process.env.FIREFOX, ['/usr/bin/firefox-esr', '/usr/bin/firefox'], []),
+  bidi('Chromium', 'chrome', chromiums, quiet),
+  bidi('Firefox', 'firefox', [process.env.FIREFOX, '/usr/bin/firefox-esr', '/usr/bin/firefox'], []),
   webkit(`/usr/lib/${libraries}/webkit2gtk-4.1/MiniBrowser`, '/usr/bin/WebKitWebDriver', '/usr/bin/xvfb-run'),
 ];
 
-function bidi(name, browser, chosen, usual, args) {
-  const executablePath = [chosen, ...usual].find((path) => path && existsSync(path));
-  if (!executablePath) return { name, missing: `${name} is not installed: apt-get install ${usual[0].split('/').at(-1)}` };
+/** Starts Chromium with its own protocol, for what WebDriver BiDi lacks. */
+export async function openChromium(t) {
+  const executablePath = chromiums.find((path) => path && existsSync(path));
+  const program = await puppeteer.launch({ headless: true, executablePath, args: quiet });
+  t.after(() => program.close());
+  return program;
+}
+
+function bidi(name, browser, programs, args) {
+  const executablePath = programs.find((path) => path && existsSync(path));
+  if (!executablePath) return { name, missing: `${name} is not installed: apt-get install ${programs[1].split('/').at(-1)}` };
   const open = async (t) => {
     const program = await puppeteer.launch({ browser, protocol: 'webDriverBiDi', headless: true, executablePath, args });
     t.after(() => program.close());

@@ -7,7 +7,7 @@ import { Site } from '../../dashboard/browser/stage/site.mjs';
 import { until } from '../../dashboard/browser/stage/until.mjs';
 import { test } from '../../nodetest/only.mjs';
 import { handler } from '../examples/server-rendering.js';
-import { browsers } from './browsers.mjs';
+import { browsers, openChromium } from './browsers.mjs';
 import { Place } from './place.mjs';
 
 const [chromium] = browsers;
@@ -166,4 +166,41 @@ test('rows are kept in the IndexedDB of a browser, for one user', options, async
   await visit();
   await page.evaluate(() => auth.endSession('/'));
   await until('the rows are erased', async () => (await page.evaluate(() => kept())).length === 0);
+});
+
+test('a browser that has no room for the rows', options, async (t) => {
+  const stage = await Stage.open(t);
+  const page = await (await openChromium(t)).newPage();
+  const said = [];
+  page.on('console', (message) => said.push(message.text()));
+  page.on('pageerror', (error) => said.push(`uncaught: ${error.message}`));
+  await page.goto(`${stage.origin}/stored`);
+  await page.evaluate((secret) => auth.beginSession('/', secret), stage.place.user);
+  const devtools = await page.createCDPSession();
+  const visit = async (rows) => {
+    await page.goto(`${stage.origin}/stored`);
+    await page.waitForFunction('globalThis.followed !== undefined');
+    await until('it is in sync', () =>
+      page.evaluate((rows) => followed.seen.at(-1).state === 'in_sync' && followed.seen.at(-1).rows.length === rows, rows),
+    );
+    await page.evaluate(() => followed.close());
+  };
+  // Chromium remembers for a while that there was room, so there is none from the beginning.
+  await devtools.send('Storage.overrideQuotaForOrigin', { origin: stage.origin, quotaSize: 10_000 });
+  await stage.put('a', 'x'.repeat(500_000));
+  await visit(1);
+  await until('it is said', () => said.some((text) => text.includes('QuotaExceededError')));
+  assert.equal((await page.evaluate(() => kept())).length, 0);
+  await visit(1);
+  assert.deepEqual((await page.evaluate(() => followed.seen[0])).rows, []);
+
+  await devtools.send('Storage.overrideQuotaForOrigin', { origin: stage.origin });
+  await until('there is room, and the rows are kept', async () => {
+    await visit(1);
+    return (await page.evaluate(() => kept())).length === 1;
+  });
+  assert.deepEqual(
+    said.filter((text) => text.startsWith('uncaught')),
+    [],
+  );
 });

@@ -15,16 +15,17 @@ export class Place {
   #file;
   #server;
 
-  /** origins: those of pages that may read and control. */
-  static async open(origins = []) {
+  /** origins: those of pages that may read and control; heartbeat: clients give up after twice that. */
+  static async open(origins = [], heartbeat = '1s') {
     const place = new Place();
     const guard = await Guard.of('ada');
     const port = await freePort();
     place.#file = join(await mkdtemp(join(tmpdir(), 'watchtide-contract-')), 'gateway.yaml');
-    await writeFile(place.#file, config(port, origins, guard.auth()));
+    await writeFile(place.#file, config({ port, origins, heartbeat, auth: guard.auth() }));
     place.url = `http://127.0.0.1:${port}/`;
     place.token = guard.token('admin');
     place.user = guard.token('ada');
+    place.guard = guard;
     await place.start();
     await place.#listen(origins);
     return place;
@@ -67,11 +68,11 @@ export class Place {
 
 const all = (role) => `[{ role: ${role}, read: "true", write: "true", delete: "true" }]`;
 
-const config = (port, origins, auth) => `
+const config = ({ port, origins, heartbeat, auth }) => `
 http: { listen: "127.0.0.1:${port}", allowed_origins: ${JSON.stringify(origins)} }
 grpc: { listen: "127.0.0.1:0" }
 operations: { listen: "127.0.0.1:0" }
-stream: { heartbeat: 1s, retry: 100ms, drain: 100ms }
+stream: { heartbeat: ${heartbeat}, retry: 100ms, drain: 100ms }
 sources: { local: { type: store } }
 watches:
   notes:       { source: local, allow: ${all('anyone')} }

@@ -5,14 +5,15 @@ import { picture, watch } from '@watchtide/client';
 import { authenticated, getSession, onLogout } from '@watchtide/client/auth';
 
 const everyMs = 10_000;
+const openMs = 2_000; // a browser may never answer: the rows of the gateway are not to wait for it
 const table = 'pictures';
 
 /** Follows a watch. Returns its store, and close, which keeps the rows. */
 export async function followStored(gateway, name) {
   // Without the gateway it is unknown whose rows they are: then none are shown or kept.
   const { tag } = (await getSession(gateway).catch(warn)) ?? {};
-  const database = tag === undefined ? undefined : await open().catch(warn);
-  const kept = database && (await readAfterErasing(database, tag, name).catch(warn));
+  const database = tag === undefined ? undefined : await soon(open()).catch(warn);
+  const kept = database && (await soon(readAfterErasing(database, tag, name)).catch(warn));
   const initial = isPicture(kept) ? kept : undefined;
   const tide = watch(gateway, { watches: [{ watch: name, initial }], transport: authenticated({ tag }) });
   const store = tide.store(name);
@@ -20,6 +21,15 @@ export async function followStored(gateway, name) {
 }
 
 const warn = (error) => void console.warn(error);
+
+/** Settles as the answer does, or rejects when that takes too long. */
+function soon(answer) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error('IndexedDB does not answer')), openMs);
+  });
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+}
 
 async function readAfterErasing(database, tag, name) {
   await eraseExcept(database, tag);
@@ -71,11 +81,21 @@ async function eraseExcept(database, tag) {
 async function open() {
   const request = indexedDB.open('watchtide', 1);
   request.onupgradeneeded = () => request.result.createObjectStore(table);
-  return done(request);
+  const database = await done(request);
+  database.onversionchange = () => database.close(); // or else whoever deletes or upgrades it waits for this page
+  return database;
 }
 
 const read = (database, key) => done(database.transaction(table).objectStore(table).get(key));
-const write = async (database, value, key) => done(database.transaction(table, 'readwrite').objectStore(table).put(value, key));
+
+// Rows are kept once the transaction is complete: a browser may find only then that there is no room.
+const write = (database, value, key) =>
+  new Promise((resolve, reject) => {
+    const transaction = database.transaction(table, 'readwrite');
+    transaction.oncomplete = resolve;
+    transaction.onabort = () => reject(transaction.error);
+    transaction.objectStore(table).put(value, key);
+  });
 
 const done = (request) =>
   new Promise((resolve, reject) => {

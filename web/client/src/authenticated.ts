@@ -30,7 +30,8 @@ const leadMs = 60_000;
 const spreadMs = 30_000;
 const leadOfRest = 2 / 3;
 
-// The longest time of a browser's timer.
+// The least time between two renewals of a stream: for a clock that is ahead, each token is about to end.
+const minRenewalMs = 15_000;
 
 /**
  * Reads streams as one user, and never passes on an event of another user's stream: if
@@ -192,10 +193,10 @@ class Reading {
     }
   }
 
-  #schedule(): void {
+  #schedule(leastMs = 0): void {
     const rest = this.#expires - Date.now();
     if (!this.#token || !this.#stream || !(rest > 0) || this.#ended.signal.aborted) return;
-    const wait = rest - Math.min(rest * leadOfRest, leadMs + Math.random() * spreadMs);
+    const wait = Math.max(leastMs, rest - Math.min(rest * leadOfRest, leadMs + Math.random() * spreadMs));
     this.#timer = setTimeout(() => (wait > maxTimerMs ? this.#schedule() : void this.#renew()), Math.min(wait, maxTimerMs));
   }
 
@@ -210,7 +211,7 @@ class Reading {
       if (this.#needsSession) await beginSession(this.#base, token, this.#plain);
       if (!(await renewStream(this.#base, this.#stream, token, this.#plain))) return;
       this.#token = token;
-      if (this.#expires > before) this.#schedule();
+      if (this.#expires > before) this.#schedule(minRenewalMs);
     } catch {
       if (this.#failure) this.#fail(this.#failure); // it is another user's token
     }

@@ -23,7 +23,7 @@ export class RefusedError extends Error {
 
 /** @internal Returns the error for a refusal. */
 export async function refusedBy(response: Response): Promise<RefusedError> {
-  return new RefusedError(response.status, await problemOf(response), retryAfterMs(response.headers.get('Retry-After')));
+  return new RefusedError(response.status, await problemOf(response), retryAfterMs(response.headers));
 }
 
 // Problems of the gateway have no type of their own, which is the same as about:blank, and
@@ -35,9 +35,10 @@ async function problemOf(response: Response): Promise<Problem | undefined> {
   return type === 'about:blank' && status === response.status && detail ? (problem as Problem) : undefined;
 }
 
-// Retry-After holds seconds, or a date (RFC 9110, 10.2.3).
-function retryAfterMs(header: string | null): number | undefined {
-  const ms = Number(header) * 1000 || Date.parse(header!) - Date.now(); // not a number if there is no header
+// Retry-After holds seconds, or a date (RFC 9110, 10.2.3), as of the server's clock, if it may be read: that of the page may be wrong.
+function retryAfterMs(headers: Headers): number | undefined {
+  const [header, date] = [headers.get('Retry-After'), headers.get('Date')];
+  const ms = Number(header) * 1000 || Date.parse(header!) - (Date.parse(date!) || Date.now()); // not a number if there is no header
   return Math.max(0, ms) || undefined;
 }
 

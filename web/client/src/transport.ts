@@ -52,7 +52,7 @@ export const fetchTransport: Transport = {
 
 const headersOf = ({ url, lastEventId, headers }: StreamRequest): Record<string, string> => ({
   Accept: '*/*', // so that a refusal is a problem that says which watch it concerns, not a goodbye
-  // Asks proxies not to wait for the end of the answer (RFC 10036). Another origin would have to allow it, and older gateways do not.
+  // Asks proxies not to wait for the end of a message (RFC 10036). The answer has it too; to another origin it would cost a preflight.
   ...(!otherOrigin(url) && { Incremental: '?1' }),
   ...(lastEventId && { 'Last-Event-ID': lastEventId }),
   ...headers,

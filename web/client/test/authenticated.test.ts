@@ -273,6 +273,23 @@ describe('a stream is renewed', () => {
     expect(gateway.last.signal.aborted).toBe(true);
   });
 
+  test('not over and over, by a page whose clock is ahead', async () => {
+    let asked = 0;
+    const getToken = () => {
+      const token = `token ${++asked}`;
+      gateway.tokens[token] = { tag: 'alice', expires: Date.now() + 1_000 }; // of an hour, and the clock is almost as far ahead
+      return token;
+    };
+    const store = await start({ getToken });
+    gateway.last.accept(named('s') + rest(1));
+    for (let i = 0; i < 60; i++) {
+      await pass(1_000);
+      gateway.last.send(':\n\n');
+    }
+    expect(asked).toBeLessThanOrEqual(6);
+    expect([gateway.streams.length, store.state]).toEqual([1, 'in_sync']);
+  });
+
   test('not before its time, however far away that is', async () => {
     gateway.tokens.one = { tag: 'alice', expires: Date.now() + 2 ** 31 * 3 };
     const { getToken, hints } = tokens('one', 'two');

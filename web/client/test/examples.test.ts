@@ -135,6 +135,13 @@ test('they are erased when the session ends', async () => {
   next.close();
 });
 
+test('the page does not keep others from deleting the database', async () => {
+  const { close } = await visit();
+  const erased = indexedDB.deleteDatabase('watchtide');
+  await until(() => erased.readyState === 'done');
+  close();
+});
+
 describe('the watch is followed without stored rows', () => {
   beforeEach(() => void vi.spyOn(console, 'warn').mockImplementation(() => {}));
   afterEach(() => void vi.restoreAllMocks());
@@ -157,6 +164,23 @@ describe('the watch is followed without stored rows', () => {
   test('where it cannot be opened', async () => {
     vi.stubGlobal('indexedDB', { open: () => { throw new DOMException('denied', 'SecurityError'); } }); // biome-ignore format: short
     await begunEmpty();
+  });
+
+  test.each([
+    ['open', { open: () => ({}) }],
+    ['read', undefined],
+  ])('where it never answers a request to %s', async (_request, silent) => {
+    await visitAndStore();
+    streams = [];
+    if (silent) vi.stubGlobal('indexedDB', silent);
+    else vi.spyOn(IDBObjectStore.prototype, 'getAllKeys').mockReturnValue({} as IDBRequest<IDBValidKey[]>);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const begun = begunEmpty();
+    for (let i = 0; i < 20; i++) await settle();
+    vi.advanceTimersByTime(2_000);
+    vi.useRealTimers();
+    await begun;
+    expect(console.warn).toHaveBeenCalledWith(expect.objectContaining({ message: 'IndexedDB does not answer' }));
   });
 
   test('where the gateway cannot be reached at first', async () => {

@@ -97,6 +97,16 @@ describe('a refusal', () => {
     ]);
   });
 
+  test('a date in Retry-After is one of the server, whose clock may differ from that of the page', async () => {
+    await f.start();
+    const [date, after] = [500_000_000, 500_020_000].map((ms) => new Date(ms).toUTCString());
+    f.server.last.refuse(503, { 'Retry-After': after!, Date: date! });
+    await pass(19_999);
+    expect(f.server.exchanges).toHaveLength(1);
+    await pass(1);
+    expect(f.server.exchanges).toHaveLength(2);
+  });
+
   test('a request to an overloaded server is repeated after the time in Retry-After', async () => {
     await f.start();
     f.server.last.accept(`retry: 1500\n\n: too many\n\n${goodbye('overloaded', 9_000)}`).end();
