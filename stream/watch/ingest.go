@@ -39,39 +39,50 @@ type ingest struct {
 	// sleeps instead.
 	retire func() (bool, time.Duration)
 
-	// Atomic: written by run, read by all.
-	shown     atomic.Pointer[Upstream]     // nil before the first attempt
-	tooLarge  atomic.Pointer[memory.Error] // nil: the watch fits into its memory
-	incidents atomic.Pointer[[]Incident]   // never modified, only replaced; newest first
-
+	published
 	recent recentCommits // find is safe for use by several goroutines
 
 	// Owned by run.
-	health    Upstream
-	reader    *reader
-	connected time.Time // of the reader
-	committed bool      // by the reader
-	caughtUp  bool      // the reader has caught up
-	receiving bool      // the reader has received something
-	resync    string    // why the reader loads what it loads; see Resync.Reason
+	health Upstream
+	connection
+	revisions
 	failures  int       // connections that failed in a row
-	startOver bool      // the next connection does not resume
 	retired   bool      // the watch has been removed
+	lost      time.Time // when the watch was last in sync
+	lastError cause
 
 	peerBack <-chan struct{} // while retry is set; nil: no other watch is waited for
 	hurried  time.Time       // when another watch last shortened a wait
 
-	sourceEpoch string            // as the source names its revision order
-	aliases     map[string]string // names in the log of orders that the source broke
-	behind      time.Time
-
-	lost      time.Time // when the watch was last in sync
-	lastError cause
-	upstream  stream.Status // what the upstream reports of itself; State 0: nothing
-
 	retry, stale, progress, linger, unasked timer
 
 	settling settling
+}
+
+// published is what run writes and all goroutines read.
+type published struct {
+	shown     atomic.Pointer[Upstream]     // nil before the first attempt
+	tooLarge  atomic.Pointer[memory.Error] // nil: the watch fits into its memory
+	incidents atomic.Pointer[[]Incident]   // never modified, only replaced; newest first
+}
+
+// connection is what run knows of the Watch call under way. The next call begins with another one.
+type connection struct {
+	reader    *reader // nil: there is none
+	connected time.Time
+	committed bool          // something, by the reader
+	caughtUp  bool          // the reader has caught up
+	receiving bool          // the reader has received something
+	resync    string        // why the reader loads what it loads; see Resync.Reason
+	upstream  stream.Status // what the upstream reports of itself; State 0: nothing
+}
+
+// revisions is what run knows of the order of the upstream's revisions.
+type revisions struct {
+	sourceEpoch string            // as the source names the order
+	aliases     map[string]string // names in the log of orders that the source broke
+	startOver   bool              // the next connection does not resume
+	behind      time.Time         // since when the upstream is behind what was served; zero: it is not
 }
 
 // reader is one Watch call under way.
@@ -201,8 +212,7 @@ func (in *ingest) connect(ctx context.Context) {
 	if state := in.log.Snapshot(); state.Primed() && !in.startOver {
 		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), Unswept: state.Position().Unswept}
 	}
-	in.reader, in.connected, in.peerBack = r, time.Now(), nil
-	in.committed, in.caughtUp, in.receiving, in.upstream = false, false, false, stream.Status{}
+	in.connection, in.peerBack = connection{reader: r, connected: time.Now()}, nil
 	in.log.Overlap()
 	in.beginResync(resume)
 	in.progress.start(in.progressEvery(0))

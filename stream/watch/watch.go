@@ -150,7 +150,7 @@ func newWatch(r *Registry, c Config, of *Template) (*Watch, error) {
 	w.cancel = cancel
 	in := &ingest{
 		config: c, source: c.Source, log: writer, account: w.account, count: w.count,
-		wanted: w.wanted, demand: w.demand, peers: r.peersOf(c.SourceName), aliases: map[string]string{}, recent: recentCommits{account: w.account},
+		wanted: w.wanted, demand: w.demand, peers: r.peersOf(c.SourceName), revisions: revisions{aliases: map[string]string{}}, recent: recentCommits{account: w.account},
 		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
 	}
 	if of != nil {

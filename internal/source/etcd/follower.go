@@ -46,20 +46,30 @@ type follower struct {
 	running sync.WaitGroup // receive, list and reads
 
 	// Owned by run.
-	merge      *adapter.Merge // nil once, or where, changes go to the sink
-	target     uint64
+	merge *adapter.Merge // nil once, or where, changes go to the sink
+	listed
 	observed   uint64
-	oldest     uint64 // revision of the list's first page
-	total      int64  // keys at target, from the last page
-	newest     uint64 // newest revision of these keys; of a resumed watch
 	committed  bool
-	checkpoint checkpoint      // of the events passed on, which may be uncommitted
-	asked      time.Time       // when the unanswered request was made; zero: all are answered
-	reading    bool            // a read of the revision is running
-	created    bool            // the member has confirmed the watch
-	parts      []*mvccpb.Event // of a response in fragments
-	held       int             // bytes of parts, and of what is being handled
-	timer      *time.Timer
+	checkpoint checkpoint // of the events passed on, which may be uncommitted
+	requested
+	parts []*mvccpb.Event // of a response in fragments
+	held  int             // bytes of parts, and of what is being handled
+}
+
+// listed is what the list, or a resumed watch, is compared with.
+type listed struct {
+	target uint64
+	oldest uint64 // revision of the list's first page
+	total  int64  // keys at target, from the last page
+	newest uint64 // newest revision of these keys; of a resumed watch
+}
+
+// requested is what the member has been asked for.
+type requested struct {
+	asked   time.Time // when the unanswered request was made; zero: all are answered
+	reading bool      // a read of the revision is running
+	created bool      // the member has confirmed the watch
+	timer   *time.Timer
 }
 
 // open starts a follower; from 0 with a list.
@@ -79,8 +89,8 @@ func (s *Source) open(ctx context.Context, on *connection, epoch string, from ui
 	f := &follower{
 		source: s, on: on, sink: sink, epoch: epoch, ctx: ctx, cancel: cancel, watch: w,
 		pages: make(chan page), reads: make(chan read, 1),
-		target: on.revision, observed: from, checkpoint: known, from: from, tooLate: tooLate,
-		timer: time.NewTimer(s.config.pulse()),
+		listed: listed{target: on.revision}, observed: from, checkpoint: known, from: from, tooLate: tooLate,
+		requested: requested{timer: time.NewTimer(s.config.pulse())},
 	}
 	if from == 0 {
 		f.merge, f.target = adapter.NewMerge(), unknownTarget

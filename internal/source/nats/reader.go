@@ -31,23 +31,31 @@ type reader struct {
 	at         uint64 // sequence of the last message
 	floor      uint64 // nothing up to here will be sent any longer
 	live       bool   // something was committed
-	dirty      bool   // something is to be committed
-	whole      bool   // of a snapshot: the server was queried for messages during the read
-	missed     bool   // sequences are missing between the checkpoint and the first commit
-	gap        bool   // values may be missing since the last commit
+	staged
+	exactness
 
 	swept    uint64    // the keys that vanished while a lower sequence was the last have been passed on
 	vanished *vanished // the same, and not passed on yet; nil: nothing
 
-	// exact: the messages read up to at are the state of the bucket there. See
-	// the package.
-	exact  bool
-	open   bool   // inside a batch that was published as a whole
-	target uint64 // the newest message at the last query; 0: not queried
-	clean  bool   // no sequence was missing since
-
 	stuck progress
 	heard int64 // bytes received at the last check
+}
+
+// staged is what the next commit has.
+type staged struct {
+	dirty  bool // something
+	whole  bool // of a snapshot: the server was queried for messages during the read
+	missed bool // sequences are missing between the checkpoint and the first commit
+	gap    bool // values may be missing since the last commit
+	open   bool // inside a batch that was published as a whole
+}
+
+// exactness says whether the messages read up to reader.at are the state of the bucket there. See
+// the package.
+type exactness struct {
+	exact  bool
+	target uint64 // the newest message at the last query; 0: not queried
+	clean  bool   // no sequence was missing since
 }
 
 // asked answers the requests of a reader.
