@@ -32,7 +32,7 @@ var forbidden = []struct {
 	{core, []string{"net/http", otherModules}, "", "the core needs the standard library alone, and no transport: sources and encodings depend on it"},
 	{append([]string{"stream/...", "internal/source/...", "internal/views", "internal/view/...", "internal/history"}, core...), []string{"gateway/...", "access/...", "internal/config/...", "cmd/...", "web/..."}, "", "what follows and stores collections knows neither requests nor principals"},
 	{sources, sources, "internal/source/view", "a source knows the domain and its one upstream"},
-	{[]string{"stream/streamtest"}, append([]string{"stream/store"}, sources...), "", "the conformance suite proves any source, so it knows none"},
+	{[]string{"stream/sourcetest", "internal/streamtest"}, append([]string{"stream/store"}, sources...), "", "the conformance suite proves any source, so it knows none"},
 	{[]string{"internal/view/..."}, []string{"internal/log", "stream/watch"}, "", "an expression reads values, wherever they are from"},
 	{[]string{"access/..."}, []string{"gateway/...", "internal/log", "stream/watch", "internal/views"}, "", "credentials and rules know no watches"},
 	{[]string{"client"}, []string{"internal/log", "stream/watch", "gateway/...", "google.golang.org/...", "k8s.io/..."}, "", "a client knows the wire and the vocabulary of package stream"},
@@ -41,7 +41,7 @@ var forbidden = []struct {
 	{[]string{"gateway/internal/limits", "gateway/internal/problem", "gateway/internal/wire"}, []string{"gateway/internal/authz", "gateway/internal/conversation"}, "", "limits, errors and bytes know no streams and no rules"},
 	{[]string{"web/...", "docs", "openapi"}, []string{"gateway/...", "stream/...", "access/..."}, "web/dashboard/browser/upstream", "pages and documents know no gateway"},
 	{[]string{"internal/config/..."}, []string{"cmd/..."}, "", "a configuration describes a gateway, and starts none"},
-	{[]string{"cmd/gateway"}, []string{"stream/streamtest/...", "internal/streamtest/...", "internal/accesstest", "gateway/internal/gatewaytest"}, "", "test kits stay in tests"},
+	{[]string{"cmd/gateway"}, []string{"internal/streamtest/...", "stream/sourcetest", "internal/accesstest", "gateway/internal/gatewaytest"}, "", "test kits stay in tests"},
 }
 
 // core is the vocabulary, the log, and what keeps it in step with a source.
@@ -84,7 +84,7 @@ var public = map[string]string{
 	"stream":              "the vocabulary of sources",
 	"stream/watch":        "watches, in any program",
 	"stream/store":        "a source that programs write to",
-	"stream/streamtest":   "the conformance suite for sources",
+	"stream/sourcetest":   "the conformance suite for sources",
 	"gateway":             "a gateway, in any server",
 	"access":              "principals, rules and the audit log of gateway.Access",
 	"access/credential":   "the credentials of gateway.Access",
@@ -187,7 +187,7 @@ var mentions = []struct {
 	{"internal/log", "Writer", []string{"internal/log", "stream/watch", "stream/store", "bench"}},
 	{"stream/watch", "Registry", []string{
 		"gateway", "gateway/internal/authz", "gateway/internal/introspection", "gateway/internal/metrics", "gateway/internal/gatewaytest",
-		"cmd/gateway/internal/commands", "internal/config", "stream/watch", "stream/streamtest/...", "internal/streamtest/...", "bench/...",
+		"cmd/gateway/internal/commands", "internal/config", "stream/watch", "internal/streamtest/...", "stream/sourcetest", "bench/...",
 	}},
 	{"time", "Sleep", nil}, // a sleeping goroutine can neither be cancelled nor woken
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // TestProxiesPassOn checks what reaches a client through each proxy: the first event and

@@ -16,7 +16,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

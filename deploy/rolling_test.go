@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // full makes the restarts those of a gateway with its defaults, whose goodbyes take 10 s.

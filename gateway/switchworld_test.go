@@ -19,7 +19,7 @@ import (
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

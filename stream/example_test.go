@@ -3,12 +3,13 @@ package stream_test
 import (
 	"context"
 	"fmt"
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -181,9 +182,9 @@ func resourceOf(a article) stream.Resource {
 // TestWarehouseSource puts the source of the guide through the suite that every
 // source passes: a guide that teaches mistakes is worse than none.
 func TestWarehouseSource(t *testing.T) {
-	streamtest.RunConformance(t, func(*testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(*testing.T) *sourcetest.Harness {
 		w := newWarehouse()
-		return &streamtest.Harness{
+		return &sourcetest.Harness{
 			Source:      warehouseSource{w},
 			Put:         func(key, value string) error { return w.write(streamtest.Write{Key: key, Value: value}) },
 			Delete:      func(key string) error { return w.write(streamtest.Write{Key: key, Delete: true}) },

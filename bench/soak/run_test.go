@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // run is one soak. Owned by the test's goroutine, except for what guards itself.

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // actions are the possible actions; repeated entries happen more often. One that

@@ -1,7 +1,7 @@
 package histories
 
 import (
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // client is a subscriber, with or without a connection.

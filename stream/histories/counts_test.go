@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // eventCounts counts the events of all histories, to show their coverage.

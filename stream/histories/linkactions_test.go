@@ -4,7 +4,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // balance makes the load balancer of a node choose another upstream.

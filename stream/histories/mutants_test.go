@@ -3,7 +3,7 @@ package histories
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -233,7 +233,7 @@ var mutants = []mutant{
 	{
 		name: "a client that applies each event at once has no exception",
 		edits: []edit{{
-			file: "stream/streamtest/ordered.go",
+			file: "internal/streamtest/ordered.go",
 			old:  "leads && a.upTo > s.asOf",
 			new:  "leads && a.upTo > s.asOf && false",
 		}},

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	goclient "github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // wire is a client beyond a network. It follows one or two watches with a stream, or one with

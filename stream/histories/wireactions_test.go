@@ -7,7 +7,7 @@ import (
 	"time"
 
 	goclient "github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // connectWire connects a client beyond a network.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,11 +13,10 @@ import (
 	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 func TestConformanceInProcess(t *testing.T) {
-	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 		s := New(Config{})
 		return harness(s, s.Source("notes"))
 	})
@@ -25,7 +25,7 @@ func TestConformanceInProcess(t *testing.T) {
 // The store also conforms over a real connection. It is a Unix socket, since a
 // restarted server needs its old address: a port could be taken by then.
 func TestConformanceOverASocket(t *testing.T) {
-	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 		s := New(Config{})
 		server := newServer(t, s)
 		server.start(t)
@@ -44,9 +44,9 @@ func TestConformanceOverASocket(t *testing.T) {
 	})
 }
 
-func harness(s *Store, source stream.Source) *streamtest.Harness {
+func harness(s *Store, source stream.Source) *sourcetest.Harness {
 	s.Writer("notes") // the watch begins
-	return &streamtest.Harness{
+	return &sourcetest.Harness{
 		Source:  source,
 		Put:     func(key, value string) error { return put(s, key, value) },
 		Delete:  func(key string) error { return remove(s, key) },

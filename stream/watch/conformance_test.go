@@ -3,6 +3,7 @@ package watch_test
 import (
 	"context"
 	"fmt"
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"runtime"
 	"strings"
 	"sync"
@@ -10,8 +11,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -22,15 +23,15 @@ func TestScriptedUpstreamConforms(t *testing.T) {
 		"own revision": streamtest.OwnRevision, "no revision": streamtest.NoRevision, "last seen": streamtest.LastSeen,
 	} {
 		t.Run("deletes with "+name, func(t *testing.T) {
-			streamtest.RunConformance(t, func(*testing.T) *streamtest.Harness { return upstreamHarness(deletes, true) })
+			sourcetest.Run(t, func(*testing.T) *sourcetest.Harness { return upstreamHarness(deletes, true) })
 		})
 	}
 	t.Run("without history", func(t *testing.T) {
-		streamtest.RunConformance(t, func(*testing.T) *streamtest.Harness { return upstreamHarness(streamtest.OwnRevision, false) })
+		sourcetest.Run(t, func(*testing.T) *sourcetest.Harness { return upstreamHarness(streamtest.OwnRevision, false) })
 	})
 }
 
-func upstreamHarness(deletes streamtest.DeleteRevisions, resumes bool) *streamtest.Harness {
+func upstreamHarness(deletes streamtest.DeleteRevisions, resumes bool) *sourcetest.Harness {
 	u := streamtest.NewUpstream("e", deletes)
 	r := u.Replica()
 	if !resumes {
@@ -41,7 +42,7 @@ func upstreamHarness(deletes streamtest.DeleteRevisions, resumes bool) *streamte
 		r.Catch(-1)
 		return nil
 	}
-	return &streamtest.Harness{
+	return &sourcetest.Harness{
 		Source:      r,
 		Put:         func(key, value string) error { return commit(streamtest.Write{Key: key, Value: value}) },
 		Delete:      func(key string) error { return commit(streamtest.Write{Key: key, Delete: true}) },

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // eventCounts counts what happened over all histories, so that a run in which something

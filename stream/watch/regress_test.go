@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // The histories of this file once broke a guarantee, or would have. Each is as short

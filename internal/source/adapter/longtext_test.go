@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // TestErrorsQuoteLittle: an error quotes the beginning of what the upstream sent.

@@ -5,7 +5,7 @@ import (
 	"net"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 func TestProxy(t *testing.T) {

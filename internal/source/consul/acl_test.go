@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // policyFor lets a token list all artists, and read those whose names begin with a

@@ -4,18 +4,18 @@ package consul
 
 import (
 	"fmt"
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"testing"
 
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 func TestConformance(t *testing.T) {
-	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 		server := resourceService(t)
 		proxy := realserver.NewProxy(t, server.Addr())
 		a := artistsAt(t, server.Addr())
-		return &streamtest.Harness{
+		return &sourcetest.Harness{
 			Source:     texts{newSource(t, Config{Address: proxy.Addr()})},
 			Put:        func(key, value string) error { _, err := a.put(t.Context(), key, value); return err },
 			Delete:     func(key string) error { return a.delete(t.Context(), key) },

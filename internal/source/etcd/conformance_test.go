@@ -5,11 +5,12 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -20,16 +21,16 @@ func TestConformanceOld(t *testing.T) { conformance(t, startOldServer) }
 func conformance(t *testing.T, start func(testing.TB) *server) {
 	t.Parallel()
 	s, n := start(t), 0
-	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 		n++
 		return newHarness(t, s, fmt.Sprintf("/conformance/%d/", n))
 	})
 }
 
-func newHarness(t *testing.T, s *server, prefix string) *streamtest.Harness {
+func newHarness(t *testing.T, s *server, prefix string) *sourcetest.Harness {
 	proxy := realserver.NewProxy(t, s.Addr())
 	source := newSource(t, Config{Endpoints: []string{proxy.Addr()}, Prefix: prefix})
-	return &streamtest.Harness{
+	return &sourcetest.Harness{
 		Source:      source,
 		Put:         func(key, value string) error { return s.write(prefix, streamtest.Write{Key: key, Value: value}) },
 		Delete:      func(key string) error { return s.write(prefix, streamtest.Write{Key: key, Delete: true}) },

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 )

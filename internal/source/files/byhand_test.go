@@ -5,8 +5,8 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // byHand is a Watch call whose bursts end at the test's command, and not after

@@ -1,18 +1,19 @@
 package files
 
 import (
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"os"
 	"testing"
 
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // TestConformance runs the suite of every source against a real directory. It
 // does not claim to resume: only the newest position can be resumed.
 func TestConformance(t *testing.T) {
-	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 		d := newDisk(t)
-		return &streamtest.Harness{
+		return &sourcetest.Harness{
 			Source: d.source(Config{}),
 			Put:    func(key, value string) error { return d.replace(key+".json", value) },
 			Delete: func(key string) error { return os.RemoveAll(d.path(key + ".json")) },
@@ -23,7 +24,7 @@ func TestConformance(t *testing.T) {
 // TestConformanceOfGenerations is the same where the directory is a link that is
 // moved from one complete directory to the next: each move is a transaction.
 func TestConformanceOfGenerations(t *testing.T) {
-	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 		g := newGenerations(t)
 		transaction := func(writes ...streamtest.Write) error {
 			for _, w := range writes {
@@ -34,7 +35,7 @@ func TestConformanceOfGenerations(t *testing.T) {
 			}
 			return g.publish()
 		}
-		return &streamtest.Harness{
+		return &sourcetest.Harness{
 			Source:      g.source(Config{}),
 			Put:         func(key, value string) error { return transaction(streamtest.Write{Key: key, Value: value}) },
 			Delete:      func(key string) error { return transaction(streamtest.Write{Key: key, Delete: true}) },

@@ -8,8 +8,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // TestResume: the second Watch call sends only the differences, at new

@@ -2,18 +2,19 @@ package gateway_test
 
 import (
 	"context"
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"testing"
 
 	gatewaysource "github.com/watchtide/watchtide/internal/source/gateway"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // TestConformance runs the suite against a gateway.
 func TestConformance(t *testing.T) {
-	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 		o := newOrigin(t)
 		return o.harness(source(t, o.upstream(), "notes", ""))
 	})
@@ -44,8 +45,8 @@ func (o *origin) wipe() {
 	prime(o.t, o.watch)
 }
 
-func (o *origin) harness(s *gatewaysource.Source) *streamtest.Harness {
-	return &streamtest.Harness{
+func (o *origin) harness(s *gatewaysource.Source) *sourcetest.Harness {
+	return &sourcetest.Harness{
 		Source: s, Resumes: true,
 		Put:        func(key, value string) error { return o.put(key, value) },
 		Delete:     func(key string) error { return o.delete(key) },
@@ -82,14 +83,14 @@ func TestConformanceWithTransactions(t *testing.T) {
 		"own revision": streamtest.OwnRevision, "no revision": streamtest.NoRevision, "last seen": streamtest.LastSeen,
 	} {
 		t.Run("deletes with "+name, func(t *testing.T) {
-			streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+			sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 				return transactional(t, deletes)
 			})
 		})
 	}
 }
 
-func transactional(t *testing.T, deletes streamtest.DeleteRevisions) *streamtest.Harness {
+func transactional(t *testing.T, deletes streamtest.DeleteRevisions) *sourcetest.Harness {
 	upstream := streamtest.NewUpstream("e", deletes)
 	endpoint := upstream.Replica()
 	n := newNode(t)
@@ -110,7 +111,7 @@ func transactional(t *testing.T, deletes streamtest.DeleteRevisions) *streamtest
 		caughtUp()
 		return nil
 	}
-	return &streamtest.Harness{
+	return &sourcetest.Harness{
 		Source: source(t, n.upstream(), "w", ""), Resumes: true,
 		Put:         func(key, value string) error { return commit(streamtest.Write{Key: key, Value: value}) },
 		Delete:      func(key string) error { return commit(streamtest.Write{Key: key, Delete: true}) },

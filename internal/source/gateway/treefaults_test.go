@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // TestTree kills and restarts each of thirteen gateways while writing

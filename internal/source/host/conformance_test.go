@@ -2,22 +2,23 @@ package host
 
 import (
 	"context"
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"maps"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // TestConformance runs the suite of every source against a machine whose
 // contents the suite defines. Resumes is not claimed: only the newest position
 // can be resumed.
 func TestConformance(t *testing.T) {
-	streamtest.RunConformance(t, func(*testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(*testing.T) *sourcetest.Harness {
 		m := &fakeMachine{resources: map[string]string{}}
-		return &streamtest.Harness{
+		return &sourcetest.Harness{
 			// Shorter than New allows, so that the suite does not have to wait.
 			Source:      newSource(m, time.Millisecond),
 			Put:         func(key, value string) error { return m.write(streamtest.Write{Key: key, Value: value}) },

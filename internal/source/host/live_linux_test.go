@@ -3,12 +3,13 @@ package host
 import (
 	"context"
 	"errors"
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // TestProcessStartsAndEnds watches this machine while a process runs.
@@ -52,7 +53,7 @@ func TestProcessStartsAndEnds(t *testing.T) {
 // await waits until the sink shows the expected state.
 func await(t *testing.T, sink *streamtest.SinkRecorder, what string, shown func() bool) {
 	t.Helper()
-	timeout := time.After(streamtest.ConformanceTimeout)
+	timeout := time.After(sourcetest.Timeout)
 	for {
 		changed := sink.Changed()
 		if shown() {
@@ -61,7 +62,7 @@ func await(t *testing.T, sink *streamtest.SinkRecorder, what string, shown func(
 		select {
 		case <-changed:
 		case <-timeout:
-			t.Fatalf("no sign of %s in %v", what, streamtest.ConformanceTimeout)
+			t.Fatalf("no sign of %s in %v", what, sourcetest.Timeout)
 		}
 	}
 }

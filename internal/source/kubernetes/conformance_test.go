@@ -6,12 +6,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"path"
 	"testing"
 
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // The suite writes arbitrary JSON values and expects them back byte for byte. In
@@ -57,16 +57,16 @@ func legalName(i int) string {
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	k := ownCluster(t).kind(true)
-	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 		return harness(t, k)
 	})
 }
 
-func harness(t *testing.T, shared *kind) *streamtest.Harness {
+func harness(t *testing.T, shared *kind) *sourcetest.Harness {
 	k := shared.in(t)
 	k.clear()
 	proxy := realserver.NewProxy(t, k.server.Addr())
-	return &streamtest.Harness{
+	return &sourcetest.Harness{
 		Source: unwrapped{mustNew(t, k.configAt(proxy.Addr()))},
 		Key:    func(i int) string { return fmt.Sprintf("space%d/%s", i%2, legalName(i)) },
 		Put: func(key, value string) error {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // TestReasonNamesTheProxy: the environment may send connections elsewhere, and so may a kubeconfig.

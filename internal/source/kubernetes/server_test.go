@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 	"k8s.io/client-go/rest"
 )

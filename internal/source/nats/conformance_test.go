@@ -5,17 +5,17 @@ package nats
 import (
 	"errors"
 	"fmt"
+	"github.com/watchtide/watchtide/stream/sourcetest"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 func TestConformance(t *testing.T) {
 	for _, history := range []uint8{1, 10} {
 		t.Run(fmt.Sprint("history ", history), func(t *testing.T) {
-			streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+			sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 				return harness(t, server(t), jetstream.KeyValueConfig{History: history})
 			})
 		})
@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 
 // A server of its own can be restarted.
 func TestConformanceOfRestarts(t *testing.T) {
-	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 		s := ownServer(t)
 		h := harness(t, s, jetstream.KeyValueConfig{})
 		h.Restart = func() {
@@ -38,7 +38,7 @@ func TestConformanceOfRestarts(t *testing.T) {
 
 // A watch that is narrowed on the server, while others write beside it.
 func TestConformanceOfSomeKeys(t *testing.T) {
-	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
 		s := server(t)
 		h := harness(t, s, jetstream.KeyValueConfig{}, func(c *Config) { c.Keys = "in.>" })
 		put, remove := h.Put, h.Delete
@@ -58,10 +58,10 @@ func keys(i int) string {
 }
 
 // harness is a bucket behind a proxy.
-func harness(t *testing.T, s *realserver.Server, c jetstream.KeyValueConfig, options ...func(*Config)) *streamtest.Harness {
+func harness(t *testing.T, s *realserver.Server, c jetstream.KeyValueConfig, options ...func(*Config)) *sourcetest.Harness {
 	b := newClient(t, s.Addr()).bucket(c)
 	proxy := realserver.NewProxy(t, s.Addr())
-	return &streamtest.Harness{
+	return &sourcetest.Harness{
 		Source:     source(t, proxy.Addr(), b.config.Bucket, options...),
 		Put:        b.putRaw,
 		Delete:     b.removeRaw,

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // through is a source that passes on the calls of another one, changed.

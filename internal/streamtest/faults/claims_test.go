@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // counting is a source that counts, for an upstream without revisions.

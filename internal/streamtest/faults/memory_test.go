@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 var errGone = errors.New("the test took it away")

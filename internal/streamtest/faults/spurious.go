@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // knowledge is the upstream's history, key by key, in order. A deletion is a

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // The upstream's history: a at 1 and 2, b from 3 to 4, c at 5; then, in another

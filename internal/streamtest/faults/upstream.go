@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // keys is how many resources there may be: few, so that they are changed, deleted

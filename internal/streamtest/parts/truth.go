@@ -1,9 +1,9 @@
 package parts
 
 import (
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // Truth returns the truth of the part of an upstream that a definition selects, under the

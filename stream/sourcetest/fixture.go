@@ -1,8 +1,9 @@
-package streamtest
+package sourcetest
 
 import (
 	"context"
 	"errors"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func (f *fixture) note(key, value string) {
 
 // run is one Watch call under way.
 type run struct {
-	*SinkRecorder
+	*streamtest.SinkRecorder
 	t      *testing.T
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when Watch has returned
@@ -60,10 +61,10 @@ func (f *fixture) start(from *run) *run {
 	return f.startAt(from.Resume(), from.State())
 }
 
-func (f *fixture) startAt(resume stream.Resume, state State) *run {
+func (f *fixture) startAt(resume stream.Resume, state streamtest.State) *run {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &run{
-		SinkRecorder: NewSinkRecorder(resume, state),
+		SinkRecorder: streamtest.NewSinkRecorder(resume, state),
 		t:            f.t, cancel: cancel, ended: make(chan struct{}),
 	}
 	go func() {
@@ -93,8 +94,8 @@ func (r *run) wait() {
 	r.t.Helper()
 	select {
 	case <-r.ended:
-	case <-time.After(ConformanceTimeout):
-		r.t.Fatalf("Watch did not return within %v", ConformanceTimeout)
+	case <-time.After(Timeout):
+		r.t.Fatalf("Watch did not return within %v", Timeout)
 	}
 }
 
@@ -102,7 +103,7 @@ func (r *run) wait() {
 // returns or the time is over first.
 func (f *fixture) await(r *run, missing func() string) {
 	f.t.Helper()
-	timeout := time.NewTimer(ConformanceTimeout)
+	timeout := time.NewTimer(Timeout)
 	defer timeout.Stop()
 	for {
 		changed := r.Changed()
@@ -118,7 +119,7 @@ func (f *fixture) await(r *run, missing func() string) {
 			}
 			f.t.Fatalf("Watch returned (error: %v) before: %s", r.err, what)
 		case <-timeout.C:
-			f.t.Fatalf("after %v still: %s", ConformanceTimeout, what)
+			f.t.Fatalf("after %v still: %s", Timeout, what)
 		}
 	}
 }
@@ -135,19 +136,19 @@ func (f *fixture) awaitState(r *run) {
 }
 
 // state is want as a State without revisions.
-func (f *fixture) state() State {
-	out := State{}
+func (f *fixture) state() streamtest.State {
+	out := streamtest.State{}
 	for key, value := range f.want {
-		out[key] = Version{Value: valueText(value)}
+		out[key] = streamtest.Version{Value: streamtest.ValueText(value)}
 	}
 	return out
 }
 
 // valuesOf returns the state without revisions.
-func valuesOf(s State) State {
-	out := make(State, len(s))
+func valuesOf(s streamtest.State) streamtest.State {
+	out := make(streamtest.State, len(s))
 	for key, v := range s {
-		out[key] = Version{Value: v.Value}
+		out[key] = streamtest.Version{Value: v.Value}
 	}
 	return out
 }

@@ -1,8 +1,6 @@
 // Package streamtest has the common parts of the tests of package stream and of its
 // sources.
 //
-//   - [RunConformance] puts any [stream.Source] through one suite. A source
-//     that passes needs no tests of its own for the common behavior of sources.
 //   - [Scripted] is a source that plays a list of [Step]s, call by call, for
 //     tests of one situation.
 //   - [Upstream] is a whole upstream in memory that remembers everything it

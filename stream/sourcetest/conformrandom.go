@@ -1,6 +1,7 @@
-package streamtest
+package sourcetest
 
 import (
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"math/rand/v2"
 	"time"
 
@@ -21,8 +22,8 @@ func conformRandom(f *fixture) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	history := &History{}
-	c := history.Connect(watch, Dial{Client: "c"})
+	history := &streamtest.History{}
+	c := history.Connect(watch, streamtest.Dial{Client: "c"})
 	defer c.Close()
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range 60 {
@@ -33,7 +34,7 @@ func conformRandom(f *fixture) {
 	}
 	f.awaitClient(c)
 	f.awaitInSync(watch)
-	for _, err := range c.broken {
+	for _, err := range c.Broken() {
 		f.t.Error(err)
 	}
 }
@@ -59,7 +60,7 @@ func (f *fixture) randomly(random *rand.Rand, n int) {
 // awaitInSync waits until the watch reports that it is in sync.
 func (f *fixture) awaitInSync(w *watch.Watch) {
 	f.t.Helper()
-	timeout := time.NewTimer(ConformanceTimeout)
+	timeout := time.NewTimer(Timeout)
 	defer timeout.Stop()
 	for {
 		changed := w.Changed()
@@ -69,19 +70,19 @@ func (f *fixture) awaitInSync(w *watch.Watch) {
 		select {
 		case <-changed:
 		case <-timeout.C:
-			f.t.Fatalf("after %v the watch is still %v: %s", ConformanceTimeout, w.Status().State, w.Status().Reason)
+			f.t.Fatalf("after %v the watch is still %v: %s", Timeout, w.Status().State, w.Status().Reason)
 		}
 	}
 }
 
 // awaitClient reads until the subscriber holds the upstream's state.
-func (f *fixture) awaitClient(c *Connection) {
+func (f *fixture) awaitClient(c *streamtest.Connection) {
 	f.t.Helper()
-	timeout := time.NewTimer(ConformanceTimeout)
+	timeout := time.NewTimer(Timeout)
 	defer timeout.Stop()
 	for {
 		c.Drain()
-		changed := c.sub.Changed()
+		changed := c.Changed()
 		diff := valuesOf(c.State()).Diff(f.state())
 		if diff == "" && c.Synced() {
 			return
@@ -89,7 +90,7 @@ func (f *fixture) awaitClient(c *Connection) {
 		select {
 		case <-changed:
 		case <-timeout.C:
-			f.t.Fatalf("after %v the subscriber still does not hold the upstream's state: %s", ConformanceTimeout, diff)
+			f.t.Fatalf("after %v the subscriber still does not hold the upstream's state: %s", Timeout, diff)
 		}
 	}
 }

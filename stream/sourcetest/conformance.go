@@ -1,16 +1,19 @@
-package streamtest
+// Package sourcetest proves that a [stream.Source] keeps the contract: [Run] puts it through one suite.
+// A source that passes needs no tests of its own for what all sources have in common.
+package sourcetest
 
 import (
 	"fmt"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"testing"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
 
-// ConformanceTimeout is how long the suite waits for a source to show the expected
+// Timeout is how long the suite waits for a source to show the expected
 // state. Only a failing source reaches it.
-const ConformanceTimeout = 15 * time.Second
+const Timeout = 15 * time.Second
 
 // Harness is one source under test with its upstream, created for each test of the
 // suite and closed by t.Cleanup. The upstream is empty at first.
@@ -49,14 +52,10 @@ type Harness struct {
 }
 
 // Write is one write of a transaction.
-type Write struct {
-	Key    string
-	Value  string // JSON text; unused for a delete
-	Delete bool
-}
+type Write = streamtest.Write
 
-// RunConformance runs the suite. newHarness is called once for each test.
-func RunConformance(t *testing.T, newHarness func(t *testing.T) *Harness) {
+// Run runs the suite. newHarness is called once for each test.
+func Run(t *testing.T, newHarness func(t *testing.T) *Harness) {
 	for _, c := range conformance {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHarness(t)

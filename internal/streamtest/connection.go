@@ -316,9 +316,12 @@ func (c *Connection) broke(format string, args ...any) {
 // the log must never overwrite what a reader may still hold.
 func (c *Connection) CheckBytes() error {
 	for _, s := range c.sent {
-		if now := valueText(s.value); now != s.text {
+		if now := ValueText(s.value); now != s.text {
 			return fmt.Errorf("%v: a value changed after it was sent: %q became %q", c, s.text, now)
 		}
 	}
 	return nil
 }
+
+// Broken returns the events that it was sent and that are impossible, whatever the upstream did.
+func (c *Connection) Broken() []error { return c.broken }

@@ -1,8 +1,9 @@
-package streamtest
+package sourcetest
 
 import (
 	"errors"
 	"fmt"
+	"github.com/watchtide/watchtide/internal/streamtest"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -21,7 +22,7 @@ func conformSnapshot(f *fixture) {
 	r := f.start(nil)
 	f.awaitState(r)
 	f.wantSnapshots(r, 1)
-	if first := r.Commits()[0]; !valuesOf(first.State).equal(f.state()) {
+	if first := r.Commits()[0]; !valuesOf(first.State).Equal(f.state()) {
 		f.t.Errorf("the first Commit is not the whole snapshot: %s", valuesOf(first.State).Diff(f.state()))
 	}
 }
@@ -188,7 +189,7 @@ func conformForeignEpoch(f *fixture) {
 	first := f.populated()
 	place := first.Resume()
 	place.Epoch = "foreign"
-	r := f.startAt(place, State{"of another order": {Revision: 1, Value: "1"}})
+	r := f.startAt(place, streamtest.State{"of another order": {Revision: 1, Value: "1"}})
 	f.awaitState(r)
 	f.wantSnapshots(r, 1)
 }
@@ -287,7 +288,7 @@ func (f *fixture) wantRising(r *run) {
 	commits := r.Commits()
 	for i := 1; i < len(commits); i++ {
 		before, after := commits[i-1], commits[i]
-		if after.Revision <= before.Revision && len(after.State) >= len(before.State) && !after.State.equal(before.State) {
+		if after.Revision <= before.Revision && len(after.State) >= len(before.State) && !after.State.Equal(before.State) {
 			f.t.Errorf("Commit of %d changed something after Commit of %d, want a higher revision", after.Revision, before.Revision)
 		}
 	}

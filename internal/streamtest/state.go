@@ -22,8 +22,8 @@ const longValue = 64
 
 var valueSeed = maphash.MakeSeed()
 
-// valueText returns the text that a Version holds for a value.
-func valueText[T string | []byte](value T) string {
+// ValueText returns the text that a Version holds for a value.
+func ValueText[T string | []byte](value T) string {
 	if len(value) <= longValue {
 		return string(value)
 	}
@@ -61,7 +61,7 @@ func (s State) Clone() State {
 // Diff describes how s differs from want, with at most five keys; empty if it does
 // not.
 func (s State) Diff(want State) string {
-	if s.equal(want) {
+	if s.Equal(want) {
 		return "" // nearly always, and much faster
 	}
 	var out []string
@@ -84,8 +84,8 @@ func (s State) Diff(want State) string {
 	return strings.Join(out, "; ")
 }
 
-// equal is Diff without a description.
-func (s State) equal(want State) bool { return maps.Equal(s, want) }
+// Equal is Diff without a description.
+func (s State) Equal(want State) bool { return maps.Equal(s, want) }
 
 func sortedKeys(states ...State) []string {
 	var keys []string
@@ -97,5 +97,5 @@ func sortedKeys(states ...State) []string {
 }
 
 func versionOf(r stream.Resource) Version {
-	return Version{Revision: r.Revision, Value: valueText(r.Value)}
+	return Version{Revision: r.Revision, Value: ValueText(r.Value)}
 }

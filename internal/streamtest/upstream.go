@@ -174,3 +174,10 @@ func (t *Truth) find(epoch int, revision uint64) int {
 
 // ValueOf returns JSON text that is different for each n.
 func ValueOf(n int) string { return fmt.Sprintf(`{"n":%d}`, n) }
+
+// Write is one write of a transaction.
+type Write struct {
+	Key    string
+	Value  string // JSON text; unused for a delete
+	Delete bool
+}
