@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // never is longer than any test: an EventSource does not notice silence.

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/internal/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // TestProxiesPassOn checks what reaches a client through each proxy: the first event and

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway"
-	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/internal/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -21,10 +21,10 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/internal/accesstest"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // modelRule is a rule of access, and what it means, in code that has nothing to do with

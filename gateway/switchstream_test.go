@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // switchReason is that of the status with which a switch begins.

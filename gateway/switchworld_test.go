@@ -17,9 +17,9 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

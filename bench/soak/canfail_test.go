@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // These tests run the checks on failures, since otherwise they could pass

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 const (

@@ -8,9 +8,9 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/internal/view"
-	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
 // part is what a subscriber follows of a watch.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 	"github.com/watchtide/watchtide/internal/streamtest"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // run is one soak. Owned by the test's goroutine, except for what guards itself.

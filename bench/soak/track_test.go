@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/internal/streamtest"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // track is the state of one subscriber of one watch, across connections.
