@@ -1,1 +1,0 @@
-import{D as e,T as t}from"./jsx-runtime-DaMCccsB.js";var n=e(t(),1);function r(e){let[t,r]=(0,n.useState)(!0);return(0,n.useEffect)(()=>{let t=new IntersectionObserver(e=>r(e.at(-1).isIntersecting),{rootMargin:`200px`});return t.observe(e.current),()=>t.disconnect()},[e]),t}export{r as t};
