@@ -181,7 +181,7 @@ func TestDefaults(t *testing.T) {
 		"## `operations`":        {config.Default().Operations},
 		"## `metrics`":           {config.Default().Metrics},
 		"## `tracing`":           {config.Default().Tracing},
-		"## `stream`":            {gateway.DefaultStreamSettings(), log.History{}.WithDefaults()},
+		"## `stream`":            {gateway.DefaultStreamSettings(), log.Retention{}.WithDefaults()},
 		"### `type: store`":      {store.Config{MaxValueBytes: store.DefaultMaxValueBytes, MaxBytes: store.DefaultMaxBytes}},
 		"### `type: host`":       {host.Config{Interval: host.DefaultInterval}},
 		"### `type: grpc`":       {grpcsource.Config{Keepalive: grpcsource.DefaultKeepalive, MaxMessageBytes: grpcsource.DefaultMaxMessageBytes}},

@@ -171,7 +171,7 @@ func (w *world) addReplica() {
 	replica := w.upstream.Replica()
 	_, err := r.Registry.Add(watch.Config{
 		Name: "a", Source: replica, StaleAfter: worldStaleAfter, Logger: slog.New(slog.DiscardHandler),
-		History: log.History{MaxDeletes: 5},
+		History: log.Retention{MaxDeletes: 5},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -140,7 +140,7 @@ func (w *switchWorld) addGateway() {
 		g.endpoints[name] = w.watches[name].Replica()
 		if _, err := g.Registry.Add(watch.Config{
 			Name: name, Source: g.endpoints[name], StaleAfter: time.Second, Logger: slog.New(slog.DiscardHandler),
-			History: log.History{MaxDeletes: 20},
+			History: log.Retention{MaxDeletes: 20},
 		}); err != nil {
 			w.t.Fatal(err)
 		}

@@ -22,11 +22,11 @@ type ValueLimiter interface {
 	MaxValueBytes() int64
 }
 
-// Judging is implemented by a Writer that can call the Judge of a request while nothing else
-// can change the resource. Any other Writer must not be given a request with a Judge.
-type Judging interface {
-	// Judges does nothing.
-	Judges()
+// ConditionalWriter is implemented by a Writer that can call the Condition of a request while
+// nothing else can change the resource. Any other Writer must not be given a request with one.
+type ConditionalWriter interface {
+	// TakesConditions does nothing.
+	TakesConditions()
 }
 
 // PutRequest is one write.
@@ -39,10 +39,10 @@ type PutRequest struct {
 	IfRevision *uint64
 	// ValidateOnly: respond as if written, without writing.
 	ValidateOnly bool
-	// Judge, if not nil, decides on the write before anything else, even before IfRevision. old
+	// Condition, if not nil, decides on the write before anything else, even before IfRevision. old
 	// is the resource that exists, nil if there is none, and value is the new value. The write
-	// fails with its error. See Judging.
-	Judge func(old *Resource, value []byte) error
+	// fails with its error. See ConditionalWriter.
+	Condition func(old *Resource, value []byte) error
 }
 
 // DeleteRequest is one removal; the fields are those of PutRequest.
@@ -50,7 +50,7 @@ type DeleteRequest struct {
 	Key          string
 	IfRevision   *uint64
 	ValidateOnly bool
-	Judge        func(old *Resource) error
+	Condition    func(old *Resource) error
 }
 
 // ConflictError reports that a compare-and-set found another revision.

@@ -113,7 +113,7 @@ type Stream struct {
 	// Memory limits the memory of the watches.
 	Memory Memory `yaml:"memory"`
 	// History limits the deletes that a watch keeps for resuming.
-	History watch.History `yaml:"history"`
+	History watch.Retention `yaml:"history"`
 }
 
 // Pumps are the ways to carry streams; see gateway.Pump.
@@ -134,8 +134,8 @@ type Memory struct {
 }
 
 // historyOr returns h, with unset fields taken from base.
-func historyOr(h, base watch.History) watch.History {
-	return watch.History{MaxAge: cmp.Or(h.MaxAge, base.MaxAge), MaxDeletes: cmp.Or(h.MaxDeletes, base.MaxDeletes), MaxBytes: cmp.Or(h.MaxBytes, base.MaxBytes)}
+func historyOr(h, base watch.Retention) watch.Retention {
+	return watch.Retention{MaxAge: cmp.Or(h.MaxAge, base.MaxAge), MaxDeletes: cmp.Or(h.MaxDeletes, base.MaxDeletes), MaxBytes: cmp.Or(h.MaxBytes, base.MaxBytes)}
 }
 
 // Metrics is the section "metrics".

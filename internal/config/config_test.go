@@ -212,7 +212,7 @@ func TestAccessToReplicas(t *testing.T) {
 // default, and finds each of them in the result.
 func TestEveryOption(t *testing.T) {
 	c := parse(t, everything)
-	history := watch.History{MaxAge: 20 * time.Minute, MaxDeletes: 2000, MaxBytes: 64 << 20}
+	history := watch.Retention{MaxAge: 20 * time.Minute, MaxDeletes: 2000, MaxBytes: 64 << 20}
 	if c.Sources[2].Contents == "" {
 		t.Error("the files that were read are not recorded")
 	}
@@ -246,7 +246,7 @@ func TestEveryOption(t *testing.T) {
 			{Name: "notes", Source: "local", Prime: true, Required: true, Memory: 1 << 30, History: history},
 			{Name: "processes", Source: "machine", Linger: 10 * time.Second, Memory: 1 << 30, History: history, Collection: "processes"},
 			{Name: "services", Source: "backend", Prime: true, SnapshotTimeout: 90 * time.Second, Memory: 2 << 30, Watch: "services",
-				History: watch.History{MaxAge: history.MaxAge, MaxDeletes: 5, MaxBytes: history.MaxBytes}},
+				History: watch.Retention{MaxAge: history.MaxAge, MaxDeletes: 5, MaxBytes: history.MaxBytes}},
 			{Name: "nodes", Source: "backend", Prime: true, Memory: 1 << 30, History: history, Watch: "nodes.v2", Prefix: "eu/"},
 		},
 	}

@@ -40,7 +40,7 @@ type Watch struct {
 	// subscriber.
 	Linger time.Duration `yaml:"linger"`
 	// History is "history"; unset fields are as in "stream".
-	History watch.History `yaml:"history"`
+	History watch.Retention `yaml:"history"`
 	// Memory is the most bytes that the watch may hold (as in "stream").
 	Memory int64 `yaml:"memory,min=1MiB"`
 	// SnapshotTimeout is how long a snapshot may take before the status of the watch

@@ -20,7 +20,7 @@ func TestPagesOfHiddenVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		with, without := newUpstream(t, log.History{}, 0), newUpstream(t, log.History{}, 0)
+		with, without := newUpstream(t, log.Retention{}, 0), newUpstream(t, log.Retention{}, 0)
 		hidden := true
 		for revision := uint64(11); revision < 40; revision++ {
 			secret := rapid.IntRange(0, 3).Draw(t, "secret") > 0

@@ -22,7 +22,7 @@ type upstream struct {
 	all      []Change
 }
 
-func newUpstream(t *rapid.T, h log.History, resources int) *upstream {
+func newUpstream(t *rapid.T, h log.Retention, resources int) *upstream {
 	u := &upstream{w: log.NewWriter(log.Config{Watch: "w", History: h}), revision: 10, live: map[string]stream.Resource{}}
 	var snapshot []stream.Resource
 	for i := range resources {
@@ -148,7 +148,7 @@ func TestHistory(t *testing.T) {
 	for name, d := range definitions(t) {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				h := log.History{MaxDeletes: rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "deletes")}
+				h := log.Retention{MaxDeletes: rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "deletes")}
 				u := newUpstream(t, h, initially)
 				for range rapid.IntRange(0, 40).Draw(t, "commits") {
 					u.commit(t)
@@ -198,7 +198,7 @@ func compare(t *rapid.T, got []Change, since uint64, happened []Change) {
 // TestAfter: what is newer than a position is exactly that.
 func TestAfter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		u := newUpstream(t, log.History{}, initially)
+		u := newUpstream(t, log.Retention{}, initially)
 		for range rapid.IntRange(1, 10).Draw(t, "commits") {
 			u.commit(t)
 		}

@@ -59,7 +59,7 @@ func TestCostIsEnough(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const ceiling = 8 * mega
-		l := NewWriter(Config{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
+		l := NewWriter(Config{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: Retention{MaxBytes: 64 << 10}})
 		revision := uint64(0)
 		draw := func(t *rapid.T) []Change {
 			var all []Change
@@ -119,7 +119,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // not stay beside the current state.
 func TestLittleIsLeftUncompacted(t *testing.T) {
 	const ceiling = 8 * mega
-	l := NewWriter(Config{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
+	l := NewWriter(Config{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: Retention{MaxBytes: 64 << 10}})
 	revision := uint64(0)
 	replace := func(name string, count int, sizes ...int) {
 		t.Helper()

@@ -30,7 +30,7 @@ type chronicle struct {
 	mark     uint64
 }
 
-func newChronicle(t failer, h History, a *memory.Account) *chronicle {
+func newChronicle(t failer, h Retention, a *memory.Account) *chronicle {
 	c := &chronicle{l: NewWriter(Config{Watch: "w", History: h, Account: a}), revision: 1, newest: map[string]uint64{}}
 	if _, err := c.l.Replace("e", nil, 1); err != nil {
 		t.Fatalf("%v", err)
@@ -175,7 +175,7 @@ func TestCompactionProperty(t *testing.T) {
 		if rapid.Bool().Draw(t, "ceiling") {
 			a = memory.NewAccount(64*mega, nil)
 		}
-		h := History{
+		h := Retention{
 			MaxDeletes: rapid.SampledFrom([]int{0, 5, 500}).Draw(t, "deletes"),
 			MaxBytes:   rapid.SampledFrom([]int64{0, 0, 1, 20_000, 300_000}).Draw(t, "bytes"),
 		}
@@ -237,7 +237,7 @@ func TestCompactionProperty(t *testing.T) {
 // of the live bytes is kept of what they were before.
 func TestRecentlySupersededIsKept(t *testing.T) {
 	const keys = 20_000
-	c := newChronicle(t, History{}, nil)
+	c := newChronicle(t, Retention{}, nil)
 	seed := uint64(1)
 	for i := range 4 * keys {
 		seed = seed*6364136223846793005 + 1442695040888963407
@@ -260,7 +260,7 @@ func TestRecentlySupersededIsKept(t *testing.T) {
 // TestRareChangesAreKept: the previous value of a key that seldom changes is kept, however
 // often others change.
 func TestRareChangesAreKept(t *testing.T) {
-	c := newChronicle(t, History{}, nil)
+	c := newChronicle(t, Retention{}, nil)
 	for i := range 100 {
 		c.commit(t, large(fmt.Sprint("k", i), 0, 1000))
 	}
@@ -279,7 +279,7 @@ func TestRareChangesAreKept(t *testing.T) {
 // TestNothingIsRewrittenInVain: if all keys change one after the other, segments are
 // superseded as a whole. They are dropped later, and not rewritten until then.
 func TestNothingIsRewrittenInVain(t *testing.T) {
-	c := newChronicle(t, History{}, nil)
+	c := newChronicle(t, Retention{}, nil)
 	for i := range 60_000 {
 		c.commit(t, large(fmt.Sprint("k", i%15_000), 0, 1000))
 	}
@@ -311,7 +311,7 @@ func TestKeptWithinTheHistory(t *testing.T) {
 		c.check(t)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c := newChronicle(t, History{MaxAge: time.Hour}, nil)
+		c := newChronicle(t, Retention{MaxAge: time.Hour}, nil)
 		churn(c, 60_000)
 		before := c.l.next.Seq
 		if c.mark >= before-500 {
@@ -327,7 +327,7 @@ func TestKeptWithinTheHistory(t *testing.T) {
 			t.Errorf("%d bytes of another generation are kept", n)
 		}
 	})
-	c := newChronicle(t, History{MaxBytes: 100_000}, nil)
+	c := newChronicle(t, Retention{MaxBytes: 100_000}, nil)
 	churn(c, 60_000)
 	c.mark = c.l.mark(c.l.compactable())
 	if n := c.keptOutside(); n > 100_000 {

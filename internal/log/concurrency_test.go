@@ -14,7 +14,7 @@ import (
 // writer commits, compacts, forgets and grows the index. Run it with -race.
 func TestReadersAndOneWriter(t *testing.T) {
 	const keys, rounds = 300, 60
-	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 20}})
+	l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 20}})
 	mustReplace(t, l, "e", 1, upsert("k0", 1))
 	inSync(l)
 	var done atomic.Bool

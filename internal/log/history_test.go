@@ -15,7 +15,7 @@ import (
 // nothing, whatever else is remembered.
 func TestTombstonesAreBounded(t *testing.T) {
 	for _, others := range []int{0, 1, 1000} {
-		l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 2000, MaxAge: time.Hour}, Account: memory.NewAccount(16<<20, nil)})
+		l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 2000, MaxAge: time.Hour}, Account: memory.NewAccount(16<<20, nil)})
 		mustReplace(t, l, "e", 1)
 		revision := uint64(1)
 		for i := range others {
@@ -43,7 +43,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 func TestTombstonesAreAllQueued(t *testing.T) {
 	for seed := range uint64(length(20, 5)) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1 + random.IntN(300)}})
+		l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 1 + random.IntN(300)}})
 		mustReplace(t, l, "e", 1)
 		for revision := uint64(2); revision < 3000; revision++ {
 			key := fmt.Sprint("k", random.IntN(400))

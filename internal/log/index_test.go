@@ -11,7 +11,7 @@ import (
 // TestForgottenKeys: a key whose delete is forgotten is gone, but not for holders of
 // an older snapshot.
 func TestForgottenKeys(t *testing.T) {
-	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 10}})
+	l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 10}})
 	var all []Change
 	for i := range 1000 {
 		all = append(all, upsert(fmt.Sprint("k", i), 1))
@@ -45,7 +45,7 @@ func TestForgottenKeys(t *testing.T) {
 
 // TestForgottenKeyIsFoundMissingAtOnce: the lookup does not scan every entry.
 func TestForgottenKeyIsFoundMissingAtOnce(t *testing.T) {
-	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1}})
+	l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 1}})
 	var all []Change
 	for i := range length(200_000, 50_000) {
 		all = append(all, upsert(fmt.Sprint("k", i), 1))

@@ -13,11 +13,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// History bounds how far back a log can resume readers. Upserts need no history:
+// Retention bounds how far back a log can resume readers. Upserts need no history:
 // every live resource is there anyway. What is bounded is the memory of deletes, and of
 // superseded values for readers of a part of the log. The zero value of a field is its
 // default.
-type History struct {
+type Retention struct {
 	// MaxAge is how long deletes and superseded values are remembered; 10 minutes by
 	// default.
 	MaxAge time.Duration `yaml:"max_age"`
@@ -29,7 +29,7 @@ type History struct {
 }
 
 // WithDefaults returns h with the default of each field that is not set.
-func (h History) WithDefaults() History {
+func (h Retention) WithDefaults() Retention {
 	h.MaxAge = cmp.Or(h.MaxAge, 10*time.Minute)
 	h.MaxDeletes = cmp.Or(h.MaxDeletes, 100_000)
 	h.MaxBytes = cmp.Or(h.MaxBytes, 16<<20)
@@ -41,7 +41,7 @@ type Config struct {
 	// Watch is the name of the watch; it is in every frame.
 	Watch string
 	// History bounds the memory of deletes and superseded values.
-	History History
+	History Retention
 
 	// Account counts what the log holds; nil: nothing limits it.
 	Account *memory.Account

@@ -147,7 +147,7 @@ func TestResumeGivesTheChangesAlone(t *testing.T) {
 }
 
 func TestResumeOutcomes(t *testing.T) {
-	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1}})
+	l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 1}})
 	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2), upsert("c", 3))
 	mustCommit(t, l, 11, remove("a", 11))
 	mustCommit(t, l, 12, remove("b", 12))
@@ -449,7 +449,7 @@ func TestCatchUp(t *testing.T) {
 func TestLogAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := model{state: map[string]stream.Resource{}}
-		history := History{MaxDeletes: rapid.IntRange(1, 50).Draw(t, "deletes")}
+		history := Retention{MaxDeletes: rapid.IntRange(1, 50).Draw(t, "deletes")}
 		l := NewWriter(Config{Watch: "w", History: history})
 		padding := strings.Repeat("x", rapid.SampledFrom([]int{1, 300, 5000}).Draw(t, "padding"))
 		keys := rapid.IntRange(1, 400).Draw(t, "keys")

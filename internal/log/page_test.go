@@ -181,7 +181,7 @@ func FuzzPageToken(f *testing.F) {
 func TestPagesAgainstTheWholeState(t *testing.T) {
 	for seed := range uint64(length(12, 4)) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1 + random.IntN(50)}})
+		l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 1 + random.IntN(50)}})
 		group := 1 + random.IntN(3*listing.LargeGroup)
 		revision := uint64(0)
 		transaction := func() (changes []Change) {

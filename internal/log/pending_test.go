@@ -12,7 +12,7 @@ import (
 
 // pendingLog is a log of 1,000 resources of about 1,100 bytes, at revision 1,000.
 func pendingLog(t *testing.T) *Writer {
-	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 5}})
+	l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 5}})
 	var all []Change
 	for i := uint64(1); i <= 1000; i++ {
 		all = append(all, largeChange(i))

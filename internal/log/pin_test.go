@@ -301,7 +301,7 @@ func TestPinOfANewGeneration(t *testing.T) {
 
 // TestWalkThatCannotGoOn begins again: what was deleted meanwhile is forgotten.
 func TestWalkThatCannotGoOn(t *testing.T) {
-	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1}})
+	l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 1}})
 	mustReplace(t, l, "e", 100, larges(100, 4000)...)
 	inSync(l)
 	r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}

@@ -21,7 +21,7 @@ func mustSweep(t *testing.T, l *Writer, revision, swept uint64, changes ...Chang
 // gone, and remembers so many deletes.
 func sweptLog(t *testing.T, remembered int) *Writer {
 	t.Helper()
-	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: remembered}})
+	l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: remembered}})
 	if _, err := l.ReplaceSwept("_e", []stream.Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
 		t.Fatal(err)
 	}

@@ -244,7 +244,7 @@ func TestVanishingKeysProperty(t *testing.T) {
 func vanishingHistory(t *rapid.T) {
 	keys := rapid.SampledFrom([]string{"a", "b", "c", "d"})
 	u := &vanishing{state: map[string]uint64{}, ordered: rapid.Bool().Draw(t, "ordered")}
-	limits := History{MaxDeletes: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "remembered")}
+	limits := Retention{MaxDeletes: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "remembered")}
 	newReplica := func() *vanishingReplica {
 		l := NewWriter(Config{Watch: "w", History: limits})
 		inSync(l)

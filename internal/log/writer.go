@@ -18,7 +18,7 @@ import (
 type Writer struct {
 	// Static after construction.
 	*Log
-	history History
+	history Retention
 
 	// Owned by the goroutine that writes.
 	next         *storage.Version // becomes the head at the next publish; nil in a part with nothing new, see open

@@ -314,7 +314,7 @@ func TestHiddenAndForgotten(t *testing.T) {
 			f := newFixture(t, Config{})
 			d := definition(t, view.Params{Grants: []view.Grant{{Filter: text}}})
 			f.commit(`k={"n":0}`, `other={"n":1}`)
-			at, g := moved(t, f, d, watch.Config{History: log.History{MaxBytes: 1}})
+			at, g := moved(t, f, d, watch.Config{History: log.Retention{MaxBytes: 1}})
 			both(f, g, `k={"n":1}`)
 			both(f, g, `k={"n":2}`)
 			padding := strings.Repeat("x", 60_000)

@@ -141,7 +141,7 @@ func (w *world) start(name string) {
 	var err error
 	if r.base, err = r.registry.Add(watch.Config{
 		Name: "w", Source: r.endpoint, Backoff: backoff, BehindTimeout: time.Hour,
-		History: log.History{MaxDeletes: []int{3, 20, 1000}[w.random.IntN(3)]},
+		History: log.Retention{MaxDeletes: []int{3, 20, 1000}[w.random.IntN(3)]},
 	}); err != nil {
 		w.t.Fatal(err)
 	}

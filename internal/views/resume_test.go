@@ -141,7 +141,7 @@ func TestBeyondTheHorizon(t *testing.T) {
 		f := newFixture(t, Config{})
 		f.commit(`a={"n":1}`, `b={"n":1}`)
 		d := filter(t, `value.n == 1`)
-		at, g := moved(t, f, d, watch.Config{History: log.History{MaxDeletes: 1}})
+		at, g := moved(t, f, d, watch.Config{History: log.Retention{MaxDeletes: 1}})
 		both(f, g, `a=`)
 		both(f, g, `b=`)
 		start := time.Now()
@@ -160,7 +160,7 @@ func TestHistoryOfAView(t *testing.T) {
 			f := newFixture(t, Config{})
 			f.commit(`a={"n":1}`, `b={"n":1}`, `c={"n":1}`)
 			d := filter(t, `value.n == 1`)
-			at, g := moved(t, f, d, watch.Config{History: log.History{MaxDeletes: 2}})
+			at, g := moved(t, f, d, watch.Config{History: log.Retention{MaxDeletes: 2}})
 			if built {
 				subscribe(t, g.open(d, "c"), nil)
 			}

@@ -33,7 +33,7 @@ type node struct {
 	endpoint *streamtest.Replica // the upstream of a root; nil: the node follows others
 	besides  *streamtest.Replica // the upstream of its other watch
 	link     *link               // the links of any other node; nil for a root
-	history  log.History
+	history  log.Retention
 	maxBytes int64
 	narrow   bool // it follows a view
 

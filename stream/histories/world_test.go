@@ -158,7 +158,7 @@ func (w *world) say(format string, args ...any) {
 
 // grow starts the tree.
 func (w *world) grow() error {
-	limits := log.History{
+	limits := log.Retention{
 		MaxAge:     oneOf(w.choices, time.Hour, 3*time.Second),
 		MaxDeletes: oneOf(w.choices, 1000, 1, 2, 5),
 	}

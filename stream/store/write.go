@@ -22,7 +22,7 @@ func (s *Store) Writer(watch string) stream.Writer {
 
 var _ interface {
 	stream.ValueLimiter
-	stream.Judging
+	stream.ConditionalWriter
 } = (*writer)(nil)
 
 // writer writes to one watch.
@@ -33,8 +33,8 @@ type writer struct {
 	err   error // of opening the watch
 }
 
-// Judges implements stream.Judging.
-func (*writer) Judges() {}
+// TakesConditions implements stream.ConditionalWriter.
+func (*writer) TakesConditions() {}
 
 // MaxValueBytes implements stream.ValueLimiter.
 func (w *writer) MaxValueBytes() int64 { return w.store.config.Load().MaxValueBytes }
@@ -94,8 +94,8 @@ func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.
 	defer s.mu.Unlock()
 	w = s.current(w)
 	old, exists := w.log.Snapshot().Get(r.Key)
-	if r.Judge != nil {
-		if err := r.Judge(present(&old, exists), value); err != nil {
+	if r.Condition != nil {
+		if err := r.Condition(present(&old, exists), value); err != nil {
 			return stored, false, err
 		}
 	}
@@ -129,8 +129,8 @@ func (s *Store) delete(w *watch, r stream.DeleteRequest) (deleted bool, err erro
 	defer s.mu.Unlock()
 	w = s.current(w)
 	old, exists := w.log.Snapshot().Get(r.Key)
-	if r.Judge != nil {
-		if err := r.Judge(present(&old, exists)); err != nil {
+	if r.Condition != nil {
+		if err := r.Condition(present(&old, exists)); err != nil {
 			return false, err
 		}
 	}

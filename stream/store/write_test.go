@@ -308,7 +308,7 @@ func TestJudge(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for i := range 200 {
-				_, _, err := w.Put(background, stream.PutRequest{Key: "n", Value: []byte(strconv.Itoa(i)), Judge: func(old *stream.Resource, value []byte) error {
+				_, _, err := w.Put(background, stream.PutRequest{Key: "n", Value: []byte(strconv.Itoa(i)), Condition: func(old *stream.Resource, value []byte) error {
 					if before, err := strconv.Atoi(string(old.Value)); err != nil || strconv.Itoa(before+1) != string(value) {
 						return errRefused
 					}
@@ -335,11 +335,11 @@ func TestJudgeComesFirst(t *testing.T) {
 	write(t, w, "a", "1")
 	var seen []string
 	for _, key := range []string{"a", "b"} {
-		_, _, putErr := w.Put(background, stream.PutRequest{Key: key, Value: []byte("2"), IfRevision: ptr(7), Judge: func(old *stream.Resource, value []byte) error {
+		_, _, putErr := w.Put(background, stream.PutRequest{Key: key, Value: []byte("2"), IfRevision: ptr(7), Condition: func(old *stream.Resource, value []byte) error {
 			seen = append(seen, fmt.Sprint(key, " there ", old != nil, ", new ", string(value)))
 			return errRefused
 		}})
-		_, deleteErr := w.Delete(background, stream.DeleteRequest{Key: key, IfRevision: ptr(7), Judge: func(old *stream.Resource) error {
+		_, deleteErr := w.Delete(background, stream.DeleteRequest{Key: key, IfRevision: ptr(7), Condition: func(old *stream.Resource) error {
 			seen = append(seen, fmt.Sprint(key, " there ", old != nil))
 			return errRefused
 		}})

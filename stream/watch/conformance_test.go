@@ -63,7 +63,7 @@ func TestReadersAtOnce(t *testing.T) {
 	endpoint := upstream.Replica()
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	watch, err := registry.Add(watch.Config{Name: "w", Source: endpoint, History: log.History{MaxDeletes: 50}})
+	watch, err := registry.Add(watch.Config{Name: "w", Source: endpoint, History: log.Retention{MaxDeletes: 50}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func newWorld(t *rapid.T, eventCounts *eventCounts) *world {
 		Freshness:         map[string][]streamtest.Freshness{},
 		DeletesUnnumbered: deletes != streamtest.OwnRevision,
 	}
-	limits := log.History{
+	limits := log.Retention{
 		MaxAge:     rapid.SampledFrom([]time.Duration{5 * time.Second, time.Hour}).Draw(t, "max age"),
 		MaxDeletes: rapid.SampledFrom([]int{2, 5, 1000}).Draw(t, "max deletes"),
 	}
@@ -94,7 +94,7 @@ type gateway struct {
 	name     string
 	world    *world
 	endpoint *streamtest.Replica
-	limits   log.History
+	limits   log.Retention
 	registry *watch.Registry
 	watch    *watch.Watch
 

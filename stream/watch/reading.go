@@ -7,8 +7,8 @@ import (
 
 // The settings of a watch, and what its readers use.
 type (
-	// History bounds how far back readers can resume.
-	History = log.History
+	// Retention bounds how far back readers can resume.
+	Retention = log.Retention
 	// Ceiling is an amount of memory that watches share.
 	Ceiling = memory.Ceiling
 	// SubscribeOptions say what a reader has already, and what it is to be sent.

@@ -40,7 +40,7 @@ type Config struct {
 	// by default.
 	Linger time.Duration
 	// History bounds how far back readers can resume.
-	History log.History
+	History log.Retention
 	// SnapshotTimeout is how long the upstream may take to complete a snapshot
 	// before the status complains; 60 s by default. The snapshot goes on.
 	SnapshotTimeout time.Duration

@@ -46,7 +46,7 @@ func (f Found) Writable() bool {
 	if w == nil || f.rules.policy == nil {
 		return w != nil
 	}
-	_, judges := w.(stream.Judging)
+	_, judges := w.(stream.ConditionalWriter)
 	return judges
 }
 

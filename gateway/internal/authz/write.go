@@ -30,7 +30,7 @@ func (f Found) Writes(ctx context.Context) *problem.Problem {
 func (f Found) Put(ctx context.Context, r stream.PutRequest) (shown Shown, created bool, err error) {
 	var d verdict
 	if f.rules.policy != nil {
-		r.Judge = func(old *stream.Resource, value []byte) error { return f.judgePut(&d, r, old, value) }
+		r.Condition = func(old *stream.Resource, value []byte) error { return f.judgePut(&d, r, old, value) }
 	}
 	stored, created, err := f.watch.Writer().Put(ctx, r)
 	f.written(ctx, d.ofPut(r, stored, created), err)
@@ -95,7 +95,7 @@ func (f Found) readable(r stream.Resource) Shown {
 func (f Found) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bool, err error) {
 	var d verdict
 	if f.rules.policy != nil {
-		r.Judge = func(old *stream.Resource) error { return f.judgeDelete(&d, r, old) }
+		r.Condition = func(old *stream.Resource) error { return f.judgeDelete(&d, r, old) }
 	}
 	before, _ := f.watch.Snapshot().Get(r.Key)
 	deleted, err = f.watch.Writer().Delete(ctx, r)

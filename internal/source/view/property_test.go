@@ -90,7 +90,7 @@ func (w *world) start(name string) {
 	}
 	r.view, err = r.registry.Add(watch.Config{
 		Name: "v", Source: New("w", func(context.Context) (*watch.Watch, error) { return r.base, nil }, w.definition), Backoff: backoff,
-		OnDemand: w.random.IntN(2) == 0, Linger: 2 * time.Second, History: log.History{MaxDeletes: 20},
+		OnDemand: w.random.IntN(2) == 0, Linger: 2 * time.Second, History: log.Retention{MaxDeletes: 20},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -19,7 +19,7 @@ func TestOptionsArrive(t *testing.T) {
 	if g := gatewayConfig(c); g.Heartbeat != time.Minute || !slices.Equal(g.Hosts, []string{"b"}) || len(g.Replicas) != 1 || !g.Metrics {
 		t.Errorf("the gateway has %+v", g)
 	}
-	history := watch.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6}
+	history := watch.Retention{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6}
 	got := watchConfig(config.Watch{Name: "w", Source: "s", Required: true, Linger: 1, History: history, SnapshotTimeout: 2, LabelsAt: "meta.labels", Memory: 7})
 	want := watch.Config{
 		Name: "w", SourceName: "s", OnDemand: true, Required: true, Linger: 1, SnapshotTimeout: 2, LabelsAt: "meta.labels", MaxBytes: 7, History: history,

@@ -18,10 +18,10 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// site has the parts of the process that a configuration changes.
+// daemon has the parts of the process that a configuration changes.
 //
 // Owned by one goroutine at a time: first serve, then the reloader.
-type site struct {
+type daemon struct {
 	// Static after construction.
 	logger   *slog.Logger
 	stderr   io.Writer // for the audit log
@@ -42,7 +42,7 @@ type site struct {
 //
 // The settings of requests change before the watches do, so that no watch is served under the
 // rules of a configuration that does not have it.
-func (s *site) apply(c *config.Config) (counts, error) {
+func (s *daemon) apply(c *config.Config) (counts, error) {
 	up := s.upstreams.next(c)
 	d, n, err := up.draft(s.registry, s.current)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *site) apply(c *config.Config) (counts, error) {
 }
 
 // reload puts a configuration into effect. On an error, the former one stays.
-func (s *site) reload(c *config.Config) error {
+func (s *daemon) reload(c *config.Config) error {
 	out, err := c.Auth.Audit.Open(s.stderr)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *site) reload(c *config.Config) error {
 }
 
 // warnOfRestart logs the changes of the configuration that a reload cannot put into effect.
-func (s *site) warnOfRestart() {
+func (s *daemon) warnOfRestart() {
 	was, is := s.started, s.current
 	for _, k := range []struct {
 		name    string
@@ -116,7 +116,7 @@ func hangups() (signals <-chan os.Signal, stop func()) {
 //
 // Owned by its goroutine.
 type reloader struct {
-	site    *site
+	daemon  *daemon
 	options serveOptions
 	hangups <-chan os.Signal
 	files   *Watcher // nil: there is no configuration file
@@ -163,34 +163,34 @@ func (r *reloader) changed() <-chan struct{} {
 
 func (r *reloader) reload(why string) {
 	if r.files == nil {
-		r.site.logger.Warn("there is nothing to reload: serve was started without --config", "reason", why)
+		r.daemon.logger.Warn("there is nothing to reload: serve was started without --config", "reason", why)
 		return
 	}
 	var n counts
 	read := Contents{}
 	c, err := r.options.load(read.ReadAgain)
 	if err == nil {
-		n, err = r.site.apply(c)
+		n, err = r.daemon.apply(c)
 	}
 	r.files.Follow(read)
-	r.site.gateway.Reloaded(err)
+	r.daemon.gateway.Reloaded(err)
 	if err != nil {
 		r.reopenAudit()
 		r.failed(why, err)
 		return
 	}
-	r.site.warnOfRestart()
-	r.site.logger.Info("configuration reloaded", "reason", why, "kept", n.kept, "replaced", n.replaced, "added", n.added, "removed", n.removed)
+	r.daemon.warnOfRestart()
+	r.daemon.logger.Info("configuration reloaded", "reason", why, "kept", n.kept, "replaced", n.replaced, "added", n.added, "removed", n.removed)
 }
 
 // reopenAudit opens the file of the audit log again although the configuration stays: the file
 // may have been renamed.
 func (r *reloader) reopenAudit() {
-	if r.site.current.Auth.Audit.File == "" {
+	if r.daemon.current.Auth.Audit.File == "" {
 		return
 	}
-	if err := r.site.reload(r.site.current); err != nil {
-		r.site.logger.Error("the audit log goes on as it is", "error", err.Error())
+	if err := r.daemon.reload(r.daemon.current); err != nil {
+		r.daemon.logger.Error("the audit log goes on as it is", "error", err.Error())
 	}
 }
 
@@ -198,10 +198,10 @@ func (r *reloader) reopenAudit() {
 func (r *reloader) failed(why string, err error) {
 	var mistakes config.Errors
 	if !errors.As(err, &mistakes) {
-		r.site.logger.Error("configuration not reloaded: the old one stays in effect", "reason", why, "error", err.Error())
+		r.daemon.logger.Error("configuration not reloaded: the old one stays in effect", "reason", why, "error", err.Error())
 		return
 	}
 	for _, m := range mistakes {
-		r.site.logger.Error("configuration not reloaded: the old one stays in effect", "reason", why, "error", m.Error())
+		r.daemon.logger.Error("configuration not reloaded: the old one stays in effect", "reason", why, "error", m.Error())
 	}
 }

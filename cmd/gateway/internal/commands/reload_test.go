@@ -350,9 +350,9 @@ func TestHangupWithoutConfiguration(t *testing.T) {
 }
 
 // newSite returns a site without listeners, on which configurations can be put into effect.
-func newSite(t *testing.T, c *config.Config) *site {
+func newSite(t *testing.T, c *config.Config) *daemon {
 	t.Helper()
-	s := &site{
+	s := &daemon{
 		logger: slog.New(slog.DiscardHandler), registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)),
 		secured: newSecured(c), started: c,
 	}

@@ -79,7 +79,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if a.limitMemory != nil {
 		a.limitMemory(logger)
 	}
-	s := &site{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)), secured: newSecured(c), started: c}
+	s := &daemon{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)), secured: newSecured(c), started: c}
 	defer s.registry.Close()
 	defer s.views.Close()
 
@@ -115,7 +115,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		}
 		return web, calls, err
 	}
-	defer startReloading(ctx, &reloader{site: s, options: o, hangups: signals}, read)()
+	defer startReloading(ctx, &reloader{daemon: s, options: o, hangups: signals}, read)()
 	return s.gateway.Serve(ctx, listeners)
 }
 
@@ -133,7 +133,7 @@ func (a *app) detachLog() (attach func()) {
 }
 
 // begin makes the gateway, and puts its first configuration into effect.
-func (s *site) begin(c *config.Config) (err error) {
+func (s *daemon) begin(c *config.Config) (err error) {
 	gc := gatewayConfig(c)
 	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Commit, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), buildCommit(), telemetry.Handler(s.flight)
 	gc.Tracing = tracingConfig(s.spans, c.Tracing)

@@ -64,7 +64,7 @@ func traceResyncs(tracer trace.Tracer, name, source string) func(watch.Resync) {
 }
 
 // observe starts the tracing and the flight recorder that the configuration asks for.
-func (s *site) observe(ctx context.Context, c *config.Config) (err error) {
+func (s *daemon) observe(ctx context.Context, c *config.Config) (err error) {
 	if s.spans, err = startTracing(ctx, c, s.logger); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *site) observe(ctx context.Context, c *config.Config) (err error) {
 }
 
 // stopObserving sends the last spans.
-func (s *site) stopObserving() {
+func (s *daemon) stopObserving() {
 	s.flight.Stop()
 	if s.spans != nil {
 		s.spans.Close(spansPatience)
@@ -83,7 +83,7 @@ func (s *site) stopObserving() {
 }
 
 // tracer returns what makes the spans; nil: nothing is traced.
-func (s *site) tracer() trace.Tracer {
+func (s *daemon) tracer() trace.Tracer {
 	if s.spans == nil {
 		return nil
 	}
