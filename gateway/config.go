@@ -237,16 +237,17 @@ type Access struct {
 }
 
 // PrincipalLimits are the limits of one principal, over all its addresses. A principal is a
-// mechanism, an issuer and a name. The zero value of each field is its default.
+// mechanism, an issuer and a name: the section "limits" of "auth" in a configuration file. The zero
+// value of each field is its default.
 type PrincipalLimits struct {
 	// Streams is the maximum number of open streams, long polls and calls of WatchList. Clients
 	// without a credential are limited by address only: see MaxSubscribersPerClient. Default:
 	// 10,000.
-	Streams int
+	Streams int `yaml:"streams"`
 	// RequestsPerSecond is the maximum number of requests and calls per second, on average over
 	// 10 s. Requests without a credential count for their address, or its IPv6 network of /64.
 	// Default: 1,000.
-	RequestsPerSecond int
+	RequestsPerSecond int `yaml:"requests_per_second"`
 }
 
 // quotas returns the limits of principals, with their defaults.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/jwt"
 )
 
@@ -38,16 +39,7 @@ type Auth struct {
 	// Audit says where decisions are recorded (nowhere).
 	Audit Audit `yaml:"audit"`
 	// Limits are the limits of one principal.
-	Limits PrincipalLimits `yaml:"limits"`
-}
-
-// Limits is the section "limits" of "auth".
-type PrincipalLimits struct {
-	// Streams is the maximum number of open streams of one principal.
-	Streams int `yaml:"streams"`
-	// RequestsPerSecond is the maximum number of requests per second of one principal, or of
-	// one address without a credential, on average over 10 s.
-	RequestsPerSecond int `yaml:"requests_per_second"`
+	Limits gateway.PrincipalLimits `yaml:"limits"`
 }
 
 // Issuer is an OpenID provider whose tokens are accepted.

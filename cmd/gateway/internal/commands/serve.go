@@ -155,7 +155,7 @@ func accessConfig(c *config.Config) *gateway.Access {
 		rules = access.EmptyPolicy()
 	}
 	return &gateway.Access{Credentials: c.Credentials(), Revoked: c.Auth.Revoked.Watch, Policy: rules, OperationsRole: c.Operations.Role,
-		Limits: gateway.PrincipalLimits{Streams: c.Auth.Limits.Streams, RequestsPerSecond: c.Auth.Limits.RequestsPerSecond}}
+		Limits: c.Auth.Limits}
 }
 
 // viewsConfig is the configuration of the views that clients ask for.
