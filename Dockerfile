@@ -7,6 +7,7 @@ FROM golang:1.26 AS build
 WORKDIR /src
 # The modules are a layer of their own: they change less often than the code.
 COPY go.mod go.sum ./
+COPY client/go.mod client/go.sum client/
 RUN go mod download
 COPY . .
 ARG VERSION=dev

@@ -88,11 +88,12 @@ PACKAGES_OF_TEST = $$($(GO) list ./... | grep -vE '^[^/]*/[^/]*/[^/]*/($(subst $
 
 .PHONY: test
 test: RACE :=
-test: test-web test-go ## run the tests of the main module, the client and the dashboard; minutes (PACKAGES=./stream/...: only these; RACE=-race: with the race detector)
+test: test-web test-go ## run the tests of the main module, the clients and the dashboard; minutes (PACKAGES=./stream/...: only these; RACE=-race: with the race detector)
 
 .PHONY: test-go
 test-go:
 	@$(call TESTRUN,.) $(or $(PACKAGES),$(PACKAGES_OF_TEST))
+	@$(if $(PACKAGES),,$(call TESTRUN,client) ./...)
 
 .PHONY: test-web
 test-web:

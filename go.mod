@@ -2,6 +2,9 @@ module github.com/watchtide/watchtide
 
 go 1.26.0
 
+// The client is a module of its own, so that programs that import it get nothing else.
+replace github.com/watchtide/watchtide/client => ./client
+
 require (
 	cel.dev/cel-go v0.32.0
 	github.com/KimMachineGun/automemlimit v1.0.1
@@ -27,6 +30,7 @@ require (
 	github.com/shirou/gopsutil/v4 v4.26.10
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
+	github.com/watchtide/watchtide/client v0.0.0
 	github.com/yuin/goldmark v1.8.7
 	go.etcd.io/etcd/api/v3 v3.7.3
 	go.etcd.io/etcd/client/pkg/v3 v3.7.3

@@ -35,7 +35,6 @@ var forbidden = []struct {
 	{[]string{"stream/sourcetest", "internal/streamtest"}, append([]string{"stream/store"}, sources...), "", "the conformance suite proves any source, so it knows none"},
 	{[]string{"internal/view/..."}, []string{"internal/log", "stream/watch"}, "", "an expression reads values, wherever they are from"},
 	{[]string{"access/..."}, []string{"gateway/...", "internal/log", "stream/watch", "internal/views"}, "", "credentials and rules know no watches"},
-	{[]string{"client"}, []string{"internal/log", "stream/watch", "gateway/...", "google.golang.org/...", "k8s.io/..."}, "", "a client knows the wire and the vocabulary of package stream"},
 	{[]string{"gateway/..."}, append([]string{"stream/store", "internal/config/...", "cmd/..."}, sources...), "", "the gateway is handed its sources"},
 	{[]string{"gateway/internal/shard"}, []string{"gateway/internal/rest", "gateway/internal/rpc"}, "", "the shards write bytes to sockets, for streams over HTTP/1.1"},
 	{[]string{"gateway/internal/limits", "gateway/internal/problem", "gateway/internal/wire"}, []string{"gateway/internal/authz", "gateway/internal/conversation"}, "", "limits, errors and bytes know no streams and no rules"},
@@ -89,10 +88,21 @@ var public = map[string]string{
 	"access":              "principals, rules and the audit log of gateway.Access",
 	"access/credential":   "the credentials of gateway.Access",
 	"client":              "the client",
+	"client/reconnect":    "when clients come back, for those that are written anew",
 	"openapi":             "the contract of the HTTP API",
 	"openapi/watchtidev1": "the contract of the gRPC API",
 	"web":                 "what gateways serve to browsers, which Go embeds where it lies",
 	"docs":                "the manual, likewise",
+}
+
+// TestClientIsSmall: a program that imports the client compiles these modules, and nothing of this one.
+func TestClientIsSmall(t *testing.T) {
+	may := []string{module + "/client/...", "github.com/r3labs/sse/v2/...", "gopkg.in/cenkalti/backoff.v1", "golang.org/x/net/..."}
+	for _, p := range packages(t, "client", "-deps", "./...") {
+		if first, _, _ := strings.Cut(p.ImportPath, "/"); strings.Contains(first, ".") && !covered(may, p.ImportPath) {
+			t.Errorf("the client depends on %s: want the standard library and %v alone", p.ImportPath, may)
+		}
+	}
 }
 
 // TestPublicPackages: everything else is internal, or a command.

@@ -3,7 +3,10 @@ module github.com/watchtide/watchtide/bench
 go 1.26.0
 
 // What is measured, and tested under load, is what lies beside this folder.
-replace github.com/watchtide/watchtide => ..
+replace (
+	github.com/watchtide/watchtide => ..
+	github.com/watchtide/watchtide/client => ../client
+)
 
 require (
 	github.com/go-jose/go-jose/v4 v4.1.4

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 const (
@@ -46,7 +44,7 @@ func (b *body) Read(p []byte) (int, error) {
 	for b.event == b.from {
 		found := b.findEvent()
 		if size := b.seen - b.from; size > b.limit {
-			b.err = fmt.Errorf("%w: an event has more than %d bytes", stream.ErrInvalid, b.limit)
+			b.err = fmt.Errorf("%w: an event has more than %d bytes", ErrInvalid, b.limit)
 			return 0, b.err
 		}
 		if found {

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 func bodyOf(t testing.TB, r io.Reader, limit int) *body {
@@ -92,7 +90,7 @@ func TestBodyRefusesLargeEvents(t *testing.T) {
 			if c.ok && (err != nil || len(got) != c.bytes+13) {
 				t.Errorf("got %d bytes, %v", len(got), err)
 			}
-			if !c.ok && (!errors.Is(err, stream.ErrInvalid) || string(got) != "data: small\n\n") {
+			if !c.ok && (!errors.Is(err, ErrInvalid) || string(got) != "data: small\n\n") {
 				t.Errorf("got %d bytes, %v, want the small event and ErrInvalid", len(got), err)
 			}
 		})

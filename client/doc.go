@@ -1,12 +1,21 @@
-// Package client follows and reads the watches of a gateway over HTTP.
+// Package client follows, reads and writes the watches of a gateway over HTTP.
 //
-// Server is a gateway. Its Follow is one stream that survives lost connections: it
-// reconnects with a back-off, resumes from the newest id, obeys retry and goodbye,
-// notices a silent connection, and can go on without a watch that is refused. If it has a
-// token, it asks for the newest one before each request. State reads a watch at one revision, and Put and
-// Delete write. Replica holds the state of one watch as a stream reports it.
+// A [Client] has one method for each way to use a watch:
 //
-// Stream is a single connection, from the request to the end of the response. Its
+//	c, err := client.New("http://127.0.0.1:8080", client.Options{})
+//
+//	for change, err := range c.Watch(ctx, "services") // each change
+//	services := c.Replica(ctx, "services")            // a copy that is kept up to date
+//	snapshot, err := c.Snapshot(ctx, "services", v)   // the state of now; Get: one resource
+//	stored, err := c.Put(ctx, "services", key, value, client.Condition{}) // and Delete
+//
+// [Client.Watch] is one stream that survives lost connections: it reconnects with a back-off,
+// resumes from the newest id, obeys retry and goodbye, notices a silent connection, and can go on
+// without a watch that is refused. If it has a token, it asks for the newest one before each
+// request. A [Replica] is made of such a stream, and shows only states that the upstream had;
+// [ReplicaOf] decodes its values.
+//
+// [Stream] is a single connection, from the request to the end of the response. Its
 // caller decides whether and when to make another request, and from which position.
 // The response is read by the r3labs/sse client, one for each stream. This package
 // corrects it where it does not fit such a stream:

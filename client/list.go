@@ -15,7 +15,7 @@ import (
 type Watch struct {
 	Name   string `json:"name"`
 	Source string `json:"source"`
-	State  string `json:"state"`
+	State  State  `json:"state"`
 	// Since is when the state began, in RFC 3339.
 	Since string `json:"since"`
 	// Reason says why the watch is in the state; "": there is nothing to say.
@@ -33,25 +33,25 @@ type Watch struct {
 }
 
 // Watches returns the watches of the server.
-func (s *Server) Watches(ctx context.Context) ([]Watch, error) {
+func (c *Client) Watches(ctx context.Context) ([]Watch, error) {
 	var answer struct {
 		Watches []Watch `json:"watches"`
 	}
-	err := s.get(ctx, &answer, s.url(nil, "v1", "watches"))
+	err := c.get(ctx, &answer, c.url(nil, "v1", "watches"))
 	return answer.Watches, err
 }
 
 // WatchesDocument returns the watches of the server as received, with all that it says of
 // them: an object with the member watches.
-func (s *Server) WatchesDocument(ctx context.Context) (json.RawMessage, error) {
+func (c *Client) WatchesDocument(ctx context.Context) (json.RawMessage, error) {
 	var document json.RawMessage
-	err := s.get(ctx, &document, s.url(nil, "v1", "watches"))
+	err := c.get(ctx, &document, c.url(nil, "v1", "watches"))
 	return oneLine(document), err
 }
 
 // Keys returns keys of a watch that begin with a prefix, at most some thousand of them, and none
 // that is not UTF-8.
-func (s *Server) Keys(ctx context.Context, watch, prefix string) ([]string, error) {
+func (c *Client) Keys(ctx context.Context, watch, prefix string) ([]string, error) {
 	query := url.Values{}
 	View{Prefix: prefix}.AddTo(query, "")
 	var page struct {
@@ -60,7 +60,7 @@ func (s *Server) Keys(ctx context.Context, watch, prefix string) ([]string, erro
 			KeyEncoding string `json:"key_encoding"`
 		} `json:"resources"`
 	}
-	if err := s.get(ctx, &page, s.url(query, "v1", "watches", watch, "resources")); err != nil {
+	if err := c.get(ctx, &page, c.url(query, "v1", "watches", watch, "resources")); err != nil {
 		return nil, err
 	}
 	var keys []string
@@ -72,33 +72,35 @@ func (s *Server) Keys(ctx context.Context, watch, prefix string) ([]string, erro
 	return keys, nil
 }
 
-// Line returns one resource of a view as received, as JSON on one line. The key may
+// Get returns one resource of a view as received, as JSON on one line. The key may
 // be any bytes.
-func (s *Server) Line(ctx context.Context, watch, key string, v View) (json.RawMessage, error) {
+func (c *Client) Get(ctx context.Context, watch, key string, v View) (json.RawMessage, error) {
 	query := url.Values{}
 	v.AddTo(query, "")
 	var line json.RawMessage
-	err := s.get(ctx, &line, s.resource(query, watch, key))
+	err := c.get(ctx, &line, c.resource(query, watch, key))
 	return oneLine(line), err
 }
 
 // resource returns the URL of a resource. A key that is not UTF-8, or that a path loses, is
 // sent in base64.
-func (s *Server) resource(query url.Values, watch, key string) string {
+func (c *Client) resource(query url.Values, watch, key string) string {
 	if key == "." || key == ".." || !utf8.ValidString(key) {
 		query.Set("key_encoding", "base64")
 		key = base64.StdEncoding.EncodeToString([]byte(key))
 	}
-	return s.url(query, "v1", "watches", watch, "resources", key)
+	return c.url(query, "v1", "watches", watch, "resources", key)
 }
 
-// oneLine undoes indentation that was added on the way.
-func oneLine(text json.RawMessage) json.RawMessage {
-	if bytes.IndexByte(text, '\n') < 0 {
+// oneLine undoes indentation that was added on the way. What is not JSON is left as it is.
+func oneLine(text []byte) []byte {
+	if !bytes.ContainsAny(text, "\r\n") {
 		return text
 	}
 	var compact bytes.Buffer
-	_ = json.Compact(&compact, text) // it was read, so it is JSON
+	if json.Compact(&compact, text) != nil {
+		return text
+	}
 	return compact.Bytes()
 }
 
@@ -110,19 +112,19 @@ const listAttempts = 3
 // requests, and an earlier last one, whose revision is less likely to be gone.
 const pageSize = "10000"
 
-// State is the resources of a view at one revision. Those of an answer have the form received,
-// each as JSON on one line.
-type State struct {
+// Snapshot is the resources of a view at one revision. They have the form received, each as JSON
+// on one line.
+type Snapshot struct {
 	Watch     string            `json:"watch"`
 	Position  string            `json:"position"`
 	Revision  string            `json:"revision"`
 	Resources []json.RawMessage `json:"resources"`
 }
 
-// State returns the resources of a view, all as they were at one revision.
-func (s *Server) State(ctx context.Context, watch string, v View) (State, error) {
+// Snapshot returns the resources of a view, all as they were at one revision.
+func (c *Client) Snapshot(ctx context.Context, watch string, v View) (Snapshot, error) {
 	for attempt := 1; ; attempt++ {
-		all, err := s.pages(ctx, watch, v)
+		all, err := c.pages(ctx, watch, v)
 		var p *Problem
 		if attempt < listAttempts && errors.As(err, &p) && p.Status == http.StatusGone {
 			continue
@@ -131,17 +133,17 @@ func (s *Server) State(ctx context.Context, watch string, v View) (State, error)
 	}
 }
 
-func (s *Server) pages(ctx context.Context, watch string, v View) (State, error) {
+func (c *Client) pages(ctx context.Context, watch string, v View) (Snapshot, error) {
 	query := url.Values{"page_size": {pageSize}}
 	v.AddTo(query, "")
-	all := State{Resources: []json.RawMessage{}}
+	all := Snapshot{Resources: []json.RawMessage{}}
 	for {
 		var page struct {
-			State
+			Snapshot
 			NextPageToken string `json:"next_page_token"`
 		}
-		if err := s.get(ctx, &page, s.url(query, "v1", "watches", watch, "resources")); err != nil {
-			return State{}, err
+		if err := c.get(ctx, &page, c.url(query, "v1", "watches", watch, "resources")); err != nil {
+			return Snapshot{}, err
 		}
 		for i, line := range page.Resources {
 			page.Resources[i] = oneLine(line)

@@ -8,8 +8,9 @@ import (
 
 // changes are events, and whether they are read quickly.
 var changes = map[string]struct {
-	name, data string
-	quick      bool
+	name  EventType
+	data  string
+	quick bool
 }{
 	"upsert":             {"upsert", `{"type":"upsert","watch":"w","key":"a/b c","revision":"7","value":{"n":[1,"}"]}}`, true},
 	"value with spaces":  {"upsert", `{"type":"upsert","watch":"w","key":"a","revision":"7","value": "x" }`, true},
@@ -46,7 +47,7 @@ func TestQuickChange(t *testing.T) {
 }
 
 // sameAsJSON checks that the quick reader's result equals a JSON decoder's.
-func sameAsJSON(t *testing.T, name string, data []byte) {
+func sameAsJSON(t *testing.T, name EventType, data []byte) {
 	t.Helper()
 	got, ok := quickChange(name, data)
 	if !ok {
@@ -73,12 +74,12 @@ func trim(value []byte) []byte {
 
 func FuzzQuickChange(f *testing.F) {
 	for _, c := range changes {
-		f.Add(c.name == "delete", []byte(c.data))
+		f.Add(c.name == Delete, []byte(c.data))
 	}
 	f.Fuzz(func(t *testing.T, isDelete bool, data []byte) {
-		name := "upsert"
+		name := Upsert
 		if isDelete {
-			name = "delete"
+			name = Delete
 		}
 		sameAsJSON(t, name, data)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
 	"strings"
@@ -51,13 +52,13 @@ func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // serve starts an HTTP server on pipes and returns it as seen by a client. The
 // caller must call the returned function before the test ends.
-func serve(t *testing.T, handler http.HandlerFunc) (*Server, func()) {
+func serve(t *testing.T, handler http.HandlerFunc) (*Client, func()) {
 	t.Helper()
 	m := newMemory()
 	server := &http.Server{Handler: handler}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(m) }()
-	s, err := NewServer("http://gateway.test/", ServerOptions{})
+	s, err := New("http://gateway.test/", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,22 +180,44 @@ func goodbye(reason string, retryMS int) string {
 	return fmt.Sprintf("event: goodbye\ndata: {\"type\":\"goodbye\",\"reason\":%q,\"retry_ms\":%d}\n\n", reason, retryMS)
 }
 
-// recorder records what Follow reports. Owned by the goroutine that calls Follow.
+// recorder records what a loop over Watch gets. Owned by the goroutine of the loop.
 type recorder struct {
 	events []string // type, key and id
 	lost   []string
 	waits  []int64 // ms
+	each   func(Event, error) error
 }
 
-func (r *recorder) event(e Event) error {
-	text := e.Type
+// record loops to the end, or to an error of each, and returns the error of the end.
+func (r *recorder) record(changes iter.Seq2[Event, error]) error {
+	for e, err := range changes {
+		switch {
+		case e.Err != nil:
+			r.lost = append(r.lost, e.Err.Error())
+			r.waits = append(r.waits, e.Wait.Milliseconds())
+			continue
+		case err == nil:
+			r.events = append(r.events, text(e))
+		case e.Watch == "" || r.each == nil:
+			return err
+		}
+		if r.each != nil {
+			if err := r.each(e, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func text(e Event) string {
+	text := string(e.Type)
 	for _, part := range []string{e.Key, e.ID} {
 		if part != "" {
 			text += " " + part
 		}
 	}
-	r.events = append(r.events, text)
-	return nil
+	return text
 }
 
 func (r *recorder) String() string { return strings.Join(r.events, "\n") }

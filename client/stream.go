@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/r3labs/sse/v2"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 const (
@@ -70,7 +68,7 @@ type Ending struct {
 	// Goodbye was the last event; nil: there was none.
 	Goodbye *Event
 	// Err is why the stream ended without a goodbye: a *Problem for a refusal,
-	// stream.ErrStalled for silence, stream.ErrInvalid for an invalid event, the
+	// ErrStalled for silence, ErrInvalid for an invalid event, the
 	// error of Handle, the cause of the context, or the network's error. nil
 	// after a goodbye.
 	Err error
@@ -111,14 +109,14 @@ func (s *Stream) lasted() time.Duration {
 		return 0
 	}
 	lasted := time.Since(s.greeted)
-	if errors.Is(s.ending.Err, stream.ErrStalled) {
+	if errors.Is(s.ending.Err, ErrStalled) {
 		lasted -= s.silence.getLimit()
 	}
 	return lasted
 }
 
 func (s *Stream) stalled() {
-	s.cancel(fmt.Errorf("%w: nothing came for %v, not even a heartbeat", stream.ErrStalled, s.silence.getLimit()))
+	s.cancel(fmt.Errorf("%w: nothing came for %v, not even a heartbeat", ErrStalled, s.silence.getLimit()))
 }
 
 // anyType asks for a stream as text/event-stream does, since that is a gateway's default.
@@ -199,7 +197,7 @@ func (s *Stream) receive(m *sse.Event) {
 	if len(m.Data) == 0 || s.failed != nil || s.ending.Goodbye != nil {
 		return
 	}
-	e, err := parseEvent(string(m.Event), m.Data)
+	e, err := parseEvent(EventType(m.Event), m.Data)
 	if err == nil {
 		e.ID = s.ownID(m.ID)
 		s.note(&e)
@@ -224,12 +222,12 @@ func (s *Stream) ownID(id []byte) string {
 // note records the data of an event that concerns the stream as a whole.
 func (s *Stream) note(e *Event) {
 	switch e.Type {
-	case "hello":
+	case Hello:
 		s.ending.Greeted, s.greeted = true, time.Now()
 		if e.HeartbeatMS > 0 && s.StallAfter == 0 {
 			s.silence.setLimit(time.Duration(silentBeats * float64(e.HeartbeatMS) * float64(time.Millisecond)))
 		}
-	case "goodbye":
+	case Goodbye:
 		s.ending.Goodbye = e
 	}
 }

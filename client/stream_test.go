@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // answer is a server that answers every request with the same body.
@@ -34,7 +32,7 @@ func eventsOf(text string) *answer {
 // run reads an answer to its end, and returns its events as type and id.
 func run(ctx context.Context, a *answer, change func(*Stream)) (events []string, end Ending) {
 	s := &Stream{URL: "http://gateway.test/v1/events?watch=w", Client: &http.Client{Transport: a}, Handle: func(e Event) error {
-		events = append(events, strings.TrimSpace(e.Type+" "+e.ID))
+		events = append(events, strings.TrimSpace(string(e.Type)+" "+e.ID))
 		return nil
 	}}
 	if change != nil {
@@ -111,7 +109,7 @@ func TestStreamJoinsTheLinesOfData(t *testing.T) {
 		var got Event
 		_, ending := run(t.Context(), eventsOf(strings.ReplaceAll(text, "\n", end)+goodbyeEvent), func(s *Stream) {
 			s.Handle = func(e Event) error {
-				if e.Type == "upsert" {
+				if e.Type == Upsert {
 					got = e
 				}
 				return nil
@@ -135,7 +133,7 @@ func TestStreamRefusesLargeEvents(t *testing.T) {
 	large := "event: bookmark\ndata: {\"type\":\"bookmark\",\"watch\":\"" + strings.Repeat("x", 70_000) + "\"}\n\n"
 	for limit, ok := range map[int]bool{0: true, len(large): true, len(large) - 1: false} {
 		got, end := run(t.Context(), eventsOf(large+goodbyeEvent), func(s *Stream) { s.MaxEventBytes = limit })
-		if ok != (end.Err == nil) || ok != (len(got) == 2) || !ok && !errors.Is(end.Err, stream.ErrInvalid) {
+		if ok != (end.Err == nil) || ok != (len(got) == 2) || !ok && !errors.Is(end.Err, ErrInvalid) {
 			t.Errorf("limit %d: got %d events, %v", limit, len(got), end.Err)
 		}
 	}

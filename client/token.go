@@ -32,11 +32,11 @@ func (p *Problem) Is(target error) bool {
 
 // credential returns the token for a request, and the header that carries it; both are empty if
 // there is none.
-func (s *Server) credential(ctx context.Context) (token, header string, err error) {
-	if s.options.Token == nil {
+func (c *Client) credential(ctx context.Context) (token, header string, err error) {
+	if c.options.Token == nil {
 		return "", "", nil
 	}
-	token, err = s.options.Token(ctx)
+	token, err = c.options.Token(ctx)
 	switch {
 	case err != nil:
 		return "", "", fmt.Errorf("no token: %w", err)
@@ -59,30 +59,30 @@ func CanBeToken(text string) bool {
 	return text != ""
 }
 
-// client returns a client for one request. With a credential, it follows redirects only within
+// http returns what makes one request. With a credential, it follows redirects only within
 // the origin of the server, so that nobody else gets the credential.
-func (s *Server) client() *http.Client {
-	c := &http.Client{Transport: s.transport}
-	if len(s.options.Header) > 0 {
-		c.Transport = header{s}
+func (c *Client) http() *http.Client {
+	h := &http.Client{Transport: c.transport}
+	if len(c.options.Header) > 0 {
+		h.Transport = header{c}
 	}
-	if s.options.Token != nil || s.hasCertificate() {
-		c.CheckRedirect = s.checkRedirect
+	if c.options.Token != nil || c.hasCertificate() {
+		h.CheckRedirect = c.checkRedirect
 	}
-	return c
+	return h
 }
 
 // hasCertificate reports whether connections may have a client certificate.
-func (s *Server) hasCertificate() bool {
-	c := s.options.TLS
-	return c != nil && (len(c.Certificates) > 0 || c.GetClientCertificate != nil)
+func (c *Client) hasCertificate() bool {
+	t := c.options.TLS
+	return t != nil && (len(t.Certificates) > 0 || t.GetClientCertificate != nil)
 }
 
 // maxRedirects is the limit of package net/http.
 const maxRedirects = 10
 
-func (s *Server) checkRedirect(to *http.Request, via []*http.Request) error {
-	if !s.isOrigin(to.URL) {
+func (c *Client) checkRedirect(to *http.Request, via []*http.Request) error {
+	if !c.isOrigin(to.URL) {
 		return fmt.Errorf("the answer is a redirect to %s://%s, which must not get the credential: want the URL of the gateway itself", to.URL.Scheme, to.URL.Host)
 	}
 	if len(via) >= maxRedirects {

@@ -42,11 +42,7 @@ func followAs(t *testing.T, s *script, token func(context.Context) (string, erro
 	defer stop()
 	server.options.Token = token
 	rec := &recorder{}
-	err := server.Follow(t.Context(), FollowOptions{Watches: []string{"w"}, Event: rec.event, Lost: func(reason error, wait time.Duration) {
-		rec.lost = append(rec.lost, reason.Error())
-		rec.waits = append(rec.waits, wait.Milliseconds())
-	}})
-	return rec, err
+	return rec, rec.record(server.Watch(t.Context(), "w"))
 }
 
 // refusesToken refuses and repeats the token, as no server should.
@@ -57,7 +53,7 @@ func refusesToken(w http.ResponseWriter, r *http.Request) {
 }
 
 // A token that ends ends the stream. The next one goes on where that ended.
-func TestFollowResumesWithTheNextToken(t *testing.T) {
+func TestWatchResumesWithTheNextToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{
 			replies(hello + reset + upsert("a", 1, true) + goodbye("token_expired", 3000)),
@@ -74,7 +70,7 @@ func TestFollowResumesWithTheNextToken(t *testing.T) {
 }
 
 // A refusal of a token is final if there is no other one, at once and by its type.
-func TestFollowEndsIfTheTokenIsRefused(t *testing.T) {
+func TestWatchEndsIfTheTokenIsRefused(t *testing.T) {
 	for status, want := range map[int]error{401: ErrUnauthenticated, 403: ErrForbidden} {
 		for name, token := range map[string]func(context.Context) (string, error){
 			"without tokens": nil, "with one": tokens("tOkEn1"),
@@ -98,7 +94,7 @@ func TestFollowEndsIfTheTokenIsRefused(t *testing.T) {
 }
 
 // If there is another token, it is tried, but not faster than after any other failure.
-func TestFollowGoesOnIfThereIsAnotherToken(t *testing.T) {
+func TestWatchGoesOnIfThereIsAnotherToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{refuses(401), refuses(403), replies(hello + upsert("a", 1, true) + allGone)}}
 		rec, err := followAs(t, s, tokens("one", "two", "two", "three", "three"))
@@ -112,7 +108,7 @@ func TestFollowGoesOnIfThereIsAnotherToken(t *testing.T) {
 }
 
 // A token that cannot be had now may be had later. Nothing is sent until then.
-func TestFollowWaitsForAToken(t *testing.T) {
+func TestWatchWaitsForAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{replies(hello + allGone)}}
 		calls := 0
@@ -134,7 +130,7 @@ func TestFollowWaitsForAToken(t *testing.T) {
 	})
 }
 
-func TestFollowEndsWhileItWaitsForAToken(t *testing.T) {
+func TestWatchEndsWhileItWaitsForAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, stop := serve(t, (&script{}).ServeHTTP)
 		defer stop()
@@ -142,7 +138,7 @@ func TestFollowEndsWhileItWaitsForAToken(t *testing.T) {
 		over := errors.New("over")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, over)
 		defer cancel()
-		if err := server.Follow(ctx, FollowOptions{Watches: []string{"w"}}); err != over {
+		if err := new(recorder).record(server.Watch(ctx, "w")); err != over {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -155,9 +151,9 @@ func TestEveryRequestHasTheToken(t *testing.T) {
 	defer stop()
 	server.options.Token = tokens("tOkEn1")
 	_, err1 := server.Watches(t.Context())
-	_, err2 := server.Line(t.Context(), "w", "k", View{})
-	_, err3 := server.State(t.Context(), "w", View{})
-	err4 := server.Follow(t.Context(), FollowOptions{Watches: []string{"w"}})
+	_, err2 := server.Get(t.Context(), "w", "k", View{})
+	_, err3 := server.Snapshot(t.Context(), "w", View{})
+	err4 := new(recorder).record(server.Watch(t.Context(), "w"))
 	_, err5 := server.Put(t.Context(), "w", "k", []byte("1"), Condition{})
 	_, err6 := server.Delete(t.Context(), "w", "k", Condition{})
 	for i, err := range []error{err1, err2, err3, err4, err5, err6} {
@@ -188,7 +184,7 @@ func TestTokenStaysAtItsOrigin(t *testing.T) {
 		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 	}))
 	defer gateway.Close()
-	server, err := NewServer(gateway.URL, ServerOptions{Token: tokens("tOkEn1")})
+	server, err := New(gateway.URL, Options{Token: tokens("tOkEn1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +198,7 @@ func TestTokenStaysAtItsOrigin(t *testing.T) {
 		}
 	}
 	to = "/moved"
-	if err := server.Follow(t.Context(), FollowOptions{Watches: []string{"w"}, Event: func(Event) error { return nil }}); err != nil || !slices.Equal(asked, []string{"Bearer tOkEn1"}) {
+	if err := new(recorder).record(server.Watch(t.Context(), "w")); err != nil || !slices.Equal(asked, []string{"Bearer tOkEn1"}) {
 		t.Errorf("within the origin: got %v, and %q", err, asked)
 	}
 }

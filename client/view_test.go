@@ -20,10 +20,10 @@ func TestViewIsSentWithEveryRequest(t *testing.T) {
 		fmt.Fprint(w, `{"resources":[]}`)
 	})
 	defer stop()
-	if _, err := s.State(t.Context(), "w", narrow); err != nil {
+	if _, err := s.Snapshot(t.Context(), "w", narrow); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Line(t.Context(), "w", "k", narrow); err != nil {
+	if _, err := s.Get(t.Context(), "w", "k", narrow); err != nil {
 		t.Error(err)
 	}
 	if len(asked) != 2 {
@@ -48,10 +48,10 @@ func wantView(t *testing.T, what string, got url.Values, suffix string) {
 }
 
 // A stream keeps its view over all its connections, as it keeps its position.
-func TestFollowSendsItsViewWithEveryConnection(t *testing.T) {
+func TestWatchSendsItsViewWithEveryConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{breaks(hello + reset + upsert("a", 1, true)), replies(hello + allGone)}}
-		if _, err := follow(t, s, t.Context(), FollowOptions{View: narrow}); err != nil {
+		if _, err := follow(t, s, t.Context(), nil, narrow); err != nil {
 			t.Fatal(err)
 		}
 		if want := []string{"", "w@e-1"}; !slices.Equal(s.resumeIDs(), want) {
@@ -67,7 +67,7 @@ func TestFollowSendsItsViewWithEveryConnection(t *testing.T) {
 
 // A refusal has the text of the server, with the place and the advice, and names what is
 // wrong. It is final, whichever connection got it.
-func TestFollowEndsWithTheRefusalOfAFilter(t *testing.T) {
+func TestWatchEndsWithTheRefusalOfAFilter(t *testing.T) {
 	const detail = "filter, column 9: = is no operator: did you mean ==?"
 	refuse := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
@@ -76,7 +76,7 @@ func TestFollowEndsWithTheRefusalOfAFilter(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{breaks(hello + reset + upsert("a", 1, true)), refuse, replies(allGone)}}
-		_, err := follow(t, s, t.Context(), FollowOptions{View: View{Filter: "value.n = 1"}})
+		_, err := follow(t, s, t.Context(), nil, View{Filter: "value.n = 1"})
 		var p *Problem
 		if !errors.As(err, &p) || p.Detail != detail || p.Parameter != "filter.w" || p.Watch != "w" || p.Offset != 8 || p.Line != 1 || p.Column != 9 || !p.Final() {
 			t.Errorf("got %v (%+v)", err, p)

@@ -33,29 +33,29 @@ func (c Condition) addTo(h http.Header) {
 
 // Put writes a resource, whose key may be any bytes, and returns it as stored, as JSON on one
 // line. The value is JSON.
-func (s *Server) Put(ctx context.Context, watch, key string, value []byte, c Condition) (json.RawMessage, error) {
+func (c *Client) Put(ctx context.Context, watch, key string, value []byte, when Condition) (json.RawMessage, error) {
 	var stored json.RawMessage
-	err := s.write(ctx, http.MethodPut, s.resource(url.Values{}, watch, key), bytes.NewReader(value), c, &stored)
+	err := c.write(ctx, http.MethodPut, c.resource(url.Values{}, watch, key), bytes.NewReader(value), when, &stored)
 	return oneLine(stored), err
 }
 
 // Delete removes a resource, whose key may be any bytes. It reports whether there was one.
-func (s *Server) Delete(ctx context.Context, watch, key string, c Condition) (bool, error) {
+func (c *Client) Delete(ctx context.Context, watch, key string, when Condition) (bool, error) {
 	var answer struct {
 		Deleted bool `json:"deleted"`
 	}
-	err := s.write(ctx, http.MethodDelete, s.resource(url.Values{}, watch, key), nil, c, &answer)
+	err := c.write(ctx, http.MethodDelete, c.resource(url.Values{}, watch, key), nil, when, &answer)
 	return answer.Deleted, err
 }
 
-func (s *Server) write(ctx context.Context, method, address string, body io.Reader, c Condition, into any) error {
+func (c *Client) write(ctx context.Context, method, address string, body io.Reader, when Condition, into any) error {
 	request, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
 		return err
 	}
-	c.addTo(request.Header)
+	when.addTo(request.Header)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	return s.do(request, into)
+	return c.do(request, into)
 }

@@ -52,7 +52,7 @@ func (c *eventSource) run(ctx context.Context) {
 			return
 		}
 		c.lose(ending.Err)
-		if refused := new(client.Problem); errors.As(ending.Err, &refused) || errors.Is(ending.Err, stream.ErrInvalid) {
+		if refused := new(client.Problem); errors.As(ending.Err, &refused) || errors.Is(ending.Err, client.ErrInvalid) {
 			c.dead.Store(&ending.Err)
 			return
 		}
@@ -134,13 +134,13 @@ func (c *eventSource) flush(mark *streamtest.Mark, cut bool) {
 // eventOf returns the event of a watch; false: it is about the stream.
 func eventOf(e client.Event) (stream.Event, bool) {
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
-		if t.String() != e.Type {
+		if t.String() != string(e.Type) {
 			continue
 		}
 		revision, _ := strconv.ParseUint(e.Revision, 10, 64) // 0 where the event has none
-		state, _ := stream.ParseState(e.State)
+		state, _ := stream.ParseState(string(e.State))
 		return stream.Event{
-			Type: t, Watch: e.Watch, Reason: e.Reason, Revision: revision, Count: e.Count, Resumed: e.Resumed,
+			Type: t, Watch: e.Watch, Reason: string(e.Reason), Revision: revision, Count: e.Count, Resumed: e.Resumed,
 			Resource: stream.Resource{Key: e.Key, Revision: revision, Value: e.Value}, State: state, Since: e.Since,
 		}, true
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -255,16 +256,30 @@ type follower struct {
 }
 
 func (f *follower) run(ctx context.Context, url string) {
-	server, err := client.NewServer(url, client.ServerOptions{})
+	server, err := client.New(url, client.Options{})
 	if err == nil {
 		defer server.Close()
-		err = server.Follow(ctx, client.FollowOptions{
-			Watches: []string{"services"}, Event: f.receive, Lost: func(reason error, _ time.Duration) { f.lose(reason) },
-		})
+		err = f.follow(server.Watch(ctx, "services"))
 	}
 	if ctx.Err() == nil {
 		f.dead.Store(&err)
 	}
+}
+
+func (f *follower) follow(changes iter.Seq2[client.Event, error]) error {
+	for e, err := range changes {
+		if e.State == client.Offline {
+			f.lose(e.Err)
+			continue
+		}
+		if err == nil {
+			err = f.receive(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // crowd is many clients of one URL, half of them browsers.

@@ -133,7 +133,7 @@ func follows(t *testing.T, binary, address string) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	const want = "in_sync 1 resources at revision 1\n  milk: {\"text\":\"two litres\"}\n"
+	const want = "in_sync 1 resources at revision 1\n  milk: two litres\n"
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(out, got); string(got) != want {
 		t.Errorf("%v, printed\n%s\nwant\n%s", err, got, want)

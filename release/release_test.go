@@ -369,7 +369,7 @@ func checkLicenses(t *testing.T, program, file string) {
 		t.Fatal(err)
 	}
 	want := []string{"the Go standard library, " + info.GoVersion + ": LICENSE", "## react - ", "## uplot - "}
-	for _, m := range info.Deps {
+	for _, m := range licenses.Modules(info) {
 		want = append(want, m.Path+" "+m.Version+": ")
 	}
 	for _, heading := range want {
@@ -399,10 +399,11 @@ func (r release) testBOM(t *testing.T) {
 	for _, c := range *bom.Components {
 		urls[c.PackageURL] = true
 	}
-	if len(info.Deps) < 20 || len(urls) != len(info.Deps)+1+7 {
-		t.Errorf("%d components, want %d modules, the standard library and 7 packages of npm", len(urls), len(info.Deps))
+	modules := licenses.Modules(info)
+	if len(modules) < 20 || len(urls) != len(modules)+1+7 {
+		t.Errorf("%d components, want %d modules, the standard library and 7 packages of npm", len(urls), len(modules))
 	}
-	for _, m := range info.Deps {
+	for _, m := range modules {
 		if !urls["pkg:golang/"+m.Path+"@"+m.Version] {
 			t.Errorf("%s %s is missing", m.Path, m.Version)
 		}

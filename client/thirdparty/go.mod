@@ -3,7 +3,10 @@ module github.com/watchtide/watchtide/client/thirdparty
 go 1.26.0
 
 // What is tested is what lies around this folder.
-replace github.com/watchtide/watchtide => ../..
+replace (
+	github.com/watchtide/watchtide => ../..
+	github.com/watchtide/watchtide/client => ../../client
+)
 
 require (
 	github.com/launchdarkly/eventsource v1.11.0

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/watchtide/watchtide/client/reconnect"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
-	"github.com/watchtide/watchtide/internal/reconnect"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 

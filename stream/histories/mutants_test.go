@@ -183,8 +183,8 @@ var mutants = []mutant{
 		rare: true,
 		edits: []edit{{
 			file: "client/replica.go",
-			old:  "	case \"bookmark\":\n		r.skipping = false\n",
-			new:  "	case \"bookmark\":\n		r.skipping, r.loading = false, !r.synced\n",
+			old:  "	case Bookmark:\n		r.skipping = false\n",
+			new:  "	case Bookmark:\n		r.skipping, r.loading = false, !r.progress.Complete\n",
 		}},
 	},
 	{
@@ -192,8 +192,8 @@ var mutants = []mutant{
 		args: []string{"-deletes", strconv.Itoa(int(streamtest.LastSeen))},
 		edits: []edit{{
 			file: "client/replica.go",
-			old:  "n > 0 || n == 0 && revision > r.revision {\n",
-			new:  "n != 0 || revision != r.revision {\n",
+			old:  "n > 0 || n == 0 && revision > r.reached {\n",
+			new:  "n != 0 || revision != r.reached {\n",
 		}},
 	},
 	{

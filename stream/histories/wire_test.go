@@ -36,8 +36,8 @@ type follow struct {
 	conn    *streamtest.Connection // nil: there was none yet
 	pending []stream.Event         // since the last id
 	at      time.Time              // when the last of them came
-	replica *goclient.Replica
-	tail    goclient.Tail
+	replica *goclient.Replica[goclient.Resource]
+	held    []goclient.Event // by the client, like pending
 }
 
 // watchName is the name of the watch of the part.
@@ -113,7 +113,7 @@ func (f *follow) begin(c *wire, n *node) {
 // end ends the connection, without what came after the last id.
 func (f *follow) end() {
 	f.pending = nil
-	f.tail.Drop()
+	f.held = nil
 	if f.conn != nil {
 		f.conn.Close()
 	}
@@ -178,7 +178,7 @@ func (c *wire) receive(l line) error {
 	switch e.Type {
 	case "hello":
 		for _, f := range c.follows {
-			f.replica.Apply(e.Event)
+			_ = f.replica.Apply(e.Event)
 		}
 	case "position":
 		return c.position(e.ID)
@@ -201,9 +201,7 @@ func (f *follow) take(e wireEvent, at time.Time) error {
 		return err
 	}
 	f.pending, f.at = append(f.pending, of), at
-	for _, e := range f.tail.Take(e.Event) {
-		f.replica.Apply(e)
-	}
+	f.held = append(f.held, e.Event)
 	return nil
 }
 
@@ -214,9 +212,13 @@ func (c *wire) position(id string) error {
 		return err
 	}
 	for _, f := range c.follows {
-		for _, e := range f.tail.Commit() {
-			f.replica.Apply(e)
+		for i, e := range f.held {
+			if i == len(f.held)-1 {
+				e.ID = id
+			}
+			_ = f.replica.Apply(e)
 		}
+		f.held = nil
 		i := slices.IndexFunc(positions, func(p stream.Position) bool { return p.Watch == f.part.watchName() })
 		if i >= 0 && (len(f.pending) > 0 || f.last == nil || f.last.Position != positions[i]) {
 			f.receive(c, positions[i], true)
@@ -229,7 +231,9 @@ func (c *wire) position(id string) error {
 func (f *follow) receive(c *wire, p stream.Position, says bool) {
 	r := streamtest.Received{At: f.at, Events: f.pending, Position: &p}
 	if says {
-		r.Consistent = f.replica.Consistent()
+		r.Consistent = !f.replica.Progress().Pending
+	}
+	if r.Consistent {
 		r.Revision, _ = strconv.ParseUint(f.replica.Revision(), 10, 64)
 	}
 	if len(f.pending) == 0 {
@@ -293,6 +297,7 @@ func (c *wire) answered(f *follow, lines []line) error {
 			return err
 		}
 	}
+	f.held = nil
 	f.receive(c, p, false)
 	return nil
 }
@@ -309,7 +314,7 @@ var eventTypes = func() map[string]stream.EventType {
 // event is the event as the log has it.
 func (e *wireEvent) event() (stream.Event, error) {
 	out := stream.Event{
-		Type: eventTypes[e.Type], Watch: e.Watch, Reason: e.Reason, Since: e.Since,
+		Type: eventTypes[string(e.Type)], Watch: e.Watch, Reason: string(e.Reason), Since: e.Since,
 		Count: e.Count, Resumed: e.Resumed, Skipped: e.Skipped,
 	}
 	var err error
@@ -328,7 +333,7 @@ func (e *wireEvent) event() (stream.Event, error) {
 		out.Revision = revision
 	}
 	if e.Type == "status" {
-		i := slices.IndexFunc(states, func(s stream.State) bool { return s.String() == e.State })
+		i := slices.IndexFunc(states, func(s stream.State) bool { return s.String() == string(e.State) })
 		if i < 0 {
 			return out, fmt.Errorf("no state is called %q", e.State)
 		}

@@ -30,7 +30,7 @@ func (w *world) connectWire() error {
 }
 
 func (c *wire) follow(p *part) {
-	c.follows = append(c.follows, &follow{part: p, replica: goclient.NewReplica()})
+	c.follows = append(c.follows, &follow{part: p, replica: goclient.NewReplica(p.watchName())})
 }
 
 // nodeFor returns a node that has all that a client follows; nil: there is none.

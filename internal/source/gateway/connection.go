@@ -189,7 +189,7 @@ func (c *connection) settle(members []*member, end client.Ending) {
 			return
 		}
 	}
-	removed := end.Goodbye != nil && end.Goodbye.Reason == string(stream.GoodbyeWatchRemoved)
+	removed := end.Goodbye != nil && end.Goodbye.Reason == client.GoodbyeWatchRemoved
 	if errors.Is(end.Err, errChanged) || removed && !c.removed && len(members) > 1 {
 		// The next request's refusal names the one that was removed.
 		c.removed = removed

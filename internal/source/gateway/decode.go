@@ -13,9 +13,9 @@ import (
 )
 
 // types are the relevant event types.
-var types = map[string]adapter.EventType{
-	"reset": adapter.Reset, "upsert": adapter.Upsert, "delete": adapter.Delete,
-	"end_of_snapshot": adapter.EndOfSnapshot, "bookmark": adapter.Bookmark, "status": adapter.Status,
+var types = map[client.EventType]adapter.EventType{
+	client.Reset: adapter.Reset, client.Upsert: adapter.Upsert, client.Delete: adapter.Delete,
+	client.EndOfSnapshot: adapter.EndOfSnapshot, client.Bookmark: adapter.Bookmark, client.Status: adapter.Status,
 }
 
 // decode reads and checks an event of a watch.
@@ -38,8 +38,8 @@ func decode(from *client.Event, watch string) (e adapter.Event, err error) {
 			e.Conflated, err = decodeRevision(from.Conflated)
 		}
 	case adapter.Status:
-		e.State, _ = stream.ParseState(from.State)
-		e.Reason = from.Reason
+		e.State, _ = stream.ParseState(string(from.State))
+		e.Reason = string(from.Reason)
 	}
 	return e, err
 }

@@ -19,8 +19,8 @@ func (s *Source) lost(end client.Ending) error {
 	if end.Goodbye == nil {
 		return s.failed(end.Err)
 	}
-	switch reason := stream.GoodbyeReason(end.Goodbye.Reason); reason {
-	case stream.GoodbyeOverloaded, stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved:
+	switch reason := end.Goodbye.Reason; reason {
+	case client.GoodbyeOverloaded, client.GoodbyeTokenExpired, client.GoodbyeRevoked, client.GoodbyeWatchRemoved:
 		return fmt.Errorf("%s: goodbye, %s", s.where(), reason)
 	}
 	return nil
@@ -34,7 +34,18 @@ func (s *Source) failed(err error) error {
 	}
 	header, _ := s.upstream.config.header() // an unreadable token was not sent
 	text := adapter.HideSecret(err.Error(), maps.Values(header))
-	return adapter.NewFailure(err, fmt.Sprintf("%s: %s%s", s.where(), text, hint(err)))
+	return adapter.NewFailure(kindOf(err), fmt.Sprintf("%s: %s%s", s.where(), text, hint(err)))
+}
+
+// kindOf returns an error of the client as package stream has it.
+func kindOf(err error) error {
+	switch {
+	case errors.Is(err, client.ErrStalled):
+		return stream.ErrStalled
+	case errors.Is(err, client.ErrInvalid):
+		return stream.ErrInvalid
+	}
+	return err
 }
 
 // where names the watch at its upstream.

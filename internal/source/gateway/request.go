@@ -10,7 +10,6 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/internal/source/adapter"
-	"github.com/watchtide/watchtide/stream"
 )
 
 // request makes one request for its members, and hands them their events.
@@ -108,7 +107,7 @@ func (c *Config) header() (map[string]string, error) {
 func (u *Upstream) patience(end client.Ending) time.Duration {
 	var refused *client.Problem
 	switch {
-	case end.Goodbye != nil && end.Goodbye.Reason == string(stream.GoodbyeMaxAge):
+	case end.Goodbye != nil && end.Goodbye.Reason == client.GoodbyeMaxAge:
 		return 0
 	case end.Goodbye != nil:
 		return time.Duration(min(end.Goodbye.RetryMS, maxRetryWait.Milliseconds())) * time.Millisecond

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -42,10 +43,7 @@ func Text(ctx context.Context, from Source, target Target, program []byte) ([]by
 	if err := found.addGo(packages, info.GoVersion); err != nil {
 		return nil, err
 	}
-	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
-		}
+	for _, m := range Modules(info) {
 		if err := found.addModule(packages, m.Path, m.Version); err != nil {
 			return nil, err
 		}
@@ -55,6 +53,20 @@ func Text(ctx context.Context, from Source, target Target, program []byte) ([]by
 		return nil, err
 	}
 	return slices.Concat([]byte(introduction), found.text(), []byte(ruler("npm packages in the dashboard")), page), nil
+}
+
+// Modules returns the modules of others in a program.
+func Modules(info *debug.BuildInfo) (out []*debug.Module) {
+	for _, m := range info.Deps {
+		if strings.HasPrefix(m.Path, info.Main.Path+"/") {
+			continue // such as the client
+		}
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // texts has the names of the files with each text, by the text.

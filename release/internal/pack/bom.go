@@ -15,6 +15,8 @@ import (
 	"time"
 
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+
+	"github.com/watchtide/watchtide/release/internal/licenses"
 )
 
 // ProgramBOM is a compiled gateway.
@@ -64,10 +66,7 @@ func dependencies(root cyclonedx.Component, components []cyclonedx.Component) *[
 func goModules(info *debug.BuildInfo) []cyclonedx.Component {
 	version := strings.TrimPrefix(info.GoVersion, "go")
 	out := []cyclonedx.Component{library("std", info.GoVersion, "pkg:golang/std@"+version)}
-	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
-		}
+	for _, m := range licenses.Modules(info) {
 		out = append(out, library(m.Path, m.Version, "pkg:golang/"+m.Path+"@"+m.Version))
 	}
 	return out

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/internal/reconnect"
+	"github.com/watchtide/watchtide/client/reconnect"
 )
 
 const (
@@ -112,7 +112,7 @@ func variables(e client.Event) []string {
 		key, encoding = "", "too long"
 	}
 	return []string{
-		"WATCHTIDE_TYPE=" + e.Type,
+		"WATCHTIDE_TYPE=" + string(e.Type),
 		"WATCHTIDE_WATCH=" + e.Watch,
 		"WATCHTIDE_KEY=" + key,
 		"WATCHTIDE_KEY_ENCODING=" + encoding,

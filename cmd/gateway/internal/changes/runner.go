@@ -101,7 +101,6 @@ func (r *Runner) Event(e client.Event) error { return r.tracker.Event(e) }
 
 // Lost handles the loss of a connection.
 func (r *Runner) Lost(reason error, wait time.Duration) {
-	r.tracker.Disconnected()
 	r.logger.Warn("disconnected", "reason", reason, "retry_in", wait)
 }
 

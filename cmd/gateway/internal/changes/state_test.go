@@ -43,7 +43,7 @@ func newTracker(s *State) *tracker {
 }
 
 func (f *tracker) Change(e client.Event) error {
-	f.seen = append(f.seen, e.Type+" "+e.Key)
+	f.seen = append(f.seen, string(e.Type)+" "+e.Key)
 	return nil
 }
 

@@ -29,7 +29,6 @@ type Tracker struct {
 	known    *Known
 	handler  Handler
 	followed map[string]*followed
-	tail     client.Tail // of all watches, so that their order is kept
 }
 
 // followed is how far the stream of one watch has come.
@@ -51,28 +50,18 @@ func NewTracker(k *Known, h Handler) *Tracker {
 	return t
 }
 
-// Event handles an event. Its change counts once an id has come. An error is that of the
-// handler.
+// Event handles an event of [client.Client.Watch]. An error is that of the handler.
 func (t *Tracker) Event(e client.Event) error {
-	if e.Type == "hello" {
-		t.Disconnected()
-	}
-	if t.followed[e.Watch] != nil {
-		if err := t.apply(t.tail.Take(e)); err != nil {
+	if f := t.followed[e.Watch]; f != nil {
+		if err := t.apply(f, e); err != nil {
 			return err
 		}
 	}
 	if e.ID == "" {
 		return nil
 	}
-	if err := t.apply(t.tail.Commit()); err != nil {
-		return err
-	}
 	return t.passed(e.ID)
 }
-
-// Disconnected drops the events without an id: they will come again.
-func (t *Tracker) Disconnected() { t.tail.Drop() }
 
 // passed records that a position was reached. In a snapshot there is none to continue
 // from: a later process would not know which resources the snapshot had before it.
@@ -93,34 +82,27 @@ func (t *Tracker) setPosition(position string) error {
 	return t.handler.Record(Record{Position: &position})
 }
 
-func (t *Tracker) apply(events []client.Event) error {
-	for _, e := range events {
-		if err := t.applyOne(t.followed[e.Watch], e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *Tracker) applyOne(f *followed, e client.Event) error {
+func (t *Tracker) apply(f *followed, e client.Event) error {
 	switch e.Type {
-	case "reset":
+	case client.Reset:
 		f.loading = true
 		f.snapshot++
 		f.byValue = f.byValue || !keepsOrder(e.Reason)
 		return t.setPosition("") // what becomes known from here on does not belong to it
-	case "upsert":
+	case client.Upsert:
 		return t.upsert(f, e)
-	case "delete":
+	case client.Delete:
 		return t.delete(f, e)
-	case "end_of_snapshot":
+	case client.EndOfSnapshot:
 		return t.complete(f, e.Revision)
 	}
 	return nil
 }
 
 // keepsOrder reports whether revisions after a reset can be compared with those before it.
-func keepsOrder(reason string) bool { return reason == "expired" || reason == "ahead" }
+func keepsOrder(reason client.Reason) bool {
+	return reason == client.ResetExpired || reason == client.ResetAhead
+}
 
 // change has a change handled. If the process ends before it is recorded that it was, the next
 // one must know which resource to have handled again, whatever has become of it.
@@ -201,16 +183,16 @@ func (f *followed) missing() (names []name) {
 // deleted returns the event for a resource that a snapshot lacks. The revision is that of the
 // snapshot.
 func deleted(watch string, n name, revision string) client.Event {
-	e := client.Event{Type: "delete", Watch: watch, Resource: client.Resource{Key: n.key, Revision: revision, KeyEncoding: n.encoding}}
+	e := client.Event{Type: client.Delete, Watch: watch, Resource: client.Resource{Key: n.key, Revision: revision, KeyEncoding: n.encoding}}
 	var line bytes.Buffer
 	out := json.NewEncoder(&line)
 	out.SetEscapeHTML(false)
 	_ = out.Encode(struct { // strings and a buffer: there is no error
-		Type        string `json:"type"`
-		Watch       string `json:"watch"`
-		Key         string `json:"key"`
-		Revision    string `json:"revision"`
-		KeyEncoding string `json:"key_encoding,omitempty"`
+		Type        client.EventType `json:"type"`
+		Watch       string           `json:"watch"`
+		Key         string           `json:"key"`
+		Revision    string           `json:"revision"`
+		KeyEncoding string           `json:"key_encoding,omitempty"`
 	}{e.Type, e.Watch, n.key, revision, n.encoding})
 	e.Data = bytes.TrimSuffix(line.Bytes(), []byte("\n"))
 	return e

@@ -22,7 +22,7 @@ func (o *clientOptions) register(c *cobra.Command) {
 	connect.RegisterNarrowing(c, &o.view)
 }
 
-func (o *clientOptions) connect() (*client.Server, error) {
+func (o *clientOptions) connect() (*client.Client, error) {
 	s, err := o.gateway.Connect()
 	if err != nil {
 		return nil, codedError{exitUsage, err}

@@ -123,8 +123,6 @@ func (s *screen) dimensions() (width, height int) {
 
 // lines returns as many lines as there are, an equal part for each watch.
 func (s *screen) lines(width, height int) []string {
-	s.following.mu.Lock()
-	defer s.following.mu.Unlock()
 	var out []string
 	names := s.following.names
 	for i, name := range names {

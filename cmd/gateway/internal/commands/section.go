@@ -14,12 +14,11 @@ import (
 type section struct {
 	name  string
 	table *terminal.Table
-	rows  []terminal.Row // of the last consistent state
-	total int
+	rows  []terminal.Row // those that are visible
 }
 
 // lines returns at most height lines.
-func (s *section) lines(r *client.Replica, width, height int) []string {
+func (s *section) lines(r *client.Replica[client.Resource], width, height int) []string {
 	if height < 1 {
 		return nil
 	}
@@ -28,13 +27,11 @@ func (s *section) lines(r *client.Replica, width, height int) []string {
 		return []string{head}
 	}
 	room := height - 2 // status and header
-	if r.Consistent() {
-		s.take(r, room)
-	}
-	rows, below := s.rows[:min(len(s.rows), room)], ""
-	if s.total > len(rows) {
+	total := s.take(r, room)
+	rows, below := s.rows, ""
+	if total > len(rows) {
 		rows = rows[:max(0, min(len(rows), room-1))]
-		below = fmt.Sprintf("… %d more", s.total-len(rows))
+		below = fmt.Sprintf("… %d more", total-len(rows))
 	}
 	out := append([]string{head}, s.table.Draw(rows, width)...)
 	if below != "" {
@@ -43,41 +40,34 @@ func (s *section) lines(r *client.Replica, width, height int) []string {
 	return out
 }
 
-// take stores the first rows, since the next rows may be half a snapshot.
-func (s *section) take(r *client.Replica, room int) {
-	ids := r.IDs()
-	s.rows, s.total = s.rows[:0], len(ids)
-	for _, id := range ids[:min(len(ids), room)] {
-		u, _ := r.Resource(id)
-		s.rows = append(s.rows, terminal.Row{Key: u.Key, Value: u.Value})
+// take takes the first rows, and returns how many there are.
+func (s *section) take(r *client.Replica[client.Resource], room int) (total int) {
+	s.rows = s.rows[:0]
+	for _, u := range r.All() {
+		if total++; total <= room {
+			s.rows = append(s.rows, terminal.Row{Key: u.Key, Value: u.Value})
+		}
 	}
+	return total
 }
 
 // status returns for instance: services  in_sync  revision 1042  17 resources.
-func (s *section) status(r *client.Replica, now time.Time) string {
-	state, since, reason := r.State()
-	parts := []string{s.name, state}
-	if !since.IsZero() {
-		parts = append(parts, "for "+now.Sub(since).Round(time.Second).String())
+func (s *section) status(r *client.Replica[client.Resource], now time.Time) string {
+	fresh, progress := r.Freshness(), r.Progress()
+	parts := []string{s.name, string(fresh.State)}
+	if !fresh.Since.IsZero() {
+		parts = append(parts, "for "+now.Sub(fresh.Since).Round(time.Second).String())
 	}
 	if r.Revision() != "" {
 		parts = append(parts, "revision "+r.Revision())
 	}
-	if !r.Synced() {
-		parts = append(parts, fmt.Sprintf("loading, %d so far", r.Count()))
+	if !progress.Complete {
+		parts = append(parts, fmt.Sprintf("loading, %d so far", progress.Arrived))
 	} else {
-		parts = append(parts, count(s.count(r), "resource", "resources"))
+		parts = append(parts, count(r.Len(), "resource", "resources"))
 	}
-	if reason != "" {
-		parts = append(parts, reason)
+	if fresh.Reason != "" {
+		parts = append(parts, fresh.Reason)
 	}
 	return strings.Join(parts, "  ")
-}
-
-// count is that of the last consistent state.
-func (s *section) count(r *client.Replica) int {
-	if r.Consistent() {
-		return r.Count()
-	}
-	return s.total
 }

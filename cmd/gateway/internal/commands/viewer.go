@@ -50,7 +50,7 @@ func (a *app) runner(ctx context.Context, o watchOptions, names []string) (viewe
 	return r, r.Position(), nil
 }
 
-// pipe writes events as lines. Owned by the goroutine of Follow.
+// pipe writes events as lines. Owned by the goroutine that follows.
 type pipe struct {
 	out      *bufio.Writer
 	format   terminal.Format
@@ -99,7 +99,7 @@ func (p *pipe) Lost(reason error, wait time.Duration) {
 func (p *pipe) Close() error { return p.out.Flush() }
 
 // onlyChanges passes changes on, and nothing else. It is a changes.Handler. Owned by the
-// goroutine of Follow.
+// goroutine that follows.
 type onlyChanges struct {
 	*pipe
 	tracker *changes.Tracker
@@ -116,11 +116,6 @@ func (c *onlyChanges) Event(e client.Event) error {
 		return err
 	}
 	return c.out.Flush()
-}
-
-func (c *onlyChanges) Lost(reason error, wait time.Duration) {
-	c.tracker.Disconnected()
-	c.pipe.Lost(reason, wait)
 }
 
 // Change implements changes.Handler.

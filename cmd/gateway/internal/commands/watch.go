@@ -178,22 +178,33 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	if err != nil {
 		return err
 	}
-	err = s.Follow(ctx, client.FollowOptions{
-		Watches: names, View: o.view, From: from, UntilEndOfSnapshot: o.until != "",
-		Event: func(e client.Event) error {
-			err := f.event(e) // first, so that the newest state is shown
-			return errors.Join(err, show.Event(e))
-		},
-		Lost: func(reason error, wait time.Duration) {
-			f.disconnected(reason)
-			show.Lost(reason, wait)
-		},
-	})
+	options := []client.WatchOption{client.And(names[1:]...), o.view, client.From(from)}
+	if o.until != "" {
+		options = append(options, client.UntilEndOfSnapshot())
+	}
+	for e, ended := range s.Watch(ctx, names[0], options...) {
+		if err = ended; err == nil {
+			err = f.show(e, show)
+		}
+		if err != nil {
+			break
+		}
+	}
 	closed := show.Close()
 	if errors.Is(err, closed) {
 		closed = nil // it is why the watch has ended
 	}
 	return errors.Join(closed, f.verdict(a.refused(o.clientOptions, err)))
+}
+
+// show applies an event, and then shows it.
+func (f *following) show(e client.Event, to viewer) error {
+	err := f.event(e) // first, so that the newest state is shown
+	if e.State == client.Offline {
+		to.Lost(e.Err, e.Wait)
+		return err
+	}
+	return errors.Join(err, to.Event(e))
 }
 
 // verdict returns the error that describes how a watch ended.

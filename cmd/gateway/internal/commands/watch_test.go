@@ -140,7 +140,7 @@ func TestWatchExitCodes(t *testing.T) {
 		"not true at the end of the snapshot": {[]string{"notes", "--until", "end_of_snapshot", "--wait-for", "count > 1"}, 4,
 			"end_of_snapshot was reached; --wait-for is not true of notes"},
 		"no server": {[]string{"notes", "--server", "http://127.0.0.1:1", "--timeout", "200ms"}, 3,
-			"notes is not complete (disconnected: "},
+			"notes is not complete (offline: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"watch", "--server", g.url()}, c.args...)

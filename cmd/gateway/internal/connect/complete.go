@@ -17,10 +17,10 @@ const completionTime = time.Second
 
 // CompleteWatches offers the names of the gateway's watches.
 func (f *Flags) CompleteWatches(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return f.complete(c, func(ctx context.Context, s *client.Server) (names []string) {
+	return f.complete(c, func(ctx context.Context, s *client.Client) (names []string) {
 		watches, _ := s.Watches(ctx) // a shell has no place for an error
 		for _, w := range watches {
-			switch about := w.Source + ", " + w.State; {
+			switch about := w.Source + ", " + string(w.State); {
 			case !typeable(w.Name):
 			case typeable(about):
 				names = append(names, cobra.CompletionWithDesc(w.Name, about))
@@ -38,7 +38,7 @@ func (f *Flags) CompleteWatchAndKey(c *cobra.Command, args []string, begun strin
 	case 0:
 		return f.CompleteWatches(c, args, begun)
 	case 1:
-		return f.complete(c, func(ctx context.Context, s *client.Server) []string {
+		return f.complete(c, func(ctx context.Context, s *client.Client) []string {
 			keys, _ := s.Keys(ctx, args[0], begun)
 			return slices.DeleteFunc(keys, func(key string) bool { return !typeable(key) })
 		})
@@ -47,7 +47,7 @@ func (f *Flags) CompleteWatchAndKey(c *cobra.Command, args []string, begun strin
 }
 
 // complete asks the gateway for names, and offers none if it does not answer in time.
-func (f *Flags) complete(c *cobra.Command, ask func(context.Context, *client.Server) []string) ([]string, cobra.ShellCompDirective) {
+func (f *Flags) complete(c *cobra.Command, ask func(context.Context, *client.Client) []string) ([]string, cobra.ShellCompDirective) {
 	s, err := f.Connect()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -57,7 +57,7 @@ func (c Context) HTTPHeader() http.Header {
 
 // check finds what makes a context useless.
 func (c Context) check() error {
-	server, err := client.NewServer(c.Server, client.ServerOptions{})
+	server, err := client.New(c.Server, client.Options{})
 	if err != nil {
 		return err
 	}

@@ -62,17 +62,17 @@ func (f *Flags) Register(c *cobra.Command) {
 
 // Connect returns the gateway. No connection is made yet: an error is one of the command line,
 // of the environment, or of a file that they name.
-func (f *Flags) Connect() (*client.Server, error) {
+func (f *Flags) Connect() (*client.Client, error) {
 	server, options, err := f.Find()
 	if err != nil {
 		return nil, err
 	}
-	return client.NewServer(server, options)
+	return client.New(server, options)
 }
 
 // Find returns the URL of the gateway, and how requests to it are made. Errors are those of
 // Connect.
-func (f *Flags) Find() (server string, options client.ServerOptions, err error) {
+func (f *Flags) Find() (server string, options client.Options, err error) {
 	c, err := f.choose()
 	if err != nil {
 		return "", options, err

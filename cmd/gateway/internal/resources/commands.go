@@ -35,7 +35,7 @@ func Commands(c Console) []*cobra.Command {
 
 // ask makes requests to a gateway, until they are answered or a signal comes, and adds advice
 // to a refusal.
-func (c Console) ask(cmd *cobra.Command, f *connect.Flags, v client.View, requests func(context.Context, *client.Server) error) error {
+func (c Console) ask(cmd *cobra.Command, f *connect.Flags, v client.View, requests func(context.Context, *client.Client) error) error {
 	s, err := f.Connect()
 	if err != nil {
 		return c.Usage("%w", err)

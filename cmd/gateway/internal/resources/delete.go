@@ -32,7 +32,7 @@ is 5; so it is if the resource is gone.
 			if err != nil {
 				return c.Usage("%w", err)
 			}
-			return c.ask(cmd, f, client.View{}, func(ctx context.Context, s *client.Server) error {
+			return c.ask(cmd, f, client.View{}, func(ctx context.Context, s *client.Client) error {
 				deleted, err := s.Delete(ctx, args[0], args[1], condition)
 				if err != nil {
 					return err

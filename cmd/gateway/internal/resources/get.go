@@ -64,15 +64,15 @@ func (c Console) doGet(cmd *cobra.Command, f *connect.Flags, o terminal.Flag, v 
 	if err != nil {
 		return c.Usage("%w", err)
 	}
-	return c.ask(cmd, f, v, func(ctx context.Context, s *client.Server) error {
+	return c.ask(cmd, f, v, func(ctx context.Context, s *client.Client) error {
 		if one {
-			line, err := s.Line(ctx, args[0], args[1], v)
+			line, err := s.Get(ctx, args[0], args[1], v)
 			if err != nil {
 				return err
 			}
 			return c.printOne(line, format)
 		}
-		state, err := s.State(ctx, args[0], v)
+		state, err := s.Snapshot(ctx, args[0], v)
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (c Console) printOne(line json.RawMessage, format terminal.Format) error {
 	return format.Print(c.Stdout, line, c.Terminal)
 }
 
-func (c Console) printState(state client.State, format terminal.Format) error {
+func (c Console) printState(state client.Snapshot, format terminal.Format) error {
 	switch format.Name {
 	case terminal.NDJSON:
 		return c.printLines(state.Resources)
@@ -102,7 +102,7 @@ func (c Console) printState(state client.State, format terminal.Format) error {
 }
 
 // document returns a state as JSON, with the values as they were received.
-func document(s client.State) ([]byte, error) {
+func document(s client.Snapshot) ([]byte, error) {
 	head, err := json.Marshal(struct {
 		Watch    string `json:"watch"`
 		Position string `json:"position"`

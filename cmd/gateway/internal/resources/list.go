@@ -38,7 +38,7 @@ the watch may be seen.
 			if err != nil {
 				return c.Usage("%w", err)
 			}
-			return c.ask(cmd, f, client.View{}, func(ctx context.Context, s *client.Server) error {
+			return c.ask(cmd, f, client.View{}, func(ctx context.Context, s *client.Client) error {
 				document, err := s.WatchesDocument(ctx)
 				if err != nil {
 					return err
@@ -87,7 +87,7 @@ func rowOf(w client.Watch, now time.Time) []string {
 	if w.Writable {
 		writable = "yes"
 	}
-	return []string{w.Name, w.Source, w.State, age(w.Since, now), resources, subscribers, writable, w.Reason}
+	return []string{w.Name, w.Source, string(w.State), age(w.Since, now), resources, subscribers, writable, w.Reason}
 }
 
 // age returns for how long something has been so, in its largest unit.

@@ -77,7 +77,7 @@ func (c Console) doPut(cmd *cobra.Command, o *putOptions, args []string) error {
 	if len(args) == 3 && o.file != "" {
 		return c.Usage("want VALUE or --file, not both")
 	}
-	return c.ask(cmd, o.gateway, client.View{}, func(ctx context.Context, s *client.Server) error {
+	return c.ask(cmd, o.gateway, client.View{}, func(ctx context.Context, s *client.Client) error {
 		value, err := c.value(ctx, o, args[2:])
 		if err != nil {
 			return err

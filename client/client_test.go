@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-func TestNewServerRefusesInvalidURLs(t *testing.T) {
+func TestNewRefusesInvalidURLs(t *testing.T) {
 	for _, bad := range []string{"", "127.0.0.1:8080", "ftp://x", "http://", "http://a b", "localhost"} {
-		if _, err := NewServer(bad, ServerOptions{}); err == nil {
+		if _, err := New(bad, Options{}); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
 	}
@@ -33,7 +33,7 @@ func TestDefaultTransportMayBeWrapped(t *testing.T) {
 	usual := http.DefaultTransport
 	defer func() { http.DefaultTransport = usual }()
 	http.DefaultTransport = roundTrip(usual.RoundTrip)
-	s, err := NewServer("http://127.0.0.1:1", ServerOptions{})
+	s, err := New("http://127.0.0.1:1", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestDefaultTransportMayBeWrapped(t *testing.T) {
 // TestTransportOfTheProgram carries all requests, with the header and the token.
 func TestTransportOfTheProgram(t *testing.T) {
 	var asked []string
-	s, err := NewServer("http://gateway.test/", ServerOptions{
+	s, err := New("http://gateway.test/", Options{
 		Token:  func(context.Context) (string, error) { return "t", nil },
 		Header: http.Header{"X-Of": {"me"}},
 		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -66,13 +66,13 @@ func TestTransportOfTheProgram(t *testing.T) {
 	if want := []string{"/v1/watches Bearer t me"}; !slices.Equal(asked, want) {
 		t.Errorf("asked %q, want %q", asked, want)
 	}
-	if _, err := NewServer("https://gateway.test/", ServerOptions{TLS: &tls.Config{MinVersion: tls.VersionTLS13}, Transport: http.DefaultTransport}); err == nil {
+	if _, err := New("https://gateway.test/", Options{TLS: &tls.Config{MinVersion: tls.VersionTLS13}, Transport: http.DefaultTransport}); err == nil {
 		t.Error("TLS beside a transport is ignored")
 	}
 }
 
-func TestServerEscapesKeysAndKeepsItsPath(t *testing.T) {
-	s, err := NewServer("https://example.com/gw%2Fx/", ServerOptions{})
+func TestClientEscapesKeysAndKeepsItsPath(t *testing.T) {
+	s, err := New("https://example.com/gw%2Fx/", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestServerEscapesKeysAndKeepsItsPath(t *testing.T) {
 	}
 }
 
-func TestLineAsksForAnyKey(t *testing.T) {
+func TestGetAsksForAnyKey(t *testing.T) {
 	var asked []string
 	const line = `{"key":"k","revision":"18446744073709551615","value":{"n": 9007199254740993, "s": "<\n>"}}`
 	s, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -92,7 +92,7 @@ func TestLineAsksForAnyKey(t *testing.T) {
 	})
 	defer stop()
 	for _, key := range []string{"a/b", "\xff", ".."} {
-		if got, err := s.Line(t.Context(), "w", key, View{}); err != nil || string(got) != line {
+		if got, err := s.Get(t.Context(), "w", key, View{}); err != nil || string(got) != line {
 			t.Errorf("%q: got %s, %v", key, got, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestLineAsksForAnyKey(t *testing.T) {
 	}
 }
 
-func TestStateReadsEveryPageAndStartsOverWhenItsRevisionIsGone(t *testing.T) {
+func TestSnapshotReadsEveryPageAndStartsOverWhenItsRevisionIsGone(t *testing.T) {
 	requests := 0
 	s, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		requests++
@@ -120,7 +120,7 @@ func TestStateReadsEveryPageAndStartsOverWhenItsRevisionIsGone(t *testing.T) {
 		}
 	})
 	defer stop()
-	all, err := s.State(t.Context(), "w", View{Prefix: "p/"})
+	all, err := s.Snapshot(t.Context(), "w", View{Prefix: "p/"})
 	if text, _ := json.Marshal(all.Resources); err != nil || requests != 4 ||
 		string(text) != `[{"key":"a","revision":"1","value":1},{"key":"b","revision":"2","value":2}]` {
 		t.Errorf("got %s, %v after %d requests", text, err, requests)
@@ -128,26 +128,26 @@ func TestStateReadsEveryPageAndStartsOverWhenItsRevisionIsGone(t *testing.T) {
 }
 
 // A resource on one line is unchanged; an indented one becomes one line again.
-func TestStateHasResourcesOnOneLine(t *testing.T) {
+func TestSnapshotHasResourcesOnOneLine(t *testing.T) {
 	s, stop := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"watch":"w","revision":"7","resources":[{"key":"a","value":{"n": 1}}, {`+"\n"+`"key": "b", "value": "<  >" }]}`)
 	})
 	defer stop()
-	all, err := s.State(t.Context(), "w", View{})
+	all, err := s.Snapshot(t.Context(), "w", View{})
 	want := []string{`{"key":"a","value":{"n": 1}}`, `{"key":"b","value":"<  >"}`}
 	if err != nil || fmt.Sprintf("%s", all.Resources) != fmt.Sprint(want) || all.Revision != "7" || all.Watch != "w" {
 		t.Errorf("got %s, %v, want %s", all, err, want)
 	}
 }
 
-func TestStateGivesUpWhenItsRevisionIsAlwaysGone(t *testing.T) {
+func TestSnapshotGivesUpWhenItsRevisionIsAlwaysGone(t *testing.T) {
 	requests := 0
 	s, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		requests++
 		refuses(http.StatusGone)(w, r)
 	})
 	defer stop()
-	_, err := s.State(t.Context(), "w", View{})
+	_, err := s.Snapshot(t.Context(), "w", View{})
 	var p *Problem
 	if !errors.As(err, &p) || p.Status != http.StatusGone || requests != listAttempts {
 		t.Errorf("got %v after %d requests", err, requests)
@@ -206,13 +206,15 @@ func TestHeaderStaysAtItsOrigin(t *testing.T) {
 		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
 	}))
 	defer gateway.Close()
-	s, err := NewServer(gateway.URL, ServerOptions{Header: http.Header{"User-Agent": {"test/1"}, "X-Key": {"secret"}, "Accept": {"text/html"}}})
+	s, err := New(gateway.URL, Options{Header: http.Header{"User-Agent": {"test/1"}, "X-Key": {"secret"}, "Accept": {"text/html"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.Follow(t.Context(), FollowOptions{Watches: []string{"w"}, UntilEndOfSnapshot: true, Event: func(Event) error { return nil }}); err != nil {
-		t.Error(err)
+	for _, err := range s.Watch(t.Context(), "w", UntilEndOfSnapshot()) {
+		if err != nil {
+			t.Error(err)
+		}
 	}
 	if want := "map[gateway:[test/1 secret */*] other:[Go-http-client/1.1  */*]]"; fmt.Sprint(asked) != want {
 		t.Errorf("got  %v\nwant %s", asked, want)
@@ -227,7 +229,7 @@ func TestClientCertificateStaysAtItsOrigin(t *testing.T) {
 	defer gateway.Close()
 	roots := x509.NewCertPool()
 	roots.AddCert(gateway.Certificate())
-	s, err := NewServer(gateway.URL, ServerOptions{TLS: &tls.Config{RootCAs: roots, Certificates: gateway.TLS.Certificates}})
+	s, err := New(gateway.URL, Options{TLS: &tls.Config{RootCAs: roots, Certificates: gateway.TLS.Certificates}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,17 +17,17 @@ import (
 // arrives in pieces of this size.
 const readBuffer = 64 << 10
 
-// Server is a gateway, as seen from outside.
+// Client follows, reads and writes the watches of one gateway.
 //
-// Static after NewServer; all methods may be called from any goroutine.
-type Server struct {
+// Static after New; all methods may be called from any goroutine.
+type Client struct {
 	base      *url.URL
-	options   ServerOptions
+	options   Options
 	transport http.RoundTripper
 }
 
-// ServerOptions specify how requests are made.
-type ServerOptions struct {
+// Options specify how requests are made.
+type Options struct {
 	// Token returns the token to send as Authorization: Bearer; "": none. It is called for each
 	// request, from any goroutine, so it should cache a token as long as that is valid. nil: no
 	// token is ever sent.
@@ -43,9 +43,9 @@ type ServerOptions struct {
 	Transport http.RoundTripper
 }
 
-// NewServer returns the gateway at a URL such as http://127.0.0.1:8080, which
+// New returns a client of the gateway at a URL such as http://127.0.0.1:8080, which
 // may have a path. No connection is made yet.
-func NewServer(address string, o ServerOptions) (*Server, error) {
+func New(address string, o Options) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return nil, fmt.Errorf("server %q: want a URL such as http://127.0.0.1:8080", address)
@@ -54,7 +54,7 @@ func NewServer(address string, o ServerOptions) (*Server, error) {
 		if o.TLS != nil {
 			return nil, errors.New("both TLS and Transport are set: configure TLS in the transport")
 		}
-		return &Server{base: u, options: o, transport: o.Transport}, nil
+		return &Client{base: u, options: o, transport: o.Transport}, nil
 	}
 	transport := NewTransport()
 	transport.ResponseHeaderTimeout = AnswerWithin
@@ -62,7 +62,7 @@ func NewServer(address string, o ServerOptions) (*Server, error) {
 	if o.TLS != nil {
 		transport.TLSClientConfig = o.TLS.Clone()
 	}
-	return &Server{base: u, options: o, transport: transport}, nil
+	return &Client{base: u, options: o, transport: transport}, nil
 }
 
 // NewTransport returns a transport with the settings of http.DefaultTransport. A program may have
@@ -82,11 +82,11 @@ func NewTransport() *http.Transport {
 	}
 }
 
-// URL returns the URL of the server, without a password.
-func (s *Server) URL() string { return s.base.Redacted() }
+// URL returns the URL of the gateway, without a password.
+func (c *Client) URL() string { return c.base.Redacted() }
 
 // Close closes the idle connections.
-func (s *Server) Close() { (&http.Client{Transport: s.transport}).CloseIdleConnections() }
+func (c *Client) Close() { (&http.Client{Transport: c.transport}).CloseIdleConnections() }
 
 // RoundTrip adds the header of the options to a request to the server.
 //
@@ -105,14 +105,14 @@ func (h header) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // header is the transport of a server with a header of its own.
-type header struct{ of *Server }
+type header struct{ of *Client }
 
 // isOrigin reports whether a URL has the origin of the server.
-func (s *Server) isOrigin(u *url.URL) bool { return u.Scheme == s.base.Scheme && u.Host == s.base.Host }
+func (c *Client) isOrigin(u *url.URL) bool { return u.Scheme == c.base.Scheme && u.Host == c.base.Host }
 
 // url returns the URL of a path, and escapes its parts.
-func (s *Server) url(query url.Values, parts ...string) string {
-	u := *s.base
+func (c *Client) url(query url.Values, parts ...string) string {
+	u := *c.base
 	path := strings.TrimSuffix(u.EscapedPath(), "/")
 	for _, p := range parts {
 		path += "/" + url.PathEscape(p)
@@ -125,24 +125,24 @@ func (s *Server) url(query url.Values, parts ...string) string {
 }
 
 // get reads one JSON document. A refusal is a *Problem.
-func (s *Server) get(ctx context.Context, into any, address string) error {
+func (c *Client) get(ctx context.Context, into any, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
-	return s.do(request, into)
+	return c.do(request, into)
 }
 
 // do makes a request, and reads the JSON document of the answer. A refusal is a *Problem.
-func (s *Server) do(request *http.Request, into any) error {
-	token, header, err := s.credential(request.Context())
+func (c *Client) do(request *http.Request, into any) error {
+	token, header, err := c.credential(request.Context())
 	if err != nil {
 		return err
 	}
 	if header != "" {
 		request.Header.Set("Authorization", header)
 	}
-	response, err := s.client().Do(request)
+	response, err := c.http().Do(request)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *Server) do(request *http.Request, into any) error {
 		return withoutToken(ReadProblem(response), token)
 	}
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
-		return fmt.Errorf("the answer of %s is not what a gateway answers: %w", s.base.Redacted(), err)
+		return fmt.Errorf("the answer of %s is not what a gateway answers: %w", c.base.Redacted(), err)
 	}
 	return nil
 }

@@ -12,29 +12,21 @@ import (
 	"time"
 )
 
-// follow runs Follow against a script in fake time, until it returns.
-func follow(t *testing.T, s *script, ctx context.Context, o FollowOptions) (*recorder, error) {
+// follow loops over Watch against a script in fake time, to the end. each is called for each event
+// and for the end of each watch; nil: the first error ends the loop.
+func follow(t *testing.T, s *script, ctx context.Context, each func(Event, error) error, options ...WatchOption) (*recorder, error) {
 	t.Helper()
 	server, stop := serve(t, s.ServeHTTP)
 	defer stop()
-	rec := &recorder{}
-	o.Watches = append(o.Watches, "w")
-	if o.Event == nil {
-		o.Event = rec.event
-	}
-	o.Lost = func(reason error, wait time.Duration) {
-		rec.lost = append(rec.lost, reason.Error())
-		rec.waits = append(rec.waits, wait.Milliseconds())
-	}
-	err := server.Follow(ctx, o)
-	return rec, err
+	rec := &recorder{each: each}
+	return rec, rec.record(server.Watch(ctx, "w", options...))
 }
 
-func TestFollowHandsOverEveryEventWithItsOwnID(t *testing.T) {
+func TestWatchHandsOverEveryEventWithItsOwnID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{replies(hello + reset + upsert("a", 1, false) + upsert("b", 2, false) + endOfSnapshot(2, 2) +
 			beat + upsert("c", 3, true) + beat + remove("a", 4, false) + remove("b", 4, true) + remove("x", 4, true) + allGone)}}
-		rec, err := follow(t, s, t.Context(), FollowOptions{})
+		rec, err := follow(t, s, t.Context(), nil)
 		want := "hello\nreset\nupsert a\nupsert b\nend_of_snapshot w@e-2\nupsert c w@e-3\ndelete a\ndelete b w@e-4\ndelete x w@e-4\ngoodbye"
 		if err != nil || rec.String() != want {
 			t.Errorf("got %v and\n%s\nwant\n%s", err, rec, want)
@@ -42,7 +34,7 @@ func TestFollowHandsOverEveryEventWithItsOwnID(t *testing.T) {
 	})
 }
 
-func TestFollowReconnectsAndResumesFromTheNewestID(t *testing.T) {
+func TestWatchReconnectsAndResumesFromTheNewestID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{
 			replies(hello + reset + upsert("a", 1, true)),
@@ -50,7 +42,7 @@ func TestFollowReconnectsAndResumesFromTheNewestID(t *testing.T) {
 			replies(hello + upsert("b", 2, false) + endOfSnapshot(3, 2)),
 			replies(hello + allGone),
 		}}
-		rec, err := follow(t, s, t.Context(), FollowOptions{})
+		rec, err := follow(t, s, t.Context(), nil)
 		if want := []string{"", "w@e-1", "w@e-1", "w@e-3"}; err != nil || !slices.Equal(s.resumeIDs(), want) {
 			t.Errorf("got %v, %q, want %q", err, s.resumeIDs(), want)
 		}
@@ -65,10 +57,50 @@ func TestFollowReconnectsAndResumesFromTheNewestID(t *testing.T) {
 	})
 }
 
-func TestFollowContinuesFromAPosition(t *testing.T) {
+// An event that no id covers is not handed over: after a lost connection it comes again, or never did.
+// A status does not wait for the events of other watches.
+func TestWatchHandsOverWhatAnIDCovers(t *testing.T) {
+	status := func(watch string) string {
+		return fmt.Sprintf("event: status\ndata: {\"type\":\"status\",\"watch\":%q,\"state\":\"stale\"}\n\n", watch)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{
+			replies(hello + reset + upsert("a", 1, true) + status("w") + upsert("b", 2, false) + status("w") + status("v")),
+			replies(hello + upsert("b", 3, false) + upsert("c", 3, true) + allGone),
+		}}
+		rec, err := follow(t, s, t.Context(), nil, And("v"))
+		if want := "hello\nreset\nupsert a w@e-1\nstatus\nstatus\nhello\nupsert b\nupsert c w@e-3\ngoodbye"; err != nil || rec.String() != want {
+			t.Errorf("got %v and\n%s\nwant\n%s", err, rec, want)
+		}
+	})
+}
+
+// A loop may be left at any event, and begun again.
+func TestWatchMayBeLeft(t *testing.T) {
+	for leave := 1; leave <= 4; leave++ {
+		synctest.Test(t, func(t *testing.T) {
+			server, stop := serve(t, http.HandlerFunc(replies(hello+reset+upsert("a", 1, true)+goodbye("draining", 1000))))
+			defer stop()
+			changes := server.Watch(t.Context(), "w")
+			for range 2 {
+				seen := 0
+				for _, err := range changes {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if seen++; seen == leave {
+						break
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestWatchContinuesFromAPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{refuses(503), replies(hello + upsert("b", 6, true)), replies(hello + allGone)}}
-		_, err := follow(t, s, t.Context(), FollowOptions{From: "w@e-5"})
+		_, err := follow(t, s, t.Context(), nil, From("w@e-5"))
 		if want := []string{"w@e-5", "w@e-5", "w@e-6"}; err != nil || !slices.Equal(s.resumeIDs(), want) {
 			t.Errorf("got %v, %q, want %q", err, s.resumeIDs(), want)
 		}
@@ -77,13 +109,13 @@ func TestFollowContinuesFromAPosition(t *testing.T) {
 
 // An event that is cut off by the end of the connection is ignored, wherever
 // the cut is: in particular, half an id is not a position.
-func TestFollowIgnoresCutEvents(t *testing.T) {
+func TestWatchIgnoresCutEvents(t *testing.T) {
 	whole := upsert("b", 1234, true)
 	for at := 1; at < len(whole)-1; at++ {
 		for name, end := range map[string]func(string) turn{"ends": replies, "breaks": breaks} {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{turns: []turn{end(hello + reset + upsert("a", 1, true) + whole[:at]), replies(allGone)}}
-				rec, err := follow(t, s, t.Context(), FollowOptions{})
+				rec, err := follow(t, s, t.Context(), nil)
 				if want := "hello\nreset\nupsert a w@e-1\ngoodbye"; err != nil || rec.String() != want {
 					t.Errorf("cut at %d (%s) after %q: got %v\n%s", at, name, whole[:at], err, rec)
 				}
@@ -95,7 +127,7 @@ func TestFollowIgnoresCutEvents(t *testing.T) {
 	}
 }
 
-func TestFollowObeysGoodbye(t *testing.T) {
+func TestWatchObeysGoodbye(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{
 			replies(hello + goodbye("draining", 4210)),
@@ -103,7 +135,7 @@ func TestFollowObeysGoodbye(t *testing.T) {
 			replies(allGone),
 		}}
 		began := time.Now()
-		rec, err := follow(t, s, t.Context(), FollowOptions{})
+		rec, err := follow(t, s, t.Context(), nil)
 		if err != nil || time.Since(began) != 64210*time.Millisecond {
 			t.Errorf("got %v after %v, want nil after 64.21s", err, time.Since(began))
 		}
@@ -123,7 +155,7 @@ func TestMovesDoNotAddUp(t *testing.T) {
 		}
 		s := &script{turns: []turn{moves, moves, moves, moves, moves, moves, moves, replies(allGone)}}
 		began := time.Now()
-		_, err := follow(t, s, t.Context(), FollowOptions{})
+		_, err := follow(t, s, t.Context(), nil)
 		if took := time.Since(began); err != nil || took != 21*time.Second {
 			t.Errorf("got %v after %v, want nil after 7 times a second and the wait of 2 s", err, took)
 		}
@@ -149,7 +181,7 @@ func TestGoodbyesThatAreNoMoves(t *testing.T) {
 			}
 			s.turns = append(s.turns, replies(allGone))
 			began := time.Now()
-			_, err := follow(t, s, t.Context(), FollowOptions{})
+			_, err := follow(t, s, t.Context(), nil)
 			// 35 of the waits are up to 30 s each, and 15 on average. As a move, each would take 0.1 s.
 			if waited := time.Since(began) - connections*c.after; err != nil || waited < 2*time.Minute {
 				t.Errorf("%s: %v after waits of %v, want at least two minutes", name, err, waited)
@@ -158,7 +190,7 @@ func TestGoodbyesThatAreNoMoves(t *testing.T) {
 	}
 }
 
-func TestFollowEndsWhenRetryingIsUseless(t *testing.T) {
+func TestWatchEndsWhenRetryingIsUseless(t *testing.T) {
 	for name, c := range map[string]struct {
 		turn turn
 		want string
@@ -173,7 +205,7 @@ func TestFollowEndsWhenRetryingIsUseless(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				_, err := follow(t, &script{turns: []turn{c.turn}}, t.Context(), FollowOptions{})
+				_, err := follow(t, &script{turns: []turn{c.turn}}, t.Context(), nil)
 				if err == nil || err.Error() != c.want {
 					t.Errorf("got  %v\nwant %s", err, c.want)
 				}
@@ -184,7 +216,7 @@ func TestFollowEndsWhenRetryingIsUseless(t *testing.T) {
 
 // One of several watches is refused by name, at first or after it was removed. The caller
 // gets the reason, and the others go on at once, from their newest position.
-func TestFollowGoesOnWithoutARefusedWatch(t *testing.T) {
+func TestWatchGoesOnWithoutARefusedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{
 			refusesWatch("u", 400),
@@ -194,10 +226,12 @@ func TestFollowGoesOnWithoutARefusedWatch(t *testing.T) {
 		}}
 		var refused []string
 		began := time.Now()
-		rec, err := follow(t, s, t.Context(), FollowOptions{Watches: []string{"u", "v"}, View: View{Prefix: "a"}, Refused: func(watch string, reason *Problem) error {
-			refused = append(refused, watch+": "+reason.Error())
+		rec, err := follow(t, s, t.Context(), func(e Event, err error) error {
+			if err != nil {
+				refused = append(refused, e.Watch+": "+err.Error())
+			}
 			return nil
-		}})
+		}, And("u", "v"), View{Prefix: "a"})
 		if want := []string{"u: 400 Bad Request: so it is", "v: 404 Not Found: so it is"}; !slices.Equal(refused, want) {
 			t.Errorf("refused: %q, want %q", refused, want)
 		}
@@ -215,8 +249,8 @@ func TestFollowGoesOnWithoutARefusedWatch(t *testing.T) {
 			queries = append(queries, r.URL.RawQuery+" "+r.Header.Get("Last-Event-ID"))
 		}
 		if want := []string{
-			"prefix.u=a&prefix.v=a&prefix.w=a&watch=u&watch=v&watch=w ", "prefix.v=a&prefix.w=a&watch=v&watch=w ",
-			"prefix.v=a&prefix.w=a&watch=v&watch=w w@e-1", "prefix.w=a&watch=w w@e-1",
+			"prefix.u=a&prefix.v=a&prefix.w=a&watch=w&watch=u&watch=v ", "prefix.v=a&prefix.w=a&watch=w&watch=v ",
+			"prefix.v=a&prefix.w=a&watch=w&watch=v w@e-1", "prefix.w=a&watch=w w@e-1",
 		}; !slices.Equal(queries, want) {
 			t.Errorf("got %q, want %q", queries, want)
 		}
@@ -225,7 +259,7 @@ func TestFollowGoesOnWithoutARefusedWatch(t *testing.T) {
 
 // Access to one of several watches is revoked: the caller gets the refusal of that watch, and
 // the other goes on. If the token was revoked, everything ends, and the error says so.
-func TestFollowGoesOnWithoutARevokedWatch(t *testing.T) {
+func TestWatchGoesOnWithoutARevokedWatch(t *testing.T) {
 	for status, want := range map[int]string{404: "v: 404 Not Found: so it is", 401: ""} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{turns: []turn{
@@ -234,10 +268,12 @@ func TestFollowGoesOnWithoutARevokedWatch(t *testing.T) {
 				replies(hello + upsert("b", 2, true) + goodbye("revoked", 1000)),
 			}}
 			refused := ""
-			rec, err := follow(t, s, t.Context(), FollowOptions{Watches: []string{"v"}, Refused: func(watch string, reason *Problem) error {
-				refused += watch + ": " + reason.Error()
+			rec, err := follow(t, s, t.Context(), func(e Event, err error) error {
+				if err != nil {
+					refused += e.Watch + ": " + err.Error()
+				}
 				return nil
-			}})
+			}, And("v"))
 			if refused != want || !errors.Is(err, ErrRevoked) || errors.Is(err, ErrUnauthenticated) != (status == 401) {
 				t.Errorf("%d: refused %q, want %q; got %v", status, refused, want, err)
 			}
@@ -248,30 +284,32 @@ func TestFollowGoesOnWithoutARevokedWatch(t *testing.T) {
 	}
 }
 
-// A refusal ends everything if it is not about one of several watches, or if nobody asks
-// for the others to go on.
-func TestFollowEndsIfNoWatchIsLeft(t *testing.T) {
+// A refusal ends everything if it is not about one of several watches, or if the caller leaves.
+func TestWatchEndsIfNoWatchIsLeft(t *testing.T) {
 	enough := errors.New("enough")
-	goOn := func(string, *Problem) error { return nil }
+	goOn := func(Event, error) error { return nil }
+	leave := func(_ Event, err error) error {
+		if err != nil {
+			return enough
+		}
+		return nil
+	}
 	for name, c := range map[string]struct {
-		turn    turn
-		more    []string
-		refused func(string, *Problem) error
-		want    string
+		turn turn
+		more WatchOption
+		each func(Event, error) error
+		want string
 	}{
-		"the only one":             {refusesWatch("w", 404), nil, goOn, "404 Not Found: so it is"},
-		"of no name":               {refuses(404), []string{"v"}, goOn, "404 Not Found: so it is"},
-		"of another name":          {refusesWatch("x", 404), []string{"v"}, goOn, "404 Not Found: so it is"},
-		"about the whole request":  {refusesWatch("w", 401), []string{"v"}, goOn, "401 Unauthorized: so it is"},
-		"without a callback":       {refusesWatch("w", 404), []string{"v"}, nil, "404 Not Found: so it is"},
-		"the callback has enough":  {refusesWatch("w", 404), []string{"v"}, func(string, *Problem) error { return enough }, "enough"},
-		"revoked, and no callback": {replies(hello + goodbye("revoked", 0)), []string{"v"}, nil, ErrRevoked.Error()},
-		"removed, and no callback": {replies(hello + goodbye("watch_removed", 0)), []string{"v"}, nil, ErrRemoved.Error()},
+		"the only one":            {refusesWatch("w", 404), And(), goOn, "404 Not Found: so it is"},
+		"of no name":              {refuses(404), And("v"), goOn, "404 Not Found: so it is"},
+		"of another name":         {refusesWatch("x", 404), And("v"), goOn, "404 Not Found: so it is"},
+		"about the whole request": {refusesWatch("w", 401), And("v"), goOn, "401 Unauthorized: so it is"},
+		"the caller has enough":   {refusesWatch("w", 404), And("v"), leave, "enough"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{turns: []turn{c.turn}}
-				_, err := follow(t, s, t.Context(), FollowOptions{Watches: c.more, Refused: c.refused})
+				_, err := follow(t, s, t.Context(), c.each, c.more)
 				if err == nil || err.Error() != c.want || len(s.requests) != 1 {
 					t.Errorf("got %v after %d requests, want %s", err, len(s.requests), c.want)
 				}
@@ -280,21 +318,21 @@ func TestFollowEndsIfNoWatchIsLeft(t *testing.T) {
 	}
 }
 
-func TestFollowRetriesATemporaryRefusal(t *testing.T) {
+func TestWatchRetriesATemporaryRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{refuses(503, "Retry-After", "7"), refuses(429), refuses(500), replies(allGone)}}
-		rec, err := follow(t, s, t.Context(), FollowOptions{})
+		rec, err := follow(t, s, t.Context(), nil)
 		if err != nil || len(rec.waits) != 3 || rec.waits[0] < 7000 {
 			t.Errorf("got %v, waited %v, want three times, first at least 7,000", err, rec.waits)
 		}
 	})
 }
 
-func TestFollowNoticesSilence(t *testing.T) {
+func TestWatchNoticesSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		s := &script{turns: []turn{stalls(hello + reset), replies(allGone)}}
-		rec, err := follow(t, s, t.Context(), FollowOptions{})
+		rec, err := follow(t, s, t.Context(), nil)
 		if err != nil || len(rec.lost) != 1 || !strings.Contains(rec.lost[0], "not even a heartbeat") {
 			t.Fatalf("got %v, lost %q", err, rec.lost)
 		}
@@ -305,7 +343,7 @@ func TestFollowNoticesSilence(t *testing.T) {
 	})
 }
 
-func TestFollowTreatsCommentsAsActivity(t *testing.T) {
+func TestWatchTreatsCommentsAsActivity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		beats := func(w http.ResponseWriter, _ *http.Request) {
 			write(w, hello)
@@ -315,29 +353,29 @@ func TestFollowTreatsCommentsAsActivity(t *testing.T) {
 			}
 			write(w, allGone)
 		}
-		rec, err := follow(t, &script{turns: []turn{beats}}, t.Context(), FollowOptions{})
+		rec, err := follow(t, &script{turns: []turn{beats}}, t.Context(), nil)
 		if err != nil || len(rec.lost) != 0 {
 			t.Errorf("got %v, lost %q", err, rec.lost)
 		}
 	})
 }
 
-func TestFollowDoesNotMistakeASlowConsumerForSilence(t *testing.T) {
+func TestWatchDoesNotMistakeASlowConsumerForSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// More than the buffers on the way hold, so that it is read in pieces.
 		filling := ": " + strings.Repeat("x", 200_000) + "\n\n"
 		s := &script{turns: []turn{replies(hello + reset + upsert("a", 1, true) + filling + upsert("b", 2, true) + filling + allGone)}}
-		rec, err := follow(t, s, t.Context(), FollowOptions{Event: func(Event) error {
+		rec, err := follow(t, s, t.Context(), func(Event, error) error {
 			time.Sleep(10 * time.Minute)
 			return nil
-		}})
+		})
 		if err != nil || len(rec.lost) != 0 {
 			t.Errorf("got %v, lost %q", err, rec.lost)
 		}
 	})
 }
 
-func TestFollowEndsWithItsContext(t *testing.T) {
+func TestWatchEndsWithItsContext(t *testing.T) {
 	for name, turns := range map[string][]turn{
 		"reading": {stalls(hello + reset)},
 		"waiting": {replies(hello + goodbye("draining", 3600000))},
@@ -348,7 +386,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, over)
 				defer cancel()
 				began := time.Now()
-				_, err := follow(t, &script{turns: turns}, ctx, FollowOptions{})
+				_, err := follow(t, &script{turns: turns}, ctx, nil)
 				if !errors.Is(err, over) || time.Since(began) != 10*time.Second {
 					t.Errorf("got %v after %v", err, time.Since(began))
 				}
@@ -357,30 +395,30 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestFollowReturnsTheErrorOfItsCaller(t *testing.T) {
+func TestWatchEndsWhenItsCallerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		enough, seen := errors.New("enough"), 0
 		_, err := follow(t, &script{turns: []turn{stalls(hello + reset + upsert("a", 1, true))}}, t.Context(),
-			FollowOptions{Event: func(Event) error {
+			func(Event, error) error {
 				if seen++; seen == 2 {
 					return enough
 				}
 				return nil
-			}})
+			})
 		if !errors.Is(err, enough) || seen != 2 {
 			t.Errorf("got %v after %d events", err, seen)
 		}
 	})
 }
 
-func TestFollowSendsItsOptions(t *testing.T) {
+func TestWatchSendsItsOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{replies(allGone)}}
-		_, err := follow(t, s, t.Context(), FollowOptions{Watches: []string{"v"}, View: View{Prefix: "a b/"}, UntilEndOfSnapshot: true})
+		_, err := follow(t, s, t.Context(), nil, And("v"), View{Prefix: "a b/"}, UntilEndOfSnapshot())
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = "/v1/events?prefix.v=a+b%2F&prefix.w=a+b%2F&until=end_of_snapshot&watch=v&watch=w"
+		const want = "/v1/events?prefix.v=a+b%2F&prefix.w=a+b%2F&until=end_of_snapshot&watch=w&watch=v"
 		if got := s.requests[0].URL.String(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -393,7 +431,7 @@ func TestFollowSendsItsOptions(t *testing.T) {
 	})
 }
 
-func TestFollowRefusesInvalidEvents(t *testing.T) {
+func TestWatchRefusesInvalidEvents(t *testing.T) {
 	for name, bad := range map[string]string{
 		"no JSON":      "event: upsert\ndata: {\n\n",
 		"another type": "event: upsert\ndata: {\"type\":\"delete\",\"watch\":\"w\"}\n\n",
@@ -401,7 +439,7 @@ func TestFollowRefusesInvalidEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &script{turns: []turn{stalls(hello + reset + upsert("a", 1, true) + bad + upsert("b", 2, true)), replies(allGone)}}
-				rec, err := follow(t, s, t.Context(), FollowOptions{})
+				rec, err := follow(t, s, t.Context(), nil)
 				if want := []string{"", "w@e-1"}; err != nil || !slices.Equal(s.resumeIDs(), want) {
 					t.Errorf("got %v, resumed from %q, want %q", err, s.resumeIDs(), want)
 				}
@@ -413,7 +451,7 @@ func TestFollowRefusesInvalidEvents(t *testing.T) {
 	}
 }
 
-func TestFollowTakesLargeEventsAndManySmallOnesAfterThem(t *testing.T) {
+func TestWatchTakesLargeEventsAndManySmallOnesAfterThem(t *testing.T) {
 	large := strings.Repeat("x", 5<<20)
 	var text strings.Builder
 	text.WriteString(hello + reset)
@@ -421,19 +459,19 @@ func TestFollowTakesLargeEventsAndManySmallOnesAfterThem(t *testing.T) {
 	for i := range 5000 {
 		text.WriteString(upsert(fmt.Sprint("k", i), i+2, true))
 	}
-	text.WriteString(allGone)
+	text.WriteString(endOfSnapshot(5001, 5001) + allGone)
 	s := &script{turns: []turn{replies(text.String())}}
-	replica := NewReplica()
-	_, err := follow(t, s, t.Context(), FollowOptions{Event: func(e Event) error { replica.Apply(e); return nil }})
+	replica := NewReplica("w")
+	_, err := follow(t, s, t.Context(), func(e Event, _ error) error { return replica.Apply(e) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := replica.Resource("big"); replica.Count() != 5001 || len(r.Value) != len(large)+2 {
-		t.Errorf("got %d resources, the large one with %d bytes", replica.Count(), len(r.Value))
+	if r, _ := replica.Get("big"); replica.Len() != 5001 || len(r.Value) != len(large)+2 {
+		t.Errorf("got %d resources, the large one with %d bytes", replica.Len(), len(r.Value))
 	}
 }
 
-func TestFollowForgetsFailuresAfterAHealthyMinute(t *testing.T) {
+func TestWatchForgetsFailuresAfterAHealthyMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		healthy := func(w http.ResponseWriter, _ *http.Request) {
 			write(w, hello)
@@ -442,7 +480,7 @@ func TestFollowForgetsFailuresAfterAHealthyMinute(t *testing.T) {
 				write(w, beat)
 			}
 		}
-		rec, err := follow(t, &script{turns: []turn{refuses(503), refuses(503), refuses(503), refuses(503), healthy, replies(allGone)}}, t.Context(), FollowOptions{})
+		rec, err := follow(t, &script{turns: []turn{refuses(503), refuses(503), refuses(503), refuses(503), healthy, replies(allGone)}}, t.Context(), nil)
 		if err != nil || len(rec.waits) != 5 || rec.waits[4] != 2000 {
 			t.Errorf("got %v, waited %v, want five times, at last the 2,000 of retry:", err, rec.waits)
 		}
@@ -461,7 +499,7 @@ func TestSilenceIsNotHealthy(t *testing.T) {
 		}
 		server, stop := serve(t, lost)
 		defer stop()
-		end := (&Stream{URL: "http://gateway.test/v1/events?watch=w", Client: server.client(), Handle: func(Event) error { return nil }}).Run(t.Context())
+		end := (&Stream{URL: "http://gateway.test/v1/events?watch=w", Client: server.http(), Handle: func(Event) error { return nil }}).Run(t.Context())
 		if end.Lasted != 30*time.Second {
 			t.Errorf("lasted %v, want the 30 s without the silence", end.Lasted)
 		}

@@ -1,0 +1,254 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/watchtide/watchtide/client/reconnect"
+)
+
+var (
+	// ErrRemoved means that a watch no longer exists.
+	ErrRemoved = errors.New("the watch was removed")
+	// ErrRevoked means that the server has revoked the token, or the access to a watch.
+	ErrRevoked = errors.New("the access was revoked")
+)
+
+// WatchOption says what of a watch is followed: a [View], [And], [From], or [UntilEndOfSnapshot].
+type WatchOption interface{ apply(*follower) }
+
+type watchOption func(*follower)
+
+func (o watchOption) apply(f *follower) { o(f) }
+
+// And adds watches to the same stream.
+func And(watches ...string) WatchOption {
+	return watchOption(func(f *follower) { f.watches = append(f.watches, watches...) })
+}
+
+// From continues from a position: the ID of an event of the same watches and the same View.
+// Without one, each watch begins with a snapshot.
+func From(position string) WatchOption {
+	return watchOption(func(f *follower) { f.id = position })
+}
+
+// UntilEndOfSnapshot ends after the end_of_snapshot of each watch.
+func UntilEndOfSnapshot() WatchOption {
+	return watchOption(func(f *follower) { f.until = true })
+}
+
+func (v View) apply(f *follower) { f.view = v }
+
+// Watch follows a watch over as many connections as it takes, each resuming where the previous
+// one ended:
+//
+//	for change, err := range c.Watch(ctx, "services") {
+//
+// An event of a watch is handed over when the ID that covers it has come, so that what was handed
+// over is never undone by what follows a lost connection. Only a status may come before. Hello and
+// goodbye are handed over too. When a connection has ended or could not be made, there is a status
+// of no watch with the state [Offline], which names the reason and the time until the next attempt.
+//
+// An error ends the watch that the event beside it names. If others are left, the next iteration
+// goes on with them: one of several watches does not exist, or no longer exists, access to it was
+// revoked, or the View is invalid for it. If no watch is named, the loop has ended: the error is why
+// ctx ended, or why another attempt would be useless: a *Problem that is final, ErrRemoved, or
+// ErrRevoked. After UntilEndOfSnapshot the loop ends without an error.
+//
+// A refusal of a token is final unless Options.Token has another one by then. When a token ends,
+// the server ends the stream, and the next connection has the token of then.
+func (c *Client) Watch(ctx context.Context, watch string, options ...WatchOption) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		f := &follower{client: c, yield: yield, watches: []string{watch}}
+		for _, o := range options {
+			o.apply(f)
+		}
+		if err := f.follow(ctx); err != nil && !errors.Is(err, errBreak) {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// errBreak means that the caller has left the loop: it must not be called again.
+var errBreak = errors.New("the loop was left")
+
+// follower is the state that outlives a connection. Owned by one loop over Watch.
+type follower struct {
+	// Static after construction.
+	client *Client
+	yield  func(Event, error) bool
+	view   View
+	until  bool // the end of the snapshot
+
+	watches  []string // those that were not refused
+	failures int      // in a row
+	held     []Event  // those that no id covers yet
+	id       string   // the newest that was handed over
+	revoked  bool     // the last goodbye said that access to one watch, or to all, was revoked
+	left     bool     // yield has returned false
+}
+
+const (
+	// stop is a wait that means that there is no further attempt.
+	stop time.Duration = -1
+	// atOnce is the wait before a request for fewer watches. Nothing was lost.
+	atOnce time.Duration = -2
+)
+
+// follow makes one connection after the other.
+func (f *follower) follow(ctx context.Context) error {
+	for {
+		wait, err := f.attempt(ctx)
+		switch wait {
+		case stop:
+			return err
+		case atOnce:
+			continue
+		}
+		lost := Event{Type: Status, State: Offline, Since: time.Now(), Reason: Reason(err.Error()), RetryMS: wait.Milliseconds(), Err: err, Wait: wait}
+		if err := f.hand(lost, nil); err != nil {
+			return err
+		}
+		if err := reconnect.Pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// attempt makes one connection and returns why it ended, and how long to wait
+// before the next one, or stop or atOnce.
+func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
+	token, header, err := f.client.credential(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return stop, context.Cause(ctx)
+	case err != nil:
+		return f.back(reconnect.End{}), err
+	}
+	f.held = nil // it will be sent again
+	connection := &Stream{URL: f.url(), Client: f.client.http(), LastEventID: f.id, Handle: f.event}
+	if header != "" {
+		connection.Header = map[string]string{"Authorization": header}
+	}
+	end := connection.Run(ctx)
+	end.Err = withoutToken(end.Err, token)
+	var p *Problem
+	switch {
+	case f.left:
+		return stop, errBreak
+	case end.Goodbye != nil:
+		return f.afterGoodbye(end)
+	case ctx.Err() != nil:
+		return stop, context.Cause(ctx)
+	case errors.Is(end.Err, ErrUnauthenticated) || errors.Is(end.Err, ErrForbidden):
+		return f.unaccepted(ctx, token, end.Err)
+	case errors.As(end.Err, &p) && p.Final():
+		return f.without(p)
+	case p != nil:
+		return f.back(reconnect.End{Asked: p.RetryAfter}), p
+	}
+	return f.back(reconnect.End{Lasted: end.Lasted, Asked: end.Retry}), end.Err
+}
+
+// back returns the wait after a connection.
+func (f *follower) back(e reconnect.End) time.Duration {
+	f.failures = reconnect.Failures(f.failures, e)
+	return reconnect.Wait(e, f.failures, rand.Float64())
+}
+
+// unaccepted continues if there is another token by now than the one that was refused.
+func (f *follower) unaccepted(ctx context.Context, token string, reason error) (time.Duration, error) {
+	another, _, err := f.client.credential(ctx)
+	switch {
+	case err == nil && another != token:
+	case f.revoked:
+		return stop, fmt.Errorf("%w: %w", ErrRevoked, reason)
+	default:
+		return stop, reason
+	}
+	return f.back(reconnect.End{}), reason
+}
+
+// without continues without the watch that a final refusal is about, if it is about one of several.
+func (f *follower) without(p *Problem) (time.Duration, error) {
+	at := slices.Index(f.watches, p.Watch)
+	aboutOne := p.Status == http.StatusBadRequest || p.Status == http.StatusNotFound || p.Status == http.StatusRequestURITooLong
+	if at < 0 || !aboutOne || len(f.watches) == 1 {
+		return stop, p
+	}
+	f.watches = slices.Delete(f.watches, at, at+1)
+	if err := f.hand(Event{Watch: p.Watch}, p); err != nil {
+		return stop, err
+	}
+	return atOnce, nil
+}
+
+// event handles an event of a connection: it is handed over now, or when an id covers it.
+func (f *follower) event(e Event) error {
+	early := e.ID == "" && e.Type == Status && !slices.ContainsFunc(f.held, func(h Event) bool { return h.Watch == e.Watch })
+	if e.Watch == "" || early {
+		return f.hand(e, nil)
+	}
+	f.held = append(f.held, e)
+	if e.ID == "" {
+		return nil
+	}
+	covered := f.held
+	f.held = nil
+	for _, e := range covered {
+		if err := f.hand(e, nil); err != nil {
+			return err
+		}
+	}
+	f.id = e.ID
+	return nil
+}
+
+// hand hands an event over.
+func (f *follower) hand(e Event, err error) error {
+	if !f.yield(e, err) {
+		f.left = true
+		return errBreak
+	}
+	return nil
+}
+
+// goodbyeError is the end of a connection that the server announced.
+type goodbyeError struct{ reason Reason }
+
+func (e goodbyeError) Error() string { return "the server ended the stream: " + string(e.reason) }
+
+// afterGoodbye interprets the last event of a stream.
+func (f *follower) afterGoodbye(end Ending) (time.Duration, error) {
+	e := end.Goodbye
+	one := len(f.watches) == 1 // otherwise the next refusal says which
+	switch {
+	case e.Reason == GoodbyeComplete:
+		return stop, nil
+	case e.Reason == GoodbyeWatchRemoved && one:
+		return stop, ErrRemoved
+	case e.Reason == GoodbyeRevoked && one:
+		return stop, ErrRevoked
+	}
+	f.revoked = e.Reason == GoodbyeRevoked
+	asked := time.Duration(e.RetryMS) * time.Millisecond
+	return f.back(reconnect.End{Lasted: end.Lasted, Goodbye: string(e.Reason), Asked: asked}), goodbyeError{e.Reason}
+}
+
+func (f *follower) url() string {
+	query := url.Values{"watch": f.watches}
+	for _, name := range f.watches {
+		f.view.AddTo(query, name)
+	}
+	if f.until {
+		query.Set("until", "end_of_snapshot")
+	}
+	return f.client.url(query, "v1", "events")
+}
