@@ -124,3 +124,26 @@ func ExampleReplicaOf() {
 	// Output:
 	// true true
 }
+
+// Each kind of change, and the place to store a position.
+func ExampleClient_Watch_changes() {
+	follow := func(ctx context.Context, c *client.Client) error {
+		for change, err := range c.Watch(ctx, "services", client.View{Labels: "app=web"}) {
+			if err != nil {
+				return err // the loop has ended: why
+			}
+			switch change.Type {
+			case client.Reset: // a snapshot begins: forget what you have
+			case client.Upsert: // change.Key has change.Value
+			case client.Delete: // change.Key is gone
+			case client.EndOfSnapshot: // what you have is complete
+			case client.Status: // change.State and change.Reason: how fresh it is
+			}
+			if change.ID != "" {
+				// What came up to here belongs together: make it visible, and store the ID with it.
+			}
+		}
+		return nil
+	}
+	_ = follow
+}

@@ -264,12 +264,16 @@ func size(n int64) string {
 // programFile matches a block that is a file of a program.
 var programFile = regexp.MustCompile(`\A// (\w+\.go)\npackage main\n`)
 
-// TestCodeIsThatOfTheRepository: Go code in a guide that is no program is the literal contract. Programs
-// are run by TestPrograms.
+// TestCodeIsThatOfTheRepository: Go code in a guide that is no program is the literal contract, or of an
+// Example. Programs are run by TestPrograms.
 func TestCodeIsThatOfTheRepository(t *testing.T) {
-	contract, err := os.ReadFile("../stream/source.go")
-	if err != nil {
-		t.Fatal(err)
+	var contract []byte
+	for _, name := range []string{"../stream/source.go", "../client/example_test.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contract = append(contract, text...)
 	}
 	found := 0
 	for name, page := range pages(t) {
