@@ -4,7 +4,24 @@ export { eventSourceTransport } from './event_source.js';
 export type { Followed } from './followed.js';
 export type { Listener, Readable } from './listeners.js';
 export { type Picture, picture } from './picture.js';
-export type * from './protocol.js';
+export type {
+  BookmarkEvent,
+  DeleteEvent,
+  Encoding,
+  EndOfSnapshotEvent,
+  Event,
+  GoodbyeEvent,
+  HelloEvent,
+  Instance,
+  Problem,
+  ResetEvent,
+  Revision,
+  StatusEvent,
+  StreamID,
+  UpsertEvent,
+  Value,
+  WatchName,
+} from './protocol.js';
 export type { Changes } from './replica.js';
 export { mapKey, type Resource } from './resource.js';
 export type { Definition, WatchSpec } from './spec.js';

@@ -1,7 +1,7 @@
+import type { Watch, WatchUpstream } from '@watchtide/protocol';
 import { Age } from '../app/Age';
 import { type Column, DataTable } from '../app/DataTable';
 import { href } from '../app/route';
-import type { Watch, WatchUpstream } from '../gateway/contract';
 import { State } from '../overview/State';
 import { ValueText } from '../text/KeyText';
 import { count } from '../text/number';

@@ -1,3 +1,4 @@
+import type { Watch } from '@watchtide/protocol';
 import { DataTable, type Sort } from '../app/DataTable';
 import { useNarrow } from '../app/narrow';
 import { setOptions, useRoute } from '../app/route';
@@ -6,7 +7,6 @@ import { Answering } from '../charts/Answering';
 import { changesOf, fillChanges } from '../charts/changes';
 import { useEarlier } from '../charts/earlier';
 import type { Rates } from '../charts/rates';
-import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
 import { columnsOf } from './columns';
 import { arrange } from './order';

@@ -1,7 +1,7 @@
+import type { Watch } from '@watchtide/protocol';
 import type { Column } from '../app/DataTable';
 import { href } from '../app/route';
 import type { Rates } from '../charts/rates';
-import type { Watch } from '../gateway/contract';
 import { bytes, count } from '../text/number';
 import { Changes } from './Changes';
 import { LastError } from './LastError';

@@ -1,5 +1,5 @@
+import type { Watch } from '@watchtide/protocol';
 import type { Sort } from '../app/DataTable';
-import type { Watch } from '../gateway/contract';
 
 // What needs attention comes first.
 const urgency: ReadonlyArray<Watch['state']> = ['stale', 'resyncing', 'priming', 'in_sync'];

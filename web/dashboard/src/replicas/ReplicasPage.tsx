@@ -1,6 +1,6 @@
+import type { LimitInUse, MemoryInUse, ReplicaFacts } from '@watchtide/protocol';
 import { Age } from '../app/Age';
 import { type Column, Table } from '../app/DataTable';
-import type { LimitInUse, MemoryInUse, ReplicaFacts } from '../gateway/contract';
 import { useOperator } from '../gateway/operator';
 import { useReplicas } from '../gateway/replicas';
 import { NotServed } from '../subscribers/NotServed';

@@ -1,10 +1,10 @@
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
+import type { Watch } from '@watchtide/protocol';
 import { type CSSProperties, type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Part, part } from '../app/Part';
 import { href, setOptions, useRoute } from '../app/route';
 import { DeleteDialog } from '../editor/DeleteDialog';
-import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
 import { KeyPanel } from '../keys/KeyPanel';
 import { isMistake, parseQuery, type Query } from '../query/query';

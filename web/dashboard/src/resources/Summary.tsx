@@ -1,6 +1,6 @@
+import type { Watch } from '@watchtide/protocol';
 import { Age } from '../app/Age';
 import { href } from '../app/route';
-import type { Watch } from '../gateway/contract';
 import { useOperator } from '../gateway/operator';
 import { sinceOf } from '../gateway/since';
 import { count, rate } from '../text/number';

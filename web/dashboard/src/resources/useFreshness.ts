@@ -1,5 +1,5 @@
+import type { Watch } from '@watchtide/protocol';
 import { type Trouble, useTroubles } from '../app/troubles';
-import type { Watch } from '../gateway/contract';
 import { sinceOf } from '../gateway/since';
 import type { TableModel } from './model';
 import { useStatusPart } from './useTableModel';

@@ -1,8 +1,8 @@
+import type { Subscribers } from '@watchtide/protocol';
 import { type CSSProperties, useEffect, useRef, useState } from 'react';
 import { Cards, Table } from '../app/DataTable';
 import { useNarrow } from '../app/narrow';
 import { setOptions } from '../app/route';
-import type { Subscribers } from '../gateway/contract';
 import type { Selection } from '../gateway/subscribers';
 import { useWindow, type Window } from '../resources/useWindow';
 import { count } from '../text/number';

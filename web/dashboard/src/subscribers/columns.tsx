@@ -1,6 +1,6 @@
+import type { Departure, Subscriber } from '@watchtide/protocol';
 import { Age } from '../app/Age';
 import type { Column } from '../app/DataTable';
-import type { Departure, Subscriber } from '../gateway/contract';
 import { duration } from '../text/duration';
 import { bytes, count } from '../text/number';
 import { Client, Subscribed } from './Client';

@@ -1,7 +1,7 @@
+import type { Figures, Series, Watch } from '@watchtide/protocol';
 import { type PointerEvent, useRef } from 'react';
 import { href } from '../app/route';
 import { useVisible } from '../charts/visible';
-import type { Figures, Series, Watch } from '../gateway/contract';
 import { duration } from '../text/duration';
 import { count, rate } from '../text/number';
 import { AreaStrip } from './AreaStrip';

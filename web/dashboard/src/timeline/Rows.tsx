@@ -1,6 +1,6 @@
+import type { Figures, Series, Watch } from '@watchtide/protocol';
 import { useMemo, useState } from 'react';
 import { type Column, DataTable } from '../app/DataTable';
-import type { Figures, Series, Watch } from '../gateway/contract';
 import { count, rate } from '../text/number';
 import { Legend } from './Legend';
 import { Name, Reading, type Row, type Shared, Strips } from './Row';
