@@ -224,44 +224,6 @@ interface Picture<V = unknown> {
 /** Returns a picture of a store; undefined before the first snapshot. It takes time in proportion to the resources. */
 declare function picture<V>(store: Store<V>): Picture<V> | undefined;
 
-/** Progress without data; also ends a catch-up. */
-interface BookmarkEvent {
-    /** Before changes up to this revision that may lack values: the upstream of the gateway sent the newest value of a resource and not those in between. For whoever serves the watch to others; other clients ignore it. */
-    conflated?: Revision;
-    /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
-    horizon?: Revision;
-    revision: Revision;
-    /** After a catch-up: changes that this subscriber did not see one by one. */
-    skipped?: number;
-    type: "bookmark";
-    watch: WatchName;
-}
-
-/** Unsigned 64-bit number, the place in the upstream's own order. */
-type Revision = string;
-
-type WatchName = string;
-
-/** A resource is gone, or left the view. */
-interface DeleteEvent {
-    key: string;
-    key_encoding?: Encoding;
-    revision: Revision;
-    type: "delete";
-    watch: WatchName;
-}
-
-/** The client now holds exactly the state at `revision`. After a resume, "caught up". */
-interface EndOfSnapshotEvent {
-    /** Number of resources. */
-    count: number;
-    /** After a resume. */
-    resumed?: true;
-    revision: Revision;
-    type: "end_of_snapshot";
-    watch: WatchName;
-}
-
 /** One event. Clients ignore types that they do not know. */
 type Event = HelloEvent | ResetEvent | UpsertEvent | DeleteEvent | EndOfSnapshotEvent | BookmarkEvent | StatusEvent | GoodbyeEvent;
 
@@ -284,6 +246,8 @@ type Instance = string;
 /** Names a stream, so that it can be renewed, if the gateway asks who its clients are. */
 type StreamID = string;
 
+type WatchName = string;
+
 /** Forget everything known of this watch; a full snapshot follows. */
 interface ResetEvent {
     reason: "initial" | "expired" | "ahead" | "epoch_changed" | "invalid_position";
@@ -302,8 +266,44 @@ interface UpsertEvent {
     watch: WatchName;
 }
 
+/** Unsigned 64-bit number, the place in the upstream's own order. */
+type Revision = string;
+
 /** Any JSON, digits and key order as the upstream has them. */
 type Value = unknown;
+
+/** A resource is gone, or left the view. */
+interface DeleteEvent {
+    key: string;
+    key_encoding?: Encoding;
+    revision: Revision;
+    type: "delete";
+    watch: WatchName;
+}
+
+/** The client now holds exactly the state at `revision`. After a resume, "caught up". */
+interface EndOfSnapshotEvent {
+    /** Number of resources. */
+    count: number;
+    /** After a resume. */
+    resumed?: true;
+    revision: Revision;
+    type: "end_of_snapshot";
+    watch: WatchName;
+}
+
+/** Progress without data; also ends a catch-up. */
+interface BookmarkEvent {
+    /** Before changes up to this revision that may lack values: the upstream of the gateway sent the newest value of a resource and not those in between. For whoever serves the watch to others; other clients ignore it. */
+    conflated?: Revision;
+    /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
+    horizon?: Revision;
+    revision: Revision;
+    /** After a catch-up: changes that this subscriber did not see one by one. */
+    skipped?: number;
+    type: "bookmark";
+    watch: WatchName;
+}
 
 /** The freshness of the watch, or of this subscriber (`catching_up`), changed. */
 interface StatusEvent {

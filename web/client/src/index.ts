@@ -3,7 +3,7 @@ export { NotAStreamError, RefusedError } from './errors.js';
 export { eventSourceTransport } from './event_source.js';
 export type { Followed } from './followed.js';
 export type { Listener, Readable } from './listeners.js';
-export { type Picture, picture } from './picture.js';
+export type { Picture } from './picture.js';
 export type {
   BookmarkEvent,
   DeleteEvent,
@@ -25,7 +25,7 @@ export type {
 export type { Changes } from './replica.js';
 export { mapKey, type Resource } from './resource.js';
 export type { Definition, WatchSpec } from './spec.js';
-export type { Store } from './store.js';
+export { picture, type Store } from './store.js';
 export type { Receiver, StreamRequest, Transport } from './transport.js';
 export type { State, View } from './view.js';
 export { type Watches, type WatchOptions, watch } from './watch.js';

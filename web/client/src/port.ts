@@ -1,6 +1,5 @@
 import type { RawPicture } from './begun_pictures.js';
-import type { Problem, StatusEvent } from './protocol.js';
-import type { State } from './view.js';
+import type { Problem } from './protocol.js';
 
 /**
  * The version of these messages. After an upgrade of the page, an old tab may keep
@@ -45,8 +44,3 @@ export type HubMessage =
         readonly final?: boolean;
       };
     };
-
-/** A hub also reports the state of its own connection, which no gateway can do. */
-export type HubStatusEvent = Omit<StatusEvent, 'state'> & {
-  readonly state: StatusEvent['state'] | Extract<State, 'offline' | 'connecting'>;
-};

@@ -1,9 +1,8 @@
 import { added, type Listener, Listeners, type Readable } from './listeners.js';
 import type { Picture } from './picture.js';
-import type { HubStatusEvent } from './port.js';
 import type { Event } from './protocol.js';
 import { type Changes, Replica } from './replica.js';
-import { type ConnectionState, freshness, type View } from './view.js';
+import { type ConnectionState, freshness, type HubStatusEvent, type View } from './view.js';
 
 const none: Changes = { replaced: false, keys: new Set() };
 
@@ -144,6 +143,15 @@ export class Store<V = unknown> implements Readable<V> {
     const { shown, revision } = this.#replica;
     return { ...freshness(this.#replica, connection, this.#status, this.#view), resources: shown, revision };
   }
+}
+
+/** Returns a picture of a store; undefined before the first snapshot. It takes time in proportion to the resources. */
+export function picture<V>(store: Store<V>): Picture<V> | undefined {
+  const { watch, shown, view } = store;
+  if (!store.position) return undefined;
+  const position = store.position.split(',').find((one) => one.startsWith(`${watch}@`)) ?? '';
+  const since = view.state === 'in_sync' ? Date.now() : view.since;
+  return { resources: [...shown.shown.values()], revision: shown.revision, position, since };
 }
 
 const same = (a: View, b: View) => Object.keys({ ...a, ...b }).every((field) => a[field as keyof View] === b[field as keyof View]);

@@ -1,9 +1,8 @@
 import type { RawPicture } from './begun_pictures.js';
-import type { HubStatusEvent } from './port.js';
 import type { BookmarkEvent, DeleteEvent, EndOfSnapshotEvent, ResetEvent } from './protocol.js';
 import type { Changes } from './replica.js';
 import type { SharedWatch } from './shared_watch.js';
-import type { View } from './view.js';
+import type { HubStatusEvent, View } from './view.js';
 
 /** From where a tab follows a watch. */
 export interface SubscriptionStart {

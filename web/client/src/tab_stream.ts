@@ -1,7 +1,7 @@
 import { RefusedError } from './errors.js';
-import type { Hub } from './hub.js';
 import type { HubMessage, TabMessage } from './port.js';
 import type { HelloEvent } from './protocol.js';
+import type { SharedSpec, SharedWatch } from './shared_watch.js';
 import { followedOf, specsOf } from './spec.js';
 import { Subscription } from './subscription.js';
 
@@ -15,6 +15,12 @@ const sliceLength = 1 << 19;
 
 type TabRequest = Omit<Extract<TabMessage, { query: string }>, 'stream'>;
 type Message = Omit<Extract<HubMessage, { stream: number }>, 'stream'>;
+
+/** What a stream of a tab needs of the hub of its principal. */
+export interface StreamHub {
+  follow(spec: SharedSpec): SharedWatch;
+  refused(shared: SharedWatch, error: RefusedError): void;
+}
 
 /**
  * One stream to a tab. The next message waits until the last one is acknowledged;
@@ -35,7 +41,7 @@ export class TabStream {
   #ended = false;
 
   constructor(
-    private readonly hub: Hub,
+    private readonly hub: StreamHub,
     { query, lastEventId, pictures = [] }: TabRequest,
     private readonly post: (message: Message) => void,
   ) {

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Picture, picture } from '../src/picture.js';
+import type { Picture } from '../src/picture.js';
 import type { Event } from '../src/protocol.js';
 import { followedOf } from '../src/spec.js';
 import { parser } from '../src/sse.js';
+import { picture } from '../src/store.js';
 import { Stores } from '../src/stores.js';
 import { following } from './following.js';
 import { bookmark, endOfSnapshot, hello, pass, reset, upsert } from './server.js';
