@@ -1,9 +1,8 @@
 export type { OnError } from './connection.js';
 export { NotAStreamError, RefusedError } from './errors.js';
 export { eventSourceTransport } from './event_source.js';
-export type { Followed } from './followed.js';
+
 export type { Listener, Readable } from './listeners.js';
-export type { Picture } from './picture.js';
 export type {
   BookmarkEvent,
   DeleteEvent,
@@ -24,8 +23,9 @@ export type {
 } from './protocol.js';
 export type { Changes } from './replica.js';
 export { mapKey, type Resource } from './resource.js';
+export type { Snapshot } from './snapshot.js';
 export type { Definition, WatchSpec } from './spec.js';
-export { picture, type Store } from './store.js';
+export { type Store, snapshot } from './store.js';
 export type { Receiver, StreamRequest, Transport } from './transport.js';
 export type { State, View } from './view.js';
 export { type Watches, type WatchOptions, watch } from './watch.js';

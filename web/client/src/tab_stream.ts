@@ -2,7 +2,7 @@ import { RefusedError } from './errors.js';
 import type { HubMessage, TabMessage } from './port.js';
 import type { HelloEvent } from './protocol.js';
 import type { SharedSpec, SharedWatch } from './shared_watch.js';
-import { followedOf, specsOf } from './spec.js';
+import { canonical, specsOf } from './spec.js';
 import { Subscription } from './subscription.js';
 
 // After twice this long without an answer the tab gives up the stream. It asks more
@@ -42,13 +42,13 @@ export class TabStream {
 
   constructor(
     private readonly hub: StreamHub,
-    { query, lastEventId, pictures = [] }: TabRequest,
+    { query, lastEventId, snapshots = [] }: TabRequest,
     private readonly post: (message: Message) => void,
   ) {
     this.#subscriptions = specsOf(new URLSearchParams(query)).map(({ prefix, ...spec }) => {
-      const { query } = followedOf({ ...spec, prefix });
-      const picture = pictures.find((one) => one.query === query);
-      return new Subscription(hub.follow(spec), { prefix, lastEventId, picture }, () => this.#schedule());
+      const { query } = canonical({ ...spec, prefix });
+      const snapshot = snapshots.find((one) => one.query === query);
+      return new Subscription(hub.follow(spec), { prefix, lastEventId, snapshot }, () => this.#schedule());
     });
     const watches = this.#subscriptions.map(({ watch, mode }) => ({ watch, mode }));
     this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, watches } satisfies HelloEvent)];

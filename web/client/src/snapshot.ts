@@ -5,7 +5,7 @@ import type { Resource } from './resource.js';
  * from which a stream goes on after exactly these. Stored or sent, and passed as `initial`,
  * it spares a page the snapshot.
  */
-export interface Picture<V = unknown> {
+export interface Snapshot<V = unknown> {
   readonly resources: ReadonlyArray<Resource<V>>;
   readonly revision: string;
   /** Opaque; of this watch alone. */

@@ -1,6 +1,6 @@
 import { act, cleanup, render, screen } from '@testing-library/react';
 import { afterEach, expect, it, vi } from 'vitest';
-import { Part, part } from '../src/app/Part';
+import { Boundary, lazily } from '../src/app/Boundary';
 
 afterEach(() => {
   cleanup();
@@ -12,9 +12,9 @@ async function show(Shown: React.ComponentType): Promise<void> {
   await act(async () => {
     render(
       <>
-        <Part>
+        <Boundary>
           <Shown />
-        </Part>
+        </Boundary>
         <p>the rest</p>
       </>,
     );
@@ -22,7 +22,7 @@ async function show(Shown: React.ComponentType): Promise<void> {
 }
 
 it('offers to reload the page if its file is gone, and the rest goes on', async () => {
-  await show(part(() => Promise.reject(new TypeError('Failed to fetch dynamically imported module'))));
+  await show(lazily(() => Promise.reject(new TypeError('Failed to fetch dynamically imported module'))));
   expect(screen.getByRole('alert').textContent).toContain('could not be loaded');
   screen.getByRole('button', { name: 'Reload' });
   screen.getByText('the rest');

@@ -1,16 +1,13 @@
-import type { Store } from './store.js';
+import type { Readable } from './listeners.js';
 import type { View } from './view.js';
 
-/** What adapters need of a store. */
-export type Followed<V = unknown> = Pick<Store<V>, 'view' | 'subscribe'>;
-
-const waiting = new WeakMap<Followed, Promise<void>>();
+const waiting = new WeakMap<Readable, Promise<void>>();
 
 /** Reports whether there is something to show. A store without an error that is closed before that stays empty. */
 export const hasState = ({ revision, state, error }: View) => revision !== '' || (state === 'closed' && !error);
 
 /** Resolves when there is something to show, or there never will be: the same promise for the same store. */
-export function settled(store: Followed): Promise<void> {
+export function settled(store: Readable): Promise<void> {
   let promise = waiting.get(store);
   if (!promise) {
     promise = new Promise<void>((resolve) => whenSettled(store, resolve)).then(() => void waiting.delete(store));
@@ -19,7 +16,7 @@ export function settled(store: Followed): Promise<void> {
   return promise;
 }
 
-function whenSettled(store: Followed, done: () => void): void {
+function whenSettled(store: Readable, done: () => void): void {
   let ended = false;
   let unsubscribe: (() => void) | undefined;
   unsubscribe = store.subscribe((view) => {

@@ -3,10 +3,10 @@ import { Component, type ComponentType, type LazyExoticComponent, lazy, type Rea
 class NotLoadedError extends Error {}
 
 /**
- * Returns a component that is loaded when it is first shown, within a Part. Its file may be
+ * Returns a component that is loaded when it is first shown, within a Boundary. Its file may be
  * gone by then, since the names of files change with every version of the gateway.
  */
-export function part<P extends object>(load: () => Promise<ComponentType<P>>): LazyExoticComponent<ComponentType<P>> {
+export function lazily<P extends object>(load: () => Promise<ComponentType<P>>): LazyExoticComponent<ComponentType<P>> {
   return lazy(() =>
     load().then(
       (component) => ({ default: component }),
@@ -16,7 +16,7 @@ export function part<P extends object>(load: () => Promise<ComponentType<P>>): L
 }
 
 /** Shows a part of the page, nothing while it is being loaded, and an offer to reload the page if that, or the part itself, fails. */
-export class Part extends Component<{ children: ReactNode }, { failed?: unknown }> {
+export class Boundary extends Component<{ children: ReactNode }, { failed?: unknown }> {
   override state: { failed?: unknown } = {};
 
   static getDerivedStateFromError(failed: unknown) {
