@@ -158,11 +158,11 @@ client: ## check, test and pack the TypeScript client, and fail if web/bundle is
 
 .PHONY: bundle
 bundle: ## make the client that gateways serve, in web/bundle, which is committed (needs Node 20 or newer, with npm)
-	@$(call INSTALL,web/client) && npm run --silent bundle
+	@$(call INSTALL,web/client) && npm run --silent generate && npm run --silent bundle
 
 .PHONY: dashboard
 dashboard: ## build the dashboard into web/page, which is committed (needs Node 20.19 or newer, with npm)
-	@$(call INSTALL,web/dashboard) && npm run --silent contract && npm run --silent typecheck && npm run --silent build
+	@$(call INSTALL,web/dashboard) && node ../client/scripts/protocol.js && npm run --silent typecheck && npm run --silent build
 
 .PHONY: dashboard-check
 dashboard-check: ## check and test the dashboard, and fail if web/page is stale

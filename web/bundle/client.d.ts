@@ -113,43 +113,8 @@ interface SSEHandler {
     retry(ms: number): void;
 }
 
-/** What adapters need of a store. */
-type Followed<V = unknown> = Pick<Store<V>, 'view' | 'subscribe'>;
-
-/**
- * One watch, or a part of it: its resources, their freshness, and the listeners.
- *
- * `subscribe` follows the contract of Svelte's stores: the listener is called at
- * once, and again after each change. A change is a consistent state of the resources,
- * or another freshness; changes that arrive together are one.
- */
-declare class Store<V = unknown> implements Readable<V> {
-    #private;
-    readonly watch: string;
-    /** The current view: the same object until something in it changes. */
-    get view(): View<V>;
-    get resources(): View<V>['resources'];
-    get state(): View<V>['state'];
-    /**
-     * The position of what is shown, from which a stream can resume; empty before the
-     * first snapshot. Opaque. It may name other watches of the connection as well, which
-     * a server ignores if they are not requested.
-     */
-    get position(): string;
-    /**
-     * Calls run at once, with all keys as changed, and after each change, until the returned
-     * function is called. If the first call throws, so does subscribe, and there is no other.
-     */
-    subscribe(run: Listener<V>): () => void;
-}
-
-/** What can be followed like a store: stores themselves, and what is made from one. */
-interface Readable<V = unknown> {
-    /** The current view: the same object until something in it changes. */
-    readonly view: View<V>;
-    /** Calls run at once, and after each change, until the returned function is called. */
-    subscribe(run: Listener<V>): () => void;
-}
+/** Called with the current view, and with what changed since the last call. */
+type Listener<V> = (view: View<V>, changes: Changes) => void;
 
 /** A watch at one moment: a new object whenever anything in it changes. */
 interface View<V = unknown> extends Freshness {
@@ -196,9 +161,6 @@ interface Resource<V = unknown> {
     readonly encoding?: 'base64';
 }
 
-/** Called with the current view, and with what changed since the last call. */
-type Listener<V> = (view: View<V>, changes: Changes) => void;
-
 /** What changed from one consistent state to the next. */
 interface Changes {
     /** A new snapshot replaced everything: any key may have changed. */
@@ -207,22 +169,51 @@ interface Changes {
     readonly keys: ReadonlySet<string>;
 }
 
-/**
- * A watch, or a part of it, at one moment, as plain data: its resources, and the position
- * from which a stream goes on after exactly these. Stored or sent, and passed as `initial`,
- * it spares a page the snapshot.
- */
-interface Picture<V = unknown> {
-    readonly resources: ReadonlyArray<Resource<V>>;
-    readonly revision: string;
-    /** Opaque; of this watch alone. */
-    readonly position: string;
-    /** When it was in sync, in ms as of `Date.now`. */
-    readonly since: number;
+/** What can be followed like a store: stores themselves, and what is made from one. */
+interface Readable<V = unknown> {
+    /** The current view: the same object until something in it changes. */
+    readonly view: View<V>;
+    /** Calls run at once, and after each change, until the returned function is called. */
+    subscribe(run: Listener<V>): () => void;
 }
 
-/** Returns a picture of a store; undefined before the first snapshot. It takes time in proportion to the resources. */
-declare function picture<V>(store: Store<V>): Picture<V> | undefined;
+/** Progress without data; also ends a catch-up. */
+interface BookmarkEvent {
+    /** Before changes up to this revision that may lack values: the upstream of the gateway sent the newest value of a resource and not those in between. For whoever serves the watch to others; other clients ignore it. */
+    conflated?: Revision;
+    /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
+    horizon?: Revision;
+    revision: Revision;
+    /** After a catch-up: changes that this subscriber did not see one by one. */
+    skipped?: number;
+    type: "bookmark";
+    watch: WatchName;
+}
+
+/** Unsigned 64-bit number, the place in the upstream's own order. */
+type Revision = string;
+
+type WatchName = string;
+
+/** A resource is gone, or left the view. */
+interface DeleteEvent {
+    key: string;
+    key_encoding?: Encoding;
+    revision: Revision;
+    type: "delete";
+    watch: WatchName;
+}
+
+/** The client now holds exactly the state at `revision`. After a resume, "caught up". */
+interface EndOfSnapshotEvent {
+    /** Number of resources. */
+    count: number;
+    /** After a resume. */
+    resumed?: true;
+    revision: Revision;
+    type: "end_of_snapshot";
+    watch: WatchName;
+}
 
 /** One event. Clients ignore types that they do not know. */
 type Event = HelloEvent | ResetEvent | UpsertEvent | DeleteEvent | EndOfSnapshotEvent | BookmarkEvent | StatusEvent | GoodbyeEvent;
@@ -246,8 +237,6 @@ type Instance = string;
 /** Names a stream, so that it can be renewed, if the gateway asks who its clients are. */
 type StreamID = string;
 
-type WatchName = string;
-
 /** Forget everything known of this watch; a full snapshot follows. */
 interface ResetEvent {
     reason: "initial" | "expired" | "ahead" | "epoch_changed" | "invalid_position";
@@ -266,44 +255,8 @@ interface UpsertEvent {
     watch: WatchName;
 }
 
-/** Unsigned 64-bit number, the place in the upstream's own order. */
-type Revision = string;
-
 /** Any JSON, digits and key order as the upstream has them. */
 type Value = unknown;
-
-/** A resource is gone, or left the view. */
-interface DeleteEvent {
-    key: string;
-    key_encoding?: Encoding;
-    revision: Revision;
-    type: "delete";
-    watch: WatchName;
-}
-
-/** The client now holds exactly the state at `revision`. After a resume, "caught up". */
-interface EndOfSnapshotEvent {
-    /** Number of resources. */
-    count: number;
-    /** After a resume. */
-    resumed?: true;
-    revision: Revision;
-    type: "end_of_snapshot";
-    watch: WatchName;
-}
-
-/** Progress without data; also ends a catch-up. */
-interface BookmarkEvent {
-    /** Before changes up to this revision that may lack values: the upstream of the gateway sent the newest value of a resource and not those in between. For whoever serves the watch to others; other clients ignore it. */
-    conflated?: Revision;
-    /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
-    horizon?: Revision;
-    revision: Revision;
-    /** After a catch-up: changes that this subscriber did not see one by one. */
-    skipped?: number;
-    type: "bookmark";
-    watch: WatchName;
-}
 
 /** The freshness of the watch, or of this subscriber (`catching_up`), changed. */
 interface StatusEvent {
@@ -329,6 +282,20 @@ interface GoodbyeEvent {
  */
 declare function mapKey({ key, key_encoding }: Pick<UpsertEvent | DeleteEvent, 'key' | 'key_encoding'>): string;
 
+/**
+ * A watch, or a part of it, at one moment, as plain data: its resources, and the position
+ * from which a stream goes on after exactly these. Stored or sent, and passed as `initial`,
+ * it spares a page the snapshot.
+ */
+interface Snapshot<V = unknown> {
+    readonly resources: ReadonlyArray<Resource<V>>;
+    readonly revision: string;
+    /** Opaque; of this watch alone. */
+    readonly position: string;
+    /** When it was in sync, in ms as of `Date.now`. */
+    readonly since: number;
+}
+
 /** What of a watch is followed; everything unless set. */
 interface Definition {
     /** Only keys that begin with it. */
@@ -344,8 +311,38 @@ interface Definition {
 /** A watch to follow: its name, or its name, what of it, and what to begin with. */
 type WatchSpec<Name extends string = string> = Name | ({
     readonly watch: Name;
-    readonly initial?: Picture | undefined;
+    readonly initial?: Snapshot | undefined;
 } & Definition);
+
+/**
+ * One watch, or a part of it: its resources, their freshness, and the listeners.
+ *
+ * `subscribe` follows the contract of Svelte's stores: the listener is called at
+ * once, and again after each change. A change is a consistent state of the resources,
+ * or another freshness; changes that arrive together are one.
+ */
+declare class Store<V = unknown> implements Readable<V> {
+    #private;
+    readonly watch: string;
+    /** The current view: the same object until something in it changes. */
+    get view(): View<V>;
+    get resources(): View<V>['resources'];
+    get state(): View<V>['state'];
+    /**
+     * The position of what is shown, from which a stream can resume; empty before the
+     * first snapshot. Opaque. It may name other watches of the connection as well, which
+     * a server ignores if they are not requested.
+     */
+    get position(): string;
+    /**
+     * Calls run at once, with all keys as changed, and after each change, until the returned
+     * function is called. If the first call throws, so does subscribe, and there is no other.
+     */
+    subscribe(run: Listener<V>): () => void;
+}
+
+/** Returns a snapshot of a store; undefined before the first snapshot. It takes time in proportion to the resources. */
+declare function snapshot<V>(store: Store<V>): Snapshot<V> | undefined;
 
 /**
  * The followed watches of a gateway. Values maps the name of each watch to the type of its values.
@@ -540,7 +537,7 @@ interface ListOptions extends SendOptions {
 }
 
 /** One page of a listing. All pages have the same revision and position. */
-interface Page<V = unknown> extends Omit<Picture<V>, 'since'> {
+interface Page<V = unknown> extends Omit<Snapshot<V>, 'since'> {
     readonly watch: string;
     /** The number of resources on all pages. */
     readonly count: number;
@@ -562,8 +559,8 @@ interface Requests<Values = Record<string, unknown>> {
     get<Name extends keyof Values & string>(watch: Name, key: Key, options?: SendOptions): Promise<Resource<Values[Name]> | undefined>;
     /** Returns the pages of a watch, or of a part of it, all at one revision. A listing that takes minutes may end with status 410: begin again. */
     list<Name extends keyof Values & string>(spec: WatchSpec<Name>, options?: ListOptions): AsyncGenerator<Page<Values[Name]>, void, void>;
-    /** Returns all pages as one picture, for instance for `initial`. A listing that ends with 410 is begun again, twice at most. */
-    picture<Name extends keyof Values & string>(spec: WatchSpec<Name>, options?: ListOptions): Promise<Picture<Values[Name]>>;
+    /** Returns all pages as one snapshot, for instance for `initial`. A listing that ends with 410 is begun again, twice at most. */
+    snapshot<Name extends keyof Values & string>(spec: WatchSpec<Name>, options?: ListOptions): Promise<Snapshot<Values[Name]>>;
     /** Writes a value, and returns the resource as it is stored. Rejects with a `ConflictError` if it does not have the revision. */
     put<Name extends keyof Values & string>(watch: Name, key: Key, value: Values[Name], options?: WriteOptions): Promise<Resource<Values[Name]>>;
     /** Deletes a resource, and returns whether there was one. Rejects with a `ConflictError` if it does not have the revision. */
@@ -637,7 +634,7 @@ interface ReadyOptions {
 
 /**
  * Resolves with the first view that has a consistent state: at the end of the first snapshot,
- * or at once for a store that has begun with a picture. Rejects if the store is closed, with its error.
+ * or at once for a store that has begun with a snapshot. Rejects if the store is closed, with its error.
  */
 declare function ready<V>(store: Readable<V>, { inSync, signal }?: ReadyOptions): Promise<View<V>>;
 
@@ -916,4 +913,4 @@ type SchemaResult<Output> = {
 /** The type of the values that a schema returns. */
 type SchemaOutput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
-export { AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, Followed, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LogEvent, NotAStreamError, OnError, OnInvalid, Overlay, OverlayWriteOptions, Page, Picture, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WriteOptions, Writer, authenticated, beginSession, changes, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, picture, pool, query, ready, reportDelivery, serveTabs, sharedTransport, stringify, validated, watch, watchShared };
+export { AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LogEvent, NotAStreamError, OnError, OnInvalid, Overlay, OverlayWriteOptions, Page, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WriteOptions, Writer, authenticated, beginSession, changes, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, watch, watchShared };

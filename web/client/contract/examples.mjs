@@ -38,7 +38,7 @@ const scripts = {
       const open = indexedDB.open('watchtide', 1);
       open.onerror = reject;
       open.onsuccess = () => {
-        const all = open.result.transaction('pictures').objectStore('pictures').getAllKeys();
+        const all = open.result.transaction('snapshots').objectStore('snapshots').getAllKeys();
         all.onsuccess = () => resolve(all.result);
       };
     });`,

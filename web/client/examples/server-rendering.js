@@ -1,13 +1,13 @@
 // A page that a server renders with its rows and their position, so that it shows them at once, also
 // without scripts, and its stream sends only what has changed since.
-import { picture, watch } from '@watchtide/client';
+import { snapshot, watch } from '@watchtide/client';
 import { http } from '@watchtide/client/http';
 
 const name = 'notes';
 
 /** On the server: returns the page, with what the user of this request may see. `headers` are those that name the user, such as `Cookie`. */
 export async function render(gateway, { headers = {}, signal } = {}) {
-  const initial = await http(gateway, { headers }).picture(name, { signal });
+  const initial = await http(gateway, { headers }).snapshot(name, { signal });
   return `<!doctype html>
 <title>Notes</title>
 <ul>${initial.resources.map(row).join('')}</ul>
@@ -34,7 +34,7 @@ export function follow(gateway, document) {
   tide.store(name).subscribe(({ resources }) => {
     list.innerHTML = [...resources.values()].map(row).join('');
   });
-  return { tide, picture: () => picture(tide.store(name)) };
+  return { tide, snapshot: () => snapshot(tide.store(name)) };
 }
 
 const row = ({ key, value }) => `<li>${escape(key)}: ${escape(JSON.stringify(value))}</li>`;

@@ -1,12 +1,12 @@
 // Rows that are kept in IndexedDB: the page shows them at once, as stale, and the stream sends only what
 // has changed since. They are kept by user, and erased when the session ends, and when another user comes.
 // Where rows cannot be kept or read, the page follows the watch without them.
-import { picture, watch } from '@watchtide/client';
+import { snapshot, watch } from '@watchtide/client';
 import { authenticated, getSession, onLogout } from '@watchtide/client/auth';
 
 const everyMs = 10_000;
 const openMs = 2_000; // a browser may never answer: the rows of the gateway are not to wait for it
-const table = 'pictures';
+const table = 'snapshots';
 
 /** Follows a watch. Returns its store, and close, which keeps the rows. */
 export async function followStored(gateway, name) {
@@ -14,7 +14,7 @@ export async function followStored(gateway, name) {
   const { tag } = (await getSession(gateway).catch(warn)) ?? {};
   const database = tag === undefined ? undefined : await soon(open()).catch(warn);
   const kept = database && (await soon(readAfterErasing(database, tag, name)).catch(warn));
-  const initial = isPicture(kept) ? kept : undefined;
+  const initial = isSnapshot(kept) ? kept : undefined;
   const tide = watch(gateway, { watches: [{ watch: name, initial }], transport: authenticated({ tag }) });
   const store = tide.store(name);
   return { store, close: keep(database, [tag, name], gateway, tide, store) };
@@ -37,7 +37,7 @@ async function readAfterErasing(database, tag, name) {
 }
 
 // What another version of the page, or a browser that was cut off, has left behind may be anything.
-const isPicture = (value) =>
+const isSnapshot = (value) =>
   typeof value?.position === 'string' &&
   typeof value.revision === 'string' &&
   typeof value.since === 'number' &&
@@ -49,7 +49,7 @@ function keep(database, key, gateway, tide, store) {
   let saved = store.view.resources;
   const save = () => {
     const rows = store.view.resources;
-    const now = database && rows !== saved && store.state !== 'closed' && picture(store);
+    const now = database && rows !== saved && store.state !== 'closed' && snapshot(store);
     if (now) write(database, now, key).then(() => (saved = rows), warn);
   };
   const hidden = () => document.hidden && save();

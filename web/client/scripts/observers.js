@@ -2,7 +2,7 @@
 // index and a subscription to each key, beside sorting everything again.
 import { onKey } from '../dist/observe.js';
 import { groupBy, query } from '../dist/query.js';
-import { followedOf } from '../dist/spec.js';
+import { canonical } from '../dist/spec.js';
 import { Stores } from '../dist/stores.js';
 
 const rows = 100_000;
@@ -22,7 +22,7 @@ const upsert = (i) => ({
 
 function fed() {
   const stores = new Stores();
-  const store = stores.add(followedOf('w'));
+  const store = stores.add(canonical('w'));
   stores.request();
   stores.open();
   const feed = (events) => {

@@ -1,5 +1,6 @@
-// Writes src/protocol.ts: the protocol's events as types, generated from the schemas
-// in openapi/openapi.json. With --check it only verifies that the file is up to date.
+// Writes src/protocol.ts: the events and the responses of the gateway as types, for the
+// client and the dashboard, generated from the schemas in openapi/openapi.json. With
+// --check it only verifies that the file is up to date.
 //
 // The source is the OpenAPI document and not the .proto, because it describes what is
 // sent over HTTP: revisions are strings there, and values any JSON.
@@ -9,10 +10,10 @@ import { pathToFileURL } from 'node:url';
 const document = new URL('../../../openapi/openapi.json', import.meta.url);
 const target = new URL('../src/protocol.ts', import.meta.url);
 
-// The types that the client reads; the types that they refer to are included.
-const read = ['Event', 'Problem'];
+// The types that they read; the types that these refer to are included.
+const roots = ['Event', 'Problem', 'Client', 'History', 'ListWatchesResponse', 'Replicas', 'Resource', 'Series', 'Subscribers', 'Topology'];
 
-export function generate({ components: { schemas } }, roots = read) {
+export function generate({ components: { schemas } }) {
   const names = new Set(roots);
   const declarations = [];
   for (const name of names) {

@@ -1,8 +1,8 @@
 import { RefusedError } from './errors.js';
-import type { Picture } from './picture.js';
 import type { Problem } from './protocol.js';
 import { Requester, type RequesterOptions } from './request.js';
 import type { Resource } from './resource.js';
+import type { Snapshot } from './snapshot.js';
 import { parameters, type WatchSpec } from './spec.js';
 
 export interface HttpOptions extends RequesterOptions {
@@ -33,7 +33,7 @@ export interface ListOptions extends SendOptions {
 }
 
 /** One page of a listing. All pages have the same revision and position. */
-export interface Page<V = unknown> extends Omit<Picture<V>, 'since'> {
+export interface Page<V = unknown> extends Omit<Snapshot<V>, 'since'> {
   readonly watch: string;
   /** The number of resources on all pages. */
   readonly count: number;
@@ -60,8 +60,8 @@ export interface Requests<Values = Record<string, unknown>> {
   get<Name extends keyof Values & string>(watch: Name, key: Key, options?: SendOptions): Promise<Resource<Values[Name]> | undefined>;
   /** Returns the pages of a watch, or of a part of it, all at one revision. A listing that takes minutes may end with status 410: begin again. */
   list<Name extends keyof Values & string>(spec: WatchSpec<Name>, options?: ListOptions): AsyncGenerator<Page<Values[Name]>, void, void>;
-  /** Returns all pages as one picture, for instance for `initial`. A listing that ends with 410 is begun again, twice at most. */
-  picture<Name extends keyof Values & string>(spec: WatchSpec<Name>, options?: ListOptions): Promise<Picture<Values[Name]>>;
+  /** Returns all pages as one snapshot, for instance for `initial`. A listing that ends with 410 is begun again, twice at most. */
+  snapshot<Name extends keyof Values & string>(spec: WatchSpec<Name>, options?: ListOptions): Promise<Snapshot<Values[Name]>>;
   /** Writes a value, and returns the resource as it is stored. Rejects with a `ConflictError` if it does not have the revision. */
   put<Name extends keyof Values & string>(
     watch: Name,
@@ -119,17 +119,17 @@ class Http implements Requests {
     }
   }
 
-  async picture(spec: WatchSpec, options?: ListOptions): Promise<Picture> {
+  async snapshot(spec: WatchSpec, options?: ListOptions): Promise<Snapshot> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#picture(spec, options);
+        return await this.#snapshot(spec, options);
       } catch (error) {
         if (tries === maxListings || !(error instanceof RefusedError) || error.status !== 410) throw error;
       }
     }
   }
 
-  async #picture(spec: WatchSpec, options?: ListOptions): Promise<Picture> {
+  async #snapshot(spec: WatchSpec, options?: ListOptions): Promise<Snapshot> {
     const since = Date.now();
     const resources: Resource[] = [];
     let first: Page | undefined;

@@ -3,7 +3,7 @@ import type { RefusedError } from './errors.js';
 import { onLogout } from './logout.js';
 import type { Port } from './port.js';
 import { type SharedSpec, SharedWatch } from './shared_watch.js';
-import { followedOf } from './spec.js';
+import { canonical } from './spec.js';
 import { Tab } from './tab.js';
 import { type Watches, type WatchOptions, watch } from './watch.js';
 
@@ -90,7 +90,7 @@ export class Hub {
   /** @internal */
   follow(spec: SharedSpec): SharedWatch {
     this.#tide ??= watch<Record<string, string>>(this.#url, { ...this.#options, parse: keepText, hiddenMs: Infinity });
-    const { query } = followedOf(spec);
+    const { query } = canonical(spec);
     const shared = this.#shared.get(query) ?? new SharedWatch(this.#tide, spec);
     this.#shared.delete(query);
     this.#forget();
@@ -107,7 +107,7 @@ export class Hub {
 
   /** @internal A refusal is not final: the next tab may come with another cookie. */
   refused({ spec }: SharedWatch, { status, problem }: RefusedError): void {
-    this.#shared.delete(followedOf(spec).query);
+    this.#shared.delete(canonical(spec).query);
     if (problem?.watch === spec.watch) return; // the others go on
     if (status === 414 && [...this.#shared.values()].some(({ idle, closed }) => !idle && !closed)) return;
     if (this.#idle) this.#drop();

@@ -1,4 +1,4 @@
-import { followedOf, type WatchSpec } from './spec.js';
+import { canonical, type WatchSpec } from './spec.js';
 import type { Store } from './store.js';
 import { timer } from './timer.js';
 import type { Watches } from './watch.js';
@@ -63,7 +63,7 @@ class StorePool implements Pool {
   }
 
   use(spec: WatchSpec): Use {
-    const { query } = followedOf(spec);
+    const { query } = canonical(spec);
     const entry = this.#entry(query, spec);
     entry.users++;
     clearTimeout(entry.timer);
@@ -77,7 +77,7 @@ class StorePool implements Pool {
   }
 
   follows(spec: WatchSpec): boolean {
-    return this.#entries.has(followedOf(spec).query);
+    return this.#entries.has(canonical(spec).query);
   }
 
   clear(): void {

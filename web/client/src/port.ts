@@ -1,12 +1,11 @@
-import type { RawPicture } from './begun_pictures.js';
-import type { Problem, StatusEvent } from './protocol.js';
-import type { State } from './view.js';
+import type { RawSnapshot } from './initial_snapshots.js';
+import type { Problem } from './protocol.js';
 
 /**
  * The version of these messages. After an upgrade of the page, an old tab may keep
  * the old worker alive: a new tab then uses another transport.
  */
-export const dialect = 3;
+export const dialect = 4;
 
 /** Carries messages between tabs and a hub: a MessagePort, or a BroadcastChannel of the two. */
 export interface Port {
@@ -21,8 +20,8 @@ export interface Port {
 /** From a tab to the hub, about one stream of the tab. */
 export type TabMessage = {
   readonly stream: number;
-} /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, the newest id that the tab has, the tag of its principal (none where there are no sessions), and the pictures that it goes on from. */ & (
-  | { readonly query: string; readonly lastEventId: string; readonly tag?: string; readonly pictures?: readonly RawPicture[] }
+} /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, the newest id that the tab has, the tag of its principal (none where there are no sessions), and the snapshots that it goes on from. */ & (
+  | { readonly query: string; readonly lastEventId: string; readonly tag?: string; readonly snapshots?: readonly RawSnapshot[] }
   /** `more`: the events are processed, and the next may be sent. `alive`: a ping, which is answered. `hurry`: an attempt to connect is more likely to succeed now. */
   | { readonly say: 'more' | 'alive' | 'end' | 'hurry' }
 );
@@ -45,8 +44,3 @@ export type HubMessage =
         readonly final?: boolean;
       };
     };
-
-/** A hub also reports the state of its own connection, which no gateway can do. */
-export type HubStatusEvent = Omit<StatusEvent, 'state'> & {
-  readonly state: StatusEvent['state'] | Extract<State, 'offline' | 'connecting'>;
-};

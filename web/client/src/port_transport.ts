@@ -1,5 +1,5 @@
-import type { RawPicture } from './begun_pictures.js';
 import { RefusedError } from './errors.js';
+import type { RawSnapshot } from './initial_snapshots.js';
 import { dialect, type HubMessage, type Port, type TabMessage } from './port.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
 
@@ -78,13 +78,13 @@ class Reader {
     this.receiver.alive();
     const { url } = this.streamRequest;
     const query = url.slice(url.indexOf('?') + 1);
-    this.#post({ stream, query, lastEventId: this.#id, pictures: this.#pictures, ...(this.tag !== undefined && { tag: this.tag }) });
+    this.#post({ stream, query, lastEventId: this.#id, snapshots: this.#snapshots, ...(this.tag !== undefined && { tag: this.tag }) });
   }
 
   // Not those that the tab is beyond.
-  get #pictures(): readonly RawPicture[] {
+  get #snapshots(): readonly RawSnapshot[] {
     const positions = this.#id.split(',');
-    return this.streamRequest.pictures?.filter(({ position }) => positions.includes(position)) ?? [];
+    return this.streamRequest.snapshots?.filter(({ position }) => positions.includes(position)) ?? [];
   }
 
   readonly #receive = ({ data }: MessageEvent<HubMessage>): void => {

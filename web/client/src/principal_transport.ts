@@ -1,5 +1,5 @@
-import type { BegunPictures } from './begun_pictures.js';
 import { RefusedError } from './errors.js';
+import type { InitialSnapshots } from './initial_snapshots.js';
 import { anotherUser, bearer, findSession } from './session.js';
 import { limited } from './time_limit.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
@@ -20,7 +20,7 @@ export class PrincipalTransport implements Transport {
     private readonly url: string | URL,
     private readonly options: PrincipalOptions,
     private readonly create: (tag: string | undefined) => Transport,
-    private readonly begun: BegunPictures,
+    private readonly begun: InitialSnapshots,
   ) {}
 
   async read(request: StreamRequest, receiver: Receiver): Promise<void> {
@@ -28,7 +28,7 @@ export class PrincipalTransport implements Transport {
     receiver.alive();
     const shared = (this.#shared ??= { tag, transport: this.create(tag) });
     if (shared.tag !== tag) throw anotherUser();
-    await shared.transport.read({ ...request, pictures: this.begun.of(request) }, receiver);
+    await shared.transport.read({ ...request, snapshots: this.begun.of(request) }, receiver);
   }
 
   hurry(): void {

@@ -1,12 +1,13 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
-import { type Followed, hasState, settled } from './followed.js';
 import type { Resource, View } from './index.js';
+import type { Readable } from './listeners.js';
 import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { sameResource } from './on_change.js';
 import { onKey } from './on_key.js';
 import { mapKey } from './resource.js';
+import { hasState, settled } from './settled.js';
 
-export type { Followed } from './followed.js';
+export type { Readable } from './listeners.js';
 
 /**
  * Returns the view of a watch, or what a selector takes from it; the component is
@@ -15,10 +16,10 @@ export type { Followed } from './followed.js';
  * A selector that returns a new object each time, such as an array, needs isEqual, or
  * else the component is rendered for every change. Both may be written in place.
  */
-export function useWatch<V>(store: Followed<V>): View<V>;
-export function useWatch<V, S>(store: Followed<V>, select: (view: View<V>) => S, isEqual?: (a: S, b: S) => boolean): S;
+export function useWatch<V>(store: Readable<V>): View<V>;
+export function useWatch<V, S>(store: Readable<V>, select: (view: View<V>) => S, isEqual?: (a: S, b: S) => boolean): S;
 export function useWatch<V, S>(
-  store: Followed<V> & { readonly rendered?: View<V> },
+  store: Readable<V> & { readonly rendered?: View<V> },
   select: (view: View<V>) => S | View<V> = identity,
   isEqual: (a: S | View<V>, b: S | View<V>) => boolean = Object.is,
 ): S | View<V> {
@@ -38,7 +39,7 @@ export function useWatch<V, S>(
  * again when that changes. A change costs time only for the components of its key, so this is
  * the hook for the rows of a long list, where each selector of useWatch runs for every change.
  */
-export function useResource<V>(store: Followed<V> & { readonly rendered?: View<V> }, key: string): Resource<V> | undefined {
+export function useResource<V>(store: Readable<V> & { readonly rendered?: View<V> }, key: string): Resource<V> | undefined {
   const subscribe = useMemo(() => (changed: () => void) => onKey(store, key, changed), [store, key]);
   const { current, rendered } = useMemo(() => snapshots(store, key), [store, key]);
   return useSyncExternalStore(subscribe, current, rendered);
@@ -49,7 +50,7 @@ export function useResource<V>(store: Followed<V> & { readonly rendered?: View<V
  * rendered again when that changes. A change costs time for the changed keys. Keep both functions outside of the component, or
  * in `useCallback`: for another function everything is filtered and sorted again.
  */
-export function useQuery<V>(store: Followed<V> & { readonly rendered?: View<V> }, { filter, compare }: QueryOptions<V> = {}): QueryView<V> {
+export function useQuery<V>(store: Readable<V> & { readonly rendered?: View<V> }, { filter, compare }: QueryOptions<V> = {}): QueryView<V> {
   const { subscribe, current, rendered } = useMemo(() => {
     const live = new ObservedQuery(store, { filter, compare });
     const shown = store.rendered ? new ObservedQuery(still(store.rendered), { filter, compare }) : live;
@@ -63,10 +64,10 @@ export function useQuery<V>(store: Followed<V> & { readonly rendered?: View<V> }
  * show: a Suspense boundary shows its fallback meanwhile. If the watch is refused before
  * that, it throws the error, for an error boundary.
  */
-export function useWatchSuspense<V>(store: Followed<V>): View<V>;
-export function useWatchSuspense<V, S>(store: Followed<V>, select: (view: View<V>) => S, isEqual?: (a: S, b: S) => boolean): S;
+export function useWatchSuspense<V>(store: Readable<V>): View<V>;
+export function useWatchSuspense<V, S>(store: Readable<V>, select: (view: View<V>) => S, isEqual?: (a: S, b: S) => boolean): S;
 export function useWatchSuspense<V, S>(
-  store: Followed<V> & { readonly rendered?: View<V> },
+  store: Readable<V> & { readonly rendered?: View<V> },
   select: (view: View<V>) => S | View<V> = identity,
   isEqual?: (a: S | View<V>, b: S | View<V>) => boolean,
 ): S | View<V> {
@@ -89,14 +90,14 @@ export interface Rendered<V = unknown> {
  * Returns a store that stands still, for a server to render from. In the browser, `hydrating`
  * with the same data makes the first render the same.
  */
-export const renderedStore = <V>(data: Rendered<V>): Followed<V> => still(viewOf(data));
+export const renderedStore = <V>(data: Rendered<V>): Readable<V> => still(viewOf(data));
 
 /**
  * Returns a store for pages that a server has rendered: the first render of each component
  * shows what the server has rendered, however much the store has received meanwhile, and the
  * next one what the store has.
  */
-export function hydrating<V>(store: Followed<V>, data: Rendered<V>): Followed<V> & { readonly rendered: View<V> } {
+export function hydrating<V>(store: Readable<V>, data: Rendered<V>): Readable<V> & { readonly rendered: View<V> } {
   return {
     rendered: viewOf(data),
     get view() {
@@ -106,7 +107,7 @@ export function hydrating<V>(store: Followed<V>, data: Rendered<V>): Followed<V>
   };
 }
 
-const still = <V>(view: View<V>): Followed<V> => ({
+const still = <V>(view: View<V>): Readable<V> => ({
   view,
   subscribe(run) {
     run(view, { replaced: false, keys: new Set(view.resources.keys()) });
@@ -120,7 +121,7 @@ function viewOf<V>({ resources, revision, since }: Rendered<V>): View<V> {
 
 // The snapshots of one resource are the same object while it is unchanged, also after a reset and from what a
 // server has rendered to what the store has.
-function snapshots<V>(store: Followed<V> & { readonly rendered?: View<V> }, key: string) {
+function snapshots<V>(store: Readable<V> & { readonly rendered?: View<V> }, key: string) {
   let last: Resource<V> | undefined;
   const of = ({ resources }: View<V>) => {
     const resource = resources.get(key);

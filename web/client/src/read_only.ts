@@ -3,7 +3,7 @@
  *
  * It takes no copy: all of them read one map, so that a new one takes the same time however
  * many entries there are, and an old one shows the newest state until a snapshot
- * replaces the map. `new Map(resources)` is a picture that stands still.
+ * replaces the map. `new Map(resources)` is a snapshot that stands still.
  */
 export class ReadOnly<K, V> implements ReadonlyMap<K, V> {
   // Not #map: some frameworks wrap what they observe in a Proxy, which has no private names.

@@ -10,7 +10,7 @@ export interface ReadyOptions {
 
 /**
  * Resolves with the first view that has a consistent state: at the end of the first snapshot,
- * or at once for a store that has begun with a picture. Rejects if the store is closed, with its error.
+ * or at once for a store that has begun with a snapshot. Rejects if the store is closed, with its error.
  */
 export function ready<V>(store: Readable<V>, { inSync = false, signal }: ReadyOptions = {}): Promise<View<V>> {
   return new Promise((resolve, reject) => {

@@ -1,8 +1,8 @@
-import type { Picture } from './picture.js';
 import type { EndOfSnapshotEvent, Event } from './protocol.js';
 import { ReadOnly } from './read_only.js';
 import { mapKey, type Resource, resourceOf } from './resource.js';
 import { reaches } from './revision.js';
+import type { Snapshot } from './snapshot.js';
 
 /** What changed from one consistent state to the next. */
 export interface Changes {
@@ -45,7 +45,7 @@ export class Replica<V = unknown> {
   #keys = new Set<string>();
   #replaced = false;
 
-  constructor(initial?: Picture) {
+  constructor(initial?: Snapshot) {
     this.#map = new Map(initial?.resources.map((resource) => [mapKey(resource), resource as Resource<V>]));
     this.shown = new ReadOnly(this.#map);
     this.#revision = this.revision = initial?.revision ?? '';

@@ -1,4 +1,4 @@
-import type { RawPicture } from './begun_pictures.js';
+import type { RawSnapshot } from './initial_snapshots.js';
 import type { Changes } from './replica.js';
 import type { Definition, WatchSpec } from './spec.js';
 import type { Store } from './store.js';
@@ -56,14 +56,14 @@ export class SharedWatch {
   /**
    * Subscribes a stream to the keys with a prefix. What is followed is the common
    * prefix of all streams, and each filters its own keys: following the watch twice
-   * would take two connections. If nothing is known yet, it goes on from the picture that the
+   * would take two connections. If nothing is known yet, it goes on from the snapshot that the
    * stream comes with.
    */
-  subscribe(prefix: string, listener: (changes: Changes) => void, picture?: RawPicture): () => void {
+  subscribe(prefix: string, listener: (changes: Changes) => void, snapshot?: RawSnapshot): () => void {
     const wide = this.#prefix === undefined ? prefix : commonPrefix(this.#prefix, prefix);
     if (wide !== this.#prefix && !this.idle) this.tide.remove(this.#followed);
     this.#prefix = wide;
-    const initial = wide === prefix ? picture : undefined;
+    const initial = wide === prefix ? snapshot : undefined;
     this.#setStore(this.tide.add({ ...this.#followed, initial }));
     this.#listeners.set(listener, prefix);
     this.#narrowLater();
@@ -92,7 +92,7 @@ export class SharedWatch {
     return { ...this.spec, prefix: this.#prefix! };
   }
 
-  /** It has begun with a picture of this position, and has received nothing since. */
+  /** It has begun with a snapshot of this position, and has received nothing since. */
   isAt(position: string): boolean {
     return position !== '' && this.#store?.deref()?.initial === position; // a store that has received something has none
   }

@@ -1,15 +1,15 @@
 import { type Accessor, batch, createMemo, createSignal, onCleanup } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
-import type { Followed } from './followed.js';
+import type { Readable } from './listeners.js';
 import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { onKey } from './on_key.js';
 import type { Resource } from './resource.js';
 import type { View } from './view.js';
 
-export type { Followed } from './followed.js';
+export type { Readable } from './listeners.js';
 
 /** Returns the view of a watch as a signal, until its owner ends. */
-export function useWatch<V>(store: Followed<V>): Accessor<View<V>> {
+export function useWatch<V>(store: Readable<V>): Accessor<View<V>> {
   const [view, setView] = createSignal(store.view);
   onCleanup(store.subscribe((next) => void setView(() => next)));
   return view;
@@ -20,7 +20,7 @@ export function useWatch<V>(store: Followed<V>): Accessor<View<V>> {
  * ends. A change runs only what reads its key. The store and the key may be signals. The
  * resource is that of the store, and not a copy.
  */
-export function useResource<V>(store: MaybeAccessor<Followed<V>>, key: MaybeAccessor<string>): Accessor<Resource<V> | undefined> {
+export function useResource<V>(store: MaybeAccessor<Readable<V>>, key: MaybeAccessor<string>): Accessor<Resource<V> | undefined> {
   const followed = createMemo(() => {
     const [resource, setResource] = createSignal<Resource<V>>();
     onCleanup(onKey(access(store), access(key), (next) => void setResource(() => next)));
@@ -34,7 +34,7 @@ export function useResource<V>(store: MaybeAccessor<Followed<V>>, key: MaybeAcce
  * of `compare`. A change costs time for the changed keys. The store and the options may be signals: for other ones everything is
  * filtered and sorted again.
  */
-export function useQuery<V>(store: MaybeAccessor<Followed<V>>, options: MaybeAccessor<QueryOptions<V>> = {}): Accessor<QueryView<V>> {
+export function useQuery<V>(store: MaybeAccessor<Readable<V>>, options: MaybeAccessor<QueryOptions<V>> = {}): Accessor<QueryView<V>> {
   const followed = createMemo(() => {
     const live = new ObservedQuery(access(store), access(options));
     const [view, setView] = createSignal(live.view);
@@ -54,7 +54,7 @@ const access = <T extends object | string>(value: MaybeAccessor<T>): T => (typeo
  * values are copies: Solid changes them in place. The key `__proto__` is left out, since Solid
  * has none.
  */
-export function useResources<V>(store: Followed<V>): Readonly<Record<string, Resource<V>>> {
+export function useResources<V>(store: Readable<V>): Readonly<Record<string, Resource<V>>> {
   const [resources, setResources] = createStore<Record<string, Resource<V>>>(Object.create(null));
   const remove = (key: string) => setResources(key, undefined as never);
   const set = (key: string, resource: Resource<V>) => {

@@ -1,4 +1,4 @@
-import type { Picture } from './picture.js';
+import type { Snapshot } from './snapshot.js';
 
 /** What of a watch is followed; everything unless set. */
 export interface Definition {
@@ -15,19 +15,19 @@ export interface Definition {
 /** A watch to follow: its name, or its name, what of it, and what to begin with. */
 export type WatchSpec<Name extends string = string> =
   | Name
-  | ({ readonly watch: Name; readonly initial?: Picture | undefined } & Definition);
+  | ({ readonly watch: Name; readonly initial?: Snapshot | undefined } & Definition);
 
 /** The parts of a definition, as they are called in queries. */
 export const parameters = ['prefix', 'labels', 'filter', 'fields'] as const;
 
-/** The name of a watch, and its part of the query of a stream: the same text for the same definition. */
-export interface Followed {
+/** The canonical form of a spec: the name of the watch, and its part of the query of a stream, the same text for the same definition. */
+export interface CanonicalSpec {
   readonly watch: string;
   readonly query: string;
-  readonly initial?: Picture | undefined;
+  readonly initial?: Snapshot | undefined;
 }
 
-export function followedOf(spec: WatchSpec): Followed {
+export function canonical(spec: WatchSpec): CanonicalSpec {
   const definition: Exclude<WatchSpec, string> = typeof spec === 'string' ? { watch: spec } : spec;
   const { watch, initial } = definition;
   const query = new URLSearchParams({ watch });

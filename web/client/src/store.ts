@@ -1,9 +1,8 @@
 import { added, type Listener, Listeners, type Readable } from './listeners.js';
-import type { Picture } from './picture.js';
-import type { HubStatusEvent } from './port.js';
 import type { Event } from './protocol.js';
 import { type Changes, Replica } from './replica.js';
-import { type ConnectionState, freshness, type View } from './view.js';
+import type { Snapshot } from './snapshot.js';
+import { type ConnectionState, freshness, type HubStatusEvent, type View } from './view.js';
 
 const none: Changes = { replaced: false, keys: new Set() };
 
@@ -32,7 +31,7 @@ export class Store<V = unknown> implements Readable<V> {
     /** @internal */
     readonly query: string,
     connection: ConnectionState,
-    initial?: Picture,
+    initial?: Snapshot,
   ) {
     const replica = (this.#replica = new Replica<V>(initial));
     this.#position = this.initial = ownPosition(watch, initial);
@@ -146,8 +145,17 @@ export class Store<V = unknown> implements Readable<V> {
   }
 }
 
+/** Returns a snapshot of a store; undefined before the first snapshot. It takes time in proportion to the resources. */
+export function snapshot<V>(store: Store<V>): Snapshot<V> | undefined {
+  const { watch, shown, view } = store;
+  if (!store.position) return undefined;
+  const position = store.position.split(',').find((one) => one.startsWith(`${watch}@`)) ?? '';
+  const since = view.state === 'in_sync' ? Date.now() : view.since;
+  return { resources: [...shown.shown.values()], revision: shown.revision, position, since };
+}
+
 const same = (a: View, b: View) => Object.keys({ ...a, ...b }).every((field) => a[field as keyof View] === b[field as keyof View]);
 
 // Of the id of a stream of several watches, only the position of this one is known to belong to the resources.
-const ownPosition = (watch: string, initial?: Picture) =>
+const ownPosition = (watch: string, initial?: Snapshot) =>
   initial?.position.match(/[!-+\--~]+/g)?.find((one) => one.startsWith(`${watch}@`)) ?? '';

@@ -1,5 +1,5 @@
 import type { Event, UpsertEvent } from './protocol.js';
-import type { Followed } from './spec.js';
+import type { CanonicalSpec } from './spec.js';
 import { Store } from './store.js';
 import type { ConnectionState } from './view.js';
 
@@ -77,7 +77,7 @@ export class Stores {
   }
 
   /** Adds a watch that it does not have, and returns its store. */
-  add({ watch, query, initial }: Followed): Store {
+  add({ watch, query, initial }: CanonicalSpec): Store {
     const store = this.#parked.get(query) ?? new Store(watch, query, this.connection, initial);
     this.#parked.delete(query);
     store.added = 0; // it may have been removed

@@ -1,16 +1,15 @@
-import type { RawPicture } from './begun_pictures.js';
-import type { HubStatusEvent } from './port.js';
+import type { RawSnapshot } from './initial_snapshots.js';
 import type { BookmarkEvent, DeleteEvent, EndOfSnapshotEvent, ResetEvent } from './protocol.js';
 import type { Changes } from './replica.js';
 import type { SharedWatch } from './shared_watch.js';
-import type { View } from './view.js';
+import type { HubStatusEvent, View } from './view.js';
 
 /** From where a tab follows a watch. */
 export interface SubscriptionStart {
   readonly prefix: string;
   readonly lastEventId: string;
   /** What the tab shows, if it is not from a hub. */
-  readonly picture?: RawPicture | undefined;
+  readonly snapshot?: RawSnapshot | undefined;
 }
 
 /** One watch of a stream to a tab: what the tab has received of it, and what it has not. */
@@ -27,7 +26,7 @@ export class Subscription {
 
   constructor(
     readonly shared: SharedWatch,
-    { prefix, lastEventId, picture }: SubscriptionStart,
+    { prefix, lastEventId, snapshot }: SubscriptionStart,
     onChange: () => void,
   ) {
     this.prefix = prefix;
@@ -35,8 +34,8 @@ export class Subscription {
       this.#add(changes);
       onChange();
     };
-    this.unsubscribe = shared.subscribe(prefix, listener, picture);
-    const keys = picture && shared.isAt(picture.position) ? new Set<string>() : shared.since(lastEventId, prefix);
+    this.unsubscribe = shared.subscribe(prefix, listener, snapshot);
+    const keys = snapshot && shared.isAt(snapshot.position) ? new Set<string>() : shared.since(lastEventId, prefix);
     this.mode = keys ? 'resume' : 'snapshot';
     this.#snapshotDue = !keys;
     this.#resumeEndDue = keys !== undefined;

@@ -1,18 +1,18 @@
 import { createSubscriber } from 'svelte/reactivity';
-import type { Followed } from './followed.js';
+import type { Readable } from './listeners.js';
 import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { onKey } from './on_key.js';
 import type { Resource } from './resource.js';
 import type { View } from './view.js';
 
-export type { Followed } from './followed.js';
+export type { Readable } from './listeners.js';
 
 /**
  * Returns an object whose `current` is the view of a watch, for runes: what reads it in an
  * effect, in `$derived` or in a template runs again when it changes. The store is subscribed to
  * only while something does. A store itself is one of Svelte's too, so `$notes` works without this.
  */
-export function useWatch<V>(store: Followed<V>): { readonly current: View<V> } {
+export function useWatch<V>(store: Readable<V>): { readonly current: View<V> } {
   const subscribe = createSubscriber((update) => store.subscribe(exceptFirst(update)));
   return {
     get current() {
@@ -27,7 +27,7 @@ export function useWatch<V>(store: Followed<V>): { readonly current: View<V> } {
  * A change runs only what reads its key. Where the store or the key changes:
  * `const note = $derived(useResource(notes, id))`.
  */
-export function useResource<V>(store: Followed<V>, key: string): { readonly current: Resource<V> | undefined } {
+export function useResource<V>(store: Readable<V>, key: string): { readonly current: Resource<V> | undefined } {
   const subscribe = createSubscriber((update) => onKey(store, key, exceptFirst(update)));
   return {
     get current() {
@@ -42,7 +42,7 @@ export function useResource<V>(store: Followed<V>, key: string): { readonly curr
  * `compare`. A change costs time for the changed keys. Where the store or the options change:
  * `const busy = $derived(useQuery(pods, { filter }))`.
  */
-export function useQuery<V>(store: Followed<V>, options: QueryOptions<V> = {}): { readonly current: QueryView<V> } {
+export function useQuery<V>(store: Readable<V>, options: QueryOptions<V> = {}): { readonly current: QueryView<V> } {
   const live = new ObservedQuery(store, options);
   const subscribe = createSubscriber((update) => live.subscribe(exceptFirst(update)));
   return {

@@ -1,6 +1,5 @@
-import type { Hub } from './hub.js';
 import { dialect, type HubMessage, type Port, type TabMessage } from './port.js';
-import { TabStream } from './tab_stream.js';
+import { type StreamHub, TabStream } from './tab_stream.js';
 import { uniqueId } from './unique_id.js';
 
 const checkMs = 40_000;
@@ -10,6 +9,13 @@ const checkMs = 40_000;
 // minute. A tab that thaws finds its streams silent, and opens new ones.
 const maxMissed = 4;
 
+/** What a tab needs of the hub that serves it. */
+export interface TabHub {
+  of(tag: string | undefined): StreamHub;
+  hurry(): void;
+  check(): void;
+}
+
 /** A tab as the hub sees it: its port and its streams, until it falls silent. */
 export class Tab {
   readonly #streams = new Map<number, TabStream>();
@@ -18,7 +24,7 @@ export class Tab {
 
   /** onSilent is called when the tab is gone, or has sent nothing for minutes: it may still come back. onBack is called when it does. */
   constructor(
-    private readonly hub: Hub,
+    private readonly hub: TabHub,
     private readonly port: Port,
     private readonly onSilent: () => void,
     private readonly onBack: (tab: Tab) => void,

@@ -1,8 +1,8 @@
 import { RefusedError } from './errors.js';
-import type { Hub } from './hub.js';
 import type { HubMessage, TabMessage } from './port.js';
 import type { HelloEvent } from './protocol.js';
-import { followedOf, specsOf } from './spec.js';
+import type { SharedSpec, SharedWatch } from './shared_watch.js';
+import { canonical, specsOf } from './spec.js';
 import { Subscription } from './subscription.js';
 
 // After twice this long without an answer the tab gives up the stream. It asks more
@@ -15,6 +15,12 @@ const sliceLength = 1 << 19;
 
 type TabRequest = Omit<Extract<TabMessage, { query: string }>, 'stream'>;
 type Message = Omit<Extract<HubMessage, { stream: number }>, 'stream'>;
+
+/** What a stream of a tab needs of the hub of its principal. */
+export interface StreamHub {
+  follow(spec: SharedSpec): SharedWatch;
+  refused(shared: SharedWatch, error: RefusedError): void;
+}
 
 /**
  * One stream to a tab. The next message waits until the last one is acknowledged;
@@ -35,14 +41,14 @@ export class TabStream {
   #ended = false;
 
   constructor(
-    private readonly hub: Hub,
-    { query, lastEventId, pictures = [] }: TabRequest,
+    private readonly hub: StreamHub,
+    { query, lastEventId, snapshots = [] }: TabRequest,
     private readonly post: (message: Message) => void,
   ) {
     this.#subscriptions = specsOf(new URLSearchParams(query)).map(({ prefix, ...spec }) => {
-      const { query } = followedOf({ ...spec, prefix });
-      const picture = pictures.find((one) => one.query === query);
-      return new Subscription(hub.follow(spec), { prefix, lastEventId, picture }, () => this.#schedule());
+      const { query } = canonical({ ...spec, prefix });
+      const snapshot = snapshots.find((one) => one.query === query);
+      return new Subscription(hub.follow(spec), { prefix, lastEventId, snapshot }, () => this.#schedule());
     });
     const watches = this.#subscriptions.map(({ watch, mode }) => ({ watch, mode }));
     this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, watches } satisfies HelloEvent)];

@@ -1,7 +1,8 @@
 import type { CollectionConfig, PendingMutation, SyncConfig } from '@tanstack/db';
-import { type Followed, hasState } from './followed.js';
+import type { Readable } from './listeners.js';
 import type { Changes } from './replica.js';
 import { mapKey, type Resource } from './resource.js';
+import { hasState } from './settled.js';
 import type { View } from './view.js';
 import { WriteChain } from './write_chain.js';
 
@@ -18,7 +19,7 @@ export interface Writes<V> {
 }
 
 export interface WatchCollectionOptions<V> {
-  readonly store: Followed<V> & { readonly watch: string };
+  readonly store: Readable<V> & { readonly watch: string };
   /** The name of the collection; the name of the watch unless set. */
   readonly id?: string;
   /** Makes the collection writable. */
@@ -53,7 +54,7 @@ export function watchCollectionOptions<V>({
 }
 
 /** Passes every state of a store to a collection, until the returned function is called. */
-function follow<V>(store: Followed<V>, sync: Sync<V>): () => void {
+function follow<V>(store: Readable<V>, sync: Sync<V>): () => void {
   const rows = new Set<string>(); // of the collection
   let ready = false;
   return store.subscribe((view, changes) => {
@@ -114,7 +115,7 @@ function each<V>(write: (change: Change<V>) => Promise<void>): Handler<V> {
 }
 
 /** Resolves when a store shows the result of a write, or a new snapshot, or will show nothing more. */
-function shows<V>(store: Followed<V>, done: (view: View<V>) => boolean): Promise<void> {
+function shows<V>(store: Readable<V>, done: (view: View<V>) => boolean): Promise<void> {
   return new Promise((resolve) => {
     let ended = false;
     const end = () => {

@@ -1,6 +1,6 @@
-import type { RawPicture } from './begun_pictures.js';
 import { NotAStreamError, refusedBy } from './errors.js';
 import { fetchOnce, otherOrigin } from './fetch_once.js';
+import type { RawSnapshot } from './initial_snapshots.js';
 import { parser, type SSEHandler } from './sse.js';
 
 /** One request for a stream. */
@@ -12,7 +12,7 @@ export interface StreamRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly credentials: RequestCredentials;
   /** @internal What the stores began with, for a hub that has nothing yet. */
-  readonly pictures?: readonly RawPicture[];
+  readonly snapshots?: readonly RawSnapshot[];
   /** Ends the stream; the transport then no longer calls the receiver. */
   readonly signal: AbortSignal;
 }

@@ -1,4 +1,4 @@
-import type { HubStatusEvent } from './port.js';
+import type { StatusEvent } from './protocol.js';
 import type { Replica } from './replica.js';
 import type { Resource } from './resource.js';
 
@@ -13,6 +13,11 @@ import type { Resource } from './resource.js';
  * - `closed`: for good, by `close`, `remove`, or a refusal, which sets `error`
  */
 export type State = 'connecting' | 'priming' | 'in_sync' | 'stale' | 'offline' | 'closed';
+
+/** A hub also reports the state of its own connection, which no gateway can do. */
+export type HubStatusEvent = Omit<StatusEvent, 'state'> & {
+  readonly state: StatusEvent['state'] | Extract<State, 'offline' | 'connecting'>;
+};
 
 export interface Freshness {
   readonly state: State;

@@ -1,18 +1,18 @@
 import { type MaybeRefOrGetter, type ShallowRef, shallowReadonly, shallowRef, toValue, watchEffect } from 'vue';
-import type { Followed } from './followed.js';
+import type { Readable } from './listeners.js';
 import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { onKey } from './on_key.js';
 import type { Resource } from './resource.js';
 import type { View } from './view.js';
 
-export type { Followed } from './followed.js';
+export type { Readable } from './listeners.js';
 
 /**
  * Returns a reference to the view of a watch, until the scope in which it is called ends, such
  * as that of a component. Each view is a new object, so `computed` works on it as usual. The
  * store may be a reference or a getter too; then the reference follows the one that it returns.
  */
-export function useWatch<V>(store: MaybeRefOrGetter<Followed<V>>): Readonly<ShallowRef<View<V>>> {
+export function useWatch<V>(store: MaybeRefOrGetter<Readable<V>>): Readonly<ShallowRef<View<V>>> {
   const view = shallowRef(toValue(store).view);
   watchEffect(
     (onCleanup) => {
@@ -34,7 +34,7 @@ export function useWatch<V>(store: MaybeRefOrGetter<Followed<V>>): Readonly<Shal
  * be references or getters, as for useWatch.
  */
 export function useResource<V>(
-  store: MaybeRefOrGetter<Followed<V>>,
+  store: MaybeRefOrGetter<Readable<V>>,
   key: MaybeRefOrGetter<string>,
 ): Readonly<ShallowRef<Resource<V> | undefined>> {
   const resource = shallowRef<Resource<V>>();
@@ -51,7 +51,7 @@ export function useResource<V>(
  * other ones, and whenever something that the getter reads changes, everything is filtered and sorted again.
  */
 export function useQuery<V>(
-  store: MaybeRefOrGetter<Followed<V>>,
+  store: MaybeRefOrGetter<Readable<V>>,
   options: MaybeRefOrGetter<QueryOptions<V>> = {},
 ): Readonly<ShallowRef<QueryView<V>>> {
   const view = shallowRef() as ShallowRef<QueryView<V>>; // set at once

@@ -1,5 +1,5 @@
 import { Connection, type ConnectionOptions, type OnError } from './connection.js';
-import { type Followed, followedOf, type WatchSpec } from './spec.js';
+import { type CanonicalSpec, canonical, type WatchSpec } from './spec.js';
 import type { Store } from './store.js';
 import { fetchTransport, type Transport } from './transport.js';
 
@@ -60,11 +60,11 @@ export function watch<Values = Record<string, unknown>>(
   let connections: Connection[] = [];
   let closed = false;
 
-  const find = ({ watch, query }: Followed) => connections.find(({ stores }) => stores.get(watch)?.query === query);
+  const find = ({ watch, query }: CanonicalSpec) => connections.find(({ stores }) => stores.get(watch)?.query === query);
 
   // A connection that was refused for good is left alone: another one may have another
   // token or cookie.
-  function connectionFor({ watch }: Pick<Followed, 'watch'>): Connection {
+  function connectionFor({ watch }: Pick<CanonicalSpec, 'watch'>): Connection {
     const free = connections.find(({ stores, full }) => !full && !stores.get(watch) && stores.connection.state !== 'closed');
     if (free) return free;
     const connection = new Connection(options);
@@ -75,10 +75,10 @@ export function watch<Values = Record<string, unknown>>(
   }
 
   function add(spec: WatchSpec): Store {
-    const followed = followedOf(spec);
-    if (!find(followed)) {
-      const connection = connectionFor(followed);
-      connection.stores.add(followed);
+    const wanted = canonical(spec);
+    if (!find(wanted)) {
+      const connection = connectionFor(wanted);
+      connection.stores.add(wanted);
       connection.changed();
     }
     const added = store(spec);
@@ -95,17 +95,17 @@ export function watch<Values = Record<string, unknown>>(
   }
 
   function store(spec: WatchSpec): Store {
-    const followed = followedOf(spec);
-    const store = find(followed)?.stores.get(followed.watch);
-    if (!store) throw new Error(`the watch ${followed.watch} is not followed: add it`);
+    const wanted = canonical(spec);
+    const store = find(wanted)?.stores.get(wanted.watch);
+    if (!store) throw new Error(`the watch ${wanted.watch} is not followed: add it`);
     return store;
   }
 
   function remove(spec: WatchSpec): void {
-    const followed = followedOf(spec);
-    const connection = find(followed);
+    const wanted = canonical(spec);
+    const connection = find(wanted);
     if (!connection) return;
-    connection.stores.remove(followed.watch);
+    connection.stores.remove(wanted.watch);
     connection.full = false;
     connection.changed();
   }

@@ -1,6 +1,6 @@
-import { BegunPictures } from './begun_pictures.js';
 import { type ClosableTransport, FallbackTransport, type TransportFactory } from './fallback_transport.js';
 import { Hub, type HubOptions } from './hub.js';
+import { InitialSnapshots } from './initial_snapshots.js';
 import { LeaderTransport } from './leader_transport.js';
 import { dialect } from './port.js';
 import { sharedTransport } from './port_transport.js';
@@ -54,7 +54,7 @@ export function watchShared<Values = Record<string, unknown>>(
     return new FallbackTransport([...transports, () => ownTransport(newHub(), tag)]);
   };
   const principal = { ...connection, ...(tag !== undefined && { tag }) };
-  const begun = new BegunPictures();
+  const begun = new InitialSnapshots();
   const remember = (spec: WatchSpec) => {
     if (!tab.parse) begun.add(spec); // or else the values are not what the gateway sent
   };

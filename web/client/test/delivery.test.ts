@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { reportDelivery } from '../src/delivery.js';
 import type { Event } from '../src/protocol.js';
-import { followedOf } from '../src/spec.js';
+import { canonical } from '../src/spec.js';
 import type { Store } from '../src/store.js';
 import { Stores } from '../src/stores.js';
 
@@ -33,7 +33,7 @@ beforeEach(() => {
     return { ok: status === 204 };
   });
   stores = new Stores();
-  store = stores.add(followedOf('w'));
+  store = stores.add(canonical('w'));
   stores.request();
   stores.open();
   feed({ type: 'reset', watch: 'w', reason: 'initial' }, { type: 'end_of_snapshot', watch: 'w', revision: '1', count: 0 }, 'w@e-1');

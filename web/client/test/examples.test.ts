@@ -57,12 +57,12 @@ test('a page that a server has rendered shows its rows, and resumes without a sn
   expect(asked[0]?.get('Cookie')).toBe('session=anna');
   const text = () => document.querySelector('ul')!.textContent;
   expect(text()).toBe('k</script>1: "<b>"');
-  const { tide, picture } = follow(gateway, document);
+  const { tide, snapshot } = follow(gateway, document);
   await until(() => streams.length);
   expect([text(), streams[0]!.lastEventId]).toEqual(['k</script>1: "<b>"', 'notes@e-5']);
   streams[0]!.accept(hello(['notes'], 'resume') + upsert('notes', 'k2', 6, 2) + endOfSnapshot('notes', 6, 2, 'notes@e-6', true));
   await until(() => tide.store('notes').state === 'in_sync');
-  expect([text(), picture().position]).toEqual(['k</script>1: "<b>"k2: 2', 'notes@e-6']);
+  expect([text(), snapshot().position]).toEqual(['k</script>1: "<b>"k2: 2', 'notes@e-6']);
   tide.close();
 });
 
@@ -197,7 +197,7 @@ describe('the watch is followed without stored rows', () => {
       streams = [];
       const request = indexedDB.open('watchtide', 1);
       await until(() => request.readyState === 'done');
-      request.result.transaction('pictures', 'readwrite').objectStore('pictures').put(damaged, ['anna', 'notes']);
+      request.result.transaction('snapshots', 'readwrite').objectStore('snapshots').put(damaged, ['anna', 'notes']);
       for (let i = 0; i < 20; i++) await settle();
       request.result.close();
       await begunEmpty();

@@ -1,5 +1,5 @@
 import type { Event } from '../src/protocol.js';
-import { followedOf } from '../src/spec.js';
+import { canonical } from '../src/spec.js';
 import type { Store } from '../src/store.js';
 import { closed, Stores } from '../src/stores.js';
 
@@ -17,7 +17,7 @@ export const reset: Event = { type: 'reset', watch: 'w', reason: 'expired' };
 /** A store of the watch w that a test feeds with events. */
 export class Feed<V = unknown> {
   readonly stores = new Stores();
-  readonly store = this.stores.add(followedOf('w')) as Store<V>;
+  readonly store = this.stores.add(canonical('w')) as Store<V>;
 
   /** A stream begins. */
   open(): this {

@@ -112,7 +112,7 @@ const page = (keys: number[], next?: string) =>
     ...(next && { next_page_token: next }),
   });
 
-test('list returns the pages, and picture all of them at once', async () => {
+test('list returns the pages, and snapshot all of them at once', async () => {
   answers.push(page([1, 2], 't1'), page([3]), page([1, 2], 't2'), page([3]));
   const spec = { watch: 'notes' as const, prefix: 'k', fields: ['a', 'b'] };
   const pages = [];
@@ -125,15 +125,15 @@ test('list returns the pages, and picture all of them at once', async () => {
     'notes/resources?prefix=k&fields=a%2Cb&page_size=2',
     'notes/resources?prefix=k&fields=a%2Cb&page_size=2&page_token=t1',
   ]);
-  const { resources, ...rest } = await notes.picture('notes');
+  const { resources, ...rest } = await notes.snapshot('notes');
   expect([resources.length, rest]).toEqual([3, { position: 'notes@e-9', revision: '9', since: Date.now() }]);
 });
 
-test('a picture whose pages are gone is begun again, twice at most', async () => {
+test('a snapshot whose pages are gone is begun again, twice at most', async () => {
   answers.push(page([1, 2], 't1'), problem(410), page([3]));
-  expect((await notes.picture('notes')).resources).toHaveLength(1);
+  expect((await notes.snapshot('notes')).resources).toHaveLength(1);
   answers.push(problem(410), problem(410), problem(410));
-  await expect(notes.picture('notes')).rejects.toMatchObject({ status: 410 });
+  await expect(notes.snapshot('notes')).rejects.toMatchObject({ status: 410 });
 });
 
 test('a token that is refused is replaced once', async () => {

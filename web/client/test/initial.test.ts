@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Picture, picture } from '../src/picture.js';
 import type { Event } from '../src/protocol.js';
-import { followedOf } from '../src/spec.js';
+import type { Snapshot } from '../src/snapshot.js';
+import { canonical } from '../src/spec.js';
 import { parser } from '../src/sse.js';
+import { snapshot } from '../src/store.js';
 import { Stores } from '../src/stores.js';
 import { following } from './following.js';
 import { bookmark, endOfSnapshot, hello, pass, reset, upsert } from './server.js';
@@ -11,7 +12,7 @@ import { history, response, Upstream } from './upstream.js';
 
 const f = following();
 
-const initial = (over: Partial<Picture> = {}): Picture => ({
+const initial = (over: Partial<Snapshot> = {}): Snapshot => ({
   resources: [
     { key: 'a', revision: '5', value: 1 },
     { key: '/w==', key_encoding: 'base64', revision: '4', value: 2 },
@@ -22,7 +23,7 @@ const initial = (over: Partial<Picture> = {}): Picture => ({
   ...over,
 });
 
-const start = (over: Partial<Picture> = {}) => f.start({ watches: [{ watch: 'w', initial: initial(over) }] });
+const start = (over: Partial<Snapshot> = {}) => f.start({ watches: [{ watch: 'w', initial: initial(over) }] });
 const values = () => [...f.tide.store('w').resources].map(([key, { value }]) => [key, value]);
 const given = [
   ['a', 1],
@@ -100,14 +101,14 @@ test('an id has at most one position of a watch', async () => {
   expect(f.server.last.lastEventId).toBe('w@g-1');
 });
 
-test('a picture has the resources and the position of one state, also while listeners are called', async () => {
+test('a snapshot has the resources and the position of one state, also while listeners are called', async () => {
   const store = await f.start();
-  expect(picture(store)).toBeUndefined();
+  expect(snapshot(store)).toBeUndefined();
   const v = f.tide.add('v');
   await pass(60);
   const seen: unknown[] = [];
   f.tide.store('w').subscribe(({ state }) => {
-    if (state === 'in_sync') seen.push(picture(v));
+    if (state === 'in_sync') seen.push(snapshot(v));
   });
   f.server.last.accept(
     hello(['w', 'v']) +
@@ -120,10 +121,10 @@ test('a picture has the resources and the position of one state, also while list
   await pass();
   const resources = [{ key: 'k', revision: '2', value: 'x' }];
   expect(seen).toMatchObject([{ resources, revision: '2', position: 'v@e-2' }]);
-  expect(JSON.parse(JSON.stringify(picture(v)))).toEqual({ resources, revision: '2', position: 'v@e-2', since: Date.now() });
+  expect(JSON.parse(JSON.stringify(snapshot(v)))).toEqual({ resources, revision: '2', position: 'v@e-2', since: Date.now() });
 });
 
-test('a client that begins with any picture of another one ends with the same resources', () => {
+test('a client that begins with any snapshot of another one ends with the same resources', () => {
   fc.assert(
     fc.property(
       history,
@@ -135,17 +136,17 @@ test('a client that begins with any picture of another one ends with the same re
         const upstream = new Upstream('w', commits, choose);
         const head = first % upstream.versions.length;
         const before = new Stores();
-        const store = before.add(followedOf('w'));
+        const store = before.add(canonical('w'));
         read(before, response([upstream], '', [head], choose));
         const after = new Stores();
-        const resumed = after.add(followedOf({ watch: 'w', initial: JSON.parse(JSON.stringify(picture(store))) }));
+        const resumed = after.add(canonical({ watch: 'w', initial: JSON.parse(JSON.stringify(snapshot(store))) }));
         expect([...resumed.resources]).toEqual([...store.resources]);
         const end = upstream.versions.length - 1;
         const bytes = response([upstream], after.position, [end], choose);
         for (const cut of cuts) read(after, bytes.subarray(0, cut % bytes.length));
         read(after, response([upstream], after.position, [end], choose));
         const whole = new Stores();
-        const expected = whole.add(followedOf('w'));
+        const expected = whole.add(canonical('w'));
         read(whole, response([upstream], '', [end], choose));
         expect(new Map(resumed.resources)).toEqual(new Map(expected.resources));
         expect(resumed.state).toBe('in_sync');

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { dialect } from '../src/port.js';
 import { type SharedOptions, watchShared } from '../src/shared.js';
 import type { Watches } from '../src/watch.js';
 import { Browser, type Tab } from './browser.js';
@@ -66,7 +67,7 @@ async function answer(value: number): Promise<void> {
   await pass();
 }
 
-const leader = () => browser.locks.held.get(`watchtide 3 ${url}`)?.owner;
+const leader = () => browser.locks.held.get(`watchtide ${dialect} ${url}`)?.owner;
 
 test('six tabs share one connection', async () => {
   await share(6);
@@ -79,7 +80,7 @@ test('a tab receives no message for another', async () => {
   await share(3);
   const names = [...browser.channels].map(({ name }) => name);
   expect(new Set(names).size).toBe(1 + 3); // for announcements, and one for each tab
-  expect(names.filter((name) => name !== `watchtide 3 ${url}`)).toHaveLength(2 * 3);
+  expect(names.filter((name) => name !== `watchtide ${dialect} ${url}`)).toHaveLength(2 * 3);
 });
 
 test('tabs with another name have their own connection', async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Event } from '../src/protocol.js';
-import { followedOf } from '../src/spec.js';
+import { canonical } from '../src/spec.js';
 import type { Store } from '../src/store.js';
 import { closed, Stores } from '../src/stores.js';
 
@@ -16,7 +16,7 @@ function feed(...events: Array<Event | string>) {
 
 beforeEach(() => {
   stores = new Stores();
-  store = stores.add(followedOf('w')) as Store<number>;
+  store = stores.add(canonical('w')) as Store<number>;
   stores.request();
   stores.open();
   feed(
@@ -50,7 +50,7 @@ test('the first call of a listener reports all keys that are there', () => {
 });
 
 test('the first call of a listener to an empty store reports no keys', () => {
-  store = stores.add(followedOf('empty')) as Store<number>;
+  store = stores.add(canonical('empty')) as Store<number>;
   expect(listen()).toEqual(['priming  ']);
 });
 

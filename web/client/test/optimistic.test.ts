@@ -3,7 +3,7 @@ import { ConflictError, http } from '../src/http.js';
 import { type Overlay, optimistic } from '../src/optimistic.js';
 import type { Event } from '../src/protocol.js';
 import type { Resource } from '../src/resource.js';
-import { followedOf } from '../src/spec.js';
+import { canonical } from '../src/spec.js';
 import type { Store } from '../src/store.js';
 import { Stores } from '../src/stores.js';
 
@@ -64,7 +64,7 @@ const conflict = new ConflictError(undefined, null);
 beforeEach(() => {
   vi.useFakeTimers();
   stores = new Stores();
-  store = stores.add(followedOf('w')) as Store<number>;
+  store = stores.add(canonical('w')) as Store<number>;
   stores.request();
   stores.open();
   feed('w@e-2', { ...reset, reason: 'initial' } as Event, up('a', 1, 1), up('b', 2, 2), end(2));

@@ -3,7 +3,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { type Overlay, optimistic } from '../src/optimistic.js';
 import type { Event } from '../src/protocol.js';
 import type { Resource } from '../src/resource.js';
-import { followedOf } from '../src/spec.js';
+import { canonical } from '../src/spec.js';
 import { Stores } from '../src/stores.js';
 
 /** A request of the overlay, from when it is sent until it is answered. */
@@ -35,7 +35,7 @@ class Model {
   values = 0;
 
   constructor() {
-    const store = this.stores.add(followedOf('w'));
+    const store = this.stores.add(canonical('w'));
     this.snapshot();
     this.overlay = optimistic(store as never, {
       put: (_, key, value: number, { revision }) => this.#send({ key, value, revision }) as never,

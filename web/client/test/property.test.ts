@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Event } from '../src/protocol.js';
-import { followedOf } from '../src/spec.js';
+import { canonical } from '../src/spec.js';
 import { parser } from '../src/sse.js';
 import { Stores } from '../src/stores.js';
 import { Seen } from './seen.js';
@@ -13,7 +13,7 @@ class Follower {
   readonly seen: Seen[];
 
   constructor(upstreams: Upstream[]) {
-    this.seen = upstreams.map((upstream) => new Seen(upstream, this.stores.add(followedOf(upstream.watch))));
+    this.seen = upstreams.map((upstream) => new Seen(upstream, this.stores.add(canonical(upstream.watch))));
   }
 
   read(bytes: Uint8Array, cuts: number[], heads: number[]) {

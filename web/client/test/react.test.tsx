@@ -5,7 +5,7 @@ import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Event } from '../src/protocol.js';
 import { useWatch } from '../src/react.js';
-import { followedOf } from '../src/spec.js';
+import { canonical } from '../src/spec.js';
 import type { Store } from '../src/store.js';
 import { Stores } from '../src/stores.js';
 
@@ -18,7 +18,7 @@ let renders = 0;
 beforeEach(() => {
   Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
   stores = new Stores();
-  store = stores.add(followedOf('w')) as Store<number>;
+  store = stores.add(canonical('w')) as Store<number>;
   place = document.createElement('div');
   root = createRoot(place);
   renders = 0;

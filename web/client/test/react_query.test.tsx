@@ -3,7 +3,7 @@ import { act, StrictMode, useEffect, useSyncExternalStore } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, expect, expectTypeOf, test } from 'vitest';
-import type { Followed } from '../src/index.js';
+import type { Readable } from '../src/index.js';
 import type { QueryOptions, QueryView } from '../src/query.js';
 import { query } from '../src/query.js';
 import { hydrating, renderedStore, useQuery } from '../src/react.js';
@@ -34,7 +34,7 @@ afterEach(async () => {
   notes.tide.close();
 });
 
-function Rows({ store = notes, ...options }: QueryOptions<number> & { store?: Followed<number> }) {
+function Rows({ store = notes, ...options }: QueryOptions<number> & { store?: Readable<number> }) {
   renders++;
   return <p>{text(useQuery(store, options))}</p>;
 }
@@ -116,5 +116,5 @@ test('a query of the page that StrictMode has closed is an error, and not one wi
 });
 
 test('what adapters take has a name', () => {
-  expectTypeOf(notes.tide.store('w')).toExtend<Followed<number>>();
+  expectTypeOf(notes.tide.store('w')).toExtend<Readable<number>>();
 });

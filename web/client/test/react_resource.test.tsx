@@ -3,7 +3,7 @@ import { act, memo, type ReactNode, StrictMode } from 'react';
 import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, expect, expectTypeOf, test, vi } from 'vitest';
-import type { Followed } from '../src/followed.js';
+import type { Readable } from '../src/listeners.js';
 import { hydrating, type Rendered, renderedStore, useResource } from '../src/react.js';
 import type { Resource } from '../src/resource.js';
 import { Counted, remove, status, upsert } from './line.js';
@@ -28,7 +28,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-function Row({ store, name }: { store: Followed<number>; name: string }) {
+function Row({ store, name }: { store: Readable<number>; name: string }) {
   const resource = useResource(store, name);
   rendered.push(name);
   return <p>{resource ? `${resource.key}=${resource.value}` : 'none'} </p>;
@@ -120,7 +120,7 @@ test('follows another key, and another store', async () => {
   const others = new Counted();
   await notes.snapshot(1, { a: 1, b: 1 });
   await others.snapshot(1, { b: 1 });
-  const Page = ({ store, name }: { store: Followed<number>; name: string }) => (
+  const Page = ({ store, name }: { store: Readable<number>; name: string }) => (
     <Strict>
       <Row store={store} name={name} />
     </Strict>
@@ -162,7 +162,7 @@ const data: Rendered<number> = {
   since: 1000,
 };
 
-const Pair = ({ store }: { store: Followed<number> }) => ['a', 'b'].map((name) => <Row key={name} store={store} name={name} />);
+const Pair = ({ store }: { store: Readable<number> }) => ['a', 'b'].map((name) => <Row key={name} store={store} name={name} />);
 
 test('a server renders it, and the page hydrates that, and renders again what has changed', async () => {
   place.innerHTML = renderToString(<Pair store={renderedStore(data)} />);
@@ -179,14 +179,14 @@ test('a server renders it, and the page hydrates that, and renders again what ha
   expect(place.textContent).toBe('a=1 b=20 ');
 });
 
-test('a store that begins with a picture shows it on a server', () => {
+test('a store that begins with a snapshot shows it on a server', () => {
   const begun = notes.line.follow<number>({ watches: [{ watch: 'w', initial: { ...data, position: 'w@e-3' } }] });
   expect(renderToString(<Row store={begun.store('w')} name="b" />)).toBe('<p>b=2<!-- --> </p>');
   begun.close();
 });
 
 test('the value has the type of the watch', () => {
-  const Typed = ({ store }: { store: Followed<{ text: string }> }) => {
+  const Typed = ({ store }: { store: Readable<{ text: string }> }) => {
     const resource = useResource(store, 'a');
     expectTypeOf(resource).toEqualTypeOf<Resource<{ text: string }> | undefined>();
     return resource?.value.text;

@@ -4,7 +4,7 @@ import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { RefusedError } from '../src/errors.js';
-import type { Followed } from '../src/followed.js';
+import type { Readable } from '../src/listeners.js';
 import { hydrating, type Rendered, renderedStore, useWatch, useWatchSuspense } from '../src/react.js';
 import { Counted, upsert } from './line.js';
 
@@ -28,9 +28,9 @@ afterEach(() => {
 const text = ({ state, since, resources }: ReturnType<typeof useWatch<number>>) =>
   `${state} ${since} ${[...resources].map(([key, { value }]) => `${key}=${value}`)}`;
 
-const List = ({ store }: { store: Followed<number> }) => <p>{text(useWatch(store))}</p>;
-const Suspended = ({ store }: { store: Followed<number> }) => <p>{text(useWatchSuspense(store)).replace(/ \d+/, '')}</p>;
-const Size = ({ store }: { store: Followed<number> }) => <p>{useWatchSuspense(store, ({ resources }) => resources.size)}</p>;
+const List = ({ store }: { store: Readable<number> }) => <p>{text(useWatch(store))}</p>;
+const Suspended = ({ store }: { store: Readable<number> }) => <p>{text(useWatchSuspense(store)).replace(/ \d+/, '')}</p>;
+const Size = ({ store }: { store: Readable<number> }) => <p>{useWatchSuspense(store, ({ resources }) => resources.size)}</p>;
 
 class Boundary extends Component<{ children: ReactNode }> {
   override state: { error?: Error } = {};

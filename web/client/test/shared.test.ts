@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, test, vi } from 'vitest';
+import { dialect } from '../src/port.js';
 import { Hub, type Port, sharedTransport } from '../src/shared.js';
 import type { Store } from '../src/store.js';
 import { Stores } from '../src/stores.js';
@@ -301,7 +302,7 @@ test('a tab requests its stream once there is a hub, and only once', async () =>
   tides.push(tide);
   await pass(8_000);
   expect(asked).toEqual([]);
-  port.dispatchEvent(new MessageEvent('message', { data: { hub: 'h', dialect: 3 } }));
+  port.dispatchEvent(new MessageEvent('message', { data: { hub: 'h', dialect } }));
   expect(asked).toEqual(['watch=w']);
   await pass(8_000);
   expect(asked).toEqual(['watch=w', 'alive']);

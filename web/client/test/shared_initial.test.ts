@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from '../src/digits.js';
-import type { Picture } from '../src/picture.js';
-import type { TabMessage } from '../src/port.js';
+import { dialect, type TabMessage } from '../src/port.js';
 import type { SharedOptions } from '../src/shared.js';
 import { sharedTransport } from '../src/shared.js';
+import type { Snapshot } from '../src/snapshot.js';
 import { endOfSnapshot, hello, pass, reset, upsert } from './server.js';
 import { open, primed, server, sharing, shown, told } from './sharing.js';
 
 sharing();
 
-const initial = (over: Partial<Picture> = {}): Picture => ({
+const initial = (over: Partial<Snapshot> = {}): Snapshot => ({
   resources: [
     { key: 'a', revision: '5', value: 1 },
     { key: '/w==', key_encoding: 'base64', revision: '4', value: { text: 'ü' } },
@@ -20,7 +20,7 @@ const initial = (over: Partial<Picture> = {}): Picture => ({
   ...over,
 });
 
-const begin = (over: Partial<Picture> = {}, options: SharedOptions = {}) => open([{ watch: 'w', initial: initial(over) }], options);
+const begin = (over: Partial<Snapshot> = {}, options: SharedOptions = {}) => open([{ watch: 'w', initial: initial(over) }], options);
 const values = (tide: ReturnType<typeof open>['tide']) => [...tide.store('w').resources].map(([key, { value }]) => [key, value]);
 const rows = [
   ['a', 1],
@@ -30,7 +30,7 @@ const rows = [
 describe.each([
   ['a worker', {}],
   ['a leader', { worker: undefined as never }],
-])('a tab that begins with a picture, and shares the connection of %s', (_, options) => {
+])('a tab that begins with a snapshot, and shares the connection of %s', (_, options) => {
   test('resumes from its position', async () => {
     const { tide } = begin({}, options);
     await pass(1_000);
@@ -55,7 +55,7 @@ describe.each([
     expect([values(tide), tide.store('w').state, sizes.includes(0)]).toEqual([[['b', 4]], 'in_sync', false]);
   });
 
-  test('shares it: the next tab needs no request, with or without a picture', async () => {
+  test('shares it: the next tab needs no request, with or without a snapshot', async () => {
     const first = begin({}, options);
     await pass(1_000);
     const second = open(['w'], options);
@@ -69,7 +69,7 @@ describe.each([
   });
 });
 
-test('a connection that has more does not go back to the picture', async () => {
+test('a connection that has more does not go back to the snapshot', async () => {
   const { tide } = await primed();
   server.last.send(upsert('w', 'a', 8, 'newest', 'w@e-8'));
   await pass();
@@ -78,35 +78,35 @@ test('a connection that has more does not go back to the picture', async () => {
   expect([shown(second.tide), shown(tide), server.exchanges.length]).toEqual(['in_sync a=newest', 'in_sync a=newest', 1]);
 });
 
-test.each<[string, Partial<Picture>, SharedOptions]>([
+test.each<[string, Partial<Snapshot>, SharedOptions]>([
   ['values that are not what the gateway sent', {}, { parse }],
   ['digits that may be lost', { resources: [{ key: 'a', revision: '5', value: 12345678901234567890 }] }, {}],
   ['digits that are lost', { resources: [{ key: 'a', revision: '5', value: [1e30] }] }, {}],
-])('a picture with %s is not shared', async (_, over, options) => {
+])('a snapshot with %s is not shared', async (_, over, options) => {
   const { tide } = begin(over, options);
   await pass(1_000);
   expect([server.last.lastEventId, tide.store('w').resources.size > 0]).toEqual([null, true]);
 });
 
-test('a picture is sent to the next hub only while it is what the tab shows', async () => {
+test('a snapshot is sent to the next hub only while it is what the tab shows', async () => {
   const sent: TabMessage[] = [];
   const port = Object.assign(new EventTarget(), { postMessage: (message: TabMessage) => void sent.push(message) });
   const hub = (data: object) => port.dispatchEvent(Object.assign(new Event('message'), { data }));
   const receiver = { alive() {}, event() {}, id() {}, retry() {}, flush() {} };
-  const pictures = [{ ...initial(), resources: [], query: 'watch=w' }];
+  const snapshots = [{ ...initial(), resources: [], query: 'watch=w' }];
   const stop = new AbortController();
-  const request = { url: '/v1/events?watch=w', lastEventId: 'w@e-5', headers: {}, credentials: 'omit', pictures } as const;
+  const request = { url: '/v1/events?watch=w', lastEventId: 'w@e-5', headers: {}, credentials: 'omit', snapshots } as const;
   const read = sharedTransport(port as never).read({ ...request, signal: stop.signal }, receiver);
-  hub({ hub: 'one', dialect: 3 });
-  hub({ hub: 'two', dialect: 3 });
+  hub({ hub: 'one', dialect });
+  hub({ hub: 'two', dialect });
   hub({ stream: 2, events: [], id: 'w@hub:1:' });
-  hub({ hub: 'three', dialect: 3 });
+  hub({ hub: 'three', dialect });
   stop.abort(new Error('enough'));
   await expect(read).rejects.toThrow('enough');
-  expect(sent.flatMap((message) => ('query' in message ? [message.pictures?.length] : []))).toEqual([1, 1, 0]);
+  expect(sent.flatMap((message) => ('query' in message ? [message.snapshots?.length] : []))).toEqual([1, 1, 0]);
 });
 
-test.each(['', 'v@e-5', 'w@e-5'])('a picture with the position %j never hides what the connection already has', async (position) => {
+test.each(['', 'v@e-5', 'w@e-5'])('a snapshot with the position %j never hides what the connection already has', async (position) => {
   await primed();
   server.last.send(upsert('w', 'b', 8, 'newest', 'w@e-8'));
   await pass();

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Event } from '../src/protocol.js';
-import { followedOf } from '../src/spec.js';
+import { canonical } from '../src/spec.js';
 import type { Store } from '../src/store.js';
 import { Stores } from '../src/stores.js';
 
@@ -11,7 +11,7 @@ let calls: Array<{ state: string; keys: string; changed: string }>;
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000 });
   stores = new Stores();
-  store = stores.add(followedOf('w'));
+  store = stores.add(canonical('w'));
   calls = [];
   store.subscribe(({ state, resources }, { replaced, keys }) => {
     calls.push({ state, keys: text(resources), changed: replaced ? 'all' : [...keys].join() });
@@ -249,23 +249,23 @@ test('a watch that is added again resumes as long as the id names it', () => {
   stores.remove('w');
   expect(store.state).toBe('closed');
   feed(up('a', 6, 2), 'w@e-6');
-  expect(stores.add(followedOf('w'))).toBe(store);
+  expect(stores.add(canonical('w'))).toBe(store);
   expect(text(store.resources)).toBe('a=2,b=1');
 });
 
 test('a watch that the newest id does not name starts empty', () => {
   primed();
-  stores.add(followedOf('v'));
+  stores.add(canonical('v'));
   stores.remove('w');
   stores.request();
   stores.open();
   stores.commit('v@e-1');
-  const again = stores.add(followedOf('w'));
+  const again = stores.add(canonical('w'));
   expect(again).not.toBe(store);
   expect(again.resources.size).toBe(0);
 });
 
-const part = followedOf({ watch: 'w', filter: 'value == 2' });
+const part = canonical({ watch: 'w', filter: 'value == 2' });
 
 test('another part of a watch is another store, which gets nothing of a stream that was requested before', () => {
   primed();
@@ -284,30 +284,30 @@ test('a store is kept for as long as the newest id may name it, whatever else of
   stores.remove('w');
   stores.add(part);
   stores.remove('w');
-  expect(stores.add(followedOf('w'))).toBe(store); // the id resumes it
+  expect(stores.add(canonical('w'))).toBe(store); // the id resumes it
   stores.remove('w');
   const narrowed = stores.add(part);
   open(true);
   feed(reset(), end(7), 'w@e.1-7');
   stores.remove('w');
-  expect(stores.add(followedOf('w'))).not.toBe(store); // the id resumes the part
+  expect(stores.add(canonical('w'))).not.toBe(store); // the id resumes the part
   stores.remove('w');
   expect(stores.add(part)).toBe(narrowed);
 });
 
 test('a store is kept while the id still has the position that came with the request', () => {
   primed();
-  stores.add(followedOf('v'));
+  stores.add(canonical('v'));
   stores.remove('w');
   stores.add(part);
   open(true);
   stores.commit('w@e-5,v@e-1'); // nothing of the part has arrived, so that the id resumes the whole watch
   stores.remove('w');
-  expect(stores.add(followedOf('w'))).toBe(store);
+  expect(stores.add(canonical('w'))).toBe(store);
 });
 
 test('the same definition has the same query, however it is written', () => {
-  const { query } = followedOf({
+  const { query } = canonical({
     watch: 'w',
     prefix: 'a b/',
     labels: 'app in (x, y)',
@@ -315,8 +315,8 @@ test('the same definition has the same query, however it is written', () => {
     fields: ['x', 'y."a,b"'],
   });
   expect(query).toBe('watch=w&prefix.w=a+b%2F&labels.w=app+in+%28x%2C+y%29&filter.w=value.a+%26%26+value.b&fields.w=x%2Cy.%22a%2Cb%22');
-  expect(followedOf({ fields: 'x,y."a,b"', filter: 'value.a && value.b', labels: 'app in (x, y)', prefix: 'a b/', watch: 'w' }).query).toBe(
+  expect(canonical({ fields: 'x,y."a,b"', filter: 'value.a && value.b', labels: 'app in (x, y)', prefix: 'a b/', watch: 'w' }).query).toBe(
     query,
   );
-  expect(followedOf({ watch: 'w', prefix: '', fields: [] })).toEqual(followedOf('w'));
+  expect(canonical({ watch: 'w', prefix: '', fields: [] })).toEqual(canonical('w'));
 });

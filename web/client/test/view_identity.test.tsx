@@ -4,7 +4,7 @@ import { createRoot } from 'react-dom/client';
 import { beforeEach, expect, test } from 'vitest';
 import type { Event } from '../src/protocol.js';
 import { useWatch } from '../src/react.js';
-import { followedOf } from '../src/spec.js';
+import { canonical } from '../src/spec.js';
 import type { Store } from '../src/store.js';
 import { Stores } from '../src/stores.js';
 
@@ -29,7 +29,7 @@ function feed(...events: Array<Event | string>) {
 beforeEach(() => {
   Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
   stores = new Stores();
-  store = stores.add(followedOf('w')) as Store<number>;
+  store = stores.add(canonical('w')) as Store<number>;
   stores.request();
   stores.open();
   feed(reset, up('a', 1, 1), up('b', 2, 2), end(2), 'w@e-2');
@@ -48,9 +48,9 @@ test('resources are another object for each state, and the same while only the f
 
 test('resources are not copied, and a copy stands still', () => {
   const { resources } = store;
-  const picture = new Map(resources);
+  const snapshot = new Map(resources);
   feed(up('a', 3, 3), 'w@e-3');
-  expect([resources.get('a')?.value, picture.get('a')?.value]).toEqual([3, 1]);
+  expect([resources.get('a')?.value, snapshot.get('a')?.value]).toEqual([3, 1]);
 });
 
 test('what a snapshot has replaced stands still', () => {

@@ -1,7 +1,7 @@
 import { act, cleanup, render } from '@testing-library/react';
+import type { Watch } from '@watchtide/protocol';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { changesOf } from '../src/charts/changes';
-import type { Watch } from '../src/gateway/contract';
 import { Overview } from '../src/overview/Overview';
 import { subscribersOf } from '../src/subscribers/history';
 import { SubscribersPage } from '../src/subscribers/SubscribersPage';

@@ -1,5 +1,5 @@
+import type { Watch } from '@watchtide/protocol';
 import { describe, expect, it } from 'vitest';
-import type { Watch } from '../src/gateway/contract';
 import { byNeed, verdictOf } from '../src/health/fresh';
 
 const watch = (name: string, state: string, since?: string, connected = true) =>

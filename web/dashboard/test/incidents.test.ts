@@ -1,5 +1,5 @@
+import type { Incident } from '@watchtide/protocol';
 import { describe, expect, it } from 'vitest';
-import type { Incident } from '../src/gateway/contract';
 import { newest, perMinute } from '../src/health/incidents';
 
 const now = Date.parse('2026-01-02T03:59:30Z');

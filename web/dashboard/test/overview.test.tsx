@@ -1,7 +1,7 @@
 import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import type { Watch } from '@watchtide/protocol';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useReported } from '../src/app/troubles';
-import type { Watch } from '../src/gateway/contract';
 import { Overview } from '../src/overview/Overview';
 
 const watchOf = (name: string, more: Partial<Watch> = {}): Watch => ({

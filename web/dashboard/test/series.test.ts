@@ -1,6 +1,6 @@
+import type { Figures, Series, StateRun } from '@watchtide/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Figures, Series, StateRun } from '../src/gateway/contract';
 import { figures, kept, merge, pathOf, type Step, slice } from '../src/gateway/merge';
 
 type State = NonNullable<StateRun['state']>;

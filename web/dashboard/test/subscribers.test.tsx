@@ -1,7 +1,7 @@
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import type { Subscriber, Subscribers } from '@watchtide/protocol';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useReported } from '../src/app/troubles';
-import type { Subscriber, Subscribers } from '../src/gateway/contract';
 import { HealthPage } from '../src/health/HealthPage';
 import { SubscribersPage } from '../src/subscribers/SubscribersPage';
 

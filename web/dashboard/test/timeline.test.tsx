@@ -1,7 +1,7 @@
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import type { Figures, Series, Watch } from '@watchtide/protocol';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Samples } from '../src/charts/samples';
-import type { Figures, Series, Watch } from '../src/gateway/contract';
 import { areas, ceiling, heat, latency, size, ticks } from '../src/timeline/scale';
 import { sinceOfStretch, together } from '../src/timeline/states';
 import { TimelinePage } from '../src/timeline/TimelinePage';

@@ -1,7 +1,7 @@
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import type { Topology, TopologyGroup, TopologyWatch, Watch } from '@watchtide/protocol';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Topology, TopologyGroup, TopologyWatch, Watch } from '../src/gateway/contract';
 import { nextAttempts } from '../src/topology/attempts';
 import { type Edge, type Graph, graphOf, type Node } from '../src/topology/graph';
 import { layoutOf, type Placed, size, thickness } from '../src/topology/layout';

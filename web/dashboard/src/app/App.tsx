@@ -3,20 +3,20 @@ import { useOperatorPages } from '../gateway/operator';
 import { Palette } from '../palette/Palette';
 import { User } from '../session/User';
 import { Banner } from './Banner';
+import { Boundary, lazily } from './Boundary';
 import { DisplayMenu } from './DisplayMenu';
-import { Part, part } from './Part';
 import { href, type Route, useRoute } from './route';
 import './App.css';
 
-const FeedPage = part(async () => (await import('../life/FeedPage')).FeedPage);
-const HealthPage = part(async () => (await import('../health/HealthPage')).HealthPage);
-const Overview = part(async () => (await import('../overview/Overview')).Overview);
-const ReplicasPage = part(async () => (await import('../replicas/ReplicasPage')).ReplicasPage);
-const ResourcesPage = part(async () => (await import('../resources/ResourcesPage')).ResourcesPage);
-const SubscribersPage = part(async () => (await import('../subscribers/SubscribersPage')).SubscribersPage);
-const TopologyPage = part(async () => (await import('../topology/TopologyPage')).TopologyPage);
-const TimelinePage = part(async () => (await import('../timeline/TimelinePage')).TimelinePage);
-const WirePage = part(async () => (await import('../wire/WirePage')).WirePage);
+const FeedPage = lazily(async () => (await import('../life/FeedPage')).FeedPage);
+const HealthPage = lazily(async () => (await import('../health/HealthPage')).HealthPage);
+const Overview = lazily(async () => (await import('../overview/Overview')).Overview);
+const ReplicasPage = lazily(async () => (await import('../replicas/ReplicasPage')).ReplicasPage);
+const ResourcesPage = lazily(async () => (await import('../resources/ResourcesPage')).ResourcesPage);
+const SubscribersPage = lazily(async () => (await import('../subscribers/SubscribersPage')).SubscribersPage);
+const TopologyPage = lazily(async () => (await import('../topology/TopologyPage')).TopologyPage);
+const TimelinePage = lazily(async () => (await import('../timeline/TimelinePage')).TimelinePage);
+const WirePage = lazily(async () => (await import('../wire/WirePage')).WirePage);
 
 interface Listed {
   readonly page: string;
@@ -78,9 +78,9 @@ export function App() {
       </header>
       <Banner />
       <main ref={main} tabIndex={-1}>
-        <Part key={`${route.page}/${route.name}`}>
+        <Boundary key={`${route.page}/${route.name}`}>
           <Page route={route} />
-        </Part>
+        </Boundary>
       </main>
       <footer>
         <a href="./docs/">documentation</a> <a href="./openapi.json">API</a> <a href="./v1/watches">watches as JSON</a>{' '}

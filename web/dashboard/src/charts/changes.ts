@@ -1,5 +1,5 @@
+import type { ListWatchesResponse } from '@watchtide/protocol';
 import type { Answer } from '../gateway/answer';
-import type { ListWatchesResponse } from '../gateway/contract';
 import type { Earlier } from './earlier';
 import { Rates } from './rates';
 

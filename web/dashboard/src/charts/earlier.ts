@@ -1,6 +1,6 @@
+import type { ListWatchesResponse, Series } from '@watchtide/protocol';
 import { useEffect, useReducer, useRef } from 'react';
 import type { Answer } from '../gateway/answer';
-import type { ListWatchesResponse, Series } from '../gateway/contract';
 import type { Figure } from '../gateway/merge';
 import { followSeries } from '../gateway/series';
 import { gapMs, type Sample } from './samples';

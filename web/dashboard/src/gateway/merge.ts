@@ -1,4 +1,4 @@
-import type { Figures, Series, StateRun, WatchSeries } from './contract';
+import type { Figures, Series, StateRun, WatchSeries } from '@watchtide/protocol';
 
 /** The length of an interval: those of 1 s show five minutes, those of 10 s an hour. */
 export type Step = Series['step'];

@@ -1,6 +1,6 @@
+import type { Client } from '@watchtide/protocol';
 import { useSyncExternalStore } from 'react';
 import { type Answer, poll } from './answer';
-import type { Client } from './contract';
 
 // The configuration may change, and with it who is an operator.
 const everyMs = 15_000;

@@ -1,4 +1,4 @@
-import type { Problem } from './contract';
+import type { Problem } from '@watchtide/protocol';
 
 /** Returns the text of a refusal: the problem's detail, or at least the status. */
 export async function refusal(response: Response): Promise<string> {

@@ -1,6 +1,6 @@
+import type { Series } from '@watchtide/protocol';
 import { useEffect, useState } from 'react';
 import { type Answer, poll } from './answer';
-import type { Series } from './contract';
 import { merge, pathOf, type Step } from './merge';
 import { isOperator } from './operator';
 import { tag } from './session';

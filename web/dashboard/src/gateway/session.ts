@@ -1,7 +1,7 @@
 import { getSession, type Session } from '@watchtide/client/auth';
+import type { ListWatchesResponse } from '@watchtide/protocol';
 import { useSyncExternalStore } from 'react';
 import { at, base } from './base';
-import type { ListWatchesResponse } from './contract';
 import { refusal } from './refusal';
 
 /**

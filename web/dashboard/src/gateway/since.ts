@@ -1,4 +1,4 @@
-import type { Watch } from './contract';
+import type { Watch } from '@watchtide/protocol';
 
 /**
  * Returns since when a watch is in a state, in ms as of Date.now: what the watch itself says, if it is in that state;

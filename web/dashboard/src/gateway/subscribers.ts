@@ -1,5 +1,5 @@
+import type { Subscribers } from '@watchtide/protocol';
 import type { Answer } from './answer';
-import type { Subscribers } from './contract';
 import { useOperators } from './operators';
 
 /** The time between two answers. */

@@ -1,5 +1,5 @@
+import type { Topology } from '@watchtide/protocol';
 import type { Answer } from './answer';
-import type { Topology } from './contract';
 import { useOperators } from './operators';
 
 /** What the subscribers of a group of the topology have in common. */

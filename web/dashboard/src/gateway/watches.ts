@@ -1,9 +1,9 @@
+import type { ListWatchesResponse } from '@watchtide/protocol';
 import { useEffect } from 'react';
 import { useNow } from '../app/clock';
 import type { Trouble } from '../app/troubles';
 import { useTroubles } from '../app/troubles';
 import { type Answer, useAnswer } from './answer';
-import type { ListWatchesResponse } from './contract';
 import { hurry } from './hurry';
 
 const everyMs = 1000;

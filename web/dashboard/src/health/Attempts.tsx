@@ -1,5 +1,5 @@
+import type { Upstream } from '@watchtide/protocol';
 import { Age, Until } from '../app/Age';
-import type { Upstream } from '../gateway/contract';
 import { count } from '../text/number';
 
 /** Says since when an upstream is as it is, how often it was tried, and when it is tried again. */

@@ -1,3 +1,4 @@
+import type { ListWatchesResponse, Watch, WatchUpstream } from '@watchtide/protocol';
 import { Age } from '../app/Age';
 import { useRoute } from '../app/route';
 import { type Trouble, useTroubles } from '../app/troubles';
@@ -8,7 +9,6 @@ import { curvesOf } from '../charts/curves';
 import { useEarlier } from '../charts/earlier';
 import { mean } from '../charts/rates';
 import type { Answer } from '../gateway/answer';
-import type { ListWatchesResponse, Watch, WatchUpstream } from '../gateway/contract';
 import { isNotServed, useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
 import { NotServed } from '../subscribers/NotServed';

@@ -1,5 +1,5 @@
 import { Age } from '../app/Age';
-import { useNarrow } from '../app/narrow';
+import { type Column, DataTable } from '../app/DataTable';
 import { ValueText } from '../text/KeyText';
 import { moment } from '../text/moment';
 import { count } from '../text/number';
@@ -10,7 +10,6 @@ const most = 200;
 
 /** Shows the incidents of the connections, the newest first. */
 export function Incidents({ incidents }: { incidents: readonly WatchIncident[] }) {
-  const narrow = useNarrow();
   const shown = incidents.slice(0, most);
   return (
     <section aria-labelledby="incidents">
@@ -23,65 +22,20 @@ export function Incidents({ incidents }: { incidents: readonly WatchIncident[] }
         )}
       </div>
       {shown.length === 0 && <p className="soft">No incidents.</p>}
-      {shown.length > 0 && (narrow ? <Cards incidents={shown} /> : <Table incidents={shown} />)}
+      {shown.length > 0 && <DataTable labelledBy="incidents" className="incidents" columns={columns} rows={shown} keyOf={key} cards />}
     </section>
   );
 }
 
-function Table({ incidents }: { incidents: readonly WatchIncident[] }) {
-  return (
-    <div className="card scroll">
-      <table className="plain incidents" aria-labelledby="incidents">
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">Watch</th>
-            <th scope="col">Kind, reason</th>
-            <th scope="col">Detail</th>
-          </tr>
-        </thead>
-        <tbody>
-          {incidents.map((incident) => (
-            <tr key={key(incident)}>
-              <td>
-                <When incident={incident} />
-              </td>
-              <th scope="row">{incident.watch}</th>
-              <td>
-                <What incident={incident} />
-              </td>
-              <td>
-                <ValueText text={incident.detail ?? ''} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
+// The first time of an incident stays the same while its count grows.
+const key = ({ watch, kind, reason, first }: WatchIncident) => `${watch} ${kind} ${reason} ${first}`;
 
-function Cards({ incidents }: { incidents: readonly WatchIncident[] }) {
-  return (
-    <ul className="cards incidents" aria-labelledby="incidents">
-      {incidents.map((incident) => (
-        <li key={key(incident)} className="card">
-          <div className="head">
-            <span className="stack">
-              <strong>{incident.watch}</strong> <What incident={incident} />
-            </span>{' '}
-            <When incident={incident} />
-          </div>
-          {incident.detail && (
-            <p>
-              <ValueText text={incident.detail} />
-            </p>
-          )}
-        </li>
-      ))}
-    </ul>
-  );
-}
+const columns: readonly Column<WatchIncident>[] = [
+  { title: 'When', cell: (incident) => <When incident={incident} />, card: 'head' },
+  { title: 'Watch', cell: ({ watch }) => <strong>{watch}</strong>, header: true },
+  { title: 'Kind, reason', cell: (incident) => <What incident={incident} />, card: 'wide' },
+  { title: 'Detail', cell: ({ detail }) => (detail ? <ValueText text={detail} /> : null), card: 'wide' },
+];
 
 function When({ incident: { at } }: { incident: WatchIncident }) {
   return (
@@ -108,6 +62,3 @@ function What({ incident: { kind, reason, times, first } }: { incident: WatchInc
     </span>
   );
 }
-
-// The first time of an incident stays the same while its count grows.
-const key = ({ watch, kind, reason, first }: WatchIncident) => `${watch} ${kind} ${reason} ${first}`;

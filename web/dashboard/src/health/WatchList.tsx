@@ -1,8 +1,7 @@
+import type { Watch, WatchUpstream } from '@watchtide/protocol';
 import { Age } from '../app/Age';
-import { Figure } from '../app/Figure';
-import { useNarrow } from '../app/narrow';
+import { type Column, DataTable } from '../app/DataTable';
 import { href } from '../app/route';
-import type { Watch, WatchUpstream } from '../gateway/contract';
 import { State } from '../overview/State';
 import { ValueText } from '../text/KeyText';
 import { count } from '../text/number';
@@ -26,119 +25,51 @@ interface Props {
 
 /** Shows the freshness of each watch and its connection to the upstream, those that need attention first. */
 export function WatchList({ watches, histories, counted }: Props) {
-  const narrow = useNarrow();
   const byWatch = new Map(histories.map((history) => [history.watch, history]));
   const lines = byNeed(watches).map((watch) => ({ watch, history: byWatch.get(watch.name) }));
   return (
     <section aria-labelledby="connections">
       <h3 id="connections">Watches and their upstreams</h3>
-      {narrow ? <Cards lines={lines} counted={counted} /> : <Table lines={lines} counted={counted} />}
+      <DataTable
+        labelledBy="connections"
+        className="health"
+        columns={columnsOf(counted)}
+        rows={lines}
+        keyOf={({ watch }) => watch.name}
+        cards
+      />
     </section>
   );
 }
 
+const columnsOf = (counted: boolean): readonly Column<Line>[] => [
+  { title: 'Watch', cell: ({ watch }) => <Name watch={watch} /> },
+  { title: 'Fresh', cell: ({ watch }) => <Fresh watch={watch} />, card: 'head' },
+  { title: 'Upstream', cell: ({ watch }) => <Connection watch={watch} />, card: 'wide' },
+  ...(counted ? counts : []),
+  { title: 'Last error', cell: ({ watch }) => <ErrorText watch={watch} />, card: 'wide' },
+];
+
+const counts: readonly Column<Line>[] = [
+  { title: 'Reconnects', cell: ({ history }) => <ByReason counts={history?.reconnects} />, card: 'wide' },
+  { title: 'Resyncs', cell: ({ history }) => <ByReason counts={history && resyncs(history.resyncs)} />, card: 'wide' },
+];
+
 /** Returns the sum over all reasons. */
 export const total = (counts: Counts): number => Object.values(counts).reduce((all, n) => all + n, 0);
-
-interface Lines {
-  readonly lines: readonly Line[];
-  readonly counted: boolean;
-}
-
-function Table({ lines, counted }: Lines) {
-  return (
-    <div className="card scroll">
-      <table className="plain health" aria-labelledby="connections">
-        <thead>
-          <tr>
-            <th scope="col">Watch</th>
-            <th scope="col">Fresh</th>
-            <th scope="col">Upstream</th>
-            {counted && <th scope="col">Reconnects</th>}
-            {counted && <th scope="col">Resyncs</th>}
-            <th scope="col">Last error</th>
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map((line) => (
-            <Row key={line.watch.name} line={line} counted={counted} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function Row({ line: { watch, history }, counted }: { line: Line; counted: boolean }) {
-  return (
-    <tr>
-      <th scope="row">
-        <Name watch={watch} />
-      </th>
-      <td>
-        <span className="stack stated">
-          <State watch={watch} />
-        </span>
-      </td>
-      <td>
-        <Connection watch={watch} />
-      </td>
-      {counted && (
-        <td>
-          <ByReason counts={history?.reconnects} />
-        </td>
-      )}
-      {counted && (
-        <td>
-          <ByReason counts={history && resyncs(history.resyncs)} />
-        </td>
-      )}
-      <td>
-        <ErrorText watch={watch} />
-      </td>
-    </tr>
-  );
-}
-
-function Cards({ lines, counted }: Lines) {
-  return (
-    <ul className="cards" aria-labelledby="connections">
-      {lines.map(({ watch, history }) => (
-        <li key={watch.name} className="card">
-          <div className="head">
-            <Name watch={watch} />{' '}
-            <span className="stack stated">
-              <State watch={watch} />
-            </span>
-          </div>
-          <dl>
-            <Figure name="Upstream" wide>
-              <Connection watch={watch} />
-            </Figure>
-            {counted && (
-              <Figure name="Reconnects" wide>
-                <ByReason counts={history?.reconnects} />
-              </Figure>
-            )}
-            {counted && (
-              <Figure name="Resyncs" wide>
-                <ByReason counts={history && resyncs(history.resyncs)} />
-              </Figure>
-            )}
-            <Figure name="Last error" wide>
-              <ErrorText watch={watch} />
-            </Figure>
-          </dl>
-        </li>
-      ))}
-    </ul>
-  );
-}
 
 function Name({ watch: { name, source } }: { watch: Watch }) {
   return (
     <span className="stack">
       <a href={href('watches', name)}>{name}</a> <span className="soft">{source}</span>
+    </span>
+  );
+}
+
+function Fresh({ watch }: { watch: Watch }) {
+  return (
+    <span className="stack stated">
+      <State watch={watch} />
     </span>
   );
 }

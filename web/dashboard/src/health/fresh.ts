@@ -1,4 +1,4 @@
-import type { Watch } from '../gateway/contract';
+import type { Watch } from '@watchtide/protocol';
 
 /** Whether the data of some watches is fresh, and since when: since the last came in sync, or since the first is not. */
 export interface Verdict {

@@ -1,5 +1,5 @@
+import type { Incident, WatchUpstream } from '@watchtide/protocol';
 import type { Curves } from '../charts/curves';
-import type { Incident, WatchUpstream } from '../gateway/contract';
 
 /** An incident, with its watch. */
 export interface WatchIncident extends Incident {

@@ -1,5 +1,5 @@
+import type { HistoricChange } from '@watchtide/protocol';
 import { memo } from 'react';
-import type { HistoricChange } from '../gateway/contract';
 import { brief } from '../resources/brief';
 import { type Difference, diff } from '../resources/diff';
 import { ValueText } from '../text/KeyText';

@@ -1,4 +1,4 @@
-import type { HistoricChange } from '../gateway/contract';
+import type { HistoricChange } from '@watchtide/protocol';
 import { brief } from '../resources/brief';
 
 /** A change of a feed, and the version of its resource before it, if that was loaded. */

@@ -1,6 +1,6 @@
 import { parse } from '@watchtide/client/digits';
+import type { HistoricChange, History } from '@watchtide/protocol';
 import { at } from '../gateway/base';
-import type { HistoricChange, History } from '../gateway/contract';
 import { refusal } from '../gateway/refusal';
 import { ask } from '../gateway/session';
 

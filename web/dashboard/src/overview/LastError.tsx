@@ -1,6 +1,6 @@
+import type { Watch } from '@watchtide/protocol';
 import { Age } from '../app/Age';
 import { href } from '../app/route';
-import type { Watch } from '../gateway/contract';
 import { Attempts } from '../health/Attempts';
 import { ValueText } from '../text/KeyText';
 import { visible } from '../text/visible';

@@ -1,4 +1,4 @@
-import type { Watch } from '../gateway/contract';
+import type { Watch } from '@watchtide/protocol';
 
 /** Shows a figure of a watch. The gateway sends it only to users who may see the whole watch. */
 export function OfWhole({ watch, children }: { watch: Watch; children: string }) {

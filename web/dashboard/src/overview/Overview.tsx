@@ -1,3 +1,5 @@
+import type { Watch } from '@watchtide/protocol';
+import { DataTable, type Sort } from '../app/DataTable';
 import { useNarrow } from '../app/narrow';
 import { setOptions, useRoute } from '../app/route';
 import { type Trouble, useTroubles } from '../app/troubles';
@@ -5,12 +7,10 @@ import { Answering } from '../charts/Answering';
 import { changesOf, fillChanges } from '../charts/changes';
 import { useEarlier } from '../charts/earlier';
 import type { Rates } from '../charts/rates';
-import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
-import { arrange, parseOrder } from './order';
+import { columnsOf } from './columns';
+import { arrange } from './order';
 import { Totals } from './Totals';
-import { WatchCards } from './WatchCards';
-import { WatchTable } from './WatchTable';
 import './Overview.css';
 
 // With more watches than this, there is a filter.
@@ -37,7 +37,10 @@ function Watches({ watches, rates }: { watches: readonly Watch[]; rates: Rates }
   const narrow = useNarrow();
   const filter = options.get('filter') ?? '';
   const filterable = watches.length > few || filter !== '';
-  const order = parseOrder(options.get('sort'));
+  const columns = columnsOf(rates);
+  const orders = columns.flatMap(({ sort }) => sort ?? []);
+  const order = orders.find(({ by }) => by === options.get('sort')) ?? orders[0]!;
+  const onSort = (by: string) => setOptions({ sort: by === orders[0]!.by ? undefined : by });
   const shown = arrange(watches, order, filter);
   return (
     <>
@@ -51,12 +54,22 @@ function Watches({ watches, rates }: { watches: readonly Watch[]; rates: Rates }
               {filter && `${shown.length} of ${watches.length}`}
             </span>
           )}
-          {narrow && <OrderChoice order={order} />}
+          {narrow && <OrderChoice orders={orders} order={order} onSort={onSort} />}
         </div>
       )}
       {shown.length === 0 && <p>No watch has “{filter}” in its name, source or state.</p>}
-      {shown.length > 0 &&
-        (narrow ? <WatchCards watches={shown} rates={rates} /> : <WatchTable watches={shown} rates={rates} order={order} />)}
+      {shown.length > 0 && (
+        <DataTable
+          caption="Watches, renewed every second"
+          columns={columns}
+          rows={shown}
+          keyOf={({ name }) => name}
+          sorted={order}
+          onSort={onSort}
+          dataOf={({ name }) => ({ 'data-testid': 'watch-row', 'data-watch': name })}
+          cards
+        />
+      )}
     </>
   );
 }
@@ -73,13 +86,22 @@ function Filter({ text }: { text: string }) {
   );
 }
 
-function OrderChoice({ order }: { order: string }) {
+interface OrderProps {
+  readonly orders: readonly Sort<Watch>[];
+  readonly order: Sort<Watch>;
+  readonly onSort: (by: string) => void;
+}
+
+function OrderChoice({ orders, order, onSort }: OrderProps) {
   return (
     <label>
       Sort by{' '}
-      <select value={order} onChange={({ target }) => setOptions({ sort: target.value === 'name' ? undefined : target.value })}>
-        <option value="name">name</option>
-        <option value="state">state</option>
+      <select value={order.by} onChange={({ target }) => onSort(target.value)}>
+        {orders.map(({ by }) => (
+          <option key={by} value={by}>
+            {by}
+          </option>
+        ))}
       </select>
     </label>
   );

@@ -1,5 +1,5 @@
+import type { Watch } from '@watchtide/protocol';
 import { Age } from '../app/Age';
-import type { Watch } from '../gateway/contract';
 import { ValueText } from '../text/KeyText';
 import { visible } from '../text/visible';
 import { stateText } from './order';

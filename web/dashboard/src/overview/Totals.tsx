@@ -1,5 +1,5 @@
+import type { Watch } from '@watchtide/protocol';
 import { mean, type Rates } from '../charts/rates';
-import type { Watch } from '../gateway/contract';
 import { count, rate } from '../text/number';
 
 /** Shows the totals of all watches. */

@@ -1,18 +1,14 @@
-import type { Watch } from '../gateway/contract';
-
-export type Order = 'name' | 'state';
-
-/** Parses the order in the URL; the default is by name. */
-export const parseOrder = (option: string | null): Order => (option === 'state' ? 'state' : 'name');
+import type { Watch } from '@watchtide/protocol';
+import type { Sort } from '../app/DataTable';
 
 // What needs attention comes first.
 const urgency: ReadonlyArray<Watch['state']> = ['stale', 'resyncing', 'priming', 'in_sync'];
 
 /** Returns the watches with the text in their name, source or state, in order. */
-export function arrange(watches: readonly Watch[], order: Order, filter: string): Watch[] {
+export function arrange(watches: readonly Watch[], { compare }: Sort<Watch>, filter: string): Watch[] {
   const text = filter.toLowerCase();
   const found = watches.filter((watch) => searched(watch).includes(text));
-  return found.sort((a, b) => (order === 'state' ? rank(a) - rank(b) : 0) || compare(a.name, b.name));
+  return found.sort((a, b) => compare(a, b) || compareNames(a, b));
 }
 
 const searched = ({ name, source, state }: Watch) => `${name} ${source} ${stateText(state)} ${state}`.toLowerCase();
@@ -20,8 +16,9 @@ const searched = ({ name, source, state }: Watch) => `${name} ${source} ${stateT
 /** Returns a state in plain words: `in sync`. */
 export const stateText = (state: Watch['state']): string => state.replace('_', ' ');
 
-function rank({ state }: Watch): number {
-  return Math.max(0, urgency.indexOf(state)); // an unknown state needs attention
-}
+/** Returns the place of the state of a watch in the order of what needs attention; an unknown state does. */
+export const rank = ({ state }: Watch): number => Math.max(0, urgency.indexOf(state));
 
-const compare = new Intl.Collator('en', { numeric: true }).compare;
+const collator = new Intl.Collator('en', { numeric: true });
+
+export const compareNames = (a: Watch, b: Watch): number => collator.compare(a.name, b.name);

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'react';
 import { createPortal } from 'react-dom';
-import { Part, part } from '../app/Part';
+import { Boundary, lazily } from '../app/Boundary';
 import './SearchButton.css';
 
-const Search = part(() => import('./Search').then(({ Search }) => Search));
+const Search = lazily(() => import('./Search').then(({ Search }) => Search));
 
 const isMac = /mac|iphone|ipad/i.test(navigator.platform);
 
@@ -37,9 +37,9 @@ export function Palette({ pages }: { pages: ReadonlyArray<readonly [string, stri
       </button>
       {open &&
         createPortal(
-          <Part>
+          <Boundary>
             <Search pages={pages} onClose={() => setOpen(false)} />
-          </Part>,
+          </Boundary>,
           document.body,
         )}
     </>

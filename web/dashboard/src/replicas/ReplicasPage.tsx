@@ -1,5 +1,6 @@
+import type { LimitInUse, MemoryInUse, ReplicaFacts } from '@watchtide/protocol';
 import { Age } from '../app/Age';
-import type { LimitInUse, MemoryInUse, ReplicaFacts } from '../gateway/contract';
+import { type Column, Table } from '../app/DataTable';
 import { useOperator } from '../gateway/operator';
 import { useReplicas } from '../gateway/replicas';
 import { NotServed } from '../subscribers/NotServed';
@@ -109,33 +110,35 @@ function Card({ replica: { address, facts, error }, name, answers }: { replica: 
 
 function Limits({ limits, name }: { limits: ReplicaFacts['limits']; name: string }) {
   return (
-    <table className="plain limits">
-      <caption className="visually-hidden">Limits in use of {name}</caption>
-      <thead className="visually-hidden">
-        <tr>
-          <th>Limit</th>
-          <th>In use</th>
-          <th>Share</th>
-        </tr>
-      </thead>
-      <tbody>
-        {limits.map((limit) => (
-          <tr key={limit.name}>
-            <th scope="row">{titles[limit.name] ?? limit.name}</th>
-            <td className="number">
-              {amount(limit.used, limit)}
-              {limit.most !== undefined && ` of ${amount(limit.most, limit)}`}
-              {limit.waiting !== undefined && <strong>, {count(limit.waiting)} waiting</strong>}
-            </td>
-            <td>
-              {limit.most !== undefined && (
-                <meter min={0} max={1} high={0.8} value={limit.used / limit.most} aria-label={`${limit.name} in use`} />
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      caption={`Limits in use of ${name}`}
+      className="limits"
+      columns={limitColumns}
+      rows={limits}
+      keyOf={({ name }) => name}
+      untitled
+    />
+  );
+}
+
+const limitColumns: readonly Column<LimitInUse>[] = [
+  { title: 'Limit', cell: ({ name }) => titles[name] ?? name },
+  { title: 'In use', cell: (limit) => <InUse limit={limit} />, numeric: true },
+  {
+    title: 'Share',
+    cell: ({ name, used, most }) =>
+      most !== undefined && <meter min={0} max={1} high={0.8} value={used / most} aria-label={`${name} in use`} />,
+  },
+];
+
+function InUse({ limit }: { limit: LimitInUse }) {
+  const { used, most, waiting } = limit;
+  return (
+    <>
+      {amount(used, limit)}
+      {most !== undefined && ` of ${amount(most, limit)}`}
+      {waiting !== undefined && <strong>, {count(waiting)} waiting</strong>}
+    </>
   );
 }
 
@@ -152,37 +155,26 @@ const amount = (n: number, { unit }: LimitInUse) => (unit === 'bytes' ? bytes(n)
 
 function Watches({ rows, names }: { rows: readonly Row[]; names: readonly string[] }) {
   if (rows.length === 0) return <p className="soft">There are no watches.</p>;
+  const columns: readonly Column<Row>[] = [
+    { title: 'Watch', cell: (row) => <Name row={row} /> },
+    ...names.map((title, i): Column<Row> => ({ title, cell: ({ of }) => <Place watch={of[i]} /> })),
+  ];
   return (
     <section aria-label="Watches">
       <h3>How far they are</h3>
       <div className="card scroll" tabIndex={0} role="region" aria-label="Watches of the replicas">
-        <table className="plain">
-          <thead>
-            <tr>
-              <th>Watch</th>
-              {names.map((name, i) => (
-                <th key={`${i} ${name}`}>{name}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ name, split, of }) => (
-              <tr key={name}>
-                <th scope="row">
-                  {name}
-                  {split && <p className="failed">in different epochs</p>}
-                </th>
-                {of.map((watch, i) => (
-                  <td key={`${i} ${names[i]}`} data-behind={(watch?.behind ?? 0n) > 0n || undefined}>
-                    <Place watch={watch} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table columns={columns} rows={rows} keyOf={({ name }) => name} />
       </div>
     </section>
+  );
+}
+
+function Name({ row: { name, split } }: { row: Row }) {
+  return (
+    <>
+      {name}
+      {split && <p className="failed">in different epochs</p>}
+    </>
   );
 }
 

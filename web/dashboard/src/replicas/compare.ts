@@ -1,4 +1,4 @@
-import type { ReplicaFacts, Replicas, WatchOfInstance } from '../gateway/contract';
+import type { ReplicaFacts, Replicas, WatchOfInstance } from '@watchtide/protocol';
 
 /** A replica with its address; that of the one that answers is not known. */
 export interface Replica {

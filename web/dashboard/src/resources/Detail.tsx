@@ -7,7 +7,7 @@ import { KeyText } from '../text/KeyText';
 import { visible } from '../text/visible';
 import type { TableModel } from './model';
 import { Tree } from './Tree';
-import { useRowResource, useStatusPart } from './useTableModel';
+import { useRowResource, useStatus } from './useTableModel';
 import './Detail.css';
 
 /** The dialog to open for a resource; without one, it creates a resource. */
@@ -34,7 +34,7 @@ interface Props {
 /** Shows one resource: its value as a tree, and its life. */
 export function Detail({ watch, model, rowKey, partial, onClose, moved, onKeyDown, onDialog }: Props) {
   const resource = useRowResource(model, rowKey);
-  const loaded = useStatusPart(model, ({ revision }) => revision !== '');
+  const loaded = useStatus(model, ({ revision }) => revision !== '');
   const last = useLast(resource);
   const shown = resource ?? last;
   const may = useMethods(

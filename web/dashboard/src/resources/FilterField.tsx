@@ -10,7 +10,7 @@ import { column } from './column';
 import type { TableModel } from './model';
 import type { Columns } from './useColumns';
 import type { Source } from './useSource';
-import { useStatusPart } from './useTableModel';
+import { useStatus } from './useTableModel';
 import './FilterField.css';
 
 const throttleMs = 100; // browsers limit how often the URL may change
@@ -27,9 +27,9 @@ interface Props {
 
 /** The filter of the table: a combobox that suggests fields and values, and the number of matches. */
 export function FilterField({ filter, model, source, columns, size }: Props) {
-  const arranging = useStatusPart(model, ({ arranging }) => arranging);
-  const matching = useStatusPart(model, ({ matching }) => matching);
-  const total = useStatusPart(model, ({ total }) => total);
+  const arranging = useStatus(model, ({ arranging }) => arranging);
+  const matching = useStatus(model, ({ matching }) => matching);
+  const total = useStatus(model, ({ total }) => total);
   const [typed, setTyped] = useTyped(filter);
   const query = useMemo(() => parseQuery(typed), [typed]);
   const list = useSuggestions(typed, setTyped, model, columns);

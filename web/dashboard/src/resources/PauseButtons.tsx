@@ -1,11 +1,11 @@
 import { count } from '../text/number';
 import type { TableModel } from './model';
-import { useReadablePart, useStatusPart } from './useTableModel';
+import { useStatus, useThrottledStatus } from './useTableModel';
 
 /** Buttons to pause the table, and to continue step by step. */
 export function PauseButtons({ model }: { model: TableModel }) {
-  const paused = useStatusPart(model, ({ paused }) => paused);
-  const waiting = useReadablePart(model, ({ waiting }) => waiting);
+  const paused = useStatus(model, ({ paused }) => paused);
+  const waiting = useThrottledStatus(model, ({ waiting }) => waiting);
   return (
     <div className="bar pause">
       <button type="button" aria-pressed={paused > 0} onClick={() => (paused > 0 ? model.resume() : model.pause())}>

@@ -1,10 +1,10 @@
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
+import type { Watch } from '@watchtide/protocol';
 import { type CSSProperties, type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react';
-import { Part, part } from '../app/Part';
+import { Boundary, lazily } from '../app/Boundary';
 import { href, setOptions, useRoute } from '../app/route';
 import { DeleteDialog } from '../editor/DeleteDialog';
-import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
 import { KeyPanel } from '../keys/KeyPanel';
 import { isMistake, parseQuery, type Query } from '../query/query';
@@ -27,7 +27,7 @@ import { type Source, useSource } from './useSource';
 import { useTableModel } from './useTableModel';
 import './ResourcesPage.css';
 
-const EditorDialog = part(() => import('../editor/EditorDialog').then(({ EditorDialog }) => EditorDialog));
+const EditorDialog = lazily(() => import('../editor/EditorDialog').then(({ EditorDialog }) => EditorDialog));
 
 /** Shows the resources of a watch. */
 export function ResourcesPage({ watch }: { watch: string }) {
@@ -232,9 +232,9 @@ function Resources({ watch, facts, source }: Props) {
         )}
       </div>
       {dialog?.kind === 'edit' && (
-        <Part>
+        <Boundary>
           <EditorDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />
-        </Part>
+        </Boundary>
       )}
       {dialog?.kind === 'delete' && <DeleteDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />}
     </div>

@@ -1,20 +1,20 @@
+import type { Watch } from '@watchtide/protocol';
 import { Age } from '../app/Age';
 import { href } from '../app/route';
-import type { Watch } from '../gateway/contract';
 import { useOperator } from '../gateway/operator';
 import { sinceOf } from '../gateway/since';
 import { count, rate } from '../text/number';
 import type { TableModel } from './model';
 import { useRate } from './useRate';
-import { useReadablePart, useStatusPart } from './useTableModel';
+import { useStatus, useThrottledStatus } from './useTableModel';
 
 /** Shows a summary of a watch. */
 export function Summary({ name, watch, model }: { name: string; watch: Watch | undefined; model: TableModel }) {
-  const state = useStatusPart(model, ({ view }) => view.state);
-  const seen = useStatusPart(model, ({ view }) => view.since);
+  const state = useStatus(model, ({ view }) => view.state);
+  const seen = useStatus(model, ({ view }) => view.since);
   const since = sinceOf(watch, state, seen);
-  const total = useReadablePart(model, ({ total }) => total);
-  const revision = useReadablePart(model, ({ revision }) => revision);
+  const total = useThrottledStatus(model, ({ total }) => total);
+  const revision = useThrottledStatus(model, ({ revision }) => revision);
   const operator = useOperator();
   return (
     <div className="bar resource-summary">

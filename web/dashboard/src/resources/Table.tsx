@@ -4,7 +4,7 @@ import { BodyRow, type Phase } from './BodyRow';
 import { HeadRow } from './HeadRow';
 import type { TableModel, TableStatus } from './model';
 import type { Sort } from './order';
-import type { Row } from './rows';
+import type { Row } from './row';
 import { useAnchor } from './useAnchor';
 import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';

@@ -1,5 +1,5 @@
 import type { Resource } from '@watchtide/client';
-import type { Field } from './fields';
+import type { Field } from './field';
 import { at, isObject } from './path';
 
 /** The columns of Kubernetes objects that come first, and what they are called. */

@@ -2,7 +2,7 @@ import type { Resource } from '@watchtide/client';
 import { brief } from './brief';
 import { column } from './column';
 import { isNumber } from './number';
-import type { Row } from './rows';
+import type { Rank, Row } from './row';
 
 /** The order of rows; equal rows are sorted by their keys. */
 export interface Sort {
@@ -21,9 +21,6 @@ export function sortText({ column, descending }: Sort): string | undefined {
   if (descending) return `-${column}`;
   return column === 'key' ? undefined : column;
 }
-
-/** The value by which a row is sorted, computed once and not at each comparison. undefined: it has none. */
-export type Rank = number | bigint | string | undefined;
 
 const wholeNumber = /^(0|[1-9]\d{0,14})$/;
 

@@ -1,21 +1,7 @@
 import type { Resource } from '@watchtide/client';
 import type { Filter } from '../query/holds';
-import { type Compare, comparator, insertionIndex, type Rank, ranker, type Sort, sorted } from './order';
-
-/** One resource in the table. */
-export interface Row {
-  /** As in the store's map. */
-  readonly key: string;
-  resource: Resource;
-  /** The value by which it is sorted. */
-  readonly rank: Rank;
-  /** Whether it matches the filter. */
-  listed: boolean;
-  /** When it was created, as of performance.now; 0 if it came with a snapshot. */
-  readonly createdAt: number;
-  /** When it was deleted; 0 while it exists. */
-  deletedAt: number;
-}
+import { type Compare, comparator, insertionIndex, ranker, type Sort, sorted } from './order';
+import type { Row } from './row';
 
 /** The order and the filter of the rows. */
 export interface Arrangement {

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'react';
 import { type Column, column, parseColumns } from './column';
-import { type Field, fieldsOf, keyWidth, pick, type Room, telling } from './fields';
+import type { Field } from './field';
+import { fieldsOf, keyWidth, pick, type Room, telling } from './fields';
 import type { Unit } from './format';
 import type { TableModel } from './model';
 import { useRoom } from './room';

@@ -1,7 +1,7 @@
 import type { Store } from '@watchtide/client';
+import type { Watch } from '@watchtide/protocol';
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { at } from '../gateway/base';
-import type { Watch } from '../gateway/contract';
 import { refusal } from '../gateway/refusal';
 import { ask } from '../gateway/session';
 import { type ResourceStore, useStore } from '../gateway/tide';

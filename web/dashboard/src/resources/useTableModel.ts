@@ -37,9 +37,9 @@ export function useTableStatus(model: TableModel): TableStatus {
 
 type Primitive = string | number | boolean;
 
-/** Returns a part of the status of a model; the component is rendered again, at most once per frame, when the part changes. */
-export function useStatusPart<T extends Primitive>(model: TableModel, part: (status: TableStatus) => T): T {
-  return useModel(model, () => part(model.status));
+/** Returns what is selected of the status of a model; the component is rendered again, at most once per frame, when that changes. */
+export function useStatus<T extends Primitive>(model: TableModel, select: (status: TableStatus) => T): T {
+  return useModel(model, () => select(model.status));
 }
 
 /** Returns the resource of a row; the component is rendered again, at most once per frame, when it changes. undefined if there is none. */
@@ -49,11 +49,11 @@ export function useRowResource(model: TableModel, key: string): Resource | undef
 
 const readableMs = 250;
 
-/** Is useStatusPart for a text that nobody can read at sixty changes a second: the component is rendered at most four times a second. */
-export function useReadablePart<T extends Primitive>(model: TableModel, part: (status: TableStatus) => T): T {
+/** Is useStatus for a text that nobody can read at sixty changes a second: the component is rendered at most four times a second. */
+export function useThrottledStatus<T extends Primitive>(model: TableModel, select: (status: TableStatus) => T): T {
   return useSyncExternalStore(
     useCallback((changed) => subscribeReadably(model, changed), [model]),
-    () => part(model.status),
+    () => select(model.status),
   );
 }
 

@@ -1,5 +1,5 @@
+import type { Subscriber, SubscriberPrincipal } from '@watchtide/protocol';
 import { href } from '../app/route';
-import type { Subscriber, SubscriberPrincipal } from '../gateway/contract';
 
 /** Shows the principal, the address and the user agent of a subscriber. */
 export function Client({ subscriber: { principal, address, user_agent: agent } }: { subscriber: Subscriber }) {

@@ -1,8 +1,8 @@
+import type { Subscribers } from '@watchtide/protocol';
 import { type CSSProperties, useEffect, useRef, useState } from 'react';
-import { CardContent, Cells, Head } from '../app/DataTable';
+import { Cards, Table } from '../app/DataTable';
 import { useNarrow } from '../app/narrow';
 import { setOptions } from '../app/route';
-import type { Subscribers } from '../gateway/contract';
 import type { Selection } from '../gateway/subscribers';
 import { useWindow, type Window } from '../resources/useWindow';
 import { count } from '../text/number';
@@ -52,19 +52,21 @@ export function Connected({ selection, first, limit }: Props) {
   );
 }
 
-interface ListProps {
+interface ScrollerProps {
   readonly pages: Pages;
   readonly rows: number;
+  readonly narrow: boolean;
+  readonly onShow: (shown: Shown) => void;
 }
 
-function Scroller({ pages, rows, narrow, onShow }: ListProps & { narrow: boolean; onShow: (shown: Shown) => void }) {
+function Scroller({ pages, rows, narrow, onShow }: ScrollerProps) {
   const scroller = useRef<HTMLElement>(null);
   const seen = useWindow(scroller, rows, narrow ? cardHeights : rowHeights);
   const missing = indexes(seen).find((i) => !pages.at(i));
   const row = missing ?? Math.min(rows - 1, seen.top + Math.floor(seen.whole / 2));
   const atTop = seen.first === 0;
   useEffect(() => onShow({ row, atTop }), [row, atTop, onShow]);
-  const Shape = narrow ? Cards : Rows;
+  const List = narrow ? Cards : Table;
   return (
     <section
       ref={scroller}
@@ -73,62 +75,16 @@ function Scroller({ pages, rows, narrow, onShow }: ListProps & { narrow: boolean
       aria-label="Connected subscribers"
       style={{ '--row': `${seen.rowHeight}px`, '--rows': rows } as CSSProperties}
     >
-      <Shape pages={pages} rows={rows} seen={seen} />
+      <List
+        labelledBy="present"
+        className={narrow ? '' : 'people'}
+        columns={connected}
+        rows={indexes(seen).map((i) => pages.at(i))}
+        keyOf={({ id }) => id}
+        slice={{ first: seen.first, of: rows, px: { before: seen.y(seen.first), after: Math.max(0, seen.height - seen.y(seen.last)) } }}
+      />
     </section>
   );
 }
 
 const indexes = ({ first, last }: Window) => Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
-
-/** What is above and below the rows in the document, in px. */
-const above = (seen: Window) => seen.y(seen.first);
-const below = (seen: Window) => Math.max(0, seen.height - seen.y(seen.last));
-
-interface SeenProps extends ListProps {
-  readonly seen: Window;
-}
-
-function Rows({ pages, rows, seen }: SeenProps) {
-  return (
-    <table className="plain people" aria-labelledby="present" aria-rowcount={rows + 1}>
-      <Head columns={connected} />
-      <Space height={above(seen)} />
-      <tbody>
-        {indexes(seen).map((i) => {
-          const one = pages.at(i);
-          return (
-            <tr key={one?.id ?? i} aria-rowindex={i + 2}>
-              {one ? <Cells columns={connected} row={one} /> : <td colSpan={connected.length}>Loading…</td>}
-            </tr>
-          );
-        })}
-      </tbody>
-      <Space height={below(seen)} />
-    </table>
-  );
-}
-
-function Space({ height }: { height: number }) {
-  return (
-    <tbody className="space" aria-hidden="true">
-      <tr>
-        <td colSpan={connected.length} style={{ height }} />
-      </tr>
-    </tbody>
-  );
-}
-
-function Cards({ pages, rows, seen }: SeenProps) {
-  return (
-    <ul className="cards" aria-labelledby="present" style={{ paddingTop: above(seen), paddingBottom: below(seen) }}>
-      {indexes(seen).map((i) => {
-        const one = pages.at(i);
-        return (
-          <li key={one?.id ?? i} className="card" aria-setsize={rows} aria-posinset={i + 1}>
-            {one ? <CardContent columns={connected} row={one} /> : 'Loading…'}
-          </li>
-        );
-      })}
-    </ul>
-  );
-}

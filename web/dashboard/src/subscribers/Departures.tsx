@@ -1,5 +1,5 @@
+import type { Departure, Subscribers } from '@watchtide/protocol';
 import { useNow } from '../app/clock';
-import type { Departure, Subscribers } from '../gateway/contract';
 import { count } from '../text/number';
 import { meaning } from './reasons';
 

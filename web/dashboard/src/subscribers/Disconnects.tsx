@@ -1,5 +1,5 @@
+import type { Departure } from '@watchtide/protocol';
 import { type Column, DataTable } from '../app/DataTable';
-import type { Departure } from '../gateway/contract';
 import { count } from '../text/number';
 import { disconnected } from './columns';
 import { meaning } from './reasons';

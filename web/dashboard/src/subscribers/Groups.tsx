@@ -1,6 +1,6 @@
+import type { Subscribers } from '@watchtide/protocol';
 import { type Column, DataTable } from '../app/DataTable';
 import { setOptions } from '../app/route';
-import type { Subscribers } from '../gateway/contract';
 import { bytes, count } from '../text/number';
 import { type Property, properties, propertyName } from './selection';
 

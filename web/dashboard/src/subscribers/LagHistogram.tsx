@@ -1,4 +1,4 @@
-import type { LagCounts } from '../gateway/contract';
+import type { LagCounts } from '@watchtide/protocol';
 import { count } from '../text/number';
 
 /** Shows how many subscribers are how far behind. */

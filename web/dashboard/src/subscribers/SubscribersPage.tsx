@@ -1,10 +1,10 @@
+import type { ListWatchesResponse, Subscribers } from '@watchtide/protocol';
 import { useRef } from 'react';
 import { useRoute } from '../app/route';
 import { Chart } from '../charts/Chart';
 import { curvesOf } from '../charts/curves';
 import { useEarlier } from '../charts/earlier';
 import type { Answer } from '../gateway/answer';
-import type { ListWatchesResponse, Subscribers } from '../gateway/contract';
 import { isNotServed, type Selection, useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
 import { count } from '../text/number';

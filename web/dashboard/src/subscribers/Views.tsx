@@ -1,5 +1,5 @@
+import type { ListedView } from '@watchtide/protocol';
 import { type Column, DataTable } from '../app/DataTable';
-import type { ListedView } from '../gateway/contract';
 import { bytes, count } from '../text/number';
 
 /** Shows the largest of the views that clients have asked for; nothing if there is none. */

@@ -1,17 +1,16 @@
+import type { Departure, Subscriber } from '@watchtide/protocol';
 import { Age } from '../app/Age';
 import type { Column } from '../app/DataTable';
-import type { Departure, Subscriber } from '../gateway/contract';
 import { duration } from '../text/duration';
 import { bytes, count } from '../text/number';
 import { Client, Subscribed } from './Client';
 import { meaning } from './reasons';
 
-const client: Column<Subscriber> = { title: 'Client', cell: (one) => <Client subscriber={one} />, className: 'who' };
+const client: Column<Subscriber> = { title: 'Client', cell: (one) => <Client subscriber={one} /> };
 const watches: Column<Subscriber> = {
   title: 'Watches, position',
   cell: (one) => <Subscribed subscriber={one} />,
   card: 'wide',
-  className: 'watches',
 };
 const events: Column<Subscriber> = { title: 'Events', cell: (one) => count(one.events), numeric: true };
 const amount: Column<Subscriber> = { title: 'Bytes', cell: (one) => bytes(one.bytes), numeric: true };

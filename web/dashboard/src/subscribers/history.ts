@@ -1,8 +1,8 @@
+import type { ListWatchesResponse, Subscribers } from '@watchtide/protocol';
 import type { Earlier } from '../charts/earlier';
 import { Instances } from '../charts/instances';
 import { Samples } from '../charts/samples';
 import type { Answer } from '../gateway/answer';
-import type { ListWatchesResponse, Subscribers } from '../gateway/contract';
 
 // Kept for as long as the dashboard is open.
 const subscribers = new Instances(() => new Samples());

@@ -1,4 +1,4 @@
-import type { Subscriber, Subscribers } from '../gateway/contract';
+import type { Subscriber, Subscribers } from '@watchtide/protocol';
 
 /** A part of the list, which begins after a place and was fetched with a limit. */
 export interface Page {

@@ -1,4 +1,4 @@
-import type { Departure } from '../gateway/contract';
+import type { Departure } from '@watchtide/protocol';
 
 const meanings: Readonly<Record<Departure['reason'], string>> = {
   client_closed: 'the client disconnected',

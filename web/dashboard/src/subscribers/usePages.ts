@@ -1,6 +1,6 @@
+import type { Subscribers } from '@watchtide/protocol';
 import { useEffect, useState } from 'react';
 import { poll } from '../gateway/answer';
-import type { Subscribers } from '../gateway/contract';
 import { everyMs, pathOf, type Selection } from '../gateway/subscribers';
 import { Pages, type Wanted } from './pages';
 

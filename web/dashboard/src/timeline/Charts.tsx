@@ -1,5 +1,5 @@
+import type { Figures, Series } from '@watchtide/protocol';
 import { Chart } from '../charts/Chart';
-import type { Figures, Series } from '../gateway/contract';
 import type { Figure } from '../gateway/merge';
 import { count, rate } from '../text/number';
 import { FreshnessStrip } from './FreshnessStrip';

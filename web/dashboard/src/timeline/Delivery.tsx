@@ -1,5 +1,5 @@
+import type { Figures } from '@watchtide/protocol';
 import { Chart } from '../charts/Chart';
-import type { Figures } from '../gateway/contract';
 import { count } from '../text/number';
 import { highest, latency } from './scale';
 

@@ -1,14 +1,14 @@
-import { type PointerEvent, useMemo, useRef } from 'react';
+import type { Figures, Series, Watch } from '@watchtide/protocol';
+import { type PointerEvent, useRef } from 'react';
 import { href } from '../app/route';
 import { useVisible } from '../charts/visible';
-import type { Figures, Series, Watch } from '../gateway/contract';
 import { duration } from '../text/duration';
 import { count, rate } from '../text/number';
 import { AreaStrip } from './AreaStrip';
 import { FreshnessStrip } from './FreshnessStrip';
 import { HeatStrip } from './HeatStrip';
 import { highest, latency } from './scale';
-import { late, sinceText, stateText, stretchAt, stretches } from './states';
+import { late, type Stretch, sinceText, stateText, stretchAt } from './states';
 
 /** What all rows share: the time axis, the scales and the cursor. */
 export interface Shared {
@@ -21,44 +21,48 @@ export interface Shared {
   point(index: number | null): void;
 }
 
+interface Shown {
+  readonly row: Row;
+  readonly shared: Shared;
+}
+
 /** One watch, or all of them together, over time. */
-export function Row({ name, of, template, shared }: { name: string; of: Figures; template: boolean; shared: Shared }) {
-  const { series, tops, index } = shared;
-  const all = useMemo(() => stretches(of.states), [of.states]);
+export interface Row {
+  readonly name: string;
+  readonly of: Figures;
+  readonly stretches: readonly Stretch[];
+  readonly template: boolean;
+}
+
+/** The figures of a row, as strips on the time axis. */
+export function Strips({ row: { of, stretches }, shared: { series, tops, index, point } }: Shown) {
   const place = useRef<HTMLDivElement>(null);
   const visible = useVisible(place);
   const under = (event: PointerEvent<HTMLElement>) => {
     const { left, width } = event.currentTarget.getBoundingClientRect();
     const at = Math.floor(((event.clientX - left) / width) * series.samples);
-    shared.point(Math.min(series.samples - 1, Math.max(0, at)));
+    point(Math.min(series.samples - 1, Math.max(0, at)));
   };
   return (
-    <tr data-testid="timeline-row" data-watch={name}>
-      <th scope="row">
-        <Name name={name} template={template} options={shared.options} />
-      </th>
-      <td className="strips">
-        <div ref={place} className="plot" onPointerMove={under} onPointerDown={under} onPointerLeave={() => shared.point(null)}>
-          {visible && (
-            <>
-              <FreshnessStrip stretches={all} samples={series.samples} start={series.start} step={series.step} />
-              <AreaStrip kind="changes" values={of.changes} top={tops.changes} />
-              <HeatStrip p50={of.latency_p50_ms} p99={of.latency_p99_ms} />
-              <AreaStrip kind="lag" values={of.lag} top={tops.lag} />
-              <span className="cursor" style={{ left: `${(100 * (index + 0.5)) / series.samples}%` }} />
-            </>
-          )}
-        </div>
-        <span className="visually-hidden">{summary(of, late(all) * series.step)}</span>
-      </td>
-      <td className="read">
-        <Reading of={of} all={all} watch={shared.now.get(name)} shared={shared} />
-      </td>
-    </tr>
+    <>
+      <div ref={place} className="plot" onPointerMove={under} onPointerDown={under} onPointerLeave={() => point(null)}>
+        {visible && (
+          <>
+            <FreshnessStrip stretches={stretches} samples={series.samples} start={series.start} step={series.step} />
+            <AreaStrip kind="changes" values={of.changes} top={tops.changes} />
+            <HeatStrip p50={of.latency_p50_ms} p99={of.latency_p99_ms} />
+            <AreaStrip kind="lag" values={of.lag} top={tops.lag} />
+            <span className="cursor" style={{ left: `${(100 * (index + 0.5)) / series.samples}%` }} />
+          </>
+        )}
+      </div>
+      <span className="visually-hidden">{summary(of, late(stretches) * series.step)}</span>
+    </>
   );
 }
 
-function Name({ name, template, options }: { name: string; template: boolean; options: URLSearchParams }) {
+/** The name of a row, which links to its pages. */
+export function Name({ row: { name, template }, shared: { options } }: Shown) {
   if (!name) return <span className="name">All watches</span>;
   return (
     <span className="names">
@@ -78,16 +82,9 @@ function Name({ name, template, options }: { name: string; template: boolean; op
   );
 }
 
-interface Read {
-  readonly of: Figures;
-  readonly all: ReturnType<typeof stretches>;
-  readonly watch: Pick<Watch, 'state' | 'since'> | undefined;
-  readonly shared: Shared;
-}
-
-/** The figures at the cursor. */
-function Reading({ of, all, watch, shared: { series, index } }: Read) {
-  const stretch = stretchAt(all, index);
+/** The figures of a row at the cursor. */
+export function Reading({ row: { name, of, stretches }, shared: { series, index, now } }: Shown) {
+  const stretch = stretchAt(stretches, index);
   const p50 = of.latency_p50_ms[index];
   const p99 = of.latency_p99_ms[index];
   return (
@@ -95,7 +92,7 @@ function Reading({ of, all, watch, shared: { series, index } }: Read) {
       <dt className="visually-hidden">Freshness</dt>
       <dd className="is-state" data-state={stretch?.state ?? 'missing'}>
         {stretch ? stateText(stretch) : 'no figures'}
-        {stretch && <span className="soft"> {sinceText(stretch, series, watch)}</span>}
+        {stretch && <span className="soft"> {sinceText(stretch, series, now.get(name))}</span>}
       </dd>
       <dt className="visually-hidden">Changes</dt>
       <dd className="is-changes">{shown(of.changes[index], (n) => `${rate(n)} changes/s`)}</dd>

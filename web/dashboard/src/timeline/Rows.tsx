@@ -1,8 +1,9 @@
-import { useState } from 'react';
-import type { Series, Watch } from '../gateway/contract';
+import type { Figures, Series, Watch } from '@watchtide/protocol';
+import { useMemo, useState } from 'react';
+import { type Column, DataTable } from '../app/DataTable';
 import { count, rate } from '../text/number';
 import { Legend } from './Legend';
-import { Row, type Shared } from './Row';
+import { Name, Reading, type Row, type Shared, Strips } from './Row';
 import { ceiling, clock, highest, ticks } from './scale';
 import { sinceText, stateText, stretchAt, stretches, together } from './states';
 
@@ -13,6 +14,7 @@ export function Rows({ series, watches, options }: { series: Series; watches: re
   const top = (figure: 'changes' | 'lag') => ceiling(Math.max(...series.watches.map((watch) => highest(watch[figure])), 0));
   const tops = { changes: Math.max(top('changes'), ceiling(highest(series.total?.changes ?? []))), lag: top('lag') };
   const shared: Shared = { series, tops, index, options, now: together(watches), point: setPointed };
+  const rows = useMemo(() => rowsOf(series), [series]);
   return (
     <>
       <Legend />
@@ -20,30 +22,32 @@ export function Rows({ series, watches, options }: { series: Series; watches: re
         All rows have the same scales: changes up to {rate(tops.changes)} per second, latency from 0.1 ms to 10 s, lag up to{' '}
         {count(tops.lag)} {tops.lag === 1 ? 'change' : 'changes'}.
       </p>
-      <div className="card scroll">
-        <table className="plain timeline">
-          <caption className="visually-hidden">Watches over time</caption>
-          <thead>
-            <tr>
-              <th scope="col">Watch</th>
-              <th scope="col">
-                <TimeAxis shared={shared} />
-              </th>
-              <th scope="col" className="read">
-                at {clock(series.start + index * series.step)}
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {series.total && series.watches.length > 1 && <Row name="" of={series.total} template={false} shared={shared} />}
-            {series.watches.map((watch) => (
-              <Row key={watch.watch} name={watch.watch} of={watch} template={watch.template ?? false} shared={shared} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <DataTable
+        caption="Watches over time"
+        className="timeline"
+        columns={columnsOf(shared)}
+        rows={rows}
+        keyOf={({ name }) => name}
+        dataOf={({ name }) => ({ 'data-testid': 'timeline-row', 'data-watch': name })}
+      />
     </>
   );
+}
+
+const columnsOf = (shared: Shared): readonly Column<Row>[] => [
+  { title: 'Watch', cell: (row) => <Name row={row} shared={shared} /> },
+  { title: <TimeAxis shared={shared} />, cell: (row) => <Strips row={row} shared={shared} /> },
+  {
+    title: `at ${clock(shared.series.start + shared.index * shared.series.step)}`,
+    cell: (row) => <Reading row={row} shared={shared} />,
+    className: 'read',
+  },
+];
+
+function rowsOf({ total, watches }: Series): Row[] {
+  const row = (name: string, of: Figures, template = false) => ({ name, of, template, stretches: stretches(of.states) });
+  const rows = watches.map((of) => row(of.watch, of, of.template));
+  return total && rows.length > 1 ? [row('', total), ...rows] : rows;
 }
 
 /** The time axis, and the cursor for the keyboard. */

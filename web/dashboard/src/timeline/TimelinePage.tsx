@@ -1,7 +1,7 @@
+import type { Series, Watch } from '@watchtide/protocol';
 import { useMemo } from 'react';
 import { href, setOptions, useRoute } from '../app/route';
 import { useTroubles } from '../app/troubles';
-import type { Series, Watch } from '../gateway/contract';
 import type { Step } from '../gateway/merge';
 import { useSeries } from '../gateway/series';
 import { useSilence, useWatches } from '../gateway/watches';

@@ -1,4 +1,4 @@
-import type { Series, StateRun, Watch } from '../gateway/contract';
+import type { Series, StateRun, Watch } from '@watchtide/protocol';
 import { moment } from '../text/moment';
 
 /** Intervals in a row with the same state: index of the first one, and how many they are. */

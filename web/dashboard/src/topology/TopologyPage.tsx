@@ -1,8 +1,8 @@
+import type { Topology } from '@watchtide/protocol';
 import { useCramped } from '../app/narrow';
 import { href, setOptions, useRoute } from '../app/route';
 import { useTroubles } from '../app/troubles';
 import { mean, Rates } from '../charts/rates';
-import type { Topology } from '../gateway/contract';
 import { type Kind, kinds, useTopology } from '../gateway/topology';
 import { NotServed } from '../subscribers/NotServed';
 import { propertyName } from '../subscribers/selection';

@@ -1,6 +1,6 @@
+import type { ListWatchesResponse, Watch } from '@watchtide/protocol';
 import { useMemo } from 'react';
 import { useAnswer } from '../gateway/answer';
-import type { ListWatchesResponse, Watch } from '../gateway/contract';
 
 /** When each source is tried next, in ms as of Date.now. */
 export type NextAttempts = ReadonlyMap<string, number>;

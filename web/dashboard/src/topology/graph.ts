@@ -1,5 +1,5 @@
+import type { Topology, TopologyEdge, TopologyGroup, TopologyWatch } from '@watchtide/protocol';
 import { href } from '../app/route';
-import type { Topology, TopologyEdge, TopologyGroup, TopologyWatch } from '../gateway/contract';
 import { stateText } from '../overview/order';
 import { duration } from '../text/duration';
 import { count, rate } from '../text/number';

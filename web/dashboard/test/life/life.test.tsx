@@ -1,6 +1,6 @@
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import type { HistoricChange } from '@watchtide/protocol';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { HistoricChange } from '../../src/gateway/contract';
 import { FeedPage } from '../../src/life/FeedPage';
 import { Life } from '../../src/life/Life';
 

@@ -1,6 +1,6 @@
 import { act, cleanup, renderHook } from '@testing-library/react';
+import type { HistoricChange, History } from '@watchtide/protocol';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { HistoricChange, History } from '../../src/gateway/contract';
 import { itemsOf, matching } from '../../src/life/feed';
 import { maxKept, Past } from '../../src/life/past';
 import { usePast } from '../../src/life/usePast';

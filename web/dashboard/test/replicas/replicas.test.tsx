@@ -1,6 +1,6 @@
 import { act, cleanup, render, screen, within } from '@testing-library/react';
+import type { ReplicaFacts, Replicas } from '@watchtide/protocol';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ReplicaFacts, Replicas } from '../../src/gateway/contract';
 import { compared, namesOf } from '../../src/replicas/compare';
 import { ReplicasPage } from '../../src/replicas/ReplicasPage';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { comparator, ranker } from '../../src/resources/order';
-import type { Row } from '../../src/resources/rows';
+import type { Row } from '../../src/resources/row';
 
 function keysInOrder(keys: readonly string[], descending = false): string[] {
   const sort = { column: 'key', descending };

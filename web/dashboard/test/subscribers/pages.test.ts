@@ -1,6 +1,6 @@
+import type { Subscriber, Subscribers } from '@watchtide/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Subscriber, Subscribers } from '../../src/gateway/contract';
 import { Pages } from '../../src/subscribers/pages';
 
 const row = (id: number) => ({ id: String(id) }) as Subscriber;
