@@ -152,20 +152,20 @@ mutants: ## build the histories and the tests of views with each known fault, wh
 	$(GO) test -count 1 -timeout 0 -run 'Mutants|Leaks' -v ./stream/histories ./internal/views -args -all
 
 .PHONY: client
-client: ## check, test and pack the TypeScript client, and fail if web/bundle is stale (needs Node 20 or newer, with npm)
+client: ## check, test and pack the TypeScript client, and fail if internal/web/bundle is stale (needs Node 20 or newer, with npm)
 	@echo "==> web/client" >&2
 	@$(call INSTALL,web/client) && npm run --silent check
 
 .PHONY: bundle
-bundle: ## make the client that gateways serve, in web/bundle, which is committed (needs Node 20 or newer, with npm)
+bundle: ## make the client that gateways serve, in internal/web/bundle, which is committed (needs Node 20 or newer, with npm)
 	@$(call INSTALL,web/client) && npm run --silent generate && npm run --silent bundle
 
 .PHONY: dashboard
-dashboard: ## build the dashboard into web/page, which is committed (needs Node 20.19 or newer, with npm)
+dashboard: ## build the dashboard into internal/web/page, which is committed (needs Node 20.19 or newer, with npm)
 	@$(call INSTALL,web/dashboard) && node ../client/scripts/protocol.js && npm run --silent typecheck && npm run --silent build
 
 .PHONY: dashboard-check
-dashboard-check: ## check and test the dashboard, and fail if web/page is stale
+dashboard-check: ## check and test the dashboard, and fail if internal/web/page is stale
 	@echo "==> web/dashboard" >&2
 	@$(call INSTALL,web/dashboard) && npm run --silent check
 
@@ -312,7 +312,7 @@ generate: ## regenerate the generated files (OUT=dir: into another directory)
 	$(BUF) generate ../openapi --template ../openapi/buf.gen.yaml -o $(OUT)
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; mkdir -p $(OUT)/openapi; set -x; \
 	cd tools; $(GO) tool buf generate ../openapi --template ../openapi/buf.gen.openapi.yaml -o "$$tmp"; \
-	$(GO) run ./openapidoc -overlay ../openapi/overlay.yaml -o $(OUT)/openapi/openapi.json "$$tmp/watchtide.swagger.json"
+	$(GO) run ./openapidoc -overlay ../openapi/overlay.yaml -o $(OUT)/openapi/watchtidev1/openapi.json "$$tmp/watchtide.swagger.json"
 
 .PHONY: check-generated
 check-generated: ## fail if a generated file is stale

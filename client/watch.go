@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"time"
-
-	"github.com/watchtide/watchtide/client/reconnect"
 )
 
 var (
@@ -116,7 +114,7 @@ func (f *follower) follow(ctx context.Context) error {
 		if err := f.hand(lost, nil); err != nil {
 			return err
 		}
-		if err := reconnect.Pause(ctx, wait); err != nil {
+		if err := Pause(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -130,7 +128,7 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	case ctx.Err() != nil:
 		return stop, context.Cause(ctx)
 	case err != nil:
-		return f.back(reconnect.End{}), err
+		return f.back(End{}), err
 	}
 	f.held = nil // it will be sent again
 	connection := &Stream{URL: f.url(), Client: f.client.http(), LastEventID: f.id, Handle: f.event}
@@ -152,15 +150,15 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	case errors.As(end.Err, &p) && p.Final():
 		return f.without(p)
 	case p != nil:
-		return f.back(reconnect.End{Asked: p.RetryAfter}), p
+		return f.back(End{Asked: p.RetryAfter}), p
 	}
-	return f.back(reconnect.End{Lasted: end.Lasted, Asked: end.Retry}), end.Err
+	return f.back(End{Lasted: end.Lasted, Asked: end.Retry}), end.Err
 }
 
 // back returns the wait after a connection.
-func (f *follower) back(e reconnect.End) time.Duration {
-	f.failures = reconnect.Failures(f.failures, e)
-	return reconnect.Wait(e, f.failures, rand.Float64())
+func (f *follower) back(e End) time.Duration {
+	f.failures = Failures(f.failures, e)
+	return Backoff(e, f.failures, rand.Float64())
 }
 
 // unaccepted continues if there is another token by now than the one that was refused.
@@ -173,7 +171,7 @@ func (f *follower) unaccepted(ctx context.Context, token string, reason error) (
 	default:
 		return stop, reason
 	}
-	return f.back(reconnect.End{}), reason
+	return f.back(End{}), reason
 }
 
 // without continues without the watch that a final refusal is about, if it is about one of several.
@@ -239,7 +237,7 @@ func (f *follower) afterGoodbye(end Ending) (time.Duration, error) {
 	}
 	f.revoked = e.Reason == GoodbyeRevoked
 	asked := time.Duration(e.RetryMS) * time.Millisecond
-	return f.back(reconnect.End{Lasted: end.Lasted, Goodbye: string(e.Reason), Asked: asked}), goodbyeError{e.Reason}
+	return f.back(End{Lasted: end.Lasted, Goodbye: string(e.Reason), Asked: asked}), goodbyeError{e.Reason}
 }
 
 func (f *follower) url() string {

@@ -19,7 +19,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/openapi"
+	"github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -175,7 +175,7 @@ func TestHostsAreThoseOfTheService(t *testing.T) {
 }
 
 func TestProbesAskWhatExists(t *testing.T) {
-	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document)
+	doc, err := openapi3.NewLoader().LoadFromData(watchtidev1.Document)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ import (
 	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	"github.com/watchtide/watchtide/internal/source/host"
 	"github.com/watchtide/watchtide/stream/store"
-	"github.com/watchtide/watchtide/web"
+	"github.com/watchtide/watchtide/internal/web"
 )
 
 const configuration = "configuration.md"

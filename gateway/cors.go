@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/watchtide/watchtide/web"
+	"github.com/watchtide/watchtide/internal/web"
 )
 
 const (

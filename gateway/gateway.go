@@ -27,8 +27,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/internal/views"
+	"github.com/watchtide/watchtide/internal/web"
 	"github.com/watchtide/watchtide/stream/watch"
-	"github.com/watchtide/watchtide/web"
 )
 
 // Gateway serves the watches of a registry over HTTP and gRPC.

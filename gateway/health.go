@@ -10,7 +10,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/internal/log"
-	"github.com/watchtide/watchtide/openapi"
+	"github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -148,7 +148,7 @@ func (r readiness) reasons() []string {
 func (g *Gateway) handleOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache")
-	w.Write(openapi.Document)
+	w.Write(watchtidev1.Document)
 }
 
 // metricsHandler serves the metrics of this gateway.

@@ -30,7 +30,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/internal/views"
-	"github.com/watchtide/watchtide/openapi"
+	"github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream/store"
 )
 
@@ -43,7 +43,7 @@ type documented struct {
 
 func loadDocument(t *testing.T) *documented {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document)
+	doc, err := openapi3.NewLoader().LoadFromData(watchtidev1.Document)
 	if err != nil {
 		t.Fatal(err)
 	}

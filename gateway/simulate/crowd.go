@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/watchtide/watchtide/client/reconnect"
+	api "github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -87,7 +87,7 @@ func (s *Crowd) Settle() {
 	for at := range s.wheel.clients {
 		region, turn := at%s.o.Regions, at/s.o.Regions%s.o.Replicas
 		c, to := &s.wheel.clients[at], region*s.o.Replicas+turn
-		c.replica, c.state, c.has, c.opened = int16(to), inSync, true, -int32(reconnect.Healthy.Milliseconds())
+		c.replica, c.state, c.has, c.opened = int16(to), inSync, true, -int32(api.Healthy.Milliseconds())
 		s.replicas[to].open++
 		s.current.Open++
 		s.current.InSync++
@@ -135,7 +135,7 @@ func (s *Crowd) step(at int32) {
 		s.attempt(at)
 	case waiting:
 		s.leave(c)
-		s.back(at, reconnect.End{})
+		s.back(at, api.End{})
 	case opening:
 		if c.ready > s.now {
 			s.wheel.schedule(at, s.now, time.Duration(c.ready-s.now)*time.Millisecond)
@@ -160,17 +160,17 @@ func (s *Crowd) synced(took int32) {
 func (s *Crowd) hint() time.Duration { return limits.RetryHint(s.o.Retry, s.random.Float64()) }
 
 // back makes a client try again by its rule.
-func (s *Crowd) back(at int32, end reconnect.End) {
+func (s *Crowd) back(at int32, end api.End) {
 	c := &s.wheel.clients[at]
-	failures := reconnect.Failures(int(c.failures), end)
+	failures := api.Failures(int(c.failures), end)
 	c.failures, c.state = uint8(min(failures, 255)), away
-	s.wheel.schedule(at, s.now, reconnect.Wait(end, failures, s.random.Float64()))
+	s.wheel.schedule(at, s.now, api.Backoff(end, failures, s.random.Float64()))
 }
 
 // dismiss ends the stream of a client with a goodbye, if it has begun.
 func (s *Crowd) dismiss(at int32) {
 	c := &s.wheel.clients[at]
-	end := reconnect.End{Asked: s.hint()}
+	end := api.End{Asked: s.hint()}
 	if c.state != waiting {
 		end.Lasted, end.Goodbye = time.Duration(s.now-c.opened)*time.Millisecond, "draining"
 	}
@@ -197,7 +197,7 @@ func (s *Crowd) attempt(at int32) {
 	s.current.Attempts++
 	to := s.choose(int(at) % s.o.Regions)
 	if to == none {
-		s.back(at, reconnect.End{})
+		s.back(at, api.End{})
 		return
 	}
 	c, r := &s.wheel.clients[at], &s.replicas[to]
@@ -205,7 +205,7 @@ func (s *Crowd) attempt(at int32) {
 	r.cpu = max(now, r.cpu) + ms(s.o.Connect)
 	if why := s.limits.Refuses(limits.Open{Draining: r.draining, Total: r.open}); why != "" {
 		s.current.Refused++
-		s.back(at, reconnect.End{Asked: why.Retry(s.hint())})
+		s.back(at, api.End{Asked: why.Retry(s.hint())})
 		return
 	}
 	r.open++

@@ -1,4 +1,4 @@
-// Command openapidoc makes openapi/openapi.json, the document that the gateway
+// Command openapidoc makes openapi/watchtidev1/openapi.json, the document that the gateway
 // serves, of two halves: what protoc-gen-openapiv2 derives from the proto and
 // its HTTP mapping, and openapi/overlay.yaml, which says the rest: the streams,
 // the status codes, the headers, and that a value is JSON and not base64.

@@ -23,7 +23,7 @@ export default defineConfig({
   // The gateway behind `npm run dev`: that of `make run`, unless set.
   server: { proxy: { '/v1': process.env.GATEWAY ?? 'http://127.0.0.1:8080' } },
   build: {
-    outDir: '../page',
+    outDir: '../../internal/web/page',
     emptyOutDir: true,
     target: 'es2022',
     assetsInlineLimit: 0, // data: URLs do not have the page's origin

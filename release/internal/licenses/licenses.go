@@ -27,7 +27,7 @@ This program also contains the following software, under the licences below.
 `
 
 // pageFile has the texts of the dashboard's packages. Vite writes it when it builds the page.
-const pageFile = "web/page/assets/licenses.txt"
+const pageFile = "internal/web/page/assets/licenses.txt"
 
 // Text returns the licence texts for a program of a target, which was compiled from a source.
 func Text(ctx context.Context, from Source, target Target, program []byte) ([]byte, error) {

@@ -1,5 +1,6 @@
-// Writes ../bundle, which the gateway serves: client.js, one module made of all entry
-// points of the built package that need no other package, and its types, client.d.ts.
+// Writes internal/web/bundle, which the gateway serves: client.js, one module made of all entry
+// points of the built package that need no other package, its types, client.d.ts, and the
+// README.md of the package, a page of the manual.
 // With --check it only verifies that they are up to date.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,12 +10,12 @@ import { build } from 'esbuild';
 import { declarations } from './declarations.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const target = fileURLToPath(new URL('../../bundle/', import.meta.url));
+const target = fileURLToPath(new URL('../../../internal/web/bundle/', import.meta.url));
 const { name, license, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const banner = `/*! ${name}, ${license} */\n`;
 
 const entries = await standalone();
-const files = { 'client.js': banner + (await bundle(entries)), 'client.d.ts': banner + types(entries) };
+const files = { 'client.js': banner + (await bundle(entries)), 'client.d.ts': banner + types(entries), 'README.md': readFileSync(join(root, 'README.md'), 'utf8') };
 if (process.argv.includes('--check')) check();
 else write();
 
@@ -54,14 +55,14 @@ function write() {
   mkdirSync(target, { recursive: true });
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(join(target, name), text);
-    console.log(`web/bundle/${name}: ${text.length} B, ${gzipSync(text, { level: 9 }).length} B gzip`);
+    console.log(`internal/web/bundle/${name}: ${text.length} B, ${gzipSync(text, { level: 9 }).length} B gzip`);
   }
 }
 
 function check() {
   for (const [name, text] of Object.entries(files)) {
     if (read(name) === text) continue;
-    console.error(`web/bundle/${name} is not what web/client gives: npm run bundle in web/client, or make bundle`);
+    console.error(`internal/web/bundle/${name} is not what web/client gives: npm run bundle in web/client, or make bundle`);
     process.exitCode = 1;
   }
 }

@@ -1,5 +1,5 @@
 // Writes src/protocol.ts: the events and the responses of the gateway as types, for the
-// client and the dashboard, generated from the schemas in openapi/openapi.json. With
+// client and the dashboard, generated from the schemas in openapi/watchtidev1/openapi.json. With
 // --check it only verifies that the file is up to date.
 //
 // The source is the OpenAPI document and not the .proto, because it describes what is
@@ -7,7 +7,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
-const document = new URL('../../../openapi/openapi.json', import.meta.url);
+const document = new URL('../../../openapi/watchtidev1/openapi.json', import.meta.url);
 const target = new URL('../src/protocol.ts', import.meta.url);
 
 // The types that they read; the types that these refer to are included.
@@ -20,7 +20,7 @@ export function generate({ components: { schemas } }) {
     // grows while it is walked
     declarations.push(declare(name, schemas[name], (ref) => names.add(ref)));
   }
-  return `// Generated from openapi/openapi.json by scripts/protocol.js. Do not edit.\n\n${declarations.join('\n')}`;
+  return `// Generated from openapi/watchtidev1/openapi.json by scripts/protocol.js. Do not edit.\n\n${declarations.join('\n')}`;
 }
 
 function declare(name, schema, refer) {
@@ -78,6 +78,6 @@ function main() {
   const wanted = generate(JSON.parse(readFileSync(document, 'utf8')));
   if (!process.argv.includes('--check')) return writeFileSync(target, wanted);
   if (readFileSync(target, 'utf8') === wanted) return;
-  console.error('src/protocol.ts is not what openapi/openapi.json says: npm run generate');
+  console.error('src/protocol.ts is not what openapi/watchtidev1/openapi.json says: npm run generate');
   process.exit(1);
 }

@@ -68,7 +68,7 @@ for (const { name, limit, code, without } of budgets) {
   console.log(`${name}: ${size} B gzip, of ${limit}`);
   if (size > limit) fail(`${name} is ${size - limit} B larger than promised`);
 }
-const served = readFileSync(new URL('../../bundle/client.js', import.meta.url));
+const served = readFileSync(new URL('../../../internal/web/bundle/client.js', import.meta.url));
 sizes.set('`client.js` of the gateway', gzipSync(served, { level: 9 }).length);
 if (process.argv.includes('--update')) writeTable();
 else checkTable();

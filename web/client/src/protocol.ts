@@ -1,4 +1,4 @@
-// Generated from openapi/openapi.json by scripts/protocol.js. Do not edit.
+// Generated from openapi/watchtidev1/openapi.json by scripts/protocol.js. Do not edit.
 
 /** One event. Clients ignore types that they do not know. */
 export type Event =

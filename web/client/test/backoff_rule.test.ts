@@ -7,7 +7,7 @@ afterEach(() => {
 });
 
 test('has the rule of the client in Go', () => {
-  const file = new URL('../../../client/reconnect/testdata/waits.json', import.meta.url);
+  const file = new URL('../../../client/testdata/waits.json', import.meta.url);
   const connections: { lasted: number; goodbye?: string; asked: number; draw: number; wait: number }[] = JSON.parse(
     readFileSync(file, 'utf8'),
   );

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 // @ts-expect-error a script without types
 import { generate } from '../scripts/protocol.js';
 
-const document = JSON.parse(readFileSync(new URL('../../../openapi/openapi.json', import.meta.url), 'utf8'));
+const document = JSON.parse(readFileSync(new URL('../../../openapi/watchtidev1/openapi.json', import.meta.url), 'utf8'));
 const written = readFileSync(new URL('../src/protocol.ts', import.meta.url), 'utf8');
 
 test('the types are those of the contract', () => {

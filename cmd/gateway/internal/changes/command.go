@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/client/reconnect"
 )
 
 const (
@@ -63,7 +62,7 @@ func (c *HookCommand) Run(ctx context.Context, e client.Event) error {
 			return fmt.Errorf("the command failed for %s of %q in %s: %w", e.Type, e.Key, e.Watch, err)
 		}
 		c.Logger.Error("the command failed", "watch", e.Watch, "key", e.Key, "type", e.Type, "revision", e.Revision, "error", err, "retry_in", wait)
-		if err := reconnect.Pause(ctx, wait); err != nil {
+		if err := client.Pause(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -94,7 +93,7 @@ func (c *HookCommand) runOnce(ctx context.Context, e client.Event) error {
 func withGrace(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if reconnect.Pause(longer, grace) == nil {
+		if client.Pause(longer, grace) == nil {
 			cancel()
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/docs"
 )
 
-//go:embed client/README.md
+//go:embed bundle/README.md
 var clientDocument []byte
 
 // manualFiles returns the documentation, by the paths of its pages and of what they load.

@@ -1,7 +1,4 @@
-// Package reconnect has the rule by which clients come back after a connection has
-// ended, and a wait that the end of a context cuts short. The client in web/client has the same rule;
-// both are tested with the file testdata/waits.json.
-package reconnect
+package client
 
 import "time"
 
@@ -43,11 +40,11 @@ func Failures(before int, e End) int {
 	return before + 1
 }
 
-// Wait returns the time until the next attempt. After a move it is what the server asked
+// Backoff returns the time until the next attempt. After a move it is what the server asked
 // for. Otherwise it is also at least a random share of a bound that doubles with each
 // failure ("full jitter"), so that the clients of a server that failed do not all come
 // back at once. draw is a random number, at least 0 and less than 1.
-func Wait(e End, failures int, draw float64) time.Duration {
+func Backoff(e End, failures int, draw float64) time.Duration {
 	if e.moved() {
 		return e.Asked
 	}

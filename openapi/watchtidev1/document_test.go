@@ -1,4 +1,4 @@
-package openapi_test
+package watchtidev1_test
 
 import (
 	"encoding/json"
@@ -9,14 +9,13 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 )
 
 func load(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document)
+	doc, err := openapi3.NewLoader().LoadFromData(watchtidev1.Document)
 	if err != nil {
 		t.Fatal(err)
 	}

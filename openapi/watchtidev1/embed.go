@@ -1,6 +1,4 @@
-// Package openapi is the published contract: the proto, what is generated from
-// it (watchtidev1), and the OpenAPI document of the HTTP API.
-package openapi
+package watchtidev1
 
 import _ "embed"
 

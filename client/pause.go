@@ -1,4 +1,4 @@
-package reconnect
+package client
 
 import (
 	"context"

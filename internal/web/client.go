@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// The client as one module, and its types, both made from web/client by make bundle, and committed.
+// The client as one module, and its types, made from web/client by make bundle, and committed.
 // They are as old as the binary, so a page that imports them always has the version of its gateway.
 
 //go:embed bundle/client.js

@@ -1,4 +1,4 @@
-package reconnect
+package client
 
 import (
 	"encoding/json"
@@ -25,7 +25,7 @@ func TestWaits(t *testing.T) {
 	for i, c := range connections {
 		end := End{time.Duration(c.Lasted) * time.Millisecond, c.Goodbye, time.Duration(c.Asked) * time.Millisecond}
 		failures = Failures(failures, end)
-		got := Wait(end, failures, c.Draw)
+		got := Backoff(end, failures, c.Draw)
 		if want := time.Duration(c.Wait) * time.Millisecond; got != want {
 			t.Errorf("connection %d, %+v: got %v, want %v", i, c, got, want)
 		}
@@ -34,7 +34,7 @@ func TestWaits(t *testing.T) {
 
 func TestWaitIsBounded(t *testing.T) {
 	for _, failures := range []int{5, 16, 1000} {
-		if got := Wait(End{}, failures, 0.5); got != most/2 {
+		if got := Backoff(End{}, failures, 0.5); got != most/2 {
 			t.Errorf("after %d failures: got %v, want %v", failures, got, most/2)
 		}
 	}
