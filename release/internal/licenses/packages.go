@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Package is a package that is linked into the program.
@@ -47,8 +48,11 @@ func readPackages(list io.Reader) (packages []Package, err error) {
 			return nil, err
 		}
 		p.Package.Module = p.Module.Module
-		if p.Module.Replace != nil {
-			p.Package.Module = *p.Module.Replace
+		switch of := p.Module.Replace; {
+		case of != nil && strings.HasPrefix(of.Path, "."):
+			p.Package.Module = Module{} // a part of this repository, such as the client
+		case of != nil:
+			p.Package.Module = *of
 		}
 		packages = append(packages, p.Package)
 	}
