@@ -36,7 +36,7 @@ var actions = []func(*world) error{
 	(*world).meanwhile, (*world).meanwhile, (*world).commitBeside,
 	(*world).bulk, (*world).bulk, (*world).purge, (*world).purge, (*world).dawdle, (*world).linger, (*world).linger,
 	(*world).lieToAll, (*world).changeRules,
-	(*world).betray, (*world).betray, (*world).betray, (*world).thereAndBack,
+	(*world).betray, (*world).betray, (*world).betray, (*world).thereAndBack, (*world).pry,
 }
 
 func (w *world) act() error {
@@ -49,7 +49,10 @@ func (w *world) act() error {
 func (w *world) value() string {
 	w.values++
 	if w.shape.heavy {
-		return fmt.Sprintf(`{"n":%d,"pad":"%0*d"}`, w.values, 20_000, 0)
+		return fmt.Sprintf(`{"n":%d,"secret":%[1]d,"pad":"%0*d"}`, w.values, 20_000, 0)
+	}
+	if w.shape.guarded {
+		return fmt.Sprintf(`{"n":%d,"secret":%[1]d}`, w.values)
 	}
 	return streamtest.ValueOf(w.values)
 }

@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,8 +20,33 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// rules are what principals may see: the first is nothing.
-var rules = []string{"", `key.startsWith("a/")`, `value.n % 2 == 0`, `value.n % 2 == 1`, `value.n % 3 == 0`, `!key.startsWith("a/")`}
+// rule is what a principal may see: the resources for which read is true, and if it hides, without the member secret
+// of their values.
+type rule struct {
+	read  string
+	hides bool
+}
+
+// rules are what principals may see: the first is nothing. Every value has the member secret.
+var rules = []rule{
+	{}, {read: `key.startsWith("a/")`}, {read: `value.n % 2 == 0`}, {read: `value.n % 2 == 1`}, {read: `value.n % 3 == 0`},
+	{read: `!key.startsWith("a/")`}, {`key.startsWith("a/")`, true}, {`value.n % 2 == 0`, true}, {"true", true},
+}
+
+func (r rule) String() string {
+	if r.hides {
+		return fmt.Sprintf("%q except secret", r.read)
+	}
+	return fmt.Sprintf("%q", r.read)
+}
+
+// except returns the fields that the rule leaves out.
+func (r rule) except() []string {
+	if r.hides {
+		return []string{"secret"}
+	}
+	return nil
+}
 
 // principal may see what one rule allows, at the second gateway of each node. What it is sent
 // is compared only with what it could see: it lies about what it has.
@@ -68,7 +94,7 @@ func (n *node) guarded() (gateway.Config, error) {
 	for _, p := range n.world.principals {
 		of.Roles = append(of.Roles, access.Role{Name: p.name, When: fmt.Sprintf("principal.name == %q", p.name)})
 		if p.rule > 0 {
-			watch.Rules = append(watch.Rules, access.Rule{Role: p.name, Read: rules[p.rule]})
+			watch.Rules = append(watch.Rules, access.Rule{Role: p.name, Read: rules[p.rule].read, Except: rules[p.rule].except()})
 		}
 		lines = append(lines, p.line)
 	}
@@ -103,7 +129,7 @@ func (w *world) changeRules() error {
 
 // give gives a principal a rule.
 func (w *world) give(p *principal, rule int) error {
-	w.say("%s may see %q, no longer %q", p.name, rules[rule], rules[p.rule])
+	w.say("%s may see %v, no longer %v", p.name, rules[rule], rules[p.rule])
 	p.could = append(p.could, could{p.rule, w.upstream.Revision()})
 	p.rule = rule
 	for _, n := range w.nodes {
@@ -144,7 +170,11 @@ func (w *world) enter(p *principal, n *node, path, id string) (*answer, *link, e
 	l := newLink(p.name, []*node{n})
 	l.guards = true
 	header := map[string]string{"Accept": "application/x-ndjson", "Authorization": "Bearer " + p.token}
-	q := url.Values{}
+	path, query, _ := strings.Cut(path, "?")
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, nil, err
+	}
 	switch {
 	case strings.HasSuffix(path, "/changes"):
 		q.Set("wait", "1s")
@@ -205,28 +235,60 @@ func (p *principal) hears(text []byte, where string) error {
 }
 
 // audit checks what the principals were told.
-func (w *world) audit() (err error) {
+func (w *world) audit() error {
 	truths := map[int]*streamtest.Truth{}
 	for _, p := range w.principals {
-		var rights []streamtest.Right
+		var rights, secrets []streamtest.Right
 		for _, c := range append(p.could, could{p.rule, math.MaxUint64}) {
 			if c.rule == 0 {
 				continue
 			}
 			if truths[c.rule] == nil {
-				d, err := view.Parse(view.Params{Filter: rules[c.rule]})
+				shows := view.Grant{Filter: rules[c.rule].read, Except: rules[c.rule].except()}
+				d, err := view.Parse(view.Params{Grants: []view.Grant{shows}})
 				if err != nil {
 					return err
 				}
 				truths[c.rule] = parts.Truth(w.upstream.Truth(), d, w.served...)
 			}
 			rights = append(rights, streamtest.Right{Part: truths[c.rule], To: c.to})
+			if !rules[c.rule].hides {
+				secrets = append(secrets, rights[len(rights)-1])
+			}
 		}
 		for _, t := range p.told {
-			if err := streamtest.Told(t.event, rights...); err != nil {
+			of := rights
+			if bytes.Contains(t.event.Resource.Value, []byte("secret")) {
+				of = secrets // whatever views make of the rules
+			}
+			if err := streamtest.Told(t.event, of...); err != nil {
 				return fmt.Errorf("%w: %s", err, t.where)
 			}
 		}
+	}
+	return nil
+}
+
+// pry lets a principal that may not see the secrets ask for resources by their secrets.
+func (w *world) pry() error {
+	if !w.shape.guarded {
+		return nil
+	}
+	p, n := w.principals[w.pick(len(w.principals))], w.nodes[w.pick(len(w.nodes))]
+	if !rules[p.rule].hides {
+		if err := w.give(p, len(rules)-1-w.pick(3)); err != nil {
+			return err
+		}
+	}
+	filter := oneOf(w.choices, `has(value.secret)`, `value.secret > 0`, `value.secret % 2 == 0`, `"secret" in value`, `value.secret == value.n`)
+	path := oneOf(w.choices, "/v1/watches/w/events", "/v1/watches/w/changes") + "?filter=" + url.QueryEscape(filter)
+	w.say("%s asks %s for %s", p.name, n.name, filter)
+	before := len(p.told)
+	if _, err := w.visit(p, n, path, "", 0); err != nil {
+		return err
+	}
+	if told := p.told[before:]; len(told) > 0 {
+		return fmt.Errorf("broke Confidential: %s, who may see %v, learns by %s of %q", p.name, rules[p.rule], filter, told[0].event.Resource.Key)
 	}
 	return nil
 }
@@ -284,7 +346,7 @@ func (w *world) betray() error {
 	if w.rarely(3) {
 		id = w.lie(p.ids)
 	}
-	w.say("%s follows %s at %s with %q", p.name, rules[p.rule], n.name, id)
+	w.say("%s follows %v at %s with %q", p.name, rules[p.rule], n.name, id)
 	if _, err := w.visit(p, n, path, id, 0); err != nil {
 		return err
 	}

@@ -238,6 +238,22 @@ var mutants = []mutant{
 			new:  "leads && a.upTo > s.asOf && false",
 		}},
 	},
+	{
+		name: "what a rule leaves out of values is shown",
+		edits: []edit{{
+			file: "internal/view/grants.go",
+			old:  "		one.keeps.Hide(at)\n",
+			new:  "		_ = at\n",
+		}},
+	},
+	{
+		name: "a client's filter reads what a rule leaves out of values",
+		edits: []edit{{
+			file: "internal/view/restricted.go",
+			old:  "	if held.whole || !d.labeled && len(d.reads) == 0 {\n",
+			new:  "	if held.whole || !d.labeled {\n",
+		}},
+	},
 }
 
 // TestMutants builds the histories with a fourth of the faults each day, or with all, and
