@@ -14,7 +14,6 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -27,7 +26,6 @@ type daemon struct {
 	stderr   io.Writer // for the audit log
 	hide     func(message string) string
 	registry *watch.Registry
-	views    *views.Views
 	secured  secured
 	spans    *telemetry.Exporter       // nil: nothing is traced
 	flight   *telemetry.FlightRecorder // nil: nothing is recorded
@@ -55,7 +53,6 @@ func (s *daemon) apply(c *config.Config) (counts, error) {
 		return counts{}, err
 	}
 	s.secured.set(c)
-	s.views.Reconfigure(viewsConfig(c.Stream))
 	up.memory.SetBytes(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
 	d.Commit()
 	up.settle()

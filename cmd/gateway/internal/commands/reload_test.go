@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -353,11 +352,9 @@ func TestHangupWithoutConfiguration(t *testing.T) {
 func newSite(t *testing.T, c *config.Config) *daemon {
 	t.Helper()
 	s := &daemon{
-		logger: slog.New(slog.DiscardHandler), registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)),
-		secured: newSecured(c), started: c,
+		logger: slog.New(slog.DiscardHandler), registry: watch.NewRegistry(), secured: newSecured(c), started: c,
 	}
 	t.Cleanup(s.registry.Close)
-	t.Cleanup(s.views.Close)
 	if err := s.begin(c); err != nil {
 		t.Fatal(err)
 	}
