@@ -14,6 +14,7 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -26,6 +27,7 @@ type daemon struct {
 	stderr   io.Writer // for the audit log
 	hide     func(message string) string
 	registry *watch.Registry
+	views    *views.Views // that configurations declare
 	secured  secured
 	spans    *telemetry.Exporter       // nil: nothing is traced
 	flight   *telemetry.FlightRecorder // nil: nothing is recorded

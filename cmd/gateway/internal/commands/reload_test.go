@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -352,8 +353,9 @@ func TestHangupWithoutConfiguration(t *testing.T) {
 func newSite(t *testing.T, c *config.Config) *daemon {
 	t.Helper()
 	s := &daemon{
-		logger: slog.New(slog.DiscardHandler), registry: watch.NewRegistry(), secured: newSecured(c), started: c,
+		logger: slog.New(slog.DiscardHandler), registry: watch.NewRegistry(), views: views.NewDeclared(), secured: newSecured(c), started: c,
 	}
+	t.Cleanup(s.views.Close)
 	t.Cleanup(s.registry.Close)
 	if err := s.begin(c); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -78,7 +79,8 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if a.limitMemory != nil {
 		a.limitMemory(logger)
 	}
-	s := &daemon{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), secured: newSecured(c), started: c}
+	s := &daemon{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), views: views.NewDeclared(), secured: newSecured(c), started: c}
+	defer s.views.Close() // which the registry uses until it is closed
 	defer s.registry.Close()
 	defer s.stopObserving()
 	if err := s.observe(ctx, c); err != nil {
@@ -137,7 +139,7 @@ func (s *daemon) begin(c *config.Config) (err error) {
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err
 	}
-	s.upstreams = newUpstreams(s.logger, s.tracer(), s.hide)
+	s.upstreams = newUpstreams(s.logger, s.tracer(), s.views, s.hide)
 	_, err = s.apply(c)
 	return err
 }
