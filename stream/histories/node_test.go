@@ -40,7 +40,7 @@ type node struct {
 	registry    *watch.Registry
 	watch       *watch.Watch
 	views       *views.Views
-	linger      time.Duration // of views
+	linger      time.Duration         // of views
 	second      *gatewaysource.Source // of the other watch, which joins and leaves
 	joined      bool
 	followed    bool             // others follow it
