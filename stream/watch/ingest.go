@@ -96,6 +96,14 @@ type reader struct {
 
 var errStopped = errors.New("the watch was stopped")
 
+// start runs what keeps a watch in step, then calls ended.
+func start(run, ended func()) {
+	go func() {
+		defer ended()
+		run()
+	}()
+}
+
 // run keeps the log in step until ctx ends or the watch is retired.
 func (in *ingest) run(ctx context.Context) {
 	in.wake(ctx)

@@ -223,7 +223,8 @@ func (f *follower) follow(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	f.feed = &feed{cancel: cancel, ended: make(chan error, 1)}
 	f.view.viewOf.Store(of)
-	go func(f *feed, c *ViewConfig, v *View) { f.ended <- c.Feed(ctx, of, v) }(f.feed, f.config.View, f.view)
+	ended := f.feed.ended
+	start(func() { ended <- f.config.View.Feed(ctx, of, f.view) }, func() {})
 }
 
 // stop ends the feed and waits for it.

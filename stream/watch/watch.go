@@ -162,12 +162,7 @@ func newWatch(r *Registry, c Config, of *Template) (*Watch, error) {
 		retire = func() (bool, time.Duration) { return of.retire(w) }
 	}
 	keep := run(c.Logger.With("watch", c.Name, "source", c.SourceName), retire)
-	w.start = func() {
-		go func() {
-			defer w.ended()
-			keep(ctx)
-		}()
-	}
+	w.start = func() { start(func() { keep(ctx) }, w.ended) }
 	w.discard = func() {
 		w.cancel()
 		w.account.Leave()
