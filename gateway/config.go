@@ -36,9 +36,8 @@ type Config struct {
 	// Registry holds the watches, and the templates that make watches. Required. The
 	// gateway neither adds watches nor closes it.
 	Registry *watch.Registry
-	// Views opens the views that clients ask for. Default: views with the default limits,
-	// which end with Serve.
-	Views Views
+	// Views limits the views that clients ask for.
+	Views ViewLimits
 	// Access says who may do what. Default: everybody may do everything.
 	Access *Access
 	// Logger receives messages for an operator. Default: slog.Default().
@@ -88,6 +87,9 @@ type Config struct {
 	Version string
 	// Commit is what the program was built from, for its metrics. Default: "unknown".
 	Commit string
+
+	// engine makes the views; Serve closes it. Only tests set it.
+	engine viewEngine
 }
 
 // StreamSettings are how streams behave, for all watches: the section "stream" of a configuration
@@ -259,8 +261,32 @@ func (c Config) quotas() limits.QuotaLimits {
 	return limits.QuotaLimits{Streams: cmp.Or(l.Streams, 10_000), RequestsPerSecond: cmp.Or(l.RequestsPerSecond, 1000)}
 }
 
-// Views opens views for clients.
-type Views interface {
+// ViewLimits are the limits of all views that clients ask for with a prefix, labels, a filter or
+// fields, or because of rules. Clients that ask for the same view share it. The zero value of each
+// field is its default.
+type ViewLimits struct {
+	// Max is the maximum number of views, those included that are kept for a while without
+	// subscribers. Default: 20,000.
+	Max int
+	// MaxPerClient is the maximum number of views that exist because one client was the first to
+	// ask for them. Default: a quarter of Max.
+	MaxPerClient int
+	// MaxBytes is the maximum memory of all views, beside that of watches. Default: 256 MiB.
+	MaxBytes int64
+	// Linger is how long a view is kept without subscribers. Default: 30 s.
+	Linger time.Duration
+}
+
+// check returns an error that names the first invalid field.
+func (l ViewLimits) check() error {
+	if l.Max < 0 || l.MaxPerClient < 0 || l.MaxBytes < 0 || l.Linger < 0 {
+		return fmt.Errorf("gateway.Config: Views is %+v: want positive numbers, or 0 for the defaults", l)
+	}
+	return nil
+}
+
+// viewEngine makes the views that clients ask for.
+type viewEngine interface {
 	// Open returns the view of a watch that a definition selects. The view has the name
 	// of the watch, and lives as long as somebody follows it. The error is a views.Refusal
 	// if a limit is reached.
@@ -275,6 +301,10 @@ type Views interface {
 	// Largest returns the n views of a watch that hold the most; of all watches if it has
 	// no name.
 	Largest(n int, watch string) []views.Listed
+	// Reconfigure changes the limits.
+	Reconfigure(views.Config)
+	// Close ends all views.
+	Close()
 }
 
 // The headers in which proxies name the client that they forward for.
@@ -338,7 +368,7 @@ func (c Config) check() error {
 			return fmt.Errorf("gateway.Config: %s is %s: want a positive duration, or 0 for the default", f.name, f.d)
 		}
 	}
-	if err := c.checkAdmission(); err != nil {
+	if err := cmp.Or(c.checkAdmission(), c.Views.check()); err != nil {
 		return err
 	}
 	if err := c.checkBudgets(); err != nil {

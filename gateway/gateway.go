@@ -48,7 +48,7 @@ type Gateway struct {
 	doors       *netconn.Connections // that Serve accepts
 	shards      *shard.Pump          // nil: the goroutine pump carries all streams
 	hijacked    *direct.Hijacked
-	ownViews    *views.Views // nil: they are Config's
+	views       viewEngine
 	pieces      *wire.Cache
 	subscribers *introspection.List
 	passes      *authz.Table
@@ -75,13 +75,11 @@ func New(c Config) (*Gateway, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	var own *views.Views
-	if c.Views == nil {
-		own = views.New(views.Config{})
-		c.Views = own
+	if c.engine == nil {
+		c.engine = views.New(views.Config(c.Views))
 	}
 	g := &Gateway{
-		ownViews:    own,
+		views:       c.engine,
 		registry:    c.Registry,
 		started:     time.Now(),
 		log:         c.Logger,
@@ -102,7 +100,7 @@ func New(c Config) (*Gateway, error) {
 	g.snapshots = limits.NewSnapshotBudget(c.SnapshotBudget, g.metrics)
 	g.bodies = limits.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint)
 	g.answers = limits.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint)
-	g.watch(c.Views)
+	g.watch()
 	g.watchSpans(c.Tracing)
 	deps := g.newDeps(c)
 	first, err := g.settings(c, deps, authz.New(g.access(c)), nil)
@@ -120,10 +118,10 @@ func New(c Config) (*Gateway, error) {
 }
 
 // watch exports the metrics of the parts of the gateway.
-func (g *Gateway) watch(v Views) {
+func (g *Gateway) watch() {
 	g.metrics.WatchAdmission(g.admission)
 	g.metrics.WatchConnections(g.doors)
-	g.metrics.WatchViews(v.Stats)
+	g.metrics.WatchViews(g.views.Stats)
 	g.metrics.WatchPieces(g.pieces)
 	g.metrics.WatchAudit(g.audit)
 	g.metrics.WatchCertificates(func() map[string]*x509.Certificate { return g.now.Load().cfg.Certificates })

@@ -111,7 +111,7 @@ func (p *worldPart) of(t *testing.T, g *Gateway, w *watch.Watch) *watch.Watch {
 	if p.definition == nil {
 		return w
 	}
-	v, err := g.now.Load().cfg.Views.Open(w, p.definition, views.Request{})
+	v, err := g.views.Open(w, p.definition, views.Request{})
 	if err != nil {
 		t.Error(err)
 	}

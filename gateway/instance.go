@@ -84,7 +84,7 @@ func (g *settings) limits() []introspection.Limit {
 	answers, answersWaiting := g.answers.Bytes.Now()
 	snapshots, snapshotsWaiting := g.snapshots.Now()
 	connections, most := g.doors.Now()
-	views := g.cfg.Views.Stats()
+	views := g.views.Stats()
 	all := g.memoryOfWatches()
 	return []introspection.Limit{
 		{Name: "streams", Used: int64(g.admission.Count()), Most: int64(g.cfg.MaxSubscribers)},

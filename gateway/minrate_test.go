@@ -52,7 +52,7 @@ func TestMinRateOfStreams(t *testing.T) {
 			t.Run(name+", of "+of, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					v := gatewaytest.NewViews(t)
-					r := newSlowReaders(t, 0, 300, 8000, Config{StreamSettings: StreamSettings{MinRate: c.min, WriteTimeout: time.Hour}, Views: v})
+					r := newSlowReaders(t, 0, 300, 8000, Config{StreamSettings: StreamSettings{MinRate: c.min, WriteTimeout: time.Hour}, engine: v})
 					r.begin(rawGet("/v1/events" + cmp.Or(query, "?watch=a")))
 					r.rewrite()
 					r.trickle(100, c.rate)
@@ -107,7 +107,7 @@ func TestMinRateCountsTheWholeStream(t *testing.T) {
 func TestSkippedOfASlowReaderOfAView(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, left = 1000, 150 // left for the newer state
-		r := newSlowReaders(t, 0, n, 8000, Config{StreamSettings: StreamSettings{WriteTimeout: time.Hour, MaxAge: -1}, Metrics: true, Views: gatewaytest.NewViews(t)})
+		r := newSlowReaders(t, 0, n, 8000, Config{StreamSettings: StreamSettings{WriteTimeout: time.Hour, MaxAge: -1}, Metrics: true, engine: gatewaytest.NewViews(t)})
 		r.begin(rawGet("/v1/events" + asking("watch", "a", "filter", "value != ''")))
 		c := r.clients[0]
 		readUntil(t, c, "end_of_snapshot")

@@ -69,7 +69,7 @@ type documentedCase struct {
 // 2xx or 3xx must be allowed, and every answer must be as described.
 func TestEveryDocumentedPath(t *testing.T) {
 	d := loadDocument(t)
-	r := newAPIRig(t, Config{Views: gatewaytest.NewViews(t), HTTPSettings: HTTPSettings{DeliveryReports: true}})
+	r := newAPIRig(t, Config{engine: gatewaytest.NewViews(t), HTTPSettings: HTTPSettings{DeliveryReports: true}})
 	r.addStore("drafts")
 	tag := r.get("/v1/watches/hosts/resources").Header.Get("ETag")
 	long := strings.Repeat("x", 1025)
@@ -217,7 +217,7 @@ func (d *documented) checkRenewal(t *testing.T) {
 // checkTooManyStreams has one client request a second stream, and a second view.
 func (d *documented) checkTooManyStreams(t *testing.T) {
 	v := gatewaytest.NewViews(t)
-	r := newAPIRig(t, Config{StreamSettings: StreamSettings{MaxSubscribersPerClient: 1}, Views: v})
+	r := newAPIRig(t, Config{StreamSettings: StreamSettings{MaxSubscribersPerClient: 1}, engine: v})
 	res, err := http.Get(r.url + "/v1/events?watch=hosts&filter=value.n>1&labels=!x&fields=n&prefix=o")
 	if err != nil {
 		t.Fatal(err)

@@ -91,7 +91,7 @@ func (g *settings) overview(r *introspection.Query, watches []*watch.Watch) over
 	for _, w := range watches {
 		out.Upstreams = append(out.Upstreams, upstreamOf(w))
 	}
-	for _, v := range g.cfg.Views.Largest(maxListedViews, watch) {
+	for _, v := range g.views.Largest(maxListedViews, watch) {
 		out.Views = append(out.Views, listedView{introspection.ViewOf(v.Watch, v.Definition).View(), v.Resources, v.Bytes, v.Subscribers})
 	}
 	return out

@@ -93,7 +93,7 @@ func TestStreamsOfAPrincipal(t *testing.T) {
 func TestViewsOfAPrincipal(t *testing.T) {
 	own := views.New(views.Config{MaxPerClient: 1})
 	t.Cleanup(own.Close)
-	r := newGuarded(t, func(c *Config) { c.Views = own })
+	r := newGuarded(t, func(c *Config) { c.engine = own })
 	r.follow("sam", "/v1/watches/orders/events?filter=value.eta%3E1", "identity").until("end_of_snapshot")
 	for _, path := range []string{"/v1/watches/orders/events", "/v1/watches/orders/resources", "/v1/watches/orders/changes"} {
 		got := r.get(path+"?filter=value.eta%3E2", r.as("sam")...)

@@ -3,12 +3,14 @@ package gateway
 import (
 	"errors"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/views"
 )
 
 // Reload puts another configuration into effect. It does not touch the open streams, which go
 // on as they began, except those of principals who may now see something else of a watch that
 // they follow, or whose credential is not accepted any more: these end. Requests and streams
-// that begin from now on, and a drain, use the new one. Registry, Views, Logger, AfterRush,
+// that begin from now on, and a drain, use the new one. Registry, Logger, AfterRush,
 // Pump, Profiles, Tracing, Instance, Version and Commit stay as they are, and so do the timeouts of
 // connections and of HTTP/2, which Serve derives from WriteTimeout. If c has an invalid value, or Access
 // where there was none or the reverse, Reload returns an error and changes nothing.
@@ -18,7 +20,7 @@ func (g *Gateway) Reload(c Config) error {
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
 	before := g.now.Load()
-	c.Registry, c.Views, c.Logger, c.AfterRush = before.cfg.Registry, before.cfg.Views, before.cfg.Logger, before.cfg.AfterRush
+	c.Registry, c.Logger, c.AfterRush = before.cfg.Registry, before.cfg.Logger, before.cfg.AfterRush
 	c.Pump, c.Profiles, c.Tracing = before.cfg.Pump, before.cfg.Profiles, before.cfg.Tracing
 	c.Instance, c.Version, c.Commit = before.cfg.Instance, before.cfg.Version, before.cfg.Commit
 	if err := c.check(); err != nil {
@@ -52,6 +54,7 @@ func (g *Gateway) resize(c Config) {
 	g.snapshots.Resize(c.SnapshotBudget)
 	g.bodies.Bytes.Resize(c.BodyBudget)
 	g.answers.Bytes.Resize(c.AnswerBudget)
+	g.views.Reconfigure(views.Config(c.Views))
 	g.pieces.Resize(c.CompressionCache)
 	g.doors.SetLimit(c.MaxConnections)
 }

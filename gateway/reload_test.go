@@ -91,6 +91,23 @@ func TestReloadChangesLimits(t *testing.T) {
 	})
 }
 
+func TestReloadChangesLimitsOfViews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		t.Cleanup(r.gateway.views.Close)
+		r.Prime("a", 1)
+		reloadWith(t, r.gateway, Config{Views: ViewLimits{Max: 1, Linger: time.Second}})
+		one, two := r.get("/v1/events?watch=a&prefix=a"), r.get("/v1/events?watch=a&prefix=b")
+		if one.StatusCode != http.StatusOK || two.StatusCode != http.StatusTooManyRequests {
+			t.Errorf("status %d and %d, want 200 and 429", one.StatusCode, two.StatusCode)
+		}
+		reloadWith(t, r.gateway, Config{})
+		if x := r.get("/v1/events?watch=a&prefix=b"); x.StatusCode != http.StatusOK {
+			t.Errorf("status %d, want 200", x.StatusCode)
+		}
+	})
+}
+
 func TestReloadChangesHostsAndOrigins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{}, "a")

@@ -73,7 +73,7 @@ func values(all []*float64) string {
 // members of a group, those of several watches and of views, a long poll.
 func TestSeriesShowWhatIsDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Metrics: true, HTTPSettings: HTTPSettings{DeliveryReports: true}, Views: gatewaytest.NewViews(t)}, "a", "b")
+		r := newRig(t, Config{Metrics: true, HTTPSettings: HTTPSettings{DeliveryReports: true}, engine: gatewaytest.NewViews(t)}, "a", "b")
 		r.Prime("a", 1)
 		r.Prime("b", 1)
 		time.Sleep(time.Second)

@@ -73,9 +73,7 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	}
 	<-shut
 	g.stop(s.calls, callsDone, s.web, s.operations)
-	if g.ownViews != nil {
-		g.ownViews.Close()
-	}
+	g.views.Close()
 	g.audit.Close(auditPatience)
 	return errors.Join(err, s.end())
 }

@@ -276,7 +276,7 @@ func TestSwitchWhileOneIsUnderWay(t *testing.T) {
 		g.static("ci", "staff")
 		rules := reads(`value.owner == "ann"`)
 		rules["b"] = access.Rule{Read: "true"}
-		r := &switching{newRig(t, Config{Access: g.accessBy(rules), Views: held}, "a", "b"), g}
+		r := &switching{newRig(t, Config{Access: g.accessBy(rules), engine: held}, "a", "b"), g}
 		r.prime("a")
 		r.Prime("b", 1)
 		x := r.follow("watch=a&watch=b")
@@ -350,7 +350,7 @@ func TestSwitchWaitsForItsID(t *testing.T) {
 		g.static("ci", "staff")
 		rules := reads(`key < "k050"`)
 		rules["b"] = access.Rule{Read: `value.owner == "ann"`}
-		r := &switching{newRig(t, Config{Access: g.accessBy(rules), Views: held}, "a", "b"), g}
+		r := &switching{newRig(t, Config{Access: g.accessBy(rules), engine: held}, "a", "b"), g}
 		r.Prime("a", 300, gatewaytest.LargeOnes(300, 1)...)
 		r.prime("b")
 		c := r.dial("GET /v1/events?watch=a&watch=b HTTP/1.1\r\nHost: gateway\r\n" + g.as("ci") + "\r\n\r\n")
@@ -393,7 +393,7 @@ func TestSwitchToAViewThereIsNoRoomFor(t *testing.T) {
 		all := gatewaytest.NewViews(t)
 		g := newGuard(t)
 		g.static("ci", "staff")
-		r := &switching{newRig(t, Config{Access: g.accessBy(reads("true")), Views: all}, "a"), g}
+		r := &switching{newRig(t, Config{Access: g.accessBy(reads("true")), engine: all}, "a"), g}
 		r.prime("a")
 		x := r.follow("watch=a", eventStream)
 		all.Refuse(&views.Refusal{Reason: views.TooMany, Limit: 1})
@@ -453,7 +453,7 @@ func TestSwitchedStreamIsListed(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if s := r.gateway.now.Load().cfg.Views.Stats(); s.Views != 1 {
+		if s := r.gateway.views.Stats(); s.Views != 1 {
 			t.Errorf("%d views are left, want 1", s.Views)
 		}
 	})
@@ -612,7 +612,7 @@ func TestSwitchesOfOneGroupToSeveralViews(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if s := r.gateway.now.Load().cfg.Views.Stats(); s.Views != 3 {
+		if s := r.gateway.views.Stats(); s.Views != 3 {
 			t.Errorf("%d views, want 3", s.Views)
 		}
 	})

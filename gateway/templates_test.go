@@ -64,7 +64,7 @@ func addTemplate(t *testing.T, r *watch.Registry, c watch.TemplateConfig) {
 // TestTemplateAtEveryDoor asks for a watch of a template in every way, each the first time.
 func TestTemplateAtEveryDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Views: gatewaytest.NewViews(t)}, "a")
+		r := newRig(t, Config{engine: gatewaytest.NewViews(t)}, "a")
 		r.Prime("a", 1)
 		var connected atomic.Int64
 		addTemplate(t, r.Registry, template(100, &connected))

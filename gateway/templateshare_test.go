@@ -21,7 +21,7 @@ const shareText = "this client uses 3 watches of this kind, of 3 at most: close 
 // that others follow, and others are served.
 func TestClientHasAShareOfATemplate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, behindProxy(Config{Views: gatewaytest.NewViews(t)}), "a")
+		r := newRig(t, behindProxy(Config{engine: gatewaytest.NewViews(t)}), "a")
 		r.Prime("a", 1)
 		var connected atomic.Int64
 		addTemplate(t, r.Registry, template(4, &connected))

@@ -57,5 +57,5 @@ func (c *topologyCache) of(g *settings, by introspection.Property) []byte {
 
 func (g *settings) newTopology(now time.Time, by introspection.Property) introspection.Topology {
 	census := introspection.TakeCensus(g.subscribers, g.shards.Carriers(), by, maxListedGroups)
-	return introspection.NewTopology(now, g.cfg.Instance, g.registry.Watches(), g.cfg.Views.Largest(math.MaxInt, ""), census)
+	return introspection.NewTopology(now, g.cfg.Instance, g.registry.Watches(), g.views.Largest(math.MaxInt, ""), census)
 }

@@ -88,7 +88,7 @@ type player struct {
 }
 
 func playTranscript(t *testing.T, program string, gzip bool) string {
-	p := &player{t: t, gzip: gzip, clients: map[string]*gatewaytest.Exchange{}, config: Config{StreamSettings: StreamSettings{Drain: -1, MaxAge: -1}, Views: gatewaytest.NewViews(t)}}
+	p := &player{t: t, gzip: gzip, clients: map[string]*gatewaytest.Exchange{}, config: Config{StreamSettings: StreamSettings{Drain: -1, MaxAge: -1}, engine: gatewaytest.NewViews(t)}}
 	for i, line := range strings.Split(program, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue

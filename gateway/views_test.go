@@ -28,7 +28,7 @@ type viewRig struct {
 func newViewRig(t *testing.T, c Config) *viewRig {
 	t.Helper()
 	v := gatewaytest.NewViews(t)
-	c.Views, c.Metrics = v, true
+	c.engine, c.Metrics = v, true
 	r := &viewRig{rig: newRig(t, c, "orders", "other", "late"), views: v}
 	r.Prime("orders", 3,
 		gatewaytest.Resource("a/1", 1, `{"n":1,"team":"red","labels":{"zone":"x"},"more":[1,2]}`),
@@ -459,7 +459,7 @@ func TestResourceOfAView(t *testing.T) {
 
 // TestWriteWithTheTagOfAView checks that a client cannot replace what it has not seen.
 func TestWriteWithTheTagOfAView(t *testing.T) {
-	r := newAPIRig(t, Config{Views: gatewaytest.NewViews(t)})
+	r := newAPIRig(t, Config{engine: gatewaytest.NewViews(t)})
 	const path = "/v1/watches/notes/resources/a"
 	r.send("PUT", path, `{"n":1,"m":2}`).want(t, 201, "")
 	tag := r.get(path + "?fields=n").Header.Get("ETag")

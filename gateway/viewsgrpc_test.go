@@ -18,7 +18,7 @@ import (
 func newGRPCViewRig(t *testing.T) (*grpcRig, *gatewaytest.Views) {
 	t.Helper()
 	v := gatewaytest.NewViews(t)
-	r := newGRPCRig(t, Config{Views: v, Metrics: true}, "orders", "late")
+	r := newGRPCRig(t, Config{engine: v, Metrics: true}, "orders", "late")
 	r.Prime("orders", 3,
 		gatewaytest.Resource("a/1", 1, `{"n":1,"labels":{"zone":"x"}}`), gatewaytest.Resource("a/2", 2, `{"n":2,"labels":{"zone":"y"}}`),
 		gatewaytest.Resource("b/3", 3, `{"n":3,"labels":{"zone":"y"}}`))

@@ -54,12 +54,6 @@ type DeletesUnnumbered interface {
 	DeletesUnnumbered() bool
 }
 
-// Unmatchable is also implemented by a Source that selects resources by their values. It
-// then returns how many changes could not be matched, and so were left out.
-type Unmatchable interface {
-	Unmatchable() uint64
-}
-
 // Resume is the place from which a Source may continue: everything up to Revision of
 // the revision order Epoch is known, except for deletes without a revision that
 // happened at Revision-Unswept or later; see SinkExtension. The zero value means that nothing

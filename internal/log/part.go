@@ -23,6 +23,8 @@ type Part struct {
 	added    int64            // bytes of frames, since the last Publish
 	lacks    bool             // Lacks was called since then
 	held     []Entry          // added but not written: adjacent ones of one segment of the other log
+	own      bool             // see NewNamedPart; static
+	dead     int64            // bytes of superseded frames, as of the last Publish
 	unclosed *storage.Entry   // the last one added, if its transaction may have more
 }
 
@@ -32,6 +34,15 @@ func NewPart(of *Log, c Config) *Part {
 	w := NewWriter(c)
 	w.isPart, w.framing = true, of.framing // nobody reads it yet
 	return &Part{w: w}
+}
+
+// NewNamedPart returns a part of any other log, under a name of its own. It has frames and
+// numbers of its own, and each state of the other log makes one of the part, so that it can
+// have parts like a log that has a source.
+func NewNamedPart(c Config) *Part {
+	w := NewWriter(c)
+	w.isPart = true
+	return &Part{w: w, own: true}
 }
 
 // Log returns the log of the part.
@@ -44,9 +55,9 @@ func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
 	p.w.open().restart(epoch)
 	p.w.unnumbered = false // each delete is told apart as in the other log
 	w := p.w
-	p.base, p.fresh, p.added, p.unclosed = s.v.Seq, true, 0, nil
+	p.base, p.fresh, p.added, p.dead, p.unclosed = s.v.Seq, true, 0, 0, nil
 	p.of, p.held = s.v, p.held[:0]
-	w.next.OfGeneration, w.next.Conflated, w.next.ConflatedSeq = s.v.Generation, s.v.Conflated, s.v.ConflatedSeq
+	w.next.Own, w.next.OfGeneration, w.next.Conflated, w.next.ConflatedSeq = p.own, s.v.Generation, s.v.Conflated, s.v.ConflatedSeq
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
 	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
 	w.next.Since, w.next.Run = s.v.Revision, storage.Run{Name: s.v.Run.Name, Horizon: low}
@@ -62,6 +73,10 @@ func (p *Part) Count() {
 // what the part has of it. Otherwise the part has the frame of the other log, or in the
 // making of a part a share of its slab.
 func (p *Part) Add(e Entry, projected *stream.Resource) {
+	if projected == nil && p.own { // the frame has another name
+		r := e.Resource()
+		projected = &r
+	}
 	if p.fresh && projected == nil && e.e.Seq <= p.base { // the only one of its key
 		p.hold(e)
 		return
@@ -143,7 +158,7 @@ func (p *Part) lend(of *storage.Segment) {
 func (p *Part) Remove(e Entry) {
 	p.write()
 	w, k := p.w.open(), e.key()
-	gone := stream.Resource{Revision: w.framing.ShownRevision(e.s, e.e)}
+	gone := stream.Resource{Revision: e.log.framing.ShownRevision(e.s, e.e)}
 	to, frame := p.append(e, k, w.framing.FrameSize(&gone, true, k))
 	w.framing.AppendFrame(frame, &gone, true, k)
 	to.Flags |= e.e.Flags & storage.UnnumberedDelete
@@ -188,19 +203,25 @@ func (p *Part) EndTransaction(last Entry) {
 func (p *Part) Skipped(s Snapshot) {
 	next := p.w.open().next
 	next.Intact, next.Since = max(next.Intact, s.v.Seq), max(next.Since, s.v.Revision)
+	if p.own { // parts of the part may lack values too
+		next.Conflated, next.ConflatedSeq = max(next.Conflated, s.v.Revision), max(next.ConflatedSeq, s.v.Seq)
+	}
 }
 
 // Publish makes visible what was added, as the part of the state s. Readers that wait are
 // woken if anything was, if the status or the origin is another one, or if they wait for
-// any new state.
-func (p *Part) Publish(s Snapshot) {
+// any new state. It returns false if nobody has to know.
+func (p *Part) Publish(s Snapshot) bool {
 	p.write()
 	w := p.w
 	awaited := w.wanted.Swap(false)
-	if !p.fresh && !p.lacks && p.added == 0 && !awaited && p.reflect(s) {
-		return
+	if !p.fresh && !p.lacks && p.added == 0 && (p.own && p.reflects(s) || !p.own && !awaited && p.reflect(s)) {
+		return false
 	}
 	w.open().next.Reflect(s.v)
+	if p.own {
+		p.recordTimes(s)
+	}
 	p.unclosed = nil
 	switch {
 	case p.fresh:
@@ -212,7 +233,29 @@ func (p *Part) Publish(s Snapshot) {
 		w.compactAfter(p.added)
 	}
 	p.fresh, p.lacks, p.added, p.of, p.held = false, false, 0, nil, nil
+	p.dead = w.dead
 	w.publish()
+	return true
+}
+
+// reflects reports whether the newest version reflects a state already.
+func (p *Part) reflects(s Snapshot) bool {
+	v := p.w.head.Load()
+	return v.OfGeneration == s.v.Generation && v.Of == s.v.Number && v.Status == s.v.Status
+}
+
+// recordTimes records when what was added became visible, and how much of it superseded what
+// readers of parts may ask for.
+func (p *Part) recordTimes(s Snapshot) {
+	if p.added == 0 {
+		return
+	}
+	w, before := p.w, uint64(0)
+	if !p.fresh {
+		before = w.head.Load().Seq
+		w.recent.Add(before, w.dead-p.dead, s.v.Committed, w.history.MaxAge)
+	}
+	w.next.Times = w.next.Times.Add(before+1, s.v.Committed, !p.fresh, storage.CommitSpacing(w.history.MaxAge))
 }
 
 // reflect makes the part reflect a state that changes nothing for its readers. It returns
@@ -242,6 +285,10 @@ func (p *Part) FedBy(f *Fed) {
 // SetStatus publishes the freshness of the part, until it next reflects a state, and
 // nothing of what was added.
 func (p *Part) SetStatus(status stream.Status) {
+	if p.own && p.w.next == nil {
+		p.w.open().SetStatus(status)
+		return
+	}
 	if p.w.next != nil {
 		p.w.next.Status = &status
 	}
@@ -259,9 +306,12 @@ func (p *Part) SetStatus(status stream.Status) {
 
 // Discard forgets everything; see Writer.Discard.
 func (p *Part) Discard(s stream.Status) {
-	p.fresh, p.added, p.unclosed, p.of, p.held = false, 0, nil, nil, nil
+	p.fresh, p.added, p.dead, p.unclosed, p.of, p.held = false, 0, 0, nil, nil, nil
 	p.w.open().Discard(s)
 }
+
+// Begun reports whether a generation has begun that is not published yet.
+func (p *Part) Begun() bool { return p.fresh }
 
 // Fed is how far the parts of a log that share it are fed. Whatever a state has that
 // concerns one of them, that part has too. The others learn of the state when they are

@@ -38,7 +38,7 @@ func (e Entry) Place() uint64 { return e.e.Revision }
 
 // Known is the least revision after which the log had every change of every resource, and every
 // value that the upstream had. Superseded ones may have been dropped since.
-func (s Snapshot) Known() uint64 { return max(s.v.Horizon, s.v.Conflated) }
+func (s Snapshot) Known() uint64 { return max(s.v.Horizon, s.v.Conflated, s.v.Since) }
 
 // Kept is the least revision after which the log still has all that it had.
 func (s Snapshot) Kept() uint64 { return s.v.Kept() }

@@ -39,6 +39,10 @@ func (s Snapshot) Tombstones() int { return s.v.Tombstones }
 // Horizon is the oldest revision from which a reader can resume, and when the watch was there.
 func (s Snapshot) Horizon() (revision uint64, at time.Time) { return s.v.Horizon, s.v.HorizonAge }
 
+// Since is the revision up to which superseded entries of a part of a log may be missing, although
+// later ones do not tell; 0 for a log that is no part.
+func (s Snapshot) Since() uint64 { return s.v.Since }
+
 // Status is the freshness of the watch.
 func (s Snapshot) Status() stream.Status { return *s.v.Status }
 

@@ -178,6 +178,15 @@ func (a *Account) StagedExceeds() *Error { return a.exceeds(stagedPool, "what is
 // LogExceeds returns why the watch must give up its log; nil: it need not.
 func (a *Account) LogExceeds() *Error { return a.exceeds(logsPool, "what is served") }
 
+// LogTooLarge returns why the log, which was counted regardless of what was reserved for it, does
+// not fit; nil: it does.
+func (a *Account) LogTooLarge() *Error {
+	if allowed := logsPool.allowed(&a.own); allowed > 0 && logsPool.of(&a.own).Load() > allowed {
+		return a.refusal(logsPool, &a.own, 0, "what is served")
+	}
+	return a.LogExceeds()
+}
+
 // exceeds returns why the watch must give up what it holds of a pool: the shared
 // ceiling is exceeded, and it holds the most. If another watch holds more by now,
 // exceeds squeezes that one.

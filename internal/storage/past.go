@@ -27,7 +27,7 @@ func (v *Version) Kept() uint64 { return v.revisionOf(v.Intact) }
 // Understood is the least revision after which no values were left out, and it is known what
 // each change changed, unless it deletes what was never there.
 func (v *Version) Understood() uint64 {
-	return max(v.Horizon, v.Conflated, v.revisionOf(v.Readable))
+	return max(v.Horizon, v.Conflated, v.Since, v.revisionOf(v.Readable))
 }
 
 // revisionOf returns the revision of an entry or, if it is gone, of the next one.

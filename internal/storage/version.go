@@ -51,6 +51,7 @@ type Version struct {
 	// revision up to which it may lack entries that were superseded.
 	Of, OfGeneration uint64
 	Since            uint64
+	Own              bool // it is compared by its own numbers: parts of its log reflect it
 }
 
 // Reflect takes over what a part of a log has in common with it.
@@ -178,7 +179,7 @@ func (v *Version) NotAfter(o *Version) bool {
 
 // root returns the generation and the number of the version that v reflects.
 func (v *Version) root() (generation, number uint64) {
-	if v.OfGeneration == 0 {
+	if v.OfGeneration == 0 || v.Own {
 		return v.Generation, v.Number
 	}
 	return v.OfGeneration, v.Of

@@ -85,14 +85,22 @@ func (x *Index[ID]) Spent() int { return x.old.spent + x.new.spent }
 func (x *Index[ID]) Len() int { return len(x.entries) }
 
 // Add adds a definition. One that has the same id is replaced.
-func (x *Index[ID]) Add(id ID, d *Definition) {
+func (x *Index[ID]) Add(id ID, d *Definition) { x.add(id, d, x.choose) }
+
+// AddToAll adds a definition that is a candidate at each change, so that each failure of its
+// evaluation is known.
+func (x *Index[ID]) AddToAll(id ID, d *Definition) {
+	x.add(id, d, func(*Definition) []place { return []place{{}} })
+}
+
+func (x *Index[ID]) add(id ID, d *Definition, choose func(*Definition) []place) {
 	x.Remove(id)
 	if x.entries == nil {
 		x.entries = map[ID]*entry[ID]{}
 		x.keys, x.prefixes, x.lengths = map[string][]*entry[ID]{}, map[string][]*entry[ID]{}, map[int]int{}
 		x.values = map[*document.Node]map[document.Scalar][]*entry[ID]{}
 	}
-	e := &entry[ID]{id: id, of: d, places: x.choose(d)}
+	e := &entry[ID]{id: id, of: d, places: choose(d)}
 	x.entries[id] = e
 	for _, at := range d.needs() {
 		x.paths.Add(at)

@@ -33,15 +33,15 @@ const (
 
 // accepts reports whether a batch that begins with first can have e too.
 func accepts(first, e *entry, n int) bool {
-	if first.costly || e.costly || first.parent != e.parent || first.hides != e.hides || first.definition.Indexed() != e.definition.Indexed() {
+	if first.costly || e.costly || first.parent != e.parent || first.hides != e.hides || first.indexed() != e.indexed() {
 		return false
 	}
-	return n < mostScanned || n < mostIndexed && first.definition.Indexed()
+	return n < mostScanned || n < mostIndexed && first.indexed()
 }
 
 func newBatch(views []*entry) *batch {
 	first := views[0]
-	b := &batch{bundle: newBundle(first.views, first.definition.Indexed()), parent: first.parent, hides: first.hides}
+	b := &batch{bundle: newBundle(first.views, first.indexed()), parent: first.parent, hides: first.hides}
 	for _, e := range views {
 		b.add(e)
 	}
@@ -127,7 +127,7 @@ func (b *batch) make(t *turn) (done bool) {
 // report counts the memory so far, and tells readers if they have waited for long.
 func (b *batch) report() {
 	for e := range b.members {
-		e.state.Count()
+		e.countMemory()
 		e.complain()
 	}
 }
@@ -148,7 +148,8 @@ func (b *batch) find(c log.Entry) {
 	}
 	r := c.Resource()
 	if counts && !c.Deleted() {
-		b.candidates(view.Change{New: &r}, func(k candidate, matches bool) {
+		b.candidates(view.Change{New: &r}, func(k candidate, matches bool, err error) {
+			k.ID.countFailure(err)
 			if e := k.ID; matches && e.apply(c, r, true, absent) {
 				b.spent += len(r.Value) / projectedBytes
 				e.applied = c.Seq()
@@ -182,7 +183,7 @@ func (b *batch) findLeaving(c log.Entry, r stream.Resource) {
 		}
 	case ok && !before.Deleted():
 		old := before.Resource()
-		b.candidates(view.Change{Old: &old}, func(k candidate, matches bool) {
+		b.candidates(view.Change{Old: &old}, func(k candidate, matches bool, _ error) {
 			if matches {
 				b.leave(k.ID, c, r, present)
 			}
@@ -195,7 +196,7 @@ func (b *batch) have(c log.Entry, r stream.Resource, ok bool) {
 	if !ok {
 		return
 	}
-	b.candidates(view.Change{New: &r}, func(k candidate, matches bool) {
+	b.candidates(view.Change{New: &r}, func(k candidate, matches bool, _ error) {
 		if matches {
 			k.ID.applied = c.Seq()
 		}
@@ -216,7 +217,7 @@ func (b *batch) findFormer(c log.Entry, r stream.Resource) {
 		left := func(e *entry) {
 			if e.applied != c.Seq() && at.NewerThan(e.low) && e.definition.Allows(r.Key) {
 				e.applied = c.Seq()
-				e.state.Remove(c)
+				e.take(c)
 				b.touch(e)
 			}
 		}
@@ -232,7 +233,7 @@ func (b *batch) findFormer(c log.Entry, r stream.Resource) {
 		}
 		if !before.Deleted() {
 			old := before.Resource()
-			b.candidates(view.Change{Old: &old}, func(k candidate, matches bool) {
+			b.candidates(view.Change{Old: &old}, func(k candidate, matches bool, _ error) {
 				if matches {
 					left(k.ID)
 				}

@@ -27,7 +27,11 @@ func newBundle(v *Views, indexed bool) bundle {
 
 func (b *bundle) add(e *entry) {
 	b.members[e] = struct{}{}
-	b.index.Add(e, e.definition)
+	if b.indexed || e.declared == nil {
+		b.index.Add(e, e.definition)
+		return
+	}
+	b.index.AddToAll(e, e.definition)
 }
 
 func (b *bundle) drop(e *entry) {
@@ -53,7 +57,7 @@ func (b *bundle) feed(s log.Snapshot) {
 	now, was := s.Status(), b.at.Status()
 	if now.State != was.State || now.Reason != was.Reason || s.Origin() != b.at.Origin() {
 		for e := range b.members {
-			e.state.Publish(s)
+			e.show(s)
 		}
 	}
 	b.at = s
@@ -62,7 +66,7 @@ func (b *bundle) feed(s log.Snapshot) {
 
 func (b *bundle) publishNews() {
 	for _, e := range b.news {
-		e.state.Publish(b.at)
+		e.show(b.at)
 		e.changed = false
 	}
 	clear(b.news)
@@ -101,8 +105,9 @@ func (b *bundle) touch(e *entry) {
 // candidate is a view that a change can concern.
 type candidate = view.Candidate[*entry]
 
-// candidates calls f for each view that the index names, with whether it matches.
-func (b *bundle) candidates(c view.Change, f func(k candidate, matches bool)) {
+// candidates calls f for each view that the index names, with whether it matches, and why that is
+// not known.
+func (b *bundle) candidates(c view.Change, f func(k candidate, matches bool, err error)) {
 	b.index.Candidates(c, func(k candidate) {
 		ask := k.After
 		if c.New == nil {
@@ -113,7 +118,7 @@ func (b *bundle) candidates(c view.Change, f func(k candidate, matches bool)) {
 		if b.indexed {
 			b.views.count.found.Add(1)
 		}
-		f(k, matches)
+		f(k, matches, err)
 	})
 	b.spent += b.index.Spent()
 }
@@ -153,7 +158,10 @@ func (b *bundle) change(s log.Snapshot, c log.Entry) {
 		change.Old = &old
 	}
 	deleted := c.Deleted()
-	b.candidates(change, func(k candidate, matches bool) {
+	b.candidates(change, func(k candidate, matches bool, err error) {
+		if change.New != nil {
+			k.ID.countFailure(err)
+		}
 		if !matches && (deleted || hadNone(k)) {
 			return
 		}
@@ -173,7 +181,7 @@ func (b *bundle) changeOfUnknown(c log.Entry, r stream.Resource, was former) {
 		matches, err := false, error(nil)
 		if !c.Deleted() {
 			matches, err = e.definition.Matches(r)
-			b.views.count.evaluated(err)
+			e.evaluated(err)
 		}
 		if e.apply(c, r, matches, was) {
 			b.touch(e)

@@ -140,8 +140,8 @@ func TestBuildEndsWithItsReader(t *testing.T) {
 		if j, ok := v.costly.take(); !ok || j.view != e {
 			t.Fatal("it does not go on for the next reader")
 		}
-		if !v.costly.feed(e, newTurn(e.parent)) || e.part.Snapshot().Count() != len(resources) || v.count.evaluations.Load() != uint64(len(resources)) {
-			t.Errorf("it has %d resources after %d evaluations, want %d each", e.part.Snapshot().Count(), v.count.evaluations.Load(), len(resources))
+		if !v.costly.feed(e, newTurn(e.parent)) || e.watch.Snapshot().Count() != len(resources) || v.count.evaluations.Load() != uint64(len(resources)) {
+			t.Errorf("it has %d resources after %d evaluations, want %d each", e.watch.Snapshot().Count(), v.count.evaluations.Load(), len(resources))
 		}
 		s.Close()
 	})

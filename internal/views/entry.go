@@ -21,7 +21,10 @@ type entry struct {
 	parent     *parent
 	definition *view.Definition
 	client     string // who is charged for it
-	part       *watch.Part
+	watch      *watch.Watch
+	declared   *watch.View // nil: clients ask for the view
+	close      func()      // tells its readers that it was removed
+	end        func()      // frees what it holds then
 	account    *memory.Account
 	costly     bool
 	hides      bool // no reader may learn of a resource that the view never had
@@ -43,6 +46,7 @@ type entry struct {
 	turn     *turn         // of that builder; nil: no builder has it
 	begun    bool          // it has a part of the watch, if not all of it
 	whole    bool          // and was published
+	primed   string        // the epoch of what it had before it was made
 	building bool          // it is being made from all of the watch
 	opened   bool          // it has some of the transaction that is being read
 	changed  bool          // it has something that is not published
@@ -60,15 +64,28 @@ type entry struct {
 func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 	e := &entry{views: v, parent: p, definition: d, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory), costly: d.Costly(), hides: d.Hides()}
 	e.wanted.Store(math.MaxUint64)
-	e.part = p.of.NewPart(watch.PartConfig{Account: e.account, Held: func(bool) { v.held(e) }})
-	e.state = e.part.State
+	part := p.of.NewPart(watch.PartConfig{Account: e.account, Held: func(bool) { v.held(e) }})
+	e.watch, e.state = &part.Watch, part.State
 	e.state.SetStatus(p.of.Status()) // it will be the same once there is a state
+	e.close, e.end = part.Close, e.endUnused
 	return e
 }
 
+// id is the name of a view among those of its watch.
+func (e *entry) id() string {
+	if e.declared != nil {
+		return e.definition.ID() + " " + e.watch.Name()
+	}
+	return e.definition.ID()
+}
+
+// indexed reports whether the index finds the view. One that is declared is asked about every
+// change, since it counts those on which its filter fails.
+func (e *entry) indexed() bool { return e.declared == nil && e.definition.Indexed() }
+
 // lane returns the lane that feeds a view, or watches over it.
 func (p *parent) lane(e *entry) *lane {
-	if e.costly || !e.definition.Indexed() {
+	if e.costly || !e.indexed() {
 		return p.lanes[1]
 	}
 	return p.lanes[0]
@@ -98,7 +115,7 @@ func (e *entry) feed(t *turn) (reached bool) {
 	e.turn = t
 	for c := range s.Entries(e.cursor) {
 		if t.did(entryCosts); t.over {
-			e.state.Count()
+			e.countMemory()
 			e.complain()
 			return false
 		}
@@ -117,7 +134,7 @@ func (e *entry) feed(t *turn) (reached bool) {
 
 // complain says that there is no state yet, if that takes long.
 func (e *entry) complain() {
-	if e.whole || time.Since(e.began) < buildPatience || e.part.Status().State == stream.Priming {
+	if e.whole || time.Since(e.began) < buildPatience || e.watch.Status().State == stream.Priming {
 		return
 	}
 	e.state.SetStatus(stream.Status{State: stream.Priming, Since: e.began, Reason: "the view is being built"})
@@ -128,10 +145,62 @@ const buildPatience = time.Second
 
 // publish makes the view reflect a state that it was fed up to.
 func (e *entry) publish(s log.Snapshot) {
-	e.state.Publish(s)
+	first := e.building
+	e.show(s)
+	if first && e.declared != nil {
+		e.declared.Followed(e.began, e.primed != "", e.primed != e.watch.Snapshot().Epoch())
+	}
 	e.release()
 	e.cursor, e.at, e.whole, e.building = s.Seq(), s, true, false
 	e.seen = s.Number() // there may be a newer one already
+}
+
+// show makes visible what the view has of a state.
+func (e *entry) show(s log.Snapshot) (news bool) {
+	news = e.state.Publish(s)
+	if e.declared != nil {
+		e.declared.CheckMemory()
+	}
+	return news
+}
+
+// countMemory counts what a view holds that is not published yet.
+func (e *entry) countMemory() {
+	e.state.Count()
+	if e.declared != nil {
+		e.declared.CheckMemory()
+	}
+}
+
+// evaluated counts that it was decided whether the view has the new value of a resource.
+func (e *entry) evaluated(err error) {
+	e.views.count.evaluated(err)
+	e.countFailure(err)
+}
+
+// countFailure counts a change on which the filter fails.
+func (e *entry) countFailure(err error) {
+	if err != nil && e.declared != nil {
+		e.declared.Unmatchable()
+	}
+}
+
+// add adds a change of a resource that the view has.
+func (e *entry) add(c log.Entry, projected *stream.Resource) {
+	e.state.Add(c, projected)
+	e.received("upsert", c)
+}
+
+// take adds a change with which a resource leaves the view.
+func (e *entry) take(c log.Entry) {
+	e.state.Remove(c)
+	e.received("delete", c)
+}
+
+func (e *entry) received(event string, c log.Entry) {
+	if e.declared != nil {
+		e.declared.Received(event, c.Seq() > e.base)
+	}
 }
 
 // matches reports whether the view has a resource. A view that was removed has none any more.
@@ -193,15 +262,16 @@ func (e *entry) outdated(newest log.Snapshot) bool {
 // nothing is in doubt.
 func (e *entry) lowest(s log.Snapshot) uint64 {
 	if e.hides {
-		return e.parent.exactFrom(s)
+		return max(e.parent.exactFrom(s), s.Since())
 	}
 	horizon, _ := s.Horizon()
-	return max(min(s.Swept(), s.Understood(), e.wanted.Load()), horizon)
+	return max(min(s.Swept(), s.Understood(), e.wanted.Load()), horizon, s.Since())
 }
 
 // begin makes the view from a state of the watch.
 func (e *entry) begin(s log.Snapshot) {
 	e.low = e.lowest(s)
+	e.primed = e.watch.Snapshot().Epoch()
 	e.state.Begin(s, e.definition.Epoch(s.Epoch()), e.low)
 	e.views.count.builds.Add(1)
 	e.begun, e.whole, e.building, e.began = true, false, true, time.Now()
@@ -211,7 +281,12 @@ func (e *entry) begin(s log.Snapshot) {
 // forget gives up the state of the view, since its watch has none.
 func (e *entry) forget(why stream.Status) {
 	e.release()
-	if e.begun || e.part.Status().State != why.State || e.part.Status().Reason != why.Reason {
+	now := e.watch.Status()
+	switch {
+	case !e.begun && now.State == why.State && now.Reason == why.Reason:
+	case !e.begun && e.watch.Snapshot().Primed():
+		e.state.SetStatus(stream.Status{State: stream.Resyncing, Since: now.Since, Reason: why.Reason, Detail: why.Detail})
+	default:
 		e.state.Discard(why)
 	}
 	e.lose()
@@ -232,7 +307,7 @@ func (e *entry) change(s log.Snapshot, c log.Entry) {
 	matches, err := false, error(nil)
 	if !c.Deleted() {
 		matches, err = e.matches(r)
-		e.views.count.evaluated(err)
+		e.evaluated(err)
 	}
 	e.apply(c, r, matches, e.formerOf(s, c))
 }
@@ -272,7 +347,7 @@ func (e *entry) apply(c log.Entry, r stream.Resource, matches bool, was former) 
 	if matches {
 		projected, err := e.project(r)
 		if err == nil {
-			e.state.Add(c, projected)
+			e.add(c, projected)
 			return true
 		}
 		e.views.count.evaluated(view.NotJSON)
@@ -295,7 +370,7 @@ func (e *entry) remove(c log.Entry, key string, was former) bool {
 	if was == absent && !e.state.Has(c) {
 		return lacks
 	}
-	e.state.Remove(c)
+	e.take(c)
 	return true
 }
 
@@ -328,6 +403,9 @@ func (e *entry) found(s log.Snapshot, c log.Entry) {
 	if !c.Deleted() {
 		matches, err := e.matches(r)
 		e.views.count.evaluated(err)
+		if s.Counts(c) {
+			e.countFailure(err)
+		}
 		if matches {
 			if s.Counts(c) {
 				e.apply(c, r, true, absent)
@@ -381,7 +459,7 @@ func (e *entry) tooLarge() {
 	e.release()
 	began := e.begun
 	e.lose()
-	if began || e.part.Status().Reason != noRoom {
+	if began || e.watch.Status().Reason != noRoom {
 		e.state.Discard(stream.Status{State: stream.Stale, Since: time.Now(), Reason: noRoom})
 	}
 	e.left()
@@ -399,8 +477,8 @@ func (e *entry) leaves() {
 // left is called once it holds nothing.
 func (e *entry) left() { e.views.leaving.Add(-e.leaving.Swap(0)) }
 
-// end frees what a removed view holds.
-func (e *entry) end() {
+// endUnused frees what a view that clients asked for holds, once it was removed.
+func (e *entry) endUnused() {
 	e.release()
 	e.state.FedBy(nil)
 	e.state.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "the view was not used"})

@@ -25,6 +25,7 @@ type lane struct {
 	parked map[*entry]struct{} // costly ones, and those without a state, until the next state
 	again  <-chan time.Time    // when to look whether there is room for views; nil: all have some
 	early  []*batch            // that are ahead of the lane
+	named  map[*entry]struct{} // of the members, those that are declared: each state makes one of theirs
 }
 
 // letter is what is to be done with a view, or with a batch.
@@ -44,7 +45,7 @@ const (
 )
 
 func newLane(v *Views, p *parent, indexed bool) *lane {
-	return &lane{bundle: newBundle(v, indexed), parent: p, ring: make(chan struct{}, 1), parked: map[*entry]struct{}{}}
+	return &lane{bundle: newBundle(v, indexed), parent: p, ring: make(chan struct{}, 1), parked: map[*entry]struct{}{}, named: map[*entry]struct{}{}}
 }
 
 // post asks for something to be done with a view. It may be called from any goroutine.
@@ -169,6 +170,7 @@ func (l *lane) handle(w what, e *entry) {
 func (l *lane) dismiss(e *entry) bool {
 	if _, feeds := l.members[e]; feeds {
 		l.drop(e)
+		delete(l.named, e)
 		e.state.FedBy(nil)
 		e.at, e.cursor = l.at, l.at.Seq()
 		return true
@@ -229,11 +231,16 @@ func (l *lane) take(e *entry) {
 		l.tooLarge(e) // since its builder last looked
 		return
 	}
+	l.add(e)
+	if e.declared != nil {
+		l.named[e] = struct{}{}
+		e.show(l.at)
+		return
+	}
 	e.state.FedBy(&l.fed)
 	if e.state.Awaited() {
 		e.state.Publish(l.at) // by a reader that has seen only what the builder published
 	}
-	l.add(e)
 }
 
 // advance feeds the views with what is new.
@@ -254,6 +261,11 @@ func (l *lane) advance() {
 		l.feed(s)
 	}
 	l.at, l.begun = s, true
+	for e := range l.named {
+		if e.show(s) {
+			e.declared.Received("bookmark", false)
+		}
+	}
 	if !l.fed.Set(s) {
 		return
 	}

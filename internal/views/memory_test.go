@@ -152,8 +152,8 @@ func TestFullWhileHandedOver(t *testing.T) {
 			} else {
 				l.park(e)
 			}
-			if e.part.Snapshot().Primed() || e.part.Status().State != stream.Stale || v.holds() > 4<<10 {
-				t.Errorf("%s: it has its state: %v, %d bytes", name, e.part.Status(), v.holds())
+			if e.watch.Snapshot().Primed() || e.watch.Status().State != stream.Stale || v.holds() > 4<<10 {
+				t.Errorf("%s: it has its state: %v, %d bytes", name, e.watch.Status(), v.holds())
 			}
 			if _, parked := l.parked[e]; !parked {
 				t.Errorf("%s: nobody has it", name)
@@ -255,7 +255,7 @@ func TestBuiltWhileItsWatchGoesOn(t *testing.T) {
 			synctest.Wait()
 			l.read()
 		}
-		if n := e.part.Snapshot().Count(); n != len(resources)+1 {
+		if n := e.watch.Snapshot().Count(); n != len(resources)+1 {
 			t.Errorf("it has %d resources, want %d", n, len(resources)+1)
 		}
 		e.removed.Store(true)

@@ -67,7 +67,7 @@ var mutants = []mutant{
 	{
 		"what leaves a view leaves no delete",
 		"internal/views/entry.go",
-		"\te.state.Remove(c)\n\treturn true",
+		"\te.take(c)\n\treturn true",
 		"\treturn true",
 	},
 	{
@@ -104,7 +104,7 @@ var mutants = []mutant{
 		"each change in a view is a transaction",
 		"internal/log/part.go",
 		"\tp.unclosed = to\n\tp.added",
-		"\tto.Flags |= segment.EndsCommit\n\tp.unclosed = to\n\tp.added",
+		"\tto.Flags |= storage.EndsCommit\n\tp.unclosed = to\n\tp.added",
 	},
 	{
 		"a view knows of all deletes",

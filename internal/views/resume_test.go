@@ -294,14 +294,14 @@ func TestNothingHalfBuilt(t *testing.T) {
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
 		e.started = true // by this test
 
-		s := subscribe(t, &e.part.Watch, nil)
+		s := subscribe(t, e.watch, nil)
 		_, _ = e.next()
 		time.Sleep(2 * buildPatience)
 		if e.feed(&turn{of: p}) {
 			t.Fatal("it is built in one turn")
 		}
 		s.expect(t, "status priming")
-		if e.part.Snapshot().Primed() {
+		if e.watch.Snapshot().Primed() {
 			t.Error("half a view is visible")
 		}
 		for !e.feed(newTurn(p)) {

@@ -82,7 +82,7 @@ func (v *Views) list(watch string) (out []Listed) {
 		}
 		for _, e := range p.views {
 			out = append(out, Listed{
-				Watch: w.Name(), Definition: e.definition, Resources: e.part.Snapshot().Count(), Bytes: e.bytes(), Subscribers: e.part.Subscribers(),
+				Watch: w.Name(), Definition: e.definition, Resources: e.watch.Snapshot().Count(), Bytes: e.bytes(), Subscribers: e.watch.Subscribers(),
 			})
 		}
 	}

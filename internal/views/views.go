@@ -142,18 +142,23 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 		}
 		e.want(r.Resume)
 		v.touch(e)
-		return &e.part.Watch, nil
+		return e.watch, nil
 	}
 	if refused := v.refuses(r.Client); refused != nil {
 		return nil, refused
 	}
 	e := newEntry(v, v.parentOf(w), d, r)
 	e.want(r.Resume)
-	e.parent.views[d.ID()] = e
-	v.number++
-	v.clients[r.Client]++
+	v.enter(e)
 	v.touch(e)
-	return &e.part.Watch, nil
+	return e.watch, nil
+}
+
+// enter makes a view known.
+func (v *Views) enter(e *entry) {
+	e.parent.views[e.id()] = e
+	v.number++
+	v.clients[e.client]++
 }
 
 // Shared returns the definition of the view that Open has returned for d. It equals d, and all
@@ -217,7 +222,7 @@ func (v *Views) removeIdle(f func(*entry) bool) bool {
 		if time.Since(e.idleSince) < justOpened {
 			return false
 		}
-		if !e.part.Held() && (f == nil || f(e)) {
+		if !e.watch.Held() && (f == nil || f(e)) {
 			v.remove(e)
 			return true
 		}
@@ -245,7 +250,7 @@ func (v *Views) touch(e *entry) {
 		v.idle.Remove(e.idle)
 		e.idle = nil
 	}
-	if e.removed.Load() || e.part.Held() {
+	if e.removed.Load() || e.inUse() {
 		return
 	}
 	e.idleSince = time.Now()
@@ -261,7 +266,7 @@ func (v *Views) held(e *entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.touch(e)
-	if e.part.Held() && !e.started && !e.removed.Load() {
+	if e.inUse() && !e.started && !e.removed.Load() {
 		e.started = true
 		v.build(e)
 	}
@@ -281,7 +286,7 @@ func (v *Views) build(e *entry) {
 func (v *Views) wants(e *entry) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !e.removed.Load() && !e.part.Held() {
+	if !e.removed.Load() && !e.inUse() {
 		e.release()
 		e.started = false
 	}
@@ -298,7 +303,7 @@ func (v *Views) expire() {
 			v.timer.Reset(left)
 			return
 		}
-		if e.part.Held() {
+		if e.watch.Held() {
 			v.touch(e) // its holder is about to do that
 			continue
 		}
@@ -310,13 +315,13 @@ func (v *Views) expire() {
 func (v *Views) remove(e *entry) {
 	e.leaves()
 	e.removed.Store(true)
-	e.part.Close()
+	e.close()
 	if e.idle != nil {
 		v.idle.Remove(e.idle)
 		e.idle = nil
 	}
 	p := e.parent
-	delete(p.views, e.definition.ID())
+	delete(p.views, e.id())
 	v.number--
 	if v.clients[e.client]--; v.clients[e.client] == 0 {
 		delete(v.clients, e.client)

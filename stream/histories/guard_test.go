@@ -112,7 +112,7 @@ func (n *node) guarded() (gateway.Config, error) {
 // gateway returns the configuration of the gateways of a node.
 func (n *node) gateway() gateway.Config {
 	return gateway.Config{
-		Registry: n.registry, Views: n.views, Logger: slog.New(slog.DiscardHandler), StreamSettings: gateway.StreamSettings{Pump: gateway.PumpGoroutines, Compression: gateway.CompressionNone, Heartbeat: heartbeat, AheadWait: aheadWait, Retry: 100 * time.Millisecond, MaxAge: time.Hour},
+		Registry: n.registry, Views: gateway.ViewLimits{Linger: n.linger}, Logger: slog.New(slog.DiscardHandler), StreamSettings: gateway.StreamSettings{Pump: gateway.PumpGoroutines, Compression: gateway.CompressionNone, Heartbeat: heartbeat, AheadWait: aheadWait, Retry: 100 * time.Millisecond, MaxAge: time.Hour},
 	}
 }
 

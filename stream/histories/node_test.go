@@ -40,6 +40,7 @@ type node struct {
 	registry    *watch.Registry
 	watch       *watch.Watch
 	views       *views.Views
+	linger      time.Duration         // of views
 	second      *gatewaysource.Source // of the other watch, which joins and leaves
 	joined      bool
 	followed    bool             // others follow it
@@ -57,7 +58,8 @@ func (n *node) replica() string { return fmt.Sprint(n.name, "/", n.lives) }
 
 func (n *node) start() error {
 	n.registry = watch.NewRegistry()
-	n.views = views.New(views.Config{Linger: oneOf(n.world.choices, time.Second, 30*time.Second)})
+	n.linger = oneOf(n.world.choices, time.Second, 30*time.Second)
+	n.views = views.New(views.Config{Linger: n.linger})
 	source, err := n.source()
 	if err != nil {
 		return err

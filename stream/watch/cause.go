@@ -26,8 +26,10 @@ const maxDetail = 1 << 10
 // upstreamText returns a text as it may be kept: an upstream wrote some of it, and some
 // may be what Config.Hide hides. Every text of a source passes through here, and nowhere
 // else into a watch.
-func (in *ingest) upstreamText(text string) string {
-	text = in.config.Hide(text)
+func (in *ingest) upstreamText(text string) string { return upstreamText(&in.config, text) }
+
+func upstreamText(c *Config, text string) string {
+	text = c.Hide(text)
 	const cut = "…"
 	if len(text) > maxDetail {
 		text = strings.ToValidUTF8(text[:maxDetail-len(cut)], "") + cut

@@ -34,17 +34,17 @@ const maxIncidents = 100
 
 // recordIncident records an incident. Repetitions in a row count as one: an upstream that is
 // unreachable for a day must not push out how that began.
-func (in *ingest) recordIncident(kind IncidentKind, reason, detail string) {
+func (o *published) recordIncident(kind IncidentKind, reason, detail string) {
 	now := time.Now()
 	one := Incident{At: now, First: now, Times: 1, Kind: kind, Reason: reason, Detail: detail}
-	before := in.recordedIncidents()
+	before := o.recordedIncidents()
 	if len(before) > 0 && before[0].repeats(one) {
 		one.First, one.Times = before[0].First, before[0].Times+1
 		before = before[1:]
 	}
 	after := append(make([]Incident, 0, len(before)+1), one)
 	after = append(after, before[:min(len(before), maxIncidents-1)]...)
-	in.incidents.Store(&after)
+	o.incidents.Store(&after)
 }
 
 func (i Incident) repeats(o Incident) bool {
@@ -52,8 +52,8 @@ func (i Incident) repeats(o Incident) bool {
 }
 
 // recordedIncidents returns the incidents, newest first. They must not be modified.
-func (in *ingest) recordedIncidents() []Incident {
-	if all := in.incidents.Load(); all != nil {
+func (o *published) recordedIncidents() []Incident {
+	if all := o.incidents.Load(); all != nil {
 		return *all
 	}
 	return nil

@@ -54,7 +54,7 @@ func TestIncidents(t *testing.T) {
 
 // An upstream that keeps failing in new ways takes no more memory for it.
 func TestIncidentsAreBounded(t *testing.T) {
-	var in ingest
+	var in published
 	for i := range 3 * maxIncidents {
 		in.recordIncident(IncidentReconnect, "error", fmt.Sprint(i))
 	}

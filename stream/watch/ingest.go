@@ -39,8 +39,8 @@ type ingest struct {
 	// sleeps instead.
 	retire func() (bool, time.Duration)
 
-	published
-	recent recentCommits // find is safe for use by several goroutines
+	*published
+	recent *recentCommits
 
 	// Owned by run.
 	health Upstream
@@ -59,7 +59,7 @@ type ingest struct {
 	settling settling
 }
 
-// published is what run writes and all goroutines read.
+// published is what run writes and all goroutines read; in a view, what its follower writes.
 type published struct {
 	shown     atomic.Pointer[Upstream]     // nil before the first attempt
 	tooLarge  atomic.Pointer[memory.Error] // nil: the watch fits into its memory
@@ -96,14 +96,15 @@ type reader struct {
 
 var errStopped = errors.New("the watch was stopped")
 
-// start runs ingest until ctx ends or the watch is retired, then calls ended.
-func (in *ingest) start(ctx context.Context, ended func()) {
+// start runs what keeps a watch in step, then calls ended.
+func start(run, ended func()) {
 	go func() {
 		defer ended()
-		in.run(ctx)
+		run()
 	}()
 }
 
+// run keeps the log in step until ctx ends or the watch is retired.
 func (in *ingest) run(ctx context.Context) {
 	in.wake(ctx)
 	for ctx.Err() == nil && !in.retired {

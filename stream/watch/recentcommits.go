@@ -139,5 +139,12 @@ func (r *recentCommits) find(revision uint64, now time.Time) (time.Time, bool) {
 // before. Nothing is known of revisions before the first call, nor of those that no memory was
 // left for.
 func (w *Watch) CommittedAt(revision uint64) (time.Time, bool) {
-	return w.ingest.recent.find(revision, time.Now())
+	if w.recent == nil { // of a view, which has it a moment later than its watch
+		of := w.viewOf.Load()
+		if of == nil {
+			return time.Time{}, false
+		}
+		return of.CommittedAt(revision)
+	}
+	return w.recent.find(revision, time.Now())
 }

@@ -30,8 +30,8 @@ func (in *ingest) noteTooLarge(err error) error {
 }
 
 // full returns why the watch takes no more subscribers.
-func (in *ingest) full() error {
-	if why := in.tooLarge.Load(); why != nil {
+func (o *published) full() error {
+	if why := o.tooLarge.Load(); why != nil {
 		return why
 	}
 	return nil

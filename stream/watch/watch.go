@@ -14,7 +14,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Config declares a watch. Name and Source are required; the zero value of
+// Config declares a watch. Name, and Source or View, are required; the zero value of
 // any other field is its default.
 type Config struct {
 	// Name is what clients subscribe to; see CheckWatchName.
@@ -25,6 +25,8 @@ type Config struct {
 	SourceType string
 	// Source is what the watch follows. It belongs to this watch alone.
 	Source stream.Source
+	// View says which other watch this one is a view of; nil: none.
+	View *ViewConfig
 	// Writer is set for a watch that can be written to.
 	Writer stream.Writer
 	// OnDemand: the first subscriber starts the watch, and it stops a while after
@@ -113,7 +115,8 @@ type Watch struct {
 type root struct {
 	// Static after construction.
 	config *Config
-	ingest *ingest // only its atomic fields, and recent.find
+	*published
+	recent *recentCommits // only find; nil for a view
 	count  watchCounters
 	demand chan struct{} // signals ingest: holders may have changed
 	cancel context.CancelFunc
@@ -123,9 +126,11 @@ type root struct {
 	discard  func()    // ends a watch that was not started
 
 	// Atomic.
-	released atomic.Int64 // when there was last a holder, as the template counts time
-	removed  atomic.Bool  // it has been removed, or is about to be
-	replaced atomic.Bool  // and its name is still served
+	unmatchable atomic.Uint64         // changes on which the filter of a view fails
+	released    atomic.Int64          // when there was last a holder, as the template counts time
+	removed     atomic.Bool           // it has been removed, or is about to be
+	replaced    atomic.Bool           // and its name is still served
+	viewOf      atomic.Pointer[Watch] // the watch that it is a view of; nil: it follows none now
 }
 
 // newWatch returns a watch that must be started or discarded. Its ingest runs until the registry is
@@ -136,34 +141,51 @@ func newWatch(r *Registry, c Config, of *Template) (*Watch, error) {
 		c.Close()
 		return nil, err
 	}
-	if c.Source == nil {
+	if c.Source == nil && c.View == nil {
 		c.Close()
 		return nil, fmt.Errorf("watch %q has no source", c.Name)
 	}
 	w := &Watch{
-		root:    &root{config: &c, count: newWatchCounters(), demand: make(chan struct{}, 1), template: of},
+		root:    &root{config: &c, count: newWatchCounters(), demand: make(chan struct{}, 1), template: of, published: &published{}},
 		account: memory.NewAccount(c.MaxBytes, c.Memory),
 	}
-	writer := log.NewWriter(log.Config{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
-	w.log = writer.Log
 	ctx, cancel := context.WithCancel(r.ctx)
 	w.cancel = cancel
-	in := &ingest{
-		config: c, source: c.Source, log: writer, account: w.account, count: w.count,
-		wanted: w.wanted, demand: w.demand, peers: r.peersOf(c.SourceName), revisions: revisions{aliases: map[string]string{}}, recent: recentCommits{account: w.account},
-		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
+	run := w.newFollower
+	if c.View == nil {
+		run = func(logger *slog.Logger, retire func() (bool, time.Duration)) func(context.Context) {
+			return w.newIngest(r, logger, retire)
+		}
 	}
+	var retire func() (bool, time.Duration)
 	if of != nil {
-		in.retire = func() (bool, time.Duration) { return of.retire(w) }
+		retire = func() (bool, time.Duration) { return of.retire(w) }
 	}
-	w.ingest = in
-	w.start = func() { in.start(ctx, w.ended) }
+	keep := run(c.Logger.With("watch", c.Name, "source", c.SourceName), retire)
+	w.start = func() { start(func() { keep(ctx) }, w.ended) }
 	w.discard = func() {
 		w.cancel()
 		w.account.Leave()
 		w.ended()
 	}
 	return w, nil
+}
+
+// logConfig is that of the log.
+func (w *Watch) logConfig() log.Config {
+	return log.Config{Watch: w.config.Name, History: w.config.History, Account: w.account, Counted: w.counted}
+}
+
+// newIngest makes the log, and returns what keeps it in step with the source.
+func (w *Watch) newIngest(r *Registry, logger *slog.Logger, retire func() (bool, time.Duration)) (run func(context.Context)) {
+	writer := log.NewWriter(w.logConfig())
+	w.log, w.recent = writer.Log, &recentCommits{account: w.account}
+	c := *w.config
+	in := &ingest{
+		config: c, source: c.Source, log: writer, account: w.account, count: w.count, published: w.published, recent: w.recent,
+		wanted: w.wanted, demand: w.demand, peers: r.peersOf(c.SourceName), revisions: revisions{aliases: map[string]string{}}, logger: logger, retire: retire,
+	}
+	return in.run
 }
 
 // ended is called when ingest has ended.
@@ -233,7 +255,7 @@ func (w *Watch) Status() stream.Status { return w.log.Status() }
 
 // Upstream returns the state of the connection to the upstream.
 func (w *Watch) Upstream() Upstream {
-	if u := w.ingest.shown.Load(); u != nil {
+	if u := w.shown.Load(); u != nil {
 		return *u
 	}
 	return Upstream{}
@@ -241,7 +263,7 @@ func (w *Watch) Upstream() Upstream {
 
 // Full returns why the watch takes no more subscribers: it does not fit into its
 // memory, and shows an older state, if any. It returns nil if the watch takes them.
-func (w *Watch) Full() error { return w.ingest.full() }
+func (w *Watch) Full() error { return w.full() }
 
 // Memory is what the watch holds, against its own ceiling.
 func (w *Watch) Memory() *memory.Ceiling { return w.account.Own() }
@@ -264,8 +286,8 @@ func (w *Watch) Page(token string, size int) (log.Page, error) {
 // Stats returns the counters.
 func (w *Watch) Stats() Stats {
 	s := w.count.stats()
-	if u, selects := w.config.Source.(stream.Unmatchable); selects {
-		s.Events["unmatchable"] = u.Unmatchable()
+	if w.config.View != nil {
+		s.Events["unmatchable"] = w.unmatchable.Load()
 	}
 	return s
 }
@@ -276,7 +298,7 @@ func (w *Watch) Changes() uint64 { return w.count.changes.Load() }
 
 // Incidents returns the last hundred incidents of the connection to the upstream,
 // newest first. They must not be modified.
-func (w *Watch) Incidents() []Incident { return w.ingest.recordedIncidents() }
+func (w *Watch) Incidents() []Incident { return w.recordedIncidents() }
 
 // Changed is closed when there is something new: a change, or another status. Get it
 // before looking, and nothing is missed.

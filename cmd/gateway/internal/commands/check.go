@@ -92,7 +92,7 @@ func count(n int, one, several string) string {
 // makeable makes the source of each watch, and of one of each template, as serve does, and
 // closes it before it connects to anything. This finds keys that do not fit together.
 func makeable(c *config.Config) error {
-	u := newUpstreams(slog.New(slog.DiscardHandler), nil, nil)
+	u := newUpstreams(slog.New(slog.DiscardHandler), nil, nil, nil)
 	var errs []error
 	try := func(name string, w config.Watch) {
 		if err := u.try(c, w); err != nil {

@@ -31,7 +31,7 @@ func TestOptionsArrive(t *testing.T) {
 
 // TestSourceArrives: the longest wait and the type are those of the source.
 func TestSourceArrives(t *testing.T) {
-	u := newUpstreams(slog.New(slog.DiscardHandler), nil, nil).next(&config.Config{Sources: []config.Source{{Name: "s", Type: config.Store, RetryMax: time.Minute}}})
+	u := newUpstreams(slog.New(slog.DiscardHandler), nil, nil, nil).next(&config.Config{Sources: []config.Source{{Name: "s", Type: config.Store, RetryMax: time.Minute}}})
 	got, err := u.configure(watch.NewRegistry(), config.Watch{Name: "w", Source: "s"}, "", u.logger)
 	if err != nil || got.Backoff.Max != time.Minute || got.SourceType != "store" {
 		t.Errorf("at most %v of a source of type %q, %v", got.Backoff.Max, got.SourceType, err)

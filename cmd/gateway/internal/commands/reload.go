@@ -27,7 +27,7 @@ type daemon struct {
 	stderr   io.Writer // for the audit log
 	hide     func(message string) string
 	registry *watch.Registry
-	views    *views.Views
+	views    *views.Views // that configurations declare
 	secured  secured
 	spans    *telemetry.Exporter       // nil: nothing is traced
 	flight   *telemetry.FlightRecorder // nil: nothing is recorded
@@ -55,7 +55,6 @@ func (s *daemon) apply(c *config.Config) (counts, error) {
 		return counts{}, err
 	}
 	s.secured.set(c)
-	s.views.Reconfigure(viewsConfig(c.Stream))
 	up.memory.SetBytes(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
 	d.Commit()
 	up.settle()

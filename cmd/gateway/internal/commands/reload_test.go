@@ -353,11 +353,10 @@ func TestHangupWithoutConfiguration(t *testing.T) {
 func newSite(t *testing.T, c *config.Config) *daemon {
 	t.Helper()
 	s := &daemon{
-		logger: slog.New(slog.DiscardHandler), registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)),
-		secured: newSecured(c), started: c,
+		logger: slog.New(slog.DiscardHandler), registry: watch.NewRegistry(), views: views.NewDeclared(), secured: newSecured(c), started: c,
 	}
-	t.Cleanup(s.registry.Close)
 	t.Cleanup(s.views.Close)
+	t.Cleanup(s.registry.Close)
 	if err := s.begin(c); err != nil {
 		t.Fatal(err)
 	}

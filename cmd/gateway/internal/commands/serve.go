@@ -79,10 +79,9 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if a.limitMemory != nil {
 		a.limitMemory(logger)
 	}
-	s := &daemon{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), views: views.New(viewsConfig(c.Stream)), secured: newSecured(c), started: c}
+	s := &daemon{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), views: views.NewDeclared(), secured: newSecured(c), started: c}
+	defer s.views.Close() // which the registry uses until it is closed
 	defer s.registry.Close()
-	defer s.views.Close()
-
 	defer s.stopObserving()
 	if err := s.observe(ctx, c); err != nil {
 		return err
@@ -135,12 +134,12 @@ func (a *app) detachLog() (attach func()) {
 // begin makes the gateway, and puts its first configuration into effect.
 func (s *daemon) begin(c *config.Config) (err error) {
 	gc := gatewayConfig(c)
-	gc.Registry, gc.Views, gc.Logger, gc.Version, gc.Commit, gc.Profiles = s.registry, s.views, s.logger, buildVersion(), buildCommit(), telemetry.Handler(s.flight)
+	gc.Registry, gc.Logger, gc.Version, gc.Commit, gc.Profiles = s.registry, s.logger, buildVersion(), buildCommit(), telemetry.Handler(s.flight)
 	gc.Tracing = tracingConfig(s.spans, c.Tracing)
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err
 	}
-	s.upstreams = newUpstreams(s.logger, s.tracer(), s.hide)
+	s.upstreams = newUpstreams(s.logger, s.tracer(), s.views, s.hide)
 	_, err = s.apply(c)
 	return err
 }
@@ -158,11 +157,6 @@ func accessConfig(c *config.Config) *gateway.Access {
 		Limits: c.Auth.Limits}
 }
 
-// viewsConfig is the configuration of the views that clients ask for.
-func viewsConfig(s config.Stream) views.Config {
-	return views.Config{Max: s.MaxViews, MaxPerClient: s.MaxViewsPerClient, MaxBytes: s.Memory.Views, Linger: s.ViewLinger}
-}
-
 // gatewayConfig is the gateway's part of the configuration.
 func gatewayConfig(c *config.Config) gateway.Config {
 	gc := gateway.Config{
@@ -170,6 +164,7 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		Uncompressed: c.Uncompressed(), AfterRush: returnMemory, Metrics: c.Metrics.Enabled, Replicas: c.Operations.Replicas,
 		ReplicasToken: string(c.Operations.ReplicasToken), ReplicasTLS: c.Operations.ReplicasTLS, Certificates: certificatesOf(c), Access: accessConfig(c),
 	}
+	gc.Views = gateway.ViewLimits{Max: c.Stream.MaxViews, MaxPerClient: c.Stream.MaxViewsPerClient, MaxBytes: c.Stream.Memory.Views, Linger: c.Stream.ViewLinger}
 	gc.Hosts = hostsOf(c)
 	return gc
 }

@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -16,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/internal/source/host"
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"github.com/watchtide/watchtide/internal/source/nats"
-	viewsource "github.com/watchtide/watchtide/internal/source/view"
+	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -39,6 +38,7 @@ type upstreams struct {
 	config *config.Config
 	memory *memory.Ceiling // shared by all watches
 	stores *stores
+	views  *views.Views                // those that configurations declare
 	hide   func(message string) string // nil: nothing is hidden
 
 	mu       sync.Mutex                         // guards the following fields
@@ -46,9 +46,9 @@ type upstreams struct {
 }
 
 // newUpstreams returns the upstreams of a configuration without sources.
-func newUpstreams(logger *slog.Logger, tracer trace.Tracer, hide func(message string) string) *upstreams {
+func newUpstreams(logger *slog.Logger, tracer trace.Tracer, declared *views.Views, hide func(message string) string) *upstreams {
 	return &upstreams{
-		logger: logger, tracer: tracer, config: &config.Config{}, memory: memory.NewCeiling(0), hide: hide,
+		logger: logger, tracer: tracer, config: &config.Config{}, memory: memory.NewCeiling(0), views: declared, hide: hide,
 		stores: &stores{all: map[string]*store.Store{}}, gateways: map[string]*gatewaysource.Upstream{},
 	}
 }
@@ -56,7 +56,7 @@ func newUpstreams(logger *slog.Logger, tracer trace.Tracer, hide func(message st
 // next returns the upstreams of another configuration, with the same stores and the same
 // memory. Call settle on the upstreams that are in effect after that.
 func (u *upstreams) next(c *config.Config) *upstreams {
-	return &upstreams{logger: u.logger, tracer: u.tracer, config: c, memory: u.memory, stores: u.stores, hide: u.hide, gateways: map[string]*gatewaysource.Upstream{}}
+	return &upstreams{logger: u.logger, tracer: u.tracer, config: c, memory: u.memory, stores: u.stores, views: u.views, hide: u.hide, gateways: map[string]*gatewaysource.Upstream{}}
 }
 
 // settle sets the limits of the stores, and removes the stores that the configuration does not
@@ -115,7 +115,8 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 	wc.Logger, wc.Hide, wc.Memory, wc.Resynced = logger, u.hide, u.memory, traceResyncs(u.tracer, w.Name, w.Source)
 	if w.ViewOf != "" {
 		wc.SourceName, wc.SourceType = "view of "+w.ViewOf, string(config.View)
-		wc.Source = viewsource.New(w.ViewOf, opener(registry, w.ViewOf), w.Definition)
+		// A draft is committed before its watches start, so that all of them can be found.
+		wc.View = u.views.View(w.ViewOf, func() (*watch.Watch, error) { return registry.Open(w.ViewOf) }, w.Definition)
 		return wc, nil
 	}
 	s, err := sourceOf(u.config, w)
@@ -126,12 +127,6 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 	one, err := u.source(s, w, template, logger)
 	wc.Source, wc.Writer, wc.Close = one.source, one.writer, one.close
 	return wc, err
-}
-
-// opener returns the function that finds the watch that another one is a view of. A draft is
-// committed before its watches start, so that all of them can be found.
-func opener(registry *watch.Registry, name string) viewsource.Opener {
-	return func(context.Context) (*watch.Watch, error) { return registry.Open(name) }
 }
 
 // watchConfig is the part of a watch's configuration that is independent of its

@@ -1,7 +1,6 @@
-package view
+package views
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,7 +25,8 @@ type templated struct {
 }
 
 func newTemplated(t *testing.T) *templated {
-	r := &templated{rig: &rig{t: t, registry: watch.NewRegistry()}}
+	r := &templated{rig: &rig{t: t, registry: watch.NewRegistry(), views: NewDeclared()}}
+	t.Cleanup(r.views.Close)
 	t.Cleanup(r.registry.Close)
 	_, err := r.registry.AddTemplate(watch.TemplateConfig{
 		Name: "t-{x}", Max: 1, Match: func(name string) bool { return strings.HasPrefix(name, "t-") }, Make: r.make,
@@ -50,13 +50,9 @@ func (r *templated) make(string, string) (watch.Config, error) {
 }
 
 func (r *templated) viewOf(name string) *watch.Watch {
-	d, err := view.Parse(view.Params{Prefix: "a/"})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	open := func(context.Context) (*watch.Watch, error) { return r.registry.Open(name) }
+	open := func() (*watch.Watch, error) { return r.registry.Open(name) }
 	v, err := r.registry.Add(watch.Config{
-		Name: "view-of-" + name, Source: New(name, open, d), OnDemand: true, Linger: linger,
+		Name: "view-of-" + name, View: r.views.View(name, open, definition(r.t, view.Params{Prefix: "a/"})), OnDemand: true, Linger: linger,
 		Backoff: watch.Backoff{Min: time.Second, Max: time.Second},
 	})
 	if err != nil {

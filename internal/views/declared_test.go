@@ -1,9 +1,7 @@
-package view
+package views
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,11 +19,13 @@ type rig struct {
 	t        *testing.T
 	registry *watch.Registry
 	base     *watch.Watch
+	views    *Views
 }
 
 func newRig(t *testing.T, script ...streamtest.Step) *rig {
 	t.Helper()
-	r := &rig{t: t, registry: watch.NewRegistry()}
+	r := &rig{t: t, registry: watch.NewRegistry(), views: NewDeclared()}
+	t.Cleanup(r.views.Close)
 	t.Cleanup(r.registry.Close)
 	var err error
 	r.base, err = r.registry.Add(watch.Config{Name: "w", Source: streamtest.NewScripted(script), StaleAfter: time.Second})
@@ -35,29 +35,23 @@ func newRig(t *testing.T, script ...streamtest.Step) *rig {
 	return r
 }
 
-func (r *rig) source(p view.Params) *Source {
+// of returns what makes a watch a view of the watch of the rig.
+func (r *rig) of(p view.Params) *watch.ViewConfig {
 	r.t.Helper()
-	d, err := view.Parse(p)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return New("w", r.open, d)
+	return r.views.View("w", func() (*watch.Watch, error) { return r.base, nil }, definition(r.t, p))
 }
-
-// open is the Opener of the watch.
-func (r *rig) open(context.Context) (*watch.Watch, error) { return r.base, nil }
 
 func (r *rig) view(p view.Params) *watch.Watch {
 	r.t.Helper()
-	v, err := r.registry.Add(watch.Config{Name: "v", Source: r.source(p), StaleAfter: time.Second})
+	v, err := r.registry.Add(watch.Config{Name: "v", View: r.of(p)})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return v
 }
 
-// TestFreshness checks that a view is as fresh as its watch.
-func TestFreshness(t *testing.T) {
+// TestDeclaredFreshness checks that a view is as fresh as its watch.
+func TestDeclaredFreshness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := make(chan struct{})
 		r := newRig(t, streamtest.Reset("e1"), streamtest.Commit(1), streamtest.Await(next),
@@ -129,100 +123,6 @@ func TestUnmatchable(t *testing.T) {
 		}
 	})
 }
-
-// TestResumeAfterAResetThatFailed checks that a view whose newest snapshot was not
-// committed does not continue in the order of that snapshot from a revision of another.
-func TestResumeAfterAResetThatFailed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		next := make(chan struct{})
-		r := newRig(t, streamtest.Reset("e1"), streamtest.Upsert("a/1", 15, "1"), streamtest.Commit(15), streamtest.Await(next),
-			streamtest.Reset("e2"), streamtest.Upsert("a/2", 3, "1"), streamtest.Commit(9), streamtest.Upsert("b", 20, "1"), streamtest.Commit(20), streamtest.Hang())
-		s := r.source(view.Params{Prefix: "a/"})
-		first := streamtest.NewSinkRecorder(stream.Resume{}, nil)
-		done := make(chan error, 1)
-		go func() { done <- s.Watch(t.Context(), stream.Resume{}, failingReset{first}) }()
-		synctest.Wait()
-		committed := first.Resume()
-		next <- struct{}{}
-		if err := <-done; !errors.Is(err, errReset) {
-			t.Fatalf("Watch: %v", err)
-		}
-		again := streamtest.NewSinkRecorder(committed, first.State())
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { done <- s.Watch(ctx, committed, again) }()
-		synctest.Wait()
-		cancel()
-		<-done
-		if again.Resets() != 1 || len(again.State()) != 1 || again.Resume().Revision != 20 {
-			t.Errorf("%d resets, then %v at %v", again.Resets(), again.State(), again.Resume())
-		}
-	})
-}
-
-var errReset = errors.New("a fault of the test")
-
-// failingReset is a sink that begins only one snapshot.
-type failingReset struct{ *streamtest.SinkRecorder }
-
-// Reset implements [stream.Sink].
-func (f failingReset) Reset(epoch string) error {
-	if f.Resets() > 0 {
-		return errReset
-	}
-	return f.SinkRecorder.Reset(epoch)
-}
-
-// TestHeldMemory checks that the keys of the view count towards its memory.
-func TestHeldMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, streamtest.Reset("e1"), streamtest.Upsert("a/1", 1, "1"), streamtest.Upsert("b", 1, "1"), streamtest.Commit(1),
-			streamtest.Upsert("a/22", 2, "1"), streamtest.Commit(2), streamtest.Delete("a/1", 3), streamtest.Commit(3), streamtest.Hang())
-		s := r.source(view.Params{Prefix: "a/"})
-		h := &holder{SinkRecorder: streamtest.NewSinkRecorder(stream.Resume{}, nil)}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- s.Watch(ctx, stream.Resume{}, h) }()
-		synctest.Wait()
-		cancel()
-		<-done
-		if want := memberCost + int64(len("a/22")); h.held != want {
-			t.Errorf("%d bytes are held, want %d", h.held, want)
-		}
-	})
-}
-
-// TestHeldMemoryOfASnapshot checks that keys count before they are committed, and the
-// members of an earlier call beside those of a new snapshot.
-func TestHeldMemoryOfASnapshot(t *testing.T) {
-	s := &Source{definition: newRig(t, streamtest.Hang()).source(view.Params{Prefix: "a/"}).definition, members: newMembers(0)}
-	s.members.set("a/old", true)
-	h := &holder{SinkRecorder: streamtest.NewSinkRecorder(stream.Resume{}, nil)}
-	n := s.narrow(h, false)
-	before := h.held
-	if before != s.members.bytes {
-		t.Errorf("%d bytes are held for the members, want %d", before, s.members.bytes)
-	}
-	_ = n.Reset("e")
-	const keys, size = 1000, 100
-	for i := range keys {
-		_ = n.Upsert(stream.Resource{Key: fmt.Sprintf("a/%0*d", size-2, i), Revision: 1, Value: []byte("1")})
-	}
-	if want := before + keys*(size+memberCost) - holdStep; h.held < want {
-		t.Errorf("%d bytes are held inside the snapshot, want at least %d", h.held, want)
-	}
-	_ = n.Commit(1)
-	if want := int64(keys * (size + memberCost)); h.held != want {
-		t.Errorf("%d bytes are held after it, want %d", h.held, want)
-	}
-}
-
-type holder struct {
-	*streamtest.SinkRecorder
-	held int64
-}
-
-// Charge implements [stream.SinkExtension].
-func (h *holder) Charge(bytes int64) { h.held += bytes }
 
 // TestTimesOfTheWatch checks that a change is as old in the view as in its watch.
 func TestTimesOfTheWatch(t *testing.T) {

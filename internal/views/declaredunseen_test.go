@@ -1,4 +1,4 @@
-package view
+package views
 
 import (
 	"slices"
@@ -11,10 +11,10 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestDeleteOfUnseen checks that a reader which comes from another replica keeps no resource
+// TestDeclaredDeleteOfUnseen checks that a reader which comes from another replica keeps no resource
 // of the view that was deleted before this replica had seen it; and that other deletes of
 // what the view does not have cost readers nothing.
-func TestDeleteOfUnseen(t *testing.T) {
+func TestDeclaredDeleteOfUnseen(t *testing.T) {
 	gone := []streamtest.Step{streamtest.Delete("a/k", 8), streamtest.Commit(8)}
 	for name, c := range map[string]struct {
 		begin, then []streamtest.Step
