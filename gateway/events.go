@@ -15,6 +15,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -119,15 +120,15 @@ func (g *settings) notOpened(w http.ResponseWriter, r *http.Request, req convers
 		g.refuseStream(w, r, req, refused)
 		return
 	}
-	problem.Write(w, g.deps.NotOpened(req.Format.Framing().Transport(), err))
+	problem.Write(w, g.deps.NotOpened(req.Format.String(), err))
 }
 
 // refuseStream refuses a stream. A browser's EventSource never reconnects after a
 // status other than 200, so it gets a stream of one goodbye, with the reason in a
 // comment for a human reader. All other clients get a problem.
 func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conversation.Request, why *limits.Refusal) {
-	f := req.Format.Framing()
-	p := g.deps.Refused(f.Transport(), why)
+	f := req.Format
+	p := g.deps.Refused(f.String(), why)
 	if !req.EventSource {
 		problem.Write(w, p)
 		return
@@ -135,8 +136,8 @@ func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conv
 	req.Gzip = false // not worth it for so few bytes
 	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
 	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
-	out.Write(wire.AppendComment(f.AppendRetry(nil, p.RetryAfter), p.Detail))
-	out.Write(wire.AppendGoodbye(nil, f, why.Goodbye(), p.RetryAfter))
+	out.Write(frame.AppendComment(f.AppendRetry(nil, p.RetryAfter), p.Detail))
+	out.Write(f.AppendGoodbye(nil, why.Goodbye(), p.RetryAfter))
 	out.End()
 }
 

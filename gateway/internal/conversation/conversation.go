@@ -9,7 +9,6 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
-	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
@@ -24,13 +23,12 @@ import (
 type Conversation struct {
 	// Static after construction.
 	Deps    *Deps
-	Framing wire.Framing
+	Format  frame.Format
 	Until   bool
 	Gzip    bool // the stream is sent in gzip
 	watches []Choice
 
-	*Own            // nil for a group's own
-	Zipper  *zipper // nil: the bytes are sent as they are, or compressed by the outlet
+	*Own    // nil for a group's own
 	Follows []Follow
 	Lease   limits.Lease // lease for large reads
 	Turns   bool         // others share its goroutine: a turn also ends if it finds nothing
@@ -71,10 +69,9 @@ type Scratch struct {
 func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Conversation {
 	now := time.Now()
 	c := Conversation{
-		Deps: d, Framing: req.Format.Framing(), Until: req.Until, watches: req.Watches,
+		Deps: d, Format: req.Format, Until: req.Until, watches: req.Watches,
 		Gzip: req.Gzip, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Stands: 1,
 	}
-	c.Zipper = c.NewZipper(wire.Sum{})
 	for i, watch := range watches {
 		c.watches[i].Name = watch.Name() // the one in the request keeps its first line in memory
 		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i]))
@@ -84,21 +81,12 @@ func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Convers
 }
 
 // Transport is the value of the label transport in metrics.
-func (c *Conversation) Transport() string { return c.Framing.Transport() }
+func (c *Conversation) Transport() string { return c.Format.String() }
 
 // Hello writes hello before anything that may wait. The status of each watch that
 // is not in sync follows, before the snapshot of another watch begins.
-func (c *Conversation) Hello(out wire.Outlet) {
-	hellos := make([]frame.HelloWatch, 0, len(c.watches))
-	for _, w := range c.watches {
-		hellos = append(hellos, frame.HelloWatch{Watch: w.Name, Resume: w.resume != nil})
-	}
-	if c.Gzip {
-		out.Write([]byte(wire.Head))
-	}
-	data := frame.AppendHello(nil, c.Deps.Instance, c.Pass.ID(), c.Deps.Heartbeat, hellos)
-	head := c.Framing.AppendRetry(nil, c.Retry)
-	c.Put(c.Framing.AppendData(head, stream.Hello, data), out)
+func (c *Conversation) Hello(out Encoder) {
+	out.WriteHello(c)
 	c.Deps.Metrics.EventsOut(c.Transport(), stream.Hello, 1)
 	c.Delivered.Events++
 	for i := range c.Follows {
@@ -111,21 +99,13 @@ func (c *Conversation) Hello(out wire.Outlet) {
 
 // Say writes the batch of one watch, with the id of the whole stream if the batch
 // ends where the client may resume. The id speaks for all watches of the stream.
-func (c *Conversation) Say(f *Follow, out wire.Outlet) {
+func (c *Conversation) Say(f *Follow, out Encoder) {
 	f.quietSince = time.Now()
 	c.id = c.id[:0]
 	if c.Batch.Boundary() && !c.uncovered() {
 		c.id = appendPositions(c.id, c.Follows)
 	}
-	c.slices = c.Framing.AppendBatch(c.slices[:0], &c.Batch, c.id)
-	if c.Zipper != nil {
-		c.Zipper.batch(&c.Batch, c.slices, out)
-	} else {
-		for _, s := range c.slices {
-			out.Write(s)
-		}
-	}
-	clear(c.slices) // they alias the log: a waiting stream must not hold it
+	out.WriteBatch(c, c.id)
 	c.Batch.Release()
 	c.countBatch(f)
 }
@@ -139,15 +119,6 @@ func (c *Conversation) uncovered() bool {
 		}
 	}
 	return false
-}
-
-// Put writes bytes that are in no log.
-func (c *Conversation) Put(p []byte, out wire.Outlet) {
-	if c.Zipper != nil {
-		c.Zipper.own(p, out)
-		return
-	}
-	out.Write(p)
 }
 
 // Flushed is called after a flush of everything written so far, bytes in total,
@@ -202,14 +173,14 @@ func (c *Conversation) WakeAt() time.Time {
 }
 
 // Fork returns a conversation at the same position, in which the subscription of the
-// i-th watch is sub(i); c must have caught up. The fork has no zipper and nothing of its own.
+// i-th watch is sub(i); c must have caught up. The fork has nothing of its own.
 func (c *Conversation) Fork(sub func(i int) *log.Subscription) Conversation {
 	f := *c
 	f.Follows = slices.Clone(c.Follows)
 	for i := range f.Follows {
 		f.Follows[i].Sub, f.Follows[i].news = sub(i), false
 	}
-	f.Own, f.Zipper = nil, nil
+	f.Own = nil
 	f.Lease = limits.NewLease(c.Deps.Snapshots)
 	f.Stands, f.Counted, f.Committed = 1, 0, introspection.Moment{}
 	return f

@@ -3,7 +3,6 @@ package conversation
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -66,15 +65,12 @@ func (c *Conversation) OverdueAt() time.Time {
 }
 
 // Goodbye ends the stream deliberately.
-func (c *Conversation) Goodbye(reason stream.GoodbyeReason, out wire.Outlet) {
+func (c *Conversation) Goodbye(reason stream.GoodbyeReason, out Encoder) {
 	if reason == stream.GoodbyeRevoked {
 		c.withdraw(out)
 	}
 	c.GoodbyeSaid = reason
-	c.Put(wire.AppendGoodbye(nil, c.Framing, reason, c.Retry), out)
-	if c.Zipper != nil {
-		c.Zipper.end(out)
-	}
+	out.WriteGoodbye(c, reason)
 }
 
 // SaidGoodbye counts a goodbye that was sent.

@@ -11,13 +11,14 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/accept"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 )
 
 // Request is a stream request, parsed and checked. Whether the watches exist is
 // not known yet.
 type Request struct {
-	Format  wire.Format
+	Format  frame.Format
 	Gzip    bool     // the client prefers it compressed
 	Until   bool     // end after the last end_of_snapshot
 	Watches []Choice // at least one, each name once, in the order of the request
@@ -65,7 +66,7 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 		return req, p
 	}
 	req.Gzip = accept.Gzip(header.Values("Accept-Encoding"))
-	req.EventSource = req.Format == wire.SSE && wire.NamesEventStream(header.Values("Accept"))
+	req.EventSource = req.Format == frame.SSE && wire.NamesEventStream(header.Values("Accept"))
 	if req.Until, p = parseUntil(q); p != nil {
 		return req, p
 	}

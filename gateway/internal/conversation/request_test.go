@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -16,7 +16,7 @@ func TestStreamRequest(t *testing.T) {
 	if p != nil {
 		t.Fatal(p)
 	}
-	if req.Format != wire.NDJSON || !req.Until || len(req.Watches) != 2 {
+	if req.Format != frame.NDJSON || !req.Until || len(req.Watches) != 2 {
 		t.Fatalf("got %+v", req)
 	}
 	a, b := req.Watches[0], req.Watches[1]
@@ -157,7 +157,7 @@ func checkRequest(t *testing.T, req Request) {
 		seen[w.Name] = true
 		length += stream.LongestPosition(w.Name)
 	}
-	if len(seen) == 0 || length > stream.MaxPositionLength || req.Format.Framing() == nil {
+	if len(seen) == 0 || length > stream.MaxPositionLength || req.Format == 0 {
 		t.Fatalf("request %+v: ids of up to %d bytes", req, length)
 	}
 }

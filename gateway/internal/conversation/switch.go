@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
-	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -62,7 +61,7 @@ func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences
 // more. The id that is sent before is that of a client that has nothing of these watches, so
 // that the client gets all of them if it may see them again later. Watches of which it was sent
 // changes that their positions do not cover are withdrawn too, since no id can be sent before.
-func (c *Conversation) withdraw(out wire.Outlet) {
+func (c *Conversation) withdraw(out Encoder) {
 	for i := range c.Follows {
 		if f := &c.Follows[i]; f.Sub.Uncovered() {
 			c.take(f, f.Watch.HoldsUnknown(), out)
@@ -81,7 +80,7 @@ func (c *Conversation) withdraw(out wire.Outlet) {
 }
 
 // take deletes what the client holds of a watch.
-func (c *Conversation) take(f *Follow, holds *log.Holding, out wire.Outlet) {
+func (c *Conversation) take(f *Follow, holds *log.Holding, out Encoder) {
 	f.withdrawn = true
 	holds.Withdraw(&c.Batch, func() { c.Say(f, out) })
 	holds.Release()

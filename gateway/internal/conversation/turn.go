@@ -4,11 +4,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/limits"
-	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 // Turn writes one batch of each watch that has one.
-func (c *Conversation) Turn(out wire.Outlet) bool {
+func (c *Conversation) Turn(out Encoder) bool {
 	said := false
 	for i := range c.Follows {
 		said = c.TurnOf(i, out) || said
@@ -17,7 +16,7 @@ func (c *Conversation) Turn(out wire.Outlet) bool {
 }
 
 // TurnOf writes one batch of the watch at the index, if it has one.
-func (c *Conversation) TurnOf(i int, out wire.Outlet) bool {
+func (c *Conversation) TurnOf(i int, out Encoder) bool {
 	f := &c.Follows[i]
 	if c.Until && f.Sub.Synced() {
 		return false // its part of this response is complete
@@ -106,7 +105,7 @@ func (c *Conversation) hasMuch() bool {
 
 // Bookmarks writes the position in watches that were quiet for a heartbeat, or whose
 // changes all lie outside the view.
-func (c *Conversation) Bookmarks(now time.Time, out wire.Outlet) bool {
+func (c *Conversation) Bookmarks(now time.Time, out Encoder) bool {
 	said := false
 	for i := range c.Follows {
 		f := &c.Follows[i]

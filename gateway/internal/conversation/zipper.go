@@ -24,15 +24,6 @@ type zipper struct {
 // large value, and is sent as it is.
 const compressedAtMost = 256 << 10
 
-// NewZipper makes the zipper of a stream whose output so far has the given sum.
-// It returns nil if streams are not compressed.
-func (c *Conversation) NewZipper(said wire.Sum) *zipper {
-	if !c.Gzip {
-		return nil
-	}
-	return &zipper{pieces: c.Deps.Pieces, metrics: c.Deps.Metrics, Sum: said}
-}
-
 // own writes a text of the stream's own.
 func (z *zipper) own(p []byte, out wire.Outlet) {
 	z.Sum = z.Sum.Write(p)

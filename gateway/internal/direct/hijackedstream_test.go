@@ -12,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
 // broken is a sender that panics.
@@ -30,7 +31,7 @@ func TestPanicOfAHijackedStream(t *testing.T) {
 	if !one.of.admit(one) {
 		t.Fatal("not admitted")
 	}
-	c := gatewaytest.Open(t, w, d, limits.Client{}, conversation.Request{Watches: []conversation.Choice{{Name: "a"}}})
+	c := gatewaytest.Open(t, w, d, limits.Client{}, conversation.Request{Format: frame.SSE, Watches: []conversation.Choice{{Name: "a"}}})
 	one.run(newPump(c, broken{&wire.ChunkWriter{Conn: near}}, nil))
 	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("its connection: %v", err)

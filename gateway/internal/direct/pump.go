@@ -27,6 +27,7 @@ type pump struct {
 
 	draining  <-chan struct{} // nil once noticed
 	out       wire.Sender
+	text      conversation.Text
 	waiter    *waiter
 	published *introspection.PublishedProgress
 	hungUp    bool // the client ended its side, while nothing was written
@@ -34,6 +35,7 @@ type pump struct {
 
 func newPump(c conversation.Conversation, out wire.Sender, gone <-chan struct{}) *pump {
 	return &pump{
+		text:         conversation.NewText(&c, out, wire.Sum{}),
 		Conversation: c, gone: gone, draining: c.Deps.Admission.Draining, out: out,
 		waiter:    newWaiter(gone, c.Pass, c.Until, c.Follows),
 		published: introspection.NewPublishedProgress(c.Identity, c.Transport(), c.Gzip, c.Followed()...),
@@ -78,7 +80,7 @@ func (p *pump) run() {
 	p.show()
 	p.Deps.Subscribers.Add(p.published)
 
-	p.Hello(p.out)
+	p.Hello(&p.text)
 	p.flush()
 	for p.out.Failure() == nil {
 		p.drain()
@@ -134,14 +136,14 @@ func (p *pump) isOverdue() bool { return p.Overdue(time.Now()) != "" }
 // flushes. It stops early if the stream must end.
 func (p *pump) drain() {
 	wrote := false
-	for p.change(); p.Turn(p.out); p.change() {
+	for p.change(); p.Turn(&p.text); p.change() {
 		wrote = true
 		p.show() // the next turn may take long with a slow client
 		if p.out.Failure() != nil || p.left() || p.ReasonToEnd(time.Now()) != "" {
 			break
 		}
 	}
-	if p.Bookmarks(time.Now(), p.out) || wrote {
+	if p.Bookmarks(time.Now(), &p.text) || wrote {
 		p.flush()
 	}
 }
@@ -169,7 +171,7 @@ func (p *pump) show() {
 
 // sayGoodbye ends the stream with a goodbye.
 func (p *pump) sayGoodbye(reason stream.GoodbyeReason) {
-	p.Goodbye(reason, p.out)
+	p.Goodbye(reason, &p.text)
 	p.out.End()
 	if p.out.Failure() == nil {
 		p.SaidGoodbye()
@@ -180,7 +182,7 @@ func (p *pump) sayGoodbye(reason stream.GoodbyeReason) {
 // disconnected.
 func (p *pump) wait(now time.Time) bool {
 	if !now.Before(p.HeartbeatAt()) {
-		p.Put(p.Framing.Heartbeat(), p.out)
+		p.text.WriteHeartbeat()
 		p.flush()
 	}
 	if p.Drains {

@@ -239,7 +239,7 @@ func (p *poll) enter(ctx context.Context) bool {
 
 func (p *poll) setAside() {
 	for e := range p.Batch.Events() {
-		p.aside = append(frame.AppendEvent(p.aside, e), ',')
+		p.aside = append(frame.AppendData(p.aside, e), ',')
 		p.status = p.status || e.Type == stream.StatusChange
 	}
 	p.Wrote(0)
@@ -248,13 +248,13 @@ func (p *poll) setAside() {
 // tell writes a batch as members of the list, after the events that were set aside.
 func (p *poll) tell() {
 	p.begin()
-	p.slices = p.Batch.AppendNDJSON(p.slices[:0], nil)
-	for _, line := range p.slices {
+	p.slices = p.Batch.Append(p.slices[:0], frame.JSON, nil)
+	for _, event := range p.slices {
 		if p.wroteAny {
 			p.out.Write([]byte(","))
 		}
 		p.wroteAny = true
-		p.out.Write(line[:len(line)-1]) // without its newline
+		p.out.Write(event)
 	}
 	clear(p.slices)
 	p.Wrote(0)

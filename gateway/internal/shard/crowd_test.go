@@ -20,7 +20,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
-	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -141,7 +141,7 @@ func newCrowd(tb testing.TB, size, watches int) *crowd {
 func (c *crowd) open(tb testing.TB) {
 	c.sockets.expect(c.size, []byte(`"watch":"watch-0","revision":"1","count":0`))
 	for i := range c.size {
-		c.arrive(tb, i, conversation.Request{Format: wire.SSE, Watches: c.names})
+		c.arrive(tb, i, conversation.Request{Format: frame.SSE, Watches: c.names})
 	}
 	<-c.sockets.done
 	c.change(nil)

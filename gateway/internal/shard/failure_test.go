@@ -14,7 +14,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
 // failOnce makes one call of a poller panic: the first one with that name whose bytes
@@ -195,7 +195,7 @@ func TestNoStreamAfterAbort(t *testing.T) {
 		r.shards.Abort() // there was no stream yet
 		w, _ := r.Registry.Watch("a")
 		sockets := newCountingSockets()
-		c := gatewaytest.Open(t, r.Watches, r.deps, gatewaytest.ClientNumber(1), conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "a"}}})
+		c := gatewaytest.Open(t, r.Watches, r.deps, gatewaytest.ClientNumber(1), conversation.Request{Format: frame.SSE, Watches: []conversation.Choice{{Name: "a"}}})
 		late := &Pump{sockets: sockets, all: []*shard{newShard(r.deps, sockets)}}
 		late.all[0].abort()
 		if err := late.arrive(1, nil, c); err != errAborted {

@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
 // turnPoller takes all bytes at once, slowly, and records the writes to each handle.
@@ -73,11 +73,10 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 	s.t.Helper()
 	first = s.streams
 	for i := range n {
-		req := conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: watch}}}
+		req := conversation.Request{Format: frame.SSE, Watches: []conversation.Choice{{Name: watch}}}
 		c := gatewaytest.OpenNarrow(s.t, s.rig, s.deps, gatewaytest.ClientNumber(int(s.streams)), req, prefix(i))
-		l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: s.streams, shard: s.shard}
-		l.Lease.CallWhenGranted(l.called)
-		l.Hello(&l.out)
+		l := newUnsharedStream(s.shard, c, s.streams)
+		l.Hello(&l.text)
 		l.out.seal()
 		s.deps.Metrics.StreamOpened(c.Transport())
 		s.welcome(l)
@@ -278,16 +277,15 @@ func TestDetachedMemberKeepsItsDrainTime(t *testing.T) {
 	})
 }
 
-// ceaseless is a format in which rendering takes so long that there is another change after each
-// batch.
+// ceaseless is an encoder that takes so long that there is another change after each batch.
 type ceaseless struct {
-	wire.Framing
+	conversation.Encoder
 	change func()
 }
 
-func (c ceaseless) AppendBatch(dst [][]byte, b *log.Batch, id []byte) [][]byte {
-	c.change()
-	return c.Framing.AppendBatch(dst, b, id)
+func (e ceaseless) WriteBatch(c *conversation.Conversation, id []byte) {
+	e.change()
+	e.Encoder.WriteBatch(c, id)
 }
 
 // TestGroupIsWrittenWhileChangesKeepComing checks that changes that are made as fast as they are
@@ -309,7 +307,7 @@ func TestGroupIsWrittenWhileChangesKeepComing(t *testing.T) {
 			synctest.Wait()
 		}
 		for _, g := range s.groups {
-			g.Framing = ceaseless{g.Framing, change}
+			g.encoder = ceaseless{g.encoder, change}
 		}
 		change()
 		for turns := 0; revision*size <= most; turns++ {

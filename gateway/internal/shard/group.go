@@ -21,6 +21,8 @@ type group struct {
 	key     string
 	members []int32 // slots
 	index   int32
+	text    conversation.Text
+	encoder conversation.Encoder // the text
 
 	splits bool // its members continue on their own, one after the other
 	queued bool // for a turn
@@ -63,6 +65,8 @@ const (
 func newGroup(l *unsharedStream) *group {
 	g := &group{key: l.key, room: l.shard.room}
 	g.Conversation = l.Fork(func(i int) *log.Subscription { return log.NewCohort(l.Follows[i].Sub).Cursor() })
+	g.text = conversation.UncompressedText(&g.Conversation, g)
+	g.encoder = &g.text
 	g.Turns = false // it is as far as its watches, and never has much to look at
 	return g
 }
@@ -77,7 +81,7 @@ func (g *group) forkMember() conversation.Conversation {
 	return c
 }
 
-// Write implements outlet.
+// Write implements wire.Outlet.
 func (g *group) Write(p []byte) { g.room.payload = append(g.room.payload, p...) }
 
 // seal makes a chunk of the open payload.
@@ -135,7 +139,7 @@ func (g *group) advance(now time.Time) (all bool) {
 		g.NothingLeft()
 	}
 	full := false
-	for !full && g.Turn(g) && g.near() {
+	for !full && g.Turn(g.encoder) && g.near() {
 		full = len(g.room.payload) >= groupFull
 	}
 	g.publish(now)
@@ -148,9 +152,9 @@ func (g *group) publish(now time.Time) {
 	if g.beats {
 		due, g.beats = now.Add(g.early()), false
 	}
-	g.Bookmarks(due, g)
+	g.Bookmarks(due, g.encoder)
 	if len(g.room.payload) == 0 && !due.Before(g.HeartbeatAt()) {
-		g.Write(g.Framing.Heartbeat())
+		g.text.WriteHeartbeat()
 	}
 	if !g.seal() {
 		return

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/stream"
@@ -128,8 +129,8 @@ func (s *shard) join(l *unsharedStream) bool {
 	c.retryMS = int32(l.Retry.Milliseconds())
 	c.leaves = introspection.Nanos(l.TooOld)
 	s.table.visitors.at(l.slot).differs = l.Delivered.Minus(g.Delivered)
-	if l.Zipper != nil {
-		c.gap = l.Zipper.Sum.Less(g.sum)
+	if l.text.Zipper != nil {
+		c.gap = l.text.Zipper.Sum.Less(g.sum)
 	}
 	g.enroll(&s.table, l.slot)
 	l.Release()
@@ -175,7 +176,7 @@ func (s *shard) detachMember(at int32) *unsharedStream {
 	l := &unsharedStream{Conversation: g.forkMember(), key: g.key, handle: c.handle, slot: at, shard: s}
 	s.addUnshared(l)
 	l.Lease.CallWhenGranted(l.called)
-	l.Zipper = l.NewZipper(g.sum.Plus(c.gap))
+	l.text = conversation.NewText(&l.Conversation, &l.out, g.sum.Plus(c.gap))
 	l.Retry = time.Duration(c.retryMS) * time.Millisecond
 	l.Identity, l.Delivered = s.table.identity(at), s.table.visitors.at(at).differs.Plus(g.Delivered)
 	l.Began = introspection.FromNanos(l.Identity.Stamp)

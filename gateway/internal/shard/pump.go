@@ -69,8 +69,7 @@ func (s *Pump) Carry(w http.ResponseWriter, r *http.Request, c conversation.Conv
 // the handle and the reference.
 func (s *Pump) arrive(h poll.Handle, head []byte, c conversation.Conversation) (err error) {
 	one := s.all[s.next.Add(1)%uint64(len(s.all))]
-	l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: h, shard: one}
-	l.Lease.CallWhenGranted(l.called)
+	l := newUnsharedStream(one, c, h)
 	l.out.raw(head)
 	s.rush.arrive()
 	c.Deps.Metrics.StreamOpened(c.Transport())
@@ -81,7 +80,7 @@ func (s *Pump) arrive(h poll.Handle, head []byte, c conversation.Conversation) (
 			l.Close(0, false)
 		}
 	}()
-	l.Hello(&l.out)
+	l.Hello(&l.text)
 	l.out.seal()
 	err = one.arrive(l)
 	arrived = err == nil

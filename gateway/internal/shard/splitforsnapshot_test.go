@@ -92,7 +92,7 @@ func TestGroupThatAskedBeforeItSplits(t *testing.T) {
 		})
 		synctest.Wait()
 		g := s.groups[0]
-		g.Turn(g)
+		g.Turn(g.encoder)
 		s.settle()
 		if len(g.members) != 12 {
 			t.Fatalf("%d of 12 wait", len(g.members))

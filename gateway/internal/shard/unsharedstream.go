@@ -23,11 +23,19 @@ type unsharedStream struct {
 	queued bool // for a turn
 	next   int  // the watch whose turn it is
 	out    outbox
+	text   conversation.Text // to out
 
 	blocked  time.Time // since when no byte was taken; zero: it is not blocked
 	awaits   bool      // the poller reports when bytes are taken
 	ending   bool      // the last chunk is in out
 	finished time.Time // when the last chunk was sent; zero: it was not
+}
+
+func newUnsharedStream(s *shard, c conversation.Conversation, h poll.Handle) *unsharedStream {
+	l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: h, shard: s}
+	l.Lease.CallWhenGranted(l.called)
+	l.text = conversation.NewText(&l.Conversation, &l.out, wire.Sum{})
+	return l
 }
 
 // speak adds the next batch, heartbeat or goodbye to the outbox. It returns
@@ -41,20 +49,20 @@ func (l *unsharedStream) speak(now time.Time) bool {
 	for range l.Follows {
 		i := l.next
 		l.next = (l.next + 1) % len(l.Follows)
-		if l.TurnOf(i, &l.out) {
+		if l.TurnOf(i, &l.text) {
 			l.out.seal()
-			if l.Zipper == nil {
+			if l.text.Zipper == nil {
 				l.out.holds += l.Batch.Held()
 			}
 			return true
 		}
 	}
-	if l.Bookmarks(now, &l.out) {
+	if l.Bookmarks(now, &l.text) {
 		l.out.seal()
 		return true
 	}
 	if l.out.empty() && !now.Before(l.HeartbeatAt()) {
-		l.Put(l.Framing.Heartbeat(), &l.out)
+		l.text.WriteHeartbeat()
 		l.out.seal()
 		return true
 	}
@@ -63,7 +71,7 @@ func (l *unsharedStream) speak(now time.Time) bool {
 
 // sayGoodbye ends the stream with a goodbye.
 func (l *unsharedStream) sayGoodbye(reason stream.GoodbyeReason) {
-	l.Goodbye(reason, &l.out)
+	l.Goodbye(reason, &l.text)
 	l.out.seal()
 	l.out.raw([]byte(wire.LastChunk))
 	l.ending = true
