@@ -161,11 +161,11 @@ var mutants = []mutant{
 		name: "an id of another watch is sent inside a transaction",
 		rare: true,
 		edits: []edit{{
-			file: "gateway/internal/conversation/conversation.go",
+			file: "gateway/internal/session/session.go",
 			old:  "	if c.Batch.Boundary() && !c.uncovered() {\n",
 			new:  "	if c.Batch.Boundary() {\n",
 		}, {
-			file: "gateway/internal/conversation/turn.go",
+			file: "gateway/internal/session/turn.go",
 			old:  "	if f.waits = c.waits(i); f.waits {\n",
 			new:  "	if f.waits = c.waits(i) && false; f.waits {\n",
 		}},

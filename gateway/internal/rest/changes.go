@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/authz"
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log"
@@ -106,7 +106,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 		p.Parameter = "after"
 		return ask, p.OnWatch(ask.watch)
 	}
-	ask.after, ask.invalid = conversation.ResumeFrom(ask.watch, after)
+	ask.after, ask.invalid = session.ResumeFrom(ask.watch, after)
 	ask.narrowing = authz.NarrowingOf(query)
 	return ask, nil
 }
@@ -124,7 +124,7 @@ type poll struct {
 	limit time.Time // when to give up if there is nothing to answer with
 	out   *wire.Writer
 
-	conversation.Progress
+	session.Progress
 	answer   *limits.Answer
 	busy     error // why there was no room for the answer
 	slices   [][]byte
@@ -141,7 +141,7 @@ func newPoll(ctx context.Context, a *API, w *watch.Watch, ask changesRequest, wi
 	})
 	p := &poll{
 		api: a, watch: w, after: ask.after, out: out,
-		Progress: conversation.NewProgress(ctx, a.Streams, metrics.Poll, with, who, w, ask.view, sub),
+		Progress: session.NewProgress(ctx, a.Streams, metrics.Poll, with, who, w, ask.view, sub),
 	}
 	p.until = p.Began.Add(ask.wait)
 	p.limit = p.Began.Add(max(ask.wait, a.Service.Lookup.PrimeWait(), a.Streams.AheadWait+time.Second))
@@ -284,8 +284,8 @@ func (p *poll) wait(ctx context.Context) bool {
 	case !p.Sub.Synced():
 		until = p.limit
 	}
-	until = conversation.Earlier(until, p.Pass.EndsAt())
-	timer := time.NewTimer(time.Until(conversation.Earlier(until, p.Sub.Deadline())))
+	until = session.Earlier(until, p.Pass.EndsAt())
+	timer := time.NewTimer(time.Until(session.Earlier(until, p.Sub.Deadline())))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -21,7 +21,7 @@ func TestAnswerEndsWhereTheStateIsWhole(t *testing.T) {
 			old = append(old, stream.Resource{Key: fmt.Sprintf("d%04d", i), Revision: 5, Value: []byte("1")})
 		}
 		_, err = w.Replace("e", old, 5)
-		p := poll{Progress: conversation.Progress{Sub: w.Subscribe(log.SubscribeOptions{})}}
+		p := poll{Progress: session.Progress{Sub: w.Subscribe(log.SubscribeOptions{})}}
 		for p.Sub.Next(&p.Batch) {
 		}
 		var large []log.Change

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/authz"
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/internal/log"
@@ -49,7 +49,7 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	}
 	with := s.Streams.Passes.Enter(authz.IdentityOf(out.Context()), of)
 	defer s.Streams.Leave(as, with)
-	resume, _ := conversation.ResumeFrom(w.Name(), r.GetPosition())
+	resume, _ := session.ResumeFrom(w.Name(), r.GetPosition())
 	part, err := s.Streams.OpenPart(of, client, resume)
 	if err != nil {
 		return s.Streams.NotOpened(metrics.GRPC, err)
@@ -83,7 +83,7 @@ type listPump struct {
 	watchdog *time.Timer // sends to stalled
 
 	// Owned by the pumping goroutine.
-	conversation.Progress
+	session.Progress
 	parcels  parcels
 	draining <-chan struct{} // nil once noticed
 	timer    *time.Timer
@@ -92,11 +92,11 @@ type listPump struct {
 
 func newListPump(s *server, w *watch.Watch, of introspection.ViewRef, r *api.WatchListRequest, with *authz.Pass, who introspection.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
 	options := log.SubscribeOptions{AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
-	options.Resume, options.Invalid = conversation.ResumeFrom(w.Name(), r.GetPosition())
+	options.Resume, options.Invalid = session.ResumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
 		server: s, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: s.Streams.RetryHint(),
 		stalled: make(chan struct{}, 1), draining: s.Streams.Admission.Draining,
-		Progress: conversation.NewProgress(out.Context(), s.Streams, metrics.GRPC, with, who, w, of, w.Subscribe(options)),
+		Progress: session.NewProgress(out.Context(), s.Streams, metrics.GRPC, with, who, w, of, w.Subscribe(options)),
 		timer:    time.NewTimer(s.Streams.Heartbeat),
 		parcels:  parcels{server: s, client: limits.Payer(authz.IdentityOf(out.Context()), s.Proxies.ClientOfCall(out.Context())), out: out},
 	}
@@ -175,7 +175,7 @@ func (p *listPump) wait() error {
 		p.QuietSince = time.Now()
 		at = p.QuietSince.Add(p.server.Streams.Heartbeat)
 	}
-	at = conversation.Earlier(at, conversation.Earlier(p.EndsAt(), p.Sub.Deadline()))
+	at = session.Earlier(at, session.Earlier(p.EndsAt(), p.Sub.Deadline()))
 	p.timer.Reset(time.Until(at))
 	select {
 	case <-p.out.Context().Done():
@@ -191,7 +191,7 @@ func (p *listPump) wait() error {
 
 // reasonToEnd returns why the server must end the stream now, or "".
 func (p *listPump) reasonToEnd() stream.GoodbyeReason {
-	reason := p.ReasonToEnd(time.Now(), p.server.Streams.Admission, p.until && p.Sub.Synced(), conversation.Removed(p.watch))
+	reason := p.ReasonToEnd(time.Now(), p.server.Streams.Admission, p.until && p.Sub.Synced(), session.Removed(p.watch))
 	if p.Drains {
 		p.draining = nil
 	}

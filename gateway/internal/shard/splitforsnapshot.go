@@ -85,7 +85,7 @@ func (g *group) goOn() {
 			f.Sub.Hold(g.Lease.Reason())
 		}
 		for f.Sub.Held() && f.Sub.Next(&g.Batch) {
-			g.Say(f, g.encoder)
+			g.WriteBatch(f, g.encoder)
 		}
 		for !f.Sub.Held() && !limits.IsMuch(f.Sub) && g.TurnOf(i, g.encoder) {
 		}

@@ -3,9 +3,9 @@ package shard
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -15,15 +15,15 @@ import (
 //
 // Owned by the shard.
 type unsharedStream struct {
-	conversation.Conversation
+	session.Session
 	key    string // of the group that it could join
 	shard  *shard
-	handle poll.Handle // until it has a slot
+	handle epoll.Handle // until it has a slot
 	slot   int32
 	queued bool // for a turn
 	next   int  // the watch whose turn it is
 	out    outbox
-	text   conversation.Text // to out
+	text   session.Text // to out
 
 	blocked  time.Time // since when no byte was taken; zero: it is not blocked
 	awaits   bool      // the poller reports when bytes are taken
@@ -31,10 +31,10 @@ type unsharedStream struct {
 	finished time.Time // when the last chunk was sent; zero: it was not
 }
 
-func newUnsharedStream(s *shard, c conversation.Conversation, h poll.Handle) *unsharedStream {
-	l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: h, shard: s}
+func newUnsharedStream(s *shard, c session.Session, h epoll.Handle) *unsharedStream {
+	l := &unsharedStream{Session: c, key: c.GroupKey(), handle: h, shard: s}
 	l.Lease.CallWhenGranted(l.called)
-	l.text = conversation.NewText(&l.Conversation, &l.out, wire.Sum{})
+	l.text = session.NewText(&l.Session, &l.out, wire.Sum{})
 	return l
 }
 
@@ -110,7 +110,7 @@ func (l *unsharedStream) due(patience time.Duration) time.Time {
 	case !l.finished.IsZero():
 		return l.finished.Add(netconn.Linger)
 	case !l.blocked.IsZero():
-		return conversation.Earlier(l.blocked.Add(patience), l.OverdueAt())
+		return session.Earlier(l.blocked.Add(patience), l.OverdueAt())
 	}
 	return l.WakeAt()
 }
