@@ -298,7 +298,7 @@ func TestClientThatHangsUp(t *testing.T) {
 
 // With more than a few watches the pump waits in another way.
 func TestStreamOfManyWatches(t *testing.T) {
-	for _, n := range []int{4, 5, 12} { // see direct.waiter
+	for _, n := range []int{4, 5, 12} { // see session.waiter
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testManyWatches(t, n) })
 		})
