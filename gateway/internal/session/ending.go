@@ -8,7 +8,25 @@ import (
 
 // ReasonToEnd returns why the server must end the stream now, or "".
 func (c *Session) ReasonToEnd(now time.Time) stream.GoodbyeReason {
-	return c.Term.ReasonToEnd(now, c.Deps.Admission, c.Until && c.synced(), c.Removed())
+	why := c.Term.ReasonToEnd(now, c.Deps.Admission, c.Until && c.synced(), c.Removed())
+	if c.Answer == nil {
+		return why
+	}
+	switch {
+	case c.Answer.Complete():
+		return stream.GoodbyeComplete
+	case why == stream.GoodbyeDraining, why == stream.GoodbyeMaxAge:
+		return "" // see Answer.EndsAt
+	}
+	return why
+}
+
+// Answer is what decides on the end of a session that is the answer to one request. Such a session has
+// neither heartbeats nor bookmarks, and is sent no goodbye that is counted.
+type Answer interface {
+	Complete() bool
+	// EndsAt returns when the answer ends with what there is by then.
+	EndsAt() time.Time
 }
 
 func (c *Session) synced() bool {
@@ -66,7 +84,7 @@ func (c *Session) OverdueAt() time.Time {
 
 // Goodbye ends the stream deliberately.
 func (c *Session) Goodbye(reason stream.GoodbyeReason, out Encoder) {
-	if reason == stream.GoodbyeRevoked {
+	if reason == stream.GoodbyeRevoked && c.Format != 0 {
 		c.withdraw(out)
 	}
 	c.GoodbyeSaid = reason

@@ -15,7 +15,7 @@ func (s *Hijacked) Run(conn net.Conn, c Session, out wire.Sender) bool {
 	if !s.admit(one) {
 		return false
 	}
-	one.run(newPump(c, out, nil))
+	one.run(newTextPump(c, out, nil))
 	return true
 }
 

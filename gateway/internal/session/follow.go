@@ -69,6 +69,10 @@ func (f *Follow) Changed(until bool) <-chan struct{} {
 	return f.Sub.Changed()
 }
 
+// AppendPosition appends the id after everything that was written; nothing if that was nothing, and
+// the client came with no position.
+func (c *Session) AppendPosition(dst []byte) []byte { return appendPositions(dst, c.Follows) }
+
 // appendPositions appends the id of a stream: the position of each of its watches.
 func appendPositions(dst []byte, follows []Follow) []byte {
 	for i := range follows {

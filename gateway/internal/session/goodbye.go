@@ -83,7 +83,7 @@ func (d *Deps) Unfound(transport string, p *problem.Problem) *problem.Problem {
 	return p
 }
 
-// NotOpened returns an error of OpenPart as a problem. It counts a refusal, and logs anything
+// NotOpened returns an error of Open as a problem. It counts a refusal, and logs anything
 // else.
 func (d *Deps) NotOpened(transport string, err error) *problem.Problem {
 	var refused *limits.Refusal

@@ -78,7 +78,7 @@ func (s *Hijacked) Carry(w http.ResponseWriter, r *http.Request, c Session) bool
 		return false
 	}
 	taken = true
-	p := newPump(c, wire.NewChunkWriter(conn, netconn.ResponseHead(w.Header())), nil)
+	p := newTextPump(c, wire.NewChunkWriter(conn, netconn.ResponseHead(w.Header())), nil)
 	runs = true
 	go one.run(p)
 	return true
@@ -131,7 +131,7 @@ func (s *Hijacked) Abort() {
 
 // run carries the stream to its end. Variables on the stack here stay there while the
 // stream waits, so there is nothing large.
-func (s *hijackedStream) run(p *pump) {
+func (s *hijackedStream) run(p *Pump) {
 	defer s.end(p)
 	p.far, p.waiter.input = s.far, s.far.News
 	p.waiter.listen = func() bool { return s.listen(p) }
@@ -142,12 +142,12 @@ func (s *hijackedStream) run(p *pump) {
 			s.far.Heard() // what came with the request, as far as net/http read it
 		}
 	}
-	p.run()
+	p.Run()
 }
 
 // end closes the connection, even if the stream failed: the panic of one stream must
 // not end all of them.
-func (s *hijackedStream) end(p *pump) {
+func (s *hijackedStream) end(p *Pump) {
 	if v := recover(); v != nil {
 		p.Deps.Log.Error("a stream failed", "error", problem.Panicked(v))
 		p.Release() // in case it failed before it began
@@ -165,7 +165,7 @@ const listenAtOnce = 64 << 10
 // listen handles input of the client and the end of its side. It returns false if
 // the client disconnected. A client that ends only its own side is sent something at
 // once, which resets the connection if the client has in fact disconnected.
-func (s *hijackedStream) listen(p *pump) bool {
+func (s *hijackedStream) listen(p *Pump) bool {
 	if s.far.Gone.Load() || s.far.Reads && !s.ended && !s.read() {
 		return false
 	}

@@ -32,9 +32,9 @@ func (d *Deps) Open(r *Request, parts []authz.Part, c limits.Client) ([]*watch.W
 	out := make([]*watch.Watch, len(parts))
 	for i, part := range parts {
 		choice := &r.Watches[i]
-		w, err := d.OpenPart(part, c, choice.resume)
+		w, err := d.openPart(part, c, choice.resume)
 		var refused *limits.Refusal
-		if errors.As(err, &refused) {
+		if errors.As(err, &refused) && r.Narrowings != nil {
 			refused.Parameter = r.Narrowings[i].Parameter()
 		}
 		if err != nil {
@@ -45,8 +45,8 @@ func (d *Deps) Open(r *Request, parts []authz.Part, c limits.Client) ([]*watch.W
 	return out, nil
 }
 
-// OpenPart is Open for one watch.
-func (d *Deps) OpenPart(part authz.Part, c limits.Client, resume *stream.Position) (*watch.Watch, error) {
+// openPart is Open for one watch.
+func (d *Deps) openPart(part authz.Part, c limits.Client, resume *stream.Position) (*watch.Watch, error) {
 	c = limits.Payer(part.Who(), c)
 	w, err := part.Open(views.Request{Client: c.String(), Resume: resume})
 	if refused := limits.OfView(part.Name(), c, err); refused != nil {

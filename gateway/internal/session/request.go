@@ -18,10 +18,12 @@ import (
 // Request is a stream request, parsed and checked. Whether the watches exist is
 // not known yet.
 type Request struct {
-	Format  frame.Format
-	Gzip    bool     // the client prefers it compressed
-	Until   bool     // end after the last end_of_snapshot
-	Watches []Choice // at least one, each name once, in the order of the request
+	Format frame.Format // 0: it is not text
+	// Transport is the name of what carries the session, unless it is a stream in the format.
+	Transport string
+	Gzip      bool     // the client prefers it compressed
+	Until     bool     // end after the last end_of_snapshot
+	Watches   []Choice // at least one, each name once, in the order of the request
 	// Narrowings has what narrows each of the watches.
 	Narrowings []authz.Narrowing
 	// EventSource reports that the client named text/event-stream in Accept, as every
@@ -200,15 +202,15 @@ func applyPositions(choices []Choice, id string) *problem.Problem {
 	return nil
 }
 
-// ResumeFrom parses the one position of a request. A position that cannot be parsed,
-// or that belongs to another watch, is answered by a reset with that reason.
-func ResumeFrom(watch, position string) (resume *stream.Position, invalid bool) {
-	if position == "" {
-		return nil, false
+// RequestOne returns the request of a session of one watch that another transport than a stream over
+// HTTP carries. A position that cannot be parsed, or that belongs to another watch, is answered by a
+// reset with that reason; the position may be empty.
+func RequestOne(transport, watch, position string) Request {
+	choice := Choice{Name: watch}
+	if p, err := stream.ParsePosition(position); position != "" && (err != nil || p.Watch != watch) {
+		choice.invalid = true
+	} else if position != "" {
+		choice.resume = &p
 	}
-	p, err := stream.ParsePosition(position)
-	if err != nil || p.Watch != watch {
-		return nil, true
-	}
-	return &p, false
+	return Request{Transport: transport, Watches: []Choice{choice}}
 }

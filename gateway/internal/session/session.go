@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -23,10 +24,13 @@ import (
 type Session struct {
 	// Static after construction.
 	Deps    *Deps
-	Format  frame.Format
+	Format  frame.Format // 0: it is not text
 	Until   bool
-	Gzip    bool // the stream is sent in gzip
+	Answer  Answer // nil: it is a stream
+	Gzip    bool   // the stream is sent in gzip
 	watches []Choice
+	// transport is empty if it has the name of the format.
+	transport string
 
 	*Own    // nil for a group's own
 	Follows []Follow
@@ -69,7 +73,7 @@ type Scratch struct {
 func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Session {
 	now := time.Now()
 	c := Session{
-		Deps: d, Format: req.Format, Until: req.Until, watches: req.Watches,
+		Deps: d, Format: req.Format, Until: req.Until, watches: req.Watches, transport: req.Transport,
 		Gzip: req.Gzip, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Streams: 1,
 	}
 	for i, watch := range watches {
@@ -81,7 +85,7 @@ func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Session
 }
 
 // Transport is the value of the label transport in metrics.
-func (c *Session) Transport() string { return c.Format.String() }
+func (c *Session) Transport() string { return cmp.Or(c.transport, c.Format.String()) }
 
 // Hello writes hello before anything that may wait. The status of each watch that
 // is not in sync follows, before the snapshot of another watch begins.
@@ -166,6 +170,9 @@ func (c *Session) HeartbeatAt() time.Time { return c.QuietSince.Add(c.Deps.Heart
 // WakeAt returns the earliest time at which something is due.
 func (c *Session) WakeAt() time.Time {
 	at := Earlier(c.HeartbeatAt(), c.EndsAt())
+	if c.Answer != nil {
+		at = Earlier(c.Answer.EndsAt(), c.Pass.EndsAt())
+	}
 	for i := range c.Follows {
 		at = Earlier(at, c.Follows[i].Sub.Deadline())
 	}

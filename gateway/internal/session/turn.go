@@ -109,7 +109,7 @@ func (c *Session) Bookmarks(now time.Time, out Encoder) bool {
 	said := false
 	for i := range c.Follows {
 		f := &c.Follows[i]
-		if now.Sub(f.quietSince) >= c.Deps.Heartbeat && f.Sub.Bookmark(&c.Batch) {
+		if c.Answer == nil && now.Sub(f.quietSince) >= c.Deps.Heartbeat && f.Sub.Bookmark(&c.Batch) {
 			c.WriteBatch(f, out)
 			said = true
 		}
