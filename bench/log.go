@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -59,7 +60,7 @@ func readAll(l *log.Log) int {
 	var parts [][]byte
 	n := 0
 	for s.Next(&b) {
-		parts = b.AppendSSE(parts[:0], nil)
+		parts = b.Append(parts[:0], frame.SSE, nil)
 		for _, p := range parts {
 			n += len(p)
 		}

@@ -16,10 +16,10 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
@@ -339,11 +339,11 @@ const (
 
 // Sockets returns the sockets of the system, unless the configuration excludes
 // them.
-func (c Config) sockets(of *netconn.Connections) poll.Sockets {
+func (c Config) sockets(of *netconn.Connections) epoll.Sockets {
 	if c.Pump == PumpGoroutines {
 		return nil
 	}
-	return poll.SystemSockets(of)
+	return epoll.SystemSockets(of)
 }
 
 // check returns an error that names the first invalid field.

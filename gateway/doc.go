@@ -17,7 +17,7 @@
 // # A stream
 //
 // handleEvents parses the request, refuses what cannot be served, and hands the stream,
-// a conversation, to one of the pumps:
+// a session, to one of the pumps:
 //
 //	hello
 //	repeat: write what is new; wait for a change, or for the client to read

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/authz"
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/direct"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -31,7 +31,7 @@ func (g *settings) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
 // serveEvents answers a stream request. A refusal is a problem, and everything that
 // can be refused is refused before the first byte.
 func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name string) {
-	req, p := conversation.ParseRequest(r.URL.RawQuery, r.Header, name)
+	req, p := session.ParseRequest(r.URL.RawQuery, r.Header, name)
 	if p != nil {
 		problem.WriteForPath(w, r, p)
 		return
@@ -77,7 +77,7 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name stri
 
 // stream answers an admitted request, and releases its admission exactly once,
 // however it ends.
-func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversation.Request, parts []authz.Part, as limits.Ref, from netip.AddrPort) {
+func (g *settings) stream(w http.ResponseWriter, r *http.Request, req session.Request, parts []authz.Part, as limits.Ref, from netip.AddrPort) {
 	carried := false
 	with := g.passes.EnterSwitching(authz.IdentityOf(r.Context()), parts...)
 	defer func() {
@@ -95,7 +95,7 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversati
 		return
 	}
 	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
-	c := conversation.New(g.deps, req, with, watches)
+	c := session.New(g.deps, req, with, watches)
 	defer func() {
 		if !carried {
 			c.Release()
@@ -107,27 +107,27 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req conversati
 		carried = true // the pump releases it
 		return
 	}
-	if !direct.Run(w, r, c) {
+	if !session.Run(w, r, c) {
 		panic(http.ErrAbortHandler) // without the end of the body
 	}
 }
 
 // notOpened answers a stream whose views were not opened.
-func (g *settings) notOpened(w http.ResponseWriter, r *http.Request, req conversation.Request, err error) {
+func (g *settings) notOpened(w http.ResponseWriter, r *http.Request, req session.Request, err error) {
 	var refused *limits.Refusal
 	if errors.As(err, &refused) {
 		g.refuseStream(w, r, req, refused)
 		return
 	}
-	problem.Write(w, g.deps.NotOpened(req.Format.Framing().Transport(), err))
+	problem.Write(w, g.deps.NotOpened(req.Format.String(), err))
 }
 
 // refuseStream refuses a stream. A browser's EventSource never reconnects after a
 // status other than 200, so it gets a stream of one goodbye, with the reason in a
 // comment for a human reader. All other clients get a problem.
-func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conversation.Request, why *limits.Refusal) {
-	f := req.Format.Framing()
-	p := g.deps.Refused(f.Transport(), why)
+func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req session.Request, why *limits.Refusal) {
+	f := req.Format
+	p := g.deps.Refused(f.String(), why)
 	if !req.EventSource {
 		problem.Write(w, p)
 		return
@@ -135,8 +135,8 @@ func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req conv
 	req.Gzip = false // not worth it for so few bytes
 	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
 	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
-	out.Write(wire.AppendComment(f.AppendRetry(nil, p.RetryAfter), p.Detail))
-	out.Write(wire.AppendGoodbye(nil, f, why.Goodbye(), p.RetryAfter))
+	out.Write(frame.AppendComment(f.AppendRetry(nil, p.RetryAfter), p.Detail))
+	out.Write(f.AppendGoodbye(nil, why.Goodbye(), p.RetryAfter))
 	out.End()
 }
 
@@ -151,7 +151,7 @@ func canStream(w http.ResponseWriter) *problem.Problem {
 }
 
 // chosen returns the watches that a request of a client names.
-func (g *settings) chosen(ctx context.Context, choices []conversation.Choice, client string) ([]authz.Found, *problem.Problem) {
+func (g *settings) chosen(ctx context.Context, choices []session.Choice, client string) ([]authz.Found, *problem.Problem) {
 	watches := make([]authz.Found, 0, len(choices))
 	for _, choice := range choices {
 		w, p := g.lookup.Find(ctx, choice.Name, client)
@@ -165,7 +165,7 @@ func (g *settings) chosen(ctx context.Context, choices []conversation.Choice, cl
 
 // awaitPrimed makes a stream that ends with the snapshot wait until there is one: its
 // client wants the state now, or an error.
-func (g *settings) awaitPrimed(r *http.Request, req conversation.Request, watches []*watch.Watch) *problem.Problem {
+func (g *settings) awaitPrimed(r *http.Request, req session.Request, watches []*watch.Watch) *problem.Problem {
 	if !req.Until {
 		return nil
 	}

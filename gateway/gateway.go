@@ -14,15 +14,14 @@ import (
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/authz"
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/direct"
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/shard"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/hosts"
@@ -47,7 +46,7 @@ type Gateway struct {
 	answers     *limits.Answers
 	doors       *netconn.Connections // that Serve accepts
 	shards      *shard.Pump          // nil: the goroutine pump carries all streams
-	hijacked    *direct.Hijacked
+	hijacked    *session.Hijacked
 	views       viewEngine
 	pieces      *wire.Cache
 	subscribers *introspection.List
@@ -85,7 +84,7 @@ func New(c Config) (*Gateway, error) {
 		log:         c.Logger,
 		metrics:     metrics.New(c.Registry, c.Version, c.Commit),
 		admission:   limits.New(c.limits(), c.spread()),
-		hijacked:    direct.NewHijacked(poll.NewHangupWatcher),
+		hijacked:    session.NewHijacked(epoll.NewHangupWatcher),
 		pieces:      wire.NewCache(c.CompressionCache),
 		subscribers: introspection.New(c.Logger),
 		passes:      authz.NewTable(),
@@ -132,8 +131,8 @@ func (g *Gateway) watch() {
 func (g *Gateway) retryHint() time.Duration { return g.now.Load().deps.RetryHint() }
 
 // newDeps returns the parts of the gateway that streams use.
-func (g *Gateway) newDeps(c Config) *conversation.Deps {
-	return &conversation.Deps{
+func (g *Gateway) newDeps(c Config) *session.Deps {
+	return &session.Deps{
 		Settings: c.streams(), Instance: c.Instance,
 		Log: g.log, Metrics: g.metrics, Series: g.series, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Passes: g.passes, Quotas: g.quotas, Tracing: c.tracing(),
 	}

@@ -66,7 +66,7 @@ func TestIdleStreamsCostOneGoroutineEach(t *testing.T) {
 	onHijackedStreams(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		first := dialStream(t, r.address, roots, "") // also starts the hangup watcher
 		waitIdle()
-		const carrier, n = gatewaytest.GatewayCode + "/internal/direct.(*hijackedStream).run", 100
+		const carrier, n = gatewaytest.GatewayCode + "/internal/session.(*hijackedStream).run", 100
 		// What else runs in the gateway does not depend on the streams: a few goroutines,
 		// which may begin and end at any time.
 		const few = n / 4

@@ -18,6 +18,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -257,11 +258,11 @@ const renewWait = 30 * time.Second
 
 // turnAway answers with a stream without data, after which the client reconnects.
 func (g *settings) turnAway(w http.ResponseWriter, r *http.Request, reason stream.GoodbyeReason, p *problem.Problem) {
-	wire.SetStreamHeaders(w.Header(), wire.SSE, false)
-	f := wire.SSE.Framing()
+	wire.SetStreamHeaders(w.Header(), frame.SSE, false)
+	f := frame.SSE
 	retry := max(p.RetryAfter, renewWait)
 	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
-	out.Write(wire.AppendComment(f.AppendRetry(nil, retry), p.Detail))
-	out.Write(wire.AppendGoodbye(nil, f, reason, retry))
+	out.Write(frame.AppendComment(f.AppendRetry(nil, retry), p.Detail))
+	out.Write(f.AppendGoodbye(nil, reason, retry))
 	out.End()
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -14,7 +14,7 @@ import (
 func TestInstance(t *testing.T) {
 	r := newAPIRig(t, Config{Instance: "i-1"})
 	const want = `"instance":"i-1"`
-	for _, path := range []string{"/v1/watches", "/v1/subscribers", "/v1/series", "/v1/watches/hosts/events?until=" + conversation.UntilEndOfSnapshot} {
+	for _, path := range []string{"/v1/watches", "/v1/subscribers", "/v1/series", "/v1/watches/hosts/events?until=" + session.UntilEndOfSnapshot} {
 		if got := r.get(path); strings.Count(got.text, want) != 1 {
 			t.Errorf("%s: %.300s, want %s once", path, got.text, want)
 		}

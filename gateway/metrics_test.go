@@ -15,6 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -183,10 +184,10 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 	m := metrics.New(registry, "test", "test")
 	now := time.Now()
 	allocs := testing.AllocsPerRun(100, func() {
-		m.EventsOut(metrics.SSE, stream.Upsert, 3)
-		m.BytesOut(metrics.SSE, 100)
+		m.EventsOut(frame.SSE.String(), stream.Upsert, 3)
+		m.BytesOut(frame.SSE.String(), 100)
 		m.Written(now, now, time.Second, "")
-		m.Snapshot(metrics.SSE)
+		m.Snapshot(frame.SSE.String())
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations", allocs)

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
@@ -111,9 +111,9 @@ func TestPublicListenerHidesSecrets(t *testing.T) {
 		"/v1/watches/never/resources":   "503 unreachable",
 		"/v1/watches/never/resources/k": "503 unreachable",
 		"/v1/watches/never/changes":     "503 unreachable",
-		"/v1/events?watch=never&until=" + conversation.UntilEndOfSnapshot: "503 unreachable",
-		"/v1/events?watch=lost&until=" + conversation.UntilEndOfSnapshot:  `200 "reason":"the upstream is unreachable`,
-		"/v1/events?watch=says&until=" + conversation.UntilEndOfSnapshot:  `200 "reason":"the upstream says that it is stale"`,
+		"/v1/events?watch=never&until=" + session.UntilEndOfSnapshot: "503 unreachable",
+		"/v1/events?watch=lost&until=" + session.UntilEndOfSnapshot:  `200 "reason":"the upstream is unreachable`,
+		"/v1/events?watch=says&until=" + session.UntilEndOfSnapshot:  `200 "reason":"the upstream says that it is stale"`,
 		"/readyz":         "503 not ready",
 		"/healthz":        "200 ok",
 		"/metrics":        "404 nothing",

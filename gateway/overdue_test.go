@@ -5,10 +5,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -35,7 +35,7 @@ func TestAttackUnreadStreamOutlivesItsAge(t *testing.T) {
 					if n := r.gateway.admission.Count(); n != 1 {
 						t.Fatalf("%d streams before it is due", n)
 					}
-					time.Sleep(age/5 + conversation.FarewellPatience + 2*netconn.CheckEvery)
+					time.Sleep(age/5 + session.FarewellPatience + 2*netconn.CheckEvery)
 					wantGone(t, r, stream.GoodbyeMaxAge)
 					time.Sleep(every) // the client notices
 				})
@@ -61,7 +61,7 @@ func TestAttackUnreadStreamHoldsUpTheDrain(t *testing.T) {
 					t.Error(err)
 				}
 				wantGone(t, r, stream.GoodbyeDraining)
-				if took := time.Since(began); took > drain+conversation.FarewellPatience+2*netconn.CheckEvery {
+				if took := time.Since(began); took > drain+session.FarewellPatience+2*netconn.CheckEvery {
 					t.Errorf("the shutdown took %s", took)
 				}
 				r.served <- nil // for the end of the test

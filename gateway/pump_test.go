@@ -12,8 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -192,7 +192,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		if n := w.Subscribers(); n != 1 {
 			t.Errorf("%d subscribers after the deadline, want 1", n)
 		}
-		if n := r.gateway.metrics.Transport[metrics.SSE]; testutil.ToFloat64(n.WriteTimeouts) != 1 || testutil.ToFloat64(n.Subscribers) != 1 {
+		if n := r.gateway.metrics.Transport[frame.SSE.String()]; testutil.ToFloat64(n.WriteTimeouts) != 1 || testutil.ToFloat64(n.Subscribers) != 1 {
 			t.Error("the metrics do not count it")
 		}
 		r.Commit("a", 3, gatewaytest.Resource("small", 3, "1"))
@@ -275,7 +275,7 @@ func TestSlowClientSkips(t *testing.T) {
 		}
 		synctest.Wait()
 		// It is counted when it happens, not when the stream ends.
-		if n := testutil.ToFloat64(r.gateway.metrics.Transport[metrics.NDJSON].Conflated); n != float64(skipped) {
+		if n := testutil.ToFloat64(r.gateway.metrics.Transport[frame.NDJSON.String()].Conflated); n != float64(skipped) {
 			t.Errorf("%v changes are counted as conflated, the client received %d", n, skipped)
 		}
 	})
@@ -298,7 +298,7 @@ func TestClientThatHangsUp(t *testing.T) {
 
 // With more than a few watches the pump waits in another way.
 func TestStreamOfManyWatches(t *testing.T) {
-	for _, n := range []int{4, 5, 12} { // see direct.waiter
+	for _, n := range []int{4, 5, 12} { // see session.waiter
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { testManyWatches(t, n) })
 		})
@@ -428,7 +428,7 @@ func TestStreamMetrics(t *testing.T) {
 		r.Commit("a", 6, gatewaytest.Resource("k", 6, "2"))
 		live.Take()
 		m := r.gateway.metrics
-		sse, ndjson := m.Transport[metrics.SSE], m.Transport[metrics.NDJSON]
+		sse, ndjson := m.Transport[frame.SSE.String()], m.Transport[frame.NDJSON.String()]
 		for what, got := range map[string]float64{
 			"upserts by SSE":     testutil.ToFloat64(sse.Events[stream.Upsert]) - 1,
 			"hellos by SSE":      testutil.ToFloat64(sse.Events[stream.Hello]) - 2,
@@ -439,8 +439,8 @@ func TestStreamMetrics(t *testing.T) {
 			"streams by SSE":     testutil.ToFloat64(sse.Subscribers),
 			"streams by NDJSON":  testutil.ToFloat64(ndjson.Subscribers) - 1,
 			"upserts by NDJSON":  testutil.ToFloat64(ndjson.Events[stream.Upsert]) - 2,
-			"resumes: exact":     testutil.ToFloat64(m.Resumes.WithLabelValues(metrics.SSE, "exact")) - 1,
-			"resumes: snapshot":  testutil.ToFloat64(m.Resumes.WithLabelValues(metrics.SSE, "snapshot")) - 1,
+			"resumes: exact":     testutil.ToFloat64(m.Resumes.WithLabelValues(frame.SSE.String(), "exact")) - 1,
+			"resumes: snapshot":  testutil.ToFloat64(m.Resumes.WithLabelValues(frame.SSE.String(), "snapshot")) - 1,
 			"end_of_snapshots":   counter(t, r.gateway, "watchtide_end_of_snapshot_seconds") - 3,
 			"commits to write":   counter(t, r.gateway, "watchtide_commit_to_write_seconds") - 1,
 			// No time passes while the gateway works.

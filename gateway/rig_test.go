@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/direct"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/shard"
 )
 
@@ -48,7 +48,7 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 	if r.gateway, err = New(c); err != nil {
 		t.Fatal(err)
 	}
-	r.gateway.hijacked = direct.NewHijacked(gatewaytest.NewHangupWatcher)
+	r.gateway.hijacked = session.NewHijacked(gatewaytest.NewHangupWatcher)
 	if c.Pump == PumpShards {
 		r.sockets = gatewaytest.NewSockets()
 		r.gateway.shards = shard.New(r.gateway.now.Load().deps, r.sockets, 2, nil)

@@ -21,9 +21,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -270,7 +270,7 @@ func TestSlowLoris(t *testing.T) {
 			defer close(ended)
 			io.Copy(io.Discard, c)
 		}()
-		for !conversation.Closed(ended) {
+		for !session.Closed(ended) {
 			io.WriteString(c, "X: y\r\n")
 			time.Sleep(time.Second)
 		}

@@ -7,12 +7,12 @@ import (
 
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/authz"
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/internal/hosts"
 )
@@ -27,7 +27,7 @@ type settings struct {
 	lookup   *authz.Lookup
 	proxies  limits.Proxies
 	hosts    hosts.List
-	deps     *conversation.Deps
+	deps     *session.Deps
 	unary    *rest.API
 	calls    rpc.Deps
 	siblings *introspection.Siblings
@@ -43,7 +43,7 @@ type settings struct {
 
 // settings returns the settings of a configuration with all defaults filled in. before are the
 // former ones; nil: there are none.
-func (g *Gateway) settings(c Config, deps *conversation.Deps, lookup *authz.Lookup, before *settings) (*settings, error) {
+func (g *Gateway) settings(c Config, deps *session.Deps, lookup *authz.Lookup, before *settings) (*settings, error) {
 	s := &settings{
 		Gateway: g, cfg: c, deps: deps, lookup: lookup,
 		proxies: limits.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
@@ -79,8 +79,8 @@ func (g *Gateway) access(c Config) authz.Config {
 }
 
 // streams returns the settings of streams.
-func (c Config) streams() conversation.Settings {
-	return conversation.Settings{
+func (c Config) streams() session.Settings {
+	return session.Settings{
 		Heartbeat: c.Heartbeat, WriteTimeout: c.WriteTimeout, AheadWait: c.AheadWait,
 		Retry: c.Retry, MaxAge: c.MaxAge, MinRate: c.MinRate,
 	}

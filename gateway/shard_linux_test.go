@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -253,12 +253,12 @@ func TestChurn(t *testing.T) {
 	stop := make(chan struct{})
 	var others, clients sync.WaitGroup
 	others.Go(func() {
-		for i := uint64(2); !conversation.Closed(stop); i++ {
+		for i := uint64(2); !session.Closed(stop); i++ {
 			r.write(fmt.Sprint("k", i%10), i, fmt.Sprint(i))
 		}
 	})
 	others.Go(func() {
-		for !conversation.Closed(stop) {
+		for !session.Closed(stop) {
 			checkListed(t, r.gateway.now.Load().overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil))
 			<-time.After(time.Millisecond)
 		}

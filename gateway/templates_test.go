@@ -17,6 +17,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/internal/views"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -286,7 +287,8 @@ func TestTemplateMakesAWatchAgain(t *testing.T) {
 		}
 		r.Registry.Remove("t-a")
 		r.get("/v1/watches/t-b")
-		_, err = r.gateway.now.Load().deps.OpenPart(whole, limits.Client{}, nil)
+		one := session.RequestOne("grpc", "t-a", "")
+		_, err = r.gateway.now.Load().deps.Open(&one, []authz.Part{whole}, limits.Client{})
 		var refused *limits.Refusal
 		if !errors.As(err, &refused) || refused.Reason != "template" {
 			t.Errorf("without room: got %v", err)

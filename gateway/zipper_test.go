@@ -15,9 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -223,14 +224,15 @@ func TestAttackLargeValueInAShard(t *testing.T) {
 	for r.watch.Snapshot().Revision() != 2 {
 		<-time.After(time.Millisecond)
 	}
-	c := conversation.New(r.gateway.now.Load().deps, conversation.Request{Format: wire.SSE, Gzip: true, Watches: []conversation.Choice{{Name: "a"}}}, nil, []*watch.Watch{r.watch})
+	c := session.New(r.gateway.now.Load().deps, session.Request{Format: frame.SSE, Gzip: true, Watches: []session.Choice{{Name: "a"}}}, nil, []*watch.Watch{r.watch})
 	c.Lease.CallWhenGranted(func() {})
 	defer c.Release()
 	var out sink
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	began := time.Now()
-	for c.Turn(&out) {
+	text := session.NewText(&c, &out, wire.Sum{})
+	for c.Turn(&text) {
 	}
 	runtime.ReadMemStats(&after)
 	t.Logf("%d bytes in %s", out.bytes, time.Since(began))

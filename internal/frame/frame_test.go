@@ -22,7 +22,7 @@ func TestEventData(t *testing.T) {
 		`{"type":"status","watch":"w","state":"stale","since":"2026-01-02T02:04:05.678Z","reason":"two\nlines, \"so\""}`: {Type: stream.StatusChange, State: stream.Stale, Since: since, Reason: "two\nlines, \"so\""},
 	} {
 		e.Watch = "w"
-		if got := string(AppendEvent(nil, e)); got != want {
+		if got := string(AppendData(nil, e)); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

@@ -79,8 +79,8 @@ func (w *Writer) remember(e *storage.Entry, now time.Time) {
 // appendChange writes the frame and its entry, and supersedes the older entry.
 func (w *Writer) appendChange(c *Change) *storage.Entry {
 	k := storage.NewKey(c.Key)
-	e, frame := w.appendEntry(w.next.Seq+1, k, w.framing.FrameSize(&c.Resource, c.Deleted, k))
-	w.framing.AppendFrame(frame, &c.Resource, c.Deleted, k)
+	e, frame := w.appendEntry(w.next.Seq+1, k, w.framing.Size(&c.Resource, c.Deleted, k.Key))
+	w.framing.Append(frame, &c.Resource, c.Deleted, k.Key)
 	e.Revision = c.Revision
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -45,7 +46,7 @@ func BenchmarkCommitBatch(b *testing.B) {
 // bytes.
 func renderAll(s *Subscription, batch *Batch, out [][]byte) (bytes int, reuse [][]byte) {
 	for s.Next(batch) {
-		out = batch.AppendSSE(out[:0], benchID)
+		out = batch.Append(out[:0], frame.SSE, benchID)
 		for _, p := range out {
 			bytes += len(p)
 		}
@@ -69,7 +70,7 @@ func BenchmarkSnapshotBatch(b *testing.B) {
 			s = l.Subscribe(SubscribeOptions{})
 			continue
 		}
-		out = batch.AppendSSE(out[:0], benchID)
+		out = batch.Append(out[:0], frame.SSE, benchID)
 		for _, p := range out {
 			bytes += len(p)
 		}

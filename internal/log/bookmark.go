@@ -16,7 +16,7 @@ func (s *Subscription) addStatus(b *Batch, v *storage.Version, atHead bool) {
 		return
 	}
 	s.sentStatus = now
-	b.of.AddEvent(stream.Event{Type: stream.StatusChange, State: now.State, Since: now.Since, Reason: now.Reason})
+	b.addEvent(stream.Event{Type: stream.StatusChange, State: now.State, Since: now.Since, Reason: now.Reason})
 }
 
 // addHorizon adds a bookmark at the reader's place if v is the first version that
@@ -28,8 +28,8 @@ func (s *Subscription) addHorizon(b *Batch, v *storage.Version) {
 		return
 	}
 	s.origin = v.Complete()
-	b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: s.position.AsOf, Horizon: s.origin})
-	b.of.Boundary = true
+	b.addEvent(stream.Event{Type: stream.Bookmark, Revision: s.position.AsOf, Horizon: s.origin})
+	b.boundary = true
 }
 
 // Bookmark fills b with progress: the position has moved on, without data, since
@@ -47,9 +47,9 @@ func (s *Subscription) Bookmark(b *Batch) bool {
 		return false
 	}
 	if b.Empty() {
-		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: v.Revision})
+		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: v.Revision})
 	}
-	b.of.Boundary = true
+	b.boundary = true
 	s.moved = false
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 	"pgregory.net/rapid"
 )
@@ -60,29 +61,29 @@ func checkStretches(t *rapid.T, r *Subscription, seen map[string]string) (shared
 		return 0
 	}
 	id := []byte("a@e-1")
-	for name, append := range map[string]func([][]byte, []byte) [][]byte{"SSE": b.AppendSSE, "NDJSON": b.AppendNDJSON} {
+	for _, format := range []frame.Format{frame.SSE, frame.NDJSON, frame.JSON} {
 		for _, id := range [][]byte{nil, id} {
-			slices := append(nil, id)
+			slices := b.Append(nil, format, id)
 			n := 0
 			for s := range b.Extents(slices) {
 				n += len(s.Slices)
 				text := string(bytes.Join(s.Slices, nil))
 				if s.Segment == 0 {
 					if len(s.Slices) != 1 || len(s.Parts) != 0 {
-						t.Fatalf("%s: an own text is %d slices of %d parts", name, len(s.Slices), len(s.Parts))
+						t.Fatalf("%s: an own text is %d slices of %d parts", format, len(s.Slices), len(s.Parts))
 					}
 					continue
 				}
 				key := fmt.Sprint(s.Segment, s.Parts)
 				if before, known := seen[key]; known && before != text {
-					t.Fatalf("%s: %s was %.100q and is %.100q", name, key, before, text)
+					t.Fatalf("%s: %s was %.100q and is %.100q", format, key, before, text)
 				} else if known {
 					shared++
 				}
 				seen[key] = text
 			}
 			if n != len(slices) {
-				t.Fatalf("%s: the extents have %d slices of %d", name, n, len(slices))
+				t.Fatalf("%s: the extents have %d slices of %d", format, n, len(slices))
 			}
 		}
 	}
@@ -103,7 +104,7 @@ func TestSnapshotsAtDifferentHeadsShareStretches(t *testing.T) {
 		var b Batch
 		for r := l.Subscribe(SubscribeOptions{}); !r.Synced(); {
 			r.Next(&b)
-			for s := range b.Extents(b.AppendSSE(nil, []byte("a@e-1"))) {
+			for s := range b.Extents(b.Append(nil, frame.SSE, []byte("a@e-1"))) {
 				if s.Segment != 0 {
 					names[fmt.Sprint(s.Segment, s.Parts)] = true
 				}

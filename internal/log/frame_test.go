@@ -109,7 +109,7 @@ func TestOddKeysAndValues(t *testing.T) {
 func TestFrameIsWhatAppendEventMakes(t *testing.T) {
 	for _, key := range oddKeys {
 		got, r := frameOf(t, key, "\xff")
-		want := frame.Append(nil, stream.Upsert, frame.AppendEvent(nil, stream.Event{Type: stream.Upsert, Watch: "w", Resource: r}), nil)
+		want := frame.SSE.AppendEvent(nil, stream.Event{Type: stream.Upsert, Watch: "w", Resource: r}, nil)
 		if !bytes.Equal(got, want) {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
@@ -140,7 +140,7 @@ func TestBatchOnTheWire(t *testing.T) {
 	// The id of a reset is on the reset itself: a client that has cleared its state
 	// must never hold its previous id.
 	wantReset := "event: reset\ndata: {\"type\":\"reset\",\"watch\":\"w\",\"reason\":\"initial\"}\nid: w@e-0/2\n\n"
-	if got := join(b.AppendSSE(nil, []byte("w@e-0/2"))); got != wantReset || !b.Boundary() {
+	if got := join(b.Append(nil, frame.SSE, []byte("w@e-0/2"))); got != wantReset || !b.Boundary() {
 		t.Errorf("got %q, want %q", got, wantReset)
 	}
 	first.Next(&b)
@@ -155,7 +155,7 @@ data: {"type":"end_of_snapshot","watch":"w","revision":"2","count":2}
 id: w@e-2
 
 `
-	if got := join(b.AppendSSE(nil, []byte("w@e-2"))); got != wantSSE {
+	if got := join(b.Append(nil, frame.SSE, []byte("w@e-2"))); got != wantSSE {
 		t.Errorf("got\n%s\nwant\n%s", got, wantSSE)
 	}
 	wantNDJSON := `{"type":"upsert","watch":"w","key":"a","revision":"1","value":1}
@@ -163,7 +163,7 @@ id: w@e-2
 {"type":"end_of_snapshot","watch":"w","revision":"2","count":2}
 {"type":"position","id":"w@e-2"}
 `
-	if got := join(b.AppendNDJSON(nil, []byte("w@e-2"))); got != wantNDJSON {
+	if got := join(b.Append(nil, frame.NDJSON, []byte("w@e-2"))); got != wantNDJSON {
 		t.Errorf("got\n%s\nwant\n%s", got, wantNDJSON)
 	}
 	s := l.Subscribe(SubscribeOptions{})
@@ -171,10 +171,10 @@ id: w@e-2
 	}
 	mustCommit(t, l, 3, remove("a", 3))
 	s.Next(&b)
-	if got, want := join(b.AppendSSE(nil, []byte("w@e-3"))), "event: delete\ndata: {\"type\":\"delete\",\"watch\":\"w\",\"key\":\"a\",\"revision\":\"3\"}\nid: w@e-3\n\n"; got != want {
+	if got, want := join(b.Append(nil, frame.SSE, []byte("w@e-3"))), "event: delete\ndata: {\"type\":\"delete\",\"watch\":\"w\",\"key\":\"a\",\"revision\":\"3\"}\nid: w@e-3\n\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := join(b.AppendSSE(nil, nil)); strings.Contains(got, "id:") {
+	if got := join(b.Append(nil, frame.SSE, nil)); strings.Contains(got, "id:") {
 		t.Errorf("an id that nobody asked for: %q", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/internal/frame"
-	"github.com/watchtide/watchtide/internal/log/internal/flush"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -36,7 +35,7 @@ func TestPartSharesSlabs(t *testing.T) {
 		for e := range s.Entries(0) {
 			if n++; c.in(n) {
 				p.Add(e, nil)
-				want.Write(frame.Append(nil, stream.Upsert, frame.AppendEvent(nil, stream.Event{Type: stream.Upsert, Watch: "w", Resource: e.Resource()}), nil))
+				want.Write(frame.SSE.AppendEvent(nil, stream.Event{Type: stream.Upsert, Watch: "w", Resource: e.Resource()}, nil))
 			}
 		}
 		p.Publish(s)
@@ -68,12 +67,12 @@ func textOf(t *testing.T, l *Log, from int) string {
 	var b Batch
 	var out bytes.Buffer
 	for sub.Next(&b) {
-		for _, p := range b.of.Parts {
-			if p.Segment != nil {
+		for _, p := range b.pieces {
+			if p.segment != nil {
 				var one Batch
 				one.reset(l)
-				one.of.Parts = []flush.Part{p}
-				for _, text := range one.AppendSSE(nil, nil) {
+				one.pieces = []piece{p}
+				for _, text := range one.Append(nil, frame.SSE, nil) {
 					out.Write(text)
 				}
 			}

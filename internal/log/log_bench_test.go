@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -116,7 +117,7 @@ func BenchmarkSnapshotRead(b *testing.B) {
 				s := l.Subscribe(SubscribeOptions{})
 				bytes := 0
 				for s.Next(&batch) {
-					out = batch.AppendSSE(out[:0], id)
+					out = batch.Append(out[:0], frame.SSE, id)
 					for _, p := range out {
 						bytes += len(p)
 					}

@@ -86,8 +86,8 @@ func (p *Part) Add(e Entry, projected *stream.Resource) {
 	if projected == nil {
 		p.copy(e)
 	} else {
-		to, frame := p.append(e, k, w.framing.FrameSize(projected, false, k))
-		w.framing.AppendFrame(frame, projected, false, k)
+		to, frame := p.append(e, k, w.framing.Size(projected, false, k.Key))
+		w.framing.Append(frame, projected, false, k.Key)
 		if projected.Encoding != "" {
 			to.Flags |= storage.ValueBase64
 		}
@@ -159,8 +159,8 @@ func (p *Part) Remove(e Entry) {
 	p.write()
 	w, k := p.w.open(), e.key()
 	gone := stream.Resource{Revision: e.log.framing.ShownRevision(e.s, e.e)}
-	to, frame := p.append(e, k, w.framing.FrameSize(&gone, true, k))
-	w.framing.AppendFrame(frame, &gone, true, k)
+	to, frame := p.append(e, k, w.framing.Size(&gone, true, k.Key))
+	w.framing.Append(frame, &gone, true, k.Key)
 	to.Flags |= e.e.Flags & storage.UnnumberedDelete
 	w.remember(to, time.Now())
 }

@@ -40,7 +40,7 @@ func (s *Subscription) pauseWalk(b *Batch) {
 	if s.pin == nil {
 		s.pin = s.log.pins.Add(w.v, s.options.MinRate)
 	}
-	s.log.pins.Credit(s.pin, b.of.Bytes)
+	s.log.pins.Credit(s.pin, b.bytes)
 	w.paused = pausedWalk{asOf: w.v.Seq, count: w.v.Count}
 	if w.difference == nil {
 		w.paused.passed = w.v.SeqBefore(w.at)

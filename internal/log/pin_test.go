@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/stream"
@@ -337,8 +338,8 @@ func TestLargeTransaction(t *testing.T) {
 		flushes := 0
 		for r.flush() {
 			flushes++
-			if r.b.of.Bytes > 2*storage.ReplaySize {
-				t.Errorf("a flush of %d bytes", r.b.of.Bytes)
+			if r.b.bytes > 2*storage.ReplaySize {
+				t.Errorf("a flush of %d bytes", r.b.bytes)
 			}
 			position, _ := r.s.Position()
 			if whole := len(r.state) == 1000; !slow && (r.b.Boundary() != whole || r.s.Uncovered() == whole || position.Partial()) {
@@ -384,10 +385,10 @@ func TestFlushHoldsLittle(t *testing.T) {
 	for r.flush() {
 		held := map[*storage.Segment]bool{}
 		bytes := int64(0)
-		for _, p := range r.b.of.Parts {
-			if p.Segment != nil && !held[p.Segment] {
-				held[p.Segment] = true
-				bytes += p.Segment.Bytes()
+		for _, p := range r.b.pieces {
+			if p.segment != nil && !held[p.segment] {
+				held[p.segment] = true
+				bytes += p.segment.Bytes()
 			}
 		}
 		if most = max(most, bytes); bytes > int64(4*storage.FlushSize+2*storage.SegmentSize) {
@@ -407,11 +408,11 @@ func TestReleasedBatch(t *testing.T) {
 	s.Next(b)
 	s.Next(b)
 	b.Release()
-	if !b.Empty() || b.Count(stream.Upsert) != 2 || len(bytes.Join(b.AppendSSE(nil, nil), nil)) != 0 {
+	if !b.Empty() || b.Count(stream.Upsert) != 2 || len(bytes.Join(b.Append(nil, frame.SSE, nil), nil)) != 0 {
 		t.Errorf("empty %t, %d upserts", b.Empty(), b.Count(stream.Upsert))
 	}
-	for _, p := range b.of.Parts[:cap(b.of.Parts)] {
-		if p.Segment != nil {
+	for _, p := range b.pieces[:cap(b.pieces)] {
+		if p.segment != nil {
 			t.Error("a segment is held")
 		}
 	}

@@ -174,22 +174,22 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 		return true
 	}
 	s.resumeWalk(b, v)
-	if !b.of.Final {
+	if !b.final {
 		s.addStatus(b, v, false)
 	}
 	// A flush ends where a walk ends: the next one may begin with what has no id for long.
-	for !s.held && !b.of.Full() && (s.walking() || !b.of.Boundary && s.begin(b, v)) && !b.of.Final {
+	for !s.held && !b.full() && (s.walking() || !b.boundary && s.begin(b, v)) && !b.final {
 		s.advance(b)
 		if s.walking() && (!b.Empty() || s.walk.turnOver()) {
 			break
 		}
 	}
-	if !b.of.Final {
+	if !b.final {
 		s.addStatus(b, v, !s.walking() && s.cursor == v.Seq && s.begun)
 	}
 	s.pauseWalk(b)
 	switch {
-	case b.of.Boundary:
+	case b.boundary:
 		s.moved, s.partial = false, false
 	case b.changes() > 0:
 		s.partial = true
@@ -220,7 +220,7 @@ func (s *Subscription) advance(b *Batch) {
 	}
 	// Among the deletes of a catch-up the position is still the one from before: those that were
 	// sent are of the state as of the head.
-	b.of.Boundary = !b.Empty() && !w.midTransaction && !w.deletes
+	b.boundary = !b.Empty() && !w.midTransaction && !w.deletes
 }
 
 // place sets the position of a reader that has seen v except for upserts beyond a
@@ -251,24 +251,24 @@ func (s *Subscription) end(b *Batch) {
 	s.ownStatus, s.partial = nil, false
 	switch w.purpose {
 	case following:
-		b.of.Committed, b.of.Age = w.v.Committed, w.v.Age
+		b.committed, b.age = w.v.Committed, w.v.Age
 	case snapshot:
 		s.synced = true
-		b.of.AddEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered})
+		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered})
 	case resuming:
 		s.synced = true
-		b.of.AddEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count, Resumed: true})
+		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count, Resumed: true})
 		if restarted {
 			s.addStatus(b, w.v, true)
 		}
 	case switching:
 		s.synced = true
-		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision})
-		b.of.Final = true // the status follows the id
+		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision})
+		b.final = true // the status follows the id
 	case catching:
 		skipped := w.skipped(s.log.isPart)
 		s.skipped += skipped
-		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped})
+		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped})
 		// It has caught up, even if there is more by now.
 		s.addStatus(b, w.v, true)
 	}
@@ -364,10 +364,10 @@ func (s *Subscription) reset(b *Batch, v *storage.Version, reason stream.ResetRe
 	s.fromThisLog = true
 	s.ownStatus, s.partial = nil, false
 	s.place(0, v)
-	b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
+	b.addEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
 	// The id is on the reset itself: if the flush had more events, some might arrive
 	// without the id.
-	b.of.Boundary, b.of.Final = true, true
+	b.boundary, b.final = true, true
 	s.endWalk()
 	s.startWalk(b, snapshotWalk(v))
 }
@@ -391,8 +391,8 @@ func (s *Subscription) resume(b *Batch, v *storage.Version, r stream.Position) {
 		// As with a reset, the id is on the event: what follows is from this
 		// replica, and the other one must not take it for its own.
 		s.position.Run = 0
-		b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: r.AsOf})
-		b.of.Boundary, b.of.Final = true, true
+		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: r.AsOf})
+		b.boundary, b.final = true, true
 	}
 	from := v.NewerThan(r.Swept())
 	s.cursor = v.SeqBefore(from)
@@ -420,7 +420,7 @@ func (s *Subscription) follow(b *Batch, v *storage.Version) {
 	s.addHorizon(b, v)
 	if replayable {
 		if v.ConflatedSeq > s.cursor && v.Complete() < v.Conflated { // a gateway that follows this watch must know
-			b.of.AddEvent(stream.Event{Type: stream.Bookmark, Revision: revision, Conflated: v.Conflated})
+			b.addEvent(stream.Event{Type: stream.Bookmark, Revision: revision, Conflated: v.Conflated})
 		}
 		s.startWalk(b, walk{v: v, replay: true, at: from, seq: s.cursor, complete: revision})
 		return

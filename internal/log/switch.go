@@ -99,15 +99,15 @@ func (h *Holding) Withdraw(b *Batch, say func()) {
 	b.reset(h.log)
 	kept := h.to(nil, nil)
 	if kept == nil {
-		b.of.AddEvent(stream.Event{Type: stream.Reset, Reason: string(stream.ResetEpochChanged)})
-		b.of.Boundary = true
+		b.addEvent(stream.Event{Type: stream.Reset, Reason: string(stream.ResetEpochChanged)})
+		b.boundary = true
 		say()
 		return
 	}
 	defer kept.Release()
 	status := h.status()
-	b.of.AddEvent(stream.Event{Type: stream.StatusChange, State: status.State, Since: status.Since, Reason: status.Reason})
-	b.of.Boundary = true
+	b.addEvent(stream.Event{Type: stream.StatusChange, State: status.State, Since: status.Since, Reason: status.Reason})
+	b.boundary = true
 	say()
 	b.reset(h.log)
 	for _, r := range kept.Difference().Runs {
@@ -127,8 +127,8 @@ func (s *Subscription) announce(b *Batch) bool {
 		return false
 	}
 	s.announces, s.sentStatus = nil, s.announces
-	b.of.AddEvent(stream.Event{Type: stream.StatusChange, State: s.sentStatus.State, Since: s.sentStatus.Since, Reason: s.sentStatus.Reason})
-	b.of.Boundary, b.of.Final = true, true
+	b.addEvent(stream.Event{Type: stream.StatusChange, State: s.sentStatus.State, Since: s.sentStatus.Since, Reason: s.sentStatus.Reason})
+	b.boundary, b.final = true, true
 	return true
 }
 
@@ -184,7 +184,7 @@ func (s *Subscription) drop() {
 // fillDifference adds the next events of a difference.
 func (w *walk) fillDifference(b *Batch) {
 	runs := w.difference.Difference().Runs
-	for ; w.at.Segment < len(runs) && !b.of.Full(); w.at.Segment++ {
+	for ; w.at.Segment < len(runs) && !b.full(); w.at.Segment++ {
 		b.addOf(runs[w.at.Segment])
 	}
 }
@@ -192,8 +192,8 @@ func (w *walk) fillDifference(b *Batch) {
 // addOf adds a run of a difference.
 func (b *Batch) addOf(r difference.Run) {
 	if r.Deletes() {
-		b.of.AddDeletes(r.Segment, r.From, r.To)
+		b.addDeletes(r.Segment, r.From, r.To)
 		return
 	}
-	b.of.AddUpserts(r.Segment, r.From, r.To)
+	b.addUpserts(r.Segment, r.From, r.To)
 }

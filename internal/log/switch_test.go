@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/stream"
@@ -297,7 +298,7 @@ func TestDifferenceIsShared(t *testing.T) {
 		var batch Batch
 		next.Next(&batch) // the status
 		next.Next(&batch)
-		for _, text := range batch.AppendSSE(nil, nil) {
+		for _, text := range batch.Append(nil, frame.SSE, nil) {
 			if strings.HasPrefix(string(text), "event: delete") {
 				texts = append(texts, text)
 			}

@@ -19,7 +19,7 @@ func turns(t *testing.T, s *Subscription) (events []string, empty int) {
 		switch {
 		case s.NextTurn(&b):
 			for e := range b.Events() {
-				events = append(events, string(frame.AppendEvent(nil, e)))
+				events = append(events, string(frame.AppendData(nil, e)))
 			}
 		case s.Busy():
 			empty++
@@ -61,7 +61,7 @@ func TestTurns(t *testing.T) {
 		var want []string
 		for b := (Batch{}); atOnce.Next(&b); {
 			for e := range b.Events() {
-				want = append(want, string(frame.AppendEvent(nil, e)))
+				want = append(want, string(frame.AppendData(nil, e)))
 			}
 		}
 		got, empty := turns(t, inTurns)

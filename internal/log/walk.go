@@ -88,17 +88,17 @@ const mostHeld = 1 << 20
 
 // fillReplay ends between transactions, except inside a very large one.
 func (w *walk) fillReplay(b *Batch) {
-	for w.at.Segment < len(w.v.Segments) && b.of.Bytes < storage.ReplaySize && b.of.HeldBytes < mostHeld {
+	for w.at.Segment < len(w.v.Segments) && b.bytes < storage.ReplaySize && b.heldBytes < mostHeld {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
-		b.of.AddEntry(s, w.at.Entry)
+		b.addEntry(s, w.at.Entry)
 		w.delivered++
 		w.step()
 		if w.midTransaction = !e.Is(storage.EndsCommit); w.midTransaction {
 			continue
 		}
 		w.seq, w.complete = e.Seq, e.Revision
-		if b.of.Full() {
+		if b.full() {
 			return
 		}
 	}
@@ -111,13 +111,13 @@ func (w *walk) fillDeletes(b *Batch) {
 		switch {
 		case !e.Is(storage.IsDelete):
 		case e.Visible(w.v.Seq):
-			b.of.AddEntry(s, w.at.Entry)
+			b.addEntry(s, w.at.Entry)
 			w.delivered++
 		default:
 			w.superseded++
 		}
 		w.step()
-		if w.examined++; b.of.Full() || w.turnOver() {
+		if w.examined++; b.full() || w.turnOver() {
 			return
 		}
 	}
@@ -128,8 +128,8 @@ func (w *walk) fillDeletes(b *Batch) {
 // segment is then the same for all readers, wherever they began, and can be built
 // once for all.
 func (w *walk) fillUpserts(b *Batch) {
-	for w.at.Segment < len(w.v.Segments) && !b.of.Full() && !w.turnOver() {
-		if w.at.Entry == 0 && b.of.Bytes > 0 && b.of.Bytes+w.v.UsedBytes(w.at.Segment) > storage.FlushSize {
+	for w.at.Segment < len(w.v.Segments) && !b.full() && !w.turnOver() {
+		if w.at.Entry == 0 && b.bytes > 0 && b.bytes+w.v.UsedBytes(w.at.Segment) > storage.FlushSize {
 			break
 		}
 		w.fillSegment(b)
@@ -142,7 +142,7 @@ func (w *walk) fillUpserts(b *Batch) {
 // fillSegment goes through one segment, or as much of it as fits.
 func (w *walk) fillSegment(b *Batch) {
 	s, entries := w.v.Segments[w.at.Segment], w.v.Entries(w.at.Segment)
-	i, from, size := w.at.Entry, w.at.Entry, b.of.Bytes // entries from "from" on are a run
+	i, from, size := w.at.Entry, w.at.Entry, b.bytes // entries from "from" on are a run
 	for ; i < len(entries) && size < storage.FlushSize; i++ {
 		e := &entries[i]
 		if e.Revision > w.revision {
@@ -167,7 +167,7 @@ func (w *walk) fillSegment(b *Batch) {
 
 func (w *walk) addUpserts(b *Batch, s *storage.Segment, from, to int) {
 	if from < to {
-		b.of.AddUpserts(s, from, to)
+		b.addUpserts(s, from, to)
 		w.delivered += to - from
 	}
 }

@@ -13,12 +13,12 @@ import (
 func add(t *testing.T, f *Format, s *Segment, r stream.Resource, deleted bool) *Entry {
 	t.Helper()
 	k := NewKey(r.Key)
-	size := f.FrameSize(&r, deleted, k)
+	size := f.Size(&r, deleted, k.Key)
 	if !s.Fits(size) {
 		t.Fatalf("a frame of %d bytes does not fit", size)
 	}
 	e, frame := s.Reserve(size)
-	if n := len(f.AppendFrame(frame, &r, deleted, k)); n != size {
+	if n := len(f.Append(frame, &r, deleted, k.Key)); n != size {
 		t.Fatalf("the frame of %q has %d bytes, and %d were reserved", r.Key, n, size)
 	}
 	e.Revision, e.Hash, e.Flags, e.KeyLen = r.Revision, k.Hash, k.Flags, uint32(len(k.Text))

@@ -3,33 +3,27 @@ package storage
 import (
 	"hash/maphash"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
-// Key is a key as written in a frame.
+// Key is a key as written in a frame, with what finds its entries.
 type Key struct {
-	Text  string // without the quotes
+	frame.Key
 	Hash  uint32
 	Flags uint8 // of entries with this key
 }
 
 // NewKey returns a key as the frames of every log have it.
 func NewKey(key string) Key {
-	text, flags := key, uint8(0)
-	if !stream.PlainText(key) {
-		text, flags = quoteKey(key)
+	k := Key{Key: frame.NewKey(key)}
+	k.Hash = hashKey(k.Text)
+	switch {
+	case k.Base64:
+		k.Flags = keyBase64
+	case k.Escaped:
+		k.Flags = keyEscaped
 	}
-	return Key{Text: text, Hash: hashKey(text), Flags: flags}
-}
-
-// quoteKey handles keys that cannot be in a JSON string unescaped.
-func quoteKey(key string) (text string, flags uint8) {
-	wire, encoding := stream.WireKey(key)
-	if encoding != "" {
-		return wire, keyBase64
-	}
-	quoted := stream.AppendJSONString(nil, key)
-	return string(quoted[1 : len(quoted)-1]), keyEscaped
+	return k
 }
 
 // hashSeed is shared by the whole process: hashes never leave it.

@@ -22,8 +22,8 @@ func testVersion(n uint64, gone func(seq uint64) bool) (*Version, *Format) {
 		s := v.Segments[len(v.Segments)-1]
 		r := stream.Resource{Key: string(rune('a' + seq)), Revision: 9 + seq, Value: []byte("1")}
 		k := NewKey(r.Key)
-		e, frame := s.Reserve(f.FrameSize(&r, false, k))
-		f.AppendFrame(frame, &r, false, k)
+		e, frame := s.Reserve(f.Size(&r, false, k.Key))
+		f.Append(frame, &r, false, k.Key)
 		e.Seq, e.Revision, e.Hash, e.KeyLen, e.Flags = seq, r.Revision, k.Hash, uint32(len(k.Text)), EndsCommit
 		v.Index.Set(v.Index.Probe(k.Hash, func(uint64) bool { return false }), k.Hash, seq)
 		v.Tail, v.Seq, v.Revision = s.N, seq, r.Revision

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -261,8 +262,8 @@ func (c *Connection) searched() []string {
 	if p, ok := c.sub.Position(); ok && c.batch.Boundary() {
 		id = []byte(p.String())
 	}
-	sent := markersIn(slices.Concat(c.batch.AppendSSE(nil, id)...))
-	return append(sent, markersIn(slices.Concat(c.batch.AppendNDJSON(nil, id)...))...)
+	sent := markersIn(slices.Concat(c.batch.Append(nil, frame.SSE, id)...))
+	return append(sent, markersIn(slices.Concat(c.batch.Append(nil, frame.NDJSON, id)...))...)
 }
 
 func (c *Connection) receive(f *Flush, i int) {

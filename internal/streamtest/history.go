@@ -230,7 +230,7 @@ func (c *Connection) Describe() string {
 }
 
 func describe(e stream.Event) string {
-	data := frame.AppendEvent(nil, e)
+	data := frame.AppendData(nil, e)
 	if len(data) > 130 {
 		data = append(data[:130], "…"...)
 	}

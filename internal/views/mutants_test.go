@@ -55,7 +55,7 @@ var leaks = []mutant{
 	},
 	{
 		"what lies between the resources of a view is sent too",
-		"internal/log/internal/flush/flush.go",
+		"internal/log/batch.go",
 		"\tfor i := from; s.Lent && i < to-1; i++ {",
 		"\tfor i := from; s.Lent && i < 0; i++ {",
 	},

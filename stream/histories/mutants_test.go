@@ -161,11 +161,11 @@ var mutants = []mutant{
 		name: "an id of another watch is sent inside a transaction",
 		rare: true,
 		edits: []edit{{
-			file: "gateway/internal/conversation/conversation.go",
+			file: "gateway/internal/session/session.go",
 			old:  "	if c.Batch.Boundary() && !c.uncovered() {\n",
 			new:  "	if c.Batch.Boundary() {\n",
 		}, {
-			file: "gateway/internal/conversation/turn.go",
+			file: "gateway/internal/session/turn.go",
 			old:  "	if f.waits = c.waits(i); f.waits {\n",
 			new:  "	if f.waits = c.waits(i) && false; f.waits {\n",
 		}},
@@ -174,7 +174,7 @@ var mutants = []mutant{
 		name: "a long poll is answered with a part of a transaction",
 		edits: []edit{{
 			file: "gateway/internal/rest/changes.go",
-			old:  "!position.Partial() && !p.Sub.Uncovered()\n",
+			old:  "!position.Partial() && !sub.Uncovered()\n",
 			new:  "!position.Partial()\n",
 		}},
 	},
@@ -199,9 +199,9 @@ var mutants = []mutant{
 	{
 		name: "long polls begin again from nothing",
 		edits: []edit{{
-			file: "gateway/internal/rest/changes.go",
-			old:  "		Resume: ask.after, Invalid: ask.invalid, AheadWait: a.Streams.AheadWait,\n",
-			new:  "		Resume: ask.after, Invalid: ask.invalid, Holds: w.HoldsUnknown(), AheadWait: a.Streams.AheadWait,\n",
+			file: "gateway/internal/session/request.go",
+			old:  "		choice.resume = &p\n",
+			new:  "		choice.invalid = transport != \"\"\n",
 		}},
 	},
 	{

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 )
 
 // Exchange is one response as its client sees it.
@@ -94,7 +94,7 @@ func (x *Exchange) Over() (bool, error) {
 	synctest.Wait()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return conversation.Closed(x.Ended), x.err
+	return session.Closed(x.Ended), x.err
 }
 
 // Unzip makes the body of a response readable. The body ends without an error only if

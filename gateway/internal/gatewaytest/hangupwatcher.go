@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
 )
 
 // hangupWatcher is the hangup watcher of the in-memory network: a goroutine for each
@@ -16,16 +16,16 @@ import (
 type hangupWatcher struct {
 	mu      sync.Mutex // guards the following fields
 	last    uint64
-	clients map[uint64]*poll.FarSide
+	clients map[uint64]*epoll.FarSide
 }
 
 // NewHangupWatcher returns a watcher of the connections of a Network.
-func NewHangupWatcher() (poll.HangupWatcher, error) {
-	return &hangupWatcher{clients: map[uint64]*poll.FarSide{}}, nil
+func NewHangupWatcher() (epoll.HangupWatcher, error) {
+	return &hangupWatcher{clients: map[uint64]*epoll.FarSide{}}, nil
 }
 
 // Watch implements adapter.HangupWatcher.
-func (l *hangupWatcher) Watch(c net.Conn, who *poll.FarSide) (uint64, error) {
+func (l *hangupWatcher) Watch(c net.Conn, who *epoll.FarSide) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++

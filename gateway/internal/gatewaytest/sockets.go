@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
 )
 
 // Sockets are sockets over the in-memory network of the tests, so that shards
@@ -15,8 +15,8 @@ import (
 // until its client has read them.
 type Sockets struct {
 	mu     sync.Mutex // guards the following fields
-	last   poll.Handle
-	open   map[poll.Handle]*memorySocket
+	last   epoll.Handle
+	open   map[epoll.Handle]*memorySocket
 	before func(call string, p []byte) // called first by each method of a poller; nil: nothing is called
 }
 
@@ -37,14 +37,14 @@ func (s *Sockets) begin(call string, p []byte) {
 }
 
 // NewSockets returns the sockets of a Network.
-func NewSockets() *Sockets { return &Sockets{open: map[poll.Handle]*memorySocket{}} }
+func NewSockets() *Sockets { return &Sockets{open: map[epoll.Handle]*memorySocket{}} }
 
 // memoryTakes is the most bytes that one write takes: few, so that many writes are
 // incomplete.
 const memoryTakes = 500
 
 // Take implements adapter.Sockets.
-func (s *Sockets) Take(c net.Conn) (poll.Handle, error) {
+func (s *Sockets) Take(c net.Conn) (epoll.Handle, error) {
 	if wrapper, wraps := c.(*netconn.StallTimeoutConn); wraps {
 		c = wrapper.NetConn()
 	}
@@ -69,14 +69,14 @@ func (s *Sockets) Count() int {
 	return len(s.open)
 }
 
-func (s *Sockets) get(h poll.Handle) *memorySocket {
+func (s *Sockets) get(h epoll.Handle) *memorySocket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open[h]
 }
 
 // Close implements adapter.Sockets.
-func (s *Sockets) Close(h poll.Handle) {
+func (s *Sockets) Close(h epoll.Handle) {
 	one := s.get(h)
 	s.mu.Lock()
 	delete(s.open, h)
@@ -91,7 +91,7 @@ func (s *Sockets) Close(h poll.Handle) {
 }
 
 // NewPoller implements adapter.Sockets.
-func (s *Sockets) NewPoller() (poll.Poller, error) {
+func (s *Sockets) NewPoller() (epoll.Poller, error) {
 	return &memoryPoller{Sockets: s, waker: make(chan struct{}, 1)}, nil
 }
 
@@ -112,7 +112,7 @@ type memoryPoller struct {
 	waker chan struct{}
 
 	mu      sync.Mutex // guards the following field
-	notices []poll.Notice
+	notices []epoll.Notice
 }
 
 // Ring implements adapter.Poller.
@@ -123,7 +123,7 @@ func (p *memoryPoller) Ring() {
 	}
 }
 
-func (p *memoryPoller) tell(n poll.Notice) {
+func (p *memoryPoller) tell(n epoll.Notice) {
 	p.mu.Lock()
 	p.notices = append(p.notices, n)
 	p.mu.Unlock()
@@ -131,7 +131,7 @@ func (p *memoryPoller) tell(n poll.Notice) {
 }
 
 // Wait implements adapter.Poller.
-func (p *memoryPoller) Wait(dst []poll.Notice, timeout time.Duration) ([]poll.Notice, error) {
+func (p *memoryPoller) Wait(dst []epoll.Notice, timeout time.Duration) ([]epoll.Notice, error) {
 	p.begin("wait", nil)
 	var after <-chan time.Time
 	if timeout >= 0 {
@@ -151,14 +151,14 @@ func (p *memoryPoller) Wait(dst []poll.Notice, timeout time.Duration) ([]poll.No
 }
 
 // Watch implements adapter.Poller.
-func (p *memoryPoller) Watch(h poll.Handle, key uint64) error {
+func (p *memoryPoller) Watch(h epoll.Handle, key uint64) error {
 	p.begin("watch", nil)
 	s := p.get(h)
 	go func() {
 		var b [64]byte
 		for {
 			if _, err := s.conn.Read(b[:]); err != nil {
-				p.tell(poll.Notice{Key: key, Gone: true})
+				p.tell(epoll.Notice{Key: key, Gone: true})
 				return
 			}
 		}
@@ -171,7 +171,7 @@ func (p *memoryPoller) Watch(h poll.Handle, key uint64) error {
 			awaited := s.await
 			s.mu.Unlock()
 			if awaited {
-				p.tell(poll.Notice{Key: key, Writable: true})
+				p.tell(epoll.Notice{Key: key, Writable: true})
 			}
 		}
 		s.conn.Close()
@@ -180,32 +180,32 @@ func (p *memoryPoller) Watch(h poll.Handle, key uint64) error {
 }
 
 // Await implements adapter.Poller.
-func (p *memoryPoller) Await(h poll.Handle, key uint64, writable bool) error {
+func (p *memoryPoller) Await(h epoll.Handle, key uint64, writable bool) error {
 	p.begin("await", nil)
 	s := p.get(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.await = writable
 	if writable && !s.busy {
-		p.tell(poll.Notice{Key: key, Writable: true})
+		p.tell(epoll.Notice{Key: key, Writable: true})
 	}
 	return nil
 }
 
 // Write implements adapter.Poller.
-func (p *memoryPoller) Write(h poll.Handle, b []byte) (int, error) {
+func (p *memoryPoller) Write(h epoll.Handle, b []byte) (int, error) {
 	p.begin("write", b)
 	s := p.get(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.busy || s.ended {
-		return 0, poll.ErrBlocked
+		return 0, epoll.ErrBlocked
 	}
 	n := min(len(b), memoryTakes)
 	s.busy = true
 	s.writes <- append([]byte(nil), b[:n]...)
 	if n < len(b) {
-		return n, poll.ErrBlocked
+		return n, epoll.ErrBlocked
 	}
 	return n, nil
 }
@@ -213,7 +213,7 @@ func (p *memoryPoller) Write(h poll.Handle, b []byte) (int, error) {
 // WriteAll joins only as many bytes as one write can take: a large value goes
 // out in thousands of writes, and the race detector looks at every byte of a
 // copy.
-func (p *memoryPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
+func (p *memoryPoller) WriteAll(h epoll.Handle, bs [][]byte) (int, error) {
 	const most = 8 * memoryTakes
 	var all []byte
 	for _, b := range bs {
@@ -223,7 +223,7 @@ func (p *memoryPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
 }
 
 // Finish implements adapter.Poller.
-func (p *memoryPoller) Finish(h poll.Handle, _ uint64) error {
+func (p *memoryPoller) Finish(h epoll.Handle, _ uint64) error {
 	p.begin("finish", nil)
 	s := p.get(h)
 	s.mu.Lock()
@@ -234,7 +234,7 @@ func (p *memoryPoller) Finish(h poll.Handle, _ uint64) error {
 }
 
 // Discard implements adapter.Poller.
-func (p *memoryPoller) Discard(poll.Handle) bool { return true }
+func (p *memoryPoller) Discard(epoll.Handle) bool { return true }
 
 // Shut implements adapter.Poller.
 func (p *memoryPoller) Shut() {}

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -18,10 +18,10 @@ import (
 
 // NewDeps returns the dependencies of streams of the watches, with the defaults of a
 // gateway, no limits and no compression.
-func NewDeps(w *Watches) *conversation.Deps {
+func NewDeps(w *Watches) *session.Deps {
 	m := metrics.New(w.Registry, "test", "test")
-	return &conversation.Deps{
-		Settings: conversation.Settings{
+	return &session.Deps{
+		Settings: session.Settings{
 			Heartbeat: 15 * time.Second, WriteTimeout: 10 * time.Second, AheadWait: 3 * time.Second,
 			Retry: 2 * time.Second, MaxAge: 30 * time.Minute, MinRate: 4 << 10,
 		},
@@ -32,7 +32,7 @@ func NewDeps(w *Watches) *conversation.Deps {
 }
 
 // Open returns an admitted stream of the watches that a request names.
-func Open(t testing.TB, w *Watches, d *conversation.Deps, c limits.Client, req conversation.Request) conversation.Conversation {
+func Open(t testing.TB, w *Watches, d *session.Deps, c limits.Client, req session.Request) session.Session {
 	t.Helper()
 	var watches []*watch.Watch
 	for _, choice := range req.Watches {
@@ -47,7 +47,7 @@ func Open(t testing.TB, w *Watches, d *conversation.Deps, c limits.Client, req c
 
 // OpenNarrow returns an admitted stream of a watch, narrowed to the keys with a prefix; all
 // of it if that is empty.
-func OpenNarrow(t testing.TB, w *Watches, d *conversation.Deps, c limits.Client, req conversation.Request, prefix string) conversation.Conversation {
+func OpenNarrow(t testing.TB, w *Watches, d *session.Deps, c limits.Client, req session.Request, prefix string) session.Session {
 	t.Helper()
 	if prefix == "" {
 		return Open(t, w, d, c, req)
@@ -66,7 +66,7 @@ func OpenNarrow(t testing.TB, w *Watches, d *conversation.Deps, c limits.Client,
 	return open(t, d, c, req, []*watch.Watch{part})
 }
 
-func open(t testing.TB, d *conversation.Deps, c limits.Client, req conversation.Request, watches []*watch.Watch) conversation.Conversation {
+func open(t testing.TB, d *session.Deps, c limits.Client, req session.Request, watches []*watch.Watch) session.Session {
 	t.Helper()
 	names := make([]string, len(watches))
 	for i, w := range watches {
@@ -76,22 +76,22 @@ func open(t testing.TB, d *conversation.Deps, c limits.Client, req conversation.
 	if refused != nil {
 		t.Fatal(refused)
 	}
-	out := conversation.New(d, req, nil, watches)
+	out := session.New(d, req, nil, watches)
 	out.AdmissionRef = ref
 	return out
 }
 
 // Carry takes a stream with its connection from net/http. If it returns false, nothing
 // has happened.
-type Carry func(http.ResponseWriter, *http.Request, conversation.Conversation) bool
+type Carry func(http.ResponseWriter, *http.Request, session.Session) bool
 
 // Serve serves the streams of the watches at /v1/events, on a network in memory.
 // Streams that are not carried are answered with a 503.
-func Serve(t testing.TB, w *Watches, d *conversation.Deps, carry Carry) (*Network, *http.Client) {
+func Serve(t testing.TB, w *Watches, d *session.Deps, carry Carry) (*Network, *http.Client) {
 	t.Helper()
 	network := NewNetwork()
 	server := &http.Server{ConnContext: netconn.WithConn, Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		req, p := conversation.ParseRequest(r.URL.RawQuery, r.Header, "")
+		req, p := session.ParseRequest(r.URL.RawQuery, r.Header, "")
 		if p != nil {
 			t.Error(p)
 			return

@@ -10,19 +10,19 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// The values of the label transport: the ways in which events are sent.
+// The values of the label transport for events that are sent in no stream of HTTP. The others are the
+// names of formats.
 const (
-	SSE    = wire.TransportSSE
-	NDJSON = wire.TransportNDJSON
-	Poll   = "poll" // GET /v1/watches/{watch}/changes
-	GRPC   = "grpc"
+	Poll = "poll" // GET /v1/watches/{watch}/changes
+	GRPC = "grpc"
 )
 
-var transports = [...]string{SSE, NDJSON, Poll, GRPC}
+var transports = [...]string{frame.SSE.String(), frame.NDJSON.String(), Poll, GRPC}
 
 // Metrics are the metrics of a gateway, in a registry of their own. Figures that
 // the watches themselves know (state, revision, …) are not counted here:

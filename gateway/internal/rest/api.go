@@ -12,9 +12,9 @@ import (
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/authz"
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/views"
@@ -27,7 +27,7 @@ import (
 //
 // Static after construction.
 type Deps struct {
-	Streams *conversation.Deps // of the long polls, which are streams
+	Streams *session.Deps // of the long polls, which are streams
 	Service *unary.Service
 	Proxies limits.Proxies
 	Answers *limits.Answers

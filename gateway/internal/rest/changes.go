@@ -3,15 +3,14 @@ package rest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/authz"
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
-	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log"
@@ -54,12 +53,13 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	}
 	with := a.Streams.Passes.Enter(authz.IdentityOf(r.Context()), of)
 	defer a.Streams.Leave(as, with)
-	part, err := a.Streams.OpenPart(of, client, ask.after)
+	req := session.RequestOne(metrics.Poll, ask.watch, ask.after)
+	parts, err := a.Streams.Open(&req, []authz.Part{of}, client)
 	if err != nil {
 		problem.Write(w, a.Streams.NotOpened(metrics.Poll, err).OnWatch(ask.watch))
 		return
 	}
-	if p := a.Service.Lookup.Prime(r.Context(), part); p != nil {
+	if p := a.Service.Lookup.Prime(r.Context(), parts[0]); p != nil {
 		problem.Write(w, p)
 		return
 	}
@@ -68,15 +68,15 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	a.Streams.Metrics.StreamOpened(metrics.Poll)
-	defer a.Streams.Metrics.StreamClosed(metrics.Poll)
-	who := a.Streams.Subscribers.Enter(from, r.UserAgent(), authz.IdentityOf(r.Context()))
-	ask.view = introspection.ViewOf(ask.watch, of.Shared(part))
-	poll := newPoll(r.Context(), a, part, ask, with, who, wire.NewWriter(w, r, a.Streams.WriteTimeout))
-	poll.answer = a.Answers.Answer(a.payer(r))
-	defer poll.close()
-	poll.run(r.Context())
-	if !poll.ended || poll.out.Failure() != nil {
+	c := session.New(a.Streams, req, with, parts)
+	c.Identity, c.Request = a.Streams.Subscribers.Enter(from, r.UserAgent(), authz.IdentityOf(r.Context())), a.Streams.Tracing.ParentOf(r.Context())
+	l := newList(a, w, r, ask, c)
+	defer l.close()
+	c.Answer = l
+	poll := session.NewPump(c, l, r.Context().Done())
+	poll.OnInputEnded(r.Context(), l.hurry)
+	poll.Run()
+	if !l.ended || l.Failure() != nil {
 		panic(http.ErrAbortHandler) // a truncated answer must not look complete
 	}
 }
@@ -84,11 +84,9 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 // changesRequest is a long poll request, parsed and checked.
 type changesRequest struct {
 	watch     string
-	after     *stream.Position
-	invalid   bool
+	after     string // a position, or empty
 	wait      time.Duration
 	narrowing authz.Narrowing
-	view      introspection.ViewRef
 }
 
 func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
@@ -100,124 +98,92 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 	if ask.wait, p = problem.Duration(query, "wait", defaultPollWait, maxPollWait); p != nil {
 		return ask, p.OnWatch(ask.watch)
 	}
-	after := query.Get("after")
-	if len(after) > stream.MaxPositionLength {
-		p := problem.New(http.StatusRequestURITooLong, "after has %d bytes: want a position as it was sent, of at most %d", len(after), stream.MaxPositionLength)
+	ask.after = query.Get("after")
+	if len(ask.after) > stream.MaxPositionLength {
+		p := problem.New(http.StatusRequestURITooLong, "after has %d bytes: want a position as it was sent, of at most %d", len(ask.after), stream.MaxPositionLength)
 		p.Parameter = "after"
 		return ask, p.OnWatch(ask.watch)
 	}
-	ask.after, ask.invalid = conversation.ResumeFrom(ask.watch, after)
 	ask.narrowing = authz.NarrowingOf(query)
 	return ask, nil
 }
 
-// poll is one long poll. Owned by its handler's goroutine.
+// list is the answer to a long poll. Owned by its handler's goroutine.
 //
 // The events are written as they come, so that a snapshot is never held in memory for
-// the sake of one client. The position is at the end of the object.
-type poll struct {
+// the sake of one client. The position is at the end of the object. Once the body has begun, it
+// goes on to the next place where it may end, however long that takes. If it cannot, since the
+// client leaves, may read no more, or the watch is removed, the answer is cut off, and the client
+// asks again with the position that it has.
+type list struct {
 	// Static after construction.
+	ctx   context.Context // of the request
 	api   *API
 	watch *watch.Watch
-	after *stream.Position
-	until time.Time // when to answer in any case
+	sub   *log.Subscription
+	pass  *authz.Pass
+	began time.Time
+	until time.Time // when to answer in any case; earlier if the client is in a hurry
 	limit time.Time // when to give up if there is nothing to answer with
-	out   *wire.Writer
 
-	conversation.Progress
+	*wire.Writer
 	answer   *limits.Answer
 	busy     error // why there was no room for the answer
 	slices   [][]byte
-	aside    []byte          // events that are no reason to answer, each followed by a comma
-	hurry    <-chan struct{} // closed when the client stops sending: it may have disconnected
-	status   bool            // one of them is a status
-	wroteAny bool            // an event was written
-	ended    bool            // the answer is complete
+	aside    []byte    // events that are no reason to answer, each followed by a comma
+	status   bool      // one of them is a status
+	synced   bool      // the first end_of_snapshot was written
+	wroteAny bool      // an event was written
+	stalls   time.Time // when to give up an answer that has begun
+	ended    bool      // the answer is complete
 }
 
-func newPoll(ctx context.Context, a *API, w *watch.Watch, ask changesRequest, with *authz.Pass, who introspection.Identity, out *wire.Writer) *poll {
-	sub := w.Subscribe(log.SubscribeOptions{
-		Resume: ask.after, Invalid: ask.invalid, AheadWait: a.Streams.AheadWait,
-	})
-	p := &poll{
-		api: a, watch: w, after: ask.after, out: out,
-		Progress: conversation.NewProgress(ctx, a.Streams, metrics.Poll, with, who, w, ask.view, sub),
-	}
-	p.until = p.Began.Add(ask.wait)
-	p.limit = p.Began.Add(max(ask.wait, a.Service.Lookup.PrimeWait(), a.Streams.AheadWait+time.Second))
-	return p
-}
-
-func (p *poll) close() {
-	p.out.StopPace()
-	p.answer.Release()
-	p.Metrics.BytesOut(metrics.Poll, p.out.Sent())
-	p.Delivered.Bytes = uint64(p.out.Sent())
-	p.Show()
-	p.api.Streams.Subscribers.Remove(p.Published, p.reasonEnded())
-	p.Progress.Close()
-	if p.out.TimedOut() {
-		p.Metrics.WriteTimeout(metrics.Poll)
+func newList(a *API, w http.ResponseWriter, r *http.Request, ask changesRequest, c session.Session) *list {
+	return &list{
+		ctx: r.Context(), api: a, watch: c.Follows[0].Watch, sub: c.Follows[0].Sub, pass: c.Pass,
+		began: c.Began, until: c.Began.Add(ask.wait),
+		limit:  c.Began.Add(max(ask.wait, a.Service.Lookup.PrimeWait(), a.Streams.AheadWait+time.Second)),
+		Writer: wire.NewWriter(w, r, a.Streams.WriteTimeout), answer: a.Answers.Answer(a.payer(r)),
 	}
 }
 
-// reasonEnded returns why a poll ended without an answer, or "" if it was answered,
-// which is its normal end.
-func (p *poll) reasonEnded() introspection.DepartureReason {
+func (l *list) close() {
+	l.StopPace()
+	l.answer.Release()
+}
+
+// hurry makes the list end with the events there are, without waiting for more.
+func (l *list) hurry() { l.until = l.began }
+
+// Complete implements session.Answer. The list is complete once it has an event and the client has
+// everything up to its position.
+func (l *list) Complete() bool { return l.busy != nil || l.wroteAny && whole(l.sub) }
+
+// EndsAt implements session.Answer. A client whose position is still being decided on is kept beyond
+// its wait, for a bounded time, and one whose answer has begun until that may end, also while the
+// gateway drains.
+func (l *list) EndsAt() time.Time {
 	switch {
-	case p.out.TimedOut():
-		return introspection.LeftUnread
-	case p.ended && p.out.Failure() == nil:
-		return ""
+	case l.wroteAny:
+		return l.stalls
+	case l.api.Streams.Admission.IsDraining():
+		return l.began
+	case !l.sub.Synced():
+		return l.limit
 	}
-	return introspection.LeftByItself
+	return l.until
 }
 
-// run answers. Once the body has begun, it goes on to the next place where it may end,
-// however long that takes. If it cannot, since the client leaves, may read no more, or the
-// watch is removed, the answer is cut off, and the client asks again with the position that
-// it has.
-func (p *poll) run(ctx context.Context) {
-	p.hurry = netconn.InputEnded(ctx)
-	for p.collect(ctx) && p.wait(ctx) {
-	}
-	if p.out.Failure() == nil && ctx.Err() == nil && (!p.wroteAny || p.whole()) {
-		p.finish()
-		p.ended = true
-	}
-}
-
-// whole reports whether the client has exactly the state at the position.
-func (p *poll) whole() bool {
-	position, _ := p.Sub.Position()
-	return p.Sub.Synced() && !position.Partial() && !p.Sub.Uncovered()
-}
-
-// collect writes the events there are. It returns false if the answer is complete or
-// cannot be completed. It is complete once it has an event and the client has everything
-// up to its position.
-func (p *poll) collect(ctx context.Context) bool {
-	for p.Pass.ReasonToEnd(time.Now()) == "" && p.Next() {
-		if p.isNews() {
-			if !p.enter(ctx) {
-				return false
-			}
-			p.tell()
-		} else {
-			p.setAside()
-		}
-		if p.out.Failure() != nil || p.wroteAny && p.whole() {
-			return false
-		}
-	}
-	return true
+// whole reports whether a client has exactly the state at the position.
+func whole(sub *log.Subscription) bool {
+	position, _ := sub.Position()
+	return sub.Synced() && !position.Partial() && !sub.Uncovered()
 }
 
 // isNews reports whether the batch is a reason to answer. The initial freshness and
 // a mere "caught up" are not.
-func (p *poll) isNews() bool {
-	b := &p.Batch
-	return p.wroteAny || p.Synced() || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
+func (l *list) isNews(b *log.Batch) bool {
+	return l.wroteAny || l.synced || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
 }
 
 // pollBytes is the memory that a long poll takes while it is answered. The events
@@ -226,119 +192,102 @@ const pollBytes = 64 << 10
 
 // enter waits for room for the answer before the first event. It returns false if
 // there was none.
-func (p *poll) enter(ctx context.Context) bool {
-	if p.answer.Granted() {
+func (l *list) enter() bool {
+	if l.answer.Granted() {
 		return true
 	}
-	p.busy = p.answer.Reserve(ctx, pollBytes)
-	if p.busy == nil {
-		p.out.KeepPace(p.api.Streams.MinRate)
+	l.busy = l.answer.Reserve(l.ctx, pollBytes)
+	if l.busy == nil {
+		l.KeepPace(l.api.Streams.MinRate)
 	}
-	return p.busy == nil
+	return l.busy == nil
 }
 
-func (p *poll) setAside() {
-	for e := range p.Batch.Events() {
-		p.aside = append(frame.AppendEvent(p.aside, e), ',')
-		p.status = p.status || e.Type == stream.StatusChange
+// WriteBatch implements session.Encoder: the events are members of the list.
+func (l *list) WriteBatch(c *session.Session, _ []byte) {
+	if !l.isNews(&c.Batch) {
+		l.setAside(&c.Batch)
+	} else if l.enter() {
+		l.tell(&c.Batch)
 	}
-	p.Wrote(0)
+	l.synced = l.sub.Synced()
 }
 
-// tell writes a batch as members of the list, after the events that were set aside.
-func (p *poll) tell() {
-	p.begin()
-	p.slices = p.Batch.AppendNDJSON(p.slices[:0], nil)
-	for _, line := range p.slices {
-		if p.wroteAny {
-			p.out.Write([]byte(","))
+func (l *list) setAside(b *log.Batch) {
+	for e := range b.Events() {
+		l.aside = append(frame.AppendData(l.aside, e), ',')
+		l.status = l.status || e.Type == stream.StatusChange
+	}
+}
+
+// tell writes a batch, after the events that were set aside.
+func (l *list) tell(b *log.Batch) {
+	l.begin()
+	l.slices = b.Append(l.slices[:0], frame.JSON, nil)
+	for _, event := range l.slices {
+		if l.wroteAny {
+			l.Write([]byte(","))
 		}
-		p.wroteAny = true
-		p.out.Write(line[:len(line)-1]) // without its newline
+		l.wroteAny = true
+		l.Write(event)
 	}
-	clear(p.slices)
-	p.Wrote(0)
+	clear(l.slices)
+	l.stalls = time.Now().Add(maxPollWait)
 }
 
 // begin opens the list before its first event, with the events that were set aside.
-func (p *poll) begin() {
-	if p.wroteAny {
+func (l *list) begin() {
+	if l.wroteAny {
 		return
 	}
-	p.out.Write([]byte(`{"events":[`))
-	if len(p.aside) > 0 {
-		p.out.Write(p.aside[:len(p.aside)-1])
-		p.wroteAny = true
+	l.Write([]byte(`{"events":[`))
+	if len(l.aside) > 0 {
+		l.Write(l.aside[:len(l.aside)-1])
+		l.wroteAny = true
 	}
-	p.aside = nil
+	l.aside = nil
 }
 
-// wait waits for news. It returns false if it is time to answer or the client
-// disconnected. A client whose position is still being decided on is kept beyond its
-// wait, for a bounded time, and one whose answer has begun until that may end.
-func (p *poll) wait(ctx context.Context) bool {
-	until, draining := p.until, p.api.Streams.Admission.Draining
-	switch {
-	case p.wroteAny:
-		until, draining = time.Now().Add(maxPollWait), nil
-	case !p.Sub.Synced():
-		until = p.limit
+// WriteHello implements session.Encoder.
+func (l *list) WriteHello(*session.Session) {}
+
+// WriteHeartbeat implements session.Encoder.
+func (l *list) WriteHeartbeat() {}
+
+// Flush implements session.Output: the answer is sent when it is complete, or large.
+func (l *list) Flush() {}
+
+// WriteGoodbye implements session.Encoder. It ends the answer with the position after the events or,
+// if nothing was delivered, the position that the client came with.
+func (l *list) WriteGoodbye(c *session.Session, _ stream.GoodbyeReason) {
+	if l.ended = !l.wroteAny || whole(l.sub); !l.ended || l.Failure() != nil {
+		return
 	}
-	until = conversation.Earlier(until, p.Pass.EndsAt())
-	timer := time.NewTimer(time.Until(conversation.Earlier(until, p.Sub.Deadline())))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-p.hurry:
-		// Answer with the events there are, without waiting for more.
-		p.hurry, p.until = nil, p.Began
-		return true
-	case <-p.watch.Done():
-		return false
-	case <-draining:
-		return false
-	case <-p.Pass.Ended():
-		return false
-	case <-p.Changed():
-	case <-timer.C:
+	if l.busy != nil {
+		problem.Write(l.Response(), problem.Of(l.busy).OnWatch(l.watch.Name()))
+		return
 	}
-	return time.Now().Before(until)
+	position := c.AppendPosition(nil)
+	if len(position) == 0 {
+		problem.Write(l.Response(), l.empty())
+		return
+	}
+	if !l.status {
+		l.aside = nil // "caught up" alone is an empty list
+	}
+	l.begin()
+	l.Write(slices.Concat([]byte(`],"position":"`), position, []byte("\"}\n")))
 }
 
 // empty returns the problem to answer with if there are no events.
-func (p *poll) empty() *problem.Problem {
-	if p.Pass.ReasonToEnd(time.Now()) != "" {
-		return problem.New(http.StatusUnauthorized, "the credential has ended, or lets its holder see something else by now").OnWatch(p.watch.Name())
+func (l *list) empty() *problem.Problem {
+	if l.pass.ReasonToEnd(time.Now()) != "" {
+		return problem.New(http.StatusUnauthorized, "the credential has ended, or lets its holder see something else by now").OnWatch(l.watch.Name())
 	}
-	if p.Sub.Held() {
+	if l.sub.Held() {
 		late := problem.New(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")
-		late.RetryAfter = 2 * p.api.Streams.RetryHint()
-		return late.OnWatch(p.watch.Name())
+		late.RetryAfter = 2 * l.api.Streams.RetryHint()
+		return late.OnWatch(l.watch.Name())
 	}
-	return p.api.Service.Lookup.NotPrimed(p.watch)
-}
-
-// finish ends the answer with the position after the events or, if nothing was
-// delivered, the position that the client came with.
-func (p *poll) finish() {
-	if p.busy != nil {
-		problem.Write(p.out.Response(), problem.Of(p.busy).OnWatch(p.watch.Name()))
-		return
-	}
-	position, ok := p.Sub.Position()
-	if !ok && p.after != nil {
-		position, ok = *p.after, true
-	}
-	if !ok {
-		problem.Write(p.out.Response(), p.empty())
-		return
-	}
-	if !p.status {
-		p.aside = nil // "caught up" alone is an empty list
-	}
-	p.begin()
-	tail := position.Append([]byte(`],"position":"`))
-	p.out.Write(append(tail, "\"}\n"...))
-	p.out.End()
+	return l.api.Service.Lookup.NotPrimed(l.watch)
 }

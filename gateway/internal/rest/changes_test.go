@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -21,8 +20,8 @@ func TestAnswerEndsWhereTheStateIsWhole(t *testing.T) {
 			old = append(old, stream.Resource{Key: fmt.Sprintf("d%04d", i), Revision: 5, Value: []byte("1")})
 		}
 		_, err = w.Replace("e", old, 5)
-		p := poll{Progress: conversation.Progress{Sub: w.Subscribe(log.SubscribeOptions{})}}
-		for p.Sub.Next(&p.Batch) {
+		sub, b := w.Subscribe(log.SubscribeOptions{}), &log.Batch{}
+		for sub.Next(b) {
 		}
 		var large []log.Change
 		for i := range 40 {
@@ -38,13 +37,13 @@ func TestAnswerEndsWhereTheStateIsWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		upserts, flushes := 0, 0
-		for p.Sub.Next(&p.Batch) {
-			upserts += p.Batch.Count(stream.Upsert)
-			if flushes++; flushes == 1 && p.Batch.Count(among) == 0 {
+		for sub.Next(b) {
+			upserts += b.Count(stream.Upsert)
+			if flushes++; flushes == 1 && b.Count(among) == 0 {
 				t.Errorf("%s: the first flush has no %s", name, among)
 			}
-			if end := upserts == 40 && p.Sub.CaughtUp(); p.whole() != end {
-				t.Errorf("%s: after %d flushes whole is %t", name, flushes, p.whole())
+			if end := upserts == 40 && sub.CaughtUp(); whole(sub) != end {
+				t.Errorf("%s: after %d flushes whole is %t", name, flushes, whole(sub))
 			}
 		}
 		if flushes < 3 || upserts != 40 {

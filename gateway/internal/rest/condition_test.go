@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 func TestTagMatches(t *testing.T) {
@@ -96,7 +98,7 @@ func FuzzChangesRequest(f *testing.F) {
 			}
 			return
 		}
-		if ask.wait < 0 || ask.wait > maxPollWait || ask.invalid && ask.after != nil {
+		if ask.wait < 0 || ask.wait > maxPollWait || len(ask.after) > stream.MaxPositionLength {
 			t.Errorf("%q: %+v", query, ask)
 		}
 	})

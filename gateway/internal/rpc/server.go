@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"google.golang.org/grpc"
@@ -30,7 +30,7 @@ import (
 //
 // Static after construction.
 type Deps struct {
-	Streams *conversation.Deps // of WatchList
+	Streams *session.Deps // of WatchList
 	Service *unary.Service
 	Proxies limits.Proxies
 	Answers *limits.Answers

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -26,7 +26,7 @@ func TestRecovered(t *testing.T) {
 
 func TestInterceptUnaryStopsPanics(t *testing.T) {
 	var s current = func() *server {
-		return &server{Deps: Deps{Streams: &conversation.Deps{Log: slog.New(slog.DiscardHandler)}}}
+		return &server{Deps: Deps{Streams: &session.Deps{Log: slog.New(slog.DiscardHandler)}}}
 	}
 	_, err := s.interceptUnary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/x"},
 		func(context.Context, any) (any, error) { panic("boom") })

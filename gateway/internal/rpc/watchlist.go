@@ -1,23 +1,20 @@
 package rpc
 
 import (
-	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/authz"
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
-	"github.com/watchtide/watchtide/internal/log"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
@@ -49,212 +46,138 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	}
 	with := s.Streams.Passes.Enter(authz.IdentityOf(out.Context()), of)
 	defer s.Streams.Leave(as, with)
-	resume, _ := conversation.ResumeFrom(w.Name(), r.GetPosition())
-	part, err := s.Streams.OpenPart(of, client, resume)
+	req := session.RequestOne(metrics.GRPC, w.Name(), r.GetPosition())
+	req.Until = r.GetUntilEndOfSnapshot()
+	parts, err := s.Streams.Open(&req, []authz.Part{of}, client)
 	if err != nil {
 		return s.Streams.NotOpened(metrics.GRPC, err)
 	}
-	if r.GetUntilEndOfSnapshot() {
-		if p := s.Lookup.Prime(out.Context(), part); p != nil {
+	if req.Until {
+		if p := s.Lookup.Prime(out.Context(), parts[0]); p != nil {
 			return p
 		}
 	}
-	s.Streams.Metrics.StreamOpened(metrics.GRPC)
-	defer s.Streams.Metrics.StreamClosed(metrics.GRPC)
 	tracing.StreamBegins(out.Context())
 	agent := strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " ")
-	who := s.Streams.Subscribers.Enter(from, agent, authz.IdentityOf(out.Context()))
-	return newListPump(s, part, introspection.ViewOf(w.Name(), of.Shared(part)), r, with, who, out).supervise()
+	c := session.New(s.Streams, req, with, parts)
+	c.Identity, c.Request = s.Streams.Subscribers.Enter(from, agent, authz.IdentityOf(out.Context())), s.Streams.Tracing.ParentOf(out.Context())
+	return newMessages(s, out).carry(c)
 }
 
-// listPump moves the events of one watch to one gRPC client.
+// messages sends the events of a session to a gRPC client.
 //
 // It has two goroutines: a blocked Send can be left only by ending the call, and the
 // call ends when the method returns. So the method's own goroutine waits, and a second
 // one pumps.
-type listPump struct {
+type messages struct {
 	// Static after construction.
-	server   *server
-	watch    *watch.Watch
 	out      grpc.ServerStreamingServer[api.WatchListResponse]
-	until    bool
-	retry    time.Duration
-	stalled  chan struct{}
-	watchdog *time.Timer // sends to stalled
+	timeout  time.Duration
+	stalled  chan struct{} // closed when a Send took too long
+	watchdog *time.Timer   // closes stalled
 
 	// Owned by the pumping goroutine.
-	conversation.Progress
-	parcels  parcels
-	draining <-chan struct{} // nil once noticed
-	timer    *time.Timer
-	farewell stream.GoodbyeReason // the one that was sent
+	parcels parcels
+	sent    int
+	failure error
 }
 
-func newListPump(s *server, w *watch.Watch, of introspection.ViewRef, r *api.WatchListRequest, with *authz.Pass, who introspection.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
-	options := log.SubscribeOptions{AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
-	options.Resume, options.Invalid = conversation.ResumeFrom(w.Name(), r.GetPosition())
-	p := &listPump{
-		server: s, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: s.Streams.RetryHint(),
-		stalled: make(chan struct{}, 1), draining: s.Streams.Admission.Draining,
-		Progress: conversation.NewProgress(out.Context(), s.Streams, metrics.GRPC, with, who, w, of, w.Subscribe(options)),
-		timer:    time.NewTimer(s.Streams.Heartbeat),
-		parcels:  parcels{server: s, client: limits.Payer(authz.IdentityOf(out.Context()), s.Proxies.ClientOfCall(out.Context())), out: out},
+func newMessages(s *server, out grpc.ServerStreamingServer[api.WatchListResponse]) *messages {
+	m := &messages{
+		out: out, timeout: s.Streams.WriteTimeout, stalled: make(chan struct{}),
+		parcels: parcels{server: s, client: limits.Payer(authz.IdentityOf(out.Context()), s.Proxies.ClientOfCall(out.Context())), out: out},
 	}
-	p.watchdog = time.AfterFunc(s.Streams.WriteTimeout, func() {
-		select {
-		case p.stalled <- struct{}{}:
-		default:
-		}
-	})
-	p.watchdog.Stop()
-	return p
+	m.watchdog = time.AfterFunc(m.timeout, sync.OnceFunc(func() { close(m.stalled) }))
+	m.watchdog.Stop()
+	return m
 }
 
-// supervise returns when the stream has ended, or when the client has not read for
-// too long.
-func (p *listPump) supervise() error {
+// carry returns when the session has ended, or when the client has not read for too long. Then the
+// pump ends as soon as the call has.
+func (m *messages) carry(c session.Session) error {
+	p := session.NewPump(c, m, m.out.Context().Done())
 	done := make(chan error, 1)
 	go func() {
-		defer p.close()
-		done <- problem.Recovered(p.run)
+		done <- problem.Recovered(func() error {
+			p.Run()
+			if p.GoodbyeSaid == "" && m.failure == nil {
+				return m.out.Context().Err()
+			}
+			return m.failure
+		})
 	}()
 	select {
 	case err := <-done:
-		p.server.Streams.Subscribers.Remove(p.Published, p.reasonEnded(err))
 		return err
-	case <-p.stalled:
-		p.server.Streams.Subscribers.Remove(p.Published, introspection.LeftUnread)
-		p.server.Streams.Metrics.WriteTimeout(metrics.GRPC)
-		return problem.New(http.StatusGatewayTimeout, "the client did not read for %s", p.server.Streams.WriteTimeout)
+	case <-m.stalled:
+		return problem.New(http.StatusGatewayTimeout, "the client did not read for %s", m.timeout)
 	}
 }
 
-// reasonEnded returns why the stream ended; err is the result of the pump.
-func (p *listPump) reasonEnded(err error) introspection.DepartureReason {
-	var failed *problem.PanicError
-	switch {
-	case err == nil:
-		return introspection.DepartureReason(p.farewell)
-	case errors.As(err, &failed):
-		return introspection.LeftByAccident
-	}
-	return introspection.LeftByItself
-}
+// WriteHello implements session.Encoder: there is no such message.
+func (m *messages) WriteHello(*session.Session) {}
 
-func (p *listPump) close() {
-	p.watchdog.Stop()
-	p.timer.Stop()
-	p.Progress.Close()
-}
+// WriteHeartbeat implements session.Encoder: HTTP/2 itself shows that the connection is alive.
+func (m *messages) WriteHeartbeat() {}
 
-// run pumps until the client disconnects, or gets its goodbye.
-func (p *listPump) run() error {
-	for {
-		for p.reasonToEnd() == "" && p.Next() {
-			if err := p.sendBatch(); err != nil {
-				return err
-			}
-		}
-		if reason := p.reasonToEnd(); reason != "" {
-			return p.goodbye(reason)
-		}
-		if err := p.wait(); err != nil {
-			return err
-		}
-	}
-}
-
-// wait returns when there may be something to send. Progress without data is reported
-// once for each heartbeat; HTTP/2 itself shows that the connection is alive.
-func (p *listPump) wait() error {
-	at := p.QuietSince.Add(p.server.Streams.Heartbeat)
-	if !time.Now().Before(at) {
-		if p.Bookmark() {
-			return p.sendBatch()
-		}
-		p.QuietSince = time.Now()
-		at = p.QuietSince.Add(p.server.Streams.Heartbeat)
-	}
-	at = conversation.Earlier(at, conversation.Earlier(p.EndsAt(), p.Sub.Deadline()))
-	p.timer.Reset(time.Until(at))
-	select {
-	case <-p.out.Context().Done():
-		return p.out.Context().Err()
-	case <-p.watch.Done():
-	case <-p.draining:
-	case <-p.Pass.Ended():
-	case <-p.Changed():
-	case <-p.timer.C:
-	}
-	return nil
-}
-
-// reasonToEnd returns why the server must end the stream now, or "".
-func (p *listPump) reasonToEnd() stream.GoodbyeReason {
-	reason := p.ReasonToEnd(time.Now(), p.server.Streams.Admission, p.until && p.Sub.Synced(), conversation.Removed(p.watch))
-	if p.Drains {
-		p.draining = nil
-	}
-	return reason
-}
-
-// sendBatch sends the events of a batch. The last one carries the position, if the
-// client may resume there.
-func (p *listPump) sendBatch() error {
-	p.watchdog.Reset(p.server.Streams.WriteTimeout)
-	defer p.watchdog.Stop()
-	sent := 0
+// WriteBatch implements session.Encoder. The position goes with its own event: a client gets the
+// epoch of a snapshot with end_of_snapshot at the latest.
+func (m *messages) WriteBatch(c *session.Session, id []byte) {
+	m.watchdog.Reset(m.timeout)
+	defer m.watchdog.Stop()
 	var tail []*api.WatchListResponse // the last event of the watch, and the statuses after it
-	for e := range p.Batch.Events() {
+	for e := range c.Batch.Events() {
 		if e.Type != stream.StatusChange {
-			if err := p.send(tail, &sent); err != nil {
-				return err
-			}
+			m.send(tail)
 			tail = tail[:0]
 		}
 		tail = append(tail, eventMessage(e))
 	}
-	// The position goes with its own event: a client gets the epoch of a snapshot
-	// with end_of_snapshot at the latest.
-	if position, ok := p.Sub.Position(); ok && p.Batch.Boundary() && len(tail) > 0 {
-		tail[0].Position = position.String()
+	if len(id) > 0 && len(tail) > 0 {
+		tail[0].Position = string(id)
 	}
-	if err := p.send(tail, &sent); err != nil {
-		return err
-	}
-	if sent > 0 {
-		p.Wrote(sent)
-	}
-	return nil
+	m.send(tail)
 }
 
-func (p *listPump) send(messages []*api.WatchListResponse, sent *int) error {
-	for _, m := range messages {
-		size := proto.Size(m)
-		if err := p.parcels.send(m, size, func() { p.watchdog.Stop() }, func() { p.watchdog.Reset(p.server.Streams.WriteTimeout) }); err != nil {
-			return err
+func (m *messages) send(messages []*api.WatchListResponse) {
+	for _, one := range messages {
+		if m.failure != nil {
+			return
 		}
-		*sent += size
+		size := proto.Size(one)
+		m.failure = m.parcels.send(one, size, func() { m.watchdog.Stop() }, func() { m.watchdog.Reset(m.timeout) })
+		if m.failure == nil {
+			m.sent += size
+		}
 	}
-	return nil
 }
 
-// goodbye ends the stream deliberately. The call itself ends without an error.
-func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
-	p.watchdog.Reset(p.server.Streams.WriteTimeout)
-	defer p.watchdog.Stop()
-	err := p.out.Send(&api.WatchListResponse{Event: &api.WatchListResponse_Goodbye{
-		Goodbye: &api.Goodbye{Reason: string(reason), RetryMs: uint32(p.retry.Milliseconds())},
-	}})
-	if err == nil {
-		p.server.Streams.Metrics.EventsOut(metrics.GRPC, stream.Goodbye, 1)
-		p.server.Streams.Metrics.Goodbye(metrics.GRPC, reason)
-		p.farewell = reason
-		p.Delivered.Events++
-		p.Show()
+// WriteGoodbye implements session.Encoder. The call itself ends without an error.
+func (m *messages) WriteGoodbye(c *session.Session, reason stream.GoodbyeReason) {
+	if m.failure != nil {
+		return
 	}
-	return err
+	m.watchdog.Reset(m.timeout)
+	defer m.watchdog.Stop()
+	m.failure = m.out.Send(&api.WatchListResponse{Event: &api.WatchListResponse_Goodbye{
+		Goodbye: &api.Goodbye{Reason: string(reason), RetryMs: uint32(c.Retry.Milliseconds())},
+	}})
 }
+
+// Flush implements session.Output: gRPC sends each message at once.
+func (m *messages) Flush() {}
+
+// End implements session.Output: the call ends with the method.
+func (m *messages) End() {}
+
+// Sent implements session.Output.
+func (m *messages) Sent() int { return m.sent }
+
+// Failure implements session.Output.
+func (m *messages) Failure() error { return m.failure }
+
+// TimedOut implements session.Output.
+func (m *messages) TimedOut() bool { return session.Closed(m.stalled) }
 
 // eventMessage makes the message of an event. It does not copy values.
 func eventMessage(e stream.Event) *api.WatchListResponse {

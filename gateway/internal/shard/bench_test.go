@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
 // BenchmarkPass measures one chunk that is written to all members of a group: the
@@ -117,7 +118,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 	c := newCrowd(b, 1, 1)
 	s := c.shards.all[0]
 	for i := range narrow {
-		c.arriveNarrow(b, i+1, conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "watch-0"}}}, fmt.Sprint(i, "/"))
+		c.arriveNarrow(b, i+1, session.Request{Format: frame.SSE, Watches: []session.Choice{{Name: "watch-0"}}}, fmt.Sprint(i, "/"))
 	}
 	for groups := 0; groups <= narrow; runtime.Gosched() {
 		s.ask(func() { groups = len(s.named) })

@@ -17,10 +17,10 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
-	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/gateway/internal/session"
+	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -44,21 +44,21 @@ func (s *countingSockets) expect(writes int, marker []byte) {
 	s.missing.Store(int64(writes))
 }
 
-func (s *countingSockets) NewPoller() (poll.Poller, error) {
+func (s *countingSockets) NewPoller() (epoll.Poller, error) {
 	return &countingPoller{countingSockets: s, waker: make(chan struct{}, 1)}, nil
 }
 
-func (s *countingSockets) Take(net.Conn) (poll.Handle, error) {
+func (s *countingSockets) Take(net.Conn) (epoll.Handle, error) {
 	return 0, errors.New("not a connection")
 }
-func (s *countingSockets) Close(poll.Handle) {}
+func (s *countingSockets) Close(epoll.Handle) {}
 
 type countingPoller struct {
 	*countingSockets
 	waker chan struct{}
 }
 
-func (p *countingPoller) Write(_ poll.Handle, b []byte) (int, error) {
+func (p *countingPoller) Write(_ epoll.Handle, b []byte) (int, error) {
 	if marker := p.marker.Load(); marker != nil && !bytes.Contains(b, *marker) {
 		return len(b), nil
 	}
@@ -68,7 +68,7 @@ func (p *countingPoller) Write(_ poll.Handle, b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (p *countingPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
+func (p *countingPoller) WriteAll(h epoll.Handle, bs [][]byte) (int, error) {
 	return p.Write(h, bytes.Join(bs, nil))
 }
 
@@ -79,7 +79,7 @@ func (p *countingPoller) Ring() {
 	}
 }
 
-func (p *countingPoller) Wait(dst []poll.Notice, timeout time.Duration) ([]poll.Notice, error) {
+func (p *countingPoller) Wait(dst []epoll.Notice, timeout time.Duration) ([]epoll.Notice, error) {
 	var after <-chan time.Time
 	switch {
 	case timeout == 0:
@@ -96,19 +96,19 @@ func (p *countingPoller) Wait(dst []poll.Notice, timeout time.Duration) ([]poll.
 	return dst, nil
 }
 
-func (p *countingPoller) Watch(poll.Handle, uint64) error       { return nil }
-func (p *countingPoller) Await(poll.Handle, uint64, bool) error { return nil }
-func (p *countingPoller) Finish(poll.Handle, uint64) error      { return nil }
-func (p *countingPoller) Discard(poll.Handle) bool              { return true }
-func (p *countingPoller) Shut()                                 {}
+func (p *countingPoller) Watch(epoll.Handle, uint64) error       { return nil }
+func (p *countingPoller) Await(epoll.Handle, uint64, bool) error { return nil }
+func (p *countingPoller) Finish(epoll.Handle, uint64) error      { return nil }
+func (p *countingPoller) Discard(epoll.Handle) bool              { return true }
+func (p *countingPoller) Shut()                                  {}
 
 // crowd is very many subscribers of some watches, in one shard.
 type crowd struct {
 	*gatewaytest.Watches
-	deps     *conversation.Deps
+	deps     *session.Deps
 	shards   *Pump
 	sockets  *countingSockets
-	names    []conversation.Choice
+	names    []session.Choice
 	size     int
 	revision uint64
 	close    func() // once, at the end of the test at the latest
@@ -122,7 +122,7 @@ func newCrowd(tb testing.TB, size, watches int) *crowd {
 		name := fmt.Sprint("watch-", i)
 		c.Add(watch.Config{Name: name})
 		c.Prime(name, 1)
-		c.names = append(c.names, conversation.Choice{Name: name})
+		c.names = append(c.names, session.Choice{Name: name})
 	}
 	c.deps = gatewaytest.NewDeps(c.Watches)
 	c.shards = New(c.deps, c.sockets, 1, nil)
@@ -141,23 +141,23 @@ func newCrowd(tb testing.TB, size, watches int) *crowd {
 func (c *crowd) open(tb testing.TB) {
 	c.sockets.expect(c.size, []byte(`"watch":"watch-0","revision":"1","count":0`))
 	for i := range c.size {
-		c.arrive(tb, i, conversation.Request{Format: wire.SSE, Watches: c.names})
+		c.arrive(tb, i, session.Request{Format: frame.SSE, Watches: c.names})
 	}
 	<-c.sockets.done
 	c.change(nil)
 }
 
 // arrive opens one stream.
-func (c *crowd) arrive(tb testing.TB, i int, req conversation.Request) {
+func (c *crowd) arrive(tb testing.TB, i int, req session.Request) {
 	c.arriveNarrow(tb, i, req, "")
 }
 
 // arriveNarrow opens one stream of a watch, narrowed to the keys with a prefix.
-func (c *crowd) arriveNarrow(tb testing.TB, i int, req conversation.Request, prefix string) {
+func (c *crowd) arriveNarrow(tb testing.TB, i int, req session.Request, prefix string) {
 	client := gatewaytest.ClientNumber(i)
 	one := gatewaytest.OpenNarrow(tb, c.Watches, c.deps, client, req, prefix)
 	one.Identity = c.deps.Subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(client), 1), "crowd/1", nil)
-	if err := c.shards.arrive(poll.Handle(i), nil, one); err != nil {
+	if err := c.shards.arrive(epoll.Handle(i), nil, one); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -3,13 +3,13 @@ package shard
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 )
 
 // patience returns the time until something is due; negative: nothing is.
 func (s *shard) patience() time.Duration {
-	next := conversation.Earlier(s.wheel.next(), s.quiet.next())
+	next := session.Earlier(s.wheel.next(), s.quiet.next())
 	if next.IsZero() {
 		return -1
 	}

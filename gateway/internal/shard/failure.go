@@ -1,9 +1,9 @@
 package shard
 
 import (
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 )
 
 // fail ends all streams of a shard that failed, frees everything they held, and lets
@@ -46,16 +46,16 @@ func (s *shard) attempt(step func()) {
 }
 
 // abandon closes one connection, and releases its admission. The references of
-// its conversation are freed elsewhere: it may be a group's.
+// its session are freed elsewhere: it may be a group's.
 func (s *shard) abandon(at int32) {
 	c := &s.table.slots[at]
 	s.sockets.Close(c.handle)
 	s.deps.Leave(c.ref, s.passes[at])
-	var of *conversation.Conversation
+	var of *session.Session
 	if l := s.unshared[at]; l != nil {
-		of = &l.Conversation
+		of = &l.Session
 	} else {
-		of = &s.groups[c.group].Conversation
+		of = &s.groups[c.group].Session
 	}
 	s.deps.Metrics.StreamClosed(of.Transport())
 	who := s.table.identity(at)

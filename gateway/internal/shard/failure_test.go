@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/gateway/internal/session"
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
 // failOnce makes one call of a poller panic: the first one with that name whose bytes
@@ -50,7 +50,7 @@ func TestPanicOfAShard(t *testing.T) {
 
 func testPanicOfAShard(t *testing.T, call, with string) {
 	var logged bytes.Buffer
-	r := newRig(t, func(d *conversation.Deps) {
+	r := newRig(t, func(d *session.Deps) {
 		d.Log, d.MaxAge = slog.New(slog.NewTextHandler(&logged, nil)), time.Hour
 	}, "a", "b")
 	r.Prime("a", 1)
@@ -195,7 +195,7 @@ func TestNoStreamAfterAbort(t *testing.T) {
 		r.shards.Abort() // there was no stream yet
 		w, _ := r.Registry.Watch("a")
 		sockets := newCountingSockets()
-		c := gatewaytest.Open(t, r.Watches, r.deps, gatewaytest.ClientNumber(1), conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "a"}}})
+		c := gatewaytest.Open(t, r.Watches, r.deps, gatewaytest.ClientNumber(1), session.Request{Format: frame.SSE, Watches: []session.Choice{{Name: "a"}}})
 		late := &Pump{sockets: sockets, all: []*shard{newShard(r.deps, sockets)}}
 		late.all[0].abort()
 		if err := late.arrive(1, nil, c); err != errAborted {

@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
 // turnPoller takes all bytes at once, slowly, and records the writes to each handle.
@@ -22,20 +22,20 @@ type turnPoller struct {
 }
 
 type turnTaken struct {
-	handle poll.Handle
+	handle epoll.Handle
 	bytes  int
 }
 
 // writeTakes is how long one write takes.
 const writeTakes = 10 * time.Microsecond
 
-func (p *turnPoller) Write(h poll.Handle, b []byte) (int, error) {
+func (p *turnPoller) Write(h epoll.Handle, b []byte) (int, error) {
 	time.Sleep(writeTakes)
 	p.written = append(p.written, turnTaken{h, len(b)})
 	return len(b), nil
 }
 
-func (p *turnPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
+func (p *turnPoller) WriteAll(h epoll.Handle, bs [][]byte) (int, error) {
 	time.Sleep(writeTakes)
 	p.written = append(p.written, turnTaken{h, wire.LengthOf(bs)})
 	return wire.LengthOf(bs), nil
@@ -46,7 +46,7 @@ type turns struct {
 	*shard
 	t       *testing.T
 	p       *turnPoller
-	streams poll.Handle
+	streams epoll.Handle
 	rig     *gatewaytest.Watches
 }
 
@@ -63,21 +63,20 @@ func newTurns(t *testing.T, watches ...string) *turns {
 }
 
 // open lets n streams of a watch arrive.
-func (s *turns) open(n int, watch string) (first poll.Handle) {
+func (s *turns) open(n int, watch string) (first epoll.Handle) {
 	s.t.Helper()
 	return s.openNarrow(n, watch, func(int) string { return "" })
 }
 
 // openNarrow is like open, with a prefix for each stream.
-func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (first poll.Handle) {
+func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (first epoll.Handle) {
 	s.t.Helper()
 	first = s.streams
 	for i := range n {
-		req := conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: watch}}}
+		req := session.Request{Format: frame.SSE, Watches: []session.Choice{{Name: watch}}}
 		c := gatewaytest.OpenNarrow(s.t, s.rig, s.deps, gatewaytest.ClientNumber(int(s.streams)), req, prefix(i))
-		l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: s.streams, shard: s.shard}
-		l.Lease.CallWhenGranted(l.called)
-		l.Hello(&l.out)
+		l := newUnsharedStream(s.shard, c, s.streams)
+		l.Hello(&l.text)
 		l.out.seal()
 		s.deps.Metrics.StreamOpened(c.Transport())
 		s.welcome(l)
@@ -106,7 +105,7 @@ func (s *turns) settle() {
 	s.t.Fatal("there is no end")
 }
 
-func count(written []turnTaken, from, to poll.Handle) (n int) {
+func count(written []turnTaken, from, to epoll.Handle) (n int) {
 	for _, w := range written {
 		if w.handle >= from && w.handle < to {
 			n++
@@ -122,9 +121,9 @@ func TestLongSnapshotsTakeTurns(t *testing.T) {
 		s := newTurns(t, "a")
 		s.rig.Prime("a", 1, gatewaytest.LargeOnes(2000, 1)...)
 		s.open(5, "a")
-		total := map[poll.Handle]int{}
+		total := map[epoll.Handle]int{}
 		for len(s.ready) > 0 || len(total) == 0 {
-			inTurn := map[poll.Handle]int{}
+			inTurn := map[epoll.Handle]int{}
 			for _, w := range s.turn() {
 				inTurn[w.handle] += w.bytes
 				total[w.handle] += w.bytes
@@ -207,7 +206,7 @@ func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
 		s.open(600, "a")
 		s.settle()
 		s.rig.Commit("a", 2, gatewaytest.LargeOnes(500, 2)...) // 2 MiB in one
-		bytes := map[poll.Handle]int{}
+		bytes := map[epoll.Handle]int{}
 		for quiet := 0; quiet < 2; quiet++ {
 			for _, w := range s.turn() {
 				bytes[w.handle] += w.bytes
@@ -278,16 +277,15 @@ func TestDetachedMemberKeepsItsDrainTime(t *testing.T) {
 	})
 }
 
-// ceaseless is a format in which rendering takes so long that there is another change after each
-// batch.
+// ceaseless is an encoder that takes so long that there is another change after each batch.
 type ceaseless struct {
-	wire.Framing
+	session.Encoder
 	change func()
 }
 
-func (c ceaseless) AppendBatch(dst [][]byte, b *log.Batch, id []byte) [][]byte {
-	c.change()
-	return c.Framing.AppendBatch(dst, b, id)
+func (e ceaseless) WriteBatch(c *session.Session, id []byte) {
+	e.change()
+	e.Encoder.WriteBatch(c, id)
 }
 
 // TestGroupIsWrittenWhileChangesKeepComing checks that changes that are made as fast as they are
@@ -309,7 +307,7 @@ func TestGroupIsWrittenWhileChangesKeepComing(t *testing.T) {
 			synctest.Wait()
 		}
 		for _, g := range s.groups {
-			g.Framing = ceaseless{g.Framing, change}
+			g.encoder = ceaseless{g.encoder, change}
 		}
 		change()
 		for turns := 0; revision*size <= most; turns++ {

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/log"
 )
@@ -16,11 +16,13 @@ import (
 //
 // Owned by one shard.
 type group struct {
-	conversation.Conversation // for all members; its subscriptions are the cursors of cohorts
+	session.Session // for all members; its subscriptions are the cursors of cohorts
 
 	key     string
 	members []int32 // slots
 	index   int32
+	text    session.Text
+	encoder session.Encoder // the text
 
 	splits bool // its members continue on their own, one after the other
 	queued bool // for a turn
@@ -62,7 +64,9 @@ const (
 // newGroup returns a group without members at the position of l.
 func newGroup(l *unsharedStream) *group {
 	g := &group{key: l.key, room: l.shard.room}
-	g.Conversation = l.Fork(func(i int) *log.Subscription { return log.NewCohort(l.Follows[i].Sub).Cursor() })
+	g.Session = l.Fork(func(i int) *log.Subscription { return log.NewCohort(l.Follows[i].Sub).Cursor() })
+	g.text = session.UncompressedText(&g.Session, g)
+	g.encoder = &g.text
 	g.Turns = false // it is as far as its watches, and never has much to look at
 	return g
 }
@@ -70,14 +74,14 @@ func newGroup(l *unsharedStream) *group {
 // cohort is the members as readers of one of their watches.
 func (g *group) cohort(i int) log.Cohort { return log.CohortOf(g.Follows[i].Sub) }
 
-// forkMember returns the conversation of a member that continues on its own.
-func (g *group) forkMember() conversation.Conversation {
+// forkMember returns the session of a member that continues on its own.
+func (g *group) forkMember() session.Session {
 	c := g.Fork(func(i int) *log.Subscription { return g.cohort(i).Fork() })
-	c.Own = &conversation.Own{}
+	c.Own = &session.Own{}
 	return c
 }
 
-// Write implements outlet.
+// Write implements wire.Outlet.
 func (g *group) Write(p []byte) { g.room.payload = append(g.room.payload, p...) }
 
 // seal makes a chunk of the open payload.
@@ -132,10 +136,10 @@ func (g *group) advance(now time.Time) (all bool) {
 		return false
 	}
 	if g.behind == 0 {
-		g.NothingLeft()
+		g.MarkFlushed()
 	}
 	full := false
-	for !full && g.Turn(g) && g.near() {
+	for !full && g.Turn(g.encoder) && g.near() {
 		full = len(g.room.payload) >= groupFull
 	}
 	g.publish(now)
@@ -148,9 +152,9 @@ func (g *group) publish(now time.Time) {
 	if g.beats {
 		due, g.beats = now.Add(g.early()), false
 	}
-	g.Bookmarks(due, g)
+	g.Bookmarks(due, g.encoder)
 	if len(g.room.payload) == 0 && !due.Before(g.HeartbeatAt()) {
-		g.Write(g.Framing.Heartbeat())
+		g.text.WriteHeartbeat()
 	}
 	if !g.seal() {
 		return
@@ -212,7 +216,7 @@ func (g *group) dismiss(t *table, at int32) {
 }
 
 func (g *group) setMembers(members int) {
-	g.Stands = members
+	g.Streams = members
 	for i := range g.Follows {
 		g.cohort(i).SetMembers(members)
 	}

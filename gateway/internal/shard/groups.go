@@ -4,8 +4,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -106,7 +107,7 @@ func (s *shard) writeMember(g *group, at int32, c *slot) {
 		if g.behind--; g.behind == 0 {
 			g.written()
 		}
-	case errors.Is(err, poll.ErrBlocked):
+	case errors.Is(err, epoll.ErrBlocked):
 		s.block(s.detachMember(at))
 	default:
 		s.dropMember(at, introspection.LeftByItself)
@@ -128,8 +129,8 @@ func (s *shard) join(l *unsharedStream) bool {
 	c.retryMS = int32(l.Retry.Milliseconds())
 	c.leaves = introspection.Nanos(l.TooOld)
 	s.table.visitors.at(l.slot).differs = l.Delivered.Minus(g.Delivered)
-	if l.Zipper != nil {
-		c.gap = l.Zipper.Sum.Less(g.sum)
+	if l.text.Zipper != nil {
+		c.gap = l.text.Zipper.Sum.Less(g.sum)
 	}
 	g.enroll(&s.table, l.slot)
 	l.Release()
@@ -172,10 +173,10 @@ func (s *shard) disband(g *group) {
 func (s *shard) detachMember(at int32) *unsharedStream {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
-	l := &unsharedStream{Conversation: g.forkMember(), key: g.key, handle: c.handle, slot: at, shard: s}
+	l := &unsharedStream{Session: g.forkMember(), key: g.key, handle: c.handle, slot: at, shard: s}
 	s.addUnshared(l)
 	l.Lease.CallWhenGranted(l.called)
-	l.Zipper = l.NewZipper(g.sum.Plus(c.gap))
+	l.text = session.NewText(&l.Session, &l.out, g.sum.Plus(c.gap))
 	l.Retry = time.Duration(c.retryMS) * time.Millisecond
 	l.Identity, l.Delivered = s.table.identity(at), s.table.visitors.at(at).differs.Plus(g.Delivered)
 	l.Began = introspection.FromNanos(l.Identity.Stamp)
@@ -204,7 +205,7 @@ func (s *shard) dismiss(g *group, at int32) {
 func (s *shard) dropMember(at int32, why introspection.DepartureReason) {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
-	l := &unsharedStream{Conversation: g.Conversation, handle: c.handle, slot: at}
+	l := &unsharedStream{Session: g.Session, handle: c.handle, slot: at}
 	s.deps.Subscribers.RecordEnd(s.table.identity(at), s.describeMember(at), why)
 	s.dismiss(g, at)
 	s.forget(l)

@@ -4,15 +4,15 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 )
 
 // inbox is what other goroutines have for a shard, and how they wake it.
 //
 // Its methods may be called from any goroutine.
 type inbox struct {
-	mu         sync.Mutex  // guards the following fields
-	poll       poll.Poller // nil: the goroutine does not run
+	mu         sync.Mutex   // guards the following fields
+	poll       epoll.Poller // nil: the goroutine does not run
 	arrived    []*unsharedStream
 	granted    []*unsharedStream // unshared streams whose lease was granted
 	called     []*group          // groups with a member whose lease was granted

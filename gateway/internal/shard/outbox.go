@@ -1,7 +1,7 @@
 package shard
 
 import (
-	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
@@ -34,7 +34,7 @@ const outboxKept = 4 << 10
 
 // A reused buffer changes, so it must be too small for a file of the poller. This does
 // not compile unless outboxKept < SlabFileSmallest.
-const _ uint = poll.SlabFileSmallest - outboxKept - 1
+const _ uint = epoll.SlabFileSmallest - outboxKept - 1
 
 // outboxHolds is how many bytes of the log an outbox may retain before it counts as
 // full: it may hold little of each slab, and retains them while the connection takes

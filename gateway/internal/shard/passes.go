@@ -3,7 +3,7 @@ package shard
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -61,5 +61,5 @@ func (s *shard) switchStream(l *unsharedStream) {
 
 // memberDue returns when a member must end; zero: never.
 func (s *shard) memberDue(at int32) time.Time {
-	return conversation.Earlier(s.table.slots[at].due(), s.passes[at].EndsAt())
+	return session.Earlier(s.table.slots[at].due(), s.passes[at].EndsAt())
 }

@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 )
 
 // Pump is the shard pump as a whole. A nil *Pump means that there is none.
@@ -15,7 +15,7 @@ import (
 // All methods may be called from any goroutine.
 type Pump struct {
 	// Static after construction.
-	sockets poll.Sockets
+	sockets epoll.Sockets
 	all     []*shard
 
 	next    atomic.Uint64
@@ -25,7 +25,7 @@ type Pump struct {
 
 // New returns a pump of n shards. afterRush, which may be nil, is called once a rush of
 // arrivals has ended.
-func New(d *conversation.Deps, s poll.Sockets, n int, afterRush func()) *Pump {
+func New(d *session.Deps, s epoll.Sockets, n int, afterRush func()) *Pump {
 	out := &Pump{sockets: s, rush: rush{over: afterRush}}
 	for range n {
 		out.all = append(out.all, newShard(d, s))
@@ -35,7 +35,7 @@ func New(d *conversation.Deps, s poll.Sockets, n int, afterRush func()) *Pump {
 
 // Carry takes a stream, with its connection, from net/http. If it returns false,
 // nothing has happened, and the goroutine pump can carry the stream.
-func (s *Pump) Carry(w http.ResponseWriter, r *http.Request, c conversation.Conversation) bool {
+func (s *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) bool {
 	conn, whole := netconn.WholeConn(r)
 	if s == nil || !whole || r.TLS != nil || s.aborted.Load() {
 		return false
@@ -67,10 +67,9 @@ func (s *Pump) Carry(w http.ResponseWriter, r *http.Request, c conversation.Conv
 
 // arrive gives the stream to one of the shards. If it fails, the caller still owns
 // the handle and the reference.
-func (s *Pump) arrive(h poll.Handle, head []byte, c conversation.Conversation) (err error) {
+func (s *Pump) arrive(h epoll.Handle, head []byte, c session.Session) (err error) {
 	one := s.all[s.next.Add(1)%uint64(len(s.all))]
-	l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: h, shard: one}
-	l.Lease.CallWhenGranted(l.called)
+	l := newUnsharedStream(one, c, h)
 	l.out.raw(head)
 	s.rush.arrive()
 	c.Deps.Metrics.StreamOpened(c.Transport())
@@ -81,7 +80,7 @@ func (s *Pump) arrive(h poll.Handle, head []byte, c conversation.Conversation) (
 			l.Close(0, false)
 		}
 	}()
-	l.Hello(&l.out)
+	l.Hello(&l.text)
 	l.out.seal()
 	err = one.arrive(l)
 	arrived = err == nil

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 )
 
 // TestAttackManyPrefixes checks streams that each have a prefix and are each a group.
@@ -81,11 +81,11 @@ func TestAttackManyPrefixes(t *testing.T) {
 // due, whatever has changed meanwhile.
 func TestQuietGroups(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	d := &conversation.Deps{Settings: conversation.Settings{Heartbeat: 10 * time.Second}}
+	d := &session.Deps{Settings: session.Settings{Heartbeat: 10 * time.Second}}
 	var q quietGroups
 	var groups []*group
 	for i := range 100 {
-		one := &group{Conversation: conversation.Conversation{Deps: d, QuietSince: now.Add(time.Duration(i*37%100) * time.Second)}, index: int32(i)}
+		one := &group{Session: session.Session{Deps: d, QuietSince: now.Add(time.Duration(i*37%100) * time.Second)}, index: int32(i)}
 		groups = append(groups, one)
 		q.put(one)
 		q.put(one)
@@ -123,9 +123,9 @@ func TestHeartbeatsInRounds(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	var q quietGroups
 	add := func(heartbeat time.Duration, dueIn ...time.Duration) {
-		d := &conversation.Deps{Settings: conversation.Settings{Heartbeat: heartbeat}}
+		d := &session.Deps{Settings: session.Settings{Heartbeat: heartbeat}}
 		for _, in := range dueIn {
-			q.put(&group{Conversation: conversation.Conversation{Deps: d, QuietSince: now.Add(in - heartbeat)}})
+			q.put(&group{Session: session.Session{Deps: d, QuietSince: now.Add(in - heartbeat)}})
 		}
 	}
 	found := func(at time.Time) (n int) {
@@ -168,11 +168,11 @@ func TestHeartbeatsInRounds(t *testing.T) {
 // TestRoundTakesTurns checks that a round of very many heartbeats lets others have their turn.
 func TestRoundTakesTurns(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	d := &conversation.Deps{Settings: conversation.Settings{Heartbeat: 10 * time.Second}}
+	d := &session.Deps{Settings: session.Settings{Heartbeat: 10 * time.Second}}
 	var q quietGroups
 	const groups = 2*passMembers + passMembers/2
 	for i := range groups {
-		q.put(&group{Conversation: conversation.Conversation{Deps: d, QuietSince: now.Add(time.Duration(i) * time.Microsecond)}})
+		q.put(&group{Session: session.Session{Deps: d, QuietSince: now.Add(time.Duration(i) * time.Microsecond)}})
 	}
 	total := 0
 	for turn := range 3 {

@@ -1,8 +1,8 @@
 package shard
 
 import (
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 )
 
 // Report implements introspection.Carrier.
@@ -28,11 +28,11 @@ func (s *shard) answer(out *introspection.Slice, from int32) (next int32) {
 			continue
 		case unsharedSlot:
 			l := s.unshared[at]
-			r.turnTo(&l.Conversation)
+			r.turnTo(&l.Session)
 			r.add(s, at, l.Delivered)
 		case memberSlot:
 			g := s.groups[c.group]
-			r.turnTo(&g.Conversation)
+			r.turnTo(&g.Session)
 			r.add(s, at, s.table.visitors.at(at).differs.Plus(g.Delivered))
 		}
 	}
@@ -71,18 +71,18 @@ func (s *shard) addLags(l introspection.WatchLags, from int32) (next int32) {
 	return to
 }
 
-// reporter fills a slice. Streams of one conversation share what they follow.
+// reporter fills a slice. Streams of one session share what they follow.
 //
 // Owned by one shard.
 type reporter struct {
 	out        *introspection.Slice
-	of         *conversation.Conversation // of the previous stream
+	of         *session.Session // of the previous stream
 	lag        uint64
 	first, end int32
 }
 
-// turnTo sets the conversation of the next streams.
-func (r *reporter) turnTo(of *conversation.Conversation) {
+// turnTo sets the session of the next streams.
+func (r *reporter) turnTo(of *session.Session) {
 	if r.of == of {
 		return
 	}

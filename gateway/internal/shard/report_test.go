@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
-	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/gateway/internal/session"
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
 // TestReportOfACrowd checks that a shard with very many streams reports in
@@ -87,7 +87,7 @@ func BenchmarkLags(b *testing.B) {
 	c := newCrowd(b, 2, 32)
 	c.sockets.expect(introspection.ReportedAtOnce, []byte(`"watch":"watch-0","revision":"2","count":1`))
 	for i := range introspection.ReportedAtOnce {
-		c.arrive(b, c.size+i, conversation.Request{Format: []wire.Format{wire.SSE, wire.NDJSON}[i%2], Watches: c.names})
+		c.arrive(b, c.size+i, session.Request{Format: []frame.Format{frame.SSE, frame.NDJSON}[i%2], Watches: c.names})
 	}
 	<-c.sockets.done
 	c.size += introspection.ReportedAtOnce

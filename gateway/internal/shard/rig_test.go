@@ -4,23 +4,23 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 )
 
 // rig is two shards behind net/http on a network in memory.
 type rig struct {
 	*gatewaytest.Watches
 	t       *testing.T
-	deps    *conversation.Deps
+	deps    *session.Deps
 	sockets *gatewaytest.Sockets
 	shards  *Pump
 	client  *http.Client
 }
 
 // newRig serves the named watches. change may be nil.
-func newRig(t *testing.T, change func(*conversation.Deps), watches ...string) *rig {
+func newRig(t *testing.T, change func(*session.Deps), watches ...string) *rig {
 	t.Helper()
 	r := &rig{Watches: gatewaytest.NewWatches(t, watches...), t: t, sockets: gatewaytest.NewSockets()}
 	r.deps = gatewaytest.NewDeps(r.Watches)
@@ -40,7 +40,7 @@ func (r *rig) get(path string) *gatewaytest.Exchange {
 }
 
 // listOf returns how many streams are open, and the list of the first of them.
-func listOf(d *conversation.Deps, s *Pump, watch string, limit int) (count int, all []introspection.Subscriber) {
+func listOf(d *session.Deps, s *Pump, watch string, limit int) (count int, all []introspection.Subscriber) {
 	q := introspection.Query{Filter: introspection.Filter{Watch: watch}, Limit: limit}
 	q.Ask(d.Subscribers, s.Carriers())
 	return q.Count, q.List(d.Subscribers)

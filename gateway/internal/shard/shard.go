@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/authz"
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -21,8 +21,8 @@ import (
 // The goroutine runs while there is a stream.
 type shard struct {
 	// Static after construction.
-	deps    *conversation.Deps // what all streams have in common; each has its own settings
-	sockets poll.Sockets
+	deps    *session.Deps // what all streams have in common; each has its own settings
+	sockets epoll.Sockets
 
 	inbox // from other goroutines
 
@@ -37,7 +37,7 @@ type shard struct {
 //
 // Owned by the goroutine of its shard.
 type carried struct {
-	p        poll.Poller // poll
+	p        epoll.Poller // poll
 	table    table
 	unshared map[int32]*unsharedStream // by slot
 	most     int                       // the most unshared streams there were at once
@@ -51,18 +51,18 @@ type carried struct {
 	wakers   map[*watch.Watch]*watchWaker
 	passes   map[int32]*authz.Pass // by slot, of the streams that have one
 	wheel    *wheel
-	scratch  *conversation.Scratch // of all streams and groups
+	scratch  *session.Scratch // of all streams and groups
 	room     *room
 	drains   bool // the times at which members must end are drawn
-	notices  []poll.Notice
+	notices  []epoll.Notice
 	keys     []uint64
 	slots    []int32
 }
 
-func newCarried(p poll.Poller) carried {
+func newCarried(p epoll.Poller) carried {
 	return carried{
 		p: p, unshared: map[int32]*unsharedStream{}, named: map[string]*group{}, wakers: map[*watch.Watch]*watchWaker{},
-		passes: map[int32]*authz.Pass{}, wheel: newWheel(time.Now()), scratch: &conversation.Scratch{}, room: &room{},
+		passes: map[int32]*authz.Pass{}, wheel: newWheel(time.Now()), scratch: &session.Scratch{}, room: &room{},
 	}
 }
 
@@ -81,12 +81,12 @@ const (
 	sampled = 64
 )
 
-func newShard(d *conversation.Deps, s poll.Sockets) *shard {
+func newShard(d *session.Deps, s epoll.Sockets) *shard {
 	return &shard{deps: d, sockets: s, carried: newCarried(nil)}
 }
 
 // run carries streams until there are none. After a failure it starts again.
-func (s *shard) run(p poll.Poller) {
+func (s *shard) run(p epoll.Poller) {
 	s.carried = newCarried(p)
 	for !s.carry() {
 	}
@@ -163,7 +163,7 @@ func (s *shard) listen(busy bool) error {
 	return err
 }
 
-func (s *shard) notice(at int32, n poll.Notice) {
+func (s *shard) notice(at int32, n epoll.Notice) {
 	l := s.unshared[at]
 	switch {
 	case l == nil && n.Gone:
@@ -191,7 +191,7 @@ func (s *shard) probe(at int32) {
 	if l == nil {
 		l = s.detachMember(at)
 	}
-	l.BreakSilence()
+	l.ForceHeartbeat()
 	s.enqueue(l)
 }
 

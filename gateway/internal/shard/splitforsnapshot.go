@@ -85,9 +85,9 @@ func (g *group) goOn() {
 			f.Sub.Hold(g.Lease.Reason())
 		}
 		for f.Sub.Held() && f.Sub.Next(&g.Batch) {
-			g.Say(f, g)
+			g.WriteBatch(f, g.encoder)
 		}
-		for !f.Sub.Held() && !limits.IsMuch(f.Sub) && g.TurnOf(i, g) {
+		for !f.Sub.Held() && !limits.IsMuch(f.Sub) && g.TurnOf(i, g.encoder) {
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -18,7 +18,7 @@ import (
 // all other news, and are members of one group again at the end.
 func TestGroupSplitsInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, func(d *conversation.Deps) {
+		r := newRig(t, func(d *session.Deps) {
 			d.Heartbeat, d.WriteTimeout = 500*time.Millisecond, time.Minute
 			d.Snapshots.Size = 1
 		}, "a", "b")
@@ -92,7 +92,7 @@ func TestGroupThatAskedBeforeItSplits(t *testing.T) {
 		})
 		synctest.Wait()
 		g := s.groups[0]
-		g.Turn(g)
+		g.Turn(g.encoder)
 		s.settle()
 		if len(g.members) != 12 {
 			t.Fatalf("%d of 12 wait", len(g.members))

@@ -3,9 +3,9 @@ package shard
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
@@ -22,7 +22,7 @@ type table struct {
 
 // slot is one connection. A member of a group is nothing but its slot.
 type slot struct {
-	handle     poll.Handle
+	handle     epoll.Handle
 	generation uint32
 	ref        limits.Ref // under which the stream was admitted
 	group      int32      // index of its group, if it is a member
@@ -49,7 +49,7 @@ const (
 )
 
 // add adds a connection.
-func (t *table) add(h poll.Handle, as limits.Ref) int32 {
+func (t *table) add(h epoll.Handle, as limits.Ref) int32 {
 	t.count++
 	at := int32(len(t.slots))
 	if n := len(t.free); n > 0 {

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
 )
 
 func (s *shard) addUnshared(l *unsharedStream) {
@@ -66,7 +66,7 @@ func (s *shard) enqueue(l *unsharedStream) {
 // as writable only when it has room for many.
 func (s *shard) moves(l *unsharedStream, now time.Time) bool {
 	n, err := s.flush(l, now)
-	if n == 0 || err != nil && !errors.Is(err, poll.ErrBlocked) {
+	if n == 0 || err != nil && !errors.Is(err, epoll.ErrBlocked) {
 		return false
 	}
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *shard) serveStream(l *unsharedStream, now time.Time) (busy bool) {
 		n, err := s.flush(l, now)
 		wrote += n
 		switch {
-		case errors.Is(err, poll.ErrBlocked):
+		case errors.Is(err, epoll.ErrBlocked):
 			s.block(l)
 			return false
 		case err != nil:

@@ -3,9 +3,9 @@ package shard
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -15,19 +15,27 @@ import (
 //
 // Owned by the shard.
 type unsharedStream struct {
-	conversation.Conversation
+	session.Session
 	key    string // of the group that it could join
 	shard  *shard
-	handle poll.Handle // until it has a slot
+	handle epoll.Handle // until it has a slot
 	slot   int32
 	queued bool // for a turn
 	next   int  // the watch whose turn it is
 	out    outbox
+	text   session.Text // to out
 
 	blocked  time.Time // since when no byte was taken; zero: it is not blocked
 	awaits   bool      // the poller reports when bytes are taken
 	ending   bool      // the last chunk is in out
 	finished time.Time // when the last chunk was sent; zero: it was not
+}
+
+func newUnsharedStream(s *shard, c session.Session, h epoll.Handle) *unsharedStream {
+	l := &unsharedStream{Session: c, key: c.GroupKey(), handle: h, shard: s}
+	l.Lease.CallWhenGranted(l.called)
+	l.text = session.NewText(&l.Session, &l.out, wire.Sum{})
+	return l
 }
 
 // speak adds the next batch, heartbeat or goodbye to the outbox. It returns
@@ -41,20 +49,20 @@ func (l *unsharedStream) speak(now time.Time) bool {
 	for range l.Follows {
 		i := l.next
 		l.next = (l.next + 1) % len(l.Follows)
-		if l.TurnOf(i, &l.out) {
+		if l.TurnOf(i, &l.text) {
 			l.out.seal()
-			if l.Zipper == nil {
+			if l.text.Zipper == nil {
 				l.out.holds += l.Batch.Held()
 			}
 			return true
 		}
 	}
-	if l.Bookmarks(now, &l.out) {
+	if l.Bookmarks(now, &l.text) {
 		l.out.seal()
 		return true
 	}
 	if l.out.empty() && !now.Before(l.HeartbeatAt()) {
-		l.Put(l.Framing.Heartbeat(), &l.out)
+		l.text.WriteHeartbeat()
 		l.out.seal()
 		return true
 	}
@@ -63,7 +71,7 @@ func (l *unsharedStream) speak(now time.Time) bool {
 
 // sayGoodbye ends the stream with a goodbye.
 func (l *unsharedStream) sayGoodbye(reason stream.GoodbyeReason) {
-	l.Goodbye(reason, &l.out)
+	l.Goodbye(reason, &l.text)
 	l.out.seal()
 	l.out.raw([]byte(wire.LastChunk))
 	l.ending = true
@@ -102,7 +110,7 @@ func (l *unsharedStream) due(patience time.Duration) time.Time {
 	case !l.finished.IsZero():
 		return l.finished.Add(netconn.Linger)
 	case !l.blocked.IsZero():
-		return conversation.Earlier(l.blocked.Add(patience), l.OverdueAt())
+		return session.Earlier(l.blocked.Add(patience), l.OverdueAt())
 	}
 	return l.WakeAt()
 }

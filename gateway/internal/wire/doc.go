@@ -1,4 +1,4 @@
-// Package wire writes streams and answers: the formats of a stream, the framing of its events, and
+// Package wire writes streams and answers: the choice of the format of a stream, and
 // the writers of a response, through net/http or in chunks of its own.
 //
 // It assembles gzip streams (RFC 1952) from pieces that are compressed once and sent to many clients.

@@ -6,14 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/internal/accept"
-)
-
-// Format is how a stream is written.
-type Format uint8
-
-const (
-	SSE    Format = iota + 1 // text/event-stream, as in the HTML standard
-	NDJSON                   // one JSON object per line
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
 // The media types of the formats.
@@ -24,15 +17,15 @@ const (
 
 // ChooseFormat decides by the parameter format, if given, otherwise by the Accept
 // headers.
-func ChooseFormat(parameter string, given bool, headers []string) (Format, *problem.Problem) {
+func ChooseFormat(parameter string, given bool, headers []string) (frame.Format, *problem.Problem) {
 	if !given {
 		return acceptedFormat(headers)
 	}
 	switch parameter {
-	case "sse":
-		return SSE, nil
-	case "ndjson":
-		return NDJSON, nil
+	case frame.SSE.String():
+		return frame.SSE, nil
+	case frame.NDJSON.String():
+		return frame.NDJSON, nil
 	}
 	return 0, problem.BadParameter("format", "format is %q: want sse or ndjson", parameter)
 }
@@ -40,16 +33,16 @@ func ChooseFormat(parameter string, given bool, headers []string) (Format, *prob
 // acceptedFormat returns the format that the client prefers. A missing or empty
 // Accept header accepts everything. Between two equally preferred formats, the one
 // named more precisely wins, then SSE.
-func acceptedFormat(headers []string) (Format, *problem.Problem) {
+func acceptedFormat(headers []string) (frame.Format, *problem.Problem) {
 	if strings.TrimSpace(strings.Join(headers, "")) == "" {
-		return SSE, nil
+		return frame.SSE, nil
 	}
 	sse, ndjson := accept.MediaType(headers, TypeSSE), accept.MediaType(headers, TypeNDJSON)
 	switch {
 	case ndjson.Beats(sse) && ndjson.Quality > 0 && ndjson.Precision > 0:
-		return NDJSON, nil
+		return frame.NDJSON, nil
 	case sse.Quality > 0:
-		return SSE, nil
+		return frame.SSE, nil
 	}
 	p := problem.New(http.StatusNotAcceptable, "Accept is %q: want %s or %s", strings.Join(headers, ", "), TypeSSE, TypeNDJSON)
 	p.Parameter = "Accept"

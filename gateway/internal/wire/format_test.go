@@ -3,29 +3,31 @@ package wire
 import (
 	"strings"
 	"testing"
+
+	"github.com/watchtide/watchtide/internal/frame"
 )
 
 func TestAcceptedFormat(t *testing.T) {
-	const none = Format(0)
+	const none = frame.Format(0)
 	for _, test := range []struct {
 		accept      []string
-		want        Format
+		want        frame.Format
 		eventSource bool
 	}{
-		{nil, SSE, false},
-		{[]string{""}, SSE, false},
-		{[]string{"*/*"}, SSE, false},
-		{[]string{"text/event-stream"}, SSE, true},
-		{[]string{"Text/Event-Stream"}, SSE, true},
-		{[]string{"text/event-stream, */*;q=0.1"}, SSE, true},
-		{[]string{"text/*"}, SSE, false},
-		{[]string{"application/x-ndjson"}, NDJSON, false},
-		{[]string{"application/x-ndjson; charset=utf-8"}, NDJSON, false},
-		{[]string{"application/x-ndjson, */*"}, NDJSON, false},
-		{[]string{"application/x-ndjson, text/event-stream"}, SSE, true},
-		{[]string{"application/x-ndjson", "text/event-stream;q=0.5"}, NDJSON, true},
-		{[]string{"text/html, application/xhtml+xml, */*;q=0.8"}, SSE, false},
-		{[]string{"*/*, text/event-stream;q=0, application/*"}, NDJSON, false},
+		{nil, frame.SSE, false},
+		{[]string{""}, frame.SSE, false},
+		{[]string{"*/*"}, frame.SSE, false},
+		{[]string{"text/event-stream"}, frame.SSE, true},
+		{[]string{"Text/Event-Stream"}, frame.SSE, true},
+		{[]string{"text/event-stream, */*;q=0.1"}, frame.SSE, true},
+		{[]string{"text/*"}, frame.SSE, false},
+		{[]string{"application/x-ndjson"}, frame.NDJSON, false},
+		{[]string{"application/x-ndjson; charset=utf-8"}, frame.NDJSON, false},
+		{[]string{"application/x-ndjson, */*"}, frame.NDJSON, false},
+		{[]string{"application/x-ndjson, text/event-stream"}, frame.SSE, true},
+		{[]string{"application/x-ndjson", "text/event-stream;q=0.5"}, frame.NDJSON, true},
+		{[]string{"text/html, application/xhtml+xml, */*;q=0.8"}, frame.SSE, false},
+		{[]string{"*/*, text/event-stream;q=0, application/*"}, frame.NDJSON, false},
 		{[]string{"*/*;q=0"}, none, false},
 		{[]string{"text/event-stream;q=0"}, none, false},
 		{[]string{"text/event-stream;q=high"}, none, false},
@@ -49,7 +51,7 @@ func TestAcceptedFormat(t *testing.T) {
 }
 
 func TestFormatParameterWins(t *testing.T) {
-	if got, p := ChooseFormat("ndjson", true, []string{"text/html"}); got != NDJSON || p != nil {
+	if got, p := ChooseFormat("ndjson", true, []string{"text/html"}); got != frame.NDJSON || p != nil {
 		t.Errorf("got %d, %v", got, p)
 	}
 }

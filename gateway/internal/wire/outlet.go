@@ -1,6 +1,6 @@
 package wire
 
-// Outlet takes the bytes of a conversation, in order. It may keep them until the next
+// Outlet takes the bytes of a session, in order. It may keep them until the next
 // flush of the pump, but no longer.
 type Outlet interface{ Write(p []byte) }
 

@@ -124,7 +124,7 @@ func (m *maker) gone(k storage.Key) {
 
 // size returns the size of the frame of a delete, in bytes.
 func (m *maker) size(k storage.Key) int {
-	return m.format.FrameSize(&stream.Resource{Revision: m.revision}, true, k)
+	return m.format.Size(&stream.Resource{Revision: m.revision}, true, k.Key)
 }
 
 // deletes writes the frames of the deletes into segments of the exact size.
@@ -146,7 +146,7 @@ func (m *maker) deletes() (runs []Run, holds int64) {
 
 func (m *maker) write(s *storage.Segment, k storage.Key) {
 	e, frame := s.Reserve(m.size(k))
-	m.format.AppendFrame(frame, &stream.Resource{Revision: m.revision}, true, k)
+	m.format.Append(frame, &stream.Resource{Revision: m.revision}, true, k.Key)
 	e.Revision, e.Hash, e.KeyLen, e.Flags = m.revision, k.Hash, uint32(len(k.Text)), k.Flags|storage.IsDelete
 }
 

@@ -1,3 +1,0 @@
-// Package poll is the operating system's side of connections that the gateway hijacked
-// from net/http: non-blocking writes, and events of the client's side.
-package poll

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package poll
-
-// NewHangupWatcher is nil where there is no hangup watcher: all streams stay with net/http.
-var NewHangupWatcher func() (HangupWatcher, error)

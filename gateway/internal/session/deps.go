@@ -1,0 +1,62 @@
+package session
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+)
+
+// Settings are what the configuration says about streams.
+type Settings struct {
+	Heartbeat    time.Duration
+	WriteTimeout time.Duration
+	AheadWait    time.Duration
+	Retry        time.Duration
+	MaxAge       time.Duration // ≤ 0: none
+	MinRate      int64         // bytes per second; ≤ 0: none
+}
+
+// Deps are the parts of the gateway that a stream uses. A stream keeps the Deps with which it
+// began. All Deps of a gateway differ only in their settings.
+//
+// Static after construction.
+type Deps struct {
+	Settings
+	Generation uint64 // another one for other settings
+	Instance   string
+
+	Log         *slog.Logger
+	Metrics     *metrics.Metrics
+	Series      *introspection.Recorder // nil: nothing is recorded
+	Admission   *limits.Controller
+	Snapshots   *limits.SnapshotBudget
+	Subscribers *introspection.List
+	Pieces      *wire.Cache
+	Passes      *authz.Table     // nil: the gateway does not ask for credentials
+	Quotas      *limits.Quotas   // nil: principals have no limits
+	Tracing     *tracing.Tracing // nil: nothing is traced
+}
+
+// Leave ends the count of a stream, and removes its pass, which may be nil.
+func (d *Deps) Leave(as limits.Ref, p *authz.Pass) {
+	d.Quotas.Leave(p.Holder())
+	d.Passes.Leave(p)
+	d.Admission.Leave(as)
+}
+
+// With returns the Deps with other settings, for streams that begin from now on.
+func (d *Deps) With(s Settings) *Deps {
+	if s == d.Settings {
+		return d // streams of both can share a group
+	}
+	other := *d
+	other.Settings = s
+	other.Generation++
+	return &other
+}

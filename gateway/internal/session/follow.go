@@ -1,0 +1,116 @@
+package session
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Follow is one watch of a stream: a subscription, and what its pump remembers about
+// it. Owned by the pump.
+type Follow struct {
+	// Static until the stream switches to another part of the watch.
+	Watch *watch.Watch
+	Sub   *log.Subscription
+	// resumedFrom is the position that the client sent, or nowhere while it switches to another part. It
+	// appears in the ids of the other watches' events until the
+	// subscription has a position of its own.
+	resumedFrom *stream.Position
+	invalid     bool // the client sent one that could not be parsed
+	// withdrawn means that the client may not see the watch any more, and is sent deletes of
+	// all that it has.
+	withdrawn bool
+
+	// waits means that the watch let another one go first in its last turn.
+	waits bool
+
+	// news means that a change of the watch is written but not yet flushed.
+	news  bool
+	tally *introspection.Tally
+
+	granted <-chan struct{} // ends a wait for the turn; nil: a shard is called
+
+	// quietSince is when the watch last sent anything.
+	quietSince time.Time
+
+	counts
+}
+
+// Follow subscribes to a watch. The subscription must be closed.
+func (d *Deps) Follow(w *watch.Watch, choice Choice) Follow {
+	return Follow{
+		Watch: w,
+		Sub: w.Subscribe(log.SubscribeOptions{
+			Resume:    choice.resume,
+			Invalid:   choice.invalid,
+			AheadWait: d.AheadWait,
+			MinRate:   d.MinRate,
+		}),
+		resumedFrom: choice.resume,
+		invalid:     choice.invalid,
+		tally:       d.Series.Tally(w),
+		quietSince:  time.Now(),
+	}
+}
+
+// Changed returns a channel that signals that the subscription may have more, after a
+// Next that had nothing. It is nil if the stream needs nothing more of the watch.
+// News does not wake a subscription that waits for its turn, or for another watch.
+func (f *Follow) Changed(until bool) <-chan struct{} {
+	if f.Sub.Held() {
+		return f.granted
+	}
+	if f.waits || until && f.Sub.Synced() {
+		return nil
+	}
+	return f.Sub.Changed()
+}
+
+// AppendPosition appends the id after everything that was written; nothing if that was nothing, and
+// the client came with no position.
+func (c *Session) AppendPosition(dst []byte) []byte { return appendPositions(dst, c.Follows) }
+
+// appendPositions appends the id of a stream: the position of each of its watches.
+func appendPositions(dst []byte, follows []Follow) []byte {
+	for i := range follows {
+		position, ok := follows[i].Sub.Position()
+		if !ok && follows[i].resumedFrom != nil {
+			position, ok = *follows[i].resumedFrom, true
+		}
+		if !ok {
+			continue // nothing of it was delivered: it starts over
+		}
+		if follows[i].withdrawn {
+			position = position.OfNothing()
+		}
+		if len(dst) > 0 {
+			dst = append(dst, ',')
+		}
+		dst = position.Append(dst)
+	}
+	return dst
+}
+
+// countBatch counts the events of a batch that was written.
+func (c *Session) countBatch(f *Follow) {
+	in := counting{metrics: c.Deps.Metrics, tally: f.tally, transport: c.Transport(), streams: c.Streams, delivered: &c.Delivered, tracing: c.Deps.Tracing, watch: f.Watch.Name()}
+	if c.Own != nil {
+		in.began, in.request = c.Began, c.Request
+	}
+	f.count(in, f.Sub, &c.Batch)
+	at, age := c.Batch.Committed()
+	f.news = f.news || !at.IsZero()
+	c.Committed = c.Committed.Earlier(introspection.Moment{At: introspection.Nanos(at), Age: age})
+}
+
+// CountBytes counts the bytes written since the last call. bytes is the total to each
+// of the streams that c represents.
+func (c *Session) CountBytes(bytes int) {
+	n := bytes - c.Counted
+	c.Counted = bytes
+	c.Delivered.Bytes += uint64(n)
+	c.Deps.Metrics.BytesOut(c.Transport(), n*c.Streams)
+}

@@ -1,0 +1,216 @@
+package session
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/accept"
+	"github.com/watchtide/watchtide/internal/frame"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Request is a stream request, parsed and checked. Whether the watches exist is
+// not known yet.
+type Request struct {
+	Format frame.Format // 0: it is not text
+	// Transport is the name of what carries the session, unless it is a stream in the format.
+	Transport string
+	Gzip      bool     // the client prefers it compressed
+	Until     bool     // end after the last end_of_snapshot
+	Watches   []Choice // at least one, each name once, in the order of the request
+	// Narrowings has what narrows each of the watches.
+	Narrowings []authz.Narrowing
+	// EventSource reports that the client named text/event-stream in Accept, as every
+	// browser's EventSource does: it gives up permanently on an answer other than
+	// 200.
+	EventSource bool
+}
+
+// Choice is one watch of a stream.
+type Choice struct {
+	Name    string
+	View    introspection.ViewRef // the part of the watch that is followed
+	resume  *stream.Position      // nil: from the beginning
+	invalid bool                  // a position was given, but could not be parsed
+}
+
+func (c *Choice) followed() introspection.Followed {
+	return introspection.Followed{Watch: c.Name, View: c.View}
+}
+
+// streamParameters are the parameters of a stream whose path names no watch.
+var streamParameters = problem.Parameters{
+	Once:     []string{"last_event_id", "until", "prefix", "labels", "filter", "format", "prefix.", "labels.", "filter."},
+	Repeated: []string{"watch", "fields", "fields."},
+	Foreign:  addedIDs,
+}
+
+// addedIDs are the parameters with which a client adds the last id to its URL when it comes back,
+// because it cannot send the header Last-Event-ID: the EventSource polyfills event-source-polyfill
+// and reconnecting-eventsource, and clients of Mercure, new and old.
+var addedIDs = []string{"lastEventId", "lastEventID", "Last-Event-ID"}
+
+// ParseRequest parses the query and the headers of a stream request. name is
+// the watch that the path names, or empty if the query names the watches.
+func ParseRequest(query string, header http.Header, name string) (Request, *problem.Problem) {
+	var req Request
+	q, p := parseStreamQuery(query, name != "")
+	if p != nil {
+		return req, p
+	}
+	if req.Format, p = wire.ChooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
+		return req, p
+	}
+	req.Gzip = accept.Gzip(header.Values("Accept-Encoding"))
+	req.EventSource = req.Format == frame.SSE && wire.NamesEventStream(header.Values("Accept"))
+	if req.Until, p = parseUntil(q); p != nil {
+		return req, p
+	}
+	if req.Watches, p = chooseWatches(q["watch"], name); p != nil {
+		return req, p
+	}
+	if req.Narrowings, p = authz.Narrowings(q, namesOf(req.Watches)); p != nil {
+		return req, p
+	}
+	id, p := lastEventID(header, q)
+	if p != nil {
+		return req, p
+	}
+	return req, applyPositions(req.Watches, id)
+}
+
+// parseStreamQuery parses the query. inPath reports that the path names the
+// watch.
+func parseStreamQuery(query string, inPath bool) (url.Values, *problem.Problem) {
+	q, p := problem.ParseQuery(query, streamParameters)
+	if p == nil && inPath && q.Has("watch") {
+		return nil, problem.BadParameter("watch", "the path names the watch already: leave watch out, or use /v1/events")
+	}
+	return q, p
+}
+
+// UntilEndOfSnapshot is the value of the parameter until that ends a stream with its
+// snapshot.
+const UntilEndOfSnapshot = "end_of_snapshot"
+
+func parseUntil(q url.Values) (bool, *problem.Problem) {
+	if !q.Has("until") {
+		return false, nil
+	}
+	if got := q.Get("until"); got != UntilEndOfSnapshot {
+		return false, problem.BadParameter("until", "until is %q: want %s", got, UntilEndOfSnapshot)
+	}
+	return true, nil
+}
+
+// chooseWatches makes the watches of the stream from their names. It refuses a stream
+// whose ids could become too long: it could not be resumed.
+func chooseWatches(names []string, inPath string) ([]Choice, *problem.Problem) {
+	if inPath != "" {
+		names = []string{inPath}
+	}
+	if len(names) == 0 {
+		return nil, problem.BadParameter("watch", "no watch is named: want ?watch=NAME, once for each watch")
+	}
+	var choices []Choice
+	length := -1 // no comma before the first
+	for _, name := range names {
+		if indexOf(choices, name) >= 0 {
+			return nil, problem.BadParameter("watch", "watch %q is named twice: want each once", name).OnWatch(name)
+		}
+		length += 1 + stream.LongestPosition(name)
+		if length > stream.MaxPositionLength {
+			p := problem.New(http.StatusRequestURITooLong,
+				"the ids of a stream of these watches could be longer than %d bytes: name fewer watches in one stream", stream.MaxPositionLength)
+			p.Parameter = "watch"
+			return nil, p
+		}
+		choices = append(choices, Choice{Name: name})
+	}
+	return choices, nil
+}
+
+func namesOf(choices []Choice) []string {
+	names := make([]string, len(choices))
+	for i := range choices {
+		names[i] = choices[i].Name
+	}
+	return names
+}
+
+func indexOf(choices []Choice, name string) int {
+	return slices.IndexFunc(choices, func(c Choice) bool { return c.Name == name })
+}
+
+// lastEventID returns the positions from which the client resumes. The header wins, and then what
+// a client adds to its URL: one that comes back by itself sends its newest id there, and cannot
+// change the URL that it was given, which may have an older one.
+func lastEventID(header http.Header, q url.Values) (string, *problem.Problem) {
+	if id := header.Get("Last-Event-ID"); id != "" {
+		return id, nil
+	}
+	added, by := "", ""
+	for _, name := range addedIDs {
+		id := lastOf(q[name])
+		if id == "" || id == added {
+			continue
+		}
+		if added != "" {
+			return "", problem.BadParameter(name, "%q and %q name different positions: want one of them", by, name)
+		}
+		added, by = id, name
+	}
+	return cmp.Or(added, q.Get("last_event_id")), nil
+}
+
+// lastOf returns the last of some values: a client adds to the end of its URL.
+func lastOf(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[len(values)-1]
+}
+
+// applyPositions gives each watch its position. Positions of other watches are
+// ignored. Positions that cannot be parsed are no reason to refuse: a browser would
+// repeat them forever. The watches report that instead, and begin from nothing.
+func applyPositions(choices []Choice, id string) *problem.Problem {
+	if len(id) > stream.MaxPositionLength {
+		p := problem.New(http.StatusRequestURITooLong,
+			"the last event id has %d bytes: want an id as it was sent, of at most %d", len(id), stream.MaxPositionLength)
+		p.Parameter = "last_event_id"
+		return p
+	}
+	positions, err := stream.ParsePositions(id)
+	if err != nil {
+		for i := range choices {
+			choices[i].invalid = true
+		}
+		return nil
+	}
+	for _, position := range positions {
+		if i := indexOf(choices, position.Watch); i >= 0 {
+			choices[i].resume = &position
+		}
+	}
+	return nil
+}
+
+// RequestOne returns the request of a session of one watch that another transport than a stream over
+// HTTP carries. A position that cannot be parsed, or that belongs to another watch, is answered by a
+// reset with that reason; the position may be empty.
+func RequestOne(transport, watch, position string) Request {
+	choice := Choice{Name: watch}
+	if p, err := stream.ParsePosition(position); position != "" && (err != nil || p.Watch != watch) {
+		choice.invalid = true
+	} else if position != "" {
+		choice.resume = &p
+	}
+	return Request{Transport: transport, Watches: []Choice{choice}}
+}

@@ -1,0 +1,243 @@
+package session
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/introspection"
+	"github.com/watchtide/watchtide/gateway/internal/limits"
+	"github.com/watchtide/watchtide/gateway/internal/tracing"
+	"github.com/watchtide/watchtide/internal/frame"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Session produces everything that is sent on one stream, regardless of what
+// carries the bytes: hello, the events of its watches, bookmarks, heartbeats,
+// goodbye. It never waits.
+//
+// Owned by one pump.
+type Session struct {
+	// Static after construction.
+	Deps    *Deps
+	Format  frame.Format // 0: it is not text
+	Until   bool
+	Answer  Answer // nil: it is a stream
+	Gzip    bool   // the stream is sent in gzip
+	watches []Choice
+	// transport is empty if it has the name of the format.
+	transport string
+
+	*Own    // nil for a group's own
+	Follows []Follow
+	Lease   limits.Lease // lease for large reads
+	Turns   bool         // others share its goroutine: a turn also ends if it finds nothing
+	Streams int          // number of streams that it represents
+
+	*Scratch
+	QuietSince time.Time               // of the last flush
+	Committed  introspection.Moment    // of the oldest change written but not yet flushed
+	Counted    int                     // bytes already reported to the metrics
+	Delivered  introspection.Delivered // to one stream
+}
+
+// Own is the state of a session that belongs to one stream only.
+//
+// Owned by the pump of the stream.
+type Own struct {
+	Retry        time.Duration
+	Began        time.Time
+	AdmissionRef limits.Ref             // under which the stream was admitted
+	Identity     introspection.Identity // identity of the stream
+	Request      tracing.Parent         // nil: it is not traced
+	Term
+	GoodbyeSaid stream.GoodbyeReason // "": none was sent
+}
+
+// Scratch is the working memory of a flush. It has no state between two flushes, so all
+// sessions of a goroutine can share it: there may be a group for each of thousands of
+// views.
+//
+// Owned by one goroutine.
+type Scratch struct {
+	Batch  log.Batch
+	slices [][]byte
+	id     []byte
+}
+
+// New begins a stream of watches, as it was asked for. Its pass may be nil.
+func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Session {
+	now := time.Now()
+	c := Session{
+		Deps: d, Format: req.Format, Until: req.Until, watches: req.Watches, transport: req.Transport,
+		Gzip: req.Gzip, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Streams: 1,
+	}
+	for i, watch := range watches {
+		c.watches[i].Name = watch.Name() // the one in the request keeps its first line in memory
+		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i]))
+	}
+	c.Lease = limits.NewLease(d.Snapshots)
+	return c
+}
+
+// Transport is the value of the label transport in metrics.
+func (c *Session) Transport() string { return cmp.Or(c.transport, c.Format.String()) }
+
+// Hello writes hello before anything that may wait. The status of each watch that
+// is not in sync follows, before the snapshot of another watch begins.
+func (c *Session) Hello(out Encoder) {
+	out.WriteHello(c)
+	c.Deps.Metrics.EventsOut(c.Transport(), stream.Hello, 1)
+	c.Delivered.Events++
+	for i := range c.Follows {
+		f := &c.Follows[i]
+		if f.Watch.Status().State != stream.InSync && f.Sub.NextStatus(&c.Batch) {
+			c.WriteBatch(f, out)
+		}
+	}
+}
+
+// WriteBatch writes the batch of one watch, with the id of the whole stream if the batch
+// ends where the client may resume. The id speaks for all watches of the stream.
+func (c *Session) WriteBatch(f *Follow, out Encoder) {
+	f.quietSince = time.Now()
+	c.id = c.id[:0]
+	if c.Batch.Boundary() && !c.uncovered() {
+		c.id = appendPositions(c.id, c.Follows)
+	}
+	out.WriteBatch(c, c.id)
+	c.Batch.Release()
+	c.countBatch(f)
+}
+
+// uncovered reports whether the client has received changes of a watch that no position of it
+// covers yet.
+func (c *Session) uncovered() bool {
+	for i := range c.Follows {
+		if f := &c.Follows[i]; f.Sub.Uncovered() && !f.withdrawn {
+			return true
+		}
+	}
+	return false
+}
+
+// Flushed is called after a flush of everything written so far, bytes in total,
+// and restarts the heartbeat timer.
+func (c *Session) Flushed(now time.Time, bytes int, err error) {
+	c.QuietSince = now
+	c.CountBytes(bytes)
+	if err == nil {
+		c.Written(now, c.Committed)
+	}
+	c.Committed = introspection.Moment{}
+	if c.Own != nil { // a group is not flushed before its members are
+		c.MarkFlushed()
+	}
+}
+
+// Written measures a change that was written.
+func (c *Session) Written(now time.Time, of introspection.Moment) {
+	committed, id := introspection.FromNanos(of.At), ""
+	if !committed.IsZero() && c.Deps.Tracing.SlowCommit(now.Sub(committed)) {
+		id = c.Deps.Tracing.Commit(committed, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
+	}
+	c.Deps.Metrics.Written(now, committed, of.Age, id)
+	for i := range c.Follows {
+		if f := &c.Follows[i]; f.news && !committed.IsZero() {
+			f.tally.Written(now.Sub(committed))
+		}
+	}
+}
+
+// MarkFlushed is called once everything that was written so far is flushed: from now on, other
+// watches may have news.
+func (c *Session) MarkFlushed() {
+	for i := range c.Follows {
+		c.Follows[i].news = false
+	}
+}
+
+// ForceHeartbeat makes a heartbeat due.
+func (c *Session) ForceHeartbeat() { c.QuietSince = time.Time{} }
+
+// HeartbeatAt returns when the next heartbeat is due.
+func (c *Session) HeartbeatAt() time.Time { return c.QuietSince.Add(c.Deps.Heartbeat) }
+
+// WakeAt returns the earliest time at which something is due.
+func (c *Session) WakeAt() time.Time {
+	at := Earlier(c.HeartbeatAt(), c.EndsAt())
+	if c.Answer != nil {
+		at = Earlier(c.Answer.EndsAt(), c.Pass.EndsAt())
+	}
+	for i := range c.Follows {
+		at = Earlier(at, c.Follows[i].Sub.Deadline())
+	}
+	return at
+}
+
+// Fork returns a session at the same position, in which the subscription of the
+// i-th watch is sub(i); c must have caught up. The fork has nothing of its own.
+func (c *Session) Fork(sub func(i int) *log.Subscription) Session {
+	f := *c
+	f.Follows = slices.Clone(c.Follows)
+	for i := range f.Follows {
+		f.Follows[i].Sub, f.Follows[i].news = sub(i), false
+	}
+	f.Own = nil
+	f.Lease = limits.NewLease(c.Deps.Snapshots)
+	f.Streams, f.Counted, f.Committed = 1, 0, introspection.Moment{}
+	return f
+}
+
+// Release frees the references of the session, which another one
+// continues.
+func (c *Session) Release() {
+	c.Lease.Release()
+	for i := range c.Follows {
+		c.Follows[i].Sub.Close()
+	}
+}
+
+// Close frees the references of the session, and adds the counts that are
+// known only at its end.
+func (c *Session) Close(bytes int, timedOut bool) {
+	c.Release()
+	c.CountBytes(bytes)
+	c.Deps.Metrics.StreamClosed(c.Transport())
+	if timedOut {
+		c.Deps.Metrics.WriteTimeout(c.Transport())
+	}
+}
+
+// Earlier returns the earlier of two times; the zero time means never.
+func Earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// Closed reports whether a channel on which nothing is sent is closed.
+func Closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// GroupKey identifies the properties that members of one group share.
+func (c *Session) GroupKey() string {
+	key := strconv.AppendBool([]byte(c.Transport()), c.Gzip)
+	key = strconv.AppendUint(key, c.Deps.Generation, 10)
+	for _, w := range c.watches {
+		key = append(append(key, 0), w.Name...)
+		key = append(append(key, 0), w.View.Definition()...)
+	}
+	return string(key)
+}
