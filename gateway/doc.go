@@ -26,7 +26,7 @@
 // The shard pump (internal/shard) takes connections of plain HTTP/1.1 from net/http. A
 // few goroutines, one for each processor, carry all of their streams: those at the same
 // position in the same watches form a group, and share the bytes of a flush. The
-// goroutine pump (internal/direct) runs one goroutine for each stream, on a connection
+// goroutine pump runs one goroutine for each stream, on a connection
 // that it takes from net/http where it can; streams of HTTP/2 stay with net/http.
 //
 // No stream has a queue. A waiting stream holds no buffer of this package. A client
