@@ -29,8 +29,8 @@ import (
 	"github.com/watchtide/watchtide/internal/source/files"
 	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	"github.com/watchtide/watchtide/internal/source/host"
-	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/internal/web"
+	"github.com/watchtide/watchtide/stream/store"
 )
 
 const configuration = "configuration.md"

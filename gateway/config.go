@@ -230,7 +230,7 @@ type Access struct {
 	// nobody is.
 	OperationsRole string
 	// Audit gets a line of JSON for each decision, from one goroutine at a time; see
-	// access.Entry. Requests do not wait for it: lines that it does not take in time are lost,
+	// docs/access.md. Requests do not wait for it: lines that it does not take in time are lost,
 	// and counted. If it is an io.Closer, it is closed when another one replaces it, or when
 	// Serve ends. Nil: nothing is written.
 	Audit io.Writer

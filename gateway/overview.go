@@ -48,7 +48,7 @@ type upstream struct {
 	Incidents  []incident        `json:"incidents"`
 }
 
-// incident is a stream.Incident as it is served.
+// incident is a watch.Incident as it is served.
 type incident struct {
 	At     time.Time          `json:"at"`
 	First  time.Time          `json:"first"`

@@ -14,7 +14,7 @@ import (
 type Role struct {
 	// Name is the key under "roles".
 	Name string `yaml:"-"`
-	// When is a condition over the principal, in CEL; see package policy.
+	// When is a condition over the principal, in CEL; see package access.
 	When string `yaml:"when,required,is=expression"`
 	// With are values that the rules of the role use, by name: expressions over the
 	// principal.
@@ -28,7 +28,7 @@ type RoleValues []access.RoleValue
 type Rule struct {
 	// Role is the name of an entry of "roles".
 	Role string `yaml:"role,required"`
-	// Read, Write and Delete are conditions in CEL; see package policy. Empty: the rule does
+	// Read, Write and Delete are conditions in CEL; see package access. Empty: the rule does
 	// not allow it.
 	Read   string `yaml:"read,is=expression"`
 	Write  string `yaml:"write,is=expression"`

@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Subscriber is what a [Connection] reads from: a [stream.Watch] or a
-// [stream.Log].
+// Subscriber is what a [Connection] reads from: a [watch.Watch] or a
+// [log.Log].
 type Subscriber interface {
 	Subscribe(log.SubscribeOptions) *log.Subscription
 	Snapshot() log.Snapshot

@@ -138,7 +138,7 @@ func (r *SinkRecorder) Commit(revision uint64) error {
 func (r *SinkRecorder) SetTimestamp(at time.Time) {
 	_ = r.call(func() {
 		if r.inSnapshot {
-			r.breach("MadeAt in a snapshot")
+			r.breach("SetTimestamp in a snapshot")
 		}
 		if r.made.IsZero() || at.Before(r.made) {
 			r.made = at

@@ -22,7 +22,7 @@ type message struct {
 	horizon   uint64    // of a snapshot, the revision of RaiseHorizon; 0: none
 	swept     uint64    // see Swept
 	conflated bool      // see Conflated
-	made      time.Time // see MadeAt
+	made      time.Time // see SetTimestamp
 	state     stream.State
 	reason    string
 }

@@ -24,7 +24,7 @@ func NewHangupWatcher() (epoll.HangupWatcher, error) {
 	return &hangupWatcher{clients: map[uint64]*epoll.FarSide{}}, nil
 }
 
-// Watch implements adapter.HangupWatcher.
+// Watch implements epoll.HangupWatcher.
 func (l *hangupWatcher) Watch(c net.Conn, who *epoll.FarSide) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,14 +51,14 @@ func (l *hangupWatcher) leave(key uint64) {
 	}
 }
 
-// Forget implements adapter.HangupWatcher.
+// Forget implements epoll.HangupWatcher.
 func (l *hangupWatcher) Forget(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.clients, key)
 }
 
-// Close implements adapter.HangupWatcher.
+// Close implements epoll.HangupWatcher.
 func (l *hangupWatcher) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,5 +68,5 @@ func (l *hangupWatcher) Close() {
 	}
 }
 
-// Read implements adapter.HangupWatcher.
+// Read implements epoll.HangupWatcher.
 func (l *hangupWatcher) Read(net.Conn, []byte) (int, error) { return 0, os.ErrDeadlineExceeded }

@@ -43,7 +43,7 @@ func NewSockets() *Sockets { return &Sockets{open: map[epoll.Handle]*memorySocke
 // incomplete.
 const memoryTakes = 500
 
-// Take implements adapter.Sockets.
+// Take implements epoll.Sockets.
 func (s *Sockets) Take(c net.Conn) (epoll.Handle, error) {
 	if wrapper, wraps := c.(*netconn.StallTimeoutConn); wraps {
 		c = wrapper.NetConn()
@@ -75,7 +75,7 @@ func (s *Sockets) get(h epoll.Handle) *memorySocket {
 	return s.open[h]
 }
 
-// Close implements adapter.Sockets.
+// Close implements epoll.Sockets.
 func (s *Sockets) Close(h epoll.Handle) {
 	one := s.get(h)
 	s.mu.Lock()
@@ -90,7 +90,7 @@ func (s *Sockets) Close(h epoll.Handle) {
 	}
 }
 
-// NewPoller implements adapter.Sockets.
+// NewPoller implements epoll.Sockets.
 func (s *Sockets) NewPoller() (epoll.Poller, error) {
 	return &memoryPoller{Sockets: s, waker: make(chan struct{}, 1)}, nil
 }
@@ -115,7 +115,7 @@ type memoryPoller struct {
 	notices []epoll.Notice
 }
 
-// Ring implements adapter.Poller.
+// Ring implements epoll.Poller.
 func (p *memoryPoller) Ring() {
 	select {
 	case p.waker <- struct{}{}:
@@ -130,7 +130,7 @@ func (p *memoryPoller) tell(n epoll.Notice) {
 	p.Ring()
 }
 
-// Wait implements adapter.Poller.
+// Wait implements epoll.Poller.
 func (p *memoryPoller) Wait(dst []epoll.Notice, timeout time.Duration) ([]epoll.Notice, error) {
 	p.begin("wait", nil)
 	var after <-chan time.Time
@@ -150,7 +150,7 @@ func (p *memoryPoller) Wait(dst []epoll.Notice, timeout time.Duration) ([]epoll.
 	return dst, nil
 }
 
-// Watch implements adapter.Poller.
+// Watch implements epoll.Poller.
 func (p *memoryPoller) Watch(h epoll.Handle, key uint64) error {
 	p.begin("watch", nil)
 	s := p.get(h)
@@ -179,7 +179,7 @@ func (p *memoryPoller) Watch(h epoll.Handle, key uint64) error {
 	return nil
 }
 
-// Await implements adapter.Poller.
+// Await implements epoll.Poller.
 func (p *memoryPoller) Await(h epoll.Handle, key uint64, writable bool) error {
 	p.begin("await", nil)
 	s := p.get(h)
@@ -192,7 +192,7 @@ func (p *memoryPoller) Await(h epoll.Handle, key uint64, writable bool) error {
 	return nil
 }
 
-// Write implements adapter.Poller.
+// Write implements epoll.Poller.
 func (p *memoryPoller) Write(h epoll.Handle, b []byte) (int, error) {
 	p.begin("write", b)
 	s := p.get(h)
@@ -222,7 +222,7 @@ func (p *memoryPoller) WriteAll(h epoll.Handle, bs [][]byte) (int, error) {
 	return p.Write(h, all)
 }
 
-// Finish implements adapter.Poller.
+// Finish implements epoll.Poller.
 func (p *memoryPoller) Finish(h epoll.Handle, _ uint64) error {
 	p.begin("finish", nil)
 	s := p.get(h)
@@ -233,8 +233,8 @@ func (p *memoryPoller) Finish(h epoll.Handle, _ uint64) error {
 	return nil
 }
 
-// Discard implements adapter.Poller.
+// Discard implements epoll.Poller.
 func (p *memoryPoller) Discard(epoll.Handle) bool { return true }
 
-// Shut implements adapter.Poller.
+// Shut implements epoll.Poller.
 func (p *memoryPoller) Shut() {}

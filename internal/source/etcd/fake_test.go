@@ -10,6 +10,8 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 )
 
@@ -81,6 +83,10 @@ func (f *fake) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserver
 	return &etcdserverpb.StatusResponse{Version: f.version}, nil
 }
 
+// mostRanges is how often the range may be read. A list that does not end would go on for ever, since
+// no fake time passes meanwhile.
+const mostRanges = 1000
+
 // Range answers reads of the present revision, in a single page.
 func (f *fake) Range(_ context.Context, r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
 	f.mu.Lock()
@@ -96,6 +102,9 @@ func (f *fake) Range(_ context.Context, r *etcdserverpb.RangeRequest) (*etcdserv
 	f.ranges++
 	if f.onRange != nil {
 		f.onRange(f.ranges, f)
+	}
+	if f.ranges > mostRanges {
+		return nil, status.Error(codes.Aborted, "the range is read again and again")
 	}
 	if f.onPage != nil {
 		return f.onPage(r), nil

@@ -177,7 +177,8 @@ func TestObjectsThatDoNotEnd(t *testing.T) {
 	endless := func(begin string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, begin)
-			for chunk := strings.Repeat("x", 64<<10); r.Context().Err() == nil; {
+			chunk := strings.Repeat("x", 64<<10)
+			for i := 0; i < 500 && r.Context().Err() == nil; i++ { // 32 MB stand for what does not end
 				if _, err := fmt.Fprint(w, chunk); err != nil {
 					return
 				}

@@ -98,7 +98,7 @@ type calls struct {
 	swept     uint64      // as of the last commit
 	said      uint64      // last value given to Swept
 	conflated bool        // Conflated was called
-	made      []time.Time // the arguments of MadeAt
+	made      []time.Time // the arguments of SetTimestamp
 }
 
 func (c *calls) say(format string, args ...any) error {
@@ -120,7 +120,7 @@ func (c *calls) Conflated() {
 	c.conflated = true
 }
 
-// MadeAt implements stream.SinkExtension.
+// SetTimestamp implements stream.SinkExtension.
 func (c *calls) SetTimestamp(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,9 @@ import (
 func TestOptionsArrive(t *testing.T) {
 	c := config.Default()
 	c.Stream.Heartbeat, c.HTTP.Hosts, c.Operations.Replicas = time.Minute, []string{"b"}, []string{"http://10.0.0.7:8081"}
-	if g := gatewayConfig(c); g.Heartbeat != time.Minute || !slices.Equal(g.Hosts, []string{"b"}) || len(g.Replicas) != 1 || !g.Metrics {
+	c.HTTP.AllowedHeaders = []string{"X-Tenant"}
+	if g := gatewayConfig(c); g.Heartbeat != time.Minute || !slices.Equal(g.Hosts, []string{"b"}) || len(g.Replicas) != 1 || !g.Metrics ||
+		!slices.Equal(g.AllowedHeaders, []string{"X-Tenant"}) {
 		t.Errorf("the gateway has %+v", g)
 	}
 	history := watch.Retention{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6}

@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// URL is that of the gateway, as browsers use it. It may have a path.
 	URL string
-	// Token returns the token to send, as client.ServerOptions.Token does; nil: none is sent.
+	// Token returns the token to send, as client.Options.Token does; nil: none is sent.
 	Token func(context.Context) (string, error)
 	// Origin is that of the pages whose access is examined; "": there are none.
 	Origin string
@@ -27,7 +27,7 @@ type Options struct {
 	// Header is added to each request that may have the token. What a request sets itself is not
 	// replaced.
 	Header http.Header
-	// TLS configures connections, as client.ServerOptions.TLS does.
+	// TLS configures connections, as client.Options.TLS does.
 	TLS *tls.Config
 	// Dial opens connections; nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
