@@ -18,7 +18,6 @@ import (
 	"github.com/watchtide/watchtide/internal/accesstest"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/streamtest"
-	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -597,7 +596,7 @@ func (w *switchWorld) finish() {
 	}
 	for _, g := range w.gateways {
 		for _, e := range g.endpoints {
-			parts.Heal(e)
+			streamtest.Heal(e)
 		}
 	}
 	w.mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/internal/streamtest"
-	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/internal/view"
 )
 
@@ -62,5 +61,5 @@ func (p *part) of(all *streamtest.Truth) *streamtest.Truth {
 	if p.definition.IsWhole() {
 		return all
 	}
-	return parts.Truth(all, p.definition)
+	return streamtest.TruthOfView(all, p.definition)
 }

@@ -6,6 +6,8 @@
 //   - [Upstream] is a whole upstream in memory that remembers everything it
 //     ever was. Any number of [Replica]s of it are sources: each lags, cuts,
 //     refuses, compacts and forgets as told.
+//   - [ViewUpstream] has resources that enter and leave views, and [TruthOfView] is what
+//     a view of an upstream has.
 //   - [Connection] is a subscriber that writes down exactly what it was sent,
 //     and when; [State] is what a client of four lines makes of it.
 //   - [History] is both sides together, and there is one checker for each of

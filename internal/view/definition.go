@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/watchtide/watchtide/internal/view/internal/document"
-	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/predicate"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -53,13 +52,13 @@ type Definition struct {
 	filtered bool // there is a filter
 	labeled  bool // labels are read
 	filter   predicate.Predicate
-	reads    []path.Path // the paths of the filter
+	reads    []document.Path // the paths of the filter
 	selector selector
 	texts    parameters
 
 	id       string
-	labelsAt path.Path
-	fields   []path.Path
+	labelsAt document.Path
+	fields   []document.Path
 	grants   *grants // nil: all may be seen
 	keys     keys
 
@@ -161,7 +160,7 @@ func (d *Definition) parsePrefix(p Params) error {
 }
 
 // defaultLabelsAt is where labels are unless a definition says otherwise. Nobody writes to it.
-var defaultLabelsAt = path.Path{"labels"}
+var defaultLabelsAt = document.Path{"labels"}
 
 func (d *Definition) parseLabelsAt(p Params) error {
 	d.labelsAt = defaultLabelsAt
@@ -169,7 +168,7 @@ func (d *Definition) parseLabelsAt(p Params) error {
 		if err := limit("labels_at", p.LabelsAt); err != nil {
 			return err
 		}
-		at, err := path.Parse(p.LabelsAt)
+		at, err := document.Parse(p.LabelsAt)
 		if err != nil {
 			return refuse("labels_at", p.LabelsAt, err)
 		}
@@ -221,13 +220,13 @@ func (d *Definition) parseFields(p Params) error {
 		if err := limitText("fields", text); err != nil {
 			return err
 		}
-		some, err := path.ParseList(text)
+		some, err := document.ParseList(text)
 		if err != nil {
 			return refuse("fields", text, err)
 		}
 		d.fields = append(d.fields, some...)
 	}
-	if d.fields = path.Minimal(d.fields); len(d.fields) > MaxFields {
+	if d.fields = document.Minimal(d.fields); len(d.fields) > MaxFields {
 		return refuse("fields", "", fmt.Errorf("there are %d fields, and at most %d are allowed", len(d.fields), MaxFields))
 	}
 	for _, at := range d.fields {
@@ -244,14 +243,14 @@ func limit(parameter, text string) error {
 	if len(text) <= MaxText {
 		return nil
 	}
-	return refuse(parameter, text, &path.Mistake{
+	return refuse(parameter, text, &document.Mistake{
 		Offset:  MaxText,
 		Problem: fmt.Sprintf("the text is %d bytes long, and at most %d are allowed", len(text), MaxText),
 	})
 }
 
 // limitNames refuses a path that is too long.
-func limitNames(parameter string, at path.Path) error {
+func limitNames(parameter string, at document.Path) error {
 	if len(at) <= MaxNames {
 		return nil
 	}
@@ -274,7 +273,7 @@ func limitText(parameter, text string) error {
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		if r == utf8.RuneError && size == 1 {
-			return refuse(parameter, text, &path.Mistake{Offset: at, Problem: "the text is not UTF-8"})
+			return refuse(parameter, text, &document.Mistake{Offset: at, Problem: "the text is not UTF-8"})
 		}
 		at += size
 	}
@@ -282,7 +281,7 @@ func limitText(parameter, text string) error {
 }
 
 // needs returns what Matches reads of a value.
-func (d *Definition) needs() []path.Path {
+func (d *Definition) needs() []document.Path {
 	needs := slices.Clone(d.reads)
 	if d.grants != nil {
 		needs = append(needs, d.grants.reads...)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/internal/view/internal/predicate"
 )
 
@@ -26,14 +26,14 @@ func (e *Error) Error() string {
 	if e.Line > 1 {
 		place = fmt.Sprintf("%s, line %d, column %d", e.Parameter, e.Line, e.Column)
 	}
-	m := path.Mistake{Problem: e.Problem, Advice: e.Advice}
+	m := document.Mistake{Problem: e.Problem, Advice: e.Advice}
 	return place + ": " + m.Error()
 }
 
 // refuse makes an Error of what is wrong with a parameter.
 func refuse(parameter, text string, err error) *Error {
 	e := &Error{Parameter: parameter, Line: 1, Column: 1, Problem: err.Error()}
-	var m *path.Mistake
+	var m *document.Mistake
 	if !errors.As(err, &m) {
 		return e
 	}

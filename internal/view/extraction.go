@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/internal/view/internal/document"
-	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/predicate"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -25,7 +24,7 @@ type extraction struct {
 	document document.Document
 
 	labels   map[string]string
-	labelsAt path.Path // where labels were read; nil: not yet
+	labelsAt document.Path // where labels were read; nil: not yet
 }
 
 // begin begins with a resource, or with none, and other paths.
@@ -68,7 +67,7 @@ func (e *extraction) holds(p *predicate.Predicate) (bool, error) {
 }
 
 // readLabels finds the labels: the strings among the members of an object.
-func (e *extraction) readLabels(at path.Path) {
+func (e *extraction) readLabels(at document.Path) {
 	if e.labelsAt != nil && slices.Equal(e.labelsAt, at) {
 		return
 	}

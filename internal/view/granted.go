@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/internal/view/internal/document"
-	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -27,7 +26,7 @@ func (g granted) sight() Sight {
 
 // of returns which grants hold for a resource. It stops at the first one that allows all of the
 // resource. An error is the Failure of a grant, which does not hold.
-func (g *grants) of(e *extraction, labelsAt path.Path) (held granted, failed error) {
+func (g *grants) of(e *extraction, labelsAt document.Path) (held granted, failed error) {
 	for i := range g.all {
 		one := &g.all[i]
 		holds, err := one.holds(e, labelsAt)
@@ -47,7 +46,7 @@ func (g *grants) of(e *extraction, labelsAt path.Path) (held granted, failed err
 }
 
 // holds reports whether the filter of a grant is true of a resource.
-func (g *grant) holds(e *extraction, labelsAt path.Path) (bool, error) {
+func (g *grant) holds(e *extraction, labelsAt document.Path) (bool, error) {
 	if g.filter == nil {
 		return true, nil
 	}
@@ -55,7 +54,7 @@ func (g *grant) holds(e *extraction, labelsAt path.Path) (bool, error) {
 	if usage.Labels || len(usage.Values) > 0 {
 		e.read()
 	}
-	repeats := func(at path.Path) bool { return e.document.Repeats(at) }
+	repeats := func(at document.Path) bool { return e.document.Repeats(at) }
 	if slices.ContainsFunc(usage.Values, repeats) || usage.Labels && repeats(labelsAt) {
 		return false, Repeated
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/internal/view/internal/document"
-	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/predicate"
 )
 
@@ -39,7 +38,7 @@ type Grant struct {
 // Shows reports whether the grant shows something of what is at a path. A text that is no path is
 // shown by none.
 func (g Grant) Shows(field string) bool {
-	at, err := path.Parse(field)
+	at, err := document.Parse(field)
 	if err != nil {
 		return false
 	}
@@ -47,7 +46,7 @@ func (g Grant) Shows(field string) bool {
 	if err != nil || slices.ContainsFunc(one.except, at.Below) {
 		return false
 	}
-	return len(one.fields) == 0 || slices.ContainsFunc(one.fields, func(shown path.Path) bool { return at.Below(shown) || shown.Below(at) })
+	return len(one.fields) == 0 || slices.ContainsFunc(one.fields, func(shown document.Path) bool { return at.Below(shown) || shown.Below(at) })
 }
 
 // Sight is how much of a resource may be seen.
@@ -64,10 +63,10 @@ const (
 //
 // Static after newGrants, except for what mu guards. Any goroutine may use it.
 type grants struct {
-	all     []grant     // canonical: sorted, one for each filter
-	reads   []path.Path // by each filter: a path below that of another one is needed too
-	labeled bool        // some filter reads labels
-	narrow  bool        // some grant does not show whole values
+	all     []grant         // canonical: sorted, one for each filter
+	reads   []document.Path // by each filter: a path below that of another one is needed too
+	labeled bool            // some filter reads labels
+	narrow  bool            // some grant does not show whole values
 
 	mu     sync.Mutex
 	joined map[uint64]*document.Paths // the fields of several grants, by their bits
@@ -77,8 +76,8 @@ type grants struct {
 type grant struct {
 	text   string               // of the filter
 	filter *predicate.Predicate // nil: true
-	fields []path.Path          // none: all
-	except []path.Path          // of them
+	fields []document.Path      // none: all
+	except []document.Path      // of them
 	keeps  document.Paths       // both
 }
 
@@ -174,7 +173,7 @@ func compileGrant(one Grant, valueSize int) (g grant, err error) {
 // checkExcept refuses to leave out what is not shown anyway, and all of a field.
 func (g *grant) checkExcept() error {
 	for _, at := range g.except {
-		if len(g.fields) > 0 && !slices.ContainsFunc(g.fields, func(field path.Path) bool { return len(at) > len(field) && at.Below(field) }) {
+		if len(g.fields) > 0 && !slices.ContainsFunc(g.fields, func(field document.Path) bool { return len(at) > len(field) && at.Below(field) }) {
 			return refuse("grants", "", fmt.Errorf("%s is not below one of the fields, so there is nothing to leave out of them", at))
 		}
 	}
@@ -191,15 +190,15 @@ func (g *grant) key() string {
 }
 
 // parseGrantFields reads the fields of one grant.
-func parseGrantFields(texts []string) (fields []path.Path, err error) {
+func parseGrantFields(texts []string) (fields []document.Path, err error) {
 	for _, text := range texts {
-		some, err := path.ParseList(text)
+		some, err := document.ParseList(text)
 		if err != nil {
 			return nil, refuse("grants", text, err)
 		}
 		fields = append(fields, some...)
 	}
-	if fields = path.Minimal(fields); len(fields) > MaxFields {
+	if fields = document.Minimal(fields); len(fields) > MaxFields {
 		return nil, refuse("grants", "", fmt.Errorf("a grant has %d fields, and at most %d are allowed", len(fields), MaxFields))
 	}
 	for _, at := range fields {
@@ -219,7 +218,7 @@ func (g grant) or(other grant) grant {
 	case other.whole():
 		return other
 	}
-	g.fields = path.Minimal(slices.Concat(g.fields, other.fields))
+	g.fields = document.Minimal(slices.Concat(g.fields, other.fields))
 	return g
 }
 
@@ -229,7 +228,7 @@ func (g *grants) add(one grant) {
 		one.keeps.Add(at)
 	}
 	if len(one.fields) == 0 {
-		one.keeps.Add(path.Path{})
+		one.keeps.Add(document.Path{})
 	}
 	for _, at := range one.except {
 		one.keeps.Hide(at)
@@ -261,8 +260,8 @@ func (g *grants) params() []Grant {
 }
 
 // readsAll reports whether paths lead to all of a value.
-func readsAll(reads []path.Path) bool {
-	return slices.ContainsFunc(reads, func(at path.Path) bool { return len(at) == 0 })
+func readsAll(reads []document.Path) bool {
+	return slices.ContainsFunc(reads, func(at document.Path) bool { return len(at) == 0 })
 }
 
 // String returns the word for a sight.

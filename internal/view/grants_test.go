@@ -13,7 +13,7 @@ import (
 	"cel.dev/cel-go/cel"
 	"pgregory.net/rapid"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/internal/view/internal/randomjson"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -122,28 +122,28 @@ func decodeOrderedNext(d *json.Decoder) any {
 }
 
 // shown is what a grant shows of values.
-type shown struct{ fields, except []path.Path }
+type shown struct{ fields, except []document.Path }
 
 func newShown(fields, except []string) (s shown) {
 	for _, text := range fields {
-		some, _ := path.ParseList(text)
+		some, _ := document.ParseList(text)
 		s.fields = append(s.fields, some...)
 	}
 	for _, text := range except {
-		some, _ := path.ParseList(text)
+		some, _ := document.ParseList(text)
 		s.except = append(s.except, some...)
 	}
 	return s
 }
 
 // at reports whether the grant shows what is at a place.
-func (s shown) at(at path.Path) bool {
+func (s shown) at(at document.Path) bool {
 	return (len(s.fields) == 0 || slices.ContainsFunc(s.fields, at.Below)) && !slices.ContainsFunc(s.except, at.Below)
 }
 
 // leads reports whether a field is below a place.
-func (s shown) leads(at path.Path) bool {
-	return slices.ContainsFunc(s.fields, func(field path.Path) bool { return len(field) > len(at) && field.Below(at) })
+func (s shown) leads(at document.Path) bool {
+	return slices.ContainsFunc(s.fields, func(field document.Path) bool { return len(field) > len(at) && field.Below(at) })
 }
 
 // keepShown is keepNaively for the root: of a value that is neither an object nor an array
@@ -158,7 +158,7 @@ func keepShown(v any, by []shown) any {
 }
 
 // keepNaively keeps what some grant shows, and the objects and arrays that lead there.
-func keepNaively(v any, at path.Path, by []shown) (any, bool) {
+func keepNaively(v any, at document.Path, by []shown) (any, bool) {
 	shows := slices.ContainsFunc(by, func(s shown) bool { return s.at(at) })
 	if !shows && !slices.ContainsFunc(by, func(s shown) bool { return s.leads(at) }) {
 		return nil, false

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/internal/view/internal/document"
-	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/predicate"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -44,7 +43,7 @@ type entry[ID comparable] struct {
 // or, if all are nil, at any change.
 type place struct {
 	key, prefix *string
-	at          path.Path
+	at          document.Path
 	scalar      *document.Scalar
 }
 
@@ -324,7 +323,7 @@ func (d *Definition) places() (sets [][]place) {
 	}
 	for _, r := range d.selector {
 		if r.in != nil {
-			values = append(values, valuePlaces(slices.Concat(d.labelsAt, path.Path{r.Key()}), r.in))
+			values = append(values, valuePlaces(slices.Concat(d.labelsAt, document.Path{r.Key()}), r.in))
 		}
 	}
 	if prefix != "" {
@@ -335,7 +334,7 @@ func (d *Definition) places() (sets [][]place) {
 
 // filterPlaces returns the sets of places any of which is enough to find the resources of a
 // filter, by keys and by values, without those of a prefix.
-func filterPlaces(filter *predicate.Predicate, labelsAt path.Path) (keys [][]place, prefix string, values [][]place) {
+func filterPlaces(filter *predicate.Predicate, labelsAt document.Path) (keys [][]place, prefix string, values [][]place) {
 	terms, prefix := filter.Terms()
 	for _, t := range terms {
 		switch t.Variable {
@@ -363,7 +362,7 @@ func keyPlaces(keys []any) []place {
 }
 
 // valuePlaces returns where a definition is that wants one of some constants at a path.
-func valuePlaces[T any](at path.Path, constants []T) []place {
+func valuePlaces[T any](at document.Path, constants []T) []place {
 	seen := map[document.Scalar]bool{}
 	for _, c := range constants {
 		scalar, _ := document.ScalarOf(any(c))

@@ -14,7 +14,7 @@ import (
 	"cel.dev/cel-go/cel"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/internal/view/internal/randomjson"
 	"github.com/watchtide/watchtide/stream"
 	"pgregory.net/rapid"
@@ -24,7 +24,7 @@ import (
 type naive struct {
 	params  Params
 	program cel.Program
-	reads   []path.Path
+	reads   []document.Path
 	labeled bool
 	grants  []naive // of params.Grants
 }
@@ -72,14 +72,14 @@ func (n naive) matches(r stream.Resource) bool {
 	}
 	activation := map[string]any{"key": r.Key, "revision": int64(min(r.Revision, math.MaxInt64))}
 	var whole any
-	var repeats []path.Path
+	var repeats []document.Path
 	if r.Encoding == "" {
 		whole = decodeAll(r.Value, &repeats)
 		activation["value"] = whole
 	}
-	at := path.Path{"labels"}
+	at := document.Path{"labels"}
 	if n.params.LabelsAt != "" {
-		at, _ = path.Parse(n.params.LabelsAt)
+		at, _ = document.Parse(n.params.LabelsAt)
 	}
 	reads := n.reads
 	if n.labeled {
@@ -106,7 +106,7 @@ func (n naive) matches(r stream.Resource) bool {
 }
 
 // stringsAt returns the strings in an object.
-func stringsAt(v any, at path.Path) map[string]string {
+func stringsAt(v any, at document.Path) map[string]string {
 	for _, name := range at {
 		o, _ := v.(map[string]any)
 		v = o[name]
@@ -122,13 +122,13 @@ func stringsAt(v any, at path.Path) map[string]string {
 }
 
 // decodeAll reads a value, and the paths of members that are in their object twice.
-func decodeAll(value []byte, repeats *[]path.Path) any {
+func decodeAll(value []byte, repeats *[]document.Path) any {
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.UseNumber()
 	return decodeNext(d, nil, repeats)
 }
 
-func decodeNext(d *json.Decoder, at path.Path, repeats *[]path.Path) any {
+func decodeNext(d *json.Decoder, at document.Path, repeats *[]document.Path) any {
 	token, err := d.Token()
 	if err != nil {
 		panic(err)
@@ -271,7 +271,7 @@ func drawParams(t *rapid.T) Params {
 	}
 	if rapid.Bool().Draw(t, "projected") {
 		names := rapid.SliceOfN(rapid.SampledFrom(randomjson.Names), 1, 3)
-		p.Fields = []string{path.Path(names.Draw(t, "field")).String(), path.Path(names.Draw(t, "field")).String()}
+		p.Fields = []string{document.Path(names.Draw(t, "field")).String(), document.Path(names.Draw(t, "field")).String()}
 	}
 	p.Grants = drawGrants(t)
 	return p

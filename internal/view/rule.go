@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/internal/view/internal/document"
-	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/predicate"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -85,7 +84,7 @@ func (s *Scope) compile(parameter, text string, truth bool) (*Expression, error)
 		return nil, err
 	}
 	if strings.TrimSpace(text) == "" {
-		return nil, refuse(parameter, text, &path.Mistake{Problem: "the expression is empty", Advice: `want a condition, or "true"`})
+		return nil, refuse(parameter, text, &document.Mistake{Problem: "the expression is empty", Advice: `want a condition, or "true"`})
 	}
 	rule, err := s.of.Compile(text, truth, DefaultValueSize)
 	if err != nil {
@@ -150,7 +149,7 @@ func (e *Expression) Grant(b Binding, valueSize int) (Grant, bool, error) {
 // which an object has a member twice, are errors.
 func Decode(r stream.Resource) (any, error) {
 	var all document.Paths
-	all.Add(path.Path{})
+	all.Add(document.Path{})
 	var d document.Document
 	if r.Encoding != "" {
 		return nil, NotJSON
@@ -158,7 +157,7 @@ func Decode(r stream.Resource) (any, error) {
 	if err := d.Read(r.Value, &all); err != nil {
 		return nil, NotJSON
 	}
-	if d.Repeats(path.Path{}) {
+	if d.Repeats(document.Path{}) {
 		return nil, Repeated
 	}
 	return d.Root, nil

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 )
 
 // selector is a label selector: requirements in a fixed order, all of which hold.
@@ -105,7 +105,7 @@ func (s selector) String() string {
 // explainSelector says in which requirement a mistake is, and what would be right.
 func explainSelector(text string, err error) error {
 	at, wrong := firstWrong(text)
-	m := &path.Mistake{Offset: at, Problem: tersely(err)}
+	m := &document.Mistake{Offset: at, Problem: tersely(err)}
 	if wrong == "" {
 		return m
 	}

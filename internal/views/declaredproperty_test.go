@@ -9,7 +9,6 @@ import (
 
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/streamtest"
-	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -19,7 +18,7 @@ import (
 type declaredWorld struct {
 	t        *testing.T
 	random   *rand.Rand
-	upstream *parts.Upstream
+	upstream *streamtest.ViewUpstream
 	history  *streamtest.History
 	follow   followed
 	replicas []*declaredReplica
@@ -80,7 +79,7 @@ func TestDeclaredAgainstTheModel(t *testing.T) {
 
 func newDeclaredWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions, follow followed) *declaredWorld {
 	w := &declaredWorld{t: t, random: rand.New(rand.NewPCG(seed, 7)), follow: follow}
-	w.upstream = parts.NewUpstream(w.random, deletes)
+	w.upstream = streamtest.NewViewUpstream(w.random, deletes)
 	w.upstream.Marked = true
 	w.history = &streamtest.History{DeletesUnnumbered: deletes != streamtest.OwnRevision, Truth: w.upstream.Truth(), Hides: follow != askedOfDeclared}
 	for _, name := range []string{"A", "B"} {
@@ -127,7 +126,7 @@ func (w *declaredWorld) run() {
 		w.read(false)
 	}
 	for _, r := range w.replicas {
-		parts.Heal(r.endpoint)
+		streamtest.Heal(r.endpoint)
 	}
 	time.Sleep(time.Minute)
 	synctest.Wait()
@@ -146,9 +145,9 @@ func (w *declaredWorld) run() {
 
 // check compares what was seen with the model.
 func (w *declaredWorld) check() {
-	w.history.Truth = parts.Truth(w.upstream.Truth(), definition(w.t, declaredParams))
+	w.history.Truth = streamtest.TruthOfView(w.upstream.Truth(), definition(w.t, declaredParams))
 	if w.follow != declaredView {
-		w.history.Truth = parts.Truth(w.history.Truth, definition(w.t, furtherParams))
+		w.history.Truth = streamtest.TruthOfView(w.history.Truth, definition(w.t, furtherParams))
 	}
 	w.history.Settled = true
 	if err := streamtest.CheckAll(w.history); err != nil {

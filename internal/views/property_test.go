@@ -11,7 +11,6 @@ import (
 
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/streamtest"
-	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -22,7 +21,7 @@ import (
 type world struct {
 	t        *testing.T
 	random   *rand.Rand
-	upstream *parts.Upstream
+	upstream *streamtest.ViewUpstream
 	deletes  streamtest.DeleteRevisions
 	parts    []*part
 	replicas []*replica
@@ -94,7 +93,7 @@ var definitions = []view.Params{
 func newWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *world {
 	w := newEmptyWorld(t, rand.New(rand.NewPCG(seed, 7)), deletes)
 	for i := range uint64(3) {
-		w.follow(definition(t, definitions[(seed+i*i)%uint64(len(definitions))]), parts.Truth)
+		w.follow(definition(t, definitions[(seed+i*i)%uint64(len(definitions))]), streamtest.TruthOfView)
 	}
 	if seed%5 == 4 {
 		w.upstream.Padding = strings.Repeat("x", 30_000) // so that readers pause within a walk
@@ -106,7 +105,7 @@ func newWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *wo
 // newEmptyWorld has nobody in it yet.
 func newEmptyWorld(t *testing.T, random *rand.Rand, deletes streamtest.DeleteRevisions) *world {
 	w := &world{t: t, random: random, deletes: deletes}
-	w.upstream = parts.NewUpstream(w.random, deletes)
+	w.upstream = streamtest.NewViewUpstream(w.random, deletes)
 	w.upstream.Marked = true
 	return w
 }
@@ -166,7 +165,7 @@ func (w *world) run() (differences int) {
 	}
 	for _, r := range w.replicas {
 		r.unlimit()
-		parts.Heal(r.endpoint)
+		streamtest.Heal(r.endpoint)
 	}
 	time.Sleep(time.Minute)
 	synctest.Wait()
@@ -295,7 +294,7 @@ func (w *world) disturb(r *replica) {
 		r.endpoint.Say(stream.InSync, "")
 	default:
 		if w.deletes == streamtest.Vanishing {
-			w.upstream.Vanish(w.upstream.Key(w.random.IntN(len(parts.Keys))))
+			w.upstream.Vanish(w.upstream.Key(w.random.IntN(len(streamtest.ViewKeys))))
 			r.endpoint.Poll()
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/streamtest"
-	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -249,7 +248,7 @@ func (w *world) audit() error {
 				if err != nil {
 					return err
 				}
-				truths[c.rule] = parts.Truth(w.upstream.Truth(), d, w.served...)
+				truths[c.rule] = streamtest.TruthOfView(w.upstream.Truth(), d, w.served...)
 			}
 			rights = append(rights, streamtest.Right{Part: truths[c.rule], To: c.to})
 			if !rules[c.rule].hides {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/internal/streamtest"
-	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream"
@@ -102,7 +101,7 @@ func (p *part) narrow(all *streamtest.Truth, served []string) {
 	if p.within != nil {
 		all, served = p.within.history.Truth, p.within.served(served)
 	}
-	p.history.Truth = parts.Truth(all, p.definition, served...)
+	p.history.Truth = streamtest.TruthOfView(all, p.definition, served...)
 }
 
 // served returns the names of orders in the part, of those that nodes have served.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/streamtest"
-	"github.com/watchtide/watchtide/internal/streamtest/parts"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -19,7 +18,7 @@ import (
 func (s *scene) check(ctx context.Context) error {
 	defer s.hangUp()
 	s.history.Truth = s.upstream.truth()
-	s.narrow.Truth = parts.Truth(s.history.Truth, s.view)
+	s.narrow.Truth = streamtest.TruthOfView(s.history.Truth, s.view)
 	fresh := map[string][]streamtest.Freshness{replica: freshness(s.connections(), s.began)}
 	errs := []error{s.upstream.check(ctx), s.allInSync()}
 	for _, h := range []*streamtest.History{s.history, s.narrow} {

@@ -1,9 +1,5 @@
 package document
 
-import (
-	"github.com/watchtide/watchtide/internal/view/internal/path"
-)
-
 // Document is what was read of one value.
 //
 // Owned by one goroutine.
@@ -68,7 +64,7 @@ func (d *Document) HasRepeats() bool { return d.repeats != nil }
 // Repeats reports whether a member that is in its object twice lies on the path, the end
 // included, or anywhere within the value at its end. The path is one of those that were
 // read.
-func (d *Document) Repeats(at path.Path) bool {
+func (d *Document) Repeats(at Path) bool {
 	if d.repeats == nil {
 		return false
 	}
@@ -85,7 +81,7 @@ func (d *Document) Repeats(at path.Path) bool {
 }
 
 // At returns what is at a path that was read.
-func (d *Document) At(at path.Path) any {
+func (d *Document) At(at Path) any {
 	v := d.Root
 	for _, name := range at {
 		object, _ := v.(map[string]any)

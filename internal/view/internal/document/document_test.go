@@ -9,19 +9,18 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/randomjson"
 	"pgregory.net/rapid"
 )
 
-func paths(t testing.TB, text string) (list []path.Path, set *Paths) {
+func paths(t testing.TB, text string) (list []Path, set *Paths) {
 	t.Helper()
 	set = &Paths{}
 	if text == "" {
 		set.Add(nil)
-		return []path.Path{nil}, set
+		return []Path{nil}, set
 	}
-	list, err := path.ParseList(text)
+	list, err := ParseList(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +136,8 @@ func TestRepeats(t *testing.T) {
 
 func TestWatchedPathsAreVisited(t *testing.T) {
 	var set Paths
-	b := set.Watch(path.Path{"a", "b"})
-	set.Add(path.Path{"a"})
+	b := set.Watch(Path{"a", "b"})
+	set.Add(Path{"a"})
 	var d Document
 	if err := d.Read([]byte(`{"a":{"b":1e2,"c":3}}`), &set); err != nil {
 		t.Fatal(err)
@@ -147,11 +146,11 @@ func TestWatchedPathsAreVisited(t *testing.T) {
 	if want := []Visit{{b, hundred}}; !reflect.DeepEqual(d.Visits, want) {
 		t.Errorf("got %v, want %v", d.Visits, want)
 	}
-	set.Unwatch(path.Path{"a", "b"})
-	if set.Find(path.Path{"a", "b"}) != nil {
+	set.Unwatch(Path{"a", "b"})
+	if set.Find(Path{"a", "b"}) != nil {
 		t.Error("the node is still there")
 	}
-	set.Remove(path.Path{"a"})
+	set.Remove(Path{"a"})
 	if !set.Empty() || len(set.root.children)+len(set.root.named) != 0 {
 		t.Error("the set is not empty")
 	}
@@ -178,10 +177,10 @@ func TestProject(t *testing.T) {
 }
 
 // drawPaths draws paths along the names that values have.
-func drawPaths(t *rapid.T) (list []path.Path, set *Paths) {
+func drawPaths(t *rapid.T) (list []Path, set *Paths) {
 	set = &Paths{}
 	for range rapid.IntRange(1, 4).Draw(t, "paths") {
-		p := path.Path(rapid.SliceOfN(rapid.SampledFrom(randomjson.Names), 0, 3).Draw(t, "path"))
+		p := Path(rapid.SliceOfN(rapid.SampledFrom(randomjson.Names), 0, 3).Draw(t, "path"))
 		list = append(list, p)
 		set.Add(p)
 	}
@@ -198,7 +197,7 @@ func TestReadAgreesWithEncodingJSON(t *testing.T) {
 	})
 }
 
-func checkRead(t rapid.TB, value []byte, list []path.Path, set *Paths) {
+func checkRead(t rapid.TB, value []byte, list []Path, set *Paths) {
 	t.Helper()
 	var d Document
 	if err := d.Read(value, set); err != nil {
@@ -230,7 +229,7 @@ func TestProjectAgreesWithDecodeFilterEncode(t *testing.T) {
 	})
 }
 
-func checkProject(t rapid.TB, value []byte, list []path.Path, set *Paths) {
+func checkProject(t rapid.TB, value []byte, list []Path, set *Paths) {
 	t.Helper()
 	got, err := Project(value, set)
 	if err != nil || !json.Valid(got) {
@@ -254,9 +253,9 @@ func FuzzDocument(f *testing.F) {
 		f.Add([]byte(seed), "a.b,c")
 	}
 	f.Fuzz(func(t *testing.T, value []byte, text string) {
-		list, err := path.ParseList(text)
+		list, err := ParseList(text)
 		if err != nil {
-			list = []path.Path{nil}
+			list = []Path{nil}
 		}
 		var set Paths
 		for _, p := range list {
@@ -291,20 +290,20 @@ func TestManyPaths(t *testing.T) {
 		}
 		for i, name := range names {
 			wanted := i >= from && i < to
-			if (set.Find(path.Path{name, "x"}) != nil) != wanted {
+			if (set.Find(Path{name, "x"}) != nil) != wanted {
 				t.Errorf("paths %d to %d: the node of %s exists: %t", from, to, name, !wanted)
 			}
-			if got := d.At(path.Path{name, "x"}); (got == any(int64(i))) != wanted {
+			if got := d.At(Path{name, "x"}); (got == any(int64(i))) != wanted {
 				t.Errorf("paths %d to %d: %s.x is %v", from, to, name, got)
 			}
 		}
 	}
 	for i, name := range names {
-		set.Add(path.Path{name, "x"})
+		set.Add(Path{name, "x"})
 		check(0, i+1)
 	}
 	for i, name := range names {
-		set.Remove(path.Path{name, "x"})
+		set.Remove(Path{name, "x"})
 		check(i+1, len(names))
 	}
 	if !set.Empty() {

@@ -1,10 +1,8 @@
 package document
 
-import "github.com/watchtide/watchtide/internal/view/internal/path"
-
 // Hide makes Project leave out what is at a path and below it. A path that was added below it
 // still counts.
-func (p *Paths) Hide(at path.Path) {
+func (p *Paths) Hide(at Path) {
 	p.along(at, 1).hides = true
 	p.hiding = true
 }

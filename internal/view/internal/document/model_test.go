@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-
-	"github.com/watchtide/watchtide/internal/view/internal/path"
 )
 
 // member and object keep what encoding/json loses: the order, and what is repeated.
@@ -50,7 +48,7 @@ func decodeNext(d *json.Decoder) any {
 
 // keep is the naive Project: of a value at a place, what some path leads through or ends
 // at.
-func keep(v any, at path.Path, paths []path.Path) (any, bool) {
+func keep(v any, at Path, paths []Path) (any, bool) {
 	through := false
 	for _, p := range paths {
 		if len(p) <= len(at) && fmt.Sprintf("%q", at[:len(p)]) == fmt.Sprintf("%q", p) {
@@ -62,7 +60,7 @@ func keep(v any, at path.Path, paths []path.Path) (any, bool) {
 	case object:
 		out := object{}
 		for _, m := range v {
-			if inner, kept := keep(m.value, append(append(path.Path{}, at...), m.name), paths); kept {
+			if inner, kept := keep(m.value, append(append(Path{}, at...), m.name), paths); kept {
 				out = append(out, member{m.name, inner})
 			}
 		}
@@ -102,7 +100,7 @@ func plain(v any) any {
 }
 
 // repeated reports whether a member that is in its object twice lies on a path or below.
-func repeated(v any, rest path.Path) bool {
+func repeated(v any, rest Path) bool {
 	o, isObject := v.(object)
 	if len(rest) > 0 {
 		found := []any{}
@@ -133,7 +131,7 @@ func repeated(v any, rest path.Path) bool {
 }
 
 // lookup returns what is at a path, and whether it is there.
-func lookup(v any, at path.Path) (any, bool) {
+func lookup(v any, at Path) (any, bool) {
 	for _, name := range at {
 		o, _ := v.(map[string]any)
 		inner, ok := o[name]

@@ -1,11 +1,23 @@
 // Package document reads only as much of a JSON value as is asked for: what lies at
 // certain paths, or what is left of it if only certain paths are kept.
+//
+// # Paths
+//
+// It has the syntax of paths into JSON values.
+//
+// A path is the names of members from the root on, with dots between them:
+//
+//	spec.node
+//	metadata.labels."app.kubernetes.io/name"
+//
+// A name that is empty, or that holds a dot, a comma, a quotation mark, a bracket, a
+// backslash, white space or a control character, is written as a JSON string. Several
+// paths have commas between them, and spaces around the commas mean nothing. There is no
+// step into an array by its index.
 package document
 
 import (
 	"slices"
-
-	"github.com/watchtide/watchtide/internal/view/internal/path"
 )
 
 // Paths is a set of paths into values, as a tree, in which a path can be several times.
@@ -80,16 +92,16 @@ func (n *Node) drop(name string) {
 }
 
 // Add adds a path.
-func (p *Paths) Add(at path.Path) { p.along(at, 1).ends++ }
+func (p *Paths) Add(at Path) { p.along(at, 1).ends++ }
 
 // Remove removes a path that was added once.
-func (p *Paths) Remove(at path.Path) {
+func (p *Paths) Remove(at Path) {
 	p.along(at, -1).ends--
 	p.prune(at)
 }
 
 // Watch adds a path and wants a Visit of each scalar that is found there.
-func (p *Paths) Watch(at path.Path) *Node {
+func (p *Paths) Watch(at Path) *Node {
 	n := p.along(at, 1)
 	n.ends++
 	n.watched++
@@ -97,7 +109,7 @@ func (p *Paths) Watch(at path.Path) *Node {
 }
 
 // Unwatch undoes one Watch.
-func (p *Paths) Unwatch(at path.Path) {
+func (p *Paths) Unwatch(at Path) {
 	n := p.along(at, -1)
 	n.ends--
 	n.watched--
@@ -108,7 +120,7 @@ func (p *Paths) Unwatch(at path.Path) {
 func (p *Paths) Empty() bool { return p.root.through == 0 }
 
 // along returns the node of a path and counts it on the way.
-func (p *Paths) along(at path.Path, count int32) *Node {
+func (p *Paths) along(at Path, count int32) *Node {
 	n := &p.root
 	n.through += count
 	for _, name := range at {
@@ -123,7 +135,7 @@ func (p *Paths) along(at path.Path, count int32) *Node {
 }
 
 // prune drops the first node on a path through which none leads any more.
-func (p *Paths) prune(at path.Path) {
+func (p *Paths) prune(at Path) {
 	n := &p.root
 	for _, name := range at {
 		child := n.get(name)
@@ -136,7 +148,7 @@ func (p *Paths) prune(at path.Path) {
 }
 
 // Find returns the node of a path; nil if no path leads there.
-func (p *Paths) Find(at path.Path) *Node {
+func (p *Paths) Find(at Path) *Node {
 	n := &p.root
 	for _, name := range at {
 		if n = n.get(name); n == nil {

@@ -11,7 +11,7 @@ import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/overloads"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 )
 
 // check parses an expression and checks its types and what only we forbid.
@@ -26,7 +26,7 @@ func check(env *cel.Env, text string) (*cel.Ast, error) {
 		return nil, c.found
 	}
 	if t := tree.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		return nil, &path.Mistake{
+		return nil, &document.Mistake{
 			Problem: fmt.Sprintf("the filter gives a value of type %s, want true or false", cel.FormatCELType(t)),
 			Advice:  `compare it with something, as in key == "a"`,
 		}
@@ -38,7 +38,7 @@ func check(env *cel.Env, text string) (*cel.Ast, error) {
 type rules struct {
 	text  string
 	info  *ast.SourceInfo
-	found *path.Mistake // the first
+	found *document.Mistake // the first
 }
 
 func (c *rules) report(e ast.Expr, problem, advice string) {
@@ -49,7 +49,7 @@ func (c *rules) report(e ast.Expr, problem, advice string) {
 		e = e.AsSelect().Operand()
 	}
 	at := c.info.GetStartLocation(e.ID())
-	c.found = &path.Mistake{Offset: offset(c.text, at.Line(), at.Column()), Problem: problem, Advice: advice}
+	c.found = &document.Mistake{Offset: offset(c.text, at.Line(), at.Column()), Problem: problem, Advice: advice}
 }
 
 // visit checks an expression; inside says that it is evaluated for each element that a

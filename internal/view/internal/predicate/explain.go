@@ -11,7 +11,7 @@ import (
 	"cel.dev/cel-go/common"
 
 	"github.com/watchtide/watchtide/internal/suggest"
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 )
 
 var (
@@ -22,9 +22,9 @@ var (
 )
 
 // explain turns an error of cel-go into one that says what would be right.
-func explain(env *cel.Env, text string, e *common.Error) *path.Mistake {
+func explain(env *cel.Env, text string, e *common.Error) *document.Mistake {
 	at := offset(text, e.Location.Line(), e.Location.Column())
-	m := &path.Mistake{Offset: at, Problem: e.Message}
+	m := &document.Mistake{Offset: at, Problem: e.Message}
 	if found := undeclared.FindStringSubmatch(e.Message); found != nil {
 		explainName(env, text, found[1], m)
 	} else if found := overload.FindStringSubmatch(e.Message); found != nil {
@@ -42,7 +42,7 @@ func explain(env *cel.Env, text string, e *common.Error) *path.Mistake {
 
 // explainName is about a variable or a function that does not exist. The place of a
 // function is that of its parenthesis.
-func explainName(env *cel.Env, text, name string, m *path.Mistake) {
+func explainName(env *cel.Env, text, name string, m *document.Mistake) {
 	if !strings.HasPrefix(text[m.Offset:], "(") {
 		m.Problem = fmt.Sprintf("there is no variable %q", name)
 		if near := suggest.Nearest(name, Variables()); near != "" {
@@ -76,7 +76,7 @@ func functions(env *cel.Env) (names []string) {
 }
 
 // explainOverload is about a function that does not take what it is given.
-func explainOverload(function, operands string, m *path.Mistake) {
+func explainOverload(function, operands string, m *document.Mistake) {
 	name := strings.Trim(function, "_@")
 	m.Problem = fmt.Sprintf("%s cannot be applied to %s", name, operands)
 	switch name {
@@ -98,7 +98,7 @@ var foreign = map[string]string{
 }
 
 // explainSyntax is about text that is no expression, by what stands there.
-func explainSyntax(text string, m *path.Mistake) {
+func explainSyntax(text string, m *document.Mistake) {
 	before, after := text[:m.Offset], text[m.Offset:]
 	word := token.FindString(after)
 	last := strings.TrimSpace(tokenAtEnd.FindString(before))

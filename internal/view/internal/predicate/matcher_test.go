@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/internal/view/internal/document"
-	"github.com/watchtide/watchtide/internal/view/internal/path"
 	"github.com/watchtide/watchtide/internal/view/internal/randomjson"
 	"pgregory.net/rapid"
 )
@@ -109,7 +108,7 @@ func drawInput(t *rapid.T) *Input {
 func read(t rapid.TB, text string) any {
 	t.Helper()
 	var paths document.Paths
-	paths.Add(path.Path{})
+	paths.Add(document.Path{})
 	var d document.Document
 	if d.Read([]byte(text), &paths) != nil {
 		t.Fatalf("%s is no JSON", text)

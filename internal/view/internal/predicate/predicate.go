@@ -22,7 +22,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 )
 
 // Limits of expressions. The length of the text is the caller's to limit.
@@ -146,7 +146,7 @@ func (p *Predicate) plan(env *cel.Env, tree *cel.Ast, maxValue int) error {
 		return err
 	}
 	if cost := min(steps, math.MaxInt64) + min(rest, math.MaxInt64); cost > EstimateLimit {
-		return &path.Mistake{
+		return &document.Mistake{
 			Problem: fmt.Sprintf("the filter could cost %d units for one value of %d bytes, and at most %d are allowed", cost, maxValue, EstimateLimit),
 			Advice:  "compare fewer things, or smaller ones",
 		}

@@ -15,7 +15,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/internal/view/internal/randomjson"
 	"pgregory.net/rapid"
 )
@@ -47,19 +47,19 @@ func input(t rapid.TB, value string) *Input {
 func TestUsage(t *testing.T) {
 	for text, want := range map[string]Usage{
 		`key == "a"`:                                {},
-		`value.a.b == 1 && value.c > 2`:             {Values: []path.Path{{"a", "b"}, {"c"}}},
-		`value.a.b == 1 && has(value.a)`:            {Values: []path.Path{{"a"}}},
-		`value["x.y"].z == 1`:                       {Values: []path.Path{{"x.y", "z"}}},
-		`value.a[0].b == 1`:                         {Values: []path.Path{{"a"}}},
-		`value[key] == value.a`:                     {Values: []path.Path{nil}},
-		`value.a[value.b] == 1`:                     {Values: []path.Path{{"a"}, {"b"}}},
-		`value.l.exists(x, x.a == value.b)`:         {Values: []path.Path{{"b"}, {"l"}}},
-		`[value.a, {"x": value.b}] == [1]`:          {Values: []path.Path{{"a"}, {"b"}}},
-		`value.a.startsWith(value.b)`:               {Values: []path.Path{{"a"}, {"b"}}},
-		`dyn(value).a == 1`:                         {Values: []path.Path{nil}},
+		`value.a.b == 1 && value.c > 2`:             {Values: []document.Path{{"a", "b"}, {"c"}}},
+		`value.a.b == 1 && has(value.a)`:            {Values: []document.Path{{"a"}}},
+		`value["x.y"].z == 1`:                       {Values: []document.Path{{"x.y", "z"}}},
+		`value.a[0].b == 1`:                         {Values: []document.Path{{"a"}}},
+		`value[key] == value.a`:                     {Values: []document.Path{nil}},
+		`value.a[value.b] == 1`:                     {Values: []document.Path{{"a"}, {"b"}}},
+		`value.l.exists(x, x.a == value.b)`:         {Values: []document.Path{{"b"}, {"l"}}},
+		`[value.a, {"x": value.b}] == [1]`:          {Values: []document.Path{{"a"}, {"b"}}},
+		`value.a.startsWith(value.b)`:               {Values: []document.Path{{"a"}, {"b"}}},
+		`dyn(value).a == 1`:                         {Values: []document.Path{nil}},
 		`labels.a == "b"`:                           {Labels: true},
 		`labels.exists(l, l == "value")`:            {Labels: true},
-		`(value.a ? value.b : value.c).d == labels`: {Values: []path.Path{{"a"}, {"b"}, {"c"}}, Labels: true},
+		`(value.a ? value.b : value.c).d == labels`: {Values: []document.Path{{"a"}, {"b"}, {"c"}}, Labels: true},
 	} {
 		if got := compile(t, text).Usage(); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", text, got, want)
@@ -69,12 +69,12 @@ func TestUsage(t *testing.T) {
 
 func TestTerms(t *testing.T) {
 	for text, want := range map[string][]Term{
-		`value.a == "x"`:                             {{"value", path.Path{"a"}, []any{"x"}}},
-		`"x" == value.a && value.b.c == 1`:           {{"value", path.Path{"a"}, []any{"x"}}, {"value", path.Path{"b", "c"}, []any{int64(1)}}},
-		`value.a in [1, 2u, 3.0, null, true]`:        {{"value", path.Path{"a"}, []any{int64(1), uint64(2), 3.0, nil, true}}},
-		`value.a in []`:                              {{"value", path.Path{"a"}, nil}},
-		`value.a && key == "k"`:                      {{"value", path.Path{"a"}, []any{true}}, {"key", nil, []any{"k"}}},
-		`labels.a == "x" && labels["b"] in ["y"]`:    {{"labels", path.Path{"a"}, []any{"x"}}, {"labels", path.Path{"b"}, []any{"y"}}},
+		`value.a == "x"`:                             {{"value", document.Path{"a"}, []any{"x"}}},
+		`"x" == value.a && value.b.c == 1`:           {{"value", document.Path{"a"}, []any{"x"}}, {"value", document.Path{"b", "c"}, []any{int64(1)}}},
+		`value.a in [1, 2u, 3.0, null, true]`:        {{"value", document.Path{"a"}, []any{int64(1), uint64(2), 3.0, nil, true}}},
+		`value.a in []`:                              {{"value", document.Path{"a"}, nil}},
+		`value.a && key == "k"`:                      {{"value", document.Path{"a"}, []any{true}}, {"key", nil, []any{"k"}}},
+		`labels.a == "x" && labels["b"] in ["y"]`:    {{"labels", document.Path{"a"}, []any{"x"}}, {"labels", document.Path{"b"}, []any{"y"}}},
 		`value == 1`:                                 {{"value", nil, []any{int64(1)}}},
 		`value.a == 1 || value.b == 2`:               nil,
 		`!(value.a == 1)`:                            nil,
@@ -223,7 +223,7 @@ func TestPatternsAreMeasured(t *testing.T) {
 func TestErrorsAreMistakes(t *testing.T) {
 	for _, text := range slices.Concat([]string{"", "(", "key", "1e999 == value", "has(value)", "if", "a.b", "x()"}, []string{`value.a == "` + "\x00" + `" +`}) {
 		_, err := Compile(text, megabyte)
-		var m *path.Mistake
+		var m *document.Mistake
 		if !errors.As(err, &m) || m.Problem == "" || m.Offset < 0 || m.Offset > len(text) {
 			t.Errorf("%q: got %#v", text, err)
 		}

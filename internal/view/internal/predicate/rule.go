@@ -11,7 +11,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 )
 
 // MaxGiven is the size of given values that estimates of costs assume, in bytes.
@@ -99,7 +99,7 @@ func (s *Scope) plan(tree *cel.Ast, size int) (program, error) {
 		return program{}, err
 	}
 	if cost := min(steps, math.MaxInt64) + min(rest, math.MaxInt64); cost > EstimateLimit {
-		return program{}, &path.Mistake{
+		return program{}, &document.Mistake{
 			Problem: fmt.Sprintf("the expression could cost %d units for values of %d bytes, and at most %d are allowed", cost, size, EstimateLimit),
 			Advice:  "compare fewer things, or smaller ones",
 		}

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 )
 
 var given = map[string]Type{
@@ -177,7 +177,7 @@ func TestRuleMistakes(t *testing.T) {
 		{`value.x.startswith("a")`, 0, `there is no function "startswith": did you mean "startsWith"?`},
 	} {
 		_, err := s.Compile(c.text, true, 1<<20)
-		var m *path.Mistake
+		var m *document.Mistake
 		if !errors.As(err, &m) {
 			t.Errorf("%s: got %v", c.text, err)
 			continue
@@ -239,7 +239,7 @@ func TestClosedMeansTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawRule(t, 3)
 		r, err := s.Compile(text, true, 1<<8)
-		var m *path.Mistake
+		var m *document.Mistake
 		if errors.As(err, &m) && strings.Contains(m.Problem, "cannot be applied") {
 			return // bool == string, say
 		}

@@ -11,7 +11,7 @@ import (
 	"cel.dev/cel-go/common/types"
 
 	"github.com/watchtide/watchtide/internal/suggest"
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 )
 
 // Type is the type of a name.
@@ -134,7 +134,7 @@ func (s *Scope) check(text string, truth bool) (*cel.Ast, error) {
 		return nil, c.found
 	}
 	if t := tree.OutputType(); truth && !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		return nil, &path.Mistake{
+		return nil, &document.Mistake{
 			Problem: fmt.Sprintf("the expression gives a value of type %s, want true or false", cel.FormatCELType(t)),
 			Advice:  "compare it with something, with ==",
 		}
@@ -143,8 +143,8 @@ func (s *Scope) check(text string, truth bool) (*cel.Ast, error) {
 }
 
 // unknown returns the error for a name that is not in the scope.
-func (s *Scope) unknown(name string, at int) *path.Mistake {
-	m := &path.Mistake{Offset: at, Problem: fmt.Sprintf("there is no name %q here", name)}
+func (s *Scope) unknown(name string, at int) *document.Mistake {
+	m := &document.Mistake{Offset: at, Problem: fmt.Sprintf("there is no name %q here", name)}
 	known := slices.Concat(slices.Collect(maps.Keys(s.open)), slices.Collect(maps.Keys(s.given)))
 	m.Advice = suggest.Sentence(name, known)
 	return m
@@ -156,7 +156,7 @@ type names struct {
 	scope *Scope
 	text  string
 	info  *ast.SourceInfo
-	found *path.Mistake // the first
+	found *document.Mistake // the first
 }
 
 func (n *names) report(e ast.Expr, problem, advice string) {
@@ -164,7 +164,7 @@ func (n *names) report(e ast.Expr, problem, advice string) {
 		return
 	}
 	at := n.info.GetStartLocation(e.ID())
-	n.found = &path.Mistake{Offset: offset(n.text, at.Line(), at.Column()), Problem: problem, Advice: advice}
+	n.found = &document.Mistake{Offset: offset(n.text, at.Line(), at.Column()), Problem: problem, Advice: advice}
 }
 
 func (n *names) visit(e ast.Expr) {

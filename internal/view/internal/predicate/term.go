@@ -5,7 +5,7 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/overloads"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 )
 
 // Term is a condition without which an expression is not true: that something is one of
@@ -13,7 +13,7 @@ import (
 type Term struct {
 	// Variable is key, value or labels, and At leads on from there.
 	Variable string
-	At       path.Path
+	At       document.Path
 	// Constants are nil, bool, int64, uint64, float64 or string.
 	Constants []any
 }

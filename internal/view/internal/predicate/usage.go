@@ -5,13 +5,13 @@ import (
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 
-	"github.com/watchtide/watchtide/internal/view/internal/path"
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 )
 
 // Usage is what an expression reads.
 type Usage struct {
 	// Values are the paths into the value; the empty one is all of it.
-	Values []path.Path
+	Values []document.Path
 	// Labels: labels are read.
 	Labels bool
 }
@@ -20,7 +20,7 @@ type Usage struct {
 func usageOf(e ast.Expr) Usage {
 	var u Usage
 	u.visit(e)
-	u.Values = path.Minimal(u.Values)
+	u.Values = document.Minimal(u.Values)
 	return u
 }
 
@@ -39,7 +39,7 @@ func (u *Usage) visit(e ast.Expr) {
 
 // chain returns the variable that an expression begins with and the constant names that
 // lead on from it; "" if it is not of that form.
-func chain(e ast.Expr) (variable string, at path.Path) {
+func chain(e ast.Expr) (variable string, at document.Path) {
 	switch e.Kind() {
 	case ast.IdentKind:
 		return e.AsIdent(), nil

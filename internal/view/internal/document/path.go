@@ -1,15 +1,4 @@
-// Package path has the syntax of paths into JSON values.
-//
-// A path is the names of members from the root on, with dots between them:
-//
-//	spec.node
-//	metadata.labels."app.kubernetes.io/name"
-//
-// A name that is empty, or that holds a dot, a comma, a quotation mark, a bracket, a
-// backslash, white space or a control character, is written as a JSON string. Several
-// paths have commas between them, and spaces around the commas mean nothing. There is no
-// step into an array by its index.
-package path
+package document
 
 import (
 	"encoding/json"

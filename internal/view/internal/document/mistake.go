@@ -1,4 +1,4 @@
-package path
+package document
 
 // Mistake is a mistake in a text.
 type Mistake struct {

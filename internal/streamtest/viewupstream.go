@@ -1,23 +1,21 @@
-package parts
+package streamtest
 
 import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
-
-	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
-// Keys are the keys of the resources: four that begin with a/, and another one.
-var Keys = []string{"a/1", "a/2", "a/3", "a/4", "b/1"}
+// ViewKeys are the keys of the resources: four that begin with a/, and another one.
+var ViewKeys = []string{"a/1", "a/2", "a/3", "a/4", "b/1"}
 
-// Upstream is an upstream of a few resources, {"x":"…","team":"…","n":…}, that change at
+// ViewUpstream is an upstream of a few resources, {"x":"…","team":"…","n":…}, that change at
 // random. It belongs to one test.
 //
 // Owned by the goroutine of the test.
-type Upstream struct {
-	*streamtest.Upstream
+type ViewUpstream struct {
+	*Upstream
 	// Random decides. The test may use it too.
 	Random *rand.Rand
 	// Padding is a part of each value, to make it large.
@@ -30,14 +28,14 @@ type Upstream struct {
 	markers int // made by value
 }
 
-// NewUpstream returns an upstream whose deletes have revisions of the given kind.
-func NewUpstream(random *rand.Rand, deletes streamtest.DeleteRevisions) *Upstream {
-	return &Upstream{Upstream: streamtest.NewUpstream("e0", deletes), Random: random}
+// NewViewUpstream returns an upstream whose deletes have revisions of the given kind.
+func NewViewUpstream(random *rand.Rand, deletes DeleteRevisions) *ViewUpstream {
+	return &ViewUpstream{Upstream: NewUpstream("e0", deletes), Random: random}
 }
 
 // Act performs a random action: a transaction, which a replica sees later, or a disturbance of
 // this replica. It returns how long the replica takes to recover.
-func (u *Upstream) Act(r *streamtest.Replica) time.Duration {
+func (u *ViewUpstream) Act(r *Replica) time.Duration {
 	switch n := u.Random.IntN(16); {
 	case n < 8:
 		u.Commit(1, u.writes()...)
@@ -61,22 +59,22 @@ func (u *Upstream) Act(r *streamtest.Replica) time.Duration {
 }
 
 // writes are changes of a few resources.
-func (u *Upstream) writes() (out []streamtest.Write) {
-	for _, at := range u.Random.Perm(len(Keys))[:1+u.Random.IntN(3)] {
-		out = append(out, streamtest.Write{Key: u.Key(at), Value: u.value(), Delete: u.Random.IntN(5) == 0})
+func (u *ViewUpstream) writes() (out []Write) {
+	for _, at := range u.Random.Perm(len(ViewKeys))[:1+u.Random.IntN(3)] {
+		out = append(out, Write{Key: u.Key(at), Value: u.value(), Delete: u.Random.IntN(5) == 0})
 	}
 	return out
 }
 
 // Key returns the n-th of the keys.
-func (u *Upstream) Key(n int) string {
+func (u *ViewUpstream) Key(n int) string {
 	if u.Marked {
-		return Keys[n] + streamtest.Marker(n)
+		return ViewKeys[n] + Marker(n)
 	}
-	return Keys[n]
+	return ViewKeys[n]
 }
 
-func (u *Upstream) value() string {
+func (u *ViewUpstream) value() string {
 	team := []string{"red", "blue"}[u.Random.IntN(2)]
 	x, n, rest := u.Random.IntN(100), u.Random.IntN(5), ""
 	if u.Marked {
@@ -90,16 +88,16 @@ func (u *Upstream) value() string {
 }
 
 // marker returns a new marker, or "" if nothing is marked.
-func (u *Upstream) marker() string {
+func (u *ViewUpstream) marker() string {
 	if !u.Marked {
 		return ""
 	}
 	u.markers++
-	return streamtest.Marker(len(Keys) + u.markers)
+	return Marker(len(ViewKeys) + u.markers)
 }
 
 // Heal ends what disturbs a replica, and lets it see everything.
-func Heal(r *streamtest.Replica) {
+func Heal(r *Replica) {
 	r.Refuse(nil)
 	r.CutSnapshot(-1)
 	r.Move()
