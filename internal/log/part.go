@@ -24,7 +24,9 @@ type Part struct {
 	lacks    bool             // Lacks was called since then
 	held     []Entry          // added but not written: adjacent ones of one segment of the other log
 	own      bool             // see NewNamedPart; static
+	live     int64            // bytes of what is not superseded, as of the last Publish
 	dead     int64            // bytes of superseded frames, as of the last Publish
+	news     int64            // bytes of frames, since the last Count
 	unclosed *storage.Entry   // the last one added, if its transaction may have more
 }
 
@@ -55,7 +57,7 @@ func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
 	p.w.open().restart(epoch)
 	p.w.unnumbered = false // each delete is told apart as in the other log
 	w := p.w
-	p.base, p.fresh, p.added, p.dead, p.unclosed = s.v.Seq, true, 0, 0, nil
+	p.base, p.fresh, p.added, p.news, p.unclosed = s.v.Seq, true, 0, 0, nil
 	p.of, p.held = s.v, p.held[:0]
 	w.next.Own, w.next.OfGeneration, w.next.Conflated, w.next.ConflatedSeq = p.own, s.v.Generation, s.v.Conflated, s.v.ConflatedSeq
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
@@ -63,10 +65,30 @@ func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
 	w.next.Since, w.next.Run = s.v.Revision, storage.Run{Name: s.v.Run.Name, Horizon: low}
 }
 
-// Count counts what was added so far, before it is published.
-func (p *Part) Count() {
+// Count counts what was added so far, before it is published. It reports whether that makes the
+// part larger than what is published.
+func (p *Part) Count() (larger bool) {
 	w := p.w
-	w.account.SetLog(w.allocated+w.index.Bytes()+w.deletes.Memory()-w.dead, w.dead)
+	if p.news = 0; w.next == nil {
+		return false
+	}
+	live := w.holds() - w.dead
+	w.account.SetLog(live, w.dead)
+	return live > p.live
+}
+
+// Uncounted is how many bytes were added since the last Count or Publish.
+func (p *Part) Uncounted() int64 { return p.news }
+
+// Abandon forgets what is not published, and counts what is. Nothing can be added before the
+// next Begin.
+func (p *Part) Abandon() {
+	if p.w.next == nil {
+		return
+	}
+	p.fresh, p.added, p.news, p.unclosed, p.of, p.held = false, 0, 0, nil, nil, nil
+	p.w.restart("")
+	p.w.account.SetLog(p.live, p.dead)
 }
 
 // Add adds the change of a resource that the part has after it; projected, if not nil, is
@@ -150,6 +172,7 @@ func (p *Part) lend(of *storage.Segment) {
 		w.index.Set(slot, k.Hash, to.Seq)
 		p.unclosed = to
 		p.added += int64(to.Size)
+		p.news += int64(to.Size)
 	}
 }
 
@@ -170,6 +193,7 @@ func (p *Part) append(e Entry, k storage.Key, size int) (*storage.Entry, []byte)
 	to.Revision = e.e.Revision
 	p.unclosed = to
 	p.added += int64(size)
+	p.news += int64(size)
 	return to, frame
 }
 
@@ -232,8 +256,8 @@ func (p *Part) Publish(s Snapshot) bool {
 		w.forgetDeletes(time.Now())
 		w.compactAfter(p.added)
 	}
-	p.fresh, p.lacks, p.added, p.of, p.held = false, false, 0, nil, nil
-	p.dead = w.dead
+	p.fresh, p.lacks, p.added, p.news, p.of, p.held = false, false, 0, 0, nil, nil
+	p.live, p.dead = w.holds()-w.dead, w.dead
 	w.publish()
 	return true
 }
@@ -306,12 +330,9 @@ func (p *Part) SetStatus(status stream.Status) {
 
 // Discard forgets everything; see Writer.Discard.
 func (p *Part) Discard(s stream.Status) {
-	p.fresh, p.added, p.dead, p.unclosed, p.of, p.held = false, 0, 0, nil, nil, nil
+	p.fresh, p.added, p.live, p.dead, p.news, p.unclosed, p.of, p.held = false, 0, 0, 0, 0, nil, nil, nil
 	p.w.open().Discard(s)
 }
-
-// Begun reports whether a generation has begun that is not published yet.
-func (p *Part) Begun() bool { return p.fresh }
 
 // Fed is how far the parts of a log that share it are fed. Whatever a state has that
 // concerns one of them, that part has too. The others learn of the state when they are

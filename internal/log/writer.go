@@ -177,7 +177,7 @@ func (w *Writer) publish() {
 	v := w.next
 	v.Index = w.index
 	v.Changed = new(signal.Signal)
-	holds, sorted := w.allocated+w.index.Bytes()+w.deletes.Memory()+v.Times.Bytes(), w.listings.SortedBytes()
+	holds, sorted := w.holds(), w.listings.SortedBytes()
 	v.Bytes = holds + sorted
 	w.recordRetired(v)
 	old := w.head.Load()
@@ -198,6 +198,11 @@ func (w *Writer) publish() {
 	w.account.Relieve(w.pins, v.Bytes-w.dead, w.dead)
 	w.listings.Expire(w.pins)
 	w.listings.ExpireSorted()
+}
+
+// holds is how many bytes the version being made holds.
+func (w *Writer) holds() int64 {
+	return w.allocated + w.index.Bytes() + w.deletes.Memory() + w.next.Times.Bytes()
 }
 
 // recordRetired counts what the version that is about to be published adds and retires.

@@ -178,13 +178,25 @@ func (a *Account) StagedExceeds() *Error { return a.exceeds(stagedPool, "what is
 // LogExceeds returns why the watch must give up its log; nil: it need not.
 func (a *Account) LogExceeds() *Error { return a.exceeds(logsPool, "what is served") }
 
-// LogTooLarge returns why the log, which was counted regardless of what was reserved for it, does
-// not fit; nil: it does.
-func (a *Account) LogTooLarge() *Error {
-	if allowed := logsPool.allowed(&a.own); allowed > 0 && logsPool.of(&a.own).Load() > allowed {
-		return a.refusal(logsPool, &a.own, 0, "what is served")
+// LogTooLarge returns why the log, which has grown and was counted regardless of what was reserved
+// for it, does not fit; nil: it does. It is refused what any log is refused, see borrow, and
+// what watches for which spare is true would have to give up.
+func (a *Account) LogTooLarge(spare func(*Account) bool) *Error {
+	const what = "what is served"
+	held := logsPool.of(&a.own).Load()
+	if allowed := logsPool.allowed(&a.own); allowed > 0 && held > allowed {
+		return a.refusal(logsPool, &a.own, 0, what)
 	}
-	return a.LogExceeds()
+	allowed := logsPool.allowed(a.shared)
+	if a.shared.Bytes() == 0 || logsPool.of(a.shared).Load() <= allowed+slack(allowed) {
+		return nil
+	}
+	most := a.shared.most(logsPool)
+	if most == nil || most == a || held > a.equalShare(allowed) || spare(most) {
+		return a.refusal(logsPool, a.shared, 0, what)
+	}
+	most.squeeze()
+	return nil
 }
 
 // exceeds returns why the watch must give up what it holds of a pool: the shared

@@ -79,20 +79,27 @@ func (v *Views) declare(of *watch.Watch, d *view.Definition, to *watch.View) (e 
 	if v.closed {
 		return nil, nil
 	}
+	e, ended = newDeclared(v, v.parentOf(of), d, to)
+	v.enter(e)
+	e.started = true
+	v.build(e)
+	return e, ended
+}
+
+// newDeclared returns a view that nobody feeds yet. ended is closed at its end.
+func newDeclared(v *Views, p *parent, d *view.Definition, to *watch.View) (e *entry, ended <-chan struct{}) {
 	over := make(chan struct{})
 	e = &entry{
-		views: v, parent: v.parentOf(of), definition: d, watch: to.Watch, declared: to, state: to.State, account: to.Account(),
+		views: v, parent: p, definition: d, watch: to.Watch, declared: to, state: to.State, account: to.Account(),
 		costly: d.Costly(), hides: true, close: func() {},
 	}
 	e.wanted.Store(math.MaxUint64)
 	e.end = func() {
 		e.release()
+		e.state.Abandon()
 		e.left()
 		close(over)
 	}
-	v.enter(e)
-	e.started = true
-	v.build(e)
 	return e, over
 }
 

@@ -50,6 +50,7 @@ type entry struct {
 	building bool          // it is being made from all of the watch
 	opened   bool          // it has some of the transaction that is being read
 	changed  bool          // it has something that is not published
+	over     bool          // it is declared, and does not fit: what it has is not published any more
 	applied  uint64        // seq of the last entry that was added to it in a batch
 	began    time.Time     // when that began
 	target   *log.Hold     // the state up to which it is being fed; nil: none
@@ -147,7 +148,7 @@ const buildPatience = time.Second
 func (e *entry) publish(s log.Snapshot) {
 	first := e.building
 	e.show(s)
-	if first && e.declared != nil {
+	if first && e.declared != nil && !e.over {
 		e.declared.Followed(e.began, e.primed != "", e.primed != e.watch.Snapshot().Epoch())
 	}
 	e.release()
@@ -155,22 +156,25 @@ func (e *entry) publish(s log.Snapshot) {
 	e.seen = s.Number() // there may be a newer one already
 }
 
-// show makes visible what the view has of a state.
+// show makes visible what the view has of a state, if it fits.
 func (e *entry) show(s log.Snapshot) (news bool) {
-	news = e.state.Publish(s)
 	if e.declared != nil {
-		e.declared.CheckMemory()
+		e.countMemory()
 	}
-	return news
+	return !e.over && e.state.Publish(s)
 }
 
 // countMemory counts what a view holds that is not published yet.
 func (e *entry) countMemory() {
-	e.state.Count()
-	if e.declared != nil {
-		e.declared.CheckMemory()
+	larger := e.state.Count()
+	if e.declared != nil && larger && !e.over {
+		e.over = !e.declared.Fits()
 	}
 }
+
+// countedEvery is after how many bytes a declared view is asked whether it still fits. So it never
+// holds much more than it may, however much there is to add at once.
+const countedEvery = 64 << 10
 
 // evaluated counts that it was decided whether the view has the new value of a resource.
 func (e *entry) evaluated(err error) {
@@ -187,12 +191,20 @@ func (e *entry) countFailure(err error) {
 
 // add adds a change of a resource that the view has.
 func (e *entry) add(c log.Entry, projected *stream.Resource) {
-	e.state.Add(c, projected)
+	if e.over {
+		return
+	}
+	if e.state.Add(c, projected); e.declared != nil && e.state.Uncounted() >= countedEvery {
+		e.countMemory()
+	}
 	e.received("upsert", c)
 }
 
 // take adds a change with which a resource leaves the view.
 func (e *entry) take(c log.Entry) {
+	if e.over {
+		return
+	}
 	e.state.Remove(c)
 	e.received("delete", c)
 }

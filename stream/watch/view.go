@@ -33,7 +33,7 @@ type View struct {
 	// Static after construction.
 	account *memory.Account
 	ready   chan struct{}
-	failed  chan error
+	failed  chan *memory.Error
 }
 
 // Account counts what the view holds.
@@ -67,14 +67,29 @@ func (v *View) Received(event string, live bool) {
 // Unmatchable counts a change on which the filter fails.
 func (v *View) Unmatchable() { v.unmatchable.Add(1) }
 
-// CheckMemory ends the feed soon if the view holds more than it may.
-func (v *View) CheckMemory() {
-	if why := v.account.LogTooLarge(); why != nil {
-		select {
-		case v.failed <- why:
-		default:
+// Fits is called when the view has grown. If it holds more than it may, Fits returns false, and
+// the feed is ended soon: what is not published yet must not be.
+func (v *View) Fits() bool {
+	why := v.account.LogTooLarge(v.follows)
+	if why == nil {
+		return true
+	}
+	select {
+	case v.failed <- why:
+	default:
+	}
+	return false
+}
+
+// follows reports whether an account is that of a watch that the view is made from. A view that
+// took memory from it would lose its own state too.
+func (v *View) follows(a *memory.Account) bool {
+	for w := v.viewOf.Load(); w != nil; w = w.viewOf.Load() {
+		if w.account == a {
+			return true
 		}
 	}
+	return false
 }
 
 // Follow counts a subscriber of the watch that reads it by other means, until release is called.
@@ -115,7 +130,7 @@ func (w *Watch) newFollower(logger *slog.Logger, retire func() (bool, time.Durat
 	w.log = state.Log()
 	f := &follower{
 		published: w.published, config: w.config, logger: logger, retire: retire,
-		view: &View{Watch: w, State: state, account: w.account, ready: make(chan struct{}, 1), failed: make(chan error, 1)},
+		view: &View{Watch: w, State: state, account: w.account, ready: make(chan struct{}, 1), failed: make(chan *memory.Error, 1)},
 	}
 	return f.run
 }
@@ -140,12 +155,12 @@ func (f *follower) step(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case err := <-ended:
-		f.feed = nil
+		f.ended()
 		f.lost(err)
-	case err := <-f.view.failed:
-		f.evict(err)
+	case why := <-f.view.failed:
+		f.evict(why)
 	case <-f.view.account.Squeezing():
-		f.evict(asError(f.view.account.LogExceeds()))
+		f.squeezed()
 	case <-f.view.ready:
 		f.reached()
 	case <-f.view.demand:
@@ -157,13 +172,6 @@ func (f *follower) step(ctx context.Context) {
 		f.linger.stop()
 		f.sleep()
 	}
-}
-
-func asError(why *memory.Error) error {
-	if why == nil {
-		return nil
-	}
-	return why
 }
 
 // wake follows the watch if the view should run, and starts the linger timer if it should not.
@@ -234,21 +242,44 @@ func (f *follower) stop(why error) {
 	}
 	f.feed.cancel(why)
 	<-f.feed.ended
-	f.feed = nil
+	f.ended()
 	f.view.viewOf.Store(nil)
 }
 
-// evict ends the feed because of memory; nil: there is no reason to.
-func (f *follower) evict(why error) {
-	var of *memory.Error
-	if f.feed == nil || !errors.As(why, &of) {
+// ended is called once there is no feed any more.
+func (f *follower) ended() {
+	f.feed = nil
+	select { // what it has said is of no more use
+	case <-f.view.ready:
+	default:
+	}
+	select {
+	case <-f.view.failed:
+	default:
+	}
+}
+
+// evict ends the feed because the view does not fit into its memory. What was served, if
+// anything, stays.
+func (f *follower) evict(why *memory.Error) {
+	if f.feed != nil {
+		f.stop(why)
+		f.lost(why)
+	}
+}
+
+// squeezed gives up what is not served yet, or all that there is, if all watches together hold
+// more than they may and no other watch holds more.
+func (f *follower) squeezed() {
+	if why := f.view.account.LogExceeds(); why != nil {
+		f.evict(why)
+	}
+	why := f.view.account.LogExceeds()
+	if why == nil {
 		return
 	}
-	f.stop(why)
-	f.lost(why)
-	if of.Shared || f.view.State.Begun() { // what was served, if anything, stays otherwise
-		f.view.State.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: reasons["memory"], Detail: why.Error()})
-	}
+	f.tooLarge.Store(why)
+	f.view.State.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: reasons["memory"], Detail: why.Error()})
 }
 
 // reached is called once the view has a state.
