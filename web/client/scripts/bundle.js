@@ -15,7 +15,11 @@ const { name, license, exports } = JSON.parse(readFileSync(join(root, 'package.j
 const banner = `/*! ${name}, ${license} */\n`;
 
 const entries = await standalone();
-const files = { 'client.js': banner + (await bundle(entries)), 'client.d.ts': banner + types(entries), 'README.md': readFileSync(join(root, 'README.md'), 'utf8') };
+const files = {
+  'client.js': banner + (await bundle(entries)),
+  'client.d.ts': banner + types(entries),
+  'README.md': readFileSync(join(root, 'README.md'), 'utf8'),
+};
 if (process.argv.includes('--check')) check();
 else write();
 
