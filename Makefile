@@ -115,7 +115,7 @@ test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS 
 .PHONY: test-peers
 test-peers: ## run the tests of the servers that the bench compares with (skips those of nginx, nchan and Pushpin that are not installed); not part of test-all
 	@echo "==> bench: other servers" >&2
-	@cd bench && $(GO_TEST) -tags peers ./peers/... ./fanout
+	@cd bench && $(GO_TEST) -tags peers ./internal/peers/... ./fanout
 
 .PHONY: test-browser
 test-browser: ## run the scenarios of the dashboard in a real browser (needs chromium, and nginx for some)

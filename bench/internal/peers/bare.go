@@ -12,7 +12,7 @@ func bareBatches() Peer { return bareLoop("bare loop, a write per publish", "-ba
 
 func bareLoop(name string, arguments ...string) Peer {
 	return Peer{Name: name, Start: func(ctx context.Context, o Options) (*Server, error) {
-		return startFed(ctx, o, "peers/bareserver", Server{
+		return startFed(ctx, o, "internal/peers/bareserver", Server{
 			Request: get("/events"),
 			Marker:  []byte("\nevent: upsert\n"),
 		}, arguments...)

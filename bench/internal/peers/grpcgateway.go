@@ -7,7 +7,7 @@ import "context"
 // for each.
 func grpcGateway() Peer {
 	return Peer{Name: "grpc-gateway", Start: func(ctx context.Context, o Options) (*Server, error) {
-		return startFed(ctx, o, "peers/grpcgatewayserver", Server{
+		return startFed(ctx, o, "internal/peers/grpcgatewayserver", Server{
 			Request: get("/v1/watches/services/events"),
 			Marker:  []byte("\n" + `{"result":{"upsert":`),
 			Stamp:   []byte(`"revision":"`),

@@ -13,7 +13,7 @@ func hub() Peer {
 		if o.Resources > 0 {
 			s.Snapshot = getAll("/snapshot")
 		}
-		return startFed(ctx, o, "peers/hubserver", s,
+		return startFed(ctx, o, "internal/peers/hubserver", s,
 			"-resources", strconv.Itoa(o.Resources), "-bytes", strconv.Itoa(o.ResourceBytes))
 	}}
 }

@@ -6,7 +6,7 @@ import "context"
 // fills a channel for each subscriber, whose handler flushes every event.
 func r3labs() Peer {
 	return Peer{Name: "r3labs/sse", Start: func(ctx context.Context, o Options) (*Server, error) {
-		return startFed(ctx, o, "peers/r3labsserver", Server{
+		return startFed(ctx, o, "internal/peers/r3labsserver", Server{
 			Request: get("/events?stream=events"),
 			Marker:  []byte("\ndata: "),
 		})

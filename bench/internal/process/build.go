@@ -19,7 +19,7 @@ func Build(ctx context.Context, to string) (gateway, loader string, err error) {
 		return "", "", err
 	}
 	loader = filepath.Join(to, "loader")
-	return gateway, loader, compile(ctx, filepath.Join(root, "bench"), "./load/loader", loader)
+	return gateway, loader, compile(ctx, filepath.Join(root, "bench"), "./internal/load/loader", loader)
 }
 
 // BuildGateway is Build of the gateway alone.
