@@ -69,7 +69,7 @@ RACE := -race
 # goroutines. There are about a hundred binaries, and no goroutines remain. lint runs go vet
 # with every tag, so tests do not run a part of it again.
 GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test $(TESTED)
-TESTED  = $(RACE) -vet=off -shuffle=on -timeout 25m
+TESTED  = $(RACE) -vet=off -shuffle=on -timeout 40m
 
 # A file that gets a line of JSON for each test; tools/testrun prints a summary of it.
 REPORT  ?=
