@@ -41,6 +41,9 @@ type Options struct {
 	// Transport carries the requests, for tests, tracing or a proxy of one's own. It brings its own
 	// TLS and time-outs. nil: one made by NewTransport.
 	Transport http.RoundTripper
+	// MaxUncommittedBytes is the most bytes of events that Watch holds until an ID covers them: those
+	// of one transaction, or of one part of a snapshot. 0: 1 GiB.
+	MaxUncommittedBytes int64
 }
 
 // New returns a client of the gateway at a URL such as http://127.0.0.1:8080, which

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,6 +89,7 @@ type follower struct {
 	watches  []string // those that were not refused
 	failures int      // in a row
 	held     []Event  // those that no id covers yet
+	bytes    int64    // of held
 	id       string   // the newest that was handed over
 	revoked  bool     // the last goodbye said that access to one watch, or to all, was revoked
 	left     bool     // yield has returned false
@@ -130,7 +132,7 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	case err != nil:
 		return f.back(End{}), err
 	}
-	f.held = nil // it will be sent again
+	f.held, f.bytes = nil, 0 // it will be sent again
 	connection := &Stream{URL: f.url(), Client: f.client.http(), LastEventID: f.id, Handle: f.event}
 	if header != "" {
 		connection.Header = map[string]string{"Authorization": header}
@@ -188,18 +190,24 @@ func (f *follower) without(p *Problem) (time.Duration, error) {
 	return atOnce, nil
 }
 
+// eventCost is what an event takes, about, besides its key and its value.
+const eventCost = 256
+
 // event handles an event of a connection: it is handed over now, or when an id covers it.
 func (f *follower) event(e Event) error {
 	early := e.ID == "" && e.Type == Status && !slices.ContainsFunc(f.held, func(h Event) bool { return h.Watch == e.Watch })
 	if e.Watch == "" || early {
 		return f.hand(e, nil)
 	}
-	f.held = append(f.held, e)
+	f.held, f.bytes = append(f.held, e), f.bytes+eventCost+int64(len(e.Key)+len(e.Value))
+	if most := cmp.Or(f.client.options.MaxUncommittedBytes, 1<<30); f.bytes > most {
+		return fmt.Errorf("%w: more than %d bytes of events, and no ID covers them", ErrInvalid, most)
+	}
 	if e.ID == "" {
 		return nil
 	}
 	covered := f.held
-	f.held = nil
+	f.held, f.bytes = nil, 0
 	for _, e := range covered {
 		if err := f.hand(e, nil); err != nil {
 			return err

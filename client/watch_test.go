@@ -76,6 +76,21 @@ func TestWatchHandsOverWhatAnIDCovers(t *testing.T) {
 }
 
 // A loop may be left at any event, and begun again.
+// TestWatchHoldsSoMuch: a server that never sends an ID does not fill the memory of its client.
+func TestWatchHoldsSoMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{replies(hello + reset + upsert("a", 1, false) + upsert("b", 2, false) + endOfSnapshot(2, 2)), replies(hello + allGone)}}
+		server, stop := serve(t, s.ServeHTTP)
+		defer stop()
+		server.options.MaxUncommittedBytes = 2 * eventCost
+		rec := &recorder{}
+		err := rec.record(server.Watch(t.Context(), "w"))
+		if err != nil || strings.Contains(rec.String(), "upsert") || len(rec.lost) != 1 || !strings.Contains(rec.lost[0], "no ID covers them") {
+			t.Errorf("got %v, lost %q and\n%s", err, rec.lost, rec)
+		}
+	})
+}
+
 func TestWatchMayBeLeft(t *testing.T) {
 	for leave := 1; leave <= 4; leave++ {
 		synctest.Test(t, func(t *testing.T) {
