@@ -102,6 +102,12 @@ type Event struct {
 	// Count and Resumed are set for end_of_snapshot.
 	Count   int  `json:"count"`
 	Resumed bool `json:"resumed"`
+	// Verify is set for an end_of_snapshot of a stream that resumes by digest: what was sent may not
+	// be all that differs.
+	Verify bool `json:"verify"`
+	// Digest is set for end_of_snapshot and bookmark in a stream with digests, where the client has
+	// exactly the state with that digest; empty: it is not known.
+	Digest string `json:"digest"`
 	// Horizon is set for a bookmark that reports an outage; empty: it does not.
 	Horizon string `json:"horizon"`
 	// Conflated is set for a bookmark before changes, up to this revision, of which values may

@@ -27,9 +27,11 @@ type Replica[V any] struct {
 	done   chan struct{} // closed when the stream has ended
 
 	mu        sync.Mutex // guards the following fields
-	values    map[string]V
-	ids       []string // of values, in order; nil: to be computed
-	revision  string   // of values
+	values    map[string]row[V]
+	ids       []string  // of values, in order; nil: to be computed
+	revision  string    // of values
+	digest    digest    // of values
+	verified  time.Time // when values were last found to be those of the server
 	freshness Freshness
 	progress  Progress
 	changed   chan struct{} // closed at the next change
@@ -37,11 +39,17 @@ type Replica[V any] struct {
 
 	// What has arrived and is not shown yet, guarded by mu too.
 	cleared  bool // by a reset: values are to be replaced
-	upserts  map[string]V
+	upserts  map[string]row[V]
 	deletes  map[string]struct{}
 	reached  string // the newest revision
 	loading  bool   // until end_of_snapshot: a snapshot, or what follows a resume
 	skipping bool   // until the next bookmark or end_of_snapshot: the server said that it skips values
+}
+
+// row is the value of a resource, and the hash of what it was made of.
+type row[V any] struct {
+	value V
+	hash  uint64
 }
 
 // Freshness is how fresh what a Replica shows is.
@@ -81,6 +89,7 @@ func replicaOf[V any](ctx context.Context, c *Client, watch string, decode func(
 	go func() {
 		defer r.close()
 		var err error
+		options := append([]WatchOption{verifying(c, r)}, options...)
 		for e, ended := range c.Watch(ctx, watch, options...) {
 			if err = ended; err == nil {
 				err = r.Apply(e)
@@ -103,7 +112,7 @@ func asItIs(r Resource) (Resource, error) { return r, nil }
 func newReplica[V any](watch string, decode func(Resource) (V, error)) *Replica[V] {
 	r := &Replica[V]{
 		watch: watch, decode: decode, ready: make(chan struct{}), done: make(chan struct{}), changed: make(chan struct{}),
-		values: map[string]V{}, upserts: map[string]V{}, deletes: map[string]struct{}{}, loading: true,
+		values: map[string]row[V]{}, upserts: map[string]row[V]{}, deletes: map[string]struct{}{}, loading: true,
 		freshness: Freshness{State: Connecting}, progress: Progress{Pending: true},
 	}
 	r.close = sync.OnceFunc(func() { r.end(nil) })
@@ -152,7 +161,7 @@ func (r *Replica[V]) apply(e Event) error {
 			return err
 		}
 		id := e.Resource.ID()
-		r.upserts[id] = v
+		r.upserts[id] = row[V]{v, e.Resource.hash()}
 		delete(r.deletes, id)
 		r.reach(e.Revision)
 	case Delete:
@@ -190,8 +199,9 @@ func (r *Replica[V]) show() {
 	if !r.cleared && len(r.upserts)+len(r.deletes) == 0 && r.revision == r.reached {
 		return
 	}
+	r.digest = r.pendingDigest()
 	if r.cleared {
-		r.values, r.ids = map[string]V{}, nil
+		r.values, r.ids = map[string]row[V]{}, nil
 	}
 	for id := range r.deletes {
 		if _, known := r.values[id]; known {
@@ -205,7 +215,7 @@ func (r *Replica[V]) show() {
 		}
 		r.values[id] = v
 	}
-	r.cleared, r.upserts, r.deletes = false, map[string]V{}, map[string]struct{}{}
+	r.cleared, r.upserts, r.deletes = false, map[string]row[V]{}, map[string]struct{}{}
 	r.revision = r.reached
 	select {
 	case <-r.ready:
@@ -278,8 +288,8 @@ func (r *Replica[V]) Changed() <-chan struct{} {
 func (r *Replica[V]) Get(id string) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	v, ok := r.values[id]
-	return v, ok
+	held, ok := r.values[id]
+	return held.value, ok
 }
 
 // Len returns the number of resources.
@@ -310,7 +320,7 @@ func (r *Replica[V]) sorted() ([]string, []V) {
 	}
 	values := make([]V, len(r.ids))
 	for i, id := range r.ids {
-		values[i] = r.values[id]
+		values[i] = r.values[id].value
 	}
 	return r.ids, values
 }

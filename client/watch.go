@@ -84,7 +84,8 @@ type follower struct {
 	client *Client
 	yield  func(Event, error) bool
 	view   View
-	until  bool // the end of the snapshot
+	until  bool                               // the end of the snapshot
+	verify func(context.Context, Event) error // makes what the client has the state with the digest; nil: it has no digests
 
 	watches  []string // those that were not refused
 	failures int      // in a row
@@ -93,6 +94,9 @@ type follower struct {
 	id       string   // the newest that was handed over
 	revoked  bool     // the last goodbye said that access to one watch, or to all, was revoked
 	left     bool     // yield has returned false
+
+	undigested bool // the next request is one to a server that knows no digests
+	unverified int  // how often in a row what the client has could not be verified
 }
 
 const (
@@ -133,7 +137,12 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 		return f.back(End{}), err
 	}
 	f.held, f.bytes = nil, 0 // it will be sent again
-	connection := &Stream{URL: f.url(), Client: f.client.http(), LastEventID: f.id, Handle: f.event}
+	if f.unverified >= mostUnverified {
+		f.id, f.unverified = "", 0
+	}
+	connection := &Stream{URL: f.url(), Client: f.client.http(), LastEventID: f.id}
+	connection.Handle = func(e Event) error { return f.event(ctx, e) }
+	f.undigested = false
 	if header != "" {
 		connection.Header = map[string]string{"Authorization": header}
 	}
@@ -179,6 +188,10 @@ func (f *follower) unaccepted(ctx context.Context, token string, reason error) (
 // without continues without the watch that a final refusal is about, if it is about one of several.
 func (f *follower) without(p *Problem) (time.Duration, error) {
 	at := slices.Index(f.watches, p.Watch)
+	if p.Status == http.StatusBadRequest && (p.Parameter == "digest" || p.Parameter == "resume") && f.verify != nil {
+		f.undigested = true // an older server
+		return atOnce, p
+	}
 	aboutOne := p.Status == http.StatusBadRequest || p.Status == http.StatusNotFound || p.Status == http.StatusRequestURITooLong
 	if at < 0 || !aboutOne || len(f.watches) == 1 {
 		return stop, p
@@ -194,7 +207,7 @@ func (f *follower) without(p *Problem) (time.Duration, error) {
 const eventCost = 256
 
 // event handles an event of a connection: it is handed over now, or when an id covers it.
-func (f *follower) event(e Event) error {
+func (f *follower) event(ctx context.Context, e Event) error {
 	early := e.ID == "" && e.Type == Status && !slices.ContainsFunc(f.held, func(h Event) bool { return h.Watch == e.Watch })
 	if e.Watch == "" || early {
 		return f.hand(e, nil)
@@ -209,11 +222,32 @@ func (f *follower) event(e Event) error {
 	covered := f.held
 	f.held, f.bytes = nil, 0
 	for _, e := range covered {
+		if err := f.verified(ctx, e); err != nil {
+			return err
+		}
 		if err := f.hand(e, nil); err != nil {
 			return err
 		}
 	}
 	f.id = e.ID
+	return nil
+}
+
+// mostUnverified is how often in a row a client fails to verify what it has before it begins again
+// from nothing.
+const mostUnverified = 2
+
+// verified verifies what the client has at an event with a digest. If that fails, the client keeps its
+// position.
+func (f *follower) verified(ctx context.Context, e Event) error {
+	if f.verify == nil || e.Digest == "" || e.Watch != f.watches[0] {
+		return nil
+	}
+	f.unverified++
+	if err := f.verify(ctx, e); err != nil {
+		return err
+	}
+	f.unverified = 0
 	return nil
 }
 
@@ -255,6 +289,10 @@ func (f *follower) url() string {
 	}
 	if f.until {
 		query.Set("until", "end_of_snapshot")
+	}
+	if f.verify != nil && !f.undigested {
+		query.Set("digest", "1")
+		query.Set("resume", "digest")
 	}
 	return f.client.url(query, "v1", "events")
 }

@@ -22,7 +22,7 @@ func actionOf(r *http.Request) access.Action {
 		return access.Describe
 	case rest == "changes":
 		return access.Poll
-	case rest == "resources", rest == "history":
+	case rest == "resources", rest == "history", strings.HasPrefix(rest, "digests/"):
 		return access.List
 	case r.Method == http.MethodPut:
 		return access.Write

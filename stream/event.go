@@ -80,6 +80,12 @@ type Event struct {
 	Count int
 	// Resumed is set for the EndOfSnapshot that says "caught up".
 	Resumed bool
+	// Verify is set for the EndOfSnapshot of which the subscriber must find out whether it has that
+	// state.
+	Verify bool
+	// Digest is set for EndOfSnapshot and Bookmark if the subscriber asked for it, and has exactly
+	// the state with that digest then. Empty: it did not, or that is not known.
+	Digest string
 	// Skipped is set for the Bookmark after a catch-up: changes that this
 	// subscriber did not see one by one.
 	Skipped uint64

@@ -69,6 +69,10 @@ func AppendData(dst []byte, e stream.Event) []byte {
 		if e.Resumed {
 			dst = append(dst, `,"resumed":true`...)
 		}
+		if e.Verify {
+			dst = append(dst, `,"verify":true`...)
+		}
+		dst = appendDigest(dst, e)
 	case stream.Bookmark:
 		dst = appendRevision(dst, e.Revision)
 		if e.Skipped > 0 {
@@ -85,10 +89,18 @@ func AppendData(dst []byte, e stream.Event) []byte {
 			dst = strconv.AppendUint(dst, e.Conflated, 10)
 			dst = append(dst, '"')
 		}
+		dst = appendDigest(dst, e)
 	case stream.StatusChange:
 		dst = appendStatus(dst, e)
 	}
 	return append(dst, '}')
+}
+
+func appendDigest(dst []byte, e stream.Event) []byte {
+	if e.Digest == "" {
+		return dst
+	}
+	return appendField(dst, "digest", e.Digest)
 }
 
 func appendType(dst []byte, t stream.EventType, watch string) []byte {

@@ -3,6 +3,7 @@ package log
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/internal/digest"
 	"github.com/watchtide/watchtide/internal/storage"
 )
 
@@ -44,7 +45,8 @@ func (w *Writer) appendUpsert(c *Change) *storage.Entry {
 	if c.Encoding != "" {
 		e.Flags |= storage.ValueBase64
 	}
-	w.next.Count++
+	e.Content = digest.Of(c.Key, c.Value, c.Encoding)
+	w.next.Digest = w.next.Digest.Add(e.Content)
 	return e
 }
 
@@ -120,7 +122,7 @@ func (w *Writer) supersede(s *storage.Segment, e *storage.Entry, seq uint64) {
 		w.deleteBytes -= int64(e.Size)
 		return
 	}
-	w.next.Count--
+	w.next.Digest = w.next.Digest.Sub(e.Content)
 }
 
 // tailFor returns the last segment, or a new one if the frame does not fit.
@@ -139,7 +141,7 @@ func (w *Writer) tailFor(size int) *storage.Segment {
 // growIndex makes a table for the keys that have an entry, with room for as many
 // more. Readers keep the old one.
 func (w *Writer) growIndex() {
-	grown := storage.NewIndex(2 * (w.next.Count + w.next.Tombstones + 8))
+	grown := storage.NewIndex(2 * (w.next.Count() + w.next.Tombstones + 8))
 	w.retire(w.indexed, w.index.Bytes())
 	for i := range w.next.Segments {
 		entries := w.next.Entries(i)

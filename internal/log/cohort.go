@@ -36,7 +36,7 @@ func (c Cohort) Admits(s *Subscription) bool {
 	o := c.cursor
 	s.settle()
 	o.settle()
-	return s.log == o.log && s.generation == o.generation &&
+	return s.log == o.log && s.options.Digest == o.options.Digest && s.generation == o.generation &&
 		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.CaughtUp() && o.CaughtUp() &&
 		storage.SameStatus(s.sentStatus, o.sentStatus)
 }

@@ -88,7 +88,7 @@ const partTail = 8 << 10
 // pack moves the entries of a small log into one segment that is just large enough.
 func (w *Writer) pack() {
 	v := w.next
-	if v.Count+v.Tombstones == 0 || w.used > int64(storage.SegmentSize) {
+	if v.Count()+v.Tombstones == 0 || w.used > int64(storage.SegmentSize) {
 		return
 	}
 	for _, s := range v.Segments {

@@ -84,6 +84,8 @@ type Log struct {
 	pins *pin.Set
 	// Results that listings and counts share.
 	listings listing.Cache
+	// The states that readers verify what they hold with.
+	digested digestedStates
 }
 
 // Changed is closed when there is something new: a change, or another status. Get it

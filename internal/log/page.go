@@ -61,7 +61,7 @@ func (l *Log) listing(token string) (v *storage.Version, seq uint64, t listing.T
 	if token == "" {
 		v = l.newest()
 		t = listing.Token{
-			Epoch: v.Epoch, AsOf: v.Revision, Count: v.Count,
+			Epoch: v.Epoch, AsOf: v.Revision, Count: v.Count(),
 			Unswept: Snapshot{l, v}.Position().Unswept,
 		}
 		return v, v.Seq, t, nil

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/digest"
 	"github.com/watchtide/watchtide/internal/signal"
 	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/stream"
@@ -113,8 +114,9 @@ func (p *Part) Add(e Entry, projected *stream.Resource) {
 		if projected.Encoding != "" {
 			to.Flags |= storage.ValueBase64
 		}
+		to.Content = digest.Of(e.log.framing.Key(e.s, e.e), projected.Value, projected.Encoding)
+		w.next.Digest = w.next.Digest.Add(to.Content)
 	}
-	w.next.Count++
 }
 
 // copy writes the frame of an entry.
@@ -122,6 +124,8 @@ func (p *Part) copy(e Entry) {
 	to, frame := p.append(e, e.key(), int(e.e.Size))
 	_ = append(frame, e.s.Frame(e.e)...)
 	to.Flags |= e.e.Flags & storage.ValueBase64
+	to.Content = e.e.Content
+	p.w.next.Digest = p.w.next.Digest.Add(to.Content)
 }
 
 // hold keeps an entry until it is known how much of its segment the part has.
@@ -130,7 +134,6 @@ func (p *Part) hold(e Entry) {
 		p.write()
 	}
 	p.held = append(p.held, e)
-	p.w.next.Count++
 }
 
 // write writes the entries that are held. If they are at least half of a segment that is
@@ -170,6 +173,7 @@ func (p *Part) lend(of *storage.Segment) {
 		w.next.Seq, w.next.Tail = to.Seq, s.N
 		w.used += int64(to.Size)
 		w.index.Set(slot, k.Hash, to.Seq)
+		w.next.Digest = w.next.Digest.Add(to.Content)
 		p.unclosed = to
 		p.added += int64(to.Size)
 		p.news += int64(to.Size)

@@ -41,7 +41,7 @@ func (s *Subscription) pauseWalk(b *Batch) {
 		s.pin = s.log.pins.Add(w.v, s.options.MinRate)
 	}
 	s.log.pins.Credit(s.pin, b.bytes)
-	w.paused = pausedWalk{asOf: w.v.Seq, count: w.v.Count}
+	w.paused = pausedWalk{asOf: w.v.Seq, count: w.v.Count()}
 	if w.difference == nil {
 		w.paused.passed = w.v.SeqBefore(w.at)
 	}
@@ -88,6 +88,9 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 	switch {
 	case w.difference != nil:
 		s.reset(b, v, stream.ResetEpochChanged)
+		return
+	case w.purpose == verifying:
+		s.verify(b, v, nil)
 		return
 	case w.replay && !w.midTransaction:
 		return // the cursor says where to continue

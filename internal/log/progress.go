@@ -36,7 +36,7 @@ func (s *Subscription) Progress() Progress {
 func (p Progress) Lag() uint64 {
 	v := p.log.newest()
 	if !p.begun || p.generation != v.Generation {
-		return uint64(v.Count) // a snapshot is to come
+		return uint64(v.Count()) // a snapshot is to come
 	}
 	return p.log.changesAfter(v, p.cursor) + uint64(p.left)
 }

@@ -28,7 +28,7 @@ func (s Snapshot) Epoch() string { return s.v.Epoch }
 func (s Snapshot) Revision() uint64 { return s.v.Revision }
 
 // Count is the number of resources.
-func (s Snapshot) Count() int { return s.v.Count }
+func (s Snapshot) Count() int { return s.v.Count() }
 
 // Bytes is the memory that the log holds: frames, tables and index.
 func (s Snapshot) Bytes() int64 { return s.v.Bytes }

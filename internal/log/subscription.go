@@ -24,6 +24,12 @@ type SubscribeOptions struct {
 	// Holds, if not nil, is what the reader has of another part of the same log. It is sent the
 	// difference or, if that is impossible, everything. Resume is ignored.
 	Holds *Holding
+	// Digest means that the reader wants the digest of what it has then, in each end_of_snapshot and
+	// each bookmark at which that is known.
+	Digest bool
+	// Verify means that the reader can compare what it has with a digest, and fetch what differs: where
+	// it would be reset although it has something, it is sent a digest to verify that with.
+	Verify bool
 	// AheadWait is how long a position that is ahead of this log is held for the log
 	// to catch up; 3 seconds by default.
 	AheadWait time.Duration
@@ -207,7 +213,7 @@ func (s *Subscription) advance(b *Batch) {
 	case done:
 		s.cursor = w.v.Seq
 		s.place(w.v.Revision, w.v)
-	case w.difference != nil: // it has no place before the end
+	case w.difference != nil || w.purpose == verifying: // it has no place before the end
 	case w.replay:
 		// Deletes that were found since may be before the head.
 		s.cursor = w.seq
@@ -220,7 +226,7 @@ func (s *Subscription) advance(b *Batch) {
 	}
 	// Among the deletes of a catch-up the position is still the one from before: those that were
 	// sent are of the state as of the head.
-	b.boundary = !b.Empty() && !w.midTransaction && !w.deletes
+	b.boundary = !b.Empty() && !w.midTransaction && !w.deletes && (w.purpose != verifying || done)
 }
 
 // place sets the position of a reader that has seen v except for upserts beyond a
@@ -254,10 +260,10 @@ func (s *Subscription) end(b *Batch) {
 		b.committed, b.age = w.v.Committed, w.v.Age
 	case snapshot:
 		s.synced = true
-		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered})
+		b.addEvent(s.withDigest(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered}, w.v))
 	case resuming:
 		s.synced = true
-		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count, Resumed: true})
+		b.addEvent(s.withDigest(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true}, w.v))
 		if restarted {
 			s.addStatus(b, w.v, true)
 		}
@@ -265,10 +271,16 @@ func (s *Subscription) end(b *Batch) {
 		s.synced = true
 		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision})
 		b.final = true // the status follows the id
+	case verifying:
+		s.synced = true
+		b.addEvent(s.withDigest(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true, Verify: true}, w.v))
+		if restarted {
+			s.addStatus(b, w.v, true)
+		}
 	case catching:
 		skipped := w.skipped(s.log.isPart)
 		s.skipped += skipped
-		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped})
+		b.addEvent(s.withDigest(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped}, w.v))
 		// It has caught up, even if there is more by now.
 		s.addStatus(b, w.v, true)
 	}
@@ -286,7 +298,7 @@ func (s *Subscription) begin(b *Batch, v *storage.Version) bool {
 		if s.epoch == v.Epoch {
 			reason = stream.ResetExpired
 		}
-		s.reset(b, v, reason)
+		s.beginAgain(b, v, reason)
 	case v.Seq == s.cursor:
 		s.place(v.Revision, v)
 		s.addHorizon(b, v)
@@ -312,7 +324,7 @@ func (s *Subscription) start(b *Batch, v *storage.Version) bool {
 		s.reset(b, v, stream.ResetInitial)
 	case r.Epoch != v.Epoch:
 		s.outcome = OutcomeEpochChanged
-		s.reset(b, v, stream.ResetEpochChanged)
+		s.refuse(b, v, stream.ResetEpochChanged)
 	case r.AsOf > v.Revision:
 		if newest := s.log.awaited(v); newest.Revision >= r.AsOf {
 			return s.start(b, newest)
@@ -320,7 +332,7 @@ func (s *Subscription) start(b *Batch, v *storage.Version) bool {
 		return s.ahead(b, v)
 	case !v.CanResume(*r):
 		s.outcome = OutcomeExpired
-		s.reset(b, v, stream.ResetExpired)
+		s.refuse(b, v, stream.ResetExpired)
 	default:
 		s.outcome = OutcomeExact
 		s.resume(b, v, *r)
@@ -343,7 +355,7 @@ func (s *Subscription) ahead(b *Batch, v *storage.Version) bool {
 		return false
 	}
 	s.outcome = OutcomeAhead
-	s.reset(b, v, stream.ResetAhead)
+	s.refuse(b, v, stream.ResetAhead)
 	s.aheadUntil = time.Time{}
 	return true
 }
@@ -374,6 +386,55 @@ func (s *Subscription) reset(b *Batch, v *storage.Version, reason stream.ResetRe
 
 func snapshotWalk(v *storage.Version) walk {
 	return walk{v: v, purpose: snapshot, at: v.Normalize(storage.Place{})}
+}
+
+// refuse begins again for a reader that came with a position that cannot be resumed.
+func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetReason) {
+	if !s.options.Verify {
+		s.reset(b, v, reason)
+		return
+	}
+	s.ownStatus = nil
+	s.verify(b, v, s.options.Resume)
+}
+
+// beginAgain begins again for a reader that has something already.
+func (s *Subscription) beginAgain(b *Batch, v *storage.Version, reason stream.ResetReason) {
+	if !s.options.Verify || !s.synced {
+		s.reset(b, v, reason)
+		return
+	}
+	s.ownStatus = &stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "what changed is no longer known: verify what is held"}
+	s.addStatus(b, v, false)
+	s.verify(b, v, nil)
+}
+
+// verify lets a reader find out what differs between what it has and a state that is kept for a
+// while. Of its own order, it is sent what has changed since its position, if that is little; what
+// was deleted is not known. Nothing of it has an id: the reader keeps its position until it has
+// the state.
+func (s *Subscription) verify(b *Batch, v *storage.Version, from *stream.Position) {
+	s.endWalk()
+	v = s.log.digested.take(s.log, v)
+	s.join(v)
+	s.fromThisLog = false
+	at := storage.Place{Segment: len(v.Segments)}
+	if from != nil && from.Epoch == v.Epoch && from.AsOf <= v.Revision {
+		if newer := v.NewerThan(from.Upserts); v.EntriesFrom(newer) <= v.Count()/10 {
+			at = newer
+		}
+	}
+	s.moveTo(s.log.position(s.epoch, v.Revision, v.Revision, v.Swept))
+	s.partial = true
+	s.startWalk(b, walk{v: v, purpose: verifying, at: at, upserts: at, revision: v.Revision, complete: v.Revision})
+}
+
+// withDigest adds the digest of a version to an event at which the reader has all of it.
+func (s *Subscription) withDigest(e stream.Event, v *storage.Version) stream.Event {
+	if s.options.Digest {
+		e.Digest = v.Digest.String()
+	}
+	return e
 }
 
 // resume continues after a position, always by catching up. A client that was cut
@@ -414,7 +475,7 @@ func (s *Subscription) follow(b *Batch, v *storage.Version) {
 	replayable := v.Replayable(s.cursor, from, storage.ReplaySize)
 	if !replayable && s.cursor < v.Forgotten {
 		// Deletes that the reader has not seen were forgotten meanwhile.
-		s.reset(b, v, stream.ResetExpired)
+		s.beginAgain(b, v, stream.ResetExpired)
 		return
 	}
 	s.addHorizon(b, v)

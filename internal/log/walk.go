@@ -45,6 +45,7 @@ const (
 	resuming                 // ends with end_of_snapshot (resumed)
 	catching                 // begins with status, ends with bookmark and status
 	switching                // like catching; from another part of the log
+	verifying                // ends with end_of_snapshot (verify)
 )
 
 // skipped is how many changes a catch-up has left out. Of a part of another log, whose seqs

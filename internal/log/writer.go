@@ -198,6 +198,7 @@ func (w *Writer) publish() {
 	w.account.Relieve(w.pins, v.Bytes-w.dead, w.dead)
 	w.listings.Expire(w.pins)
 	w.listings.ExpireSorted()
+	w.expireDigested()
 }
 
 // holds is how many bytes the version being made holds.

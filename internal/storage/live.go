@@ -20,7 +20,7 @@ func (v *Version) EachExcept(present []uint64, f func(s *Segment, e *Entry)) {
 
 // Packed returns a segment of so many bytes with the newest entry of each key.
 func (v *Version) Packed(bytes int) *Segment {
-	packed := NewSegment(v.Number, bytes, v.Count+v.Tombstones)
+	packed := NewSegment(v.Number, bytes, v.Count()+v.Tombstones)
 	for i, s := range v.Segments {
 		entries := v.Entries(i)
 		for j := range entries {

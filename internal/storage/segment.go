@@ -5,6 +5,8 @@ import (
 	"sort"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/watchtide/watchtide/internal/digest"
 )
 
 // smallest keeps watches with few resources small: slabs grow with the log up
@@ -31,7 +33,7 @@ const (
 )
 
 // Entry is one change in a segment: where its frame is, and what is needed to find
-// and judge it without reading the frame. It has 48 bytes and no pointer, so the
+// and judge it without reading the frame. It has 56 bytes and no pointer, so the
 // garbage collector has nothing to scan.
 type Entry struct {
 	// Written before the entry is published, static from then on.
@@ -43,6 +45,7 @@ type Entry struct {
 	Back     uint32 // how many seqs before it the key's previous entry is, at most FarBack; 0: there was none
 	Hash     uint32
 	Flags    uint8
+	Content  digest.Hash // of what an upsert delivers, whatever its revision is
 
 	// Superseded is the seq of the change from which on this entry no longer counts,
 	// 0 while it counts. Written by the log's writer.
@@ -135,6 +138,7 @@ func NewLent(born uint64, of *Segment, entries int) *Segment {
 func (s *Segment) Lend(e *Entry) *Entry {
 	to := &s.Entries[s.N]
 	to.Seq, to.Revision, to.Off, to.Size, to.KeyLen, to.Hash, to.Flags = e.Seq, e.Revision, e.Off, e.Size, e.KeyLen, e.Hash, e.Flags
+	to.Content = e.Content
 	s.N++
 	s.Used += int(e.Size)
 	return to
@@ -180,7 +184,7 @@ func (s *Segment) AppendCopy(from *Segment, e *Entry) {
 	to, frame := s.Reserve(int(e.Size))
 	to.Seq, to.Revision = e.Seq, e.Revision
 	to.KeyLen, to.Back = e.KeyLen, e.Back
-	to.Hash, to.Flags = e.Hash, e.Flags
+	to.Hash, to.Flags, to.Content = e.Hash, e.Flags, e.Content
 	_ = append(frame, from.Frame(e)...)
 	if superseded := e.Superseded.Load(); superseded != 0 {
 		to.Superseded.Store(superseded)

@@ -3,6 +3,7 @@ package storage
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/internal/digest"
 	"github.com/watchtide/watchtide/internal/signal"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -37,7 +38,7 @@ type Version struct {
 	ConflatedSeq  uint64 // seq of the newest entry before which values may be missing
 	Forgotten     uint64 // seq of the newest delete that was dropped: no cursor below it can continue
 
-	Count      int            // resources
+	Digest     digest.Digest  // of the resources
 	Tombstones int            // deletes remembered
 	Bytes      int64          // memory held
 	Status     *stream.Status // static
@@ -86,6 +87,9 @@ var InSync = &stream.Status{State: stream.InSync}
 
 // SameStatus reports whether a status tells readers nothing new after the other one.
 func SameStatus(a, b *stream.Status) bool { return a.State == b.State && a.Reason == b.Reason }
+
+// Count is the number of resources.
+func (v *Version) Count() int { return int(v.Digest.Count) }
 
 // Primed reports whether there has been a complete snapshot.
 func (v *Version) Primed() bool { return v.Epoch != "" }

@@ -27,7 +27,7 @@ func testVersion(n uint64, gone func(seq uint64) bool) (*Version, *Format) {
 		e.Seq, e.Revision, e.Hash, e.KeyLen, e.Flags = seq, r.Revision, k.Hash, uint32(len(k.Text)), EndsCommit
 		v.Index.Set(v.Index.Probe(k.Hash, func(uint64) bool { return false }), k.Hash, seq)
 		v.Tail, v.Seq, v.Revision = s.N, seq, r.Revision
-		v.Count++
+		v.Digest = v.Digest.Add(0)
 	}
 	return v, f
 }
@@ -75,8 +75,8 @@ func TestSearches(t *testing.T) {
 		}
 		n := 0
 		v.Each(v.Seq, func(*Segment, *Entry) bool { n++; return true })
-		if n != v.Count {
-			t.Errorf("%s: %d of %d resources", name, n, v.Count)
+		if n != v.Count() {
+			t.Errorf("%s: %d of %d resources", name, n, v.Count())
 		}
 	}
 }

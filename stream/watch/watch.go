@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/digest"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/signal"
@@ -299,6 +300,9 @@ func (w *Watch) Changes() uint64 { return w.count.changes.Load() }
 // Incidents returns the last hundred incidents of the connection to the upstream,
 // newest first. They must not be modified.
 func (w *Watch) Incidents() []Incident { return w.recordedIncidents() }
+
+// Digested returns the state with a digest, if it can still be asked for; see log.Log.Digested.
+func (w *Watch) Digested(of digest.Digest) (*log.Digested, bool) { return w.log.Digested(of) }
 
 // Changed is closed when there is something new: a change, or another status. Get it
 // before looking, and nothing is missed.

@@ -66,6 +66,10 @@ func (a *API) Route(r chi.Router) {
 	r.Head("/v1/watches/{watch}", a.getWatch)
 	r.Get("/v1/watches/{watch}/resources", a.listResources)
 	r.Head("/v1/watches/{watch}/resources", a.listResources)
+	for path, answer := range a.digests() {
+		r.Get(path, answer)
+		r.Head(path, answer)
+	}
 	r.Get("/v1/watches/{watch}/resources/*", a.getResource)
 	r.Head("/v1/watches/{watch}/resources/*", a.getResource)
 	r.Put("/v1/watches/{watch}/resources/*", a.putResource)

@@ -40,12 +40,14 @@ type Follow struct {
 }
 
 // Follow subscribes to a watch. The subscription must be closed.
-func (d *Deps) Follow(w *watch.Watch, choice Choice) Follow {
+func (d *Deps) Follow(w *watch.Watch, choice Choice, req *Request) Follow {
 	return Follow{
 		Watch: w,
 		Sub: w.Subscribe(log.SubscribeOptions{
 			Resume:    choice.resume,
 			Invalid:   choice.invalid,
+			Digest:    req.Digest,
+			Verify:    req.Verify,
 			AheadWait: d.AheadWait,
 			MinRate:   d.MinRate,
 		}),

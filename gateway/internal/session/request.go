@@ -23,6 +23,8 @@ type Request struct {
 	Transport string
 	Gzip      bool     // the client prefers it compressed
 	Until     bool     // end after the last end_of_snapshot
+	Digest    bool     // send digests
+	Verify    bool     // in place of a reset, send a digest of what the client has to have
 	Watches   []Choice // at least one, each name once, in the order of the request
 	// Narrowings has what narrows each of the watches.
 	Narrowings []authz.Narrowing
@@ -46,7 +48,7 @@ func (c *Choice) followed() introspection.Followed {
 
 // streamParameters are the parameters of a stream whose path names no watch.
 var streamParameters = problem.Parameters{
-	Once:     []string{"last_event_id", "until", "prefix", "labels", "filter", "format", "prefix.", "labels.", "filter."},
+	Once:     []string{"last_event_id", "resume", "digest", "until", "prefix", "labels", "filter", "format", "prefix.", "labels.", "filter."},
 	Repeated: []string{"watch", "fields", "fields."},
 	Foreign:  addedIDs,
 }
@@ -70,6 +72,9 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 	req.Gzip = accept.Gzip(header.Values("Accept-Encoding"))
 	req.EventSource = req.Format == frame.SSE && wire.NamesEventStream(header.Values("Accept"))
 	if req.Until, p = parseUntil(q); p != nil {
+		return req, p
+	}
+	if req.Digest, req.Verify, p = parseDigest(q); p != nil {
 		return req, p
 	}
 	if req.Watches, p = chooseWatches(q["watch"], name); p != nil {
@@ -108,6 +113,21 @@ func parseUntil(q url.Values) (bool, *problem.Problem) {
 	}
 	return true, nil
 }
+
+// parseDigest returns whether the stream has digests, and whether the client can resume with one.
+func parseDigest(q url.Values) (digest, verify bool, p *problem.Problem) {
+	if got := q.Get("digest"); got != "1" && q.Has("digest") {
+		return false, false, problem.BadParameter("digest", "digest is %q: want 1", got)
+	}
+	if got := q.Get("resume"); got != ResumeByDigest && q.Has("resume") {
+		return false, false, problem.BadParameter("resume", "resume is %q: want %s", got, ResumeByDigest)
+	}
+	return q.Has("digest") || q.Has("resume"), q.Has("resume"), nil
+}
+
+// ResumeByDigest is the value of the parameter resume with which a client verifies what it has
+// where its position cannot be resumed.
+const ResumeByDigest = "digest"
 
 // chooseWatches makes the watches of the stream from their names. It refuses a stream
 // whose ids could become too long: it could not be resumed.

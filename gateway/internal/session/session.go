@@ -26,6 +26,7 @@ type Session struct {
 	Deps    *Deps
 	Format  frame.Format // 0: it is not text
 	Until   bool
+	Digest  bool   // it has digests
 	Answer  Answer // nil: it is a stream
 	Gzip    bool   // the stream is sent in gzip
 	watches []Choice
@@ -73,12 +74,12 @@ type Scratch struct {
 func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Session {
 	now := time.Now()
 	c := Session{
-		Deps: d, Format: req.Format, Until: req.Until, watches: req.Watches, transport: req.Transport,
+		Deps: d, Format: req.Format, Until: req.Until, Digest: req.Digest, watches: req.Watches, transport: req.Transport,
 		Gzip: req.Gzip, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Streams: 1,
 	}
 	for i, watch := range watches {
 		c.watches[i].Name = watch.Name() // the one in the request keeps its first line in memory
-		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i]))
+		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i], &req))
 	}
 	c.Lease = limits.NewLease(d.Snapshots)
 	return c
@@ -234,6 +235,7 @@ func Closed(c <-chan struct{}) bool {
 // GroupKey identifies the properties that members of one group share.
 func (c *Session) GroupKey() string {
 	key := strconv.AppendBool([]byte(c.Transport()), c.Gzip)
+	key = strconv.AppendBool(key, c.Digest)
 	key = strconv.AppendUint(key, c.Deps.Generation, 10)
 	for _, w := range c.watches {
 		key = append(append(key, 0), w.Name...)

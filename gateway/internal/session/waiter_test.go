@@ -11,7 +11,7 @@ import (
 func TestWaitingAllocatesNothing(t *testing.T) {
 	watches := gatewaytest.NewWatches(t, "a")
 	w, _ := watches.Registry.Watch("a")
-	follows := []session.Follow{gatewaytest.NewDeps(watches).Follow(w, session.Choice{Name: "a"})}
+	follows := []session.Follow{gatewaytest.NewDeps(watches).Follow(w, session.Choice{Name: "a"}, &session.Request{})}
 	defer follows[0].Sub.Close()
 	waiter := session.NewWaiter(make(chan struct{}), nil, false, follows)
 	defer waiter.Close()

@@ -129,6 +129,11 @@ func (s *Service) listed(ctx context.Context, r *api.ListResourcesRequest) (*wat
 	if p != nil {
 		return nil, p
 	}
+	return s.Open(ctx, part)
+}
+
+// Open returns the watch or the view that is a part of a watch, once it is primed.
+func (s *Service) Open(ctx context.Context, part authz.Part) (*watch.Watch, error) {
 	client := limits.AnswerOf(ctx).Client()
 	w, err := part.Open(views.Request{Client: client.String()})
 	if refused := limits.OfView(part.Name(), client, err); refused != nil {

@@ -70,6 +70,13 @@ func (f *Flags) Connect() (*client.Client, error) {
 	return client.New(server, options)
 }
 
+// ConnectTo returns another gateway. The credentials of the context are not sent to it.
+func (f *Flags) ConnectTo(server string) (*client.Client, error) {
+	other := &Flags{agent: f.agent, server: server, headers: f.headers, files: f.files}
+	other.token.file, other.token.insecure = f.token.file, f.token.insecure
+	return other.Connect()
+}
+
 // Find returns the URL of the gateway, and how requests to it are made. Errors are those of
 // Connect.
 func (f *Flags) Find() (server string, options client.Options, err error) {

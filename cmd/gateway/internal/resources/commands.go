@@ -30,7 +30,7 @@ type Console struct {
 
 // Commands returns the commands.
 func Commands(c Console) []*cobra.Command {
-	return []*cobra.Command{c.list(), c.get(), c.put(), c.delete()}
+	return []*cobra.Command{c.list(), c.get(), c.put(), c.delete(), c.verify()}
 }
 
 // ask makes requests to a gateway, until they are answered or a signal comes, and adds advice

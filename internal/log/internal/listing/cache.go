@@ -21,7 +21,7 @@ func (c *Cache) AsOf(t Token, newest *storage.Version) (v *storage.Version, seq 
 	if v := c.versions.find(t); v != nil {
 		return v, v.Seq, true
 	}
-	if t.Count == newest.Count && t.isOf(newest) && c.newest.get(newest) <= t.AsOf {
+	if t.Count == newest.Count() && t.isOf(newest) && c.newest.get(newest) <= t.AsOf {
 		return newest, newest.Seq, true // it has only lost resources since then, and has as many
 	}
 	seq, ok = t.in(newest)
@@ -33,7 +33,7 @@ func (c *Cache) AsOf(t Token, newest *storage.Version) (v *storage.Version, seq 
 // deletes have no revision, which of them have gone depends on the replica, which the run
 // names.
 func (c *Cache) Tag(v *storage.Version) string {
-	tag := v.Epoch + "-" + strconv.FormatUint(c.newest.get(v), 10) + "." + strconv.Itoa(v.Count)
+	tag := v.Epoch + "-" + strconv.FormatUint(c.newest.get(v), 10) + "." + strconv.Itoa(v.Count())
 	if v.Run.Name != 0 {
 		tag += "~" + strconv.FormatUint(uint64(v.Run.Name), 36)
 	}

@@ -121,7 +121,7 @@ const PageBytes = 3 << 20
 // Fits reports whether one page of up to size resources surely has all of a version. The version has
 // more bytes than their keys and values, so false may be wrong.
 func (c *Cache) Fits(v *storage.Version, size int) bool {
-	return v.Count <= size && v.Bytes <= PageBytes
+	return v.Count() <= size && v.Bytes <= PageBytes
 }
 
 // fitting returns how many of the resources fit into a page, at least one.

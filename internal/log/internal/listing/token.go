@@ -66,5 +66,5 @@ func (t Token) in(v *storage.Version) (seq uint64, ok bool) {
 	}
 	seq = v.SeqBefore(v.NewerThan(t.AsOf))
 	// At the head, all that may be missing are deletes that are not remembered.
-	return seq, seq >= v.Readable && (seq < v.Seq || v.Count == t.Count)
+	return seq, seq >= v.Readable && (seq < v.Seq || v.Count() == t.Count)
 }

@@ -1,0 +1,424 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// verifyWithin is how long a client may take to find out what differs between what it has and
+	// what the server has.
+	verifyWithin = 20 * time.Second
+	// verifySpread is over how long clients that resume at the same time spread their requests.
+	verifySpread = 250 * time.Millisecond
+	// readAtOnce and urlAtOnce bound a request for resources: their number, and the bytes of their keys.
+	readAtOnce, urlAtOnce = 1000, 4 << 10
+	// bucketsAtOnce is how many buckets a request for keys names.
+	bucketsAtOnce = 100
+)
+
+// verifying makes a stream have digests, with which the replica verifies what it has.
+func verifying[V any](c *Client, r *Replica[V]) WatchOption {
+	return watchOption(func(f *follower) {
+		f.verify = func(ctx context.Context, e Event) error {
+			if r.matches(e.Digest) {
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(ctx, verifyWithin)
+			defer cancel()
+			err := r.repair(ctx, &difference{client: c, watch: r.watch, view: f.view, digest: e.Digest}, e)
+			if err != nil {
+				r.rollBack()
+				return fmt.Errorf("verifying what is held: %w", err)
+			}
+			return nil
+		}
+	})
+}
+
+// Verified returns when what is shown was last found to be what the server has, by its digest; the
+// zero time: it was not yet, or the server has no digests.
+func (r *Replica[V]) Verified() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.verified
+}
+
+// matches reports whether a digest is that of what the replica has, with what is not shown yet.
+func (r *Replica[V]) matches(of string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pendingDigest().String() != of {
+		return false
+	}
+	r.verified = time.Now()
+	return true
+}
+
+// pendingDigest returns the digest of what will be shown next. r.mu is held.
+func (r *Replica[V]) pendingDigest() digest {
+	d := r.digest
+	if r.cleared {
+		d = digest{}
+	}
+	for id := range r.deletes {
+		if old, known := r.values[id]; known && !r.cleared {
+			d = d.sub(old.hash)
+		}
+	}
+	for id, v := range r.upserts {
+		if old, known := r.values[id]; known && !r.cleared {
+			d = d.sub(old.hash)
+		}
+		d = d.add(v.hash)
+	}
+	return d
+}
+
+// pending calls f with the ID and the hash of each resource that will be shown next. r.mu is held.
+func (r *Replica[V]) pending(f func(id string, hash uint64)) {
+	for id, v := range r.values {
+		_, deleted := r.deletes[id]
+		if _, replaced := r.upserts[id]; !r.cleared && !deleted && !replaced {
+			f(id, v.hash)
+		}
+	}
+	for id, v := range r.upserts {
+		f(id, v.hash)
+	}
+}
+
+// rollBack forgets what is not shown yet.
+func (r *Replica[V]) rollBack() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.upserts)
+	clear(r.deletes)
+	r.cleared, r.reached = false, r.revision
+}
+
+// repair makes what will be shown next the state of the difference.
+func (r *Replica[V]) repair(ctx context.Context, d *difference, end Event) error {
+	if err := Pause(ctx, rand.N(verifySpread)); err != nil {
+		return err
+	}
+	differing, err := r.differing(ctx, d)
+	if err != nil {
+		return err
+	}
+	theirs, err := d.keys(ctx, differing)
+	if err != nil {
+		return err
+	}
+	wanted := r.dropExtra(theirs, differing, d.buckets)
+	err = d.read(ctx, wanted, func(found Resource) error {
+		return r.Apply(Event{Type: Upsert, Watch: r.watch, Resource: found})
+	})
+	if err == nil && !r.matches(end.Digest) {
+		err = errors.New("what was read has another digest")
+	}
+	return err
+}
+
+// differing returns the buckets in which the replica has something else.
+func (r *Replica[V]) differing(ctx context.Context, d *difference) (map[int]bool, error) {
+	theirs, err := d.table(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mine := make([]digest, d.buckets)
+	r.mu.Lock()
+	r.pending(func(id string, hash uint64) {
+		b := bucketOf(id, d.buckets)
+		mine[b] = mine[b].add(hash)
+	})
+	r.mu.Unlock()
+	differing := map[int]bool{}
+	for b := range mine {
+		at := theirs[b*bucketSize:]
+		if uint32(mine[b].count) != binary.LittleEndian.Uint32(at) || mine[b].lo != binary.LittleEndian.Uint64(at[4:]) {
+			differing[b] = true
+		}
+	}
+	return differing, nil
+}
+
+// dropExtra deletes what the server does not have, and returns what it has that the replica lacks.
+func (r *Replica[V]) dropExtra(theirs map[string]keyHash, differing map[int]bool, buckets int) []keyHash {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var extra []string
+	r.pending(func(id string, hash uint64) {
+		if !differing[bucketOf(id, buckets)] {
+			return
+		}
+		k, has := theirs[id]
+		switch {
+		case !has:
+			extra = append(extra, id)
+		case k.hash == hash:
+			delete(theirs, id)
+		}
+	})
+	for _, id := range extra {
+		delete(r.upserts, id)
+		r.deletes[id] = struct{}{}
+	}
+	wanted := make([]keyHash, 0, len(theirs))
+	for _, k := range theirs {
+		wanted = append(wanted, k)
+	}
+	return wanted
+}
+
+// bucketOf returns in which of some buckets the resource with an ID is.
+func bucketOf(id string, buckets int) int {
+	k := Resource{Key: id}
+	if key, is := strings.CutPrefix(id, "base64:\x00"); is {
+		k = Resource{Key: key, KeyEncoding: "base64"}
+	}
+	return int(uint64(k.keyHash()) * uint64(buckets) >> 32)
+}
+
+// bucketSize is the bytes of a bucket in a table: the low 32 bits of its count, and the low 64 bits of
+// its sum, both little-endian.
+const bucketSize = 12
+
+// difference asks a server for the state with a digest.
+type difference struct {
+	client  *Client
+	watch   string
+	view    View
+	digest  string
+	buckets int
+}
+
+// keyHash is a key as it is sent, and the hash of its resource.
+type keyHash struct {
+	key, encoding string
+	hash          uint64
+}
+
+func (d *difference) get(ctx context.Context, into any, query url.Values, part ...string) error {
+	d.view.AddTo(query, "")
+	path := append([]string{"v1", "watches", d.watch, "digests", d.digest}, part...)
+	return d.client.get(ctx, into, d.client.url(query, path...))
+}
+
+// table returns the bytes of the table of the buckets, and sets how many there are.
+func (d *difference) table(ctx context.Context) ([]byte, error) {
+	var answer struct {
+		Buckets int    `json:"buckets"`
+		Table   []byte `json:"table"`
+	}
+	if err := d.get(ctx, &answer, url.Values{}); err != nil {
+		return nil, err
+	}
+	d.buckets = answer.Buckets
+	if d.buckets < 1 || len(answer.Table) != d.buckets*bucketSize {
+		return nil, fmt.Errorf("%w: a table of %d bytes for %d buckets", ErrInvalid, len(answer.Table), d.buckets)
+	}
+	return answer.Table, nil
+}
+
+// keys returns the keys of some buckets, by the IDs of their resources.
+func (d *difference) keys(ctx context.Context, buckets map[int]bool) (map[string]keyHash, error) {
+	all := map[string]keyHash{}
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(buckets)), bucketsAtOnce) {
+		query := url.Values{}
+		for _, b := range some {
+			query.Add("bucket", strconv.Itoa(b))
+		}
+		for token := "first"; token != ""; query.Set("page_token", token) {
+			var answer struct {
+				Keys []struct {
+					Key      string `json:"key"`
+					Encoding string `json:"key_encoding"`
+					Hash     string `json:"hash"`
+				} `json:"keys"`
+				Next string `json:"next_page_token"`
+			}
+			if err := d.get(ctx, &answer, query, "keys"); err != nil {
+				return nil, err
+			}
+			for _, k := range answer.Keys {
+				hash, err := strconv.ParseUint(k.Hash, 16, 64)
+				if err != nil {
+					return nil, fmt.Errorf("%w: the hash of a key is %.40q", ErrInvalid, k.Hash)
+				}
+				all[Resource{Key: k.Key, KeyEncoding: k.Encoding}.ID()] = keyHash{k.Key, k.Encoding, hash}
+			}
+			token = answer.Next
+		}
+	}
+	return all, nil
+}
+
+// read calls f with each of the resources. They are asked for by their keys, as many at once as fit
+// into a URL; those whose keys are in base64 by themselves.
+func (d *difference) read(ctx context.Context, wanted []keyHash, f func(Resource) error) error {
+	slices.SortFunc(wanted, func(a, b keyHash) int { return cmp.Or(cmp.Compare(a.encoding, b.encoding), cmp.Compare(a.key, b.key)) })
+	for len(wanted) > 0 {
+		query, n := url.Values{}, 0
+		for size := 0; n < min(len(wanted), readAtOnce) && wanted[n].encoding == wanted[0].encoding; n++ {
+			escaped := url.QueryEscape(wanted[n].key)
+			if size += len(escaped) + len("key=&"); size > urlAtOnce && n > 0 {
+				break
+			}
+			query.Add("key", wanted[n].key)
+		}
+		if wanted[0].encoding != "" {
+			query.Set("key_encoding", wanted[0].encoding)
+		}
+		var answer struct {
+			Resources []Resource `json:"resources"`
+			Read      int        `json:"read"`
+		}
+		if err := d.get(ctx, &answer, query, "resources"); err != nil {
+			return err
+		}
+		if answer.Read < 1 || answer.Read > n {
+			return fmt.Errorf("%w: %d of %d keys were read", ErrInvalid, answer.Read, n)
+		}
+		for _, r := range answer.Resources {
+			if err := f(r); err != nil {
+				return err
+			}
+		}
+		wanted = wanted[answer.Read:]
+	}
+	return nil
+}
+
+// Verification is what Verify found out.
+type Verification struct {
+	Watch    string `json:"watch"`
+	Revision string `json:"revision"`
+	Count    int    `json:"count"`
+	// Digest is that of what was sent.
+	Digest string `json:"digest"`
+	// Differing has the keys that differ, in order; those in base64 have "base64:" before them.
+	Differing []string `json:"differing"`
+}
+
+// ErrNoDigest means that a server is older than digests.
+var ErrNoDigest = errors.New("the server knows no digests")
+
+// Verify reads a view of a watch, and compares the digest of what it was sent with that of what the
+// server has. An error means that they are not compared; they are equal if Differing is empty.
+func (c *Client) Verify(ctx context.Context, watch string, v View) (Verification, error) {
+	r := newReplica(watch, asItIs)
+	theirs := ""
+	said := watchOption(func(f *follower) {
+		f.verify = func(_ context.Context, e Event) error { theirs = e.Digest; return nil }
+	})
+	for e, err := range c.Watch(ctx, watch, v, UntilEndOfSnapshot(), said) {
+		if err == nil {
+			err = r.Apply(e)
+		}
+		if err == nil && e.State == Offline {
+			err = e.Err
+		}
+		if err != nil {
+			return Verification{}, err
+		}
+	}
+	if theirs == "" {
+		return Verification{}, ErrNoDigest
+	}
+	found := Verification{Watch: watch, Revision: r.Revision(), Count: r.Len(), Digest: r.digest.String()}
+	if found.Digest == theirs {
+		return found, nil
+	}
+	d := &difference{client: c, watch: watch, view: v, digest: theirs}
+	differing, err := r.differing(ctx, d)
+	if err != nil {
+		return found, err
+	}
+	keys, err := d.keys(ctx, differing)
+	if err != nil {
+		return found, err
+	}
+	for _, k := range r.dropExtra(keys, differing, d.buckets) {
+		found.Differing = append(found.Differing, Resource{Key: k.key, KeyEncoding: k.encoding}.shownID())
+	}
+	for id := range r.deletes {
+		found.Differing = append(found.Differing, strings.Replace(id, ":\x00", ":", 1))
+	}
+	slices.Sort(found.Differing)
+	return found, nil
+}
+
+// shownID returns the ID as a person reads it.
+func (r Resource) shownID() string { return strings.Replace(r.ID(), ":\x00", ":", 1) }
+
+// Compare follows a view of a watch at two servers until they have the same, or ctx ends. It returns
+// the keys that differ then, and what the first of them has.
+func (c *Client) Compare(ctx context.Context, other *Client, watch string, v View) (Verification, error) {
+	a, b := c.Replica(ctx, watch, v), other.Replica(ctx, watch, v)
+	defer a.Close()
+	defer b.Close()
+	for {
+		changedA, changedB := a.Changed(), b.Changed()
+		found := Verification{Watch: watch, Revision: a.Revision(), Count: a.Len(), Digest: a.digestShown()}
+		if a.Revision() != "" && b.Revision() != "" && found.Digest == b.digestShown() {
+			return found, nil
+		}
+		select {
+		case <-changedA:
+		case <-changedB:
+		case <-a.done:
+			return found, cmp.Or(a.Err(), context.Cause(ctx))
+		case <-b.done:
+			return found, cmp.Or(b.Err(), context.Cause(ctx))
+		case <-ctx.Done():
+			if a.Revision() == "" || b.Revision() == "" {
+				return found, context.Cause(ctx)
+			}
+			found.Differing = differingKeys(a, b)
+			return found, nil
+		}
+	}
+}
+
+func (r *Replica[V]) digestShown() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.digest.String()
+}
+
+// hashes returns the hashes of what is shown.
+func (r *Replica[V]) hashes() map[string]uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[string]uint64, len(r.values))
+	for id, v := range r.values {
+		all[id] = v.hash
+	}
+	return all
+}
+
+func differingKeys[V any](a, b *Replica[V]) (keys []string) {
+	x, y := a.hashes(), b.hashes()
+	for id, hash := range x {
+		if other, has := y[id]; !has || other != hash {
+			keys = append(keys, strings.Replace(id, ":\x00", ":", 1))
+		}
+		delete(y, id)
+	}
+	for id := range y {
+		keys = append(keys, strings.Replace(id, ":\x00", ":", 1))
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,234 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// balancer carries requests to one of several gateways, counts bytes, and records paths.
+type balancer struct {
+	now   atomic.Pointer[rig]
+	bytes atomic.Int64
+	old   bool // the gateway answers digests as one that does not know them
+	asked []string
+}
+
+func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	b.asked = append(b.asked, r.URL.RequestURI())
+	if b.old && r.URL.Query().Has("digest") {
+		text := `{"title":"Bad Request","status":400,"detail":"unknown parameter digest","parameter":"digest"}`
+		return &http.Response{StatusCode: 400, Header: http.Header{"Content-Type": {"application/problem+json"}}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+	}
+	answer, err := b.now.Load().client.Transport.RoundTrip(r)
+	if err == nil {
+		answer.Body = &countedBody{answer.Body, &b.bytes}
+	}
+	return answer, err
+}
+
+type countedBody struct {
+	io.ReadCloser
+	bytes *atomic.Int64
+}
+
+func (c *countedBody) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+// content returns n resources, with what differs.
+func content(n int, revision uint64, differs map[int]string) (all []stream.Resource) {
+	for i := range n {
+		value := fmt.Sprintf(`{"n":%d,"text":%q}`, i, strings.Repeat("x", 300))
+		if d, is := differs[i]; is {
+			if d == "" {
+				continue
+			}
+			value = d
+		}
+		all = append(all, gatewaytest.Resource(fmt.Sprint("key/", i), revision, value))
+	}
+	return all
+}
+
+func prime(r *rig, epoch string, revision uint64, all []stream.Resource) {
+	r.Do("w", func(sink stream.Sink) error {
+		if err := sink.Reset(epoch); err != nil {
+			return err
+		}
+		for _, one := range all {
+			if err := sink.Upsert(one); err != nil {
+				return err
+			}
+		}
+		return sink.Commit(revision)
+	})
+	synctest.Wait()
+}
+
+func holds(replica *client.Replica[client.Resource]) map[string]string {
+	state := map[string]string{}
+	for id, r := range replica.All() {
+		state[id] = string(r.Value)
+	}
+	return state
+}
+
+// TestResumeByDigest: a client comes back to a gateway that has started again, with an order of
+// revisions of its own. It is sent what differs.
+func TestResumeByDigest(t *testing.T) {
+	const n = 2000
+	for _, test := range []struct {
+		name    string
+		differs map[int]string
+		most    int64 // bytes
+		old     bool
+	}{
+		{"nothing", nil, 700, false},
+		{"a few", map[int]string{3: "", 70: `"other"`, 71: `"other"`, 1999: "", 2000: ""}, 16 << 10, false},
+		{"to a gateway without digests", map[int]string{3: ""}, 2 << 20, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				one, two := newRig(t, Config{}, "w"), newRig(t, Config{}, "w")
+				prime(one, "a", 10, content(n, 10, nil))
+				prime(two, "b", 7, content(n, 7, test.differs))
+				b := &balancer{old: test.old}
+				b.now.Store(one)
+				c, err := client.New("http://gateway", client.Options{Transport: b})
+				if err != nil {
+					t.Fatal(err)
+				}
+				replica := c.Replica(t.Context(), "w")
+				defer replica.Close()
+				if err := replica.Ready(t.Context()); err != nil || replica.Len() != n {
+					t.Fatalf("%v, %d resources", err, replica.Len())
+				}
+				if test.old == !replica.Verified().IsZero() {
+					t.Errorf("verified at %v", replica.Verified())
+				}
+				b.now.Store(two)
+				b.bytes.Store(0)
+				one.hurry()
+				time.Sleep(time.Minute)
+				want := n
+				for _, d := range test.differs {
+					if d == "" {
+						want--
+					}
+				}
+				if test.differs[2000] == "" && len(test.differs) > 1 {
+					want++ // there never was one
+				}
+				if replica.Len() != want || replica.Revision() != "7" {
+					t.Errorf("%d resources at %s, want %d at 7", replica.Len(), replica.Revision(), want)
+				}
+				for id, value := range holds(replica) {
+					var i int
+					_, _ = fmt.Sscanf(id, "key/%d", &i)
+					if d, is := test.differs[i]; is && value != d {
+						t.Errorf("%s is %.40s", id, value)
+					}
+				}
+				t.Logf("%d bytes", b.bytes.Load())
+				if got := b.bytes.Load(); got > test.most {
+					t.Errorf("%d bytes were sent, want at most %d", got, test.most)
+				}
+				two.Commit("w", 8, gatewaytest.Resource("live", 8, `1`))
+				time.Sleep(time.Second)
+				if replica.Revision() != "8" || replica.Len() != want+1 {
+					t.Errorf("%d resources at %s after a change", replica.Len(), replica.Revision())
+				}
+			})
+		})
+	}
+}
+
+// TestResumeByDigestGivesUp: a client that cannot read what differs shows what it had, and after two
+// attempts begins again from nothing.
+func TestResumeByDigestGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newRig(t, Config{}, "w"), newRig(t, Config{}, "w")
+		prime(one, "a", 10, content(100, 10, nil))
+		prime(two, "b", 7, content(100, 7, map[int]string{3: ""}))
+		b := &balancer{}
+		b.now.Store(one)
+		refused := 0
+		c, err := client.New("http://gateway", client.Options{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/keys") {
+				refused++
+				return nil, &net.OpError{Op: "read", Err: net.ErrClosed}
+			}
+			return b.RoundTrip(r)
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		replica := c.Replica(t.Context(), "w")
+		defer replica.Close()
+		if err := replica.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.now.Store(two)
+		one.hurry()
+		for replica.Len() == 100 {
+			time.Sleep(time.Second)
+		}
+		if refused != 2 || replica.Len() != 99 || replica.Revision() != "7" {
+			t.Errorf("%d attempts, %d resources at %s", refused, replica.Len(), replica.Revision())
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestDigestRequests: what is wrong is said.
+func TestDigestRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "w")
+		prime(r, "a", 10, content(100, 10, nil))
+		w, _ := r.Registry.Watch("w")
+		state := "/v1/watches/w/digests/" + w.Snapshot().Digest().String()
+		for _, test := range []struct {
+			path string
+			want int
+			says string
+		}{
+			{state, 200, `"buckets":2,"table":"`},
+			{state + "?prefix=key/1", 410, "no longer kept"},
+			{state + "/keys?bucket=0&bucket=1", 200, `{"key":"key/7","revision":"10","hash":"`},
+			{state + "/keys", 400, "want 1 to 100"},
+			{state + "/keys?bucket=2", 400, "want a number from 0 to 1"},
+			{state + "/keys?bucket=0&page_token=x", 400, "next_page_token"},
+			{state + "/keys?bucket=0&page_token=0.1", 200, `"keys":[`},
+			{state + "/resources?key=key/7&key=none", 200, `"resources":[{"key":"key/7","revision":"10","value":{"n":7,`},
+			{state + "/resources?key=a2V5Lzc=&key_encoding=base64", 200, `{"key":"key/7"`},
+			{state + "/resources", 400, "want 1 to 1000"},
+			{"/v1/watches/w/digests/x", 400, "is not a digest"},
+			{"/v1/watches/w/digests/1-00000000000000000000000000000000", 410, "resume=digest"},
+			{"/v1/watches/none/digests/1-00000000000000000000000000000000", 404, "none"},
+			{"/v1/events?watch=w&digest=2", 400, "want 1"},
+			{"/v1/events?watch=w&resume=x", 400, "want digest"},
+		} {
+			x := r.get(test.path)
+			synctest.Wait()
+			if text := x.Text(); x.Response.StatusCode != test.want || !strings.Contains(text, test.says) {
+				t.Errorf("%s: %d %.300s, want %d %s", test.path, x.Response.StatusCode, text, test.want, test.says)
+			}
+		}
+	})
+}

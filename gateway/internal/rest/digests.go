@@ -1,0 +1,234 @@
+package rest
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/watchtide/watchtide/gateway/internal/authz"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/digest"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// mostBuckets is the most buckets in a request for keys.
+	mostBuckets = 100
+	// mostKeys is the most keys in an answer.
+	mostKeys = 10_000
+	// mostRead is the most keys in a request for resources.
+	mostRead = 1000
+	// readBytes is how many bytes of keys and values are enough for one answer.
+	readBytes = 1 << 20
+	// indexBytes is what the index of a state takes for a resource while it is made.
+	indexBytes = 40
+	// keyBytes is what a key takes in an answer besides its text.
+	keyBytes = 96
+)
+
+// digests returns the routes with which a client finds out what differs between what it has and
+// the state with a digest.
+func (a *API) digests() map[string]http.HandlerFunc {
+	const state = "/v1/watches/{watch}/digests/{digest}"
+	return map[string]http.HandlerFunc{
+		state:                a.digested(nil, nil, a.table),
+		state + "/keys":      a.digested([]string{"page_token"}, []string{"bucket"}, a.keys),
+		state + "/resources": a.digested([]string{"key_encoding"}, []string{"key"}, a.read),
+	}
+}
+
+// digestRequest is a request about the state with a digest.
+type digestRequest struct {
+	ctx    context.Context
+	query  url.Values
+	digest digest.Digest
+	state  *log.Digested
+}
+
+// digested returns the handler of a route. once and repeated are its parameters, and answer returns
+// the JSON of the answer, and how many bytes it holds on to.
+func (a *API) digested(once, repeated []string, answer func(digestRequest) ([]byte, int64, error)) http.HandlerFunc {
+	parameters := authz.Narrowable(once...)
+	parameters.Repeated = append(parameters.Repeated, repeated...)
+	return func(w http.ResponseWriter, r *http.Request) {
+		query, p := problem.ParseQuery(r.URL.RawQuery, parameters)
+		watch, p := a.watchOf(r, p)
+		part, p := a.part(r, watch, query, p)
+		if p != nil {
+			problem.WriteForPath(w, r, p)
+			return
+		}
+		of, err := digest.Parse(problem.PathParameter(r, "digest"))
+		if err != nil {
+			problem.Write(w, problem.BadParameter("digest", "%v", err).OnWatch(part.Name()))
+			return
+		}
+		a.writeDigested(w, r, part, digestRequest{query: query, digest: of}, answer)
+	}
+}
+
+// writeDigested answers, once there is room for the answer and a processor to make it.
+func (a *API) writeDigested(w http.ResponseWriter, r *http.Request, part authz.Part, ask digestRequest, make func(digestRequest) ([]byte, int64, error)) {
+	ctx, answer := a.Answers.Attach(r.Context(), a.payer(r))
+	defer answer.Release()
+	opened, err := a.Service.Open(ctx, part)
+	if err != nil {
+		problem.Write(w, problem.Of(err).OnWatch(part.Name()))
+		return
+	}
+	state, ok := opened.Digested(ask.digest)
+	if !ok {
+		problem.Write(w, gone(part.Name()))
+		return
+	}
+	ask.ctx, ask.state = ctx, state
+	var text []byte
+	err = answer.Hold(ctx, int64(state.Count())*indexBytes+readBytes, func() (size int64, err error) {
+		scanned := answer.Scan(ctx, func() { text, size, err = make(ask) })
+		if scanned != nil {
+			err = scanned
+		}
+		return size, err
+	})
+	if err != nil {
+		problem.Write(w, problem.Of(err).OnWatch(part.Name()))
+		return
+	}
+	out := wire.NewAnswerWriter(w, r, a.Streams.WriteTimeout, a.Streams.MinRate, a.Streams.Log)
+	defer out.Close()
+	out.Header().Set("Content-Type", "application/json")
+	out.Header().Set("Cache-Control", "public, max-age=60, immutable")
+	if authz.IdentityOf(r.Context()) != nil {
+		out.Header().Set("Cache-Control", "private, no-store")
+	}
+	_, _ = out.Write(text) // it never fails
+}
+
+// gone is the answer to a request about a state that is not kept.
+func gone(watch string) *problem.Problem {
+	return problem.New(http.StatusGone, "the state with this digest is no longer kept: come back with resume=digest, and verify the state of then").OnWatch(watch)
+}
+
+// table answers with the table of the buckets.
+func (a *API) table(ask digestRequest) ([]byte, int64, error) {
+	table, ok := ask.state.Table()
+	if !ok {
+		return nil, 0, gone("")
+	}
+	dst := ask.digest.Append([]byte(`{"digest":"`))
+	dst = strconv.AppendInt(append(dst, `","buckets":`...), int64(len(table)), 10)
+	dst = base64.StdEncoding.AppendEncode(append(dst, `,"table":"`...), table.Bytes())
+	return append(dst, "\"}\n"...), int64(len(dst)), nil
+}
+
+// keys answers with the keys of some buckets.
+func (a *API) keys(ask digestRequest) ([]byte, int64, error) {
+	buckets, from, err := ask.buckets()
+	if err != nil {
+		return nil, 0, err
+	}
+	dst := ask.digest.Append([]byte(`{"digest":"`))
+	dst = append(dst, `","keys":[`...)
+	next := ""
+	for left := mostKeys; len(buckets) > 0; buckets, from = buckets[1:], 0 {
+		if left == 0 || len(dst) > readBytes {
+			next = pageToken(buckets[0], 0)
+			break
+		}
+		keys, more, ok := ask.state.Keys(buckets[0], from, left)
+		if !ok {
+			return nil, 0, gone("")
+		}
+		for _, k := range keys {
+			dst = appendKeyHash(dst, k)
+		}
+		left -= len(keys)
+		if more {
+			next = pageToken(buckets[0], from+len(keys))
+			break
+		}
+	}
+	if dst[len(dst)-1] == ',' {
+		dst = dst[:len(dst)-1]
+	}
+	dst = appendString(append(dst, `],"next_page_token":`...), next)
+	return append(dst, "}\n"...), int64(len(dst)), nil
+}
+
+// buckets returns the buckets that a request asks for, from where a page token says, and the place
+// in the first of them.
+func (ask digestRequest) buckets() (buckets []int, from int, err error) {
+	named := ask.query["bucket"]
+	if len(named) == 0 || len(named) > mostBuckets {
+		return nil, 0, problem.BadParameter("bucket", "%d buckets: want 1 to %d, as bucket=0&bucket=7", len(named), mostBuckets)
+	}
+	most := digest.Buckets(ask.digest.Count)
+	for _, text := range named {
+		b, err := strconv.Atoi(text)
+		if err != nil || b < 0 || b >= most {
+			return nil, 0, problem.BadParameter("bucket", "bucket is %q: want a number from 0 to %d", text, most-1)
+		}
+		buckets = append(buckets, b)
+	}
+	token := ask.query.Get("page_token")
+	if token == "" {
+		return buckets, 0, nil
+	}
+	for i, b := range buckets {
+		place, ok := strings.CutPrefix(token, strconv.Itoa(b)+".")
+		if from, err := strconv.Atoi(place); ok && err == nil && from >= 0 {
+			return buckets[i:], from, nil
+		}
+	}
+	return nil, 0, problem.BadParameter("page_token", "page_token is %q: want the next_page_token of the page before, with the same buckets", token)
+}
+
+// pageToken names a place among the keys of a bucket.
+func pageToken(bucket, from int) string { return fmt.Sprintf("%d.%d", bucket, from) }
+
+func appendKeyHash(dst []byte, k log.KeyHash) []byte {
+	key, encoding := stream.WireKey(k.Key)
+	dst = appendString(append(dst, `{"key":`...), key)
+	dst = appendText(dst, "key_encoding", encoding)
+	dst = appendRevision(dst, k.Revision)
+	dst = append(dst, `,"hash":"`...)
+	dst = fmt.Appendf(dst, "%016x", uint64(k.Hash))
+	return append(dst, `"},`...)
+}
+
+// read answers with resources: those of the first keys that it was asked for, and of how many.
+func (a *API) read(ask digestRequest) ([]byte, int64, error) {
+	keys := ask.query["key"]
+	if len(keys) == 0 || len(keys) > mostRead {
+		return nil, 0, problem.BadParameter("key", "%d keys: want 1 to %d, as key=a&key=b", len(keys), mostRead)
+	}
+	dst := ask.digest.Append([]byte(`{"digest":"`))
+	dst = append(dst, `","resources":[`...)
+	n, size := 0, int64(0)
+	for ; n < len(keys) && (n == 0 || len(dst) < readBytes); n++ {
+		key, err := stream.KeyFromWire(keys[n], ask.query.Get("key_encoding"))
+		if err != nil {
+			return nil, 0, unary.KeyProblem(keys[n], err)
+		}
+		r, exists, ok := ask.state.Get(key)
+		if !ok {
+			return nil, 0, gone("")
+		}
+		if !exists {
+			continue
+		}
+		if size += int64(len(r.Key) + len(r.Value)); dst[len(dst)-1] == '}' {
+			dst = append(dst, ',')
+		}
+		dst = appendResource(dst, unary.ResourceMessage(r))
+	}
+	dst = strconv.AppendInt(append(dst, `],"read":`...), int64(n), 10)
+	return append(dst, "}\n"...), int64(len(dst)), nil
+}

@@ -1,0 +1,154 @@
+package digest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestVectors has the vectors of docs/protocol.md, and published ones of XXH64.
+func TestVectors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":    "ef46db3751d8e999",
+		"a":   "d24ec4f1a98c6e5b",
+		"abc": "44bc2cf5ad770999",
+		"Call me Ishmael. Some years ago--never mind how long precisely-": "02a2e85470d6fd96",
+	} {
+		x := newXXH64()
+		if got := fmt.Sprintf("%016x", x.sum(x.blocks([]byte(text)), len(text))); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	var sum Digest
+	for _, v := range vectors {
+		h := Of(v.key, []byte(v.value), v.encoding)
+		k := OfKey(v.key)
+		if got := fmt.Sprintf("%016x %08x", uint64(h), k); got != v.want {
+			t.Errorf("%q %s %s: %s, want %s", v.key, v.value, v.encoding, got, v.want)
+		}
+		sum = sum.Add(h)
+	}
+	if got, want := sum.String(), "5-00000000000000020e028795aa10cb6f"; got != want {
+		t.Errorf("the digest of all is %s, want %s", got, want)
+	}
+}
+
+var vectors = []struct{ key, value, encoding, want string }{
+	{"a", "1", "", "68cd357d0b93fb08 d24ec4f1"},
+	{"shopping/milk", `{"text":"two litres"}`, "", "633a42d209907abb 70e8c709"},
+	{"b", `"aGk="`, "base64", "82b4160a5f09160c 78452aa1"},
+	{"\xff\x00", "null", "", "67fa0b57bccfee4c 232a32cf"},
+	{"日本", `"語"`, "", "574cede479135154 80c2e40b"},
+}
+
+// TestPieces: what is hashed is the text as a whole, whatever the lengths of its pieces are, and
+// where one of them ends matters.
+func TestPieces(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[a-c]{0,400}`).Draw(t, "text")
+		i, j := rapid.IntRange(0, len(text)).Draw(t, "i"), rapid.IntRange(0, len(text)).Draw(t, "j")
+		of := func(i int) Hash { return Of(text[i:], []byte(text[:i]), "") }
+		if (of(i) == of(j)) != (i == j) {
+			t.Errorf("%q divided at %d and at %d: %x and %x", text, i, j, of(i), of(j))
+		}
+		x, whole := newXXH64(), text[:i]+"\nbase64\n"+text[i:]
+		if got, want := Of(text[i:], []byte(text[:i]), "base64"), Hash(x.sum(x.blocks([]byte(whole)), len(whole))); got != want {
+			t.Errorf("%q divided at %d: %x, want %x", text, i, got, want)
+		}
+	})
+}
+
+// TestSum: the digest is that of the set, in whatever order it came to be.
+func TestSum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		hashes := rapid.SliceOf(rapid.Uint64()).Draw(t, "hashes")
+		var forth, back Digest
+		for i := range hashes {
+			forth = forth.Add(Hash(hashes[i]))
+			back = back.Add(Hash(hashes[len(hashes)-1-i]))
+		}
+		if forth != back {
+			t.Fatalf("%v and %v", forth, back)
+		}
+		if again, err := Parse(forth.String()); err != nil || again != forth {
+			t.Errorf("%v is parsed as %v, %v", forth, again, err)
+		}
+		for _, h := range hashes {
+			forth = forth.Sub(Hash(h))
+		}
+		if forth != (Digest{}) {
+			t.Errorf("nothing is left, and its digest is %v", forth)
+		}
+	})
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, text := range []string{
+		"", "-", "1", "1-", "1-00", "01-" + strings.Repeat("0", 32), "+1-" + strings.Repeat("0", 32),
+		"1-" + strings.Repeat("A", 32), "1-" + strings.Repeat("g", 32), "1-" + strings.Repeat("0", 33), "99999999999999999999-" + strings.Repeat("0", 32),
+	} {
+		if d, err := Parse(text); err == nil {
+			t.Errorf("%q is %v", text, d)
+		}
+	}
+}
+
+// TestTable: the buckets that differ are those of the keys that differ.
+func TestTable(t *testing.T) {
+	const n = 10_000
+	mine, theirs := NewTable(n), NewTable(n)
+	want := map[int]bool{}
+	sizes := make([]int, Buckets(n))
+	for i := range n {
+		key := fmt.Sprint("key-", i)
+		k := OfKey(key)
+		h := Of(key, []byte("1"), "")
+		mine.Add(k, h)
+		if i%1000 == 7 {
+			h = Of(key, []byte("2"), "")
+			want[mine.Bucket(k)] = true
+		}
+		theirs.Add(k, h)
+		sizes[mine.Bucket(k)]++
+	}
+	got, err := mine.Differing(theirs.Bytes())
+	if err != nil || len(got) != len(want) {
+		t.Errorf("%v, %v: want %d buckets", got, err, len(want))
+	}
+	for _, b := range got {
+		if !want[b] {
+			t.Errorf("bucket %d does not differ", b)
+		}
+	}
+	for i, size := range sizes {
+		if size < 20 || size > 130 {
+			t.Errorf("bucket %d has %d keys", i, size)
+		}
+	}
+	if _, err := mine.Differing(nil); err == nil {
+		t.Error("a table of no bytes was compared")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("3-000000000000000000000000000000ff")
+	f.Fuzz(func(t *testing.T, text string) {
+		if d, err := Parse(text); err == nil && d.String() != text {
+			t.Errorf("%q is parsed, and written as %q", text, d)
+		}
+	})
+}
+
+func BenchmarkOf(b *testing.B) {
+	for _, size := range []int{30, 300, 3000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			value := []byte(strings.Repeat("x", size))
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				_ = Of("some/key/of/a/resource", value, "")
+			}
+		})
+	}
+}

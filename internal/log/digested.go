@@ -1,0 +1,243 @@
+package log
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/digest"
+	"github.com/watchtide/watchtide/internal/log/internal/pin"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// digestedShared is how long a state serves all readers that come to verify what they hold: what
+	// is made of it is made once for all of them.
+	digestedShared = time.Second
+	// digestedKept is how long it is kept for them.
+	digestedKept = 10 * time.Second
+	// mostDigested is how many states are kept, at most.
+	mostDigested = 12
+)
+
+// digestedStates keeps the states that readers verify what they hold with. The zero value is empty.
+type digestedStates struct {
+	mu   sync.Mutex
+	kept []*Digested // oldest first
+
+	making  sync.Mutex   // held while an index is made
+	indexed [2]*Digested // those with an index, the newer one last; guarded by making
+}
+
+// Digested is a state of a log that is kept for a while, so that readers that hold another one can
+// find out what differs. Its methods may be called from any goroutine.
+type Digested struct {
+	// Static after construction.
+	framing *storage.Format
+	digest  digest.Digest
+	pin     *pin.Pin
+	at      time.Time
+
+	among *digestedStates
+
+	index atomic.Pointer[bucketIndex] // nil: it was not asked for, or was for newer states since
+}
+
+// bucketIndex has the entries of a state by their buckets.
+type bucketIndex struct {
+	entries []indexed
+	first   []int // of each bucket, and the end
+}
+
+type indexed struct {
+	segment *storage.Segment
+	entry   *storage.Entry
+}
+
+// take returns a state for a reader that comes now: v, or one that is kept and hardly older.
+func (d *digestedStates) take(l *Log, v *storage.Version) *storage.Version {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expire(l)
+	if n := len(d.kept); n > 0 && time.Since(d.kept[n-1].at) < digestedShared {
+		if shared := d.kept[n-1].pin.Version(); shared.SameOrder(v) && shared.Epoch == v.Epoch {
+			return shared
+		}
+	}
+	d.keep(l, v)
+	return v
+}
+
+// keep keeps a state; nil: it is kept no more. d.mu is held.
+func (d *digestedStates) keep(l *Log, v *storage.Version) *Digested {
+	held := l.pins.Add(v, 0)
+	if held == nil {
+		return nil
+	}
+	if len(d.kept) == mostDigested {
+		l.pins.Release(d.kept[0].pin)
+		d.kept = slices.Delete(d.kept, 0, 1)
+	}
+	kept := &Digested{among: d, framing: l.framing, digest: v.Digest, pin: held, at: time.Now()}
+	d.kept = append(d.kept, kept)
+	return kept
+}
+
+// expire gives up states that nobody may ask for any more, and those that were taken away. d.mu is
+// held.
+func (d *digestedStates) expire(l *Log) {
+	d.kept = slices.DeleteFunc(d.kept, func(s *Digested) bool {
+		gone := time.Since(s.at) > digestedKept || s.pin.Version() == nil
+		if gone {
+			l.pins.Release(s.pin)
+		}
+		return gone
+	})
+}
+
+// expireDigested gives up states that nobody may ask for any more.
+func (l *Log) expireDigested() {
+	if l.digested.mu.TryLock() { // a reader that holds it does the same
+		l.digested.expire(l)
+		l.digested.mu.Unlock()
+	}
+}
+
+// Digested returns the state with a digest: one that was sent to a reader that resumed within the
+// last 10 seconds, or the newest one. It returns false if there is neither.
+func (l *Log) Digested(of digest.Digest) (*Digested, bool) {
+	d := &l.digested
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expire(l)
+	for _, s := range d.kept {
+		if s.digest == of {
+			return s, true
+		}
+	}
+	if v := l.newest(); v.Primed() && v.Digest == of {
+		if s := d.keep(l, v); s != nil {
+			return s, true
+		}
+	}
+	return nil, false
+}
+
+// Digest is the digest of the resources.
+func (s Snapshot) Digest() digest.Digest { return s.v.Digest }
+
+// Count is the number of resources.
+func (d *Digested) Count() int { return int(d.digest.Count) }
+
+// Table returns the bytes of the digests of the buckets; false if the state was given up.
+func (d *Digested) Table() (table digest.Table, ok bool) {
+	index, ok := d.indexed()
+	if !ok {
+		return nil, false
+	}
+	table = digest.NewTable(d.digest.Count)
+	for b := range table {
+		for _, e := range index.entries[index.first[b]:index.first[b+1]] {
+			table[b] = table[b].Add(e.entry.Content)
+		}
+	}
+	return table, true
+}
+
+// KeyHash is a key of a state, and the hash of what it has.
+type KeyHash struct {
+	Key      string
+	Revision uint64
+	Hash     digest.Hash
+}
+
+// Keys returns the keys of a bucket from the n-th on, at most so many, and whether there are more;
+// false if the state was given up, or has no such bucket.
+func (d *Digested) Keys(bucket, n, most int) (keys []KeyHash, more, ok bool) {
+	index, ok := d.indexed()
+	if !ok || bucket < 0 || bucket+1 >= len(index.first) {
+		return nil, false, false
+	}
+	in := index.entries[index.first[bucket]:index.first[bucket+1]]
+	in = in[min(n, len(in)):]
+	if more = len(in) > most; more {
+		in = in[:most]
+	}
+	for _, e := range in {
+		keys = append(keys, KeyHash{d.framing.Key(e.segment, e.entry), e.entry.Revision, e.entry.Content})
+	}
+	return keys, more, true
+}
+
+// Get returns a resource of the state, which holds on to its memory; exists is false if it has none
+// with the key, and ok if the state was given up.
+func (d *Digested) Get(key string) (r stream.Resource, exists, ok bool) {
+	index, ok := d.indexed()
+	if !ok {
+		return r, false, false
+	}
+	b := digest.BucketOf(digest.OfKey(key), len(index.first)-1)
+	in := index.entries[index.first[b]:index.first[b+1]]
+	k := storage.NewKey(key)
+	at, _ := slices.BinarySearchFunc(in, k.Hash, func(e indexed, hash uint32) int { return cmp.Compare(e.entry.Hash, hash) })
+	for ; at < len(in) && in[at].entry.Hash == k.Hash; at++ {
+		if e := in[at]; d.framing.KeyEquals(e.segment, e.entry, k) {
+			return d.framing.Event(e.segment, e.entry).Resource, true, true
+		}
+	}
+	return r, false, true
+}
+
+// indexed returns the index of the state, which it makes if it has none; false if the state was
+// given up.
+func (d *Digested) indexed() (*bucketIndex, bool) {
+	v := d.pin.Version()
+	if v == nil {
+		return nil, false
+	}
+	if index := d.index.Load(); index != nil {
+		return index, true
+	}
+	d.among.making.Lock()
+	defer d.among.making.Unlock()
+	if index := d.index.Load(); index != nil {
+		return index, true
+	}
+	index := newBucketIndex(d.framing, v)
+	d.index.Store(index)
+	with := &d.among.indexed
+	if with[0] != nil {
+		with[0].index.Store(nil)
+	}
+	with[0], with[1] = with[1], d
+	return index, true
+}
+
+// newBucketIndex makes the index of a state. Within a bucket the entries are in the order of the
+// hashes by which the log finds keys.
+func newBucketIndex(f *storage.Format, v *storage.Version) *bucketIndex {
+	buckets := digest.Buckets(uint64(v.Count()))
+	entries, of := make([]indexed, 0, v.Count()), make([]int32, 0, v.Count())
+	first := make([]int, buckets+1)
+	v.Each(v.Seq, func(s *storage.Segment, e *storage.Entry) bool {
+		b := digest.BucketOf(digest.OfKey(f.Key(s, e)), buckets)
+		entries, of = append(entries, indexed{s, e}), append(of, int32(b))
+		first[b+1]++
+		return true
+	})
+	for b := range buckets {
+		first[b+1] += first[b]
+	}
+	sorted, next := make([]indexed, len(entries)), slices.Clone(first)
+	for i, e := range entries {
+		sorted[next[of[i]]] = e
+		next[of[i]]++
+	}
+	for b := range buckets {
+		slices.SortStableFunc(sorted[first[b]:first[b+1]], func(x, y indexed) int { return cmp.Compare(x.entry.Hash, y.entry.Hash) })
+	}
+	return &bucketIndex{sorted, first}
+}

@@ -1,0 +1,244 @@
+package log
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/digest"
+	"github.com/watchtide/watchtide/stream"
+	"pgregory.net/rapid"
+)
+
+// digestOf computes the digest of a state from its resources.
+func digestOf(v Snapshot) (d digest.Digest) {
+	for r := range v.Resources() {
+		d = d.Add(digest.Of(r.Key, r.Value, r.Encoding))
+	}
+	return d
+}
+
+// TestDigest: the digest of a log, and of a part of it, is that of its resources, whatever has
+// happened to it.
+func TestDigest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 5}})
+		part := NewPart(w.Log, Config{Watch: "w"})
+		revision, epoch := uint64(1), "e"
+		changes := func() (all []Change) {
+			for range rapid.IntRange(0, 8).Draw(t, "changes") {
+				key := fmt.Sprint("key-", rapid.IntRange(0, 30).Draw(t, "key"))
+				if revision++; rapid.Bool().Draw(t, "deletes") {
+					all = append(all, remove(key, revision))
+					continue
+				}
+				c := upsert(key, revision)
+				if rapid.Bool().Draw(t, "base64") {
+					c.Value, c.Encoding = []byte(`"aGk="`), stream.Base64
+				}
+				all = append(all, c)
+			}
+			return all
+		}
+		snapshot := func() (all []stream.Resource) {
+			for _, c := range LastOfEachKey(changes()) {
+				if !c.Deleted {
+					all = append(all, c.Resource)
+				}
+			}
+			return all
+		}
+		if _, err := w.Replace(epoch, snapshot(), revision); err != nil {
+			t.Fatal(err)
+		}
+		begun := false
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rapid.IntRange(0, 9).Draw(t, "step") {
+			case 0:
+				if rapid.Bool().Draw(t, "restored") {
+					epoch += "x"
+				}
+				_, _ = w.Replace(epoch, snapshot(), revision) // one that goes back is refused
+			default:
+				if _, err := w.Commit(changes(), revision); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if v := w.Snapshot(); v.Digest() != digestOf(v) {
+				t.Fatalf("the digest is %v, that of the resources %v", v.Digest(), digestOf(v))
+			}
+			begun = begun || rapid.Bool().Draw(t, "a part")
+			if !begun {
+				continue
+			}
+			v := w.Snapshot()
+			part.Begin(v, "p", 0)
+			for e := range v.Entries(0) {
+				if v.Counts(e) && !e.Deleted() && strings.HasSuffix(e.Resource().Key, "1") {
+					part.Add(e, nil)
+				}
+			}
+			part.Publish(v)
+			if v := part.Log().Snapshot(); v.Digest() != digestOf(v) {
+				t.Fatalf("the digest of a part is %v, that of its resources %v", v.Digest(), digestOf(v))
+			}
+		}
+	})
+}
+
+// TestVerify: a reader whose position cannot be resumed is sent what has changed since then, if that
+// is little, and the digest of what it has to have.
+func TestVerify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := NewWriter(Config{Watch: "w"})
+		var all []Change
+		for i := range uint64(100) {
+			all = append(all, upsert(fmt.Sprint("k", i), i+1))
+		}
+		mustReplace(t, w, "e", 100, all...)
+		mustCommit(t, w, 101, upsert("new", 101))
+		inSync(w)
+		want := w.Snapshot().Digest().String()
+		for name, r := range map[string]stream.Position{
+			"end_of_snapshot 101 verify, upsert new@101": {Watch: "w", Epoch: "e", Upserts: 100, AsOf: 100},
+			"end_of_snapshot 101 verify":                 {Watch: "w", Epoch: "e", Upserts: 7, AsOf: 7},
+			"end_of_snapshot 101 verify, other":          {Watch: "w", Epoch: "old", Upserts: 100, AsOf: 100},
+			"end_of_snapshot 101 verify, ahead":          {Watch: "w", Epoch: "e", Upserts: 500, AsOf: 500},
+		} {
+			if r.Upserts == 100 && r.Epoch == "e" {
+				r.Upserts, r.AsOf = 99, 99 // before the first snapshot ended
+			}
+			s := w.Subscribe(SubscribeOptions{Resume: &r, Digest: true, Verify: true})
+			c, b, ids := &client{state: map[string]string{}}, Batch{}, 0
+			for range 2 {
+				for s.Next(&b) {
+					c.apply(&b)
+					for e := range b.Events() {
+						switch {
+						case e.Type == stream.Reset:
+							t.Errorf("%s: a reset", name)
+						case e.Type == stream.EndOfSnapshot && (!e.Verify || !e.Resumed || e.Digest != want || !b.Boundary()):
+							t.Errorf("%s: %+v, at a boundary %t; want the digest %s", name, e, b.Boundary(), want)
+						case e.Type == stream.Upsert && b.Boundary() && b.Count(stream.EndOfSnapshot) == 0:
+							ids++
+						}
+					}
+				}
+				time.Sleep(DefaultAheadWait) // a position that is ahead
+			}
+			upserts := strings.Count(strings.Join(c.take(), " "), "upsert")
+			if most := strings.Count(name, "upsert") * 10; ids > 0 || upserts > most || most > 0 && upserts == 0 {
+				t.Errorf("%s: %d upserts, %d ids before the end", name, upserts, ids)
+			}
+			mustCommit(t, w, w.Snapshot().Revision()+1) // live
+			if !s.Bookmark(&b) {
+				t.Errorf("%s: no bookmark", name)
+			}
+			for e := range b.Events() {
+				if e.Digest != want {
+					t.Errorf("%s: the digest of the bookmark is %q, want %q", name, e.Digest, want)
+				}
+			}
+			s.Close()
+		}
+	})
+}
+
+// TestDigested: readers that come within a second share a state. It is kept for 10 s, and shows the
+// table, the keys and the resources of then.
+func TestDigested(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := NewWriter(Config{Watch: "w"})
+		var all []Change
+		for i := range uint64(1000) {
+			all = append(all, upsert(fmt.Sprint("k", i), i+1))
+		}
+		mustReplace(t, w, "e", 1000, all...)
+		inSync(w)
+		was := w.Snapshot().Digest()
+		end := func() string {
+			s := w.Subscribe(SubscribeOptions{Resume: &stream.Position{Watch: "w", Epoch: "old", Upserts: 1, AsOf: 1}, Digest: true, Verify: true})
+			defer s.Close()
+			var b Batch
+			for s.Next(&b) {
+				for e := range b.Events() {
+					if e.Verify {
+						return e.Digest
+					}
+				}
+			}
+			return ""
+		}
+		first := end()
+		mustCommit(t, w, 1001, remove("k5", 1001), upsert("k6", 1001))
+		if again := end(); first != was.String() || again != first {
+			t.Fatalf("two readers of one second are sent %s and %s", first, again)
+		}
+		d, ok := w.Digested(was)
+		if !ok {
+			t.Fatal("the state is gone at once")
+		}
+		table, ok := d.Table()
+		want := digest.NewTable(1000)
+		for _, c := range all {
+			want.Add(digest.OfKey(c.Key), digest.Of(c.Key, c.Value, c.Encoding))
+		}
+		if !ok || !slices.Equal(table, want) {
+			t.Error("the table is not that of the state")
+		}
+		found := 0
+		for b := range table {
+			for from, more := 0, true; more; {
+				var keys []KeyHash
+				if keys, more, ok = d.Keys(b, from, 10); !ok || len(keys) == 0 && more {
+					t.Fatalf("bucket %d has no keys from the %d-th on", b, from)
+				}
+				from += len(keys)
+				found += len(keys)
+			}
+		}
+		if found != 1000 {
+			t.Errorf("%d keys in all buckets", found)
+		}
+		for _, key := range []string{"k5", "k6", "k999"} {
+			if r, exists, ok := d.Get(key); !exists || !ok || r.Revision > 1000 {
+				t.Errorf("%s: %+v, %t, %t", key, r, exists, ok)
+			}
+		}
+		if _, exists, ok := d.Get("never"); exists || !ok {
+			t.Errorf("a key that is not there: %t, %t", exists, ok)
+		}
+		if _, ok := w.Digested(digest.Digest{Count: 7}); ok {
+			t.Error("there is a state with any digest")
+		}
+		time.Sleep(digestedShared + 1)
+		if later := end(); later == first {
+			t.Error("a reader that comes later shares the state too")
+		}
+		time.Sleep(digestedKept)
+		if _, ok := w.Digested(was); ok {
+			t.Error("the state is kept after its time")
+		}
+		if now := w.Snapshot().Digest(); now == was {
+			t.Error("a commit did not change the digest")
+		} else if _, ok := w.Digested(now); !ok {
+			t.Error("the newest state cannot be asked for")
+		}
+	})
+}
+
+// TestDigestedStatesAreFew: however many readers come, few states are kept.
+func TestDigestedStatesAreFew(t *testing.T) {
+	w := NewWriter(Config{Watch: "w"})
+	mustReplace(t, w, "e", 1, upsert("a", 1))
+	for revision := range uint64(100) {
+		mustCommit(t, w, revision+2, upsert("a", revision+2))
+		w.Digested(w.Snapshot().Digest())
+	}
+	if n := len(w.digested.kept); n > mostDigested {
+		t.Errorf("%d states are kept, want at most %d", n, mostDigested)
+	}
+}
