@@ -3,6 +3,7 @@ package log
 import (
 	"cmp"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/log/internal/pin"
@@ -417,21 +418,23 @@ func (s *Subscription) verify(b *Batch, v *storage.Version, from *stream.Positio
 	s.endWalk()
 	v = s.log.digested.take(s.log, v)
 	s.join(v)
-	s.fromThisLog = false
+	s.fromThisLog = true // once it has verified that it has the state, and takes over the position
 	at := storage.Place{Segment: len(v.Segments)}
 	if from != nil && from.Epoch == v.Epoch && from.AsOf <= v.Revision {
 		if newer := v.NewerThan(from.Upserts); v.EntriesFrom(newer) <= v.Count()/10 {
 			at = newer
 		}
 	}
-	s.moveTo(s.log.position(s.epoch, v.Revision, v.Revision, v.Swept))
+	s.place(v.Revision, v)
 	s.partial = true
 	s.startWalk(b, walk{v: v, purpose: verifying, at: at, upserts: at, revision: v.Revision, complete: v.Revision})
 }
 
-// withDigest adds the digest of a version to an event at which the reader has all of it.
+// withDigest adds the digest of a version to an event at which the reader has all of it. Where
+// deletes have no revision, a reader that comes from another replica may have fewer resources than
+// this one, which has not noticed yet that they are gone.
 func (s *Subscription) withDigest(e stream.Event, v *storage.Version) stream.Event {
-	if s.options.Digest {
+	if s.options.Digest && (s.fromThisLog || !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)) {
 		e.Digest = v.Digest.String()
 	}
 	return e

@@ -66,7 +66,7 @@ type Dial struct {
 // Connect subscribes, and records what happens from then on.
 func (h *History) Connect(s Subscriber, d Dial) *Connection {
 	c := h.newConnection(s, d)
-	o := log.SubscribeOptions{MinRate: d.MinRate}
+	o := log.SubscribeOptions{MinRate: d.MinRate, Digest: true}
 	if d.From != nil {
 		o.Resume = c.overTheWire(d.From.Position)
 	}
@@ -269,6 +269,9 @@ func (c *Connection) searched() []string {
 func (c *Connection) receive(f *Flush, i int) {
 	f.apply(c.state, i)
 	e := &f.Events[i]
+	if got, known := c.state.digest(); e.Digest != "" && e.Digest != got && known && !c.Mixed {
+		c.broke("%s: the digest is %s, that of what it holds %s", describe(*e), e.Digest, got)
+	}
 	c.lead = c.lead.told(e, !c.joined).after(e, !c.joined)
 	c.joined = c.joined || e.Type != stream.StatusChange
 	c.caughtUp = c.caughtUp || e.Type == stream.Reset || e.Type == stream.EndOfSnapshot

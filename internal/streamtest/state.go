@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/watchtide/watchtide/internal/digest"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -31,6 +32,18 @@ func ValueText[T string | []byte](value T) string {
 	h.SetSeed(valueSeed)
 	_, _ = h.Write([]byte(value))
 	return fmt.Sprintf("%s… (%d bytes, %x)", string(value[:longValue]), len(value), h.Sum64())
+}
+
+// digest returns the digest of a state; false: it has long values, of which only a hash is known.
+func (s State) digest() (string, bool) {
+	var d digest.Digest
+	for key, v := range s {
+		if len(v.Value) > longValue {
+			return "", false
+		}
+		d = d.Add(digest.Of(key, []byte(v.Value), ""))
+	}
+	return d.String(), true
 }
 
 // State is a collection, by key.

@@ -150,11 +150,19 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "the digest lacks what a change replaces",
+		edits: []edit{{
+			file: "internal/log/append.go",
+			old:  "	w.next.Digest = w.next.Digest.Sub(e.Content)\n",
+			new:  "	w.next.Digest = w.next.Digest.Sub(0)\n",
+		}},
+	},
+	{
 		name: "an id among the deletes of a catch-up covers more than it says",
 		edits: []edit{{
 			file: "internal/log/subscription.go",
-			old:  "!b.Empty() && !w.midTransaction && !w.deletes\n",
-			new:  "!b.Empty() && !w.midTransaction\n",
+			old:  "!w.midTransaction && !w.deletes && (",
+			new:  "!w.midTransaction && (",
 		}},
 	},
 	{
