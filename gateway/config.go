@@ -149,6 +149,8 @@ type StreamSettings struct {
 	// Compression selects how streams are sent to clients that ask for it in
 	// Accept-Encoding. Default: CompressionGzip.
 	Compression Compression `yaml:"compression,is=compression"`
+	// Digest selects whether clients can verify and resume by digest. Default: DigestOn.
+	Digest Digest `yaml:"digest,is=digest"`
 	// CompressionCache is how many bytes of compressed events are kept, so that
 	// events for several clients are compressed once. Default: 32 MiB.
 	CompressionCache int64 `yaml:"compression_cache"`
@@ -327,6 +329,17 @@ const (
 	PumpGoroutines Pump = "goroutines"
 )
 
+// Digest says whether streams have digests.
+type Digest string
+
+const (
+	// DigestOn sends them to clients that ask.
+	DigestOn Digest = "on"
+	// DigestOff answers like a gateway that is older than digests, so that clients begin again with a
+	// snapshot where their position cannot be resumed.
+	DigestOff Digest = "off"
+)
+
 // Compression is a content coding of streams.
 type Compression string
 
@@ -376,6 +389,9 @@ func (c Config) check() error {
 	}
 	if c.Pump != "" && c.Pump != PumpShards && c.Pump != PumpGoroutines {
 		return fmt.Errorf("gateway.Config: Pump is %q: want %s or %s", c.Pump, PumpShards, PumpGoroutines)
+	}
+	if c.Digest != "" && c.Digest != DigestOn && c.Digest != DigestOff {
+		return fmt.Errorf("gateway.Config: Digest is %q: want %s or %s", c.Digest, DigestOn, DigestOff)
 	}
 	if c.Compression != "" && c.Compression != CompressionGzip && c.Compression != CompressionNone {
 		return fmt.Errorf("gateway.Config: Compression is %q: want %s or %s", c.Compression, CompressionGzip, CompressionNone)
@@ -487,6 +503,7 @@ func (s StreamSettings) withDefaults() StreamSettings {
 	s.SnapshotBudget = cmp.Or(s.SnapshotBudget, 64<<20)
 	s.Pump = cmp.Or(s.Pump, PumpShards)
 	s.Compression = cmp.Or(s.Compression, CompressionGzip)
+	s.Digest = cmp.Or(s.Digest, DigestOn)
 	s.CompressionCache = cmp.Or(s.CompressionCache, 32<<20)
 	return s
 }

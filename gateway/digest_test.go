@@ -232,3 +232,25 @@ func TestDigestRequests(t *testing.T) {
 		}
 	})
 }
+
+// TestDigestsOff: a gateway without digests answers as one that is older than they are.
+func TestDigestsOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{StreamSettings: StreamSettings{Digest: DigestOff}}, "w")
+		prime(r, "a", 10, content(100, 10, nil))
+		x := r.get("/v1/events?watch=w&digest=1&resume=digest")
+		synctest.Wait()
+		if text := x.Text(); x.Response.StatusCode != 400 || !strings.Contains(text, `"parameter":"digest"`) {
+			t.Errorf("%d %s", x.Response.StatusCode, text)
+		}
+		c, err := client.New("http://gateway", client.Options{Transport: r.client.Transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		replica := c.Replica(t.Context(), "w")
+		defer replica.Close()
+		if err := replica.Ready(t.Context()); err != nil || replica.Len() != 100 || !replica.Verified().IsZero() {
+			t.Errorf("%v, %d resources, verified at %v", err, replica.Len(), replica.Verified())
+		}
+	})
+}

@@ -28,12 +28,24 @@ func (g *settings) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
 	g.serveEvents(w, r, problem.PathParameter(r, "watch"))
 }
 
+// digests refuses a stream with digests if there are none.
+func (g *settings) digests(req session.Request) *problem.Problem {
+	if !req.Digest || g.cfg.Digest == DigestOn {
+		return nil
+	}
+	return problem.BadParameter("digest", "stream.digest is off at this gateway: ask without digest and resume")
+}
+
 // serveEvents answers a stream request. A refusal is a problem, and everything that
 // can be refused is refused before the first byte.
 func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name string) {
 	req, p := session.ParseRequest(r.URL.RawQuery, r.Header, name)
 	if p != nil {
 		problem.WriteForPath(w, r, p)
+		return
+	}
+	if p = g.digests(req); p != nil {
+		problem.Write(w, p)
 		return
 	}
 	req.Gzip = req.Gzip && g.cfg.Compression == CompressionGzip

@@ -119,6 +119,9 @@ type Stream struct {
 // Pumps are the ways to carry streams; see gateway.Pump.
 var Pumps = []string{string(gateway.PumpGoroutines), string(gateway.PumpShards)}
 
+// Digests are the values of digest; see gateway.Digest.
+var Digests = []string{string(gateway.DigestOn), string(gateway.DigestOff)}
+
 // Compressions are the ways to send streams; see gateway.Compression.
 var Compressions = []string{string(gateway.CompressionGzip), string(gateway.CompressionNone)}
 

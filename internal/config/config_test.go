@@ -139,6 +139,7 @@ stream:
   drain: 5s
   ahead_wait: 4s
   prime_wait: 6s
+  digest: off
   stale_allowed: 7m
   max_subscribers: ${N}
   snapshot_budget: 32MiB
@@ -229,7 +230,7 @@ func TestEveryOption(t *testing.T) {
 			SlowSnapshot: 2 * time.Second, SlowCommit: 300 * time.Millisecond},
 		Auth: Auth{None: true},
 		Stream: Stream{
-			StreamSettings: gateway.StreamSettings{Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, MinRate: 8 << 10, Retry: 3 * time.Second, MaxAge: 90 * time.Minute, DrainDelay: 7 * time.Second, Drain: 5 * time.Second, AheadWait: 4 * time.Second, PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12, SnapshotBudget: 32 << 20, MaxSubscribersPerClient: 3, MaxSubscribersPerWatch: 4, Pump: "goroutines", Compression: "none", CompressionCache: 5 << 20},
+			StreamSettings: gateway.StreamSettings{Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, MinRate: 8 << 10, Retry: 3 * time.Second, MaxAge: 90 * time.Minute, DrainDelay: 7 * time.Second, Drain: 5 * time.Second, AheadWait: 4 * time.Second, PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12, SnapshotBudget: 32 << 20, MaxSubscribersPerClient: 3, MaxSubscribersPerWatch: 4, Pump: "goroutines", Compression: "none", Digest: "off", CompressionCache: 5 << 20},
 			MaxViews:       5, MaxViewsPerClient: 2, ViewLinger: 40 * time.Second,
 			Memory: Memory{Watch: 1 << 30, Total: 3 << 30, Views: 100 << 20}, History: history,
 		},

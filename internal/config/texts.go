@@ -25,6 +25,7 @@ var texts = map[string]decode.Text{
 	"claim":            {Want: "the path of a claim, such as sub or realm_access.roles", Valid: notEmpty},
 	"collection":       {Want: oneOf(Collections), Use: collection, Parameter: &decode.Rule{}, Fits: isCollection},
 	"compression":      oneOfThese(Compressions),
+	"digest":           oneOfThese(Digests),
 	"directory":        {Want: "the name of a directory", Valid: notEmpty, Use: (*decode.Decoder).Relative},
 	"expression":       {Want: "an expression in quotation marks", Valid: notEmpty},
 	"file":             {Want: decode.FileName.Want, Valid: notEmpty, Use: fileWithContent},

@@ -43,11 +43,12 @@ type SubscribeOptions struct {
 // ResumeOutcome is what became of the position that a subscription came with.
 type ResumeOutcome string
 
-// The outcomes. All but the first three are reasons for a full snapshot.
+// The outcomes. All but the first four are reasons for a full snapshot.
 const (
 	OutcomePending      ResumeOutcome = ""              // not decided yet
 	OutcomeSnapshot     ResumeOutcome = "snapshot"      // there was no position
 	OutcomeExact        ResumeOutcome = "exact"         // only the changes after it were sent
+	OutcomeDigest       ResumeOutcome = "digest"        // the reader was sent a digest to verify what it has with
 	OutcomeExpired      ResumeOutcome = "expired"       // changes after it are no longer known
 	OutcomeAhead        ResumeOutcome = "ahead"         // this replica did not reach it in time
 	OutcomeEpochChanged ResumeOutcome = "epoch_changed" // it is of another revision order
@@ -395,7 +396,7 @@ func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetR
 		s.reset(b, v, reason)
 		return
 	}
-	s.ownStatus = nil
+	s.outcome, s.ownStatus = OutcomeDigest, nil
 	s.verify(b, v, s.options.Resume)
 }
 

@@ -77,7 +77,7 @@ func New(reg *watch.Registry, version, commit string) *Metrics {
 		Registry:  prometheus.NewRegistry(),
 		Transport: make(map[string]*transportMetrics, len(transports)),
 		Resumes: counterVec("resumes_total",
-			"Streams by how they began: exact (continued from the given position), or the reason why a full snapshot was sent.",
+			"Streams by how they began: exact (continued from the given position), digest (verified what it has by digest), or the reason why a full snapshot was sent.",
 			"transport", "outcome"),
 		snapshots: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    Namespace + "end_of_snapshot_seconds",
