@@ -57,13 +57,14 @@ type indexed struct {
 	entry   *storage.Entry
 }
 
-// take returns a state for a reader that comes now: v, or one that is kept and hardly older.
+// take returns a state for a reader that comes now: v, or one that is kept and hardly older, and from
+// which the reader can go on to v.
 func (d *digestedStates) take(l *Log, v *storage.Version) *storage.Version {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expire(l)
 	if n := len(d.kept); n > 0 && time.Since(d.kept[n-1].at) < digestedShared {
-		if shared := d.kept[n-1].pin.Version(); shared.SameOrder(v) && shared.Epoch == v.Epoch {
+		if shared := d.kept[n-1].pin.Version(); shared != nil && shared.Generation == v.Generation && shared.Seq >= v.Forgotten {
 			return shared
 		}
 	}

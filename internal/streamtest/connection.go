@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/digest"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
@@ -17,6 +18,7 @@ import (
 type Subscriber interface {
 	Subscribe(log.SubscribeOptions) *log.Subscription
 	Snapshot() log.Snapshot
+	Digested(digest.Digest) (*log.Digested, bool)
 }
 
 // reader is the live half of a Connection; nil in a handmade history.
@@ -59,6 +61,8 @@ type Dial struct {
 	// OfView and MinRate are the fields of the Connection.
 	OfView  bool
 	MinRate int64
+	// Verify means that the subscriber resumes by digest.
+	Verify bool
 	// Forgets means that a remote replica may remember less than it seems.
 	Forgets bool
 }
@@ -66,7 +70,7 @@ type Dial struct {
 // Connect subscribes, and records what happens from then on.
 func (h *History) Connect(s Subscriber, d Dial) *Connection {
 	c := h.newConnection(s, d)
-	o := log.SubscribeOptions{MinRate: d.MinRate, Digest: true}
+	o := log.SubscribeOptions{MinRate: d.MinRate, Digest: true, Verify: d.Verify}
 	if d.From != nil {
 		o.Resume = c.overTheWire(d.From.Position)
 	}
@@ -247,7 +251,11 @@ func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
 
 // record adds a flush.
 func (c *Connection) record(f *Flush) {
-	for i := range f.Events {
+	for i := 0; i < len(f.Events); i++ {
+		if f.Events[i].Verify {
+			f.Events = slices.Replace(f.Events, i, i+1, c.repair(f.Events[i])...)
+			f.versions = nil
+		}
 		c.receive(f, i)
 	}
 	if c.batch.Boundary() && !f.Cut {

@@ -41,10 +41,13 @@ func (s State) digest() (string, bool) {
 		if len(v.Value) > longValue {
 			return "", false
 		}
-		d = d.Add(digest.Of(key, []byte(v.Value), ""))
+		d = d.Add(v.hash(key))
 	}
 	return d.String(), true
 }
+
+// hash returns the hash of a version; that of a long value is wrong.
+func (v Version) hash(key string) digest.Hash { return digest.Of(key, []byte(v.Value), "") }
 
 // State is a collection, by key.
 type State map[string]Version

@@ -14,14 +14,14 @@ func (w *world) connect() error {
 	}
 	c := &client{
 		world: w, part: w.aPart(), name: fmt.Sprint("c", len(w.clients)),
-		slow: w.rarely(2), holds: !w.rarely(2),
+		slow: w.rarely(2), holds: !w.rarely(2), verifies: w.rarely(2),
 	}
 	if w.rarely(2) {
 		c.rate = 1 << 20
 	}
 	w.clients = append(w.clients, c)
 	n := w.nodeOf(c.part)
-	w.say("%s connects to %s (%s, slow %t, holds %t)", c.name, n.name, c.part.name, c.slow, c.holds)
+	w.say("%s connects to %s (%s, slow %t, holds %t, verifies %t)", c.name, n.name, c.part.name, c.slow, c.holds, c.verifies)
 	c.dial(n, nil, nil)
 	return nil
 }
