@@ -150,14 +150,6 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "a reader is sent the digest of a state from which it cannot go on",
-		edits: []edit{{
-			file: "internal/log/digested.go",
-			old:  " && shared.Seq >= v.Forgotten",
-			new:  "",
-		}},
-	},
-	{
 		name: "the digest lacks what a change replaces",
 		edits: []edit{{
 			file: "internal/log/append.go",
