@@ -120,6 +120,17 @@ var mutants = []mutant{
 	},
 }
 
+// stalls are faults with which readers of a view wait for what is made for others.
+var stalls = []mutant{
+	{
+		"a view is made again for an older position",
+		"internal/views/lane.go",
+		"\tl.unpark()\n\tswitch {",
+		"\tl.unpark()\n\tfor e := range l.members {\n\t\tif e.declared == nil && e.wanted.Load() < e.low {\n" +
+			"\t\t\tl.dismiss(e)\n\t\t\tl.views.build(e)\n\t\t}\n\t}\n\tswitch {",
+	},
+}
+
 // switches are faults of differences.
 var switches = []mutant{
 	{
@@ -165,6 +176,11 @@ var all = flag.Bool("all", false, "build all mutants, and not only the fourth th
 // TestMutants builds this package with a fourth of the faults each day, or with all, and
 // checks that the model finds them.
 func TestMutants(t *testing.T) { testMutants(t, mutants, "^TestAgainstTheModel$", "broke ") }
+
+// TestStalls does so with faults that keep changes from readers for a while.
+func TestStalls(t *testing.T) {
+	testMutants(t, stalls, "^TestAgainstTheModel$", "broke Fresh: while others came")
+}
 
 // TestSwitchMutants does so with faults of differences.
 func TestSwitchMutants(t *testing.T) {

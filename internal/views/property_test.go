@@ -249,12 +249,14 @@ func (w *world) check() {
 // act does something at random.
 func (w *world) act() {
 	r := w.replicas[w.random.IntN(len(w.replicas))]
-	switch n := w.random.IntN(28); {
+	switch n := w.random.IntN(30); {
 	case n < 16:
 		time.Sleep(w.upstream.Act(r.endpoint))
 	case n < 18:
 		w.disturb(r)
-	case n < 22:
+	case n < 20:
+		w.visit(r)
+	case n < 24:
 		w.move(w.clients[w.random.IntN(len(w.clients))])
 	default:
 		c := w.clients[w.random.IntN(len(w.clients))]
@@ -296,6 +298,81 @@ func (w *world) disturb(r *replica) {
 		if w.deletes == streamtest.Vanishing {
 			w.upstream.Vanish(w.upstream.Key(w.random.IntN(len(streamtest.ViewKeys))))
 			r.endpoint.Poll()
+		}
+	}
+}
+
+// visit lets clients come to views with any position, and the upstream change, while no view can be
+// made. A view that had the newest state has it again: nobody who follows it waits for what is made
+// for others.
+func (w *world) visit(r *replica) {
+	time.Sleep(time.Second)
+	synctest.Wait()
+	views, live, base := r.views, r.live(), r.base.Snapshot()
+	release := views.builders.hold()
+	defer release()
+	for range 1 + w.random.IntN(3) {
+		of := w.parts[w.random.IntN(len(w.parts))]
+		if len(of.marks) == 0 {
+			continue
+		}
+		m := of.marks[w.random.IntN(len(of.marks))]
+		c := &client{name: fmt.Sprint("visitor ", len(w.clients)), at: r, of: of}
+		v, err := views.Open(r.base, of.definition, Request{Client: c.name, Resume: &m.Position})
+		if err != nil {
+			continue
+		}
+		c.conn = of.history.Connect(v, streamtest.Dial{Client: c.name, Replica: r.name, From: m})
+		w.clients = append(w.clients, c)
+		defer c.conn.Close()
+	}
+	synctest.Wait()
+	w.read(false)
+	w.upstream.Commit(1, streamtest.Write{Key: w.upstream.Key(w.random.IntN(len(streamtest.ViewKeys))), Delete: w.random.IntN(2) == 0, Value: `{"team":"red","n":2}`})
+	r.endpoint.Catch(-1)
+	synctest.Wait()
+	w.read(false)
+	now := r.base.Snapshot()
+	if now.Generation() != base.Generation() || now.Forgotten() > base.Seq() {
+		return // every view is made again
+	}
+	for _, e := range live {
+		if s := e.watch.Snapshot(); !e.removed.Load() && !e.full.Load() && (s.Revision() != now.Revision() || s.Status() != now.Status()) {
+			w.t.Errorf("broke Fresh: while others came with old positions, view %s of replica %s stayed at %d, %v: its watch is at %d, %v",
+				e.id(), r.name, s.Revision(), s.Status(), now.Revision(), now.Status())
+		}
+	}
+}
+
+// live returns the views of a replica that have the newest state, and are fed with the others. No
+// view is being made.
+func (r *replica) live() (live []*entry) {
+	now := r.base.Snapshot()
+	r.views.mu.Lock()
+	defer r.views.mu.Unlock()
+	p := r.views.watches[r.base]
+	if p == nil || !now.Primed() {
+		return nil
+	}
+	for _, e := range p.views {
+		if s := e.watch.Snapshot(); !e.costly && e.inUse() && s.Primed() && s.Revision() == now.Revision() && s.Status() == now.Status() {
+			live = append(live, e)
+		}
+	}
+	return live
+}
+
+// hold keeps builders from beginning anything, until release is called.
+func (b *builders) hold() (release func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	most := b.most
+	b.most = 0
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for b.most = most; b.running < min(most, len(b.clients)); b.running++ {
+			b.goroutines.Go(b.run)
 		}
 	}
 }
