@@ -60,14 +60,18 @@ func after(say func(w *fakeWatch)) func(*fakeWatch) {
 func (w *fakeWatch) answer(r *etcdserverpb.WatchResponse) { w.Send(r) }
 
 func scriptedFaults() []*fault {
-	endless := func(w *fakeWatch) {
-		for w.Send(&etcdserverpb.WatchResponse{Created: true}) == nil {
+	endless := func(w *fakeWatch) { // no fake time passes meanwhile, so it ends
+		for range 100_000 {
+			if w.Send(&etcdserverpb.WatchResponse{Created: true}) != nil {
+				return
+			}
 		}
 	}
 	return []*fault{
 		{"the same page again and again", fake{onPage: samePage(true, 9, stored("a", 3))}, stream.ErrInvalid, "want rising keys"},
 		{"a page whose keys fall", fake{onPage: samePage(false, 2, stored("b", 3), stored("a", 3))}, stream.ErrInvalid, "want rising keys"},
 		{"an empty page, and more", fake{onPage: samePage(true, 2)}, stream.ErrInvalid, "an empty page of the list"},
+		{"an empty page that counts no keys, and more", fake{onPage: samePage(true, 0)}, stream.ErrInvalid, "an empty page of the list"},
 		{"fewer keys than are counted", fake{onPage: samePage(false, 2, stored("a", 3))}, stream.ErrInvalid, "the last page of the list has 1 keys of 2"},
 		{"pages that go back in revision", fake{onPage: goingBack()}, stream.ErrInvalid, "a page of the list is of revision 7, after one of 8"},
 		{"a page of another cluster", fake{onPage: func(*etcdserverpb.RangeRequest) *etcdserverpb.RangeResponse {
@@ -164,7 +168,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	for name, say := range map[string]func(w *fakeWatch){
 		"one event": func(w *fakeWatch) { w.say(large("a", 6, 3<<20)) },
 		"endless fragments": func(w *fakeWatch) {
-			for w.Send(&etcdserverpb.WatchResponse{Events: []*mvccpb.Event{large("a", 6, 1<<20)}, Fragment: true}) == nil {
+			for sent.Load() < 16*most && w.Send(&etcdserverpb.WatchResponse{Events: []*mvccpb.Event{large("a", 6, 1<<20)}, Fragment: true}) == nil {
 				sent.Add(1 << 20)
 			}
 		},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,13 +35,36 @@ func large(name string, revision, size int) string {
 	return strings.Replace(widget(name, revision), `"kind"`, `"x":"`+strings.Repeat("x", size)+`","kind"`, 1)
 }
 
-// writes answers with what a function writes, until the client is gone.
+// mostSent is how many bytes, uncompressed, stand for what does not end: several times what the source
+// may read. No fake time passes while they are read, so that nothing else would end the test of a
+// source that reads on.
+const mostSent = 64 << 20 // twice the memory of the watch
+
+// writes answers with what a function writes, until the client is gone, or has been sent mostSent in
+// all answers. Then it refuses to answer.
 func writes(write func(send func(string) bool)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return unlessSent(func(w http.ResponseWriter, r *http.Request, left *atomic.Int64) {
 		write(func(text string) bool {
+			if left.Add(-int64(len(text))) < 0 {
+				return false
+			}
 			_, err := fmt.Fprint(w, text)
 			return err == nil && r.Context().Err() == nil
 		})
+	})
+}
+
+// unlessSent answers with what a function writes while something is left of mostSent.
+func unlessSent(write func(w http.ResponseWriter, r *http.Request, left *atomic.Int64)) http.HandlerFunc {
+	var left atomic.Int64
+	left.Store(mostSent)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if left.Load() < 0 {
+			w.Header().Set("Retry-After", "60") // so that few more requests come in the time that the test takes
+			replies(503, fmt.Sprintf("all %d bytes that stand for an answer without end were read", mostSent))(w, r)
+			return
+		}
+		write(w, r, &left)
 	}
 }
 
@@ -55,16 +79,16 @@ func forEver(begin string, next func(i int) string) http.HandlerFunc {
 
 // bomb is a small compressed answer that is large.
 func bomb(begin string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
+	return unlessSent(func(w http.ResponseWriter, _ *http.Request, left *atomic.Int64) {
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
 		fmt.Fprint(z, begin)
-		for chunk := strings.Repeat("x", 1<<20); ; {
+		for chunk := strings.Repeat("x", 1<<20); left.Add(-int64(len(chunk))) >= 0; {
 			if _, err := fmt.Fprint(z, chunk); err != nil {
 				return
 			}
 		}
-	}
+	})
 }
 
 // slowly sends a byte a second.
