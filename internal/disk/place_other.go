@@ -1,0 +1,40 @@
+//go:build !unix
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+const (
+	noFollow       = 0
+	canSyncFolders = false
+)
+
+var errLocked = errors.New("locked")
+
+// lock does nothing: the database has a lock of its own.
+func lock(*os.File) error { return nil }
+
+// checkPlace makes the folder if it does not exist. Modes are not looked at.
+func checkPlace(c Config) error {
+	if !c.MustExist {
+		if err := os.Mkdir(filepath.Dir(c.Path), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	info, err := os.Lstat(c.Path)
+	switch {
+	case err != nil && (c.MustExist || !errors.Is(err, os.ErrNotExist)):
+		return err
+	case err == nil && !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no file", c.Path)
+	}
+	return nil
+}
+
+// birthOf returns "": files have no number here.
+func birthOf(string) string { return "" }

@@ -1,0 +1,194 @@
+package disk
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"go.etcd.io/bbolt"
+)
+
+// MaxValueBytes is the length of the longest value: what is longer was not written here.
+const MaxValueBytes = 1 << 30
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// DamagedError reports a file that is not as it was written.
+type DamagedError struct {
+	Path string
+	What string // and where
+}
+
+// Error says what to do.
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("%s is damaged: %s. Nothing of it is served. Put a backup in its place, or move it away to begin empty", e.Path, e.What)
+}
+
+// Tx is one transaction, or the reading of one state. Owned by the goroutine of its function.
+type Tx struct {
+	tx       *bbolt.Tx
+	path     string
+	sequence uint64 // set by the transaction; 0: it was not
+}
+
+// Bucket is a sorted collection of values by key.
+type Bucket struct {
+	b    *bbolt.Bucket
+	path string
+	name string // with the names of the buckets that it is in
+}
+
+// Bucket returns a bucket; nil: there is none.
+func (tx *Tx) Bucket(name []byte) *Bucket { return wrap(tx.tx.Bucket(name), tx.path, "", name) }
+
+// MakeBucket returns a bucket, which it makes if there is none.
+func (tx *Tx) MakeBucket(name []byte) (*Bucket, error) {
+	b, err := tx.tx.CreateBucketIfNotExists(name)
+	return wrap(b, tx.path, "", name), err
+}
+
+// Sequence returns the newest number that a transaction has set.
+func (tx *Tx) Sequence() (uint64, error) {
+	b := tx.Bucket(headerBucket)
+	if b == nil || b.b.Get(sequenceKey) == nil {
+		return 0, nil
+	}
+	raw, err := b.Get(sequenceKey)
+	if err != nil {
+		return 0, err
+	}
+	if len(raw) != 8 {
+		return 0, b.damaged(sequenceKey, "want 8 bytes")
+	}
+	return binary.BigEndian.Uint64(raw), nil
+}
+
+// SetSequence sets the number of the newest record. It must not be below the former one.
+func (tx *Tx) SetSequence(n uint64) error {
+	before, err := tx.Sequence()
+	switch {
+	case err != nil:
+		return err
+	case n < before:
+		return fmt.Errorf("%s: number %d after %d", tx.path, n, before)
+	}
+	b, err := tx.MakeBucket(headerBucket)
+	if err != nil {
+		return err
+	}
+	tx.sequence = n
+	return b.Put(sequenceKey, binary.BigEndian.AppendUint64(nil, n))
+}
+
+var sequenceKey = []byte("sequence")
+
+func wrap(b *bbolt.Bucket, path, in string, name []byte) *Bucket {
+	if b == nil {
+		return nil
+	}
+	return &Bucket{b: b, path: path, name: in + "/" + string(name)}
+}
+
+// Bucket returns a bucket in this one; nil: there is none.
+func (b *Bucket) Bucket(name []byte) *Bucket { return wrap(b.b.Bucket(name), b.path, b.name, name) }
+
+// MakeBucket returns a bucket in this one, which it makes if there is none.
+func (b *Bucket) MakeBucket(name []byte) (*Bucket, error) {
+	in, err := b.b.CreateBucketIfNotExists(name)
+	return wrap(in, b.path, b.name, name), err
+}
+
+// DropBucket removes a bucket in this one, and everything in it.
+func (b *Bucket) DropBucket(name []byte) error {
+	if b.b.Bucket(name) == nil {
+		return nil
+	}
+	return b.b.DeleteBucket(name)
+}
+
+// Appended declares that keys are mostly added at the end, so that pages are filled.
+func (b *Bucket) Appended() { b.b.FillPercent = 0.95 }
+
+// Put writes a value with its checksum.
+func (b *Bucket) Put(key, value []byte) error {
+	_, err := b.PutParts(key, value, nil)
+	return err
+}
+
+// PutParts is Put of a value in two parts. It returns the checksum.
+func (b *Bucket) PutParts(key, head, rest []byte) (sum uint32, err error) {
+	sealed := make([]byte, 4, 4+len(head)+len(rest)) // the database keeps it until the commit
+	sealed = append(append(sealed, head...), rest...)
+	sum = b.sum(key, sealed[4:])
+	binary.LittleEndian.PutUint32(sealed, sum)
+	return sum, b.b.Put(key, sealed)
+}
+
+// Delete removes a value, if it is there.
+func (b *Bucket) Delete(key []byte) error { return b.b.Delete(key) }
+
+// Get returns a value, which is valid during the transaction; nil: there is none.
+func (b *Bucket) Get(key []byte) ([]byte, error) {
+	sealed := b.b.Get(key)
+	if sealed == nil {
+		return nil, nil
+	}
+	return b.open(key, sealed)
+}
+
+// Sum returns the checksum of a value that Get or Each gave.
+func (b *Bucket) Sum(key, value []byte) uint32 { return b.sum(key, value) }
+
+// Each calls fn for each value, sorted by key, until fn returns an error. Both slices are valid during
+// the call.
+func (b *Bucket) Each(fn func(key, value []byte) error) error {
+	return b.EachFrom(nil, fn)
+}
+
+// EachFrom is Each from a key on.
+func (b *Bucket) EachFrom(from []byte, fn func(key, value []byte) error) error {
+	c := b.b.Cursor()
+	for key, sealed := c.Seek(from); key != nil; key, sealed = c.Next() {
+		if sealed == nil {
+			continue // a bucket
+		}
+		value, err := b.open(key, sealed)
+		if err != nil {
+			return err
+		}
+		if err := fn(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EachBucket calls fn with the name of each bucket in this one.
+func (b *Bucket) EachBucket(fn func(name []byte) error) error { return b.b.ForEachBucket(fn) }
+
+func (b *Bucket) open(key, sealed []byte) ([]byte, error) {
+	switch {
+	case len(sealed) < 4:
+		return nil, b.damaged(key, "its value is too short to have a checksum")
+	case len(sealed) > MaxValueBytes:
+		return nil, b.damaged(key, fmt.Sprintf("its value has %d bytes", len(sealed)))
+	}
+	value := sealed[4:]
+	if got, want := b.sum(key, value), binary.LittleEndian.Uint32(sealed); got != want {
+		return nil, b.damaged(key, fmt.Sprintf("its checksum is %08x, want %08x", got, want))
+	}
+	return value, nil
+}
+
+func (b *Bucket) sum(key, value []byte) uint32 {
+	sum := crc32.Update(0, castagnoli, []byte(b.name))
+	sum = crc32.Update(sum, castagnoli, key)
+	return crc32.Update(sum, castagnoli, value)
+}
+
+// Damaged returns the error for a value that has the right checksum and cannot be right.
+func (b *Bucket) Damaged(key []byte, why string) error { return b.damaged(key, why) }
+
+func (b *Bucket) damaged(key []byte, why string) error {
+	return &DamagedError{Path: b.path, What: fmt.Sprintf("key %.80q of bucket %.100q: %s", key, b.name, why)}
+}
