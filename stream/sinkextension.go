@@ -26,6 +26,10 @@ type SinkExtension interface {
 	// revision order of the last Reset, or of the Resume that Watch was given. Another gateway may
 	// have, and says so in a bookmark. Call it before sending what is newer than the last Commit.
 	RaiseHorizon(revision uint64) error
+	// DeletesSince declares, in a snapshot, that it also has the deletes after a revision, by Delete
+	// with their revisions; after the resources and deletes before them, by rising revision. So
+	// clients can resume from that revision on, although this watch begins only now.
+	DeletesSince(revision uint64)
 	// Mark declares that what was sent so far belongs to the place from which the next connection
 	// would continue. A source that continues the same Watch call after losing its connection needs
 	// it: the next connection may be to a replica that is behind, and then the part of a transaction
@@ -62,6 +66,9 @@ func (PlainSink) DeletesCompleteTo(uint64) {}
 func (PlainSink) RaiseHorizon(revision uint64) error {
 	return fmt.Errorf("%w: changes before revision %d may be missing, and the sink does not remember that", ErrUnresumable, revision)
 }
+
+// DeletesSince does nothing.
+func (PlainSink) DeletesSince(uint64) {}
 
 // Mark does nothing.
 func (PlainSink) Mark() {}

@@ -44,6 +44,26 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 	return w.begin(epoch, changes, revision, swept, result)
 }
 
+// Restore is Replace with the history that the upstream still has: changes also has a delete for
+// each resource that was deleted after the revision horizon, by rising revision. So readers may resume
+// from there on. What else changed since then has only its newest value, so that parts of the log
+// begin anew. In the revision order that the log has already, the history is not needed.
+func (w *Writer) Restore(epoch string, changes []Change, horizon, revision uint64) (CommitResult, error) {
+	var result CommitResult
+	if err := Check(changes, revision); err != nil {
+		return result, err
+	}
+	if epoch = stream.CanonicalEpoch(epoch); epoch == w.next.Epoch || horizon > revision {
+		return result, fmt.Errorf("%w: a history from %d to %d in the order %q", stream.ErrInvalid, horizon, revision, epoch)
+	}
+	w.fromSnapshot = true
+	defer func() { w.fromSnapshot, w.overlaps, w.conflated = false, true, false }()
+	w.conflated = horizon < revision
+	w.restored = &horizon
+	defer func() { w.restored = nil }()
+	return w.begin(epoch, Order{}.Arrange(LastOfEachKey(changes)), revision, stream.AllDeletes, result)
+}
+
 // begin builds a log from nothing but a snapshot.
 func (w *Writer) begin(epoch string, snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
 	needs := w.snapshotCost(snapshot)
@@ -61,7 +81,11 @@ func (w *Writer) begin(epoch string, snapshot []Change, revision, swept uint64, 
 	w.index, w.indexed = storage.NewIndex(len(snapshot)), w.next.Number
 	w.append(snapshot, revision, &result)
 	w.next.Intact, w.next.Readable = w.next.Seq, w.next.Seq
-	w.openOutage(revision)
+	if w.restored != nil {
+		w.next.RaiseOrigin(*w.restored)
+	} else {
+		w.openOutage(revision)
+	}
 	w.sweptTo(swept)
 	w.publish()
 	return result, nil

@@ -79,3 +79,19 @@ func (s Snapshot) Resources() iter.Seq[stream.Resource] {
 		})
 	}
 }
+
+// Restorable returns what Writer.Restore takes: the resources, and the deletes that are remembered, by rising
+// revision. Readers may resume from the revision horizon.
+func (s Snapshot) Restorable() (changes []Change, horizon uint64) {
+	f := s.log.framing
+	changes = make([]Change, 0, s.v.Count()+s.v.Tombstones)
+	for i, seg := range s.v.Segments {
+		entries := s.v.Entries(i)
+		for j := range entries {
+			if e := &entries[j]; e.Visible(s.v.Seq) {
+				changes = append(changes, Change{Resource: f.Event(seg, e).Resource, Deleted: e.Is(storage.IsDelete)})
+			}
+		}
+	}
+	return changes, s.v.Horizon
+}

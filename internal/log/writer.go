@@ -26,6 +26,8 @@ type Writer struct {
 	fromSnapshot bool             // what is being appended comes from one
 	overlaps     bool             // the next transactions may repeat older changes; see Overlap
 	conflated    bool             // the next commit may lack values; see stream.SinkExtension
+	restored     *uint64          // since when the snapshot that is being taken knows deletes; nil: it has none
+	reserved     bool             // see Reserve
 	age          time.Duration    // of the changes of the next commit; 0: not known
 	prefetched   byte             // see prefetch; nothing reads it
 	index        *storage.Index
@@ -89,8 +91,10 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	}
 	result.Duplicates = duplicates
 	changes = w.order().Arrange(changes)
-	if err := w.account.Grow(w.cost(changes)); err != nil {
-		return result, err
+	if !w.reserved {
+		if err := w.account.Grow(w.cost(changes)); err != nil {
+			return result, err
+		}
 	}
 	before := w.next.Revision
 	last := w.append(changes, revision, &result)
@@ -100,6 +104,22 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	w.sweptTo(swept)
 	w.publish()
 	return result, nil
+}
+
+// Reserve reserves memory for a transaction that is to be committed once it is on a disk: no commit
+// is refused for its memory until Unreserve, which the caller must call.
+func (w *Writer) Reserve(changes []Change) error {
+	if err := w.account.Grow(w.cost(changes)); err != nil {
+		return err
+	}
+	w.reserved = true
+	return nil
+}
+
+// Unreserve ends what Reserve began, and returns what was not used.
+func (w *Writer) Unreserve() {
+	w.reserved = false
+	w.account.SetLog(w.holds()-w.dead, w.dead)
 }
 
 // slot is lookup for a key that is about to be set.

@@ -343,7 +343,7 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	in.log.Prepare(false, 0)
 	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.epochName(m.epoch), in.log.Snapshot().Primed()
-	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
+	result, err := in.replace(epoch, snapshot, m)
 	if errors.Is(err, stream.ErrBehind) && in.behindTooLong(err) {
 		// The upstream went back and stays there: this is a new order, which is named
 		// here since the upstream does not name it. It keeps that name even if this
@@ -366,6 +366,14 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	in.count.resyncs.add(reason, 1)
 	in.recordIncident(IncidentResync, reason, detail)
 	return result, nil
+}
+
+// replace writes a snapshot to the log, with the history that comes with it if the log has none.
+func (in *ingest) replace(epoch string, snapshot []stream.Resource, m message) (log.CommitResult, error) {
+	if m.since != nil && in.log.Snapshot().Epoch() != stream.CanonicalEpoch(epoch) {
+		return in.log.Restore(epoch, m.changes, *m.since, m.revision)
+	}
+	return in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
 }
 
 // epochName is the name in the log of an epoch of the source. A source that went back

@@ -20,6 +20,7 @@ type message struct {
 	changes   []log.Change
 	revision  uint64
 	horizon   uint64    // of a snapshot, the revision of RaiseHorizon; 0: none
+	since     *uint64   // of a snapshot, the revision of DeletesSince; nil: it has no deletes
 	swept     uint64    // see Swept
 	conflated bool      // see Conflated
 	made      time.Time // see SetTimestamp
@@ -144,6 +145,13 @@ func (s *stagingSink) RaiseHorizon(revision uint64) error {
 		return nil
 	}
 	return s.send(message{kind: horizonRaised, revision: revision})
+}
+
+// DeletesSince implements stream.SinkExtension.
+func (s *stagingSink) DeletesSince(revision uint64) {
+	if s.pending.reset {
+		s.pending.since = &revision
+	}
 }
 
 // begin tells ingest, once for each connection, that the upstream has sent
