@@ -84,3 +84,18 @@ func (e *TooLargeError) Error() string {
 	}
 	return fmt.Sprintf("%s of %d bytes is too large, the limit is %d", e.What, e.Size, e.Limit)
 }
+
+// UnavailableError reports that nothing can be written now. What was asked for may or may not become
+// visible later.
+type UnavailableError struct {
+	// What says what does not take writes, for everybody.
+	What string
+	// Cause is for operators; it may name files.
+	Cause error
+}
+
+// Error does not show the cause.
+func (e *UnavailableError) Error() string { return e.What }
+
+// Unwrap returns the cause.
+func (e *UnavailableError) Unwrap() error { return e.Cause }

@@ -1,10 +1,20 @@
-// Package store is the built-in source: a writable collection of resources in
-// memory. It is lost when the process ends.
+// Package store is the built-in source: a writable collection of resources, in memory alone or kept in
+// a file as well.
 //
 // One [Store] holds any number of watches by name. They share one sequence: each
 // write gets the next number as its revision, in whichever watch. Each watch has an
-// epoch that is drawn at random when the watch begins, so a position of an earlier
-// process is never mistaken for one of this process.
+// epoch that is drawn at random when the watch begins, so a position of another
+// history is never mistaken for one of this history.
+//
+// # The file
+//
+// [New] makes a store that is lost when the process ends. [Open] makes one whose file has everything:
+// resources, the deletes that clients need to resume, epochs and the sequence, which never goes back.
+// The file is read once, at the start, and from then on only written. A write is visible, and answered,
+// when it is on the disk. Writes that arrive while the disk is waited for share the next wait. After a
+// failed write to the disk, all writes are refused until the file is opened again, and reads go on. A
+// file that is damaged is not opened. If the file is a copy of an earlier state, its watches begin new
+// epochs; see package disk.
 //
 // # Reading
 //
@@ -15,7 +25,7 @@
 //
 // # Writing
 //
-// A write is made when Put or Delete returns: it is in the store's own log, and the
+// A write is made when Put or Delete returns: it is in the store's file and its own log, and the
 // next reader of the store finds it. Readers of a watch that follows the store see
 // it a little later; the watch holds the write once it is at the revision that Put
 // returned, or beyond.

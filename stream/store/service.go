@@ -159,6 +159,7 @@ func withCode(err error) error {
 		conflict *stream.ConflictError
 		invalid  *stream.InvalidError
 		tooLarge *stream.TooLargeError
+		unable   *stream.UnavailableError
 	)
 	switch {
 	case errors.As(err, &conflict):
@@ -167,6 +168,8 @@ func withCode(err error) error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.As(err, &tooLarge):
 		return status.Error(codes.ResourceExhausted, err.Error())
+	case errors.As(err, &unable):
+		return status.Error(codes.Unavailable, err.Error())
 	case errors.Is(err, log.ErrPageGone):
 		return status.Error(codes.OutOfRange, err.Error())
 	}

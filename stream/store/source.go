@@ -25,7 +25,7 @@ func (s *Store) Source(watch string) stream.Source {
 	if err != nil {
 		return failing(err)
 	}
-	return &source{Source: upstream, channel: channel}
+	return &source{Source: upstream, channel: channel, store: s, name: watch}
 }
 
 func failing(err error) stream.Source {
@@ -35,14 +35,50 @@ func failing(err error) stream.Source {
 // source is a client of the store's service, in the same process.
 type source struct {
 	*grpcsource.Source
-	channel *channel // static
+	// Static after construction.
+	channel *channel
+	store   *Store
+	name    string
 }
 
 // Watch implements stream.Source. It returns when the server's side has ended
 // as well.
 func (s *source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	defer s.channel.calls.Wait()
+	if resume == (stream.Resume{}) {
+		begun, err := s.begin(sink)
+		if err != nil {
+			return err
+		}
+		resume = begun
+	}
 	return s.Source.Watch(ctx, resume, sink)
+}
+
+// begin passes on what the store has, with its history, and returns where it ends.
+func (s *source) begin(sink stream.Sink) (stream.Resume, error) {
+	w := s.store.find(s.name)
+	if w == nil {
+		return stream.Resume{}, unknownWatch(s.name)
+	}
+	v := w.log.Snapshot()
+	if err := sink.Reset(v.Epoch()); err != nil {
+		return stream.Resume{}, err
+	}
+	changes, since := v.Restorable()
+	sink.DeletesSince(since)
+	for i := range changes {
+		var err error
+		if c := &changes[i]; c.Deleted {
+			err = sink.Delete(c.Key, c.Revision)
+		} else {
+			err = sink.Upsert(c.Resource)
+		}
+		if err != nil {
+			return stream.Resume{}, err
+		}
+	}
+	return stream.Resume{Epoch: v.Epoch(), Revision: v.Revision()}, sink.Commit(v.Revision())
 }
 
 // channel calls a server without a connection: messages are passed as they are. It

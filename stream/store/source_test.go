@@ -125,7 +125,13 @@ func TestWatchEndsTheServerSide(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	if err := source.Watch(ctx, stream.Resume{}, commitFunc{do: cancel}); !errors.Is(err, context.Canceled) {
+	commits := 0
+	second := func() { // the first is before the call
+		if commits++; commits == 2 {
+			cancel()
+		}
+	}
+	if err := source.Watch(ctx, stream.Resume{}, commitFunc{do: second}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Watch returned %v", err)
 	}
 	if !ended.Load() {

@@ -159,6 +159,7 @@ func Of(err error) *Problem {
 		invalid  *stream.InvalidError
 		conflict *stream.ConflictError
 		tooLarge *stream.TooLargeError
+		unable   *stream.UnavailableError
 	)
 	switch {
 	case errors.As(err, &known):
@@ -169,6 +170,8 @@ func Of(err error) *Problem {
 		return conflictProblem(conflict)
 	case errors.As(err, &tooLarge):
 		return New(http.StatusRequestEntityTooLarge, "%s", tooLarge.Error())
+	case errors.As(err, &unable):
+		return New(http.StatusServiceUnavailable, "%s", unable.Error())
 	case errors.Is(err, log.ErrPageGone):
 		p := New(http.StatusGone, "the revision that page_token belongs to is gone: begin again without page_token")
 		p.Parameter = "page_token"

@@ -1,0 +1,321 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/disk"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// fileFormat is the format of the file:
+//
+//	watches/NAME/watch              record, as JSON
+//	watches/NAME/entries/REVISION   length of the key, key, value
+//	watches/NAME/deletes/REVISION   milliseconds, key
+//
+// A revision is 8 bytes, the most significant first, so that a bucket is in the order of revisions.
+const fileFormat = 1
+
+var (
+	watchesBucket = []byte("watches")
+	entriesBucket = []byte("entries")
+	deletesBucket = []byte("deletes")
+	recordKey     = []byte("watch")
+)
+
+// durable is the disk of a store. Its methods belong to the holder of the store's turn, except for
+// Stats. A nil one has no disk.
+type durable struct {
+	// Static after construction.
+	file    *disk.File
+	history log.Retention
+	logger  *slog.Logger
+
+	gone   map[string]*watch // of the file, by name, that the store has forgotten
+	failed error             // why it takes nothing more; nil: it does
+
+	commits atomic.Uint64
+	waited  atomic.Int64 // for the disk, in nanoseconds
+	broken  atomic.Bool
+}
+
+// record is what the file says about a watch.
+type record struct {
+	Epoch string `json:"epoch"`
+	// Horizon is the revision after which every delete is in the file.
+	Horizon uint64 `json:"horizon"`
+	Entries tally  `json:"entries"`
+	Deletes tally  `json:"deletes"`
+}
+
+// tally tells that the values of a bucket are complete: each has a checksum of its own, which says
+// nothing about those that are missing.
+type tally struct {
+	Count uint64 `json:"count"`
+	Sum   uint64 `json:"sum"`
+}
+
+func (t *tally) add(sum uint32)    { t.Count, t.Sum = t.Count+1, t.Sum+uint64(sum) }
+func (t *tally) remove(sum uint32) { t.Count, t.Sum = t.Count-1, t.Sum-uint64(sum) }
+
+// stored is what the file has of a watch.
+type stored struct {
+	record
+	deletes     []deleted // by rising revision
+	deleteBytes int64
+}
+
+// deleted is a delete in the file.
+type deleted struct {
+	revision uint64
+	at       int64 // in milliseconds
+	bytes    int64
+}
+
+func openDurable(c Config) (*durable, error) {
+	file, err := disk.Open(disk.Config{Path: c.Path, Kind: "store", Format: fileFormat})
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	d := &durable{file: file, history: c.History.WithDefaults(), logger: c.Logger, gone: map[string]*watch{}}
+	if d.logger == nil {
+		d.logger = slog.New(slog.DiscardHandler)
+	}
+	return d, nil
+}
+
+func (d *durable) close() {
+	if err := d.file.Close(); err != nil {
+		d.logger.Error("the file of a store was not closed", "path", d.file.Path(), "error", err.Error())
+	}
+}
+
+// forget is called when the store forgets a watch. The file forgets it with the next write, unless
+// that makes the watch known again.
+func (d *durable) forget(w *watch) {
+	if d != nil && w.stored != nil {
+		d.gone[w.name] = w
+	}
+}
+
+// fail ends all writing: what the disk has is not known.
+func (d *durable) fail(err error) {
+	if d.failed != nil {
+		return
+	}
+	d.failed = &stream.UnavailableError{
+		What: "the store takes no writes until it is started again: a write to its disk has failed", Cause: err,
+	}
+	d.broken.Store(true)
+	d.logger.Error("a write to the disk has failed: the store takes no more writes until a restart, and reads go on",
+		"path", d.file.Path(), "error", err.Error())
+}
+
+// write makes changes last. It returns when they are on the disk. known are the watches of the store.
+func (d *durable) write(ops []*op, known map[string]*watch) error {
+	if d.failed != nil || len(ops) == 0 {
+		return d.failed
+	}
+	for name, w := range d.gone {
+		if known[name] == w {
+			delete(d.gone, name)
+		}
+	}
+	start := time.Now()
+	err := d.file.Update(func(tx *disk.Tx) error {
+		t := &turn{disk: d, tx: tx, now: start, open: map[*watch]*openWatch{}}
+		return t.write(ops)
+	})
+	d.commits.Add(1)
+	d.waited.Add(int64(time.Since(start)))
+	if err != nil {
+		d.fail(err)
+		return d.failed
+	}
+	clear(d.gone)
+	return nil
+}
+
+// turn is one transaction of the file.
+type turn struct {
+	disk *durable
+	tx   *disk.Tx
+	now  time.Time
+	all  *disk.Bucket
+	open map[*watch]*openWatch
+}
+
+// openWatch is a watch that a transaction writes to.
+type openWatch struct {
+	*stored
+	bucket, entries, removed *disk.Bucket
+}
+
+func (t *turn) write(ops []*op) (err error) {
+	if t.all, err = t.tx.MakeBucket(watchesBucket); err != nil {
+		return err
+	}
+	for name, w := range t.disk.gone {
+		if err := t.all.DropBucket([]byte(name)); err != nil {
+			return err
+		}
+		w.stored = nil
+	}
+	for _, o := range ops {
+		w, err := t.watch(o.watch, o.change.Revision-1)
+		if err == nil {
+			err = w.apply(o, t.now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, w := range t.open {
+		if err := w.finish(t.disk.history, t.now); err != nil {
+			return err
+		}
+	}
+	return t.tx.SetSequence(ops[len(ops)-1].change.Revision)
+}
+
+// watch returns a watch, which is made if the file does not have it. before is the revision of the
+// store before its first change.
+func (t *turn) watch(w *watch, before uint64) (o *openWatch, err error) {
+	if o = t.open[w]; o != nil {
+		return o, nil
+	}
+	name := []byte(w.name)
+	if w.stored == nil { // what another watch left under this name is gone
+		if err := t.all.DropBucket(name); err != nil {
+			return nil, err
+		}
+		w.stored = &stored{record: record{Epoch: w.log.Snapshot().Epoch(), Horizon: before}}
+		if h := w.log.Snapshot(); h.Count() == 0 && h.Tombstones() == 0 {
+			w.stored.Horizon, _ = h.Horizon()
+		}
+	}
+	o = &openWatch{stored: w.stored}
+	if o.bucket, err = t.all.MakeBucket(name); err != nil {
+		return nil, err
+	}
+	if o.entries, err = o.bucket.MakeBucket(entriesBucket); err != nil {
+		return nil, err
+	}
+	if o.removed, err = o.bucket.MakeBucket(deletesBucket); err != nil {
+		return nil, err
+	}
+	o.entries.Appended()
+	o.removed.Appended()
+	t.open[w] = o
+	return o, nil
+}
+
+// apply writes one change.
+func (w *openWatch) apply(o *op, now time.Time) error {
+	if o.old > 0 {
+		old := revisionKey(o.old)
+		value, err := w.entries.Get(old)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			return w.entries.Damaged(old, "it is missing")
+		}
+		w.Entries.remove(w.entries.Sum(old, value))
+		if err := w.entries.Delete(old); err != nil {
+			return err
+		}
+	}
+	key, c := revisionKey(o.change.Revision), &o.change
+	if !c.Deleted {
+		head := append(binary.AppendUvarint(nil, uint64(len(c.Key))), c.Key...)
+		sum, err := w.entries.PutParts(key, head, c.Value)
+		w.Entries.add(sum)
+		return err
+	}
+	at := now.UnixMilli()
+	sum, err := w.removed.PutParts(key, binary.BigEndian.AppendUint64(nil, uint64(at)), []byte(c.Key))
+	w.Deletes.add(sum)
+	w.remember(deleted{revision: c.Revision, at: at, bytes: deleteCost(c.Key)})
+	return err
+}
+
+func (s *stored) remember(d deleted) {
+	s.deletes = append(s.deletes, d)
+	s.deleteBytes += d.bytes
+}
+
+// deleteCost is about what a delete counts in the log.
+func deleteCost(key string) int64 { return int64(len(key)) + 100 }
+
+// mostForgotten bounds the deletes that one transaction forgets.
+const mostForgotten = 4096
+
+// finish forgets deletes that are not needed any more, and writes the record.
+func (w *openWatch) finish(history log.Retention, now time.Time) error {
+	n := 0
+	for n < len(w.deletes) && n < mostForgotten && w.exceeds(n, history, now) {
+		d := w.deletes[n]
+		key := revisionKey(d.revision)
+		value, err := w.removed.Get(key)
+		if err != nil {
+			return err
+		}
+		if value == nil {
+			return w.removed.Damaged(key, "it is missing")
+		}
+		w.Deletes.remove(w.removed.Sum(key, value))
+		if err := w.removed.Delete(key); err != nil {
+			return err
+		}
+		w.deleteBytes -= d.bytes
+		w.Horizon = max(w.Horizon, d.revision)
+		n++
+	}
+	if w.deletes = w.deletes[n:]; n > 0 && len(w.deletes) < cap(w.deletes)/4 {
+		w.deletes = slices.Clone(w.deletes)
+	}
+	raw, err := json.Marshal(&w.record)
+	if err != nil {
+		return err
+	}
+	return w.bucket.Put(recordKey, raw)
+}
+
+// exceeds reports whether the deletes from the n-th on are too many, or too old.
+func (s *stored) exceeds(n int, history log.Retention, now time.Time) bool {
+	return len(s.deletes)-n > history.MaxDeletes || s.deleteBytes > history.MaxBytes ||
+		s.deletes[n].at < now.Add(-history.MaxAge).UnixMilli()
+}
+
+func revisionKey(revision uint64) []byte { return binary.BigEndian.AppendUint64(nil, revision) }
+
+// Disk is what a durable store says about its disk.
+type Disk struct {
+	Path                 string
+	FileBytes, FreeBytes int64
+	Commits              uint64        // transactions; several writes share one
+	Waited               time.Duration // for all of them
+	Failed               bool          // no write is taken until a restart
+}
+
+// Disk returns what is known of the disk; the zero value: the store has none. It may be called by any
+// goroutine.
+func (s *Store) Disk() Disk {
+	d := s.disk
+	if d == nil {
+		return Disk{}
+	}
+	size, free := d.file.Sizes()
+	return Disk{
+		Path: d.file.Path(), FileBytes: size, FreeBytes: free,
+		Commits: d.commits.Load(), Waited: time.Duration(d.waited.Load()), Failed: d.broken.Load(),
+	}
+}
