@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/tls"
+	"path/filepath"
 	"slices"
 
 	"github.com/watchtide/watchtide/access/credential"
@@ -56,7 +57,7 @@ func (d *decoder) credentials(c *Config) {
 // forgetful are the types of sources whose resources end with the process, and are not those of
 // other replicas. The value is why.
 var forgetful = map[SourceType]string{
-	Store: "is in the memory of this process: after a restart, and at other replicas, nobody would be revoked",
+	Store: "is in the memory of this process: after a restart, and at other replicas, nobody would be revoked; give it a path",
 	Host:  "is about this machine, and has no revocations",
 }
 
@@ -75,6 +76,39 @@ func (d *decoder) revocationsLast(c *Config) {
 	if !forgets {
 		return
 	}
+	if d.declared[source] == Store && storePath(c, source) != "" {
+		if len(c.Operations.Replicas) == 0 {
+			return
+		}
+		why = "is a file of this machine, and operations.replicas names others, where nobody would be revoked"
+	}
 	at, _ := d.Text(d.Given[&c.Auth.Revoked.Watch], wantWatch, nil)
 	d.Errorf(at.Value, "the source %q of this watch %s; want a source that lasts and that all replicas have, such as etcd, nats, consul, kubernetes, grpc, files or gateway", source, why)
+}
+
+// storePath returns the path of a store; "": it is in memory.
+func storePath(c *Config, source string) string {
+	for _, s := range c.Sources {
+		if s.Name == source {
+			return s.Store.Path
+		}
+	}
+	return ""
+}
+
+// storePaths reports stores that would share a file.
+func (d *decoder) storePaths(c *Config) {
+	first := map[string]string{}
+	for i := range c.Sources {
+		s := &c.Sources[i]
+		if s.Store.Path == "" {
+			continue
+		}
+		path := filepath.Clean(s.Store.Path)
+		if other, taken := first[path]; taken {
+			d.Errorf(d.Given[&s.Store.Path], "the source %q has this path already; want a file for each store, or one source for the watches of both", other)
+			continue
+		}
+		first[path] = s.Name
+	}
 }

@@ -64,6 +64,7 @@ func Parse(file string, data []byte, env Environment) (*Config, error) {
 		d.templates(c)
 		d.policy(c)
 		d.credentials(c)
+		d.storePaths(c)
 	}
 	d.flags.override(c)
 	d.exposure(c)

@@ -29,6 +29,7 @@ var texts = map[string]decode.Text{
 	"directory":        {Want: "the name of a directory", Valid: notEmpty, Use: (*decode.Decoder).Relative},
 	"expression":       {Want: "an expression in quotation marks", Valid: notEmpty},
 	"file":             {Want: decode.FileName.Want, Valid: notEmpty, Use: fileWithContent},
+	"file of a store":  {Want: "the name of the file that keeps the store", Valid: notEmpty, Use: (*decode.Decoder).Relative},
 	"file of a secret": {Want: decode.FileName.Want, Valid: notEmpty, Use: fileOfSecret},
 	"forwarded header": oneOfThese(ForwardedHeaders),
 	"host":             {Want: `a host name without a port, such as app.example.com, "*.example.com", or "*" for every name`, Valid: noError(hosts.Check)},

@@ -117,6 +117,7 @@ func (u *upstreams) try(c *config.Config, w config.Watch) error {
 	if err != nil {
 		return err
 	}
+	s.Store.Path = "" // a gateway may have the file open
 	one, err := u.source(s, w, "", u.logger)
 	if err == nil && one.close != nil {
 		one.close()

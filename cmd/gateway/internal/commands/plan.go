@@ -33,6 +33,9 @@ func (u *upstreams) draft(registry *watch.Registry, before *config.Config) (*wat
 	if before == nil {
 		p.before = &config.Config{}
 	}
+	if err := u.openStores(); err != nil {
+		return nil, counts{}, err
+	}
 	d := registry.Draft()
 	for _, w := range u.config.Watches {
 		if p.count(p.keepsWatch(w) && d.Keep(w.Name), hadWatch(p.before, w.Name)) {
@@ -113,7 +116,7 @@ func (p *plan) keepsParent(w config.Watch, template bool) bool {
 	}
 	was, had := named(p.before.Sources, w.Source, nameOfSource)
 	is, has := named(p.after.Sources, w.Source, nameOfSource)
-	stays := is.Type == config.Store && was.Type == config.Store && !template
+	stays := is.Type == config.Store && was.Type == config.Store && is.Store.Path == was.Store.Path && !template
 	return had && has && (stays || was.Equal(is))
 }
 

@@ -80,6 +80,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		a.limitMemory(logger)
 	}
 	s := &daemon{logger: logger, stderr: a.unhidden, hide: a.inserted.Hide, registry: watch.NewRegistry(), views: views.NewDeclared(), secured: newSecured(c), started: c}
+	defer s.closeStores()
 	defer s.views.Close() // which the registry uses until it is closed
 	defer s.registry.Close()
 	defer s.stopObserving()
@@ -142,6 +143,13 @@ func (s *daemon) begin(c *config.Config) (err error) {
 	s.upstreams = newUpstreams(s.logger, s.tracer(), s.views, s.hide)
 	_, err = s.apply(c)
 	return err
+}
+
+// closeStores closes the files of stores, when nothing writes to them any more.
+func (s *daemon) closeStores() {
+	if s.upstreams != nil {
+		s.upstreams.stores.close()
+	}
 }
 
 // accessConfig returns the access settings of the gateway; nil: everybody may do everything.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/source/etcd"
@@ -72,16 +73,27 @@ type stores struct {
 	all map[string]*store.Store
 }
 
-func (s *stores) of(source config.Source, shared *memory.Ceiling) *store.Store {
+func (s *stores) of(source config.Source, shared *memory.Ceiling, history log.Retention, logger *slog.Logger) (*store.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.all[source.Name] == nil {
-		c := source.Store
-		c.Memory = shared
-		s.all[source.Name] = store.New(c)
+	if one := s.all[source.Name]; one != nil {
+		if was := one.Path(); was != source.Store.Path {
+			return nil, fmt.Errorf("source %s: a store keeps its path while the gateway runs: it is %q; restart the gateway for %q", source.Name, was, source.Store.Path)
+		}
+		return one, nil
 	}
-	return s.all[source.Name]
+	c := source.Store
+	c.Memory, c.History, c.Logger = shared, history, logger.With("source", source.Name)
+	one, err := store.Open(c)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", source.Name, err)
+	}
+	s.all[source.Name] = one
+	return one, nil
 }
+
+// close closes the files of all stores.
+func (s *stores) close() { s.settle(nil) }
 
 func (s *stores) settle(sources []config.Source) {
 	s.mu.Lock()
@@ -151,7 +163,7 @@ func sourceOf(c *config.Config, w config.Watch) (config.Source, error) {
 func (u *upstreams) source(s config.Source, w config.Watch, template string, logger *slog.Logger) (made, error) {
 	switch s.Type {
 	case config.Store:
-		return u.stored(s, w), nil
+		return u.stored(s, w)
 	case config.Host:
 		s.Host.Collection = w.Collection
 		source, err := host.New(s.Host)
@@ -189,9 +201,43 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 }
 
 // stored returns the source and the writer of a watch of a store.
-func (u *upstreams) stored(s config.Source, w config.Watch) made {
-	shared := u.stores.of(s, u.memory)
-	return made{source: shared.Source(w.Name), writer: shared.Writer(w.Name), close: func() { shared.Release(w.Name) }}
+func (u *upstreams) stored(s config.Source, w config.Watch) (made, error) {
+	shared, err := u.storeOf(s)
+	if err != nil {
+		return made{}, err
+	}
+	return made{source: shared.Source(w.Name), writer: shared.Writer(w.Name), close: func() { shared.Release(w.Name) }}, nil
+}
+
+// openStores opens the stores that have a file, also those that no watch uses yet: what is wrong with
+// a file is known at start.
+func (u *upstreams) openStores() error {
+	for _, s := range u.config.Sources {
+		if s.Type != config.Store || s.Store.Path == "" {
+			continue
+		}
+		if _, err := u.storeOf(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *upstreams) storeOf(s config.Source) (*store.Store, error) {
+	return u.stores.of(s, u.memory, u.longestHistory(s.Name), u.logger)
+}
+
+// longestHistory is how many deletes the watches of a source remember at most, and for how long.
+func (u *upstreams) longestHistory(source string) log.Retention {
+	longest := u.config.Stream.History.WithDefaults()
+	for _, w := range u.config.Watches {
+		if w.Source == source {
+			h := w.History.WithDefaults()
+			longest.MaxAge = max(longest.MaxAge, h.MaxAge)
+			longest.MaxDeletes, longest.MaxBytes = max(longest.MaxDeletes, h.MaxDeletes), max(longest.MaxBytes, h.MaxBytes)
+		}
+	}
+	return longest
 }
 
 // gateway returns the source of a watch at another gateway, whose watches all
