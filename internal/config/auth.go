@@ -2,7 +2,6 @@ package config
 
 import (
 	"crypto/tls"
-	"path/filepath"
 	"slices"
 
 	"github.com/watchtide/watchtide/access/credential"
@@ -57,7 +56,7 @@ func (d *decoder) credentials(c *Config) {
 // forgetful are the types of sources whose resources end with the process, and are not those of
 // other replicas. The value is why.
 var forgetful = map[SourceType]string{
-	Store: "is in the memory of this process: after a restart, and at other replicas, nobody would be revoked; give it a path",
+	Store: "is in the memory of this process: after a restart, and at other replicas, nobody would be revoked",
 	Host:  "is about this machine, and has no revocations",
 }
 
@@ -83,7 +82,7 @@ func (d *decoder) revocationsLast(c *Config) {
 		why = "is a file of this machine, and operations.replicas names others, where nobody would be revoked"
 	}
 	at, _ := d.Text(d.Given[&c.Auth.Revoked.Watch], wantWatch, nil)
-	d.Errorf(at.Value, "the source %q of this watch %s; want a source that lasts and that all replicas have, such as etcd, nats, consul, kubernetes, grpc, files or gateway", source, why)
+	d.Errorf(at.Value, "the source %q of this watch %s; want a source that lasts and that all replicas have, such as etcd, nats, consul, kubernetes, grpc, files or gateway; for one replica, a store with a path", source, why)
 }
 
 // storePath returns the path of a store; "": it is in memory.
@@ -94,21 +93,4 @@ func storePath(c *Config, source string) string {
 		}
 	}
 	return ""
-}
-
-// storePaths reports stores that would share a file.
-func (d *decoder) storePaths(c *Config) {
-	first := map[string]string{}
-	for i := range c.Sources {
-		s := &c.Sources[i]
-		if s.Store.Path == "" {
-			continue
-		}
-		path := filepath.Clean(s.Store.Path)
-		if other, taken := first[path]; taken {
-			d.Errorf(d.Given[&s.Store.Path], "the source %q has this path already; want a file for each store, or one source for the watches of both", other)
-			continue
-		}
-		first[path] = s.Name
-	}
 }

@@ -253,3 +253,20 @@ func TestAuditFile(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// TestRevocationsOfADurableStore: they last, for one replica.
+func TestRevocationsOfADurableStore(t *testing.T) {
+	const rest = "auth: { revoked: { watch: revocations } }\nwatches: { revocations: { source: local } }\n"
+	for name, test := range map[string]struct{ text, want string }{
+		"in memory":      {rest + "sources: { local: { type: store } }", "is in the memory of this process"},
+		"in a file":      {rest + "sources: { local: { type: store, path: /srv/notes.db } }", ""},
+		"other replicas": {rest + "sources: { local: { type: store, path: /srv/notes.db } }\noperations: { replicas: ['http://10.0.0.7:8081'] }", "operations.replicas names others"},
+		"a shared file":  {"sources: { a: { type: store, path: /srv/x/notes.db }, b: { type: store, path: /srv/x/../x/notes.db } }\nwatches: { n: { source: a } }", `the source "a" has this path already`},
+		"no path":        {"sources: { a: { type: store, path: '' } }\nwatches: { n: { source: a } }", "want the name of the file that keeps the store"},
+	} {
+		_, err := Parse("x.yaml", []byte(test.text), Environment{})
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: error %v, want %q", name, err, test.want)
+		}
+	}
+}

@@ -155,7 +155,7 @@ stream:
   history: &h { max_age: 20m, max_deletes: 2_000, max_bytes: 64MiB }
 metrics: { enabled: false }
 sources:
-  local: { type: store, max_value_bytes: 65536, max_bytes: 1GiB }
+  local: { type: store, path: /srv/notes.db, max_value_bytes: 65536, max_bytes: 1GiB }
   machine: { type: host, interval: 2s }
   backend:
     type: grpc
@@ -235,7 +235,7 @@ func TestEveryOption(t *testing.T) {
 			Memory: Memory{Watch: 1 << 30, Total: 3 << 30, Views: 100 << 20}, History: history,
 		},
 		Sources: []Source{
-			{Name: "local", Type: Store, Store: store.Config{MaxValueBytes: 65536, MaxBytes: 1 << 30}},
+			{Name: "local", Type: Store, Store: store.Config{Path: "/srv/notes.db", MaxValueBytes: 65536, MaxBytes: 1 << 30}},
 			{Name: "machine", Type: Host, Host: host.Config{Interval: 2 * time.Second}},
 			{Name: "backend", Type: GRPCs, RetryMax: 2 * time.Minute, GRPC: grpcsource.Config{
 				Address: "dns:///backend:9000", TLS: tlsConfig,

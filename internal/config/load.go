@@ -64,7 +64,6 @@ func Parse(file string, data []byte, env Environment) (*Config, error) {
 		d.templates(c)
 		d.policy(c)
 		d.credentials(c)
-		d.storePaths(c)
 	}
 	d.flags.override(c)
 	d.exposure(c)

@@ -17,6 +17,7 @@ type decoder struct {
 	*decode.Decoder
 	flags    Flags
 	declared map[string]SourceType // of every source; empty for one with an error
+	stores   map[string]string     // names of the sources of stores, by path
 	watches  map[string]declaredWatch
 	lineage  *lineage // of the watches
 	named    []string // all watches, those with errors too
@@ -31,7 +32,7 @@ type decoder struct {
 func newDecoder(file string, env Environment) *decoder {
 	env = env.withDefaults()
 	d := &decoder{
-		flags: env.Flags, declared: map[string]SourceType{}, watches: map[string]declaredWatch{},
+		flags: env.Flags, declared: map[string]SourceType{}, stores: map[string]string{}, watches: map[string]declaredWatch{},
 		lineage: &lineage{}, definitions: map[string]*view.Definition{}, templatings: map[string]*templating{},
 		places: map[string]decode.Value{},
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
@@ -93,6 +94,20 @@ func (s *Source) read(d *decoder, v decode.Value, _ decode.Key) {
 		keys[i].Advice = fmt.Sprintf(", which a source of type %s must have", s.Type)
 	}
 	d.Fill(section, v, entries, append(keys, d.KeysOf(s)...))
+	d.checkStorePath(s)
+}
+
+// checkStorePath reports a store that would share its file with another one.
+func (d *decoder) checkStorePath(s *Source) {
+	if s.Store.Path == "" {
+		return
+	}
+	path := filepath.Clean(s.Store.Path)
+	if other, taken := d.stores[path]; taken {
+		d.Errorf(d.Given[&s.Store.Path], "the source %q has this path already; want a file for each store, or one source for the watches of both", other)
+		return
+	}
+	d.stores[path] = s.Name
 }
 
 // leading returns the entries of a source or a watch, and the text of the key that
