@@ -24,6 +24,7 @@ import (
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -73,6 +74,9 @@ type Config struct {
 	// Certificates are those of the listeners, by listener ("http", "grpc",
 	// "operations"). Only the metrics use them, to show when they expire.
 	Certificates map[string]*x509.Certificate
+	// Stores returns how the disks of durable stores are, by the name of their source. Only the metrics
+	// use it. Default: there are none.
+	Stores func() map[string]stream.DiskStats
 	// Profiles, if not nil, is served below /debug/pprof/ on Listeners.Operations:
 	// for instance, http.DefaultServeMux of a program that imports net/http/pprof.
 	Profiles http.Handler

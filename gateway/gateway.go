@@ -101,6 +101,7 @@ func New(c Config) (*Gateway, error) {
 	g.answers = limits.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint)
 	g.watch()
 	g.watchSpans(c.Tracing)
+	g.metrics.WatchStores(c.Stores)
 	deps := g.newDeps(c)
 	first, err := g.settings(c, deps, authz.New(g.access(c)), nil)
 	if err != nil {

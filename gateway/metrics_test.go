@@ -317,6 +317,18 @@ func TestCertificateMetrics(t *testing.T) {
 	}
 }
 
+// TestStoreMetrics checks that they are those of now, by source.
+func TestStoreMetrics(t *testing.T) {
+	d := stream.DiskStats{FileBytes: 100, FreeBytes: 60, Commits: 4, Waited: 2 * time.Second}
+	r := newAPIRig(t, Config{Stores: func() map[string]stream.DiskStats { return map[string]stream.DiskStats{"local": d} }})
+	d.Failed = true
+	for name, want := range map[string]float64{"file_bytes": 100, "free_bytes": 60, "commits_total": 4, "commit_seconds_total": 2, "failed": 1} {
+		if got := counter(t, r.gateway, "watchtide_store_"+name, "source", "local"); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+}
+
 // TestOriginMetrics checks that a change is measured from its time in the upstream, if it has
 // one, by every transport.
 func TestOriginMetrics(t *testing.T) {

@@ -297,24 +297,15 @@ func (s *stored) exceeds(n int, history log.Retention, now time.Time) bool {
 
 func revisionKey(revision uint64) []byte { return binary.BigEndian.AppendUint64(nil, revision) }
 
-// Disk is what a durable store says about its disk.
-type Disk struct {
-	Path                 string
-	FileBytes, FreeBytes int64
-	Commits              uint64        // transactions; several writes share one
-	Waited               time.Duration // for all of them
-	Failed               bool          // no write is taken until a restart
-}
-
 // Disk returns what is known of the disk; the zero value: the store has none. It may be called by any
 // goroutine.
-func (s *Store) Disk() Disk {
+func (s *Store) Disk() stream.DiskStats {
 	d := s.disk
 	if d == nil {
-		return Disk{}
+		return stream.DiskStats{}
 	}
 	size, free := d.file.Sizes()
-	return Disk{
+	return stream.DiskStats{
 		Path: d.file.Path(), FileBytes: size, FreeBytes: free,
 		Commits: d.commits.Load(), Waited: time.Duration(d.waited.Load()), Failed: d.broken.Load(),
 	}

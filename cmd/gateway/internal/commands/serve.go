@@ -137,10 +137,11 @@ func (s *daemon) begin(c *config.Config) (err error) {
 	gc := gatewayConfig(c)
 	gc.Registry, gc.Logger, gc.Version, gc.Commit, gc.Profiles = s.registry, s.logger, buildVersion(), buildCommit(), telemetry.Handler(s.flight)
 	gc.Tracing = tracingConfig(s.spans, c.Tracing)
+	s.upstreams = newUpstreams(s.logger, s.tracer(), s.views, s.hide)
+	gc.Stores = s.upstreams.stores.disks
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err
 	}
-	s.upstreams = newUpstreams(s.logger, s.tracer(), s.views, s.hide)
 	_, err = s.apply(c)
 	return err
 }

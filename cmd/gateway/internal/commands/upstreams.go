@@ -92,6 +92,19 @@ func (s *stores) of(source config.Source, shared *memory.Ceiling, history log.Re
 	return one, nil
 }
 
+// disks returns how the disks of the stores are that have one, by the name of their source.
+func (s *stores) disks() map[string]stream.DiskStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]stream.DiskStats{}
+	for name, one := range s.all {
+		if d := one.Disk(); d.Path != "" {
+			all[name] = d
+		}
+	}
+	return all
+}
+
 // close closes the files of all stores.
 func (s *stores) close() { s.settle(nil) }
 
