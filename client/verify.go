@@ -39,7 +39,7 @@ func verifying[V any](c *Client, r *Replica[V]) WatchOption {
 			err := r.repair(ctx, &difference{client: c, watch: r.watch, view: f.view, digest: e.Digest}, e)
 			if err != nil {
 				r.rollBack()
-				return fmt.Errorf("verifying what is held: %w", err)
+				return fmt.Errorf("verifying what is held: %v", err) // a refusal of these requests is none of the stream
 			}
 			return nil
 		}
@@ -258,7 +258,9 @@ func (d *difference) keys(ctx context.Context, buckets map[int]bool) (map[string
 				}
 				all[Resource{Key: k.Key, KeyEncoding: k.Encoding}.ID()] = keyHash{k.Key, k.Encoding, hash}
 			}
-			token = answer.Next
+			if token = answer.Next; token != "" && len(answer.Keys) == 0 {
+				return nil, fmt.Errorf("%w: a page without keys, and more", ErrInvalid)
+			}
 		}
 	}
 	return all, nil

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestDigestVectors has the vectors of docs/protocol.md.
+func TestDigestVectors(t *testing.T) {
+	var sum digest
+	for _, v := range []struct {
+		r    Resource
+		want string
+	}{
+		{Resource{Key: "a", Value: json.RawMessage("1")}, "68cd357d0b93fb08 d24ec4f1"},
+		{Resource{Key: "shopping/milk", Value: json.RawMessage(`{"text":"two litres"}`)}, "633a42d209907abb 70e8c709"},
+		{Resource{Key: "b", Value: json.RawMessage(`"aGk="`), Encoding: "base64"}, "82b4160a5f09160c 78452aa1"},
+		{Resource{Key: "/wA=", KeyEncoding: "base64", Value: json.RawMessage("null")}, "67fa0b57bccfee4c 232a32cf"},
+		{Resource{Key: "日本", Value: json.RawMessage(`"語"`)}, "574cede479135154 80c2e40b"},
+	} {
+		if got := fmt.Sprintf("%016x %08x", v.r.hash(), v.r.keyHash()); got != v.want {
+			t.Errorf("%s: %s, want %s", v.r.Key, got, v.want)
+		}
+		sum = sum.add(v.r.hash())
+	}
+	if got, want := sum.String(), "5-00000000000000020e028795aa10cb6f"; got != want {
+		t.Errorf("the digest is %s, want %s", got, want)
+	}
+	if got := sum.sub(1 << 63).add(1 << 63); got != sum {
+		t.Errorf("%v, want %v", got, sum)
+	}
+}
+
+const (
+	heldBefore = "event: hello\ndata: {\"type\":\"hello\",\"heartbeat_ms\":15000}\n\n" +
+		"event: reset\ndata: {\"type\":\"reset\",\"watch\":\"w\",\"reason\":\"initial\"}\nid: w@a-0/1\n\n" +
+		"event: upsert\ndata: {\"type\":\"upsert\",\"watch\":\"w\",\"key\":\"a\",\"revision\":\"1\",\"value\":1}\n\n" +
+		"event: end_of_snapshot\ndata: {\"type\":\"end_of_snapshot\",\"watch\":\"w\",\"revision\":\"1\",\"count\":1}\nid: w@a-1\n\n"
+	comesBack = "event: hello\ndata: {\"type\":\"hello\",\"heartbeat_ms\":15000}\n\n" +
+		"event: end_of_snapshot\ndata: {\"type\":\"end_of_snapshot\",\"watch\":\"w\",\"revision\":\"5\",\"count\":2,\"resumed\":true,\"verify\":true,\"digest\":\"2-00000000000000000000000000000001\"}\nid: w@b-5\n\n"
+)
+
+// TestHostileDigests: whatever a server answers, the client shows what it had, and gives up after two
+// attempts.
+func TestHostileDigests(t *testing.T) {
+	oneBucket := fmt.Sprintf(`{"buckets":1,"table":%q}`, base64.StdEncoding.EncodeToString(make([]byte, 12)))
+	for name, answers := range map[string]map[string]string{
+		"no table":                        {},
+		"a table without a size":          {"": `{"buckets":0,"table":""}`},
+		"a table of another size":         {"": `{"buckets":7,"table":"AAAA"}`},
+		"a size that is none":             {"": `{"buckets":-1,"table":""}`},
+		"an endless list of keys":         {"": oneBucket, "/keys": `{"keys":[],"next_page_token":"0.1"}`},
+		"a hash that is none":             {"": oneBucket, "/keys": `{"keys":[{"key":"a","hash":"x"}]}`},
+		"nothing is read":                 {"": oneBucket, "/keys": `{"keys":[{"key":"b","hash":"00"}]}`, "/resources": `{"resources":[],"read":0}`},
+		"more is read than asked":         {"": oneBucket, "/keys": `{"keys":[{"key":"b","hash":"00"}]}`, "/resources": `{"resources":[],"read":9}`},
+		"what is read has another digest": {"": oneBucket, "/keys": `{"keys":[{"key":"b","hash":"00"}]}`, "/resources": `{"resources":[{"key":"b","revision":"5","value":2}],"read":1}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				streams := 0
+				c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+					if _, of, is := strings.Cut(r.URL.Path, "/digests/2-00000000000000000000000000000001"); is {
+						if answers[of] == "" {
+							http.Error(w, "{}", http.StatusGone)
+							return
+						}
+						_, _ = w.Write([]byte(answers[of]))
+						return
+					}
+					streams++
+					switch {
+					case streams == 1:
+						write(w, heldBefore)
+					case r.Header.Get("Last-Event-ID") == "":
+						stalls(strings.ReplaceAll(heldBefore, "\"value\":1", "\"value\":2"))(w, r)
+					case r.Header.Get("Last-Event-ID") != "w@a-1":
+						t.Errorf("the client comes back from %q", r.Header.Get("Last-Event-ID"))
+					default:
+						stalls(comesBack)(w, r)
+					}
+				})
+				defer stop()
+				replica := c.Replica(t.Context(), "w")
+				defer replica.Close()
+				for range 100 {
+					time.Sleep(time.Second)
+					r, ok := replica.Get("a")
+					if !ok || replica.Len() != 1 {
+						t.Fatalf("it shows %v", r)
+					}
+					if string(r.Value) == "2" {
+						if streams != 4 {
+							t.Errorf("%d streams until it begins again, want 4", streams)
+						}
+						return
+					}
+				}
+				t.Errorf("after %d streams it has not begun again", streams)
+			})
+		})
+	}
+}
+
+// TestVerify: a client that was sent something else than the server has names the keys.
+func TestVerify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent := strings.Replace(heldBefore, "\"count\":1", "\"count\":1,\"digest\":\"1-0000000000000000000000000000000f\"", 1)
+		c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/keys"):
+				_, _ = w.Write([]byte(`{"keys":[{"key":"b","hash":"0f"}]}`))
+			case strings.Contains(r.URL.Path, "/digests/"):
+				_, _ = fmt.Fprintf(w, `{"buckets":1,"table":%q}`, base64.StdEncoding.EncodeToString(make([]byte, 12)))
+			default:
+				write(w, sent+"event: goodbye\ndata: {\"type\":\"goodbye\",\"reason\":\"complete\",\"retry_ms\":1}\n\n")
+			}
+		})
+		defer stop()
+		found, err := c.Verify(t.Context(), "w", View{})
+		if err != nil || fmt.Sprint(found.Differing) != "[a b]" || found.Count != 1 || found.Revision != "1" {
+			t.Errorf("%+v, %v", found, err)
+		}
+		sent = heldBefore
+		if _, err := c.Verify(t.Context(), "w", View{}); !errors.Is(err, ErrNoDigest) {
+			t.Errorf("a server without digests: %v", err)
+		}
+	})
+}
+
+// TestCompare: two servers that never have the same until the time is up.
+func TestCompare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, stopOne := serve(t, http.HandlerFunc(stalls(heldBefore)))
+		defer stopOne()
+		two, stopTwo := serve(t, http.HandlerFunc(stalls(strings.ReplaceAll(heldBefore, "\"key\":\"a\"", "\"key\":\"b\""))))
+		defer stopTwo()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if found, err := one.Compare(ctx, two, "w", View{}); err != nil || fmt.Sprint(found.Differing) != "[a b]" {
+			t.Errorf("%+v, %v", found, err)
+		}
+		same, stopSame := serve(t, http.HandlerFunc(stalls(heldBefore)))
+		defer stopSame()
+		if found, err := one.Compare(t.Context(), same, "w", View{}); err != nil || len(found.Differing) > 0 || found.Count != 1 {
+			t.Errorf("%+v, %v", found, err)
+		}
+	})
+}
