@@ -29,6 +29,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/accesstest"
+	"github.com/watchtide/watchtide/internal/digest"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream/store"
@@ -57,6 +58,25 @@ func loadDocument(t *testing.T) *documented {
 	return &documented{doc: doc, router: router, seen: map[string]bool{}}
 }
 
+// digestOfList returns the digest of the resources of a list.
+func digestOfList(t *testing.T, list string) string {
+	t.Helper()
+	var all struct {
+		Resources []struct {
+			Key   string          `json:"key"`
+			Value json.RawMessage `json:"value"`
+		} `json:"resources"`
+	}
+	if err := json.Unmarshal([]byte(list), &all); err != nil {
+		t.Fatalf("%v: %s", err, list)
+	}
+	var d digest.Digest
+	for _, r := range all.Resources {
+		d = d.Add(digest.Of(r.Key, r.Value, ""))
+	}
+	return d.String()
+}
+
 // documentedCase is a request and the status of its answer.
 type documentedCase struct {
 	method, path, body string
@@ -73,6 +93,7 @@ func TestEveryDocumentedPath(t *testing.T) {
 	r.addStore("drafts")
 	tag := r.get("/v1/watches/hosts/resources").Header.Get("ETag")
 	long := strings.Repeat("x", 1025)
+	state, none := "/v1/watches/hosts/digests/"+digestOfList(t, r.get("/v1/watches/hosts/resources").text), digest.Digest{Count: 1}.String()
 	cases := []documentedCase{
 		{"GET", "/v1/watches", "", nil, 200},
 		{"GET", "/v1/watches?x=1", "", nil, 400},
@@ -162,6 +183,22 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/v1/watches/x/history", "", nil, 404},
 		{"GET", "/v1/watches/hosts/history?after=hosts@e0-1", "", nil, 410},
 		{"GET", "/v1/watches/silent/history", "", nil, 503},
+		{"GET", state, "", nil, 200},
+		{"GET", state + "?prefix=", "", nil, 200},
+		{"GET", state + "x", "", nil, 400},
+		{"GET", "/v1/watches/x/digests/" + none, "", nil, 404},
+		{"GET", "/v1/watches/hosts/digests/" + none, "", nil, 410},
+		{"GET", "/v1/watches/silent/digests/" + none, "", nil, 503},
+		{"GET", state + "/keys?bucket=0", "", nil, 200},
+		{"GET", state + "/keys?bucket=7", "", nil, 400},
+		{"GET", "/v1/watches/x/digests/" + none + "/keys?bucket=0", "", nil, 404},
+		{"GET", "/v1/watches/hosts/digests/" + none + "/keys?bucket=0", "", nil, 410},
+		{"GET", "/v1/watches/silent/digests/" + none + "/keys?bucket=0", "", nil, 503},
+		{"GET", state + "/resources?key=default/a&key=x", "", nil, 200},
+		{"GET", state + "/resources?key=a&key_encoding=base64", "", nil, 400},
+		{"GET", "/v1/watches/x/digests/" + none + "/resources?key=a", "", nil, 404},
+		{"GET", "/v1/watches/hosts/digests/" + none + "/resources?key=a", "", nil, 410},
+		{"GET", "/v1/watches/silent/digests/" + none + "/resources?key=a", "", nil, 503},
 		{"GET", "/openapi.json", "", nil, 200},
 		{"GET", "/client.js", "", nil, 200},
 		{"GET", "/client.d.ts", "", nil, 200},
@@ -322,10 +359,16 @@ func (d *documented) checkDoors(t *testing.T) {
 	for range 20 {
 		send(documentedCase{method: "GET", path: "/v1/watches"}, guesser, "localhost", "wrong")
 	}
+	state := digestOfList(t, send(documentedCase{method: "GET", path: "/v1/watches/orders/resources"}, here, "localhost", r.ann).text)
 	for path, item := range d.doc.Paths.Map() {
-		at := strings.NewReplacer("{watch}", "orders", "{key}", "a", "{stream}", "X").Replace(path)
-		if path == "/v1/events" {
+		at := strings.NewReplacer("{watch}", "orders", "{key}", "a", "{stream}", "X", "{digest}", state).Replace(path)
+		switch {
+		case path == "/v1/events":
 			at += "?watch=orders"
+		case strings.HasSuffix(path, "/keys"):
+			at += "?bucket=0"
+		case strings.HasSuffix(path, "{digest}/resources"):
+			at += "?key=a"
 		}
 		for method, o := range item.Operations() {
 			for status, by := range map[int][3]string{
