@@ -300,8 +300,6 @@ type viewEngine interface {
 	// Shared returns the definition that all requests for a view share, given the view and the
 	// definition that Open was given.
 	Shared(of *watch.Watch, d *view.Definition) *view.Definition
-	// Differences returns the cache of differences between the views of a watch.
-	Differences() *log.Differences
 	// Stats returns figures for the metrics.
 	Stats() views.Stats
 	// Largest returns the n views of a watch that hold the most; of all watches if it has

@@ -2,12 +2,10 @@ package gateway
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,9 +15,6 @@ import (
 	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
 )
-
-// switchReason is that of the status with which a switch begins.
-const switchReason = "what may be seen of the watch has changed"
 
 // switchClient is a client with a stream of watches, which it opens again and again.
 //
@@ -66,19 +61,7 @@ type switchFollow struct {
 	safe   streamtest.State // when any id arrived
 	ahead  uint64           // up to where the state may be
 
-	flush     *streamtest.Flush
-	before    *streamtest.Flush // the state at the end of a difference, until an id says what it is of
-	changing  bool              // a switch was announced, or it came with an id of something else
-	announced bool
-	changes   []stream.Event // since then
-	sent      []byte         // the bytes of its upserts
-	reset     bool           // one of them is a reset
-	withdrawn bool           // its last id says that it has nothing
-}
-
-// partial reports whether it was sent some of a difference, and not all of it.
-func (f *switchFollow) partial() bool {
-	return f.changing && !f.withdrawn && slices.ContainsFunc(f.changes, func(e stream.Event) bool { return e.Type == stream.Delete || e.Type == stream.Upsert })
+	flush *streamtest.Flush
 }
 
 // open opens a stream at a gateway, with what the client has.
@@ -94,9 +77,6 @@ func (c *switchClient) open(g *switchGateway, came []*switchFollow) {
 			before := came[i]
 			f.part, f.from, f.mark, f.state, f.ahead = before.part, before.mark, before.mark, before.state.Clone(), before.ahead
 			f.safe = f.state.Clone()
-			if f.mark.Position.IsNowhere() {
-				f.part = nil // it begins again, whatever it may see
-			}
 			ids = append(ids, before.mark.Position.String())
 		}
 		s.follows = append(s.follows, f)
@@ -139,12 +119,9 @@ func (f *switchFollow) begin() {
 	if part == nil {
 		return // the stream is refused
 	}
-	if f.from != nil && f.part != part {
-		f.changing = true
-		return
+	if f.from == nil || f.part == part { // otherwise a reset comes first
+		f.connect(part, f.from)
 	}
-	f.part = part
-	f.connect(part, f.from)
 }
 
 // connect adds a connection to the history of a part.
@@ -222,9 +199,6 @@ func (s *switchStream) close() {
 		if s.of.held {
 			f.state = f.safe
 		}
-		if f.withdrawn {
-			f.mark.State = f.state.Clone() // of nothing, or of what there was
-		}
 	}
 	s.of.last, s.of.stream = s.follows, nil
 	s.of.world.ended(s)
@@ -300,92 +274,51 @@ func (s *switchStream) take(frame []byte) {
 			Type: t, Watch: d.Watch, Resource: stream.Resource{Key: d.Key, Revision: d.Revision, Value: d.Value},
 			Reason: d.Reason, Revision: d.Revision, Count: d.Count, Resumed: d.Resumed, Skipped: d.Skipped,
 			State: state, Since: d.Since,
-		}, frame)
+		}, frame, ids)
 		s.passed(s.follows[i], ids)
 	}
 }
 
-// take processes one event.
-func (f *switchFollow) take(e stream.Event, frame []byte) {
-	if e.Type == stream.StatusChange && e.Reason == switchReason {
-		if f.partial() {
-			// Another switch comes while one is under way: what follows is a reset.
-			f.stream.of.world.counts["switches within a switch"]++
-		} else {
-			f.changes, f.sent = nil, nil
-		}
-		if f.conn == nil { // of the part before, no id was sent yet
-			f.keep()
-			f.flush = nil
-		}
-		f.changing, f.announced, f.reset = true, true, false
-		f.end()
+// take processes one event, which came with ids or none.
+func (f *switchFollow) take(e stream.Event, frame []byte, ids string) {
+	if e.Type == stream.Reset {
+		f.resets(&e, ids)
 	}
-	if e.Type == stream.Reset && f.changing {
-		f.before = nil // no id was sent of it
-		f.changing, f.announced, f.reset, f.changes = false, false, true, nil
-		f.end()
-		e.Reason = string(stream.ResetInitial) // it is the first one of its history
-	}
-	if f.changing {
-		f.change(e, frame)
+	if f.conn == nil {
+		if e.Type != stream.StatusChange {
+			f.stream.broke("%v of %s is sent to a client with a position of something else", e.Type, f.watch)
+		}
 		return
 	}
-	f.keep()
 	if f.flush == nil {
 		f.flush = f.newFlush()
 	}
 	f.flush.Events = append(f.flush.Events, e)
 	f.flush.Head = max(f.flush.Head, e.Resource.Revision) // several flushes of the stream may share one id
 	f.flush.Search(frame)
-	f.apply(e)
-	if e.Type == stream.StatusChange && len(f.flush.Events) == 1 && f.conn != nil && !bytes.Contains(frame, []byte("\nid: ")) {
+	f.state.Apply(e)
+	if e.Type == stream.StatusChange && len(f.flush.Events) == 1 && ids == "" {
 		f.put() // it may be alone
 	}
 }
 
-// keep sets the state at the end of a difference aside, until an id says what it is of.
-func (f *switchFollow) keep() {
-	if f.flush != nil && f.reset && f.flush.Events[len(f.flush.Events)-1].Type == stream.EndOfSnapshot {
-		f.before, f.flush = f.flush, nil
-		f.before.Mark = &streamtest.Mark{State: f.state.Clone()}
-	}
-}
-
-// change processes one event of a difference.
-func (f *switchFollow) change(e stream.Event, frame []byte) {
-	held, has := f.state[e.Resource.Key]
-	version := streamtest.State{}
-	version.Apply(e)
-	before := func(t stream.EventType) bool {
-		return slices.ContainsFunc(f.changes, func(b stream.Event) bool { return b.Type == t })
-	}
-	switch {
-	case e.Type == stream.Delete && before(stream.Upsert):
-		f.stream.broke("%s of %s is deleted after an upsert", e.Resource.Key, f.watch)
-	case e.Type == stream.Delete && !has && f.announced:
-		f.stream.broke("%s of %s is deleted, and was not there", e.Resource.Key, f.watch)
-	case (e.Type == stream.Delete || e.Type == stream.Upsert) && !f.announced:
-		f.stream.broke("%s of %s is sent to a client with a position of something else", e.Resource.Key, f.watch)
-	case e.Type == stream.Upsert && has && f.announced && held == version[e.Resource.Key]:
-		f.stream.broke("%s of %s is sent again as it was", e.Resource.Key, f.watch)
-	case e.Type == stream.Delete:
-		if bytes.Count(frame, []byte("Q")) != strings.Count(e.Resource.Key, "Q") {
-			f.stream.broke("the delete of %s holds something else: %s", e.Resource.Key, frame)
+// resets begins a connection to the part that a reset is of, if that is another one, or if everything
+// was taken from the client. Other resets are due to the upstream.
+func (f *switchFollow) resets(e *stream.Event, ids string) {
+	w := f.stream.of.world
+	w.serve()
+	for text := range strings.SplitSeq(ids, ",") {
+		position, _ := stream.ParsePosition(text)
+		part := w.called(f.watch, position.Epoch)
+		again := e.Reason == string(stream.ResetEpochChanged) && f.mark != nil && f.mark.Position.Epoch == position.Epoch
+		if position.Watch != f.watch || part == nil || part == f.part && f.conn != nil && !again {
+			continue
 		}
-	case e.Type == stream.Upsert:
-		f.sent = append(f.sent, frame...)
-	}
-	f.changes = append(f.changes, e)
-	f.apply(e)
-	if e.Type == stream.Bookmark && f.announced {
-		f.changed(e)
-	}
-}
-
-func (f *switchFollow) apply(e stream.Event) {
-	if f.state.Apply(e); e.Type == stream.Upsert {
-		f.stream.of.world.values[f.state[e.Resource.Key].Value] = e.Resource.Value
+		if f.part != nil && part != f.part {
+			w.counts["switches"]++
+		}
+		f.connect(part, nil)
+		e.Reason = string(stream.ResetInitial) // it is the first one of its connection
 	}
 }
 
@@ -426,35 +359,11 @@ func (f *switchFollow) arrives(position stream.Position) {
 	w := f.stream.of.world
 	w.serve()
 	part := w.called(f.watch, position.Epoch)
-	if f.stream.goodbye == "" && f.changing && f.announced && !f.partial() && f.part != nil && f.mark != nil && position == position.OfNothing() && position.Epoch == f.mark.Position.Epoch {
-		f.mark, f.withdrawn = &streamtest.Mark{Position: position, State: f.state.Clone()}, true
-		w.counts["withdrawn"]++
-		return
-	}
-	if position.IsNowhere() {
-		f.leaves(position)
-		return
-	}
-	if part == nil {
-		f.stream.broke("the id %v is of no part of %s that anybody may see", position, f.watch)
+	if part == nil || part != f.part || f.conn == nil {
+		f.stream.broke("the id %v is of %v without a reset, after %v", position, part, f.part)
 		return
 	}
 	w.mayFollow(f, part)
-	if f.changing {
-		f.stream.broke("the id %v comes within a difference", position)
-	} else if f.reset || f.conn == nil || f.part != part {
-		if !f.reset && f.conn != nil && f.part != part {
-			f.stream.broke("the id %v is of %v without a switch from %v", position, part, f.part)
-		}
-		flush := f.flush
-		f.flush = nil
-		f.connect(part, nil)
-		if f.before != nil {
-			f.before.Mark.Position = position.At(f.before.Head)
-			f.conn.Flushes = append(f.conn.Flushes, *f.before)
-		}
-		f.flush, f.before, f.reset = flush, nil, false
-	}
 	f.mark = &streamtest.Mark{Position: position, State: f.state.Clone()}
 	f.from = nil
 	if f.flush != nil {
@@ -463,64 +372,15 @@ func (f *switchFollow) arrives(position stream.Position) {
 	}
 }
 
-// changed processes the end of a difference: a snapshot of all that the client has is recorded, so
-// that the checkers compare that with the part of the next id.
-func (f *switchFollow) changed(last stream.Event) {
-	f.stream.of.world.counts["differences"]++
-	f.end()
-	f.before = nil
-	f.changing, f.announced, f.changes, f.reset = false, false, nil, true
-	f.flush = f.newFlush()
-	f.flush.Head = last.Revision
-	f.flush.Search(f.sent)
-	f.sent = nil
-	f.flush.Events = append(f.flush.Events, stream.Event{Type: stream.Reset, Watch: f.watch, Reason: string(stream.ResetInitial)})
-	for _, key := range slices.SortedFunc(maps.Keys(f.state), func(a, b string) int {
-		return cmp.Or(cmp.Compare(f.state[a].Revision, f.state[b].Revision), cmp.Compare(a, b))
-	}) {
-		v := f.state[key]
-		f.flush.Events = append(f.flush.Events, stream.Event{Type: stream.Upsert, Watch: f.watch, Resource: stream.Resource{Key: key, Revision: v.Revision, Value: f.stream.of.world.values[v.Value]}})
-	}
-	f.flush.Events = append(f.flush.Events, stream.Event{Type: stream.EndOfSnapshot, Watch: f.watch, Revision: last.Revision, Count: len(f.state)})
-}
-
-// leaves processes an id from within a switch: a client that comes back with it begins again.
-func (f *switchFollow) leaves(position stream.Position) {
-	if !f.changing || !f.announced {
-		f.stream.broke("the id %v is of nowhere, and nothing of %s changes", position, f.watch)
-	}
-	f.mark, f.from = &streamtest.Mark{Position: position, State: f.state.Clone()}, nil
-}
-
 // stays processes the position of the watch in the id of another one.
 func (f *switchFollow) stays(position stream.Position) {
-	w := f.stream.of.world
 	switch {
-	case f.reset && f.flush != nil: // its own came while another watch was within a difference
-		f.arrives(position)
-	case f.partial():
-		f.stream.broke("an id of another watch is sent within the difference of %s", f.watch)
-	case position.IsNowhere(): // its own status may not have come yet
-		f.mark = &streamtest.Mark{Position: position, State: f.state.Clone()}
-	case f.changing && f.before != nil && f.before.Head <= position.AsOf:
-		part := w.called(f.watch, position.Epoch)
-		if part == nil {
-			f.stream.broke("the id %v is of no part of %s", position, f.watch)
-			return
-		}
-		f.connect(part, nil)
-		f.mark, f.from = f.before.Mark, nil
-		f.mark.Position = position
-		f.conn.Flushes, f.before = append(f.conn.Flushes, *f.before), nil
-		f.end()
 	case f.mark == nil:
 		f.stream.broke("the id of another watch has %v, and nothing was sent of it", position)
 	case position == f.mark.Position:
-	case f.changing && !f.partial() && f.holdsAt(position): // nothing of it had changed since
-		f.mark = &streamtest.Mark{Position: position, State: f.state.Clone()}
-	case f.changing || position.Epoch != f.mark.Position.Epoch:
+	case f.conn == nil || position.Epoch != f.mark.Position.Epoch:
 		f.stream.broke("the id of another watch has %v, want the old position %v", position, f.mark.Position)
-	case f.conn != nil && !position.Partial():
+	case !position.Partial():
 		if f.flush == nil {
 			f.flush = f.newFlush()
 			f.flush.Events = []stream.Event{{Type: stream.Bookmark, Watch: f.watch, Revision: position.AsOf}}
@@ -529,17 +389,6 @@ func (f *switchFollow) stays(position stream.Position) {
 		f.flush.Mark, f.from = f.mark, nil
 		f.put()
 	}
-}
-
-// holdsAt reports whether a position is a later one of the part that the client follows, at which
-// the part has just what the client has.
-func (f *switchFollow) holdsAt(position stream.Position) bool {
-	before, w := f.mark.Position, f.stream.of.world
-	if f.part == nil || position.Partial() || position.Epoch != before.Epoch || position.AsOf <= before.AsOf {
-		return false
-	}
-	w.serve()
-	return slices.ContainsFunc(w.truth(f.part).At(position.Epoch, position.AsOf), func(s streamtest.State) bool { return maps.Equal(s, f.state) })
 }
 
 func (s *switchStream) broke(format string, args ...any) {

@@ -62,16 +62,6 @@ func (p Position) OfNothing() Position {
 	return p
 }
 
-// nowhere is the epoch of no watch.
-const nowhere = "~"
-
-// Nowhere returns the position of a reader of which it is not known what it has. No watch resumes
-// there.
-func Nowhere(watch string) Position { return Position{Watch: watch, Epoch: nowhere} }
-
-// IsNowhere reports whether the position is Nowhere.
-func (p Position) IsNowhere() bool { return p.Epoch == nowhere }
-
 // maxUnswept bounds the length of D in a position. Beyond it, "!" alone means that
 // nothing is known about such deletes.
 const maxUnswept = 999_999
@@ -242,7 +232,7 @@ const UnnumberedEpoch = "_"
 // CanonicalEpoch returns e if it can be used in a position, else a short hash of it,
 // the same on every replica.
 func CanonicalEpoch(e string) string {
-	if validEpoch(e) && e != nowhere {
+	if validEpoch(e) {
 		return e
 	}
 	sum := sha256.Sum256([]byte(e))

@@ -123,14 +123,3 @@ func TestUnnumberedEpochKeepsItsMark(t *testing.T) {
 		t.Error("two epochs have one name")
 	}
 }
-
-// No watch has the epoch of the position that is nowhere, and clients can send it back.
-func TestNowhere(t *testing.T) {
-	p := Nowhere("w")
-	if got, err := ParsePosition(p.String()); err != nil || got != p || !got.IsNowhere() {
-		t.Errorf("%v is read as %v: %v", p, got, err)
-	}
-	if e := CanonicalEpoch(p.Epoch); (Position{Epoch: e}).IsNowhere() || e != CanonicalEpoch(e) {
-		t.Errorf("a watch may have the epoch %q", e)
-	}
-}

@@ -144,14 +144,6 @@ func (b *Batch) addRun(s *storage.Segment, from, to int) {
 	b.pieces = append(b.pieces, piece{segment: s, from: from, to: to})
 }
 
-// addDeletes appends the entries from up to, but not including, to of a segment: all of
-// them deletes, and adjacent.
-func (b *Batch) addDeletes(s *storage.Segment, from, to int) {
-	b.bytes += len(s.Run(from, to))
-	b.counts[stream.Delete] += to - from
-	b.addRun(s, from, to)
-}
-
 // Events returns the events as values.
 func (b *Batch) Events() iter.Seq[stream.Event] {
 	return func(yield func(stream.Event) bool) {

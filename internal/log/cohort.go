@@ -64,7 +64,7 @@ func (c Cohort) Fork() *Subscription { return c.cursor.fork() }
 func (s *Subscription) fork() *Subscription {
 	f := *s
 	f.readers = 1
-	if s.walking() { // each goes on by itself; it is never a difference, which has one reader
+	if s.walking() { // each goes on by itself
 		w := *s.walk
 		f.walk, f.pin = &w, s.log.pins.Again(s.pin)
 	}

@@ -60,7 +60,7 @@ func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
 	w := p.w
 	p.base, p.fresh, p.added, p.news, p.unclosed = s.v.Seq, true, 0, 0, nil
 	p.of, p.held = s.v, p.held[:0]
-	w.next.Own, w.next.OfGeneration, w.next.Conflated, w.next.ConflatedSeq = p.own, s.v.Generation, s.v.Conflated, s.v.ConflatedSeq
+	w.next.OfGeneration, w.next.Conflated, w.next.ConflatedSeq = s.v.Generation, s.v.Conflated, s.v.ConflatedSeq
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
 	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
 	w.next.Since, w.next.Run = s.v.Revision, storage.Run{Name: s.v.Run.Name, Horizon: low}

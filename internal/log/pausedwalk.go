@@ -41,10 +41,7 @@ func (s *Subscription) pauseWalk(b *Batch) {
 		s.pin = s.log.pins.Add(w.v, s.options.MinRate)
 	}
 	s.log.pins.Credit(s.pin, b.bytes)
-	w.paused = pausedWalk{asOf: w.v.Seq, count: w.v.Count()}
-	if w.difference == nil {
-		w.paused.passed = w.v.SeqBefore(w.at)
-	}
+	w.paused = pausedWalk{passed: w.v.SeqBefore(w.at), asOf: w.v.Seq, count: w.v.Count()}
 	if w.deletes {
 		w.paused.upserts = w.v.SeqBefore(w.upserts)
 	}
@@ -73,7 +70,6 @@ func (s *Subscription) endWalk() {
 		return
 	}
 	s.log.pins.Release(s.pin)
-	s.walk.difference.Release()
 	*s.walk = walk{} // the batch that it may be in is used again
 	s.walk, s.pin = nil, nil
 }
@@ -86,9 +82,6 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 	outage := v.Complete() != s.origin && w.purpose != snapshot
 	s.endWalk()
 	switch {
-	case w.difference != nil:
-		s.reset(b, v, stream.ResetEpochChanged)
-		return
 	case w.purpose == verifying:
 		s.verify(b, v, nil)
 		return

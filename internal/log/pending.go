@@ -18,7 +18,7 @@ func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 	if s.walking() && s.generation == v.Generation {
 		return s.pendingOfWalk(v, limit), s.walk.purpose == snapshot
 	}
-	if !v.Primed() || s.options.Holds != nil {
+	if !v.Primed() {
 		return 0, false
 	}
 	from, whole := s.firstPlace(v)
@@ -27,9 +27,6 @@ func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 
 func (s *Subscription) pendingOfWalk(newest *storage.Version, limit int) int {
 	w, v := s.walk, s.pin.Version()
-	if w.difference != nil {
-		return w.difference.Difference().Left(w.at.Segment, limit)
-	}
 	from := w.at
 	if w.deletes {
 		from = w.upserts

@@ -22,9 +22,9 @@ type SubscribeOptions struct {
 	// Invalid means that there was a position, but it could not be parsed. The reset
 	// says so.
 	Invalid bool
-	// Holds, if not nil, is what the reader has of another part of the same log. It is sent the
-	// difference or, if that is impossible, everything. Resume is ignored.
-	Holds *Holding
+	// Former, if not nil, is the subscription of the same reader to another part of the log, which
+	// the new one replaces. If it was sent anything, it begins again. The other options are ignored.
+	Former *Subscription
 	// Digest means that the reader wants the digest of what it has then, in each end_of_snapshot and
 	// each bookmark at which that is known.
 	Digest bool
@@ -83,7 +83,6 @@ type Subscription struct {
 	generation  uint64
 	epoch       string         // as written in positions
 	aheadUntil  time.Time      // how long to wait until the log reaches the position; zero: not waiting
-	announces   *stream.Status // the status with which a switch begins, which must be sent before anything else; nil: there is none
 	ownStatus   *stream.Status // overrides the status of the watch; nil: nothing does
 	sentStatus  *stream.Status
 	origin      uint64          // the last one sent to the subscriber
@@ -100,13 +99,52 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, DefaultAheadWait)
 	l.counted(1, 1)
 	s := &Subscription{log: l, options: o, sentStatus: storage.InSync, changed: l.newest().Changed, readers: 1}
-	if h := o.Holds; h != nil {
-		s.partial = h.partial
-		s.ownStatus = h.status()
-		s.announces = s.ownStatus
+	if o.Former != nil {
+		s.replace(o.Former)
 	}
 	return s
 }
+
+// replace makes the subscription go on for the reader of another part of the log. If the reader was
+// sent anything, it has the former position until a reset, with which it begins again. f must not
+// be read any more.
+func (s *Subscription) replace(f *Subscription) {
+	s.options = f.options
+	s.position, s.partial, s.sentStatus = f.position, f.partial, f.sentStatus
+	if _, placed := f.Position(); placed {
+		s.options.Resume, s.options.Invalid = &stream.Position{}, false // in no epoch
+	}
+}
+
+// Withdraw takes everything from the reader: it fills b with a reset. A reader that comes back with
+// the id of that has nothing, and is sent all of the watch. It returns false if the reader has
+// nothing. The subscription must not be read after that.
+func (s *Subscription) Withdraw(b *Batch) bool {
+	b.reset(s.log)
+	s.endWalk()
+	p, has := s.Position()
+	if r := s.options.Resume; !has && r != nil {
+		p, has = *r, true
+	}
+	if !has {
+		return false
+	}
+	s.position, s.partial = p.OfNothing(), false
+	b.addEvent(stream.Event{Type: stream.Reset, Reason: string(stream.ResetEpochChanged)})
+	b.boundary = true
+	return true
+}
+
+// Replaces reports whether the reader still has what it was sent of another part: the next batch is a
+// reset.
+func (s *Subscription) Replaces() bool { return !s.begun && s.position.Watch != "" }
+
+// Uncovered reports whether the reader was sent changes that its position does not cover, and no
+// reset since: a part of a transaction, or of the deletes of a catch-up. Then no id of any kind is
+// sent, not even for the sake of another watch: a reader that applies what it has when an id
+// arrives would show what never was, and one that is cut off after it would resume from a place
+// where it is not.
+func (s *Subscription) Uncovered() bool { return s.partial }
 
 // Close ends the subscription. It may be called more than once.
 func (s *Subscription) Close() {
@@ -114,7 +152,6 @@ func (s *Subscription) Close() {
 		return
 	}
 	s.endWalk()
-	s.drop()
 	s.closed = true
 	s.log.counted(-1, -s.readers)
 	s.readers = 0
@@ -178,9 +215,6 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.newest()
 	s.changed = v.Changed
-	if s.announce(b) {
-		return true
-	}
 	s.resumeWalk(b, v)
 	if !b.final {
 		s.addStatus(b, v, false)
@@ -215,7 +249,7 @@ func (s *Subscription) advance(b *Batch) {
 	case done:
 		s.cursor = w.v.Seq
 		s.place(w.v.Revision, w.v)
-	case w.difference != nil || w.purpose == verifying: // it has no place before the end
+	case w.purpose == verifying: // it has no place before the end
 	case w.replay:
 		// Deletes that were found since may be before the head.
 		s.cursor = w.seq
@@ -269,10 +303,6 @@ func (s *Subscription) end(b *Batch) {
 		if restarted {
 			s.addStatus(b, w.v, true)
 		}
-	case switching:
-		s.synced = true
-		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision})
-		b.final = true // the status follows the id
 	case verifying:
 		s.synced = true
 		b.addEvent(s.withDigest(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true, Verify: true}, w.v))
@@ -313,9 +343,6 @@ func (s *Subscription) begin(b *Batch, v *storage.Version) bool {
 
 // start decides what becomes of the position that the subscriber came with.
 func (s *Subscription) start(b *Batch, v *storage.Version) bool {
-	if s.options.Holds != nil {
-		return s.changeOver(b, v)
-	}
 	r := s.options.Resume
 	switch {
 	case r == nil && s.options.Invalid:
@@ -392,7 +419,7 @@ func snapshotWalk(v *storage.Version) walk {
 
 // refuse begins again for a reader that came with a position that cannot be resumed.
 func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetReason) {
-	if !s.options.Verify {
+	if !s.options.Verify || s.Replaces() {
 		s.reset(b, v, reason)
 		return
 	}

@@ -1,9 +1,6 @@
 package log
 
-import (
-	"github.com/watchtide/watchtide/internal/log/internal/difference"
-	"github.com/watchtide/watchtide/internal/storage"
-)
+import "github.com/watchtide/watchtide/internal/storage"
 
 // walk is the progress of a reader through one version, from its place to the version's
 // head. There are two kinds. A replay gives the entries as they are, superseded ones
@@ -21,8 +18,6 @@ type walk struct {
 	paused pausedWalk // between two flushes
 
 	examined int // entries examined in this turn
-
-	difference *difference.Kept // the difference that it walks through; nil: none. at.Segment is then the next run of it
 
 	deletes bool          // a catch-up that is still at the deletes
 	at      storage.Place // next entry to examine
@@ -44,7 +39,6 @@ const (
 	snapshot                 // begins with reset, ends with end_of_snapshot
 	resuming                 // ends with end_of_snapshot (resumed)
 	catching                 // begins with status, ends with bookmark and status
-	switching                // like catching; from another part of the log
 	verifying                // ends with end_of_snapshot (verify)
 )
 
@@ -58,9 +52,6 @@ func (w *walk) skipped(inPart bool) uint64 {
 }
 
 func (w *walk) done() bool {
-	if w.difference != nil {
-		return w.at.Segment >= len(w.difference.Difference().Runs)
-	}
 	return !w.deletes && w.at.Segment >= len(w.v.Segments)
 }
 
@@ -73,8 +64,6 @@ func (w *walk) turnOver() bool { return w.examined >= storage.TurnEntries }
 func (w *walk) fill(b *Batch) {
 	w.examined = 0
 	switch {
-	case w.difference != nil:
-		w.fillDifference(b)
 	case w.replay:
 		w.fillReplay(b)
 	case w.deletes:

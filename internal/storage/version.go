@@ -52,7 +52,6 @@ type Version struct {
 	// revision up to which it may lack entries that were superseded.
 	Of, OfGeneration uint64
 	Since            uint64
-	Own              bool // it is compared by its own numbers: parts of its log reflect it
 }
 
 // Reflect takes over what a part of a log has in common with it.
@@ -164,27 +163,4 @@ func (v *Version) CanResume(p stream.Position) bool {
 	}
 	swept := p.Swept()
 	return swept >= v.Horizon && (!p.Partial() || swept <= v.Swept)
-}
-
-// SameOrder reports whether two versions, of the same log or of parts of it, are of the same
-// revision order, so that the same change has the same seq in both.
-func (v *Version) SameOrder(o *Version) bool {
-	a, _ := v.root()
-	b, _ := o.root()
-	return a == b
-}
-
-// NotAfter reports whether v is not newer than a version of the same log, or of a part of it.
-func (v *Version) NotAfter(o *Version) bool {
-	_, a := v.root()
-	_, b := o.root()
-	return a <= b
-}
-
-// root returns the generation and the number of the version that v reflects.
-func (v *Version) root() (generation, number uint64) {
-	if v.OfGeneration == 0 || v.Own {
-		return v.Generation, v.Number
-	}
-	return v.OfGeneration, v.Of
 }

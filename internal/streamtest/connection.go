@@ -32,12 +32,12 @@ type reader struct {
 	joined   bool // an event other than a status was received
 	caughtUp bool // it got an end_of_snapshot, or a reset
 	sent     []sentValue
-	switches *switching // nil: it does not switch
-	differs  bool       // it began with a difference
-	broken   []error    // impossible events, whatever the upstream did
-	heads    []head     // of the replica, as far as Look has noted them
-	forgets  bool       // of a remote subscriber: the replica may remember less than it seems
-	behind   uint64     // of a remote subscriber: the revision of the replica when it was last asked
+	switched bool    // it took the place of another one
+	switches bool    // it has not been reset since
+	broken   []error // impossible events, whatever the upstream did
+	heads    []head  // of the replica, as far as Look has noted them
+	forgets  bool    // of a remote subscriber: the replica may remember less than it seems
+	behind   uint64  // of a remote subscriber: the revision of the replica when it was last asked
 }
 
 // sentValue remembers bytes that must never change.
@@ -94,6 +94,39 @@ func (h *History) newConnection(s Subscriber, d Dial) *Connection {
 	c.history, c.source = h, s
 	c.state, c.lead = c.Begin.Clone(), c.firstLead()
 	return c
+}
+
+// Switch ends the connection, and returns the one that its subscriber has from then on, to
+// another part of the watch, whose history is h.
+func (c *Connection) Switch(h *History, to Subscriber) *Connection {
+	d := Dial{Client: c.Client, Replica: c.Replica, Slow: c.Slow}
+	if _, placed := c.sub.Position(); !placed {
+		c.Close()
+		return h.Connect(to, d)
+	}
+	next := h.newConnection(to, d)
+	next.switched, next.switches = true, true
+	next.sub = to.Subscribe(log.SubscribeOptions{Former: c.sub})
+	c.Close()
+	h.Add(next)
+	return next
+}
+
+// Switched reports whether the connection took the place of another one, from which something was
+// received.
+func (c *Connection) Switched() bool { return c.switched }
+
+// checkSwitch checks one event between a switch and the reset: the subscriber still has the former
+// part.
+func (c *Connection) checkSwitch(e *stream.Event) {
+	switch {
+	case e.Type == stream.StatusChange:
+	case e.Type != stream.Reset || e.Reason != string(stream.ResetEpochChanged):
+		c.broke("%s after a switch, before a reset (epoch_changed)", describe(*e))
+	default:
+		c.switches = false
+		e.Reason = string(stream.ResetInitial) // it is the first one of its history
+	}
 }
 
 // Look notes the revision of the replica: from then on there is something newer than older
@@ -241,17 +274,16 @@ func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
 		}
 		f.Events = append(f.Events, e)
 	}
-	if c.switches != nil {
-		c.readDifference(&f)
-	} else {
-		c.record(&f)
-	}
+	c.record(&f)
 	return true
 }
 
 // record adds a flush.
 func (c *Connection) record(f *Flush) {
 	for i := 0; i < len(f.Events); i++ {
+		if c.switches {
+			c.checkSwitch(&f.Events[i])
+		}
 		if f.Events[i].Verify {
 			f.Events = slices.Replace(f.Events, i, i+1, c.repair(f.Events[i])...)
 			f.versions = nil

@@ -131,46 +131,6 @@ var stalls = []mutant{
 	},
 }
 
-// switches are faults of differences.
-var switches = []mutant{
-	{
-		"upserts come before deletes",
-		"internal/log/internal/difference/difference.go",
-		"Runs: append(runs, m.upserts...)",
-		"Runs: append(m.upserts, runs...)",
-	},
-	{
-		"a delete is forgotten",
-		"internal/log/internal/difference/difference.go",
-		"	m.removed = append(m.removed, k)\n",
-		"	if m.removed == nil {\n		m.removed = append(m.removed, k)\n	}\n",
-	},
-	{
-		"an id is sent within a difference",
-		"internal/log/switch.go",
-		", midTransaction: true}",
-		"}",
-	},
-	{
-		"what entered the former view after the reader's place is deleted too",
-		"internal/log/internal/difference/difference.go",
-		"if e.Seq > c.Seq {",
-		"if e.Seq > c.Seq && false {",
-	},
-	{
-		"what has the same revision is taken to be the same",
-		"internal/log/internal/difference/difference.go",
-		"if !bytes.Equal(m.old.frame(), m.new.frame()) {",
-		"if !bytes.Equal(m.old.frame(), m.new.frame()) && false {",
-	},
-	{
-		"a newer value is deleted",
-		"internal/log/internal/difference/difference.go",
-		"e != nil && !e.Is(storage.IsDelete) {\n			return",
-		"e != nil && !e.Is(storage.IsDelete) && false {\n			return",
-	},
-}
-
 var all = flag.Bool("all", false, "build all mutants, and not only the fourth that is due today")
 
 // TestMutants builds this package with a fourth of the faults each day, or with all, and
@@ -180,11 +140,6 @@ func TestMutants(t *testing.T) { testMutants(t, mutants, "^TestAgainstTheModel$"
 // TestStalls does so with faults that keep changes from readers for a while.
 func TestStalls(t *testing.T) {
 	testMutants(t, stalls, "^TestAgainstTheModel$", "broke Fresh: while others came")
-}
-
-// TestSwitchMutants does so with faults of differences.
-func TestSwitchMutants(t *testing.T) {
-	testMutants(t, switches, "^(TestAgainstTheModel|TestConfidential)$", "client ")
 }
 
 // TestLeaks does so with faults that show what is hidden.

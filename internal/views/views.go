@@ -40,12 +40,10 @@ func (c Config) withDefaults() Config {
 // be called from any goroutine.
 type Views struct {
 	// Static after construction.
-	memory      *memory.Ceiling
-	differences *log.Differences
-	forgets     *time.Timer // differences that are not used any more
-	builders    builders    // of views that are not costly
-	costly      builders    // of the others, for which nobody else waits
-	count       counters
+	memory   *memory.Ceiling
+	builders builders // of views that are not costly
+	costly   builders // of the others, for which nobody else waits
+	count    counters
 
 	goroutines sync.WaitGroup
 
@@ -94,9 +92,6 @@ func New(c Config) *Views {
 	c = c.withDefaults()
 	v := &Views{memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}}
 	v.config.Store(&c)
-	v.forgets = time.AfterFunc(time.Hour, func() { v.differences.Expire() })
-	v.forgets.Stop()
-	v.differences = log.NewDifferences(v.memory, func(d time.Duration) { v.forgets.Reset(d) })
 	for _, b := range []*builders{&v.builders, &v.costly} {
 		b.views, b.most, b.queues = v, max(1, runtime.GOMAXPROCS(0)/2), map[string][]job{}
 	}
@@ -360,13 +355,7 @@ func (v *Views) Close() {
 	v.goroutines.Wait()
 	v.builders.close() // the lanes begin no more
 	v.costly.close()
-	v.differences.Close()
-	v.forgets.Stop()
 }
-
-// Differences returns the cache of differences between the views of a watch, and between them
-// and the watch. Its memory counts as that of views.
-func (v *Views) Differences() *log.Differences { return v.differences }
 
 // relieve frees memory if views hold too much: what only slow readers hold goes first, then
 // idle views, then the state of the largest, which is built again later.

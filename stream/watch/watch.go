@@ -320,9 +320,6 @@ func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 	return w.log.Subscribe(o)
 }
 
-// HoldsUnknown returns the Holding of a reader about which nothing is known; see log.Log.
-func (w *Watch) HoldsUnknown() *log.Holding { return w.log.HoldsUnknown() }
-
 // counted is called when subscriptions are opened or closed, and when the number of
 // readers that they serve changes.
 func (w *Watch) counted(subscriptions, readers int) {

@@ -78,12 +78,11 @@ func (j *Judge) identify(who *credential.Identity) (now *credential.Identity, re
 // may not be seen any more, the pass is revoked, since a new request for the same watches would
 // be refused.
 func (t *Table) compare(ctx context.Context, j *Judge, p *Pass, who *credential.Identity) {
-	var losses []Switch
-	var others []int
+	var losses, others []int
 	for i, part := range p.parts {
 		switch now, ok := j.Lookup.RightTo(part.Name(), who); {
 		case !ok:
-			losses = append(losses, j.Lookup.Loss(i, part))
+			losses = append(losses, i)
 		case now != part.Right():
 			others = append(others, i)
 		}

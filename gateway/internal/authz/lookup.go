@@ -9,7 +9,6 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
@@ -23,8 +22,6 @@ type Views interface {
 	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
 	// Shared returns the definition that all requests for a view share; see views.Views.
 	Shared(of *watch.Watch, d *view.Definition) *view.Definition
-	// Differences returns the cache of differences between the views of a watch.
-	Differences() *log.Differences
 }
 
 // Lookup finds the watches that requests name, and the views that requests narrow them to.

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
@@ -24,8 +23,6 @@ import (
 type noViews struct{}
 
 // Open implements Views.
-func (noViews) Differences() *log.Differences { return nil }
-
 func (noViews) Open(*watch.Watch, *view.Definition, views.Request) (*watch.Watch, error) {
 	return nil, errors.New("not here")
 }

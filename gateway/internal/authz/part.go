@@ -6,7 +6,6 @@ import (
 
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -32,9 +31,6 @@ func (p Part) Shared(opened *watch.Watch) *view.Definition {
 	}
 	return p.lookup.config.Views.Shared(opened, p.definition)
 }
-
-// Differences returns the cache of differences between this part and other ones.
-func (p Part) Differences() *log.Differences { return p.lookup.config.Views.Differences() }
 
 // Is reports whether two parts of the same watch are equal.
 func (p Part) Is(o Part) bool {

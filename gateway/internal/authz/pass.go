@@ -50,7 +50,7 @@ type validity struct {
 type ending struct {
 	reason stream.GoodbyeReason
 	at     time.Time
-	losses []Switch // the watches that its holder may not see any more
+	losses []int // the indexes of the watches that its holder may not see any more
 }
 
 // farewell is the period before the end of a credential in which its streams end, each at a
@@ -200,8 +200,9 @@ func (p *Pass) Switches() map[int]Switch {
 	return next
 }
 
-// Losses returns the watches that the holder may not see any more, once the pass has ended.
-func (p *Pass) Losses() []Switch {
+// Losses returns the indexes of the watches that the holder may not see any more, once the pass has
+// ended.
+func (p *Pass) Losses() []int {
 	if p == nil {
 		return nil
 	}
@@ -235,7 +236,7 @@ func (p *Pass) change(all []Switch) {
 }
 
 // end ends the pass now. The first reason counts: it returns false if there was one before.
-func (p *Pass) end(reason stream.GoodbyeReason, losses []Switch) bool {
+func (p *Pass) end(reason stream.GoodbyeReason, losses []int) bool {
 	p.mu.Lock()
 	if p.ending.Load() != nil {
 		p.mu.Unlock()

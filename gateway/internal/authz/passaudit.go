@@ -7,9 +7,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// end ends a pass, unless it has ended before. losses are the watches that its holder may not
-// see any more.
-func (t *Table) end(p *Pass, reason stream.GoodbyeReason, losses ...Switch) {
+// end ends a pass, unless it has ended before. losses are the indexes of the watches that its holder
+// may not see any more.
+func (t *Table) end(p *Pass, reason stream.GoodbyeReason, losses ...int) {
 	if !p.end(reason, losses) {
 		return
 	}

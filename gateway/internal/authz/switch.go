@@ -5,7 +5,6 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
-	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -14,10 +13,9 @@ import (
 //
 // Static after construction.
 type Switch struct {
-	Index       int          // of the watch in the stream
-	Part        Part         // the new part
-	Watch       *watch.Watch // the new part as a watch; nil: it is unchanged, or nothing
-	Differences *log.Differences
+	Index int          // of the watch in the stream
+	Part  Part         // the new part
+	Watch *watch.Watch // the new part as a watch; nil: it is unchanged
 }
 
 // Switch returns the switch of a stream of an identity that follows p, the watch of that index.
@@ -37,7 +35,7 @@ func (l *Lookup) Switch(ctx context.Context, index int, p Part, who *credential.
 	if err != nil {
 		return Switch{}, err
 	}
-	return Switch{Index: index, Part: part, Watch: w, Differences: l.config.Views.Differences()}, nil
+	return Switch{Index: index, Part: part, Watch: w}, nil
 }
 
 // Open returns the new part as a watch, when the stream begins to follow it. A view that was
@@ -52,10 +50,4 @@ func (s Switch) Open() *watch.Watch {
 		return again
 	}
 	return s.Watch
-}
-
-// Loss returns the switch of a stream that may not see anything of p any more, the watch of
-// that index.
-func (l *Lookup) Loss(index int, p Part) Switch {
-	return Switch{Index: index, Part: p, Differences: l.config.Views.Differences()}
 }

@@ -15,14 +15,10 @@ type Follow struct {
 	// Static until the stream switches to another part of the watch.
 	Watch *watch.Watch
 	Sub   *log.Subscription
-	// resumedFrom is the position that the client sent, or nowhere while it switches to another part. It
-	// appears in the ids of the other watches' events until the
-	// subscription has a position of its own.
+	// resumedFrom is the position that the client sent. It appears in the ids of the other watches'
+	// events until the subscription has a position of its own.
 	resumedFrom *stream.Position
 	invalid     bool // the client sent one that could not be parsed
-	// withdrawn means that the client may not see the watch any more, and is sent deletes of
-	// all that it has.
-	withdrawn bool
 
 	// waits means that the watch let another one go first in its last turn.
 	waits bool
@@ -84,9 +80,6 @@ func appendPositions(dst []byte, follows []Follow) []byte {
 		}
 		if !ok {
 			continue // nothing of it was delivered: it starts over
-		}
-		if follows[i].withdrawn {
-			position = position.OfNothing()
 		}
 		if len(dst) > 0 {
 			dst = append(dst, ',')

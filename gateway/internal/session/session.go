@@ -119,7 +119,7 @@ func (c *Session) WriteBatch(f *Follow, out Encoder) {
 // covers yet.
 func (c *Session) uncovered() bool {
 	for i := range c.Follows {
-		if f := &c.Follows[i]; f.Sub.Uncovered() && !f.withdrawn {
+		if c.Follows[i].Sub.Uncovered() {
 			return true
 		}
 	}

@@ -6,14 +6,12 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/internal/log"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Switch makes the stream follow other parts of its watches, if what its holder may see has
 // changed. It calls f, if not nil, for each watch that the stream follows instead of another.
-// It reports whether there was any. After that, nothing of the former parts is sent, except
-// deletes.
+// It reports whether there was any. After that, nothing of the former parts is sent.
 func (c *Session) Switch(f func(from, to *watch.Watch)) (switched bool) {
 	for i, s := range c.Pass.Switches() {
 		from := c.Follows[i].Watch
@@ -26,7 +24,7 @@ func (c *Session) Switch(f func(from, to *watch.Watch)) (switched bool) {
 		}
 		switched = true
 		c.watches[i].View = introspection.ViewOf(s.Part.Name(), s.Part.Shared(to))
-		c.Deps.switchTo(&c.Follows[i], to, s.Differences)
+		c.Follows[i].switchTo(to)
 		c.Deps.Metrics.Switched()
 		if f != nil {
 			f(from, to)
@@ -35,53 +33,28 @@ func (c *Session) Switch(f func(from, to *watch.Watch)) (switched bool) {
 	return switched
 }
 
-// switchTo makes a follow one of another part of its watch.
-func (d *Deps) switchTo(f *Follow, to *watch.Watch, differences *log.Differences) {
-	before := *f
-	holds := before.Sub.Holds(differences)
-	if holds != nil {
-		// A client that is cut off before the end of the switch may have some of the difference.
-		nowhere := stream.Nowhere(to.Name())
-		f.resumedFrom = &nowhere
-	}
-	f.Watch = to
-	f.Sub = to.Subscribe(log.SubscribeOptions{
-		Resume:    f.resumedFrom,
-		Invalid:   f.invalid,
-		Holds:     holds,
-		AheadWait: d.AheadWait,
-		MinRate:   d.MinRate,
-	})
+// switchTo makes f follow another part of its watch.
+func (f *Follow) switchTo(to *watch.Watch) {
+	former := f.Sub
+	f.Watch, f.Sub = to, to.Subscribe(log.SubscribeOptions{Former: former})
 	f.quietSince = time.Now()
-	f.counts = counts{synced: before.synced, resumed: before.resumed}
-	before.Sub.Close()
+	f.counts = counts{synced: f.synced, resumed: f.resumed}
+	former.Close()
 }
 
-// withdraw sends deletes of all that the client has of the watches that it may not see any
-// more. The id that is sent before is that of a client that has nothing of these watches, so
-// that the client gets all of them if it may see them again later. Watches of which it was sent
-// changes that their positions do not cover are withdrawn too, since no id can be sent before.
+// withdraw takes from the client all that it has of the watches that it may not see any more. A watch
+// of which it was sent changes that the position does not cover is taken too, since no id could be
+// sent otherwise.
 func (c *Session) withdraw(out Encoder) {
+	var taken []*Follow
 	for i := range c.Follows {
-		if f := &c.Follows[i]; f.Sub.Uncovered() {
-			c.take(f, f.Watch.HoldsUnknown(), out)
+		f := &c.Follows[i]
+		if (f.Sub.Uncovered() || slices.Contains(c.Pass.Losses(), i)) && f.Sub.Withdraw(&c.Batch) {
+			taken = append(taken, f)
 		}
 	}
-	for _, s := range c.Pass.Losses() {
-		f := &c.Follows[s.Index]
-		switch holds := f.Sub.Holds(s.Differences); {
-		case f.withdrawn:
-		case holds != nil:
-			c.take(f, holds, out)
-		case f.resumedFrom != nil:
-			c.take(f, f.Watch.HoldsUnknown(), out)
-		}
+	for _, f := range taken { // now that the position of each of them is that of nothing
+		f.Sub.Withdraw(&c.Batch)
+		c.WriteBatch(f, out)
 	}
-}
-
-// take deletes what the client holds of a watch.
-func (c *Session) take(f *Follow, holds *log.Holding, out Encoder) {
-	f.withdrawn = true
-	holds.Withdraw(&c.Batch, func() { c.WriteBatch(f, out) })
-	holds.Release()
 }

@@ -36,14 +36,14 @@ func (c *Session) TurnOf(i int, out Encoder) bool {
 
 // waits reports whether a watch lets another one go first that is in the middle of a large
 // transaction, or of deletes: until that is over, no id can be sent for any of them, and two
-// watches that were never at such a place at the same time would never have one. The status with which
-// a switch begins waits in any case, since it must have an id.
+// watches that were never at such a place at the same time would never have one. The reset with which
+// another part of a watch begins waits in any case, since it must have an id.
 func (c *Session) waits(of int) bool {
 	if c.Follows[of].Sub.Uncovered() {
 		return false
 	}
 	for i := range c.Follows {
-		if sub := c.Follows[i].Sub; sub.Uncovered() && (sub.Busy() || c.Follows[of].Sub.Announces()) {
+		if sub := c.Follows[i].Sub; sub.Uncovered() && (sub.Busy() || c.Follows[of].Sub.Replaces()) {
 			return true
 		}
 	}

@@ -167,9 +167,6 @@ func (r *Reader) place(text string) (*stream.Position, error) {
 		return nil, r.Invalid("%v", err)
 	case p.Watch != r.Watch:
 		return nil, r.Invalid("position %.80q: want one of watch %q", text, r.Watch)
-	case p.IsNowhere(), epoch != "" && p.Epoch != epoch && (r.phase == resuming || r.phase == live && r.catchUp):
-		// What was committed so far is of another part of the watch.
-		return nil, fmt.Errorf("%w: %s, event %d: another part of the watch may be seen now", stream.ErrUnresumable, r.Where, r.events)
 	case epoch != "" && p.Epoch != epoch:
 		return nil, r.Invalid("position %.80q: want epoch %q, or a reset before", text, epoch)
 	}
