@@ -176,7 +176,7 @@ func TestAuditOfStreams(t *testing.T) {
 	for _, next := range []struct {
 		policy *access.Policy
 		shows  string
-	}{{narrower, `"state":"in_sync"`}, {access.EmptyPolicy(), "goodbye"}} {
+	}{{narrower, "end_of_snapshot"}, {access.EmptyPolicy(), "goodbye"}} {
 		access := *started.Access
 		access.Policy, access.OperationsRole = next.policy, ""
 		started.Access = &access
@@ -222,7 +222,8 @@ func TestAuditOfAStreamThatMoves(t *testing.T) {
 	if err := r.gateway.Reload(started); err != nil {
 		t.Fatal(err)
 	}
-	s.until("in_sync")
+	s.until("epoch_changed")
+	s.until("end_of_snapshot")
 	var got []string
 	views := map[string]bool{}
 	for _, e := range r.lines(out) {
@@ -252,5 +253,41 @@ func TestRefusedCredentialsDoNotFillTheLog(t *testing.T) {
 	}
 	if lines > 10 || uint64(lines)+counted != 100 {
 		t.Errorf("%d lines and %d counted, want 100 together", lines, counted)
+	}
+}
+
+// TestSwitchByDigest: a stream that resumes by digest verifies what may be seen now, in place of a reset.
+func TestSwitchByDigest(t *testing.T) {
+	var started Config
+	r, _ := audited(t, func(c *Config) { started = *c })
+	s := r.follow("ann", "/v1/watches/orders/events?resume=digest", "identity")
+	s.until("end_of_snapshot")
+	narrower, err := access.CompilePolicy(access.PolicyConfig{
+		Roles:   []access.Role{{Name: "anyone", When: "true"}},
+		Watches: []access.WatchRules{{Name: "orders", Rules: []access.Rule{{Role: "anyone", Read: `value.owner == principal.name`, Fields: []string{"eta"}}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := *started.Access
+	changed.Policy, changed.OperationsRole = narrower, ""
+	started.Access = &changed
+	began := len(s.seen)
+	if err := r.gateway.Reload(started); err != nil {
+		t.Fatal(err)
+	}
+	s.until(`"verify":true`)
+	text := strings.Join(s.seen[began:], "\n")
+	_, of, _ := strings.Cut(text, `"verify":true,"digest":"`)
+	of, _, _ = strings.Cut(of, `"`)
+	if strings.Contains(text, `"reset"`) || strings.Contains(text, `"upsert"`) || !strings.Contains(text, `"catching_up"`) {
+		t.Errorf("the stream goes on with\n%s", text)
+	}
+	path := "/v1/watches/orders/digests/" + of
+	if got := r.send(http.MethodGet, path+"/resources?key=o_1", "", r.as("ann")...); got.StatusCode != 200 || !strings.Contains(got.text, `"value":{"eta":1}}`) || strings.Contains(got.text, "s3cret") {
+		t.Errorf("%s: %d %s, of\n%s\n%s", path, got.StatusCode, got.text, text, r.send(http.MethodGet, "/v1/watches/orders/resources", "", r.as("ann")...).text)
+	}
+	if got := r.send(http.MethodGet, path, ""); got.StatusCode == 200 {
+		t.Errorf("without a credential: %d %s", got.StatusCode, got.text)
 	}
 }

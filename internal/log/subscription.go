@@ -419,21 +419,25 @@ func snapshotWalk(v *storage.Version) walk {
 
 // refuse begins again for a reader that came with a position that cannot be resumed.
 func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetReason) {
-	if !s.options.Verify || s.Replaces() {
+	if !s.options.Verify {
 		s.reset(b, v, reason)
 		return
 	}
 	s.outcome, s.ownStatus = OutcomeDigest, nil
+	if s.Replaces() { // in the middle of a stream
+		s.beginAgain(b, v, reason)
+		return
+	}
 	s.verify(b, v, s.options.Resume)
 }
 
 // beginAgain begins again for a reader that has something already.
 func (s *Subscription) beginAgain(b *Batch, v *storage.Version, reason stream.ResetReason) {
-	if !s.options.Verify || !s.synced {
+	if !s.options.Verify || !s.synced && s.begun {
 		s.reset(b, v, reason)
 		return
 	}
-	s.ownStatus = &stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "what changed is no longer known: verify what is held"}
+	s.ownStatus = &stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "verify what is held"}
 	s.addStatus(b, v, false)
 	s.verify(b, v, nil)
 }
