@@ -337,7 +337,8 @@ func TestSwitchWaitsForItsID(t *testing.T) {
 			}
 			return text
 		}
-		read(`"type":"end_of_snapshot","watch":"b"`)
+		read(`"type":"end_of_snapshot"`) // of the one that is made first
+		read(`"type":"end_of_snapshot"`)
 		r.Commit("a", 5, gatewaytest.LargeOnes(300, 5)...)
 		read(`"type":"upsert","watch":"a"`)
 		held.never = true
