@@ -29,8 +29,6 @@ const (
 	readBytes = 1 << 20
 	// indexBytes is what the index of a state takes for a resource while it is made.
 	indexBytes = 40
-	// keyBytes is what a key takes in an answer besides its text.
-	keyBytes = 96
 )
 
 // digests returns the routes with which a client finds out what differs between what it has and
