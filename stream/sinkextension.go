@@ -22,14 +22,16 @@ type SinkExtension interface {
 	// revision that was the newest before the list began. Such a delete is passed on with a Commit of
 	// a revision that was the newest after the list was complete, or of a later one.
 	DeletesCompleteTo(revision uint64)
+	// DeletesCompleteAfter declares that, of the snapshot under way, the deletes are those that the
+	// upstream knows of the time before it, each with a revision of its own: without the call a
+	// delete in a snapshot only takes back a resource of it. None is missing that happened after
+	// revision, so positions from that revision on are resumed. The largest number means that some
+	// may be missing.
+	DeletesCompleteAfter(revision uint64)
 	// RaiseHorizon declares that the upstream may have missed changes before a revision, in the
 	// revision order of the last Reset, or of the Resume that Watch was given. Another gateway may
 	// have, and says so in a bookmark. Call it before sending what is newer than the last Commit.
 	RaiseHorizon(revision uint64) error
-	// DeletesSince declares, in a snapshot, that it also has the deletes after a revision, by Delete
-	// with their revisions; after the resources and deletes before them, by rising revision. So
-	// clients can resume from that revision on, although this watch begins only now.
-	DeletesSince(revision uint64)
 	// Mark declares that what was sent so far belongs to the place from which the next connection
 	// would continue. A source that continues the same Watch call after losing its connection needs
 	// it: the next connection may be to a replica that is behind, and then the part of a transaction
@@ -62,13 +64,13 @@ type PlainSink struct{}
 // DeletesCompleteTo does nothing.
 func (PlainSink) DeletesCompleteTo(uint64) {}
 
+// DeletesCompleteAfter does nothing.
+func (PlainSink) DeletesCompleteAfter(uint64) {}
+
 // RaiseHorizon returns ErrUnresumable, so that the next Watch call begins with a snapshot.
 func (PlainSink) RaiseHorizon(revision uint64) error {
 	return fmt.Errorf("%w: changes before revision %d may be missing, and the sink does not remember that", ErrUnresumable, revision)
 }
-
-// DeletesSince does nothing.
-func (PlainSink) DeletesSince(uint64) {}
 
 // Mark does nothing.
 func (PlainSink) Mark() {}

@@ -80,7 +80,8 @@ type Sink interface {
 	// Delete removes a resource. A revision that is 0 or not newer than the last
 	// Commit means that the upstream gives deletes no revision of their own (see
 	// DeletesUnnumbered). Subscribers are shown it as it is, unless it is 0. The
-	// delete is placed at the end of its transaction.
+	// delete is placed at the end of its transaction. In a snapshot it takes the
+	// resource back; see also DeletesCompleteAfter.
 	Delete(key string, revision uint64) error
 	// Commit ends a transaction, or a snapshot: everything up to revision has
 	// been sent. It returns once the changes are visible to subscribers.

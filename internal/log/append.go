@@ -7,12 +7,11 @@ import (
 	"github.com/watchtide/watchtide/internal/storage"
 )
 
-// append writes a transaction to the tail; its changes are already in order. It
+// append writes a transaction to the tail; its changes are already in that order. It
 // returns the last entry, or nil if there is none.
-func (w *Writer) append(changes []Change, revision uint64, result *CommitResult) *storage.Entry {
+func (w *Writer) append(at Order, changes []Change, revision uint64, result *CommitResult) *storage.Entry {
 	w.prefetch(changes)
 	now := time.Now()
-	at := w.order()
 	before, used, dead := w.next.Seq, w.used, w.dead
 	var last *storage.Entry
 	for i := range changes {

@@ -19,6 +19,8 @@ import (
 // is refused with ErrBehind: taking it would go back in time. One that holds a
 // resource newer than revision is ErrInvalid, and one that does not fit into the
 // memory of the watch is memory.ErrExceeded. The log is unchanged if there is an error.
+//
+// What PrepareEarlier was given holds for this call.
 func (w *Writer) Replace(epoch string, snapshot []stream.Resource, revision uint64) (CommitResult, error) {
 	return w.ReplaceSwept(epoch, snapshot, revision, stream.AllDeletes)
 }
@@ -26,6 +28,7 @@ func (w *Writer) Replace(epoch string, snapshot []stream.Resource, revision uint
 // ReplaceSwept is Replace with what the source reported about deletes; see stream.SinkExtension.
 func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
+	defer func() { w.earlier = nil }()
 	changes := make([]Change, len(snapshot))
 	for i := range snapshot {
 		changes[i].Resource = snapshot[i]
@@ -34,7 +37,7 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 		return result, err
 	}
 	w.fromSnapshot = true
-	defer func() { w.fromSnapshot, w.overlaps = false, true }()
+	defer func() { w.fromSnapshot, w.overlaps, w.conflated = false, true, false }()
 	changes = w.order().Arrange(LastOfEachKey(changes))
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
@@ -44,32 +47,16 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 	return w.begin(epoch, changes, revision, swept, result)
 }
 
-// Restore is Replace with the history that the upstream still has: changes also has a delete for
-// each resource that was deleted after the revision horizon, by rising revision. So readers may resume
-// from there on. What else changed since then has only its newest value, so that parts of the log
-// begin anew. In the revision order that the log has already, the history is not needed.
-func (w *Writer) Restore(epoch string, changes []Change, horizon, revision uint64) (CommitResult, error) {
-	var result CommitResult
-	if err := Check(changes, revision); err != nil {
-		return result, err
-	}
-	if epoch = stream.CanonicalEpoch(epoch); epoch == w.next.Epoch || horizon > revision {
-		return result, fmt.Errorf("%w: a history from %d to %d in the order %q", stream.ErrInvalid, horizon, revision, epoch)
-	}
-	w.fromSnapshot = true
-	defer func() { w.fromSnapshot, w.overlaps, w.conflated = false, true, false }()
-	w.conflated = horizon < revision
-	w.restored = &horizon
-	defer func() { w.restored = nil }()
-	return w.begin(epoch, Order{}.Arrange(LastOfEachKey(changes)), revision, stream.AllDeletes, result)
-}
-
 // begin builds a log from nothing but a snapshot.
 func (w *Writer) begin(epoch string, snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
 	needs := w.snapshotCost(snapshot)
 	crowded := w.account.Crowded(needs)
 	if err := w.account.Replace(needs); err != nil {
 		return result, err
+	}
+	deletes, after := w.earlier.before(snapshot, revision)
+	if err := w.account.Grow(w.deletesCost(deletes)); err != nil {
+		deletes, after = nil, revision // there is room for the snapshot alone
 	}
 	result.Reset = true
 	if crowded {
@@ -78,14 +65,11 @@ func (w *Writer) begin(epoch string, snapshot []Change, revision, swept uint64, 
 		w.next.Status = status
 	}
 	w.restart(epoch)
-	w.index, w.indexed = storage.NewIndex(len(snapshot)), w.next.Number
-	w.append(snapshot, revision, &result)
+	w.index, w.indexed = storage.NewIndex(len(snapshot)+len(deletes)), w.next.Number
+	w.conflated = after < revision
+	w.append(Order{}, merge(snapshot, deletes), revision, &result)
 	w.next.Intact, w.next.Readable = w.next.Seq, w.next.Seq
-	if w.restored != nil {
-		w.next.RaiseOrigin(*w.restored)
-	} else {
-		w.openOutage(revision)
-	}
+	w.openOutage(after)
 	w.sweptTo(swept)
 	w.publish()
 	return result, nil
@@ -123,22 +107,15 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 	if err := w.account.Replace(w.snapshotCost(snapshot)); err != nil {
 		return result, err
 	}
-	changes = append(changes, w.missing(present, revision)...)
-	last := w.append(changes, revision, &result)
-	last.ClearEndInOutage(revision, revision)
-	if revision > before+1 || w.unnumbered {
-		w.openOutage(revision)
+	deletes, after := w.deleted(snapshot, present, revision)
+	order := w.order()
+	w.conflated = after < revision
+	last := w.append(order, order.Arrange(append(changes, deletes...)), revision, &result)
+	last.ClearEndInOutage(revision, after)
+	if after > before+1 || w.unnumbered {
+		w.openOutage(after)
 	}
 	w.sweptTo(swept)
 	w.publish()
 	return result, nil
-}
-
-// missing returns a delete for each live resource that is not present.
-func (w *Writer) missing(present []uint64, revision uint64) []Change {
-	var deletes []Change
-	w.next.EachExcept(present, func(s *storage.Segment, e *storage.Entry) {
-		deletes = append(deletes, Change{Resource: stream.Resource{Key: w.framing.Key(s, e), Revision: revision}, Deleted: true})
-	})
-	return deletes
 }

@@ -80,18 +80,17 @@ func (s Snapshot) Resources() iter.Seq[stream.Resource] {
 	}
 }
 
-// Restorable returns what Writer.Restore takes: the resources, and the deletes that are remembered, by rising
-// revision. Readers may resume from the revision horizon.
-func (s Snapshot) Restorable() (changes []Change, horizon uint64) {
+// Earlier returns what the log knows of the time before the snapshot: the deletes by rising revision.
+func (s Snapshot) Earlier() *Earlier {
 	f := s.log.framing
-	changes = make([]Change, 0, s.v.Count()+s.v.Tombstones)
+	known := &Earlier{Deletes: make([]stream.Resource, 0, s.v.Tombstones), After: s.v.Horizon}
 	for i, seg := range s.v.Segments {
 		entries := s.v.Entries(i)
 		for j := range entries {
-			if e := &entries[j]; e.Visible(s.v.Seq) {
-				changes = append(changes, Change{Resource: f.Event(seg, e).Resource, Deleted: e.Is(storage.IsDelete)})
+			if e := &entries[j]; e.Is(storage.IsDelete) && e.Visible(s.v.Seq) {
+				known.Deletes = append(known.Deletes, f.Event(seg, e).Resource)
 			}
 		}
 	}
-	return changes, s.v.Horizon
+	return known
 }

@@ -26,8 +26,8 @@ type Writer struct {
 	fromSnapshot bool             // what is being appended comes from one
 	overlaps     bool             // the next transactions may repeat older changes; see Overlap
 	conflated    bool             // the next commit may lack values; see stream.SinkExtension
-	restored     *uint64          // since when the snapshot that is being taken knows deletes; nil: it has none
 	reserved     bool             // see Reserve
+	earlier      *Earlier         // of the next snapshot; nil: nothing is known
 	age          time.Duration    // of the changes of the next commit; 0: not known
 	prefetched   byte             // see prefetch; nothing reads it
 	index        *storage.Index
@@ -90,14 +90,15 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 		return result, err
 	}
 	result.Duplicates = duplicates
-	changes = w.order().Arrange(changes)
+	order := w.order()
+	changes = order.Arrange(changes)
 	if !w.reserved {
 		if err := w.account.Grow(w.cost(changes)); err != nil {
 			return result, err
 		}
 	}
 	before := w.next.Revision
-	last := w.append(changes, revision, &result)
+	last := w.append(order, changes, revision, &result)
 	w.overlaps = w.overlaps && last == nil
 	last.ClearEndInOutage(revision, w.next.Origin)
 	w.next.CloseOutage(before, last)

@@ -1,12 +1,10 @@
 package store
 
 import (
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/watchtide/watchtide/internal/disk"
 	"github.com/watchtide/watchtide/internal/log"
@@ -39,24 +37,22 @@ func (s *Store) load() error {
 
 // loadWatch makes a watch of what the file has of it.
 func (s *Store) loadWatch(f *fileWatch, renew bool) error {
-	changes, err := f.changes(s.revision)
+	resources, deletes, err := f.read(s.revision)
 	if err != nil {
 		return err
 	}
 	w := s.newWatch(f.name)
 	if renew {
-		changes = slices.DeleteFunc(changes, func(c log.Change) bool { return c.Deleted })
-		f.stored.Epoch, f.stored.Horizon = newEpoch(), s.revision
+		deletes, f.stored.Epoch, f.stored.Horizon = nil, newEpoch(), s.revision
 	}
-	if _, err := w.log.Restore(f.stored.Epoch, changes, f.stored.Horizon, s.revision); err != nil {
+	w.log.PrepareEarlier(&log.Earlier{Deletes: deletes, After: f.stored.Horizon})
+	if _, err := w.log.Replace(f.stored.Epoch, resources, s.revision); err != nil {
 		return fmt.Errorf("watch %q: %w", f.name, err)
 	}
 	w.stored = f.stored
 	w.inSync()
-	for i := range changes {
-		if c := &changes[i]; !c.Deleted {
-			s.bytes += int64(len(c.Key) + len(c.Value))
-		}
+	for i := range resources {
+		s.bytes += int64(len(resources[i].Key) + len(resources[i].Value))
 	}
 	s.watches[w.name] = w
 	if w.log.Snapshot().Count() > 0 {
@@ -119,10 +115,19 @@ func eachWatch(tx *disk.Tx, fn func(*fileWatch) error) error {
 	})
 }
 
-// changes returns the resources, and the deletes that are remembered, by rising revision. Values alias
-// the file.
-func (f *fileWatch) changes(newest uint64) ([]log.Change, error) {
-	changes := make([]log.Change, 0, min(f.stored.Entries.Count+f.stored.Deletes.Count, 1<<24))
+// read returns the resources, and the deletes that are remembered, by rising revision. Values alias the
+// file.
+func (f *fileWatch) read(newest uint64) (resources, deletes []stream.Resource, err error) {
+	if resources, err = f.resources(newest); err != nil {
+		return nil, nil, err
+	}
+	deletes, err = f.deletes(newest)
+	return resources, deletes, err
+}
+
+// resources returns the resources.
+func (f *fileWatch) resources(newest uint64) ([]stream.Resource, error) {
+	resources := make([]stream.Resource, 0, min(f.stored.Entries.Count, 1<<24))
 	found := tally{}
 	err := each(f.bucket, entriesBucket, newest, &found, func(b *disk.Bucket, revision uint64, key, value []byte) error {
 		size, n := binary.Uvarint(value)
@@ -130,39 +135,33 @@ func (f *fileWatch) changes(newest uint64) ([]log.Change, error) {
 			return b.Damaged(key, "it is no resource")
 		}
 		value = value[n:]
-		changes = append(changes, log.Change{Resource: stream.Resource{
+		resources = append(resources, stream.Resource{
 			Key: string(value[:size]), Revision: revision, Value: value[size:len(value):len(value)],
-		}})
+		})
 		return nil
 	})
 	if err == nil && found != f.stored.Entries {
 		err = f.bucket.Damaged(entriesBucket, fmt.Sprintf("it has %d resources, want %d", found.Count, f.stored.Entries.Count))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return f.deletes(changes, newest)
+	return resources, err
 }
 
-// deletes adds the deletes.
-func (f *fileWatch) deletes(changes []log.Change, newest uint64) ([]log.Change, error) {
-	live, found := len(changes), tally{}
-	err := each(f.bucket, deletesBucket, newest, &found, func(b *disk.Bucket, revision uint64, key, value []byte) error {
+// deletes returns the deletes.
+func (f *fileWatch) deletes(newest uint64) (deletes []stream.Resource, err error) {
+	found := tally{}
+	err = each(f.bucket, deletesBucket, newest, &found, func(b *disk.Bucket, revision uint64, key, value []byte) error {
 		if len(value) <= 8 || len(value) > 8+MaxKeyBytes {
 			return b.Damaged(key, "it is no delete")
 		}
 		gone := string(value[8:])
 		f.stored.remember(deleted{revision: revision, at: int64(binary.BigEndian.Uint64(value)), bytes: deleteCost(gone)})
-		changes = append(changes, log.Change{Resource: stream.Resource{Key: gone, Revision: revision}, Deleted: true})
+		deletes = append(deletes, stream.Resource{Key: gone, Revision: revision})
 		return nil
 	})
 	if err == nil && found != f.stored.Deletes {
 		err = f.bucket.Damaged(deletesBucket, fmt.Sprintf("it has %d deletes, want %d", found.Count, f.stored.Deletes.Count))
 	}
-	if live < len(changes) {
-		slices.SortFunc(changes, func(a, b log.Change) int { return cmp.Compare(a.Revision, b.Revision) })
-	}
-	return changes, err
+	return deletes, err
 }
 
 // each calls fn for each value of a bucket that has revisions as keys.

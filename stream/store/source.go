@@ -65,16 +65,15 @@ func (s *source) begin(sink stream.Sink) (stream.Resume, error) {
 	if err := sink.Reset(v.Epoch()); err != nil {
 		return stream.Resume{}, err
 	}
-	changes, since := v.Restorable()
-	sink.DeletesSince(since)
-	for i := range changes {
-		var err error
-		if c := &changes[i]; c.Deleted {
-			err = sink.Delete(c.Key, c.Revision)
-		} else {
-			err = sink.Upsert(c.Resource)
+	earlier := v.Earlier()
+	for _, r := range earlier.Deletes {
+		if err := sink.Delete(r.Key, r.Revision); err != nil {
+			return stream.Resume{}, err
 		}
-		if err != nil {
+	}
+	sink.DeletesCompleteAfter(earlier.After)
+	for r := range v.Resources() {
+		if err := sink.Upsert(r); err != nil {
 			return stream.Resume{}, err
 		}
 	}

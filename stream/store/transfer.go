@@ -10,7 +10,6 @@ import (
 	"os"
 
 	"github.com/watchtide/watchtide/internal/disk"
-	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -33,16 +32,10 @@ type WatchReport struct {
 
 // Check reads all of a file that no process has open, and changes nothing.
 func Check(path string) (r Report, err error) {
-	err = readFile(path, func(newest uint64, f *fileWatch, changes []log.Change) error {
-		w := WatchReport{Name: f.name, Epoch: f.stored.Epoch, Horizon: f.stored.Horizon}
-		for i := range changes {
-			c := &changes[i]
-			if c.Deleted {
-				w.Deletes++
-				continue
-			}
-			w.Resources++
-			w.Bytes += int64(len(c.Key) + len(c.Value))
+	err = readFile(path, func(f *fileWatch, resources, deletes []stream.Resource) error {
+		w := WatchReport{Name: f.name, Epoch: f.stored.Epoch, Horizon: f.stored.Horizon, Resources: len(resources), Deletes: len(deletes)}
+		for i := range resources {
+			w.Bytes += int64(len(resources[i].Key) + len(resources[i].Value))
 		}
 		r.Watches = append(r.Watches, w)
 		return nil
@@ -54,7 +47,7 @@ func Check(path string) (r Report, err error) {
 }
 
 // readFile calls fn for each watch of a file, and before that about with the revision of the newest write.
-func readFile(path string, fn func(newest uint64, f *fileWatch, changes []log.Change) error, about func(f *disk.File, newest uint64)) error {
+func readFile(path string, fn func(f *fileWatch, resources, deletes []stream.Resource) error, about func(f *disk.File, newest uint64)) error {
 	file, err := disk.OpenToRead(disk.Config{Path: path, Kind: "store", Format: fileFormat})
 	if err != nil {
 		return err
@@ -67,11 +60,11 @@ func readFile(path string, fn func(newest uint64, f *fileWatch, changes []log.Ch
 		}
 		about(file, newest)
 		return eachWatch(tx, func(f *fileWatch) error {
-			changes, err := f.changes(newest)
+			resources, deletes, err := f.read(newest)
 			if err != nil {
 				return err
 			}
-			return fn(newest, f, changes)
+			return fn(f, resources, deletes)
 		})
 	})
 }
@@ -96,15 +89,12 @@ func Export(path string, out io.Writer) (n int, err error) {
 	w := bufio.NewWriter(out)
 	lines := json.NewEncoder(w)
 	lines.SetEscapeHTML(false)
-	err = readFile(path, func(_ uint64, f *fileWatch, changes []log.Change) error {
-		for i := range changes {
-			c := &changes[i]
-			if c.Deleted {
-				continue
-			}
+	err = readFile(path, func(f *fileWatch, resources, _ []stream.Resource) error {
+		for i := range resources {
+			r := &resources[i]
 			n++
-			key, encoding := stream.WireKey(c.Key)
-			line := exported{Watch: f.name, Key: key, KeyEncoding: encoding, Revision: c.Revision, Value: c.Value}
+			key, encoding := stream.WireKey(r.Key)
+			line := exported{Watch: f.name, Key: key, KeyEncoding: encoding, Revision: r.Revision, Value: r.Value}
 			if err := lines.Encode(line); err != nil {
 				return err
 			}

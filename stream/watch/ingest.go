@@ -343,7 +343,8 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	in.log.Prepare(false, 0)
 	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.epochName(m.epoch), in.log.Snapshot().Primed()
-	result, err := in.replace(epoch, snapshot, m)
+	in.log.PrepareEarlier(earlierThan(m))
+	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
 	if errors.Is(err, stream.ErrBehind) && in.behindTooLong(err) {
 		// The upstream went back and stays there: this is a new order, which is named
 		// here since the upstream does not name it. It keeps that name even if this
@@ -366,14 +367,6 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	in.count.resyncs.add(reason, 1)
 	in.recordIncident(IncidentResync, reason, detail)
 	return result, nil
-}
-
-// replace writes a snapshot to the log, with the history that comes with it if the log has none.
-func (in *ingest) replace(epoch string, snapshot []stream.Resource, m message) (log.CommitResult, error) {
-	if m.since != nil && in.log.Snapshot().Epoch() != stream.CanonicalEpoch(epoch) {
-		return in.log.Restore(epoch, m.changes, *m.since, m.revision)
-	}
-	return in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
 }
 
 // epochName is the name in the log of an epoch of the source. A source that went back
@@ -417,4 +410,18 @@ func resourcesOf(changes []log.Change) []stream.Resource {
 		}
 	}
 	return resources
+}
+
+// earlierThan returns what the upstream knows of the time before a snapshot; nil: nothing.
+func earlierThan(m message) *log.Earlier {
+	if !m.earlier {
+		return nil
+	}
+	e := &log.Earlier{After: m.after}
+	for i := range m.changes {
+		if m.changes[i].Deleted {
+			e.Deletes = append(e.Deletes, m.changes[i].Resource)
+		}
+	}
+	return e
 }

@@ -20,7 +20,8 @@ type message struct {
 	changes   []log.Change
 	revision  uint64
 	horizon   uint64    // of a snapshot, the revision of RaiseHorizon; 0: none
-	since     *uint64   // of a snapshot, the revision of DeletesSince; nil: it has no deletes
+	earlier   bool      // of a snapshot, its deletes are of the time before
+	after     uint64    // see DeletesCompleteAfter
 	swept     uint64    // see Swept
 	conflated bool      // see Conflated
 	made      time.Time // see SetTimestamp
@@ -113,6 +114,11 @@ func (s *stagingSink) Commit(revision uint64) error {
 // DeletesCompleteTo implements stream.SinkExtension.
 func (s *stagingSink) DeletesCompleteTo(revision uint64) { s.swept = revision }
 
+// DeletesCompleteAfter implements stream.SinkExtension.
+func (s *stagingSink) DeletesCompleteAfter(revision uint64) {
+	s.pending.earlier, s.pending.after = s.pending.reset, revision
+}
+
 // Conflated implements stream.SinkExtension.
 func (s *stagingSink) Conflated() { s.pending.conflated = true }
 
@@ -145,13 +151,6 @@ func (s *stagingSink) RaiseHorizon(revision uint64) error {
 		return nil
 	}
 	return s.send(message{kind: horizonRaised, revision: revision})
-}
-
-// DeletesSince implements stream.SinkExtension.
-func (s *stagingSink) DeletesSince(revision uint64) {
-	if s.pending.reset {
-		s.pending.since = &revision
-	}
 }
 
 // begin tells ingest, once for each connection, that the upstream has sent
