@@ -27,6 +27,7 @@ type Replica struct {
 	shown   int           // transactions that this endpoint shows
 	history int           // it can resume after this many transactions; they are compacted
 	forget  bool          // it cannot resume at all
+	recalls bool          // it tells of deletes with its snapshots
 	refuse  error         // it refuses connections
 	cut     int           // the next snapshot is cut after so many resources; -1: it is not
 	kills   int           // how often the connection was cut by Disconnect
@@ -89,6 +90,9 @@ func (r *Replica) FallBack(n int) {
 func (r *Replica) Move() {
 	r.change(func() {
 		if epoch, _ := r.upstream.truth.end(); epoch != r.epoch {
+			was, _ := r.upstream.truth.read(r.epoch, 0, 0)
+			is, _ := r.upstream.truth.read(epoch, 0, 0)
+			r.recalls = r.recalls && was != is // those of an order of the same name are others
 			r.epoch, r.shown, r.history, r.polled = epoch, 1, 0, nil
 			r.killLocked(ErrCut)
 		}
@@ -132,6 +136,10 @@ func (r *Replica) Conflate() { r.change(func() { r.partly = true }) }
 
 // Forget makes the endpoint never resume.
 func (r *Replica) Forget() { r.change(func() { r.forget = true }) }
+
+// Recall makes the endpoint tell, with each snapshot, of the deletes that it has not compacted. It
+// is for upstreams whose deletes have revisions of their own.
+func (r *Replica) Recall() { r.change(func() { r.recalls = true }) }
 
 // Poll lists the current keys. A source that follows gets the vanished keys as
 // soon as it was sent everything that existed by then.
@@ -277,7 +285,10 @@ func (s *session) open(resume stream.Resume) (begin func() error, err error) {
 	}
 	cut := r.cut
 	r.cut = -1
-	return func() error { return s.snapshot(name, head, len(shown), cut) }, nil
+	if after := r.history; r.recalls {
+		return func() error { return s.recall(name, shown, min(max(after, 1), len(shown)), cut) }, nil
+	}
+	return func() error { return s.snapshot(name, head, len(shown), cut, nil) }, nil
 }
 
 // resume sends the newer changes, resends deletes without a revision of their own
@@ -336,9 +347,36 @@ func (s *session) unreadable() error {
 	return s.sink.Commit(1)
 }
 
-func (s *session) snapshot(name string, at Transaction, sent, cut int) error {
+// recall sends a snapshot, and the deletes after a number of transactions.
+func (s *session) recall(name string, shown []Transaction, after, cut int) error {
+	var deletes []log.Change
+	for _, txn := range shown[after:] {
+		for _, c := range txn.Changes {
+			if c.Deleted {
+				deletes = append(deletes, c)
+			}
+		}
+	}
+	return s.snapshot(name, shown[len(shown)-1], len(shown), cut, func() error {
+		for _, c := range deletes {
+			if err := s.sink.Delete(c.Key, c.Revision); err != nil {
+				return err
+			}
+		}
+		s.sink.DeletesCompleteAfter(shown[after-1].Revision)
+		return nil
+	})
+}
+
+// snapshot sends the state after a transaction, with what else there is to tell; nil: nothing.
+func (s *session) snapshot(name string, at Transaction, sent, cut int, also func() error) error {
 	if err := s.sink.Reset(name); err != nil {
 		return err
+	}
+	if also != nil {
+		if err := also(); err != nil {
+			return err
+		}
 	}
 	// By key, and so in no order of revisions: any order is right.
 	for _, key := range sortedKeys(at.After) {

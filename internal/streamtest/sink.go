@@ -32,6 +32,8 @@ type SinkRecorder struct {
 	horizon   uint64
 	made      time.Time // see SetTimestamp
 	caughtUp  *CommitRecord
+	deleted   map[string]uint64 // revision by key, in the snapshot
+	earlier   *EarlierRecord
 
 	inSnapshot bool // between Reset and its Commit
 	begun      bool // Reset was called, or the source was given a position to resume from
@@ -47,6 +49,12 @@ type CommitRecord struct {
 	State    State     // after it
 	Snapshot bool      // it ended a snapshot
 	Made     time.Time // when the upstream made the first of its changes; zero: it was not told
+}
+
+// EarlierRecord is what the source knew of the time before its last snapshot.
+type EarlierRecord struct {
+	Deletes map[string]uint64 // the last revision of each key
+	After   uint64            // see stream.SinkExtension, DeletesCompleteAfter
 }
 
 // witness records the bytes passed by a source.
@@ -76,6 +84,7 @@ func (r *SinkRecorder) Reset(epoch string) error {
 		}
 		r.epoch, r.begun, r.inSnapshot = epoch, true, true
 		r.staged, r.made = State{}, time.Time{}
+		r.deleted, r.earlier = map[string]uint64{}, nil
 		r.resets++
 	})
 }
@@ -106,7 +115,27 @@ func (r *SinkRecorder) Delete(key string, revision uint64) error {
 			r.breach("Delete of %q before Reset, and there was nothing to resume", key)
 		}
 		delete(r.staged, key)
+		if r.inSnapshot {
+			r.deleted[key] = max(r.deleted[key], revision)
+		}
 	})
+}
+
+// DeletesCompleteAfter implements [stream.SinkExtension].
+func (r *SinkRecorder) DeletesCompleteAfter(revision uint64) {
+	_ = r.call(func() {
+		if !r.inSnapshot {
+			r.breach("DeletesCompleteAfter(%d) outside of a snapshot", revision)
+		}
+		r.earlier = &EarlierRecord{Deletes: r.deleted, After: revision}
+	})
+}
+
+// Earlier returns what the source knew of the time before its last snapshot; nil: nothing.
+func (r *SinkRecorder) Earlier() *EarlierRecord {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.earlier
 }
 
 // Commit implements [stream.Sink].

@@ -135,6 +135,9 @@ func (w *world) begin(replicas ...string) {
 // start starts a replica.
 func (w *world) start(name string) {
 	r := &replica{name: name, endpoint: w.upstream.Replica(), registry: watch.NewRegistry()}
+	if w.deletes == streamtest.OwnRevision && w.random.IntN(2) == 0 {
+		r.endpoint.Recall()
+	}
 	w.t.Cleanup(r.registry.Close)
 	backoff := watch.Backoff{Min: 100 * time.Millisecond, Max: 100 * time.Millisecond}
 	var err error
@@ -158,7 +161,10 @@ func (w *world) start(name string) {
 
 // run returns how many connections took the place of one to another view.
 func (w *world) run() (switches int) {
-	for range 150 {
+	for i := range 150 {
+		if i == 75 {
+			w.start("late")
+		}
 		w.act()
 		synctest.Wait()
 		w.read(false)

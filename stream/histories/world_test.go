@@ -76,6 +76,7 @@ type shape struct {
 	views   bool // there are views; then the upstream never goes back without a new name
 	narrow  bool // there is a node that follows a view
 	patchy  bool // endpoints forget history, and fall behind
+	recalls bool // endpoints tell of deletes with their snapshots
 	guarded bool // principals come to second gateways; then the upstream keeps its order, and nothing falls back
 	wires   int  // how many clients beyond a network there are at most
 	steps   int
@@ -100,6 +101,7 @@ func newShape(c *choices) shape {
 	if *deletes >= 0 {
 		s.deletes = streamtest.DeleteRevisions(*deletes)
 	}
+	s.recalls = s.deletes == streamtest.OwnRevision && c.pick(2) == 0
 	if s.wide = c.rarely(40) || *wide; s.wide {
 		s.heavy, s.steps = false, 3+s.steps%4 // each costs as much as a hundred others
 	}
@@ -172,6 +174,9 @@ func (w *world) grow() error {
 			n.name, n.endpoint, n.besides = fmt.Sprint("R", i), w.upstream.Replica(), w.besides.Replica()
 			if w.shape.patchy && w.rarely(4) {
 				n.endpoint.Forget()
+			}
+			if w.shape.recalls {
+				n.endpoint.Recall()
 			}
 			w.roots = append(w.roots, n)
 		} else {

@@ -26,7 +26,7 @@ var tallied = []string{
 	"resets", "catch-ups", "walks given up", "changes skipped", "segments rewritten", "flush cut", "snapshot cut",
 	"upstream lost", "upstream fell back", "snapshots refused as behind", "restore, new epoch",
 	"restore, same epoch", "gateway restarted", "tombstones dropped", "statuses",
-	"deletes with their own revision", "deletes without one",
+	"deletes with their own revision", "deletes without one", "deletes told with snapshots",
 }
 
 func newEventCounts() *eventCounts { return &eventCounts{counts: map[string]int{}} }

@@ -67,6 +67,10 @@ func newWorld(t *rapid.T, eventCounts *eventCounts) *world {
 		if w.patchy && rapid.IntRange(0, 3).Draw(t, "forgetful") == 0 {
 			g.endpoint.Forget()
 		}
+		if deletes == streamtest.OwnRevision && rapid.Bool().Draw(t, "recalls") {
+			g.endpoint.Recall()
+			eventCounts.add("deletes told with snapshots")
+		}
 		g.start()
 		w.gateways = append(w.gateways, g)
 	}

@@ -39,8 +39,16 @@ type Merge struct {
 	floor   uint64      // unknown keys up to here were deleted
 	exact   bool        // the lists name the revision that they show
 	passed  bool        // the watch has passed the list
+	past    *past       // nil: Commit passes no deletes on
 	sink    stream.Sink // is told how much is held; may be nil
 	held    int         // bytes
+}
+
+// past is the deletes that a Merge passes on with its first state.
+type past struct {
+	deletes  []stream.Resource
+	complete bool   // after the following revision; otherwise they are not passed on
+	after    uint64 // see stream.SinkExtension, DeletesCompleteAfter
 }
 
 // entry is the newest known state of a key.
@@ -146,6 +154,9 @@ func (s *Merge) Upserted(r stream.Resource) Verdict {
 // deletes have none of their own, the last revision of the resource. It reports
 // whether this removes a resource.
 func (s *Merge) Deleted(key string, revision uint64) bool {
+	if s.past != nil {
+		s.gone(stream.Resource{Key: key, Revision: revision})
+	}
 	e, known := s.entries[key]
 	if known && revision < e.resource.Revision {
 		return false
@@ -217,12 +228,51 @@ func (s *Merge) Confirm(r stream.Resource) {
 	e.deleted, e.listed, e.watched = false, 0, s.pass
 }
 
+// Remember makes the Merge keep the deletes that the watch reports from now on, each with a
+// revision of its own, for Commit to pass on if there are those from before the watch as well.
+func (s *Merge) Remember() { s.past = &past{} }
+
+// Before takes the deletes from before the watch began, of which none is missing after a revision.
+func (s *Merge) Before(deletes []stream.Resource, after uint64) {
+	s.past.complete, s.past.after = true, after
+	for _, r := range deletes {
+		s.gone(r)
+	}
+}
+
+// gone keeps a delete for Commit.
+func (s *Merge) gone(r stream.Resource) {
+	s.hold(goneCost + len(r.Key))
+	s.past.deletes = append(s.past.deletes, r)
+}
+
+// goneCost is what a delete takes in addition to its key, in a slice that is copied when it grows.
+const goneCost = 2 * int(unsafe.Sizeof(stream.Resource{}))
+
+// pass passes on the deletes.
+func (p *past) pass(sink stream.Sink) error {
+	if p == nil || !p.complete {
+		return nil
+	}
+	for _, r := range p.deletes {
+		if err := sink.Delete(r.Key, r.Revision); err != nil {
+			return err
+		}
+	}
+	sink.DeletesCompleteAfter(p.after)
+	return nil
+}
+
 // Commit sends the state to sink, as a snapshot of the revision order epoch that is
 // complete up to revision. Values are no longer kept.
 func (s *Merge) Commit(sink stream.Sink, epoch string, revision uint64) error {
 	if err := sink.Reset(epoch); err != nil {
 		return err
 	}
+	if err := s.past.pass(sink); err != nil {
+		return err
+	}
+	s.past = nil
 	s.live = true
 	for _, slab := range s.slabs {
 		if err := s.pour(slab, sink); err != nil {

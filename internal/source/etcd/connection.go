@@ -17,6 +17,8 @@ type connection struct {
 	cluster  uint64
 	revision uint64 // of the cluster, when the connection was made
 	ordered  bool   // see version.ordered
+	recalls  bool   // it knows what was deleted before; see history
+	inUse    uint64 // bytes of the member's store
 	largest  int    // bytes of a message
 }
 
@@ -83,6 +85,11 @@ func (c *connection) identify(ctx context.Context, keys keyRange) error {
 		return fmt.Errorf("it is etcd %.40q: want 3.4 or newer", status.GetVersion())
 	}
 	c.ordered = v.ordered()
+	// Each revision took an entry of the cluster's log. If there are fewer of those, the store
+	// was restored from a backup of another cluster, which may have the same id: what was
+	// deleted there need not have been deleted here, and a position may be of either.
+	c.recalls = keepsDeletes(status.GetVersion()) && status.GetRaftAppliedIndex() >= c.revision
+	c.inUse = uint64(max(status.GetDbSizeInUse(), 1))
 	return nil
 }
 

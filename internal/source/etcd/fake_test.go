@@ -24,6 +24,8 @@ type fake struct {
 
 	// Static after construction.
 	version string
+	applied uint64 // entries of the log; with fewer than revisions it has no history
+	inUse   int64
 	watches func(*fakeWatch)     // serves one watch, to its end
 	onRange func(n int, f *fake) // before the n-th read of the range is answered, with mu held; may be nil
 	hanging chan struct{}        // what reads wait for, once they hang
@@ -80,7 +82,7 @@ func (f *fake) header() *etcdserverpb.ResponseHeader {
 }
 
 func (f *fake) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserverpb.StatusResponse, error) {
-	return &etcdserverpb.StatusResponse{Version: f.version}, nil
+	return &etcdserverpb.StatusResponse{Version: f.version, RaftAppliedIndex: f.applied, DbSizeInUse: f.inUse}, nil
 }
 
 // mostRanges is how often the range may be read. A list that does not end would go on for ever, since

@@ -40,13 +40,15 @@ type follower struct {
 	watch  *watch
 	pages  chan page // from the list, or of what the watch is to catch up with
 	reads  chan read // from the reads of the revision
+	pasts  chan past // from the history; nil: none is being read, or it has come. Owned by run
 
 	from    uint64         // where the watch begins; 0: now
 	tooLate *time.Timer    // ends a watch that is not created
-	running sync.WaitGroup // receive, list and reads
+	running sync.WaitGroup // receive, list, history and reads
 
 	// Owned by run.
-	merge *adapter.Merge // nil once, or where, changes go to the sink
+	merge    *adapter.Merge // nil once, or where, changes go to the sink
+	recalled bool           // the history was asked for
 	listed
 	observed   uint64
 	committed  bool
@@ -133,6 +135,8 @@ func (f *follower) step() error {
 		return f.list(p)
 	case r := <-f.reads:
 		return f.read(r)
+	case p := <-f.pasts:
+		return f.remember(p)
 	case <-f.timer.C:
 		return f.pulse()
 	}
@@ -149,7 +153,7 @@ func (f *follower) receive(r response) error {
 	case r.GetCreated() == f.created:
 		return fmt.Errorf("%w: want the watch to be created first, and once", stream.ErrInvalid)
 	case r.GetCreated():
-		return f.begin()
+		return f.begin(uint64(r.GetHeader().GetRevision()))
 	}
 	if err := f.on.check(r.GetHeader()); err != nil {
 		return err
@@ -182,8 +186,8 @@ func (f *follower) hold(bytes int) {
 	f.sink.Charge(int64(bytes))
 }
 
-// begin handles the opening of the watch.
-func (f *follower) begin() error {
+// begin handles the opening of the watch, when the cluster was at a revision.
+func (f *follower) begin(now uint64) error {
 	f.created = true
 	if !f.tooLate.Stop() {
 		return f.source.late()
@@ -194,6 +198,7 @@ func (f *follower) begin() error {
 	}
 	switch from := f.observed; {
 	case f.merge != nil:
+		f.recall(max(now, f.on.revision))
 		f.running.Go(l.run)
 		return nil
 	case !f.on.ordered:
@@ -339,7 +344,7 @@ func (f *follower) advance() error {
 	if f.observed < f.target && f.reached() {
 		f.observed = f.target
 	}
-	if f.observed < f.target {
+	if f.observed < f.target || f.pasts != nil {
 		return nil
 	}
 	if err := f.commit(); err != nil {

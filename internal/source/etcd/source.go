@@ -31,6 +31,7 @@ type Source struct {
 	at         int // endpoint to try next
 	epochs     epochs
 	checkpoint checkpoint // as of the last commit
+	plain      bool       // the next connection asks for no history: the last one failed with it
 }
 
 var _ stream.Source = (*Source)(nil)
@@ -138,6 +139,7 @@ func (s *Source) follow(ctx context.Context, on *connection, epoch string, from 
 	}
 	defer f.close()
 	err = f.run()
+	s.plain = f.recalled && !f.committed
 	return f.committed, err
 }
 

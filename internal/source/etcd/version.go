@@ -44,3 +44,22 @@ func (v version) ordered() bool {
 	}
 	return v.minor > 5
 }
+
+// keepsDeletes reports whether a watch from the past gets every delete that was not compacted when
+// it began, also if there is a compaction meanwhile. Servers before 3.4.36 and 3.5.18, and those
+// before the first release of 3.6, may leave some out.
+func keepsDeletes(text string) bool {
+	v, ok := parseVersion(text)
+	if !ok || strings.Contains(text, "-") {
+		return false
+	}
+	switch {
+	case v.major != 3:
+		return v.major > 3
+	case v.minor == 4:
+		return v.patch >= 36
+	case v.minor == 5:
+		return v.patch >= 18
+	}
+	return v.minor > 5
+}

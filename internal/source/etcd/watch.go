@@ -33,12 +33,12 @@ type response struct {
 // request.
 var errEnded = errors.New("the member ended the watch")
 
-// openWatch requests all changes from a revision on; 0: from now on. The first
-// response confirms it.
+// openWatch requests all changes from a revision on, without those that are left out; 0: from now
+// on. The first response confirms it.
 //
 // The revision must not be one that the cluster has not reached: the member
 // would accept it, and be silent until then.
-func openWatch(ctx context.Context, on *connection, keys keyRange, from uint64) (*watch, error) {
+func openWatch(ctx context.Context, on *connection, keys keyRange, from uint64, without ...etcdserverpb.WatchCreateRequest_FilterType) (*watch, error) {
 	// A member without a majority would get no changes, and not report that.
 	ctx = clientv3.WithRequireLeader(ctx)
 	call, err := etcdserverpb.NewWatchClient(on.client.ActiveConnection()).Watch(ctx, grpc.MaxCallRecvMsgSize(on.largest))
@@ -47,7 +47,7 @@ func openWatch(ctx context.Context, on *connection, keys keyRange, from uint64) 
 	}
 	err = call.Send(&etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_CreateRequest{
 		CreateRequest: &etcdserverpb.WatchCreateRequest{
-			Key: []byte(keys.start), RangeEnd: []byte(keys.end), StartRevision: int64(from), Fragment: true,
+			Key: []byte(keys.start), RangeEnd: []byte(keys.end), StartRevision: int64(from), Fragment: true, Filters: without,
 		},
 	}})
 	if errors.Is(err, io.EOF) { // the reason is still to be received
