@@ -38,6 +38,11 @@ func Conflated() Step {
 	return func(_ context.Context, sink stream.Sink) error { sink.Conflated(); return nil }
 }
 
+// DeletesCompleteAfter declares what the deletes of a snapshot are; see stream.SinkExtension.
+func DeletesCompleteAfter(revision uint64) Step {
+	return func(_ context.Context, sink stream.Sink) error { sink.DeletesCompleteAfter(revision); return nil }
+}
+
 // Status passes on the upstream's report of its own freshness.
 func Status(state stream.State, reason string) Step {
 	return func(_ context.Context, sink stream.Sink) error { return sink.Status(state, reason) }

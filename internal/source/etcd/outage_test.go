@@ -93,9 +93,9 @@ func TestWiped(t *testing.T) {
 	})
 }
 
-// history is a cluster with a backup in its past, and a source that has seen
+// withBackup is a cluster with a backup in its past, and a source that has seen
 // later changes.
-func history(t *testing.T, s *server, address string) (c *subscriber, backup string) {
+func withBackup(t *testing.T, s *server, address string) (c *subscriber, backup string) {
 	s.put("/a/kept", "1")
 	s.put("/a/changed", "1")
 	s.put("/a/deleted", "1")
@@ -112,7 +112,7 @@ func history(t *testing.T, s *server, address string) (c *subscriber, backup str
 func TestBackupRestored(t *testing.T) {
 	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
-		c, backup := history(t, s, s.Addr())
+		c, backup := withBackup(t, s, s.Addr())
 		s.restore(backup)
 		c.awaitState(s, "/a/")
 		c.wantResets("initial", "epoch_changed")
@@ -136,7 +136,7 @@ func TestBackupOvertakes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := test.start(t)
 			proxy := realserver.NewProxy(t, s.Addr())
-			c, backup := history(t, s, proxy.Addr())
+			c, backup := withBackup(t, s, proxy.Addr())
 			proxy.Refuse()
 			proxy.Cut()
 			s.restore(backup)
@@ -158,7 +158,7 @@ func TestSnapshotRestored(t *testing.T) {
 		t.Run("bump "+bump, func(t *testing.T) {
 			s := startServer(t)
 			proxy := realserver.NewProxy(t, s.Addr())
-			c, backup := history(t, s, proxy.Addr())
+			c, backup := withBackup(t, s, proxy.Addr())
 			s.Kill()
 			db := filepath.Join(backup, "member.etcd", "member", "snap", "db")
 			restored := startServer(t, "-restore", db, "-bump", bump)
