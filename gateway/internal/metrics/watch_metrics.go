@@ -24,7 +24,7 @@ var (
 	descKept        = watchDesc("watch_commit_times_bytes", "Bytes of the times of commits, which are kept while browsers report when they have painted changes.")
 	descFull        = watchDesc("watch_over_memory", "1 for a watch that does not fit into its memory ceiling, and therefore shows an older state or none. For a template, how many of its watches.")
 	descTombstones  = watchDesc("watch_tombstones", "Deletes that are remembered so that subscribers can resume.")
-	descHorizon     = watchDesc("watch_horizon_age_seconds", "Age of the oldest position from which a subscriber can resume.")
+	descHorizon     = watchDesc("watch_horizon_age_seconds", "Age of the oldest position from which a subscriber can resume; at least that, if the upstream knew what was deleted before the start.")
 	descSubscribers = watchDesc("watch_subscribers", "Subscriptions of the watch, over all transports.")
 	descReconnects  = watchDesc("upstream_reconnects_total", "Connections to the upstream that were lost.", "reason")
 	descResyncs     = watchDesc("upstream_resyncs_total", "Complete snapshots that were loaded from the upstream.", "reason")

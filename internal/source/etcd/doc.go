@@ -25,6 +25,12 @@
 // the list began, is used instead: the state is complete if it has as many keys as
 // the cluster had at that read.
 //
+// # What was deleted before
+//
+// Beside the first state, a second watch reads which keys were deleted before the
+// first one began, see [history], so that the watch can resume older positions. It
+// is a supplement: whatever goes wrong with it, the first state is served without.
+//
 // # The same history
 //
 // The epoch is derived from the cluster's id and the prefix. Both may be the same
