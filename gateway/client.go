@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"net/http"
 
 	"github.com/watchtide/watchtide/gateway/internal/limits"
@@ -31,17 +30,5 @@ func (g *settings) handleClient(w http.ResponseWriter, r *http.Request) {
 	case from.IsValid():
 		answer.Address = from.Addr().String()
 	}
-	writeJSON(w, answer)
-}
-
-// writeJSON answers with a value that can always be encoded, and that is true only now.
-func writeJSON(w http.ResponseWriter, v any) {
-	body, _ := json.Marshal(v)
-	writeJSONBody(w, append(body, '\n'))
-}
-
-func writeJSONBody(w http.ResponseWriter, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	problem.NoStore(w.Header())
-	_, _ = w.Write(body) // an error means that the client disconnected
+	problem.WriteJSON(w, answer)
 }

@@ -90,7 +90,7 @@ func testPanicBeforeAStreamIsCarried(t *testing.T, at string) {
 		t.Errorf("%d connections are still open", r.sockets.Count())
 	}
 	g, watch := r.gateway, r.Registry.Watches()[0]
-	if n, o := g.admission.Count(), g.now.Load().overview(&introspection.Query{Limit: 100}, nil); n != 0 || watch.Subscribers() != 0 || o.Count != 0 {
+	if n, o := g.admission.Count(), g.now.Load().introspection.Overview(&introspection.Query{Limit: 100}, nil); n != 0 || watch.Subscribers() != 0 || o.Count != 0 {
 		t.Errorf("%d streams are admitted, %d are subscribed, %d are listed; want none", n, watch.Subscribers(), o.Count)
 	}
 }

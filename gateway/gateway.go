@@ -35,27 +35,14 @@ import (
 // All methods may be called from any goroutine.
 type Gateway struct {
 	// Static after construction.
-	registry    *watch.Registry
-	started     time.Time
-	log         *slog.Logger
-	metrics     *metrics.Metrics
-	series      *introspection.Recorder
-	admission   *limits.Controller // safe for use by several goroutines
-	snapshots   *limits.SnapshotBudget
-	bodies      *limits.Bodies
-	answers     *limits.Answers
-	doors       *netconn.Connections // that Serve accepts
-	shards      *shard.Pump          // nil: the goroutine pump carries all streams
-	hijacked    *session.Hijacked
-	views       viewEngine
-	pieces      *wire.Cache
-	subscribers *introspection.List
-	passes      *authz.Table
-	audit       *access.AuditLog
-	quotas      *limits.Quotas
-	reports     *introspection.DeliveryRate
-	refusals    *authz.RefusalLog
-	topology    topologyCache
+	registry *watch.Registry
+	views    viewEngine
+	started  time.Time
+	log      *slog.Logger
+	observers
+	shares
+	pumps
+	rights
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -63,6 +50,38 @@ type Gateway struct {
 	reload  atomic.Pointer[reload] // the last one; nil: there was none
 
 	reloading sync.Mutex // held by Reload
+}
+
+// observers count and remember what the gateway does. Static after construction.
+type observers struct {
+	metrics     *metrics.Metrics
+	series      *introspection.Recorder
+	subscribers *introspection.List
+	reports     *introspection.DeliveryRate
+}
+
+// shares are what all requests share, and each client has a part of. Static after construction.
+type shares struct {
+	admission *limits.Controller
+	snapshots *limits.SnapshotBudget
+	bodies    *limits.Bodies
+	answers   *limits.Answers
+	quotas    *limits.Quotas
+	doors     *netconn.Connections // that Serve accepts
+}
+
+// pumps carry streams. Static after construction.
+type pumps struct {
+	shards   *shard.Pump // nil: the goroutine pump carries all streams
+	hijacked *session.Hijacked
+	pieces   *wire.Cache
+}
+
+// rights are what clients may do, and what they were refused. Static after construction.
+type rights struct {
+	passes   *authz.Table
+	audit    *access.AuditLog
+	refusals *authz.RefusalLog
 }
 
 // ownHosts are names that need no configuration. Only tests add some.
@@ -78,27 +97,14 @@ func New(c Config) (*Gateway, error) {
 		c.engine = views.New(views.Config(c.Views))
 	}
 	g := &Gateway{
-		views:       c.engine,
-		registry:    c.Registry,
-		started:     time.Now(),
-		log:         c.Logger,
-		metrics:     metrics.New(c.Registry, c.Version, c.Commit),
-		admission:   limits.New(c.limits(), c.spread()),
-		hijacked:    session.NewHijacked(epoll.NewHangupWatcher),
-		pieces:      wire.NewCache(c.CompressionCache),
-		subscribers: introspection.New(c.Logger),
-		passes:      authz.NewTable(),
-		audit:       access.NewAuditLog(),
-		refusals:    authz.NewRefusalLog(c.Logger),
-		quotas:      limits.NewQuotas(c.quotas()),
-		reports:     introspection.NewDeliveryRate(),
+		views: c.engine, registry: c.Registry, started: time.Now(), log: c.Logger,
+		observers: observers{metrics: metrics.New(c.Registry, c.Version, c.Commit), subscribers: introspection.New(c.Logger), reports: introspection.NewDeliveryRate()},
+		pumps:     pumps{hijacked: session.NewHijacked(epoll.NewHangupWatcher), pieces: wire.NewCache(c.CompressionCache)},
+		rights:    rights{passes: authz.NewTable(), audit: access.NewAuditLog(), refusals: authz.NewRefusalLog(c.Logger)},
 	}
+	g.shares = g.newShares(c)
 	g.passes.Audit = g.audit
 	g.series = introspection.NewRecorder(c.Registry, g.lags)
-	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
-	g.snapshots = limits.NewSnapshotBudget(c.SnapshotBudget, g.metrics)
-	g.bodies = limits.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint)
-	g.answers = limits.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint)
 	g.watch()
 	g.watchSpans(c.Tracing)
 	g.metrics.WatchStores(c.Stores)
@@ -115,6 +121,15 @@ func New(c Config) (*Gateway, error) {
 		g.shards = shard.New(deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
 	}
 	return g, nil
+}
+
+func (g *Gateway) newShares(c Config) shares {
+	return shares{
+		admission: limits.New(c.limits(), c.spread()), quotas: limits.NewQuotas(c.quotas()), doors: netconn.NewConnections(c.MaxConnections, c.Logger),
+		snapshots: limits.NewSnapshotBudget(c.SnapshotBudget, g.metrics),
+		bodies:    limits.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint),
+		answers:   limits.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint),
+	}
 }
 
 // watch exports the metrics of the parts of the gateway.
@@ -211,12 +226,12 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/healthz", g.handleHealthz)
 	get("/readyz", g.handleReadyz)
 	if (operators || g.servesOperators()) && g.cfg.Metrics {
-		get("/metrics", g.onlyOperators(shared(g.metricsHandler().ServeHTTP)))
-		get("/v1/subscribers", g.paced(shared(g.handleSubscribers)))
-		get("/v1/series", g.paced(shared(g.handleSeries)))
-		get("/v1/topology", g.paced(shared(g.handleTopology)))
-		get(introspection.SiblingPath, g.paced(g.handleInstance))
-		get("/v1/replicas", g.paced(g.handleReplicas))
+		get("/metrics", g.onlyOperators(introspection.Shared(g.metricsHandler().ServeHTTP)))
+		get("/v1/subscribers", g.paced(introspection.Shared(g.introspection.Subscribers)))
+		get("/v1/series", g.paced(introspection.Shared(g.introspection.Series)))
+		get("/v1/topology", g.paced(introspection.Shared(g.introspection.Topology)))
+		get(introspection.SiblingPath, g.paced(g.introspection.Replica))
+		get("/v1/replicas", g.paced(g.introspection.Replicas))
 	}
 
 	if profiles != nil {

@@ -99,7 +99,7 @@ func TestHalfClosedStream(t *testing.T) {
 func TestHalfCloseIsAnsweredAtOnce(t *testing.T) {
 	forEachCarrier(t, Config{StreamSettings: StreamSettings{Heartbeat: time.Hour}}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		s := openHand(t, r.address, roots, request)
-		for len(r.gateway.now.Load().overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil).Subscribers) == 0 {
+		for len(r.gateway.now.Load().introspection.Overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil).Subscribers) == 0 {
 			<-time.After(time.Millisecond)
 		}
 		if err := s.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {

@@ -87,7 +87,7 @@ func readBytes(c *rawConn, every time.Duration) {
 func wantGone(t *testing.T, r *rig, why stream.GoodbyeReason) {
 	t.Helper()
 	synctest.Wait()
-	o := r.gateway.now.Load().overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil)
+	o := r.gateway.now.Load().introspection.Overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil)
 	if n := r.gateway.admission.Count(); n != 0 || o.LeftReasons[introspection.DepartureReason(why)] != 1 || o.Count != 0 {
 		t.Errorf("%d streams are left, %d are listed; they ended for %v", n, o.Count, o.LeftReasons)
 	}

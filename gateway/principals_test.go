@@ -51,7 +51,9 @@ func answerOf[T any](r *rig, path, as string) (got T) {
 func TestSubscribersByPrincipal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, g := newPrincipalsRig(t)
-		list := func(query string) overview { return answerOf[overview](r, "/v1/subscribers?"+query, g.as("ci")) }
+		list := func(query string) introspection.Overview {
+			return answerOf[introspection.Overview](r, "/v1/subscribers?"+query, g.as("ci"))
+		}
 		for query, want := range map[string]int{
 			"": 4, "search=ANN": 2, "search=shop-web": 3, "search=idp.example": 3, "search=nosuch": 0,
 			"principal=" + url.QueryEscape(annText): 2, "principal=ann": 0, "principal=ci+(token)": 1, "client_id=" + url.QueryEscape(shopText): 3, "client_id=unknown": 1,

@@ -44,7 +44,7 @@ func TestReplicas(t *testing.T) {
 	}
 	for i, self := range []string{"one", "two"} {
 		var got struct {
-			replicasAnswer
+			introspection.ReplicasAnswer
 			Siblings []introspection.Sibling
 		}
 		answer, err := http.Get(servers[i].URL + "/v1/replicas")
@@ -92,7 +92,7 @@ func TestInstanceShowsMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		got := g.now.Load().instance(time.Now())
+		got := g.now.Load().introspection.Self(time.Now())
 		all := int64(0)
 		for i, most := range []int64{0, 10 << 20} {
 			m := got.Watches[i].Memory

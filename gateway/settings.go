@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway/internal/authz"
@@ -22,16 +23,16 @@ import (
 //
 // Static after construction.
 type settings struct {
-	*Gateway // the parts that all settings share
-	cfg      Config
-	lookup   *authz.Lookup
-	proxies  limits.Proxies
-	hosts    hosts.List
-	deps     *session.Deps
-	unary    *rest.API
-	calls    rpc.Deps
-	siblings *introspection.Siblings
-	who      *credential.Authenticator // nil: the gateway does not ask for credentials
+	*Gateway      // the parts that all settings share
+	cfg           Config
+	lookup        *authz.Lookup
+	proxies       limits.Proxies
+	hosts         hosts.List
+	deps          *session.Deps
+	unary         *rest.API
+	calls         rpc.Deps
+	introspection *introspection.Operators
+	who           *credential.Authenticator // nil: the gateway does not ask for credentials
 
 	public    http.Handler // for everybody
 	local     http.Handler // for a listener that only this machine can reach
@@ -48,7 +49,6 @@ func (g *Gateway) settings(c Config, deps *session.Deps, lookup *authz.Lookup, b
 		Gateway: g, cfg: c, deps: deps, lookup: lookup,
 		proxies: limits.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
 		hosts:   hosts.New(slices.Concat(c.Hosts, ownHosts)), replaced: make(chan struct{}),
-		siblings: introspection.NewSiblings(c.Instance, c.Replicas, introspection.SiblingAccess{Token: c.ReplicasToken, TLS: c.ReplicasTLS}, net.DefaultResolver),
 	}
 	if err := s.authenticate(before); err != nil {
 		return nil, err
@@ -56,12 +56,29 @@ func (g *Gateway) settings(c Config, deps *session.Deps, lookup *authz.Lookup, b
 	service := &unary.Service{Instance: c.Instance, Lookup: s.lookup, Refused: s.refuseList}
 	s.unary = rest.New(rest.Deps{Streams: deps, Service: service, Proxies: s.proxies, Answers: g.answers, Bodies: g.bodies, Authenticator: s.who})
 	s.calls = rpc.Deps{Streams: deps, Service: service, Proxies: s.proxies, Answers: g.answers, Bodies: g.bodies, Hosts: s.hosts, Authenticator: s.who, Quotas: g.quotas}
+	s.introspection = introspection.NewOperators(s.introspectionDeps())
 	s.public, s.local, s.operators = s.handler(false, nil), s.handler(true, nil), s.handler(true, c.Profiles)
 	s.guarded = s.operators
 	if c.Access != nil {
 		s.guarded = s.handler(false, c.Profiles)
 	}
 	return s, nil
+}
+
+// introspectionDeps returns the parts of the gateway that operators see.
+func (g *settings) introspectionDeps() introspection.Deps {
+	c := &g.cfg
+	return introspection.Deps{
+		Instance: c.Instance, Version: c.Version, Started: g.started, DeliveryReports: c.DeliveryReports,
+		Registry: g.registry, Lookup: g.lookup, Streams: g.subscribers, Recorder: g.series, Views: g.views,
+		Carriers: func() []introspection.Carrier { return g.shards.Carriers() },
+		Siblings: introspection.NewSiblings(c.Instance, c.Replicas, introspection.SiblingAccess{Token: c.ReplicasToken, TLS: c.ReplicasTLS}, net.DefaultResolver),
+		Readiness: func(now time.Time) (bool, []string) {
+			state := g.readiness(now)
+			return state.ready(), state.reasons()
+		},
+		Limits: g.inUse, Answers: g.answers, Proxies: g.proxies,
+	}
 }
 
 // refuseList counts a list whose view was not opened, and returns the answer.

@@ -259,7 +259,7 @@ func TestChurn(t *testing.T) {
 	})
 	others.Go(func() {
 		for !session.Closed(stop) {
-			checkListed(t, r.gateway.now.Load().overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil))
+			checkListed(t, r.gateway.now.Load().introspection.Overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil))
 			<-time.After(time.Millisecond)
 		}
 	})
@@ -280,7 +280,7 @@ func TestChurn(t *testing.T) {
 		more := descriptors(t) - open
 		return more <= 2, fmt.Sprintf("%d descriptors are still open", more) // the listener's may be in use
 	})
-	o := r.gateway.now.Load().overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil)
+	o := r.gateway.now.Load().introspection.Overview(&introspection.Query{Filter: introspection.Filter{Watch: "a"}, Limit: 10}, nil)
 	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.Standalone()) > 0 || kept.Clients.Keys() != 0 {
 		t.Errorf("%d are listed, %d are standalone, %d clients are remembered", o.Count, len(kept.Standalone()), kept.Clients.Keys())
 	}
@@ -290,7 +290,7 @@ func TestChurn(t *testing.T) {
 }
 
 // checkListed checks properties of every list.
-func checkListed(t *testing.T, o overview) {
+func checkListed(t *testing.T, o introspection.Overview) {
 	if len(o.Subscribers) > 10 || o.Count < len(o.Subscribers) || len(o.Left) > introspection.DeparturesKept {
 		t.Errorf("%d listed of %d, %d left", len(o.Subscribers), o.Count, len(o.Left))
 	}

@@ -95,7 +95,9 @@ func TestPrincipalOverGRPC(t *testing.T) {
 		}
 		synctest.Wait()
 		want := introspection.Principal{Mechanism: "jwt", Issuer: "https://idp.example.com", Name: "ann", ClientID: "sync-job"}
-		list := func(query string) overview { return answerOf[overview](r.rig, "/v1/subscribers?"+query, g.as("ci")) }
+		list := func(query string) introspection.Overview {
+			return answerOf[introspection.Overview](r.rig, "/v1/subscribers?"+query, g.as("ci"))
+		}
 		got := list("group=client_id&principal=" + url.QueryEscape(annText))
 		if len(got.Subscribers) != 1 || got.Subscribers[0].Transport != "grpc" || got.Subscribers[0].Principal != want {
 			t.Errorf("open: %+v", got.Subscribers)

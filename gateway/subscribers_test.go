@@ -20,11 +20,11 @@ import (
 )
 
 // subscribers requests the list from a gateway with metrics.
-func (r *rig) subscribers(query string) overview {
+func (r *rig) subscribers(query string) introspection.Overview {
 	r.t.Helper()
 	x := r.get("/v1/subscribers" + query)
 	text := x.Text()
-	var got overview
+	var got introspection.Overview
 	if err := json.Unmarshal([]byte(text), &got); x.StatusCode != http.StatusOK || err != nil {
 		r.t.Fatalf("%s %q: %v", x.Status, text, err)
 	}
@@ -383,7 +383,7 @@ func TestSubscribersOfOtherTransports(t *testing.T) {
 	d.check(t, r, documentedCase{"GET", "/v1/subscribers", "", nil, 200})
 }
 
-func (r *apiRig) overview(t *testing.T) (o overview) {
+func (r *apiRig) overview(t *testing.T) (o introspection.Overview) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(r.get("/v1/subscribers").text), &o); err != nil {
 		t.Fatal(err)

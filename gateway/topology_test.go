@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -73,7 +72,7 @@ func TestTopologyIsShared(t *testing.T) {
 		r := newRig(t, Config{Metrics: true}, "a")
 		r.Prime("a", 1)
 		first := r.topologyOf()
-		time.Sleep(topologyFor - time.Millisecond)
+		time.Sleep(introspection.TopologyFor - time.Millisecond)
 		if again := r.topologyOf(); !again.At.Equal(first.At) {
 			t.Errorf("made again after %v", again.At.Sub(first.At))
 		}
@@ -149,7 +148,7 @@ func TestSubscribersAtSize(t *testing.T) {
 			t.Errorf("found %d", got.Count)
 		}
 		got := r.subscribers("?group=application&limit=0")
-		if len(got.Groups) != maxListedGroups || got.Groups[0].Name != "shop" || got.Groups[0].Count < size/3 || got.Others == nil {
+		if len(got.Groups) != introspection.MaxListedGroups || got.Groups[0].Name != "shop" || got.Groups[0].Count < size/3 || got.Others == nil {
 			t.Errorf("%d groups, the first %+v", len(got.Groups), got.Groups[0])
 		}
 		total := got.Others.Count
@@ -160,7 +159,7 @@ func TestSubscribersAtSize(t *testing.T) {
 			t.Errorf("the groups have %d subscribers", total)
 		}
 		top := r.topologyOf()
-		if len(top.Groups) != maxListedGroups || top.Groups[0].Application != "shop" || top.Others.Count+totalOf(top.Groups) != size {
+		if len(top.Groups) != introspection.MaxListedGroups || top.Groups[0].Application != "shop" || top.Others.Count+totalOf(top.Groups) != size {
 			t.Errorf("%d groups, %+v", len(top.Groups), top.Groups[0])
 		}
 	})
@@ -250,32 +249,6 @@ func TestDeparturesByMinute(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		if got := r.subscribers("").LeftMinutes; len(got) != 0 {
 			t.Errorf("after a day: %+v", got)
-		}
-	})
-}
-
-// FuzzSubscribersQuery checks that no query is accepted whose parameters are not within bounds.
-func FuzzSubscribersQuery(f *testing.F) {
-	for _, query := range []string{"", "limit=10&after=0.dn1cq9j0t3zu&search=a&group=watch", "after=.", "application=%ff&network=10.0.0.0/24&transport=sse", "after=zz.-1", "principal=ann&client_id=shop&group=client_id", "sort=since&after=dn1cq9j0t3zu", "sort=since&after=1.a", "sort=lag&after=0"} {
-		f.Add(query)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		query, err := url.ParseQuery(text)
-		if err != nil {
-			return
-		}
-		q, p := subscribersQuery(query, nil)
-		if p != nil {
-			if p.Status != 400 || p.Parameter == "" {
-				t.Errorf("%+v", p)
-			}
-			return
-		}
-		if q.Limit > maxListed || len(q.Filter.Search) > maxSearch || len(q.Filter.Principal) > maxPrincipal || len(q.Filter.ClientID) > maxPrincipal || q.By != "" && !slices.Contains(introspection.Properties, q.By) {
-			t.Errorf("%+v", q)
-		}
-		if place, ok := introspection.ParsePlace(q.After.String()); q.After != (introspection.Place{}) && (!ok || place != q.After) {
-			t.Errorf("%+v is parsed as %+v", q.After, place)
 		}
 	})
 }

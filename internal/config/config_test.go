@@ -245,10 +245,10 @@ func TestEveryOption(t *testing.T) {
 		},
 		Watches: []Watch{
 			{Name: "notes", Source: "local", Prime: true, Required: true, Memory: 1 << 30, History: history},
-			{Name: "processes", Source: "machine", Linger: 10 * time.Second, Memory: 1 << 30, History: history, Collection: "processes"},
-			{Name: "services", Source: "backend", Prime: true, SnapshotTimeout: 90 * time.Second, Memory: 2 << 30, Watch: "services",
+			{Name: "processes", Source: "machine", Linger: 10 * time.Second, Memory: 1 << 30, History: history, Selection: Selection{Collection: "processes"}},
+			{Name: "services", Source: "backend", Prime: true, SnapshotTimeout: 90 * time.Second, Memory: 2 << 30, Selection: Selection{Watch: "services"},
 				History: watch.Retention{MaxAge: history.MaxAge, MaxDeletes: 5, MaxBytes: history.MaxBytes}},
-			{Name: "nodes", Source: "backend", Prime: true, Memory: 1 << 30, History: history, Watch: "nodes.v2", Prefix: "eu/"},
+			{Name: "nodes", Source: "backend", Prime: true, Memory: 1 << 30, History: history, Selection: Selection{Watch: "nodes.v2", Prefix: "eu/"}},
 		},
 	}
 	if !reflect.DeepEqual(c, want) {

@@ -54,6 +54,17 @@ type Watch struct {
 	// Uncompressed if that of its watch is.
 	Compression string `yaml:"compression,is=no compression"`
 
+	// LabelsAt is the path of the object that holds a resource's labels, for views
+	// (metadata.labels for kubernetes, metadata for consul, else labels). A view has that
+	// of its watch.
+	LabelsAt string `yaml:"labels_at"`
+	// Selection is which part of its source, or of another watch, the watch has.
+	Selection `yaml:",inline"`
+}
+
+// Selection is which part of its source, or of another watch, a watch has. Sources have different
+// fields.
+type Selection struct {
 	// Collection is which part of the machine is watched: processes, interfaces or
 	// mounts.
 	Collection string `yaml:"collection,required,is=collection,of=host"`
@@ -67,10 +78,6 @@ type Watch struct {
 	Filter string   `yaml:"filter,is=filter,of=gateway|view"`
 	Labels string   `yaml:"labels,is=labels,of=gateway|view"`
 	Fields []string `yaml:"fields,of=gateway|view"`
-	// LabelsAt is the path of the object that holds a resource's labels, for views
-	// (metadata.labels for kubernetes, metadata for consul, else labels). A view has that
-	// of its watch.
-	LabelsAt string `yaml:"labels_at"`
 	// Definition is what a view, or a watch of a gateway source, has of the other watch;
 	// nil: all of it, or the watch has another source.
 	Definition *view.Definition `yaml:"-"`

@@ -170,12 +170,12 @@ var mutants = []mutant{
 		rare: true,
 		edits: []edit{{
 			file: "gateway/internal/session/session.go",
-			old:  "	if c.Batch.Boundary() && !c.uncovered() {\n",
-			new:  "	if c.Batch.Boundary() {\n",
+			old:  "	if s.Batch.Boundary() && !s.uncovered() {\n",
+			new:  "	if s.Batch.Boundary() {\n",
 		}, {
 			file: "gateway/internal/session/turn.go",
-			old:  "	if f.waits = c.waits(i); f.waits {\n",
-			new:  "	if f.waits = c.waits(i) && false; f.waits {\n",
+			old:  "	if f.waits = s.waits(i); f.waits {\n",
+			new:  "	if f.waits = s.waits(i) && false; f.waits {\n",
 		}},
 	},
 	{

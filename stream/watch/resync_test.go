@@ -16,13 +16,13 @@ import (
 // TestResyncsAreTold: each connection is told once, when it has caught up or has failed before.
 func TestResyncsAreTold(t *testing.T) {
 	var told []string
-	c := Config{Resynced: func(r Resync) {
+	c := Config{Hooks: Hooks{Resynced: func(r Resync) {
 		one := fmt.Sprintf("%s: %d received, %d at %d, in %v", r.Reason, r.Received, r.Resources, r.Revision, r.Ended.Sub(r.Began))
 		if r.Err != nil {
 			one = fmt.Sprintf("%s: %v", r.Reason, errors.Is(r.Err, errBroken))
 		}
 		told = append(told, one)
-	}}
+	}}}
 	slowly := func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 		time.Sleep(3 * time.Second)
 		return snapshotThen("f", 4, []log.Change{upsert("a", 4), upsert("b", 3)}, stay)(ctx, resume, sink)

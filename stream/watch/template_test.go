@@ -60,7 +60,7 @@ func (k *kit) make(name, _ string) (Config, error) {
 			defer k.watching.Add(-1)
 			return snapshotThen("e", 1, []log.Change{upsert(name, 1)}, stay)(ctx, r, sink)
 		}),
-		Close: func() { k.closed.Add(1) },
+		Hooks: Hooks{Close: func() { k.closed.Add(1) }},
 	}, nil
 }
 
@@ -380,7 +380,7 @@ func TestCloseWaitsForWatchesThatAreBeingMade(t *testing.T) {
 		gate, closed := make(chan struct{}), atomic.Int64{}
 		if _, err := r.AddTemplate(TemplateConfig{Name: "{x}", Match: func(string) bool { return true }, Make: func(string, string) (Config, error) {
 			<-gate
-			return Config{Source: stream.SourceFunc(stay), Close: func() { closed.Add(1) }}, nil
+			return Config{Source: stream.SourceFunc(stay), Hooks: Hooks{Close: func() { closed.Add(1) }}}, nil
 		}}); err != nil {
 			t.Fatal(err)
 		}

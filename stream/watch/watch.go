@@ -64,11 +64,16 @@ type Config struct {
 	// LabelsAt is the path, in values, of the object that holds a resource's labels; see
 	// view.Params. Empty: labels.
 	LabelsAt string
+	// Logger logs what happens to the upstream; nil: nothing is logged.
+	Logger *slog.Logger
+	Hooks
+}
+
+// Hooks are functions that a watch calls.
+type Hooks struct {
 	// Resynced is told of each connection to the upstream that has caught up, or that has ended
 	// before; nil: nobody is. It is called by the watch, which waits for it.
 	Resynced func(Resync)
-	// Logger logs what happens to the upstream; nil: nothing is logged.
-	Logger *slog.Logger
 	// Hide returns a message of the source without what operators must not be shown; nil:
 	// messages are shown as they are.
 	Hide func(message string) string

@@ -67,6 +67,9 @@ func NewSiblings(self string, addresses []string, a SiblingAccess, r Resolver) *
 	return s
 }
 
+// Any reports whether any addresses are configured.
+func (s *Siblings) Any() bool { return len(s.addresses) > 0 }
+
 // Ask returns what the others say, or said within the last two seconds: a JSON list of Sibling, which
 // must not be changed. It takes two seconds at most, and does not end with ctx, since others wait for
 // the same. However many operators ask, there is one list, since it may be very large.

@@ -24,7 +24,7 @@ type Lease struct {
 func NewLease(b *SnapshotBudget) Lease { return Lease{budget: b} }
 
 // CallWhenGranted makes call end the wait, instead of granted. It must not block.
-func (t *Lease) CallWhenGranted(call func()) { t.call = call }
+func (l *Lease) CallWhenGranted(call func()) { l.call = call }
 
 // IsMuch reports whether the pending amount is large enough to need a lease.
 func IsMuch(sub *log.Subscription) bool {
@@ -34,39 +34,39 @@ func IsMuch(sub *log.Subscription) bool {
 
 // Check is called before each Next, and decides whether it may read. It reports
 // whether a lease is needed.
-func (t *Lease) Check(sub *log.Subscription) bool {
+func (l *Lease) Check(sub *log.Subscription) bool {
 	if !IsMuch(sub) {
 		sub.Release()
 		return false
 	}
-	if t.ask(1, sub) {
+	if l.ask(1, sub) {
 		sub.Release()
 		return true
 	}
-	sub.Hold(t.Reason())
+	sub.Hold(l.Reason())
 	return true
 }
 
 // Reason returns the reason in the status of a stream that waits.
-func (t *Lease) Reason() string {
-	return fmt.Sprintf("the snapshot waits for its turn; about %d are before it", t.claim.before)
+func (l *Lease) Reason() string {
+	return fmt.Sprintf("the snapshot waits for its turn; about %d are before it", l.claim.before)
 }
 
-func (t *Lease) ask(streams int, sub *log.Subscription) bool {
-	if t.claim == nil {
-		t.claim = t.newClaim()
+func (l *Lease) ask(streams int, sub *log.Subscription) bool {
+	if l.claim == nil {
+		l.claim = l.newClaim()
 	}
-	t.asked = true
+	l.asked = true
 	bytes, whole := sub.Pending(claimBytes)
-	return t.budget.Ask(t.claim, streams, int64(bytes), whole)
+	return l.budget.Ask(l.claim, streams, int64(bytes), whole)
 }
 
-func (t *Lease) newClaim() *SnapshotClaim {
-	if t.call != nil {
-		return &SnapshotClaim{Granted: t.call}
+func (l *Lease) newClaim() *SnapshotClaim {
+	if l.call != nil {
+		return &SnapshotClaim{Granted: l.call}
 	}
 	granted := make(chan struct{}, 1)
-	t.Granted = granted
+	l.Granted = granted
 	return &SnapshotClaim{Granted: func() {
 		select {
 		case granted <- struct{}{}:
@@ -76,54 +76,54 @@ func (t *Lease) newClaim() *SnapshotClaim {
 }
 
 // Moved records that the client has received the bytes sent before.
-func (t *Lease) Moved() {
-	if t.asked {
-		t.claim.moved.Store(true)
+func (l *Lease) Moved() {
+	if l.asked {
+		l.claim.moved.Store(true)
 	}
 }
 
 // PassTo passes the share on to the lease of another stream, if there still is one.
-func (t *Lease) PassTo(other *Lease) {
-	if !t.asked {
+func (l *Lease) PassTo(other *Lease) {
+	if !l.asked {
 		return
 	}
-	t.asked = false
+	l.asked = false
 	other.claim = other.newClaim()
-	if other.asked = t.budget.handOver(t.claim, other.claim); !other.asked {
-		t.budget.Release(t.claim)
+	if other.asked = l.budget.handOver(l.claim, other.claim); !other.asked {
+		l.budget.Release(l.claim)
 	}
 }
 
 // Detach moves the share that the lease holds, or waits for, to a new lease.
-func (t *Lease) Detach() Lease {
-	held := *t
-	t.asked = false
+func (l *Lease) Detach() Lease {
+	held := *l
+	l.asked = false
 	return held
 }
 
 // Asks reports whether a share is held or waited for.
-func (t *Lease) Asks() bool { return t.asked }
+func (l *Lease) Asks() bool { return l.asked }
 
 // Release frees the share, or leaves the queue.
-func (t *Lease) Release() {
-	if t.asked {
-		t.asked = false
-		t.budget.Release(t.claim)
+func (l *Lease) Release() {
+	if l.asked {
+		l.asked = false
+		l.budget.Release(l.claim)
 	}
 }
 
 // ForMembers returns a lease for the members of a group, one after the other. call
 // ends the wait of one of them.
-func (t *Lease) ForMembers(call func()) Lease { return Lease{budget: t.budget, call: call} }
+func (l *Lease) ForMembers(call func()) Lease { return Lease{budget: l.budget, call: call} }
 
 // AskForMember asks for a share on behalf of one of the members of a group.
-func (t *Lease) AskForMember(members int, sub *log.Subscription) bool {
-	if t.claim == nil {
-		t.claim = t.newClaim()
-		t.claim.group = true
+func (l *Lease) AskForMember(members int, sub *log.Subscription) bool {
+	if l.claim == nil {
+		l.claim = l.newClaim()
+		l.claim.group = true
 	}
-	return t.ask(members, sub)
+	return l.ask(members, sub)
 }
 
 // Came reports whether a share was ever asked for.
-func (t *Lease) Came() bool { return t.claim != nil }
+func (l *Lease) Came() bool { return l.claim != nil }

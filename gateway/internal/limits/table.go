@@ -54,34 +54,34 @@ func newRates[K comparable]() *simplelru.LRU[K, *rate.Limiter] {
 }
 
 // Reconfigure changes the limits. Open streams beyond them stay open.
-func (t *Quotas) Reconfigure(l QuotaLimits) { t.limits.Store(&l) }
+func (q *Quotas) Reconfigure(l QuotaLimits) { q.limits.Store(&l) }
 
 // Enter counts a stream. It returns a refusal if the principal has too many. Otherwise the
 // caller must call Leave.
-func (t *Quotas) Enter(who *credential.Identity) *Refusal {
-	if !counts(t, who) {
+func (q *Quotas) Enter(who *credential.Identity) *Refusal {
+	if !counts(q, who) {
 		return nil
 	}
-	key, limit := who.Key(), t.limits.Load().Streams
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if n := t.streams[key]; limit > 0 && n >= limit {
+	key, limit := who.Key(), q.limits.Load().Streams
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if n := q.streams[key]; limit > 0 && n >= limit {
 		return &Refusal{Reason: RefusedPrincipal, Count: n, Limit: limit}
 	}
-	t.streams[key]++
+	q.streams[key]++
 	return nil
 }
 
 // Leave ends the count of a stream.
-func (t *Quotas) Leave(who *credential.Identity) {
-	if !counts(t, who) {
+func (q *Quotas) Leave(who *credential.Identity) {
+	if !counts(q, who) {
 		return
 	}
 	key := who.Key()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.streams[key]--; t.streams[key] <= 0 {
-		delete(t.streams, key)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.streams[key]--; q.streams[key] <= 0 {
+		delete(q.streams, key)
 	}
 }
 
@@ -92,13 +92,13 @@ func counts(t *Quotas, who *credential.Identity) bool {
 
 // Request counts a request. It returns how long its principal, or its address if it has none,
 // must wait before it is served; zero: it is served now.
-func (t *Quotas) Request(who *credential.Identity) time.Duration {
-	limit := t.limits.Load().RequestsPerSecond
+func (q *Quotas) Request(who *credential.Identity) time.Duration {
+	limit := q.limits.Load().RequestsPerSecond
 	if limit == 0 {
 		return 0
 	}
 	now := time.Now()
-	r := t.rateOf(who, limit).ReserveN(now, 1)
+	r := q.rateOf(who, limit).ReserveN(now, 1)
 	wait := r.DelayFrom(now)
 	if wait > 0 {
 		r.CancelAt(now)
@@ -107,14 +107,14 @@ func (t *Quotas) Request(who *credential.Identity) time.Duration {
 }
 
 // rateOf returns the rate of the principal of a request, with the current limit.
-func (t *Quotas) rateOf(who *credential.Identity, limit int) *rate.Limiter {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (q *Quotas) rateOf(who *credential.Identity, limit int) *rate.Limiter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	var r *rate.Limiter
 	if who.IsAnonymous() {
-		r = recall(t.addresses, network(who.Address), limit)
+		r = recall(q.addresses, network(who.Address), limit)
 	} else {
-		r = recall(t.principals, who.Key(), limit)
+		r = recall(q.principals, who.Key(), limit)
 	}
 	if r.Limit() != rate.Limit(limit) {
 		r.SetLimit(rate.Limit(limit))

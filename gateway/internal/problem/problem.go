@@ -203,3 +203,16 @@ func problemOfStatus(err error) *Problem {
 	}
 	return New(runtime.HTTPStatusFromCode(s.Code()), "%s", s.Message())
 }
+
+// WriteJSON answers with a value that can always be encoded, and that is true only now.
+func WriteJSON(w http.ResponseWriter, v any) {
+	body, _ := json.Marshal(v)
+	WriteJSONBody(w, append(body, '\n'))
+}
+
+// WriteJSONBody answers with some JSON that is true only now.
+func WriteJSONBody(w http.ResponseWriter, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	NoStore(w.Header())
+	_, _ = w.Write(body) // an error means that the client disconnected
+}

@@ -81,7 +81,6 @@ func newMux(s *unary.Service, log *slog.Logger) *runtime.ServeMux {
 	mux := runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
 		runtime.WithErrorHandler(unaryError(log)),
-		runtime.WithRoutingErrorHandler(unaryRoutingError),
 		runtime.WithForwardResponseOption(responseHeaders),
 		runtime.WithIncomingHeaderMatcher(noHeader),
 		runtime.WithOutgoingHeaderMatcher(noHeader),
@@ -108,12 +107,6 @@ func unaryError(log *slog.Logger) runtime.ErrorHandlerFunc {
 		}
 		problem.Write(w, p)
 	}
-}
-
-// unaryRoutingError is reached only if the fronts and the generated patterns
-// disagree.
-func unaryRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, code int) {
-	problem.Write(w, problem.New(code, "%s %s: there is nothing here", r.Method, r.URL.Path))
 }
 
 // responseHeaders sets the response headers that derive from the message.

@@ -7,13 +7,13 @@ import (
 )
 
 // ReasonToEnd returns why the server must end the stream now, or "".
-func (c *Session) ReasonToEnd(now time.Time) stream.GoodbyeReason {
-	why := c.Term.ReasonToEnd(now, c.Deps.Admission, c.Until && c.synced(), c.Removed())
-	if c.Answer == nil {
+func (s *Session) ReasonToEnd(now time.Time) stream.GoodbyeReason {
+	why := s.Term.ReasonToEnd(now, s.Deps.Admission, s.Until && s.synced(), s.Removed())
+	if s.Answer == nil {
 		return why
 	}
 	switch {
-	case c.Answer.Complete():
+	case s.Answer.Complete():
 		return stream.GoodbyeComplete
 	case why == stream.GoodbyeDraining, why == stream.GoodbyeMaxAge:
 		return "" // see Answer.EndsAt
@@ -29,9 +29,9 @@ type Answer interface {
 	EndsAt() time.Time
 }
 
-func (c *Session) synced() bool {
-	for i := range c.Follows {
-		if !c.Follows[i].Sub.Synced() {
+func (s *Session) synced() bool {
+	for i := range s.Follows {
+		if !s.Follows[i].Sub.Synced() {
 			return false
 		}
 	}
@@ -40,9 +40,9 @@ func (c *Session) synced() bool {
 
 // Removed returns why the stream must end if one of its watches was removed from the registry,
 // else "". A watch that is gone takes precedence over one that was replaced.
-func (c *Session) Removed() (why stream.GoodbyeReason) {
-	for i := range c.Follows {
-		if one := Removed(c.Follows[i].Watch); one != "" && why != stream.GoodbyeWatchRemoved {
+func (s *Session) Removed() (why stream.GoodbyeReason) {
+	for i := range s.Follows {
+		if one := Removed(s.Follows[i].Watch); one != "" && why != stream.GoodbyeWatchRemoved {
 			why = one
 		}
 	}
@@ -51,7 +51,7 @@ func (c *Session) Removed() (why stream.GoodbyeReason) {
 
 // MustLeave reports whether it is this stream's turn to end while the gateway
 // drains.
-func (c *Session) MustLeave(now time.Time) bool { return c.mustLeave(now, c.Deps.Admission) }
+func (s *Session) MustLeave(now time.Time) bool { return s.mustLeave(now, s.Deps.Admission) }
 
 // FarewellPatience is how long a stream that must end may take to write its goodbye.
 // After that it is cut off, so that a client that does not read cannot hold it open.
@@ -59,41 +59,41 @@ const FarewellPatience = 2 * time.Second
 
 // Overdue returns why the stream must be cut off now although its client takes no
 // bytes, or "" if it need not be.
-func (c *Session) Overdue(now time.Time) stream.GoodbyeReason {
+func (s *Session) Overdue(now time.Time) stream.GoodbyeReason {
 	before := now.Add(-FarewellPatience)
 	switch {
-	case c.MustLeave(now) && !before.Before(c.LeaveAt):
+	case s.MustLeave(now) && !before.Before(s.LeaveAt):
 		return stream.GoodbyeDraining
-	case !c.TooOld.IsZero() && !before.Before(c.TooOld):
+	case !s.TooOld.IsZero() && !before.Before(s.TooOld):
 		return stream.GoodbyeMaxAge
 	}
-	if at := c.Pass.CutAt(FarewellPatience); !at.IsZero() && !now.Before(at) {
-		return c.Pass.ReasonToEnd(now)
+	if at := s.Pass.CutAt(FarewellPatience); !at.IsZero() && !now.Before(at) {
+		return s.Pass.ReasonToEnd(now)
 	}
 	return ""
 }
 
 // OverdueAt returns when the stream must be cut off; zero: never.
-func (c *Session) OverdueAt() time.Time {
-	at := Earlier(c.TooOld, c.LeaveAt)
+func (s *Session) OverdueAt() time.Time {
+	at := Earlier(s.TooOld, s.LeaveAt)
 	if !at.IsZero() {
 		at = at.Add(FarewellPatience)
 	}
-	return Earlier(at, c.Pass.CutAt(FarewellPatience))
+	return Earlier(at, s.Pass.CutAt(FarewellPatience))
 }
 
 // Goodbye ends the stream deliberately.
-func (c *Session) Goodbye(reason stream.GoodbyeReason, out Encoder) {
-	if reason == stream.GoodbyeRevoked && c.Format != 0 {
-		c.withdraw(out)
+func (s *Session) Goodbye(reason stream.GoodbyeReason, out Encoder) {
+	if reason == stream.GoodbyeRevoked && s.Format != 0 {
+		s.withdraw(out)
 	}
-	c.GoodbyeSaid = reason
-	out.WriteGoodbye(c, reason)
+	s.GoodbyeSaid = reason
+	out.WriteGoodbye(s, reason)
 }
 
 // SaidGoodbye counts a goodbye that was sent.
-func (c *Session) SaidGoodbye() {
-	c.Deps.Metrics.EventsOut(c.Transport(), stream.Goodbye, 1)
-	c.Delivered.Events++
-	c.Deps.Metrics.Goodbye(c.Transport(), c.GoodbyeSaid)
+func (s *Session) SaidGoodbye() {
+	s.Deps.Metrics.EventsOut(s.Transport(), stream.Goodbye, 1)
+	s.Delivered.Events++
+	s.Deps.Metrics.Goodbye(s.Transport(), s.GoodbyeSaid)
 }

@@ -10,9 +10,9 @@ import (
 
 // Run carries a session over a connection, with another writer than usual. It returns false if
 // the session is not admitted.
-func (s *Hijacked) Run(conn net.Conn, c Session, out wire.Sender) bool {
-	one := &hijackedStream{of: s, conn: conn, bottom: conn, far: epoll.NewFarSide(false)}
-	if !s.admit(one) {
+func (h *Hijacked) Run(conn net.Conn, c Session, out wire.Sender) bool {
+	one := &hijackedStream{of: h, conn: conn, bottom: conn, far: epoll.NewFarSide(false)}
+	if !h.admit(one) {
 		return false
 	}
 	one.run(newTextPump(c, out, nil))
@@ -20,7 +20,7 @@ func (s *Hijacked) Run(conn net.Conn, c Session, out wire.Sender) bool {
 }
 
 // Open returns how many streams there are.
-func (s *Hijacked) Open() int { return len(s.open) }
+func (h *Hijacked) Open() int { return len(h.open) }
 
 // NewWaiter returns the waiter of a stream without a client.
 var NewWaiter = newWaiter

@@ -69,7 +69,7 @@ func (f *Follow) Changed(until bool) <-chan struct{} {
 
 // AppendPosition appends the id after everything that was written; nothing if that was nothing, and
 // the client came with no position.
-func (c *Session) AppendPosition(dst []byte) []byte { return appendPositions(dst, c.Follows) }
+func (s *Session) AppendPosition(dst []byte) []byte { return appendPositions(dst, s.Follows) }
 
 // appendPositions appends the id of a stream: the position of each of its watches.
 func appendPositions(dst []byte, follows []Follow) []byte {
@@ -90,22 +90,22 @@ func appendPositions(dst []byte, follows []Follow) []byte {
 }
 
 // countBatch counts the events of a batch that was written.
-func (c *Session) countBatch(f *Follow) {
-	in := counting{metrics: c.Deps.Metrics, tally: f.tally, transport: c.Transport(), streams: c.Streams, delivered: &c.Delivered, tracing: c.Deps.Tracing, watch: f.Watch.Name()}
-	if c.Own != nil {
-		in.began, in.request = c.Began, c.Request
+func (s *Session) countBatch(f *Follow) {
+	in := counting{metrics: s.Deps.Metrics, tally: f.tally, transport: s.Transport(), streams: s.Streams, delivered: &s.Delivered, tracing: s.Deps.Tracing, watch: f.Watch.Name()}
+	if s.Own != nil {
+		in.began, in.request = s.Began, s.Request
 	}
-	f.count(in, f.Sub, &c.Batch)
-	at, age := c.Batch.Committed()
+	f.count(in, f.Sub, &s.Batch)
+	at, age := s.Batch.Committed()
 	f.news = f.news || !at.IsZero()
-	c.Committed = c.Committed.Earlier(introspection.Moment{At: introspection.Nanos(at), Age: age})
+	s.Committed = s.Committed.Earlier(introspection.Moment{At: introspection.Nanos(at), Age: age})
 }
 
 // CountBytes counts the bytes written since the last call. bytes is the total to each
 // of the streams that c represents.
-func (c *Session) CountBytes(bytes int) {
-	n := bytes - c.Counted
-	c.Counted = bytes
-	c.Delivered.Bytes += uint64(n)
-	c.Deps.Metrics.BytesOut(c.Transport(), n*c.Streams)
+func (s *Session) CountBytes(bytes int) {
+	n := bytes - s.Counted
+	s.Counted = bytes
+	s.Delivered.Bytes += uint64(n)
+	s.Deps.Metrics.BytesOut(s.Transport(), n*s.Streams)
 }

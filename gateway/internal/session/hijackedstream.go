@@ -53,13 +53,13 @@ func NewHijacked(newHangupWatcher func() (epoll.HangupWatcher, error)) *Hijacked
 
 // Carry takes a stream, with its connection, from net/http. If it returns false,
 // nothing has happened, and net/http's own goroutine can carry the stream.
-func (s *Hijacked) Carry(w http.ResponseWriter, r *http.Request, c Session) bool {
+func (h *Hijacked) Carry(w http.ResponseWriter, r *http.Request, c Session) bool {
 	conn, whole := netconn.WholeConn(r)
-	if s.newHangupWatcher == nil || !whole {
+	if h.newHangupWatcher == nil || !whole {
 		return false
 	}
-	one := &hijackedStream{of: s, conn: conn, bottom: netconn.Bottom(conn), far: epoll.NewFarSide(r.TLS != nil)}
-	if !s.admit(one) {
+	one := &hijackedStream{of: h, conn: conn, bottom: netconn.Bottom(conn), far: epoll.NewFarSide(r.TLS != nil)}
+	if !h.admit(one) {
 		return false
 	}
 	runs, taken := false, false
@@ -70,7 +70,7 @@ func (s *Hijacked) Carry(w http.ResponseWriter, r *http.Request, c Session) bool
 		if taken {
 			conn.Close()
 		}
-		s.dismiss(one)
+		h.dismiss(one)
 	}()
 	// Anything that the client sent after its request is not answered: the response
 	// announces that it is the last one.
@@ -85,48 +85,48 @@ func (s *Hijacked) Carry(w http.ResponseWriter, r *http.Request, c Session) bool
 }
 
 // admit admits a hijacked stream. It returns false if the system does not permit it.
-func (s *Hijacked) admit(one *hijackedStream) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.aborted {
+func (h *Hijacked) admit(one *hijackedStream) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.aborted {
 		return false
 	}
 	var err error
-	if s.hangupWatcher == nil {
-		if s.hangupWatcher, err = s.newHangupWatcher(); err != nil {
-			s.hangupWatcher = nil
+	if h.hangupWatcher == nil {
+		if h.hangupWatcher, err = h.newHangupWatcher(); err != nil {
+			h.hangupWatcher = nil
 			return false
 		}
 	}
-	if one.key, err = s.hangupWatcher.Watch(one.conn, one.far); err != nil {
+	if one.key, err = h.hangupWatcher.Watch(one.conn, one.far); err != nil {
 		return false
 	}
-	s.open[one] = struct{}{}
-	s.running.Add(1)
+	h.open[one] = struct{}{}
+	h.running.Add(1)
 	return true
 }
 
 // dismiss forgets a hijacked stream. It does not close the connection.
-func (s *Hijacked) dismiss(one *hijackedStream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hangupWatcher.Forget(one.key)
-	delete(s.open, one)
-	s.running.Done()
+func (h *Hijacked) dismiss(one *hijackedStream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.hangupWatcher.Forget(one.key)
+	delete(h.open, one)
+	h.running.Done()
 }
 
 // Abort closes all streams abruptly, and waits for their goroutines.
-func (s *Hijacked) Abort() {
-	s.mu.Lock()
-	s.aborted = true
-	if s.hangupWatcher != nil {
-		s.hangupWatcher.Close()
+func (h *Hijacked) Abort() {
+	h.mu.Lock()
+	h.aborted = true
+	if h.hangupWatcher != nil {
+		h.hangupWatcher.Close()
 	}
-	for one := range s.open {
+	for one := range h.open {
 		one.bottom.Close()
 	}
-	s.mu.Unlock()
-	s.running.Wait()
+	h.mu.Unlock()
+	h.running.Wait()
 }
 
 // run carries the stream to its end. Variables on the stack here stay there while the

@@ -86,40 +86,40 @@ func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Session
 }
 
 // Transport is the value of the label transport in metrics.
-func (c *Session) Transport() string { return cmp.Or(c.transport, c.Format.String()) }
+func (s *Session) Transport() string { return cmp.Or(s.transport, s.Format.String()) }
 
 // Hello writes hello before anything that may wait. The status of each watch that
 // is not in sync follows, before the snapshot of another watch begins.
-func (c *Session) Hello(out Encoder) {
-	out.WriteHello(c)
-	c.Deps.Metrics.EventsOut(c.Transport(), stream.Hello, 1)
-	c.Delivered.Events++
-	for i := range c.Follows {
-		f := &c.Follows[i]
-		if f.Watch.Status().State != stream.InSync && f.Sub.NextStatus(&c.Batch) {
-			c.WriteBatch(f, out)
+func (s *Session) Hello(out Encoder) {
+	out.WriteHello(s)
+	s.Deps.Metrics.EventsOut(s.Transport(), stream.Hello, 1)
+	s.Delivered.Events++
+	for i := range s.Follows {
+		f := &s.Follows[i]
+		if f.Watch.Status().State != stream.InSync && f.Sub.NextStatus(&s.Batch) {
+			s.WriteBatch(f, out)
 		}
 	}
 }
 
 // WriteBatch writes the batch of one watch, with the id of the whole stream if the batch
 // ends where the client may resume. The id speaks for all watches of the stream.
-func (c *Session) WriteBatch(f *Follow, out Encoder) {
+func (s *Session) WriteBatch(f *Follow, out Encoder) {
 	f.quietSince = time.Now()
-	c.id = c.id[:0]
-	if c.Batch.Boundary() && !c.uncovered() {
-		c.id = appendPositions(c.id, c.Follows)
+	s.id = s.id[:0]
+	if s.Batch.Boundary() && !s.uncovered() {
+		s.id = appendPositions(s.id, s.Follows)
 	}
-	out.WriteBatch(c, c.id)
-	c.Batch.Release()
-	c.countBatch(f)
+	out.WriteBatch(s, s.id)
+	s.Batch.Release()
+	s.countBatch(f)
 }
 
 // uncovered reports whether the client has received changes of a watch that no position of it
 // covers yet.
-func (c *Session) uncovered() bool {
-	for i := range c.Follows {
-		if c.Follows[i].Sub.Uncovered() {
+func (s *Session) uncovered() bool {
+	for i := range s.Follows {
+		if s.Follows[i].Sub.Uncovered() {
 			return true
 		}
 	}
@@ -128,27 +128,27 @@ func (c *Session) uncovered() bool {
 
 // Flushed is called after a flush of everything written so far, bytes in total,
 // and restarts the heartbeat timer.
-func (c *Session) Flushed(now time.Time, bytes int, err error) {
-	c.QuietSince = now
-	c.CountBytes(bytes)
+func (s *Session) Flushed(now time.Time, bytes int, err error) {
+	s.QuietSince = now
+	s.CountBytes(bytes)
 	if err == nil {
-		c.Written(now, c.Committed)
+		s.Written(now, s.Committed)
 	}
-	c.Committed = introspection.Moment{}
-	if c.Own != nil { // a group is not flushed before its members are
-		c.MarkFlushed()
+	s.Committed = introspection.Moment{}
+	if s.Own != nil { // a group is not flushed before its members are
+		s.MarkFlushed()
 	}
 }
 
 // Written measures a change that was written.
-func (c *Session) Written(now time.Time, of introspection.Moment) {
+func (s *Session) Written(now time.Time, of introspection.Moment) {
 	committed, id := introspection.FromNanos(of.At), ""
-	if !committed.IsZero() && c.Deps.Tracing.SlowCommit(now.Sub(committed)) {
-		id = c.Deps.Tracing.Commit(committed, now, tracing.Delivery{Transport: c.Transport(), Watches: c.Names()})
+	if !committed.IsZero() && s.Deps.Tracing.SlowCommit(now.Sub(committed)) {
+		id = s.Deps.Tracing.Commit(committed, now, tracing.Delivery{Transport: s.Transport(), Watches: s.Names()})
 	}
-	c.Deps.Metrics.Written(now, committed, of.Age, id)
-	for i := range c.Follows {
-		if f := &c.Follows[i]; f.news && !committed.IsZero() {
+	s.Deps.Metrics.Written(now, committed, of.Age, id)
+	for i := range s.Follows {
+		if f := &s.Follows[i]; f.news && !committed.IsZero() {
 			f.tally.Written(now.Sub(committed))
 		}
 	}
@@ -156,61 +156,61 @@ func (c *Session) Written(now time.Time, of introspection.Moment) {
 
 // MarkFlushed is called once everything that was written so far is flushed: from now on, other
 // watches may have news.
-func (c *Session) MarkFlushed() {
-	for i := range c.Follows {
-		c.Follows[i].news = false
+func (s *Session) MarkFlushed() {
+	for i := range s.Follows {
+		s.Follows[i].news = false
 	}
 }
 
 // ForceHeartbeat makes a heartbeat due.
-func (c *Session) ForceHeartbeat() { c.QuietSince = time.Time{} }
+func (s *Session) ForceHeartbeat() { s.QuietSince = time.Time{} }
 
 // HeartbeatAt returns when the next heartbeat is due.
-func (c *Session) HeartbeatAt() time.Time { return c.QuietSince.Add(c.Deps.Heartbeat) }
+func (s *Session) HeartbeatAt() time.Time { return s.QuietSince.Add(s.Deps.Heartbeat) }
 
 // WakeAt returns the earliest time at which something is due.
-func (c *Session) WakeAt() time.Time {
-	at := Earlier(c.HeartbeatAt(), c.EndsAt())
-	if c.Answer != nil {
-		at = Earlier(c.Answer.EndsAt(), c.Pass.EndsAt())
+func (s *Session) WakeAt() time.Time {
+	at := Earlier(s.HeartbeatAt(), s.EndsAt())
+	if s.Answer != nil {
+		at = Earlier(s.Answer.EndsAt(), s.Pass.EndsAt())
 	}
-	for i := range c.Follows {
-		at = Earlier(at, c.Follows[i].Sub.Deadline())
+	for i := range s.Follows {
+		at = Earlier(at, s.Follows[i].Sub.Deadline())
 	}
 	return at
 }
 
 // Fork returns a session at the same position, in which the subscription of the
 // i-th watch is sub(i); c must have caught up. The fork has nothing of its own.
-func (c *Session) Fork(sub func(i int) *log.Subscription) Session {
-	f := *c
-	f.Follows = slices.Clone(c.Follows)
+func (s *Session) Fork(sub func(i int) *log.Subscription) Session {
+	f := *s
+	f.Follows = slices.Clone(s.Follows)
 	for i := range f.Follows {
 		f.Follows[i].Sub, f.Follows[i].news = sub(i), false
 	}
 	f.Own = nil
-	f.Lease = limits.NewLease(c.Deps.Snapshots)
+	f.Lease = limits.NewLease(s.Deps.Snapshots)
 	f.Streams, f.Counted, f.Committed = 1, 0, introspection.Moment{}
 	return f
 }
 
 // Release frees the references of the session, which another one
 // continues.
-func (c *Session) Release() {
-	c.Lease.Release()
-	for i := range c.Follows {
-		c.Follows[i].Sub.Close()
+func (s *Session) Release() {
+	s.Lease.Release()
+	for i := range s.Follows {
+		s.Follows[i].Sub.Close()
 	}
 }
 
 // Close frees the references of the session, and adds the counts that are
 // known only at its end.
-func (c *Session) Close(bytes int, timedOut bool) {
-	c.Release()
-	c.CountBytes(bytes)
-	c.Deps.Metrics.StreamClosed(c.Transport())
+func (s *Session) Close(bytes int, timedOut bool) {
+	s.Release()
+	s.CountBytes(bytes)
+	s.Deps.Metrics.StreamClosed(s.Transport())
 	if timedOut {
-		c.Deps.Metrics.WriteTimeout(c.Transport())
+		s.Deps.Metrics.WriteTimeout(s.Transport())
 	}
 }
 
@@ -233,11 +233,11 @@ func Closed(c <-chan struct{}) bool {
 }
 
 // GroupKey identifies the properties that members of one group share.
-func (c *Session) GroupKey() string {
-	key := strconv.AppendBool([]byte(c.Transport()), c.Gzip)
-	key = strconv.AppendBool(key, c.Digest)
-	key = strconv.AppendUint(key, c.Deps.Generation, 10)
-	for _, w := range c.watches {
+func (s *Session) GroupKey() string {
+	key := strconv.AppendBool([]byte(s.Transport()), s.Gzip)
+	key = strconv.AppendBool(key, s.Digest)
+	key = strconv.AppendUint(key, s.Deps.Generation, 10)
+	for _, w := range s.watches {
 		key = append(append(key, 0), w.Name...)
 		key = append(append(key, 0), w.View.Definition()...)
 	}

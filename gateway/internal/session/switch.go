@@ -12,20 +12,20 @@ import (
 // Switch makes the stream follow other parts of its watches, if what its holder may see has
 // changed. It calls f, if not nil, for each watch that the stream follows instead of another.
 // It reports whether there was any. After that, nothing of the former parts is sent.
-func (c *Session) Switch(f func(from, to *watch.Watch)) (switched bool) {
-	for i, s := range c.Pass.Switches() {
-		from := c.Follows[i].Watch
-		to := s.Open()
+func (s *Session) Switch(f func(from, to *watch.Watch)) (switched bool) {
+	for i, next := range s.Pass.Switches() {
+		from := s.Follows[i].Watch
+		to := next.Open()
 		if from == to {
 			continue // it may see the same again, after a change that it did not notice
 		}
 		if !switched {
-			c.watches = slices.Clone(c.watches) // streams of a group share them
+			s.watches = slices.Clone(s.watches) // streams of a group share them
 		}
 		switched = true
-		c.watches[i].View = introspection.ViewOf(s.Part.Name(), s.Part.Shared(to))
-		c.Follows[i].switchTo(to)
-		c.Deps.Metrics.Switched()
+		s.watches[i].View = introspection.ViewOf(next.Part.Name(), next.Part.Shared(to))
+		s.Follows[i].switchTo(to)
+		s.Deps.Metrics.Switched()
 		if f != nil {
 			f(from, to)
 		}
@@ -45,16 +45,16 @@ func (f *Follow) switchTo(to *watch.Watch) {
 // withdraw takes from the client all that it has of the watches that it may not see any more. A watch
 // of which it was sent changes that the position does not cover is taken too, since no id could be
 // sent otherwise.
-func (c *Session) withdraw(out Encoder) {
+func (s *Session) withdraw(out Encoder) {
 	var taken []*Follow
-	for i := range c.Follows {
-		f := &c.Follows[i]
-		if (f.Sub.Uncovered() || slices.Contains(c.Pass.Losses(), i)) && f.Sub.Withdraw(&c.Batch) {
+	for i := range s.Follows {
+		f := &s.Follows[i]
+		if (f.Sub.Uncovered() || slices.Contains(s.Pass.Losses(), i)) && f.Sub.Withdraw(&s.Batch) {
 			taken = append(taken, f)
 		}
 	}
 	for _, f := range taken { // now that the position of each of them is that of nothing
-		f.Sub.Withdraw(&c.Batch)
-		c.WriteBatch(f, out)
+		f.Sub.Withdraw(&s.Batch)
+		s.WriteBatch(f, out)
 	}
 }

@@ -7,30 +7,30 @@ import (
 )
 
 // Turn writes one batch of each watch that has one.
-func (c *Session) Turn(out Encoder) bool {
+func (s *Session) Turn(out Encoder) bool {
 	said := false
-	for i := range c.Follows {
-		said = c.TurnOf(i, out) || said
+	for i := range s.Follows {
+		said = s.TurnOf(i, out) || said
 	}
 	return said
 }
 
 // TurnOf writes one batch of the watch at the index, if it has one.
-func (c *Session) TurnOf(i int, out Encoder) bool {
-	f := &c.Follows[i]
-	if c.Until && f.Sub.Synced() {
+func (s *Session) TurnOf(i int, out Encoder) bool {
+	f := &s.Follows[i]
+	if s.Until && f.Sub.Synced() {
 		return false // its part of this response is complete
 	}
-	if f.waits = c.waits(i); f.waits {
+	if f.waits = s.waits(i); f.waits {
 		return false
 	}
-	c.check(f)
-	if !c.next(f) {
+	s.check(f)
+	if !s.next(f) {
 		return false
 	}
-	c.Lease.Moved()
-	c.share(i)
-	c.WriteBatch(f, out)
+	s.Lease.Moved()
+	s.share(i)
+	s.WriteBatch(f, out)
 	return true
 }
 
@@ -38,12 +38,12 @@ func (c *Session) TurnOf(i int, out Encoder) bool {
 // transaction, or of deletes: until that is over, no id can be sent for any of them, and two
 // watches that were never at such a place at the same time would never have one. The reset with which
 // another part of a watch begins waits in any case, since it must have an id.
-func (c *Session) waits(of int) bool {
-	if c.Follows[of].Sub.Uncovered() {
+func (s *Session) waits(of int) bool {
+	if s.Follows[of].Sub.Uncovered() {
 		return false
 	}
-	for i := range c.Follows {
-		if sub := c.Follows[i].Sub; sub.Uncovered() && (sub.Busy() || c.Follows[of].Sub.Replaces()) {
+	for i := range s.Follows {
+		if sub := s.Follows[i].Sub; sub.Uncovered() && (sub.Busy() || s.Follows[of].Sub.Replaces()) {
 			return true
 		}
 	}
@@ -52,33 +52,33 @@ func (c *Session) waits(of int) bool {
 
 // next fills the batch with the next flush of a watch. It returns false if there is
 // nothing now.
-func (c *Session) next(f *Follow) bool {
-	if !c.Turns {
-		return f.Sub.Next(&c.Batch)
+func (s *Session) next(f *Follow) bool {
+	if !s.Turns {
+		return f.Sub.Next(&s.Batch)
 	}
-	if f.Sub.NextTurn(&c.Batch) {
+	if f.Sub.NextTurn(&s.Batch) {
 		return true
 	}
 	if f.Sub.Busy() {
-		c.Lease.Moved() // the client is not the cause
+		s.Lease.Moved() // the client is not the cause
 	}
 	return false
 }
 
 // share tells the other watches that the connection also carries the batch of one.
-func (c *Session) share(of int) {
-	for i := range c.Follows {
+func (s *Session) share(of int) {
+	for i := range s.Follows {
 		if i != of {
-			c.Follows[i].Sub.Moved(c.Batch.Bytes())
+			s.Follows[i].Sub.Moved(s.Batch.Bytes())
 		}
 	}
 }
 
 // Busy reports whether a watch has more to read, although its last turn wrote
 // nothing.
-func (c *Session) Busy() bool {
-	for i := range c.Follows {
-		if f := &c.Follows[i]; f.waits && !c.waits(i) || f.Sub.Busy() {
+func (s *Session) Busy() bool {
+	for i := range s.Follows {
+		if f := &s.Follows[i]; f.waits && !s.waits(i) || f.Sub.Busy() {
 			return true
 		}
 	}
@@ -86,17 +86,17 @@ func (c *Session) Busy() bool {
 }
 
 // check makes a watch with a large amount to read wait for the stream's turn.
-func (c *Session) check(f *Follow) {
-	if !c.Lease.Check(f.Sub) && c.Lease.Asks() && !c.hasMuch() {
-		c.Lease.Release()
+func (s *Session) check(f *Follow) {
+	if !s.Lease.Check(f.Sub) && s.Lease.Asks() && !s.hasMuch() {
+		s.Lease.Release()
 	}
-	f.granted = c.Lease.Granted
+	f.granted = s.Lease.Granted
 }
 
 // hasMuch reports whether a lease is still needed.
-func (c *Session) hasMuch() bool {
-	for i := range c.Follows {
-		if limits.IsMuch(c.Follows[i].Sub) {
+func (s *Session) hasMuch() bool {
+	for i := range s.Follows {
+		if limits.IsMuch(s.Follows[i].Sub) {
 			return true
 		}
 	}
@@ -105,12 +105,12 @@ func (c *Session) hasMuch() bool {
 
 // Bookmarks writes the position in watches that were quiet for a heartbeat, or whose
 // changes all lie outside the view.
-func (c *Session) Bookmarks(now time.Time, out Encoder) bool {
+func (s *Session) Bookmarks(now time.Time, out Encoder) bool {
 	said := false
-	for i := range c.Follows {
-		f := &c.Follows[i]
-		if c.Answer == nil && now.Sub(f.quietSince) >= c.Deps.Heartbeat && f.Sub.Bookmark(&c.Batch) {
-			c.WriteBatch(f, out)
+	for i := range s.Follows {
+		f := &s.Follows[i]
+		if s.Answer == nil && now.Sub(f.quietSince) >= s.Deps.Heartbeat && f.Sub.Bookmark(&s.Batch) {
+			s.WriteBatch(f, out)
 			said = true
 		}
 	}

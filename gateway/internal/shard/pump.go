@@ -35,19 +35,19 @@ func New(d *session.Deps, s epoll.Sockets, n int, afterRush func()) *Pump {
 
 // Carry takes a stream, with its connection, from net/http. If it returns false,
 // nothing has happened, and the goroutine pump can carry the stream.
-func (s *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) bool {
+func (p *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) bool {
 	conn, whole := netconn.WholeConn(r)
-	if s == nil || !whole || r.TLS != nil || s.aborted.Load() {
+	if p == nil || !whole || r.TLS != nil || p.aborted.Load() {
 		return false
 	}
-	h, err := s.sockets.Take(conn)
+	h, err := p.sockets.Take(conn)
 	if err != nil {
 		return false
 	}
 	arrived := false
 	defer func() {
 		if !arrived {
-			s.sockets.Close(h)
+			p.sockets.Close(h)
 		}
 	}()
 	// Anything that the client sent after its request is not answered: the response
@@ -56,7 +56,7 @@ func (s *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) 
 		return false
 	}
 	conn.Close()
-	if err := s.arrive(h, netconn.ResponseHead(w.Header()), c); err != nil {
+	if err := p.arrive(h, netconn.ResponseHead(w.Header()), c); err != nil {
 		c.Deps.Log.Error("the shard pump cannot run", "error", err)
 		c.Deps.Leave(c.AdmissionRef, c.Pass)
 		return true
@@ -67,11 +67,11 @@ func (s *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) 
 
 // arrive gives the stream to one of the shards. If it fails, the caller still owns
 // the handle and the reference.
-func (s *Pump) arrive(h epoll.Handle, head []byte, c session.Session) (err error) {
-	one := s.all[s.next.Add(1)%uint64(len(s.all))]
+func (p *Pump) arrive(h epoll.Handle, head []byte, c session.Session) (err error) {
+	one := p.all[p.next.Add(1)%uint64(len(p.all))]
 	l := newUnsharedStream(one, c, h)
 	l.out.raw(head)
-	s.rush.arrive()
+	p.rush.arrive()
 	c.Deps.Metrics.StreamOpened(c.Transport())
 	arrived := false
 	defer func() {
@@ -88,34 +88,34 @@ func (s *Pump) arrive(h epoll.Handle, head []byte, c session.Session) (err error
 }
 
 // Carriers returns all shards, for the list of subscribers.
-func (s *Pump) Carriers() []introspection.Carrier {
-	if s == nil {
+func (p *Pump) Carriers() []introspection.Carrier {
+	if p == nil {
 		return nil
 	}
-	out := make([]introspection.Carrier, len(s.all))
-	for i := range s.all {
-		out[i] = s.all[i]
+	out := make([]introspection.Carrier, len(p.all))
+	for i := range p.all {
+		out[i] = p.all[i]
 	}
 	return out
 }
 
 // Ring makes all shards look for news.
-func (s *Pump) Ring() {
-	if s == nil {
+func (p *Pump) Ring() {
+	if p == nil {
 		return
 	}
-	for _, one := range s.all {
+	for _, one := range p.all {
 		one.ring()
 	}
 }
 
 // Abort closes all streams abruptly. No more are carried.
-func (s *Pump) Abort() {
-	if s == nil {
+func (p *Pump) Abort() {
+	if p == nil {
 		return
 	}
-	s.aborted.Store(true)
-	for _, one := range s.all {
+	p.aborted.Store(true)
+	for _, one := range p.all {
 		one.abort()
 	}
 }

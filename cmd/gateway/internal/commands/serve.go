@@ -239,8 +239,10 @@ func addDemo(c *config.Config) error {
 				return fmt.Errorf("--demo: the configuration has a watch %s already", name)
 			}
 		}
-		c.Watches = append(c.Watches, config.Watch{Name: name, Source: source, Prime: true, Collection: name, History: c.Stream.History,
-			Memory: c.Stream.Memory.Watch})
+		c.Watches = append(c.Watches, config.Watch{
+			Name: name, Source: source, Prime: true, History: c.Stream.History, Memory: c.Stream.Memory.Watch,
+			Selection: config.Selection{Collection: name},
+		})
 	}
 	return nil
 }

@@ -179,11 +179,33 @@ func canonical(t *testing.T, text string) string {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	node, err := nodeOf(decoder)
+	n, err := nodeOf(decoder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return asJSON(t, node)
+	return n.json(t)
+}
+
+// json returns a value without white space.
+func (n node) json(t *testing.T) string {
+	t.Helper()
+	var parts []string
+	for i, v := range n.values {
+		if n.keys != nil {
+			parts = append(parts, node{text: n.keys[i], quotes: true}.json(t))
+		}
+		parts = append(parts, v.json(t))
+	}
+	switch {
+	case n.keys != nil:
+		return "{" + strings.Join(parts, ",") + "}"
+	case n.values != nil:
+		return "[" + strings.Join(parts, ",") + "]"
+	case n.quotes:
+		text, _ := json.Marshal(n.text)
+		return string(text)
+	}
+	return n.text
 }
 
 // asJSON returns what a node means as JSON: a text is one exactly if YAML resolves it so.
@@ -198,6 +220,9 @@ func asJSON(t *testing.T, n *yaml.Node) string {
 		return "[" + strings.Join(parts, ",") + "]"
 	case yaml.MappingNode:
 		return "{" + strings.Join(parts, ",") + "}"
+	}
+	if n.Style == 0 && json.Valid([]byte(n.Value)) {
+		return n.Value // a number that is too large for the reader is still one
 	}
 	switch n.ShortTag() {
 	case "!!int", "!!float", "!!bool", "!!null":

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // toYAML returns a JSON document as YAML.
@@ -21,72 +19,105 @@ func toYAML(document []byte) ([]byte, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	decoder.UseNumber()
-	node, err := nodeOf(decoder)
+	n, err := nodeOf(decoder)
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(node); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), encoder.Close()
+	return append(n.append(nil, 0), '\n'), nil
 }
 
-// nodeOf returns the next value of a decoder. A scalar has the text that it has in JSON, so that
-// no digit is lost.
-func nodeOf(decoder *json.Decoder) (*yaml.Node, error) {
+// node is a JSON value.
+type node struct {
+	text   string   // of a scalar; one that is no string has the text that it has in JSON, so that no digit is lost
+	quotes bool     // it is a string
+	keys   []string // of an object
+	values []node   // of an object or an array; nil: it is empty, or a scalar
+}
+
+// nodeOf returns the next value of a decoder.
+func nodeOf(decoder *json.Decoder) (node, error) {
 	token, err := decoder.Token()
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
 	switch v := token.(type) {
 	case json.Delim:
 		return collection(decoder, v)
 	case string:
-		return yamlText(v), nil
-	case json.Number:
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: v.String()}, nil
+		return node{text: v, quotes: true}, nil
 	case nil:
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: "null"}, nil
+		return node{text: "null"}, nil
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(token)}, nil
+	return node{text: fmt.Sprint(token)}, nil
 }
 
 // collection returns the rest of an object or of an array.
-func collection(decoder *json.Decoder, begin json.Delim) (*yaml.Node, error) {
-	node := &yaml.Node{Kind: yaml.SequenceNode}
-	if begin == '{' {
-		node.Kind = yaml.MappingNode
-	}
-	values := map[string]int{} // where in the content the values of members are
+func collection(decoder *json.Decoder, begin json.Delim) (node, error) {
+	n := node{text: string(begin) + string(begin+2)} // the brackets of an empty one
+	at := map[string]int{}                           // where the members are
 	for decoder.More() {
 		next, err := nodeOf(decoder)
 		if err != nil {
-			return nil, err
+			return n, err
 		}
 		if begin == '[' {
-			node.Content = append(node.Content, next)
+			n.values = append(n.values, next)
 			continue
 		}
 		value, err := nodeOf(decoder)
 		if err != nil {
-			return nil, err
+			return n, err
 		}
 		// YAML takes a member once. Of several the last counts, as for JSON.parse.
-		if at, repeated := values[next.Value]; repeated {
-			node.Content[at] = value
+		if i, repeated := at[next.text]; repeated {
+			n.values[i] = value
 			continue
 		}
-		node.Content = append(node.Content, next, value)
-		values[next.Value] = len(node.Content) - 1
-	}
-	if len(node.Content) == 0 {
-		node.Style = yaml.FlowStyle
+		at[next.text] = len(n.keys)
+		n.keys, n.values = append(n.keys, next.text), append(n.values, value)
 	}
 	_, err := decoder.Token()
-	return node, err
+	return n, err
+}
+
+// append appends a value, each further line of which is indented.
+func (n node) append(out []byte, indent int) []byte {
+	if n.values == nil {
+		return n.appendScalar(out)
+	}
+	for i, v := range n.values {
+		if i > 0 {
+			out = appendLine(out, indent)
+		}
+		if n.keys == nil {
+			out = v.append(append(out, "- "...), indent+2)
+			continue
+		}
+		out = appendKey(out, n.keys[i], indent)
+		if v.values == nil {
+			out = v.append(append(out, ' '), indent)
+			continue
+		}
+		out = v.append(appendLine(out, indent+2), indent+2)
+	}
+	return out
+}
+
+func appendLine(out []byte, indent int) []byte {
+	return append(append(out, '\n'), strings.Repeat(" ", indent)...)
+}
+
+// longKey is how many bytes a key has that stands on a line of its own. YAML allows 1,024 characters
+// for the others.
+const longKey = 128
+
+// appendKey appends a key and a colon.
+func appendKey(out []byte, key string, indent int) []byte {
+	name := node{text: key, quotes: true}
+	if len(key) <= longKey {
+		return append(name.appendScalar(out), ':')
+	}
+	return append(appendLine(name.appendScalar(append(out, "? "...)), indent), ':')
 }
 
 // plain are texts that every version of YAML takes for texts without quotation marks, unless
@@ -96,13 +127,13 @@ var plain = regexp.MustCompile(`^[A-Za-z_/]([A-Za-z0-9_./ -]*[A-Za-z0-9_./-])?$`
 // words mean something else in some version of YAML.
 var words = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
 
-// yamlText returns a string, in quotation marks wherever YAML could take it for something else.
-func yamlText(s string) *yaml.Node {
-	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
-	if !plain.MatchString(s) || slices.Contains(words, strings.ToLower(s)) {
-		node.Style = yaml.DoubleQuotedStyle
+// appendScalar appends a scalar: a string in quotation marks wherever YAML could take it for something
+// else. The escapes of Go are among those of YAML.
+func (n node) appendScalar(out []byte) []byte {
+	if n.quotes && (!plain.MatchString(n.text) || slices.Contains(words, strings.ToLower(n.text))) {
+		return strconv.AppendQuote(out, n.text)
 	}
-	return node
+	return append(out, n.text...)
 }
 
 // loneSurrogate returns the first escape in a JSON document that is half of a pair of surrogates

@@ -55,7 +55,9 @@ func (d *Decoder) keysOfField(t Tag, into any) []Key {
 	case t.Inline:
 		keys := d.KeysOf(into)
 		for i := range keys {
-			keys[i].Of = t.Of
+			if t.Of != nil {
+				keys[i].Of = t.Of
+			}
 		}
 		return keys
 	case t.Name == "-":

@@ -1,4 +1,4 @@
-package gateway
+package introspection
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func TestAnswersToOperatorsAreShared(t *testing.T) {
 		var mu sync.Mutex
 		var began []time.Duration
 		start := time.Now()
-		serve := shared(func(w http.ResponseWriter, r *http.Request) {
+		serve := Shared(func(w http.ResponseWriter, r *http.Request) {
 			mu.Lock()
 			began = append(began, time.Since(start))
 			n := len(began)
@@ -65,7 +65,7 @@ func TestAnswersToOperatorsAreShared(t *testing.T) {
 // that leaves does not wait.
 func TestSharedAnswerWithoutItsClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		serve := shared(func(w http.ResponseWriter, r *http.Request) {
+		serve := Shared(func(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Second)
 			if r.Context().Err() != nil {
 				t.Error("the rendering is cancelled")

@@ -1,4 +1,4 @@
-package gateway
+package introspection
 
 import (
 	"bytes"
@@ -35,9 +35,9 @@ const (
 // header of a request's answer gets into that of another one.
 var added = []string{"Vary", "Cache-Control"}
 
-// shared returns a handler whose answers depend on nothing but the URL and the formats that
+// Shared returns a handler whose answers depend on nothing but the URL and the formats that
 // a request accepts.
-func shared(render http.HandlerFunc) http.HandlerFunc {
+func Shared(render http.HandlerFunc) http.HandlerFunc {
 	s := &sharedAnswer{render: render, turn: make(chan time.Time, 1), waiting: map[string]*rendering{}}
 	s.turn <- time.Time{}
 	return s.serve

@@ -1,21 +1,18 @@
-package gateway
+package introspection
 
 import (
 	"cmp"
-	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 
-	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
 const (
 	defaultListed = 100
 	maxListed     = 1000
-	// maxListedGroups is how many groups of subscribers are listed.
-	maxListedGroups = 50
+	// MaxListedGroups is how many groups of subscribers are listed.
+	MaxListedGroups = 50
 	// maxSearch is how many bytes a text has that subscribers are searched for.
 	maxSearch = 128
 	// maxPrincipal is how many bytes the name of a group of principals has.
@@ -24,18 +21,18 @@ const (
 
 // subscribersQuery parses the parameters of the list of subscribers, unless there is already a
 // problem.
-func subscribersQuery(query url.Values, before *problem.Problem) (q introspection.Query, p *problem.Problem) {
+func subscribersQuery(query url.Values, before *problem.Problem) (q Query, p *problem.Problem) {
 	q.Limit, p = listed(query, before)
-	q.By, p = choiceOf(query, "group", introspection.Properties, p)
-	q.Order, p = choiceOf(query, "sort", introspection.Orders, p)
-	q.After, p = placeOf(query, cmp.Or(q.Order, introspection.ByLag), p)
+	q.By, p = choiceOf(query, "group", Properties, p)
+	q.Order, p = choiceOf(query, "sort", Orders, p)
+	q.After, p = placeOf(query, cmp.Or(q.Order, ByLag), p)
 	for _, name := range []string{"search", "application", "network", "transport"} {
 		p = shortEnough(query, name, maxSearch, p)
 	}
 	for _, name := range []string{"principal", "client_id"} {
 		p = shortEnough(query, name, maxPrincipal, p)
 	}
-	q.Filter = introspection.Filter{
+	q.Filter = Filter{
 		Watch: query.Get("watch"), Search: query.Get("search"),
 		Application: query.Get("application"), Network: query.Get("network"), Transport: query.Get("transport"),
 		Principal: query.Get("principal"), ClientID: query.Get("client_id"),
@@ -53,16 +50,16 @@ func listed(query url.Values, before *problem.Problem) (int, *problem.Problem) {
 }
 
 // placeOf returns the place after which the list continues, in the order of the list.
-func placeOf(query url.Values, in introspection.Order, before *problem.Problem) (place introspection.Place, p *problem.Problem) {
+func placeOf(query url.Values, in Order, before *problem.Problem) (place Place, p *problem.Problem) {
 	if before != nil || !query.Has("after") {
 		return place, before
 	}
-	place, ok := introspection.ParsePlace(query.Get("after"))
+	place, ok := ParsePlace(query.Get("after"))
 	if !ok {
-		return place, parameterProblem("after", "after: want next of the former page")
+		return place, problem.BadParameter("after", "after: want next of the former page")
 	}
 	if place.Order != in {
-		return place, parameterProblem("after", fmt.Sprintf("after: it is next of a page with sort=%s, and this one has sort=%s", place.Order, in))
+		return place, problem.BadParameter("after", "after: it is next of a page with sort=%s, and this one has sort=%s", place.Order, in)
 	}
 	return place, nil
 }
@@ -73,18 +70,12 @@ func choiceOf[T ~string](query url.Values, name string, known []T, before *probl
 	if before != nil || !query.Has(name) || slices.Contains(known, got) {
 		return got, before
 	}
-	return got, parameterProblem(name, name+": want one of "+introspection.Names(known))
+	return got, problem.BadParameter(name, "%s: want one of %s", name, Names(known))
 }
 
 func shortEnough(query url.Values, name string, most int, before *problem.Problem) *problem.Problem {
 	if before != nil || len(query.Get(name)) <= most {
 		return before
 	}
-	return parameterProblem(name, fmt.Sprintf("%s: want %d bytes at most", name, most))
-}
-
-func parameterProblem(name, detail string) *problem.Problem {
-	p := problem.New(http.StatusBadRequest, "%s", detail)
-	p.Parameter = name
-	return p
+	return problem.BadParameter(name, "%s: want %d bytes at most", name, most)
 }
