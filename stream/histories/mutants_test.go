@@ -120,7 +120,7 @@ var mutants = []mutant{
 	{
 		name: "a view does not know that values were left out",
 		edits: []edit{{
-			file: "internal/source/adapter/commit.go",
+			file: "internal/source/adapter/reader.go",
 			old:  "	if resumed && r.open {\n",
 			new:  "	if resumed && r.open && r.Watch == \"\" {\n",
 		}},
@@ -173,7 +173,7 @@ var mutants = []mutant{
 			old:  "	if s.Batch.Boundary() && !s.uncovered() {\n",
 			new:  "	if s.Batch.Boundary() {\n",
 		}, {
-			file: "gateway/internal/session/turn.go",
+			file: "gateway/internal/session/session.go",
 			old:  "	if f.waits = s.waits(i); f.waits {\n",
 			new:  "	if f.waits = s.waits(i) && false; f.waits {\n",
 		}},
@@ -296,40 +296,45 @@ func TestMutants(t *testing.T) {
 // TestMutantsQuoteTheCode: the replaced texts exist.
 func TestMutantsQuoteTheCode(t *testing.T) {
 	for _, m := range mutants {
-		for _, e := range m.edits {
-			if _, err := e.apply("../.."); err != nil {
-				t.Errorf("mutant %q: %v", m.name, err)
-			}
+		if _, err := m.apply("../.."); err != nil {
+			t.Errorf("mutant %q: %v", m.name, err)
 		}
 	}
 }
 
-// apply returns the edited file.
-func (e *edit) apply(module string) (string, error) {
-	source, err := os.ReadFile(filepath.Join(module, e.file))
-	if err != nil {
-		return "", err
+// apply returns the edited files.
+func (m *mutant) apply(module string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, e := range m.edits {
+		if _, edited := files[e.file]; !edited {
+			source, err := os.ReadFile(filepath.Join(module, e.file))
+			if err != nil {
+				return nil, err
+			}
+			files[e.file] = string(source)
+		}
+		if n := strings.Count(files[e.file], e.old); n != 1 {
+			return nil, fmt.Errorf("%s holds a text of the mutant %d times, want once: the code has changed, so change the mutant too:\n%s",
+				e.file, n, e.old)
+		}
+		files[e.file] = strings.Replace(files[e.file], e.old, e.new, 1)
 	}
-	if n := strings.Count(string(source), e.old); n != 1 {
-		return "", fmt.Errorf("%s holds a text of the mutant %d times, want once: the code has changed, so change the mutant too:\n%s",
-			e.file, n, e.old)
-	}
-	return strings.Replace(string(source), e.old, e.new, 1), nil
+	return files, nil
 }
 
 // build builds the test binary of this package with the fault.
 func (m *mutant) build(module, dir string) (binary string, err error) {
+	files, err := m.apply(module)
+	if err != nil {
+		return "", err
+	}
 	replace := map[string]string{}
-	for i, e := range m.edits {
-		path, mutated := filepath.Join(module, e.file), filepath.Join(dir, fmt.Sprint(i, ".go"))
-		text, err := e.apply(module)
-		if err != nil {
-			return "", err
-		}
+	for file, text := range files {
+		mutated := filepath.Join(dir, fmt.Sprint(len(replace), ".go"))
 		if err := os.WriteFile(mutated, []byte(text), 0o600); err != nil {
 			return "", err
 		}
-		replace[path] = mutated
+		replace[filepath.Join(module, file)] = mutated
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {

@@ -1,8 +1,10 @@
 package watch
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/memory"
@@ -104,4 +106,90 @@ func reconnectReason(err error) string {
 	default:
 		return "error"
 	}
+}
+
+// Backoff is how long to wait between attempts to reach an upstream: a random
+// time up to a bound that doubles with each attempt ("full jitter"), so that
+// replicas do not come back in step.
+type Backoff struct {
+	// Min is the first bound; 100 ms by default.
+	Min time.Duration
+	// Max is the largest bound; 30 s by default.
+	Max time.Duration
+}
+
+func (b Backoff) withDefaults() Backoff {
+	b.Min = cmp.Or(b.Min, 100*time.Millisecond)
+	b.Max = max(cmp.Or(b.Max, 30*time.Second), b.Min)
+	return b
+}
+
+// Wait returns the time to wait after so many failed attempts, at least half of
+// Min so that a broken upstream is never hammered. draw is a random number, at least 0
+// and less than 1.
+func (b Backoff) Wait(failures int, draw float64) time.Duration {
+	b = b.withDefaults()
+	bound := b.Max
+	if failures < 32 {
+		bound = min(b.Max, b.Min<<max(failures-1, 0))
+	}
+	if bound <= 0 {
+		bound = b.Max
+	}
+	return b.Min/2 + time.Duration(draw*float64(max(bound-b.Min/2, 1)))
+}
+
+// peers are the watches of one source, which learn from each other that their upstream is
+// back. All methods may be called from any goroutine.
+type peers struct {
+	mu   sync.Mutex    // guards the following field
+	back chan struct{} // closed when one of them has connected
+}
+
+func newPeers() *peers { return &peers{back: make(chan struct{})} }
+
+// next returns a channel that is closed when a watch connects from now on.
+func (p *peers) next() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.back
+}
+
+// connected is called when a watch has connected.
+func (p *peers) connected() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.back)
+	p.back = make(chan struct{})
+}
+
+// peersOf returns the watches of the source with a name; without one, nobody else is among them.
+func (r *Registry) peersOf(source string) *peers {
+	if source == "" {
+		return newPeers()
+	}
+	p, _ := r.peers.LoadOrStore(source, newPeers())
+	return p.(*peers)
+}
+
+// unreachable reports whether the reason for which a connection has ended may be gone once
+// another watch of the source has one.
+func unreachable(reason string) bool {
+	return reason == "error" || reason == "ended" || reason == "stalled"
+}
+
+// onPeerBack shortens the wait for the next attempt, since another watch of the source has
+// connected. It does so once in a while only: what fails for this watch alone is not to be tried
+// more often by all that comes and goes.
+func (in *ingest) onPeerBack() {
+	in.peerBack = in.peers.next()
+	now := time.Now()
+	wait := time.Duration(rand.Float64() * float64(in.config.Backoff.Min))
+	if now.Sub(in.hurried) < healthyAfter || now.Add(wait).After(in.health.NextAttemptAt) {
+		return
+	}
+	in.hurried = now
+	in.health.NextAttemptAt = now.Add(wait)
+	in.publishHealth()
+	in.retry.start(wait)
 }

@@ -2,7 +2,10 @@ package wire
 
 import (
 	"net/http"
+	"strings"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/internal/accept"
 	"github.com/watchtide/watchtide/internal/frame"
 )
 
@@ -34,4 +37,50 @@ func SetStreamHeaders(h http.Header, f frame.Format, gzip bool) {
 	h.Set("X-Accel-Buffering", "no") // nginx
 	h.Set("Incremental", "?1")       // RFC 10036
 	h.Set("Vary", vary)
+}
+
+// The media types of the formats.
+const (
+	TypeSSE    = "text/event-stream"
+	TypeNDJSON = "application/x-ndjson"
+)
+
+// ChooseFormat decides by the parameter format, if given, otherwise by the Accept
+// headers.
+func ChooseFormat(parameter string, given bool, headers []string) (frame.Format, *problem.Problem) {
+	if !given {
+		return acceptedFormat(headers)
+	}
+	switch parameter {
+	case frame.SSE.String():
+		return frame.SSE, nil
+	case frame.NDJSON.String():
+		return frame.NDJSON, nil
+	}
+	return 0, problem.BadParameter("format", "format is %q: want sse or ndjson", parameter)
+}
+
+// acceptedFormat returns the format that the client prefers. A missing or empty
+// Accept header accepts everything. Between two equally preferred formats, the one
+// named more precisely wins, then SSE.
+func acceptedFormat(headers []string) (frame.Format, *problem.Problem) {
+	if strings.TrimSpace(strings.Join(headers, "")) == "" {
+		return frame.SSE, nil
+	}
+	sse, ndjson := accept.MediaType(headers, TypeSSE), accept.MediaType(headers, TypeNDJSON)
+	switch {
+	case ndjson.Beats(sse) && ndjson.Quality > 0 && ndjson.Precision > 0:
+		return frame.NDJSON, nil
+	case sse.Quality > 0:
+		return frame.SSE, nil
+	}
+	p := problem.New(http.StatusNotAcceptable, "Accept is %q: want %s or %s", strings.Join(headers, ", "), TypeSSE, TypeNDJSON)
+	p.Parameter = "Accept"
+	return 0, p
+}
+
+// NamesEventStream reports whether Accept lists text/event-stream by name.
+func NamesEventStream(headers []string) bool {
+	p := accept.MediaType(headers, TypeSSE)
+	return p.Precision == accept.ByName && p.Quality > 0
 }

@@ -4,12 +4,17 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/resolver"
 )
 
 // DialOptions specifies a connection.
@@ -48,4 +53,50 @@ func (o DialOptions) Client(address string) (*grpc.ClientConn, error) {
 		options = append(options, grpc.WithContextDialer(o.Network))
 	}
 	return grpc.NewClient(address, options...)
+}
+
+// ValidAddress reports whether a server can be at an address: host:port, which gRPC
+// resolves by DNS, or one in gRPC's notation with a built-in scheme. A port is
+// required, since gRPC's default, 443, is hardly ever meant.
+func ValidAddress(address string) bool {
+	scheme, rest, found := strings.Cut(address, ":")
+	switch {
+	case found && scheme == "dns":
+		if server, target, ok := strings.Cut(strings.TrimPrefix(rest, "//"), "/"); ok && strings.HasPrefix(rest, "//") {
+			return !strings.ContainsAny(server, " ") && ValidHostPort(target)
+		}
+		return ValidHostPort(rest)
+	case found && resolver.Get(scheme) != nil:
+		return rest != "" && rest != "//"
+	}
+	return ValidHostPort(address)
+}
+
+// ValidHostPort reports whether a text is host:port, with a port from 1 to 65535.
+func ValidHostPort(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" || strings.ContainsAny(host, " /") {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+// Proxy returns the proxy through which connections to an address go; nil: there is none. gRPC
+// uses the one that the environment names for https, even without TLS.
+func (o DialOptions) Proxy(address string) (*url.URL, error) {
+	target := strings.TrimPrefix(address[strings.LastIndexByte(address, '/')+1:], "dns:")
+	if o.Network != nil || !ValidHostPort(target) { // such as a socket of this machine
+		return nil, nil
+	}
+	return http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https", Host: target}})
+}
+
+// Through says in a message that requests go through a proxy: " through the proxy HOST"; empty:
+// there is none. The arguments are the result of the Proxy of an http.Transport.
+func Through(proxy *url.URL, err error) string {
+	if err != nil || proxy == nil {
+		return ""
+	}
+	return " through the proxy " + proxy.Host // without credentials
 }

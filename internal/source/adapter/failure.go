@@ -1,5 +1,12 @@
 package adapter
 
+import (
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
 // Failure is an error with another text.
 type Failure struct {
 	cause error
@@ -14,3 +21,10 @@ func (e *Failure) Error() string { return e.text }
 
 // Unwrap returns the cause.
 func (e *Failure) Unwrap() error { return e.cause }
+
+// TooLarge reports whether a call has ended because a message is larger than the maximum.
+// gRPC refuses it by its length, and reads no more of it.
+func TooLarge(err error) bool {
+	st, ok := status.FromError(err)
+	return ok && st.Code() == codes.ResourceExhausted && strings.Contains(st.Message(), "larger than max")
+}

@@ -1,7 +1,9 @@
 package adapter
 
 import (
+	"context"
 	"crypto/rand"
+	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -32,3 +34,24 @@ func (c PolledChange) send(sink stream.Sink, revision uint64) error {
 	}
 	return sink.Upsert(stream.Resource{Key: c.Key, Revision: revision, Value: c.Value})
 }
+
+// PauseFor waits for a time. It returns why ctx has ended, if it has.
+func PauseFor(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}
+
+// PauseUntil waits until a time. It returns why ctx has ended, if it has.
+//
+// A source whose upstream requested a wait waits at the start of the next Watch
+// call, and not at the end of this one: by then ingest has reported that the
+// upstream is lost.
+func PauseUntil(ctx context.Context, t time.Time) error { return PauseFor(ctx, time.Until(t)) }
