@@ -9,6 +9,7 @@ const packageFolder = fileURLToPath(new URL('..', import.meta.url));
 const quiet = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-sync'];
 const chromiums = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 const libraries = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[process.arch];
+const webkitPrograms = [`/usr/lib/${libraries}/webkit2gtk-4.1/MiniBrowser`, '/usr/bin/WebKitWebDriver', '/usr/bin/xvfb-run'];
 
 /**
  * The browsers: how each plays the scenarios in a page of site, or why it is missing. Chromium and Firefox are driven by
@@ -17,13 +18,25 @@ const libraries = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' }[proces
 export const browsers = [
   bidi('Chromium', 'chrome', chromiums, quiet),
   bidi('Firefox', 'firefox', [process.env.FIREFOX, '/usr/bin/firefox-esr', '/usr/bin/firefox'], []),
-  webkit(`/usr/lib/${libraries}/webkit2gtk-4.1/MiniBrowser`, '/usr/bin/WebKitWebDriver', '/usr/bin/xvfb-run'),
+  webkit(),
 ];
 
 /** Starts Chromium with its own protocol, for what WebDriver BiDi lacks. */
 export async function openChromium(t) {
   const executablePath = chromiums.find((path) => path && existsSync(path));
   const program = await puppeteer.launch({ headless: true, executablePath, args: quiet });
+  t.after(() => program.close());
+  return program;
+}
+
+/** The browsers that have several pages at once, which share what pages of one origin do. */
+export const engines = [
+  { ...browsers[0], launch: openChromium },
+  { ...browsers[2], launch: openWebKit },
+];
+
+async function openWebKit(t) {
+  const program = await WebKit.launch(webkitPrograms[0]);
   t.after(() => program.close());
   return program;
 }
@@ -48,15 +61,14 @@ function bidi(name, browser, programs, args) {
   };
 }
 
-function webkit(...programs) {
+function webkit() {
   const name = 'WebKitGTK';
-  if (!programs.every((path) => existsSync(path)))
+  if (!webkitPrograms.every((path) => existsSync(path)))
     return { name, missing: `${name} is not installed: apt-get install webkit2gtk-driver xvfb xauth` };
   return {
     name,
     async play(t, site, place) {
-      const program = await WebKit.launch(programs[0]);
-      t.after(() => program.close());
+      const program = await openWebKit(t);
       await program.goto(site.origin);
       await until('the page is ready', () => program.exists('playAll'));
       return program.call('playAll', place.data);

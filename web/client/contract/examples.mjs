@@ -1,5 +1,5 @@
-// Opens the examples of the package in Chromium, as pages of the gateway's own origin: what only a browser has, such as
-// IndexedDB, cookies and reloads, is real.
+// Opens the examples of the package in Chromium and WebKitGTK, as pages of the gateway's own origin: what only a browser has,
+// such as IndexedDB, cookies and reloads, is real.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { request as forward } from 'node:http';
@@ -7,7 +7,7 @@ import { Site } from '../../dashboard/browser/stage/site.mjs';
 import { until } from '../../dashboard/browser/stage/until.mjs';
 import { test } from '../../nodetest/only.mjs';
 import { handler } from '../examples/server-rendering.js';
-import { browsers, openChromium } from './browsers.mjs';
+import { browsers, engines, openChromium } from './browsers.mjs';
 import { Place } from './place.mjs';
 
 const [chromium] = browsers;
@@ -19,9 +19,6 @@ async function moduleOf(path) {
   return code.replace(names, (_, entry = 'index') => `'/dist/${entry.replace('-', '_')}.js'`);
 }
 
-const pages = {
-  '/stored': '<!doctype html><title>Stored</title><script type="module" src="/stored.js"></script>',
-};
 const scripts = {
   '/notes.js': `import { follow } from '/examples/server-rendering.js';
     globalThis.followed = follow('/', document);`,
@@ -57,6 +54,10 @@ const spy = `
     ours.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write: (text) => { stream.text += text; } })).catch(() => {});
     return new Response(theirs, response);
   };`;
+
+const pages = {
+  '/stored': `<!doctype html><title>Stored</title><script>{${spy}}</script><script type="module" src="/stored.js"></script>`,
+};
 
 /** A site with the pages of the examples, and the gateway behind it, so that both have one origin. */
 class Stage {
@@ -102,19 +103,14 @@ class Stage {
   }
 }
 
-async function stageAndPage(t) {
-  const stage = await Stage.open(t);
-  const page = await chromium.open(t);
-  await page.evaluateOnNewDocument(spy);
-  return { stage, page };
-}
-
 const resumed = ([{ position, text }]) => position !== undefined && text.includes('"resumed":true') && !text.includes('"type":"reset"');
 
 const options = { skip: chromium.missing, timeout: 120_000 };
 
 test('a page that a server has rendered resumes in a browser', options, async (t) => {
-  const { stage, page } = await stageAndPage(t);
+  const stage = await Stage.open(t);
+  const page = await chromium.open(t);
+  await page.evaluateOnNewDocument(spy);
   await stage.put('a', 'milk & <b>tea</b>');
   const html = await (await fetch(stage.origin)).text();
   assert.match(html, /<li>a: .*milk &#38; &#60;b&#62;tea/, 'without scripts the rows are there');
@@ -127,46 +123,49 @@ test('a page that a server has rendered resumes in a browser', options, async (t
   assert.ok(resumed(await page.evaluate(() => streams)), 'it has resumed without a snapshot');
 });
 
-test('rows are kept in the IndexedDB of a browser, for one user', options, async (t) => {
-  const { stage, page } = await stageAndPage(t);
-  const { token, user } = stage.place;
-  await stage.put('a', 'milk');
-  const visit = async (as) => {
-    await page.goto(`${stage.origin}/stored`);
-    await page.waitForFunction('globalThis.begun !== undefined');
-    if (!as) return page.evaluate('begun');
-    await page.evaluate((secret) => auth.beginSession('/', secret), as);
+for (const { name, missing, launch } of engines) {
+  test(`rows are kept in the IndexedDB of ${name}, for one user`, { ...options, skip: missing }, async (t) => {
+    const stage = await Stage.open(t);
+    const page = await (await launch(t)).newPage();
+    const { token, user } = stage.place;
+    await stage.put('a', 'milk');
+    const visit = async (as) => {
+      await page.goto(`${stage.origin}/stored`);
+      await until('the page is ready', () => page.evaluate('globalThis.begun !== undefined'));
+      if (!as) return page.evaluate('begun.then(() => {})');
+      await page.evaluate((secret) => auth.beginSession('/', secret), as);
+      await visit();
+    };
+    const synced = () => until('it is in sync', () => page.evaluate(() => followed.seen.at(-1).state === 'in_sync'));
+    const leave = async () => {
+      await synced();
+      await page.evaluate(() => followed.close());
+      await until('the rows are kept', async () => (await page.evaluate(() => kept())).length === 1);
+    };
+
+    await visit(user);
+    await leave();
+    const [[tag]] = await page.evaluate(() => kept());
+    assert.ok(tag, 'they are kept under the tag of the user');
+
+    await stage.put('b', 'tea');
     await visit();
-  };
-  const synced = () => until('it is in sync', () => page.evaluate(() => followed.seen.at(-1).state === 'in_sync'));
-  const leave = async () => {
+    assert.deepEqual(await page.evaluate(() => followed.seen[0]), { state: 'stale', rows: ['a=milk'] });
     await synced();
-    await page.evaluate(() => followed.close());
-    await until('the rows are kept', async () => (await page.evaluate(() => kept())).length === 1);
-  };
+    assert.deepEqual((await page.evaluate(() => followed.seen.at(-1))).rows, ['a=milk', 'b=tea']);
+    assert.ok(resumed(await page.evaluate(() => streams)), 'it has resumed without a snapshot');
+    await leave();
 
-  await visit(user);
-  await leave();
-  const [[tag]] = await page.evaluate(() => kept());
-  assert.ok(tag, 'they are kept under the tag of the user');
+    await visit(token);
+    assert.deepEqual((await page.evaluate(() => followed.seen[0])).rows, [], 'the next user sees nothing of them');
+    await leave();
+    assert.notEqual((await page.evaluate(() => kept()))[0][0], tag);
 
-  await stage.put('b', 'tea');
-  await visit();
-  assert.deepEqual(await page.evaluate(() => followed.seen[0]), { state: 'stale', rows: ['a=milk'] });
-  await synced();
-  assert.deepEqual((await page.evaluate(() => followed.seen.at(-1))).rows, ['a=milk', 'b=tea']);
-  assert.ok(resumed(await page.evaluate(() => streams)), 'it has resumed without a snapshot');
-  await leave();
-
-  await visit(token);
-  assert.deepEqual((await page.evaluate(() => followed.seen[0])).rows, [], 'the next user sees nothing of them');
-  await leave();
-  assert.notEqual((await page.evaluate(() => kept()))[0][0], tag);
-
-  await visit();
-  await page.evaluate(() => auth.endSession('/'));
-  await until('the rows are erased', async () => (await page.evaluate(() => kept())).length === 0);
-});
+    await visit();
+    await page.evaluate(() => auth.endSession('/'));
+    await until('the rows are erased', async () => (await page.evaluate(() => kept())).length === 0);
+  });
+}
 
 test('a browser that has no room for the rows', options, async (t) => {
   const stage = await Stage.open(t);

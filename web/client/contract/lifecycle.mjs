@@ -1,5 +1,6 @@
-// What a browser does to pages: it keeps them when they are left, freezes them, and sets clocks. In Chromium, with real
-// pages of the gateway's own origin. What a page says is checked against what the watch holds.
+// What a browser does to pages: it keeps them when they are left, loads them again, freezes them, and sets clocks. In
+// Chromium and WebKitGTK, with real pages of the gateway's own origin; only Chromium freezes pages on request. What a page
+// says is checked against what the watch holds.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { request as forward } from 'node:http';
@@ -8,11 +9,12 @@ import { Front } from '../../dashboard/browser/stage/front.mjs';
 import { Site } from '../../dashboard/browser/stage/site.mjs';
 import { until } from '../../dashboard/browser/stage/until.mjs';
 import { test } from '../../nodetest/only.mjs';
-import { browsers, openChromium } from './browsers.mjs';
+import { engines } from './browsers.mjs';
 import { Place } from './place.mjs';
 
-const [{ missing }] = browsers;
-const html = (script) => `<!doctype html><link rel="icon" href="data:,"><title>Lifecycle</title><script type="module">${script}</script>`;
+const [chromium] = engines;
+const html = (script) =>
+  `<!doctype html><link rel="icon" href="data:,"><title>Lifecycle</title><script>${clock}</script><script type="module">${script}</script>`;
 
 // The ways to follow a watch: each makes tide.
 const ways = {
@@ -54,7 +56,7 @@ const clock = `{
 
 /** A site with the client, a page for each way, and a gateway behind it. */
 class Stage {
-  static async open(t, heartbeat) {
+  static async open(t, { engine = chromium, heartbeat } = {}) {
     const stage = new Stage();
     stage.place = await Place.open([], heartbeat);
     t.after(() => stage.place.close());
@@ -72,7 +74,7 @@ class Stage {
     });
     t.after(() => site.stop());
     stage.origin = site.origin;
-    stage.browser = await openChromium(t);
+    stage.browser = await engine.launch(t);
     return stage;
   }
 
@@ -95,7 +97,6 @@ class Stage {
   /** Opens a page that follows notes, and waits until it shows the rows. */
   async follow(way, rows) {
     const page = await this.browser.newPage();
-    await page.evaluateOnNewDocument(clock);
     await page.goto(`${this.origin}/follow?way=${encodeURIComponent(way)}`);
     await this.shows(page, rows);
     return page;
@@ -149,12 +150,20 @@ async function assertHonest(page) {
   return back;
 }
 
-const options = { skip: missing, timeout: 120_000 };
+const options = ({ missing }) => ({ skip: missing, timeout: 120_000 });
 const { 'a token': _, ...plain } = ways;
+const shared = ['a worker that tabs share', 'a leader among the tabs'];
+
+/** Defines a scenario for each browser. */
+function inEach(title, play) {
+  for (const engine of engines) {
+    const name = engine === chromium ? title : `${title}, in ${engine.name}`;
+    test(name, options(engine), async (t) => play(await Stage.open(t, { engine }), engine));
+  }
+}
 
 for (const way of Object.keys(plain)) {
-  test(`a page that was left is shown again as it was, with ${way}`, options, async (t) => {
-    const stage = await Stage.open(t);
+  inEach(`a page that was left is shown again as it was, with ${way}`, async (stage) => {
     await stage.begin();
     const page = await stage.follow(way, before);
     const alone = stage.streams().length;
@@ -169,7 +178,7 @@ for (const way of Object.keys(plain)) {
     assert.notEqual(stage.streams().at(-1).position, '');
   });
 
-  test(`a page is frozen and runs again, with ${way}`, options, async (t) => {
+  test(`a page is frozen and runs again, with ${way}`, options(chromium), async (t) => {
     const stage = await Stage.open(t);
     await stage.begin();
     const page = await stage.follow(way, before);
@@ -188,8 +197,19 @@ for (const way of Object.keys(plain)) {
     assert.ok(stage.streams().length <= calm + 4, `${stage.streams().length - calm} streams for 20 times`);
   });
 
-  test(`the clock is set while a page follows, with ${way}`, options, async (t) => {
-    const stage = await Stage.open(t);
+  inEach(`a page is loaded again, with ${way}`, async (stage) => {
+    await stage.begin();
+    const page = await stage.follow(way, before);
+    await stage.change();
+    await stage.shows(page, after);
+    for (let n = 3; n < 6; n++) {
+      await page.reload();
+      await stage.write('a', n);
+      await stage.shows(page, `a=${n},c=1`);
+    }
+  });
+
+  inEach(`the clock is set while a page follows, with ${way}`, async (stage) => {
     await stage.begin();
     const page = await stage.follow(way, before);
     let n = 1;
@@ -208,8 +228,8 @@ for (const way of Object.keys(plain)) {
   });
 }
 
-for (const way of ['a worker that tabs share', 'a leader among the tabs']) {
-  test(`the first of two tabs is frozen, and the other one goes on, with ${way}`, options, async (t) => {
+for (const way of shared) {
+  test(`the first of two tabs is frozen, and the other one goes on, with ${way}`, options(chromium), async (t) => {
     const stage = await Stage.open(t);
     await stage.begin();
     const [first, second] = [await stage.follow(way, before), await stage.follow(way, before)];
@@ -224,8 +244,7 @@ for (const way of ['a worker that tabs share', 'a leader among the tabs']) {
     for (const page of [first, second]) await stage.shows(page, 'a=3,c=1');
   });
 
-  test(`the first of two tabs is left and comes back, and the other one goes on, with ${way}`, options, async (t) => {
-    const stage = await Stage.open(t);
+  inEach(`the first of two tabs is left and comes back, and the other one goes on, with ${way}`, async (stage) => {
     await stage.begin();
     const [first, second] = [await stage.follow(way, before), await stage.follow(way, before)];
     await first.goto(`${stage.origin}/elsewhere`);
@@ -237,11 +256,27 @@ for (const way of ['a worker that tabs share', 'a leader among the tabs']) {
     await stage.write('a', 3);
     for (const page of [first, second]) await stage.shows(page, 'a=3,c=1');
   });
+
+  inEach(`the first of two tabs is loaded again, and the gateway is away, with ${way}`, async (stage) => {
+    await stage.begin();
+    const [first, second] = [await stage.follow(way, before), await stage.follow(way, before)];
+    await first.reload();
+    await stage.shows(first, before);
+    await stage.change();
+    for (const page of [first, second]) await stage.shows(page, after);
+    await stage.place.kill();
+    for (const page of [first, second]) {
+      await until('the loss is said', () => page.evaluate(() => views.at(-1).state !== 'in_sync'));
+    }
+    await stage.place.start();
+    await stage.begin(); // its store is in memory
+    for (const page of [first, second]) await stage.shows(page, before);
+  });
 }
 
 for (const [name, refused] of Object.entries({ 'and is renewed': false, 'and another replica answers the renewal': true })) {
-  test(`a token ends during a catch-up, ${name}`, options, async (t) => {
-    const stage = await Stage.open(t, '5s'); // the page is busy
+  test(`a token ends during a catch-up, ${name}`, options(chromium), async (t) => {
+    const stage = await Stage.open(t, { heartbeat: '5s' }); // the page is busy
     await stage.begin();
     const page = await stage.browser.newPage();
     const asked = [];

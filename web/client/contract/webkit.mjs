@@ -7,6 +7,7 @@ export class WebKit {
   #driver;
   #origin;
   #path;
+  #turn = Promise.resolve(); // of the pages, since a command is for the window of the last switch
 
   static async launch(program) {
     const webkit = new WebKit();
@@ -29,6 +30,21 @@ export class WebKit {
     }
   }
 
+  /** Opens another tab. */
+  async newPage() {
+    const { handle } = await this.#ask(`${this.#path}/window/new`, { type: 'tab' });
+    return new Page((path, body, method) => this.#askIn(handle, path, body, method));
+  }
+
+  #askIn(handle, path, body, method) {
+    const answer = this.#turn.then(async () => {
+      await this.#ask(`${this.#path}/window`, { handle });
+      return this.#ask(`${this.#path}${path}`, body, method);
+    });
+    this.#turn = answer.catch(() => {});
+    return answer;
+  }
+
   goto = (url) => this.#ask(`${this.#path}/url`, { url });
 
   /** Calls a function of the page with an argument, and returns what its promise is settled with. */
@@ -48,6 +64,29 @@ export class WebKit {
     const response = await fetch(this.#origin + path, { method, ...(body && { body: JSON.stringify(body) }) });
     const { value } = await response.json();
     if (!response.ok) throw new Error(`${path}: ${value?.error}: ${value?.message}`);
+    return value;
+  }
+}
+
+/** A tab, with the methods of those of Puppeteer. */
+class Page {
+  #ask;
+
+  constructor(ask) {
+    this.#ask = ask;
+  }
+
+  goto = (url) => this.#ask('/url', { url });
+  goBack = () => this.#ask('/back', {});
+  reload = () => this.#ask('/refresh', {});
+
+  /** Calls a function in the page, or evaluates an expression, and returns what its promise is settled with. */
+  async evaluate(what, ...args) {
+    const call = typeof what === 'function' ? `(${what})(...args)` : what;
+    const script = `const args = [...arguments], done = args.pop();
+      Promise.resolve().then(() => ${call}).then((value) => done({ value }), (error) => done({ error: String(error) }));`;
+    const { value, error } = await this.#ask('/execute/async', { script, args });
+    if (error) throw new Error(error);
     return value;
   }
 }
