@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
 // Config says which file is opened, and what it must have.
@@ -103,7 +104,7 @@ func OpenToRead(c Config) (*File, error) {
 		return err
 	})
 	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
+	case errors.Is(err, bbolterrors.ErrTimeout):
 		return nil, fmt.Errorf("%s: %w", c.Path, inUse(c.Path+".state"))
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", c.Path, err)
@@ -181,7 +182,7 @@ func openDB(path string, maxBytes int64) (db *bbolt.DB, err error) {
 		})
 		return err
 	})
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bbolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s: another process has it open", path)
 	}
 	if err != nil {
