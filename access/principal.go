@@ -89,10 +89,15 @@ func (p *Principal) RevocationKeys() []string {
 	return keys
 }
 
-// ParseRevocation reports whether a key has the form of those of RevocationKeys, and returns
-// the issuer that it names; empty: it names none.
+// ParseRevocation reports whether a key has the form of those of RevocationKeys, or that of one of a
+// principal after "sessions/", which only ends its sessions, and returns the issuer that it names;
+// empty: it names none.
 func ParseRevocation(key string) (issuer string, ok bool) {
+	key, ofAll := strings.CutPrefix(key, "sessions/")
 	kind, name, _ := strings.Cut(key, "/")
+	if ofAll && kind == "session" {
+		return "", false
+	}
 	if kind == "token" || kind == "session" {
 		return "", name != ""
 	}

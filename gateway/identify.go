@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +19,6 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // policy returns the policy; nil: there is none.
@@ -50,7 +48,7 @@ func (g *settings) authenticate(before *settings) (err error) {
 	c.Client = func(r *http.Request) netip.Addr { return g.proxies.OfRequest(r).Addr() }
 	c.ClientOfCall = func(ctx context.Context) netip.Addr { return g.proxies.OfCall(ctx).Addr() }
 	if g.cfg.Access.Revoked != "" {
-		c.Revocations = revocations{g.registry, g.cfg.Access.Revoked}
+		c.Revocations = g.revocations()
 	}
 	if before != nil {
 		c.Previous = before.who
@@ -83,30 +81,12 @@ func (g *settings) learn(ctx context.Context) {
 	if g.who != nil {
 		running.Go(func() { g.who.Run(ctx) })
 		running.Go(func() { g.followRevocations(ctx) })
+		running.Go(func() { g.forgetEndings(ctx) })
 	}
 	select {
 	case <-g.replaced:
 	case <-ctx.Done():
 	}
-}
-
-// revocations is the watch whose resources are revocations.
-type revocations struct {
-	registry *watch.Registry
-	watch    string
-}
-
-// Revoked implements credential.Revocations. While the watch is stale, its last state counts.
-func (r revocations) Revoked(p *access.Principal) (bool, error) {
-	w, ok := r.registry.Watch(r.watch)
-	if !ok || !w.Snapshot().Primed() {
-		return false, fmt.Errorf("watch %q, which has what is revoked, is not primed", r.watch)
-	}
-	s := w.Snapshot()
-	return slices.ContainsFunc(p.RevocationKeys(), func(key string) bool {
-		_, revoked := s.Get(key)
-		return revoked
-	}), nil
 }
 
 // identify identifies the client of a request, or refuses the request. Probes and the page with

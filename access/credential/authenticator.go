@@ -70,6 +70,11 @@ type Revocations interface {
 	// Revoked reports whether a principal, its token or its session has been revoked. An
 	// error means that this is not known yet.
 	Revoked(p *access.Principal) (bool, error)
+	// SessionsEnded returns until when the sessions of a principal began that have ended, whichever
+	// they are; zero: none have.
+	SessionsEnded(p *access.Principal) time.Time
+	// Keep writes the end of a session. Where nothing can be written, it does nothing.
+	Keep(ctx context.Context, e Ending) error
 }
 
 // Authenticator identifies clients by their credentials.
@@ -326,6 +331,8 @@ func (a *Authenticator) revoked(id *Identity) error {
 		return access.Later(access.RevocationsUnknown, "it is not known yet whether the credential has been revoked", time.Second)
 	case revoked:
 		return access.NewRefusal(access.Revoked, "the credential has been revoked")
+	case id.ID != "" && id.begun <= endOf(a.cfg.Revocations, id.Principal):
+		return errEnded
 	}
 	return nil
 }

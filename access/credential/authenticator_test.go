@@ -431,8 +431,19 @@ func TestClientsBehindAProxy(t *testing.T) {
 
 // revocations revokes by keys.
 type revocations struct {
-	keys map[string]bool
-	err  error
+	keys  map[string]bool
+	err   error
+	until time.Time // when the sessions began that have ended
+	kept  []Ending
+}
+
+// SessionsEnded is the same for everybody.
+func (r *revocations) SessionsEnded(*access.Principal) time.Time { return r.until }
+
+// Keep keeps the end of a session, or fails.
+func (r *revocations) Keep(_ context.Context, e Ending) error {
+	r.kept = append(r.kept, e)
+	return r.err
 }
 
 // Revoked reports whether a key of p is revoked.

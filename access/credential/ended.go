@@ -23,8 +23,8 @@ var errEnded = access.NewRefusal(access.Revoked, "the session has ended")
 
 // ended remembers sessions that their users have ended on this replica, so that copies of the
 // cookie are useless there. It forgets none before it expires: where there are too many to
-// remember each, it ends more than was asked for. Only a revocation ends a session on all
-// replicas and for certain.
+// remember each, it ends more than was asked for. What it has is also kept with the revocations,
+// where these can be written: see Ending.
 type ended struct {
 	most int // maxEnded; static after construction
 
@@ -34,12 +34,15 @@ type ended struct {
 	count int                 // of sessions that are remembered one by one
 	all   mark
 	swept time.Time
+
+	warned time.Time // of what could not be kept
 }
 
 // endedOf are the ended sessions of one principal.
 type endedOf struct {
 	ids map[string]time.Time // when each expires
 	mark
+	needless []string // keys of revocations that the mark makes needless
 }
 
 // mark ends all sessions that began at a time or before. The zero value ends none.
@@ -64,8 +67,9 @@ func newEnded() *ended { return &ended{most: maxEnded, of: map[string]*endedOf{}
 func endedKey(p *access.Principal) string { return p.RevocationKeys()[0] }
 
 // add remembers that a session of a principal has ended. It may have been renewed with another
-// token, so it is remembered for as long as any session of a static token lasts.
-func (e *ended) add(id *Identity) {
+// token, so it is remembered for as long as any session of a static token lasts. It returns what is to
+// be kept.
+func (e *ended) add(id *Identity) Ending {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now, expires := time.Now(), id.Expires
@@ -82,11 +86,34 @@ func (e *ended) add(id *Identity) {
 		e.count++
 	}
 	one.ids[id.ID] = expires
+	kept := Ending{Session: sessionPrefix + id.ID, Whose: EndingsKey(id.Principal), Expires: expires}
 	if len(one.ids) > maxEndedOfOne {
+		for id := range one.ids {
+			one.needless = append(one.needless, sessionPrefix+id)
+		}
 		e.end(one, now)
 	}
+	one.pay(&kept)
 	if e.count > e.most || len(e.of) > e.most {
 		e.endMany(now)
+	}
+	return kept
+}
+
+// needlessAtOnce is how many needless resources one logout removes: more than it makes.
+const needlessAtOnce = 2
+
+// pay makes an ending remove resources of earlier ones, so that a principal cannot make more than it
+// pays for.
+func (o *endedOf) pay(kept *Ending) {
+	n := min(needlessAtOnce, len(o.needless))
+	if n == 0 {
+		return
+	}
+	kept.Needless, o.needless = o.needless[:n:n], o.needless[n:]
+	kept.Until = time.UnixMilli(o.at)
+	if o.until.After(kept.Expires) {
+		kept.Expires = o.until
 	}
 }
 
@@ -130,7 +157,7 @@ func (e *ended) sweep(now time.Time) {
 			}
 		}
 		if now.After(one.until) {
-			one.mark = mark{}
+			one.mark, one.needless = mark{}, nil
 		}
 		if len(one.ids) == 0 && one.at == 0 {
 			delete(e.of, key)

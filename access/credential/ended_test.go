@@ -2,6 +2,7 @@ package credential
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -79,5 +80,61 @@ func TestRenamedPrincipal(t *testing.T) {
 	renamed.Name = "anna"
 	if !e.has(&Identity{Principal: &renamed}) {
 		t.Error("a copy of the cookie is good again")
+	}
+}
+
+// TestKeptEndingsAreBounded: a principal that signs out without end leaves a bounded number of
+// resources, and together they end all of its sessions.
+func TestKeptEndingsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, kept, sessions := newEnded(), map[string]Ending{}, []*Identity{}
+		for i := range 1_000 {
+			time.Sleep(time.Millisecond)
+			s := endedSession(e, "ann", fmt.Sprint(i), sessionLife)
+			sessions = append(sessions, s)
+			end := e.add(s)
+			kept[end.Session] = end
+			if !end.Until.IsZero() {
+				kept[end.Whose] = end
+			}
+			for _, key := range end.Needless {
+				delete(kept, key)
+			}
+			if n := len(kept); n > 2*maxEndedOfOne+2 {
+				t.Fatalf("%d resources after %d sessions", n, i+1)
+			}
+		}
+		until := kept["sessions/token/ann"].Until.UnixMilli()
+		for _, s := range sessions {
+			if _, ok := kept["session/"+s.ID]; !ok && s.begun > until {
+				t.Fatalf("session %s is good after a restart", s.ID)
+			}
+		}
+	})
+}
+
+// TestEndedByTime: what the watch of revocations says of all sessions of a principal ends those, but
+// neither later ones nor its token.
+func TestEndedByTime(t *testing.T) {
+	revoked := &revocations{}
+	r := newRig(t, func(c *Config) { c.Revocations = revoked })
+	cookie := r.session(t, withBearer(r.ci))
+	session := func() *http.Request { return newRequest("/", "Cookie", cookie.Name+"="+cookie.Value) }
+	if got := r.who(t, session()); got != "token ci" {
+		t.Fatal(got)
+	}
+	revoked.until = time.Now().Add(time.Second)
+	if got := r.who(t, session()); got != "revoked" {
+		t.Errorf("the session: %s", got)
+	}
+	if got := r.who(t, withBearer(r.ci)); got != "token ci" {
+		t.Errorf("the token: %s", got)
+	}
+	cookie = r.session(t, withBearer(r.ci))
+	if got := r.who(t, session()); got != "token ci" {
+		t.Errorf("a session that has begun since: %s", got)
+	}
+	if r.EndSession(session()); len(revoked.kept) != 1 || revoked.kept[0].Whose != "sessions/token/ci" {
+		t.Errorf("kept: %+v", revoked.kept)
 	}
 }

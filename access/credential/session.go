@@ -47,7 +47,7 @@ type Login struct {
 
 // NewSession turns the token that a request came with into a session. If the request has the
 // cookie of a session of the same principal, the session goes on; that of another principal
-// ends on this replica, since the browser forgets it. The error is a *access.Refusal.
+// ends, since the browser forgets it. The error is a *access.Refusal.
 func (a *Authenticator) NewSession(r *http.Request, id *Identity) (*Login, error) {
 	if id.IsAnonymous() {
 		return nil, access.NewRefusal(access.CredentialRequired, "a session is made of a token: send Authorization: Bearer")
@@ -73,13 +73,13 @@ func (a *Authenticator) begin(r *http.Request, id, before *Identity) (*Login, er
 	if p.Mechanism == access.Token || p.Expires.IsZero() {
 		p.Expires = earlier(p.Expires, time.Now().Add(sessionLife))
 	}
-	session := &Identity{Principal: &p, tokenHash: id.tokenHash, begun: a.ended.begin(&p)}
+	session := &Identity{Principal: &p, tokenHash: id.tokenHash, begun: a.begun(&p)}
 	text, err := a.seal(access.Session, session.contents(), maxSession)
 	if err != nil {
 		return nil, err
 	}
 	if out.Ended != nil {
-		a.ended.add(out.Ended)
+		a.end(r.Context(), out.Ended)
 	}
 	// The cookie outlives its content, so that an expired session can be told from none.
 	left := time.Until(p.Expires) + access.GracePeriod
@@ -101,11 +101,11 @@ func (a *Authenticator) sessionOf(r *request) *Identity {
 	return id
 }
 
-// EndSession ends the session whose cookie a request has, on this replica, and returns the
-// cookie that removes it from the browser. ended is the session; nil: there was none.
+// EndSession ends the session whose cookie a request has, and returns the cookie that removes it from
+// the browser. ended is the session; nil: there was none.
 func (a *Authenticator) EndSession(r *http.Request) (forget *http.Cookie, ended *Identity) {
 	if ended = a.sessionOf(a.ofRequest(r)); ended != nil {
-		a.ended.add(ended)
+		a.end(r.Context(), ended)
 	}
 	return a.cookie(r, cookieBase, "", -time.Second, http.SameSiteStrictMode), ended
 }
