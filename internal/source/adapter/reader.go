@@ -167,6 +167,9 @@ func (r *Reader) place(text string) (*stream.Position, error) {
 		return nil, r.Invalid("%v", err)
 	case p.Watch != r.Watch:
 		return nil, r.Invalid("position %.80q: want one of watch %q", text, r.Watch)
+	case epoch != "" && p.Epoch != epoch && (r.phase == resuming || r.phase == live && r.catchUp):
+		// The upstream goes on in another order, or with another part of the watch, as older gateways do.
+		return nil, fmt.Errorf("%w: %s, event %d: position %.80q is of another order", stream.ErrUnresumable, r.Where, r.events, text)
 	case epoch != "" && p.Epoch != epoch:
 		return nil, r.Invalid("position %.80q: want epoch %q, or a reset before", text, epoch)
 	}
