@@ -20,6 +20,7 @@ sources:
     connect_timeout: 1s
     request_timeout: 2s
     stall_after: 3s
+    history: false
 watches: { settings: { source: keys, prefix: "/settings/" } }
 `
 
@@ -33,6 +34,7 @@ func TestEtcdSource(t *testing.T) {
 	want := etcd.Config{
 		Endpoints: []string{"https://etcd-1:2379", "etcd-2:2379"}, Username: "gateway", Password: "s3cret",
 		ConnectTimeout: time.Second, RequestTimeout: 2 * time.Second, StallAfter: 3 * time.Second,
+		NoHistory: true,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)
@@ -53,6 +55,7 @@ func TestEtcdSourceErrors(t *testing.T) {
 		{"two lines", `endpoints: ["a:1"], password_file: lines`, "sources.keys.password_file: the file must hold one line"},
 		{"no password", `endpoints: ["a:1"], username: x`, "sources.keys: want both username and password_file, or neither"},
 		{"no user", `endpoints: ["a:1"], password_file: token`, "sources.keys: want both username and password_file, or neither"},
+		{"no answer", `endpoints: ["a:1"], history: 1h`, `sources.keys.history: "1h": want true or false`},
 		{"too short", `endpoints: ["a:1"], stall_after: 10ms`, "want a duration of at least 500ms"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

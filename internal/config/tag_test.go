@@ -24,6 +24,7 @@ func TestParseTag(t *testing.T) {
 		Pulse   time.Duration    `yaml:"pulse,min=1ms"`
 		Ceiling int64            `yaml:"ceiling,min=1MiB,off"`
 		Pump    string           `yaml:"pump,is=pump"`
+		NoPump  bool             `yaml:"pumps,not"`
 		None    string           `yaml:"-"`
 		Address string           `yaml:"address,required,of=etcd|nats"`
 		Bytes   int              `yaml:"bytes,bytes" why:"which is a lot"`
@@ -34,6 +35,7 @@ func TestParseTag(t *testing.T) {
 		{Name: "pulse", Min: "1ms", Least: int64(time.Millisecond)},
 		{Name: "ceiling", Min: "1MiB", Least: 1 << 20, Off: true},
 		{Name: "pump", Is: "pump"},
+		{Name: "pumps", Not: true},
 		{Name: "-"},
 		{Name: "address", Required: true, Of: []string{"etcd", "nats"}},
 		{Name: "bytes", Bytes: true, Why: ", which is a lot"},

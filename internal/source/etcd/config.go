@@ -35,6 +35,8 @@ type Config struct {
 	Prefix string `yaml:"-"`
 	// Values is what values are taken for.
 	Values stream.Values `yaml:"-"`
+	// NoHistory means that the cluster is not asked what was deleted before the first state.
+	NoHistory bool `yaml:"history,not"`
 
 	// TLS secures the connection; with certificates in it, mutually. nil:
 	// plaintext, and for endpoints with https:// the system's authorities.

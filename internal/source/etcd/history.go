@@ -62,7 +62,7 @@ const pastCost = 8 * int(unsafe.Sizeof(stream.Resource{}))
 
 // recall begins to read the history of a watch that began at a revision, or before.
 func (f *follower) recall(until uint64) {
-	if !f.on.recalls || f.source.plain {
+	if !f.on.recalls || f.source.plain || f.source.config.NoHistory {
 		return
 	}
 	h := &history{on: f.on, keys: f.source.keys, until: until, most: pastBytes, sink: f.sink}

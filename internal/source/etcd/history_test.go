@@ -199,3 +199,19 @@ func TestHistoryIsNotTriedAgain(t *testing.T) {
 	}
 	f.mu.Unlock()
 }
+
+// TestNoHistory: a source that is to ask for no history does not.
+func TestNoHistory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := recalling((*fakeWatch).idle)
+		r, err := watched(t, f.serve(t, Config{NoHistory: true}), stream.Resume{}, commits(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.opened != 1 || told(r) != "nothing" {
+			t.Errorf("%d watches, told %s", f.opened, told(r))
+		}
+	})
+}

@@ -17,6 +17,7 @@ import (
 //	required       the key must be given
 //	min=500ms      the least duration or number of bytes
 //	off            0 turns it off, also below min; the field is negative then
+//	not            a bool is the opposite of the key
 //	bytes          an int is a number of bytes, not a count
 //	is=origin      what kind of text: one of texts
 //	names=header   what kind of names Metadata has: one of nameKinds
@@ -31,6 +32,7 @@ type Tag struct {
 	Min      string
 	Least    int64 // the limit of min: nanoseconds or bytes
 	Off      bool
+	Not      bool
 	Bytes    bool
 	Is       string
 	Names    string
@@ -73,6 +75,8 @@ func (t *Tag) add(option string, field reflect.Type, isKind func(option, argumen
 		t.Least, err = parseLeast(argument, field)
 	case "off":
 		t.Off = true
+	case "not":
+		t.Not = true
 	case "bytes":
 		t.Bytes = true
 	case "is":

@@ -105,7 +105,7 @@ func (d *Decoder) CheckWord(s Scalar, unknown string, words []string) bool {
 }
 
 // readBool reads true or false.
-func (d *Decoder) readBool(v Value, into *bool) {
+func (d *Decoder) readBool(v Value, not bool, into *bool) {
 	const want = "true or false"
 	isBool := func(n ast.Node) bool { _, ok := n.(*ast.BoolNode); return ok }
 	s, ok := d.Text(v, want, isBool)
@@ -114,9 +114,9 @@ func (d *Decoder) readBool(v Value, into *bool) {
 	}
 	switch strings.ToLower(s.Expanded) {
 	case "true":
-		*into = true
+		*into = !not
 	case "false":
-		*into = false
+		*into = not
 	default:
 		d.Wrong(s, want)
 	}

@@ -95,7 +95,7 @@ func (d *Decoder) Read(v Value, k Key) {
 	}
 	switch into := k.Into.(type) {
 	case *bool:
-		d.readBool(v, into)
+		d.readBool(v, k.Not, into)
 	case *string:
 		d.ReadText(v, d.Kinds.Texts[k.Is], into)
 	case *int:
