@@ -3,7 +3,7 @@ import type { Event } from './protocol.js';
 import { anotherUser, bearer, beginSession, getSession, getTicket, renewStream, type SessionRequest } from './session.js';
 import { limited } from './time_limit.js';
 import { maxTimerMs } from './timer.js';
-import { fetchTransport, type Receiver, type StreamRequest, type Transport } from './transport.js';
+import { type AnswerRequest, fetchTransport, type Receiver, type StreamRequest, type Transport } from './transport.js';
 
 export interface AuthenticatedOptions {
   /**
@@ -40,9 +40,11 @@ const minRenewalMs = 15_000;
  */
 export function authenticated({ transport = fetchTransport, getToken, tickets = false, tag }: AuthenticatedOptions = {}): Transport {
   if (tickets && !getToken) throw new Error('a ticket is made of a token: want getToken');
-  const identity: Identity = { transport, getToken, tickets, tag, expired: false };
+  const identity: Identity = { transport, getToken, tickets, tag, expired: false, token: '' };
+  const authorized = (headers: AnswerRequest['headers']) => ({ ...headers, ...(identity.token && bearer(identity.token)) });
   return {
     hearsHeartbeat: transport.hearsHeartbeat,
+    ...(transport.ask && { ask: (request) => transport.ask!({ ...request, headers: authorized(request.headers) }) }),
     read: (request, receiver) => new Reading(identity, request, receiver).read(),
   };
 }
@@ -53,6 +55,7 @@ interface Identity {
   readonly getToken: AuthenticatedOptions['getToken'];
   readonly tickets: boolean;
   tag: string | undefined; // of the user; unknown before the first stream
+  token: string; // the newest that a stream was read with
   expired: boolean; // the server has ended a stream because of its token
 }
 
@@ -114,7 +117,7 @@ class Reading {
 
   async #open(): Promise<void> {
     const { transport, tickets } = this.identity;
-    const token = this.#token;
+    const token = (this.identity.token = this.#token);
     await this.#identify(token).catch((error) => {
       if (!this.#survives(error)) throw error;
     });
@@ -210,7 +213,7 @@ class Reading {
       await this.#identify(token);
       if (this.#needsSession) await beginSession(this.#base, token, this.#plain);
       if (!(await renewStream(this.#base, this.#stream, token, this.#plain))) return;
-      this.#token = token;
+      this.#token = this.identity.token = token;
       if (this.#expires > before) this.#schedule(minRenewalMs);
     } catch {
       if (this.#failure) this.#fail(this.#failure); // it is another user's token

@@ -2,11 +2,12 @@ import { Backoff, healthyMs } from './backoff.js';
 import { RefusedError } from './errors.js';
 import { PageLifecycle } from './page_lifecycle.js';
 import { Pause } from './pause.js';
-import type { Store } from './store.js';
+import type { OnVerify, Store } from './store.js';
 import { closed, Stores } from './stores.js';
 import { Stream, type StreamEnd } from './stream.js';
 import { limited } from './time_limit.js';
 import type { Transport } from './transport.js';
+import { littleEndian } from './xxh64.js';
 
 // Watches that are added or removed within this time share one request. It doubles with each stream that
 // ends for other watches before it has settled, so that streams have the time that they need.
@@ -38,6 +39,9 @@ export interface ConnectionOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly getToken?: (asked: { expired: boolean }) => string | undefined | Promise<string | undefined>;
   readonly onError?: OnError;
+  readonly onVerify?: OnVerify;
+  /** Whether what stores hold is verified by digests; `on` unless set. */
+  readonly digest?: 'on' | 'off';
   /** Moves stores, for which a stream has no room, to other connections. */
   readonly move: (stores: Store[]) => void;
   readonly parse?: (json: string) => unknown;
@@ -52,7 +56,7 @@ export interface ConnectionOptions {
  * Everything happens in #run, a single loop; the other methods only wake it up.
  */
 export class Connection {
-  readonly stores = new Stores();
+  readonly stores: Stores;
   /** A stream has no room for further watches. */
   full = false;
   readonly #backoff = new Backoff();
@@ -77,6 +81,7 @@ export class Connection {
   #dueAt = Infinity; // when it is requested
 
   constructor(private readonly options: ConnectionOptions) {
+    this.stores = new Stores(options.onVerify);
     this.#headers = options.headers;
     this.#page = new PageLifecycle(options.hiddenMs, {
       online: () => this.hurry(),
@@ -140,18 +145,39 @@ export class Connection {
   }
 
   async #attempt(): Promise<StreamEnd> {
-    const { transport, parse, url, credentials = 'same-origin' } = this.options;
-    const stream = (this.#stream = new Stream(this.stores, transport, parse));
     this.#immediately = false;
+    const digests = this.#digests && !this.stores.undigested;
+    const end = await this.#read(digests);
+    const { status, problem } = end.error instanceof RefusedError ? end.error : {};
+    // An older gateway.
+    const older = digests && status === 400 && (problem?.parameter === 'digest' || problem?.parameter === 'resume');
+    return older && this.#wanted && !this.#cut ? this.#read(false) : end;
+  }
+
+  // Hashes are kept also of what an older gateway sends, for when there is a newer one.
+  get #digests(): boolean {
+    const { transport, digest } = this.options;
+    return transport.ask !== undefined && digest !== 'off' && littleEndian;
+  }
+
+  // The client itself has ended the stream.
+  get #cut(): boolean {
+    return !!this.#immediately || this.#suspended !== '' || !!this.#closed;
+  }
+
+  async #read(digests: boolean): Promise<StreamEnd> {
+    const { transport, parse, url, credentials = 'same-origin' } = this.options;
+    const stream = (this.#stream = new Stream(this.stores, transport, this.#digests, parse));
     try {
       const headers = await this.#authorized();
       if (this.#suspended) stream.cut(this.#suspended);
-      const query = this.stores.request();
+      const query = this.stores.request() + (digests ? `&digest=1${this.stores.verifiable ? '&resume=digest' : ''}` : '');
       return await stream.run({ url: `${url}?${query}`, lastEventId: this.stores.position, headers, credentials });
     } catch (error) {
       // thrown by getToken
       return { error, aliveAt: Date.now() };
     } finally {
+      this.stores.ended(!this.#cut);
       this.#stream = undefined;
     }
   }

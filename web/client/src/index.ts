@@ -23,9 +23,9 @@ export type {
 } from './protocol.js';
 export type { Changes } from './replica.js';
 export { mapKey, type Resource } from './resource.js';
-export type { Snapshot } from './snapshot.js';
+export type { HashedResource, Snapshot } from './snapshot.js';
 export type { Definition, WatchSpec } from './spec.js';
-export { type Store, snapshot } from './store.js';
-export type { Receiver, StreamRequest, Transport } from './transport.js';
+export { type OnVerify, type Store, snapshot } from './store.js';
+export type { AnswerRequest, Receiver, StreamRequest, Transport } from './transport.js';
 export type { State, View } from './view.js';
 export { type Watches, type WatchOptions, watch } from './watch.js';

@@ -38,8 +38,9 @@ export class InitialSnapshots {
 }
 
 function raw(watch: string, query: string, snapshot: Snapshot): RawSnapshot[] {
-  const resources = snapshot.resources.map((resource) => ({
+  const resources = snapshot.resources.map(({ hash, ...resource }) => ({
     ...resource,
+    ...(hash && { hash }),
     value: JSON.stringify({ type: 'upsert', watch, ...resource }),
   }));
   return resources.some(({ value }) => inexact.test(value)) ? [] : [{ ...snapshot, query, resources }];

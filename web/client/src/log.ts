@@ -32,6 +32,7 @@ export function logged(log: (event: LogEvent) => void, transport: Transport = fe
     hearsHeartbeat: transport.hearsHeartbeat,
     checkHeaders: () => transport.checkHeaders?.(),
     hurry: () => transport.hurry?.(),
+    ...(transport.ask && { ask: (request) => transport.ask!(request) }),
     waits: (inMs) => {
       tell({ type: 'retry', inMs });
       transport.waits?.(inMs);

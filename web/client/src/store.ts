@@ -1,8 +1,16 @@
-import { added, type Listener, Listeners, type Readable } from './listeners.js';
-import type { Event } from './protocol.js';
+import { hexOf } from './digest.js';
+import { Hashed } from './hashed.js';
+import { added, attempt, type Listener, Listeners, type Readable } from './listeners.js';
+import type { Event, UpsertEvent } from './protocol.js';
+import type { Mendable } from './repair.js';
 import { type Changes, Replica } from './replica.js';
-import type { Snapshot } from './snapshot.js';
+import { mapKey, type Resource } from './resource.js';
+import type { HashedResource, Snapshot } from './snapshot.js';
 import { type ConnectionState, freshness, type HubStatusEvent, type View } from './view.js';
+import type { Hash } from './xxh64.js';
+
+/** Called when what a store shows was found to be what the gateway has, by its digest. repaired: how many resources differed before. */
+export type OnVerify = (store: Store, found: { readonly repaired: number }) => void;
 
 const none: Changes = { replaced: false, keys: new Set() };
 
@@ -19,11 +27,14 @@ export class Store<V = unknown> implements Readable<V> {
   #status: HubStatusEvent | undefined;
   #view: View<V>;
   #position: string;
+  #repaired = 0; // resources that differed, since what is shown was verified
   #renewing: number | undefined; // since when a stream takes the place of a healthy one, for a short time
   /** @internal A position that no id has yet. */
   initial: string;
   /** @internal How often the page itself has added it; that of a pool does not count. */
   added = 0;
+  /** @internal How often in a row what it holds could not be verified. */
+  failures = 0;
 
   /** @internal query: its part of the query of a stream: the watch, and what of it. */
   constructor(
@@ -32,9 +43,10 @@ export class Store<V = unknown> implements Readable<V> {
     readonly query: string,
     connection: ConnectionState,
     initial?: Snapshot,
+    private readonly onVerify?: OnVerify,
   ) {
     const replica = (this.#replica = new Replica<V>(initial));
-    this.#position = this.initial = ownPosition(watch, initial);
+    this.#position = this.initial = ownPosition(watch, initial?.position);
     this.#view = {
       ...connection,
       state: 'stale', // until it is published for the first time
@@ -89,21 +101,53 @@ export class Store<V = unknown> implements Readable<V> {
     this.#replica.begin();
   }
 
-  /** @internal */
-  take(event: Event): void {
+  /** @internal hash: of the resource of an upsert, if it is known. */
+  take(event: Event, hash?: Hash): void {
     if (event.type === 'status') this.#status = event;
     if (event.type === 'status' || event.type === 'reset') this.#renewing = undefined;
-    this.#replica.take(event);
+    this.#replica.take(event, hash);
   }
 
   /** @internal */
   commit(position: string): void {
     this.initial = '';
     this.#replica.commit();
+    this.#advanced(position);
+  }
+
+  /** @internal What differed is mended, of so many resources. position: that of the newest id. */
+  mended(position: string, repaired: number): void {
+    this.#replica.mended();
+    this.#repaired += repaired;
+    this.#advanced(position);
+  }
+
+  #advanced(position: string): void {
     if (this.#replica.behind) this.overdue();
     if (this.#replica.inconsistent) return;
     this.#position = position;
     this.#renewing = undefined;
+    this.failures = 0;
+  }
+
+  /** @internal What it holds, where that is not what the gateway has; undefined while it is not known to differ. */
+  get differing(): Mendable | undefined {
+    return this.#replica.differs ? this.#replica : undefined;
+  }
+
+  /** @internal A resource that differs has been read. */
+  mend(event: UpsertEvent, hash: Hash | undefined): void {
+    this.#replica.mend(mapKey(event), event, hash);
+  }
+
+  /** @internal The digest of what it holds can be computed. */
+  get verifiable(): boolean {
+    return this.#replica.verifiable;
+  }
+
+  /** @internal The position of what is shown, of this watch alone. */
+  get ownPosition(): string {
+    return ownPosition(this.watch, this.#position);
   }
 
   /** @internal A snapshot or a catch-up has not ended. */
@@ -133,15 +177,26 @@ export class Store<V = unknown> implements Readable<V> {
   publish(connection: ConnectionState): void {
     const view = this.#current(connection);
     const changes = this.#replica.changes();
-    if (!changes && same(view, this.#view)) return;
-    this.#view = view;
-    this.#listeners.call(view, changes ?? none);
+    if (changes || !same(view, this.#view)) {
+      this.#view = view;
+      this.#listeners.call(view, changes ?? none);
+    }
+    if (!this.#replica.verified()) return;
+    const repaired = this.#repaired;
+    this.#repaired = 0;
+    attempt(() => this.onVerify?.(this as Store, { repaired }));
   }
 
   #current(connection: ConnectionState): View<V> {
     if (this.#renewing && connection.state === 'open') return this.#view;
     const { shown, revision } = this.#replica;
-    return { ...freshness(this.#replica, connection, this.#status, this.#view), resources: shown, revision };
+    const verifiedAt = this.#replica.verifiedAt ?? verifiedBefore(this.#status, this.#view);
+    return {
+      ...freshness(this.#replica, connection, this.#status, this.#view),
+      resources: shown,
+      revision,
+      ...(verifiedAt && { verifiedAt }),
+    };
   }
 }
 
@@ -149,13 +204,20 @@ export class Store<V = unknown> implements Readable<V> {
 export function snapshot<V>(store: Store<V>): Snapshot<V> | undefined {
   const { watch, shown, view } = store;
   if (!store.position) return undefined;
-  const position = store.position.split(',').find((one) => one.startsWith(`${watch}@`)) ?? '';
+  const position = ownPosition(watch, store.position);
   const since = view.state === 'in_sync' ? Date.now() : view.since;
-  return { resources: [...shown.shown.values()], revision: shown.revision, position, since };
+  return { resources: Array.from(shown.shown.values(), withHash), revision: shown.revision, position, since };
 }
+
+function withHash<V>(resource: Resource<V>): HashedResource<V> {
+  const hash = Hashed.hashOf(resource);
+  return hash === undefined ? resource : { ...resource, hash: hexOf(hash) };
+}
+
+// Tabs learn from their hub when it has verified.
+const verifiedBefore = (status: HubStatusEvent | undefined, view: View) => Date.parse(status?.verified_at ?? '') || view.verifiedAt;
 
 const same = (a: View, b: View) => Object.keys({ ...a, ...b }).every((field) => a[field as keyof View] === b[field as keyof View]);
 
 // Of the id of a stream of several watches, only the position of this one is known to belong to the resources.
-const ownPosition = (watch: string, initial?: Snapshot) =>
-  initial?.position.match(/[!-+\--~]+/g)?.find((one) => one.startsWith(`${watch}@`)) ?? '';
+const ownPosition = (watch: string, id = '') => id.match(/[!-+\--~]+/g)?.find((one) => one.startsWith(`${watch}@`)) ?? '';

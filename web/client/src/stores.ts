@@ -1,15 +1,23 @@
 import type { Event, UpsertEvent } from './protocol.js';
 import type { CanonicalSpec } from './spec.js';
-import { Store } from './store.js';
+import { type OnVerify, Store } from './store.js';
 import type { ConnectionState } from './view.js';
+import type { Hash } from './xxh64.js';
+
+// After so many failures in a row to verify what a store holds, the next stream brings all of it; after one more, the next
+// stream has no digests.
+const maxFailures = 2;
 
 /**
  * The stores of one connection, and the newest id that it received. An id holds
  * the positions of all watches of its stream, and completes them all.
+ *
+ * A store that differs from what the gateway has keeps the position of what it shows, until it is mended.
  */
 export class Stores {
-  /** The newest id. */
+  /** The newest id, with the positions that stores have kept. */
   id = '';
+  #received = ''; // the newest id, as it came
   connection: ConnectionState = { state: 'connecting', since: Date.now(), reason: '' };
 
   readonly #wanted = new Map<string, Store>(); // by watch: a stream can carry each only once
@@ -21,6 +29,8 @@ export class Stores {
   // Those of the open stream, by watch. An event is for the store whose definition was
   // requested, and not for another one of the same watch that is wanted by now.
   #streamed = new Map<string, Store>();
+
+  constructor(private readonly onVerify?: OnVerify) {}
 
   /** The query of a request for all watches: `watch=a&watch=b&prefix.b=…`. */
   get query(): string {
@@ -78,7 +88,7 @@ export class Stores {
 
   /** Adds a watch that it does not have, and returns its store. */
   add({ watch, query, initial }: CanonicalSpec): Store {
-    const store = this.#parked.get(query) ?? new Store(watch, query, this.connection, initial);
+    const store = this.#parked.get(query) ?? new Store(watch, query, this.connection, initial, this.onVerify);
     this.#parked.delete(query);
     store.added = 0; // it may have been removed
     this.#wanted.set(watch, store);
@@ -102,13 +112,43 @@ export class Stores {
     for (const store of this.#streamed.values()) store.begin(renewing);
   }
 
-  take(event: Event): void {
-    this.#streamed.get((event as UpsertEvent).watch)?.take(event); // not every event has a watch
+  /** hash: of the resource of an upsert, if it is known. */
+  take(event: Event, hash?: Hash): void {
+    this.#streamed.get((event as UpsertEvent).watch)?.take(event, hash); // not every event has a watch
+  }
+
+  /** The stores that hold something else than the gateway. */
+  get differing(): Store[] {
+    return [...this.#streamed.values()].filter(({ differing }) => differing);
+  }
+
+  /** What all stores hold can be verified, so that the next stream may rely on it. */
+  get verifiable(): boolean {
+    return [...this.#wanted.values()].every(({ verifiable }) => verifiable);
+  }
+
+  /** Digests have not helped: the next stream is to have none. */
+  get undigested(): boolean {
+    return [...this.#wanted.values()].some(({ failures }) => failures > maxFailures);
+  }
+
+  /** A store that differed is mended. */
+  mended(store: Store, repaired: number): void {
+    store.mended(this.#received, repaired);
+    this.#settle();
+  }
+
+  /** The stream has ended. failed: not because the client wanted it to. */
+  ended(failed: boolean): void {
+    for (const store of this.differing) {
+      store.lost();
+      if (failed && ++store.failures >= maxFailures) this.#forget(store);
+    }
   }
 
   /** An id arrived: everything before it is complete. */
   commit(id: string): void {
-    this.id = id;
+    this.#received = id;
     for (const store of this.#streamed.values()) store.commit(id);
     // The id has the position of a watch that came with the request until the stream has
     // one of its own.
@@ -116,13 +156,28 @@ export class Stores {
       const streamed = this.#streamed.get(store.watch);
       if (streamed !== store && (streamed?.position ?? id) === id) this.#parked.delete(query);
     }
-    for (const store of this.#streamed.values()) if (store.miscounted) this.#restart(store);
+    this.#settle();
   }
 
-  // Ends the stream: the next one brings all of the watch.
-  #restart({ watch, miscounted }: Store): never {
-    this.id = this.id.replace(/[^,]+,?/g, (one) => (one.startsWith(`${watch}@`) ? '' : one));
-    throw new Error(miscounted);
+  // Takes over the positions of what is whole. If something was lost, it ends the stream, and the next one brings all of the watch.
+  #settle(): void {
+    this.id = this.#received;
+    for (const store of this.differing) {
+      this.#forget(store);
+      this.id = [this.id, store.ownPosition].filter(Boolean).join();
+    }
+    for (const store of this.#streamed.values()) {
+      if (!store.miscounted) continue;
+      this.#forget(store);
+      throw new Error(store.miscounted);
+    }
+  }
+
+  #forget({ watch }: Store): void {
+    this.id = this.id
+      .split(',')
+      .filter((one) => !one.startsWith(`${watch}@`))
+      .join();
   }
 
   /** Shows what arrived since the last call. */

@@ -1,13 +1,23 @@
-import type { Event, GoodbyeEvent } from './protocol.js';
+import { hashOf } from './digest.js';
+import { refusedBy } from './errors.js';
+import { valueText } from './json_text.js';
+import type { Event, GoodbyeEvent, UpsertEvent } from './protocol.js';
+import { repair, TooMuchError } from './repair.js';
+import { parameters, specsOf } from './spec.js';
+import type { Store } from './store.js';
 import type { Stores } from './stores.js';
 import { timer } from './timer.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
+import type { Hash } from './xxh64.js';
 
 // The default of the gateway, until hello names the heartbeat.
 const defaultHeartbeatMs = 15_000;
 
 // A stream that is open for so long has had time enough, even if a watch of it cannot catch up.
 const settledMs = 10_000;
+
+// The time to make a store whole.
+const repairMs = 20_000;
 
 /** How a stream ended, and what the server said about reconnecting. */
 export interface StreamEnd {
@@ -34,10 +44,14 @@ export class Stream {
   #goodbye: GoodbyeEvent | undefined;
   #retryMs: number | undefined;
   #watchdog: ReturnType<typeof setTimeout> | undefined;
+  readonly #mending = new Set<Store>();
+  #request!: Omit<StreamRequest, 'signal'>;
 
+  /** hashes: those of resources are computed, so that what the stores hold can be verified. */
   constructor(
     private readonly stores: Stores,
     private readonly transport: Transport,
+    private readonly hashes: boolean,
     private readonly parse: (json: string) => unknown = JSON.parse,
   ) {}
 
@@ -52,6 +66,7 @@ export class Stream {
 
   async run(request: Omit<StreamRequest, 'signal'>): Promise<StreamEnd> {
     const { signal } = this.#abort;
+    this.#request = request;
     this.#aliveAt = Date.now();
     this.#guard();
     try {
@@ -112,15 +127,74 @@ export class Stream {
       retry: (ms) => {
         this.#retryMs = ms;
       },
-      event: (data) => live(() => this.#take(this.parse(data) as Event)),
-      id: (id) => live(() => stores.commit(id)),
+      event: (data) => live(() => this.#take(...this.#read(data))),
+      id: (id) =>
+        live(() => {
+          stores.commit(id);
+          this.#mendAll();
+        }),
       flush: () => live(() => stores.publish()),
     };
   }
 
-  #take(event: Event): void {
+  // Returns an event, and the hash of the resource of an upsert.
+  #read(data: string): [Event, Hash?] {
+    const event = this.parse(data) as Event;
+    if (!this.hashes || event.type !== 'upsert') return [event];
+    const text = valueText(data, lastName(event));
+    return text === undefined ? [event] : [event, hashOf(text, event)];
+  }
+
+  #mendAll(): void {
+    for (const store of this.stores.differing) if (!this.#mending.has(store)) void this.#mend(store);
+  }
+
+  // Makes what a store holds that of the gateway. If that fails, the stream ends, and the next one begins where what is shown ends.
+  async #mend(store: Store): Promise<void> {
+    const { signal } = this.#abort;
+    const fail = (reason: string) => this.cut(`${store.watch} could not be verified: ${reason}`);
+    const late = setTimeout(() => fail(`it took longer than ${repairMs / 1_000} s`), repairMs);
+    const end = () => clearTimeout(late);
+    signal.addEventListener('abort', end);
+    this.#mending.add(store);
+    try {
+      const repaired = await repair(store.differing!, {
+        ask: (path, query) => this.#ask(store, path, query),
+        take: (text) => {
+          const [event, hash] = this.#read(`{"type":"upsert","watch":${JSON.stringify(store.watch)},${text.slice(1)}`);
+          store.mend(event as UpsertEvent, hash);
+        },
+        signal,
+      });
+      this.stores.mended(store, repaired);
+      this.#mending.delete(store);
+      this.#mendAll();
+      this.stores.publish();
+    } catch (error) {
+      if (error instanceof TooMuchError) store.failures ||= 1; // a second attempt would find the same
+      fail((error as Error).message);
+    } finally {
+      end();
+      signal.removeEventListener('abort', end);
+    }
+  }
+
+  async #ask(store: Store, path: string, query: URLSearchParams): Promise<string> {
+    const { url, headers, credentials } = this.#request;
+    const { signal } = this.#abort;
+    const [spec] = specsOf(new URLSearchParams(store.query));
+    for (const name of parameters) if (spec![name]) query.set(name, spec![name]);
+    const state = `${url.slice(0, url.lastIndexOf('/events?'))}/watches/${encodeURIComponent(store.watch)}/digests/${store.differing!.differs}`;
+    const response = await this.transport.ask!({ url: `${state}${path}?${query}`, headers, credentials, signal });
+    if (!response.ok) throw await refusedBy(response);
+    const text = await response.text();
+    signal.throwIfAborted();
+    return text;
+  }
+
+  #take(event: Event, hash?: Hash): void {
     if (event.type === 'goodbye') this.#goodbye = event;
-    else if (event.type !== 'hello') this.stores.take(event);
+    else if (event.type !== 'hello') this.stores.take(event, hash);
     else {
       this.#openedAt = Date.now();
       this.#heartbeatMs = event.heartbeat_ms > 0 ? Number(event.heartbeat_ms) : defaultHeartbeatMs; // it may be a bigint
@@ -132,4 +206,11 @@ export class Stream {
   #end(error?: unknown): StreamEnd {
     return { error, goodbye: this.#goodbye, retryMs: this.#retryMs, aliveAt: this.#aliveAt, openedAt: this.#openedAt };
   }
+}
+
+// The name of the last member of an event, as it was parsed.
+function lastName(event: object): string {
+  let last = '';
+  for (const name in event) last = name;
+  return last;
 }

@@ -22,7 +22,7 @@ export class Subscription {
   #snapshotDue: boolean; // a snapshot is to be sent
   #resumeEndDue: boolean; // or the end of a resume
   #changed: Set<string>; // or these keys
-  #sent: Pick<View, 'state' | 'since' | 'reason' | 'revision'> | undefined;
+  #sent: Pick<View, 'state' | 'since' | 'reason' | 'revision' | 'verifiedAt'> | undefined;
 
   constructor(
     readonly shared: SharedWatch,
@@ -70,10 +70,10 @@ export class Subscription {
   takeEvents(): string[] {
     const { view } = this.shared;
     const lines = this.hasSnapshot ? this.#snapshot(view) : this.#snapshotDue ? [] : this.#changes(view);
-    const { state, since, reason, revision } = view;
+    const { state, since, reason, revision, verifiedAt } = view;
     const sent = this.#sent;
-    if (sent?.state !== state || sent.since !== since || sent.reason !== reason) lines.push(statusLine(this.watch, view));
-    this.#sent = { state, since, reason, revision };
+    if (!sent || told.some((field) => sent[field] !== view[field])) lines.push(statusLine(this.watch, view));
+    this.#sent = { state, since, reason, revision, ...(verifiedAt && { verifiedAt }) };
     this.position = this.#snapshotDue ? '' : this.shared.position(this.prefix);
     return lines;
   }
@@ -116,15 +116,18 @@ export class Subscription {
   }
 }
 
+const told = ['state', 'since', 'reason', 'verifiedAt'] as const;
+
 const line = <E>(event: E): string => JSON.stringify(event);
 
-function statusLine(watch: string, { state, since, reason }: View): string {
+function statusLine(watch: string, { state, since, reason, verifiedAt }: View): string {
   return line<HubStatusEvent>({
     type: 'status',
     watch,
     state: state as HubStatusEvent['state'],
     since: new Date(since).toISOString(),
     reason,
+    ...(verifiedAt && { verified_at: new Date(verifiedAt).toISOString() }),
   });
 }
 

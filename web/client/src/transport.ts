@@ -17,6 +17,9 @@ export interface StreamRequest {
   readonly signal: AbortSignal;
 }
 
+/** A request for one answer, with the headers and the credentials of a stream. */
+export type AnswerRequest = Pick<StreamRequest, 'url' | 'headers' | 'credentials' | 'signal'>;
+
 /** Called by a transport, in the order of the stream. */
 export interface Receiver extends SSEHandler {
   /** Something arrived, even if only a comment. */
@@ -35,6 +38,8 @@ export interface Transport {
   checkHeaders?(): void;
   /** Tells whoever holds the connection, if that is not the transport's user, that an attempt is more likely to succeed now. */
   hurry?(): void;
+  /** Makes a request for one answer, as the user whose streams it reads. Without it, its streams have no digests. */
+  ask?(request: AnswerRequest): Promise<Response>;
   /** Reads one stream: resolves at its end, rejects if it is refused or lost. */
   read(request: StreamRequest, receiver: Receiver): Promise<void>;
 }
@@ -42,6 +47,7 @@ export interface Transport {
 /** Reads streams with `fetch`: it can send headers, and sees status codes and comments. */
 export const fetchTransport: Transport = {
   hearsHeartbeat: true,
+  ask: ({ url, ...request }) => fetchOnce(url, request),
   async read(request, receiver) {
     const { url, credentials, signal } = request;
     const response = await fetchOnce(url, { headers: headersOf(request), credentials, signal });

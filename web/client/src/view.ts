@@ -17,6 +17,8 @@ export type State = 'connecting' | 'priming' | 'in_sync' | 'stale' | 'offline' |
 /** A hub also reports the state of its own connection, which no gateway can do. */
 export type HubStatusEvent = Omit<StatusEvent, 'state'> & {
   readonly state: StatusEvent['state'] | Extract<State, 'offline' | 'connecting'>;
+  /** When the hub last verified what it holds. */
+  readonly verified_at?: string;
 };
 
 export interface Freshness {
@@ -38,6 +40,8 @@ export interface View<V = unknown> extends Freshness {
   readonly resources: ReadonlyMap<string, Resource<V>>;
   /** The revision of `resources`; empty before the first snapshot. */
   readonly revision: string;
+  /** When `resources` were last found to be what the gateway has, by its digest, in ms as of `Date.now`; missing before. */
+  readonly verifiedAt?: number;
 }
 
 /** The state of the connection, on which freshness depends. */

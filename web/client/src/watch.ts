@@ -1,6 +1,6 @@
 import { Connection, type ConnectionOptions, type OnError } from './connection.js';
 import { type CanonicalSpec, canonical, type WatchSpec } from './spec.js';
-import type { Store } from './store.js';
+import type { OnVerify, Store } from './store.js';
 import { fetchTransport, type Transport } from './transport.js';
 
 export interface WatchOptions<Name extends string = string> {
@@ -10,6 +10,10 @@ export interface WatchOptions<Name extends string = string> {
   readonly getToken?: NonNullable<ConnectionOptions['getToken']>;
   /** Called when a connection fails or is refused: may answer with other headers, or `stop`. */
   readonly onError?: OnError;
+  /** Called when what a store shows was found to be what the gateway has. */
+  readonly onVerify?: OnVerify;
+  /** `off`: what stores hold is not verified, and a position that cannot be resumed costs a snapshot. */
+  readonly digest?: 'on' | 'off';
   /** Additional headers of each request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** As in `fetch`; `include` for cookies to another origin. `same-origin` unless set. */

@@ -119,7 +119,7 @@ test('a snapshot has the resources and the position of one state, also while lis
       endOfSnapshot('v', 2, 1, 'w@e-1,v@e-2'),
   );
   await pass();
-  const resources = [{ key: 'k', revision: '2', value: 'x' }];
+  const resources = [{ key: 'k', revision: '2', value: 'x', hash: 'ab07f7eb9b85a382' }];
   expect(seen).toMatchObject([{ resources, revision: '2', position: 'v@e-2' }]);
   expect(JSON.parse(JSON.stringify(snapshot(v)))).toEqual({ resources, revision: '2', position: 'v@e-2', since: Date.now() });
 });

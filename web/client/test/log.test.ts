@@ -11,7 +11,7 @@ const f = following();
 test('a logger is told what happens to the streams', async () => {
   const log: LogEvent[] = [];
   await f.start({ transport: logged((event) => void log.push(event)) });
-  const url = f.server.last.url.href;
+  const url = `${f.server.last.url.href}&digest=1&resume=digest`;
   f.server.last.fail();
   await pass(2_000);
   f.server.last.refuse(503, { 'Retry-After': '3' });

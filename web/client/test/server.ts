@@ -3,8 +3,12 @@ import { vi } from 'vitest';
 /** A request of the client, and the server's side of the response. */
 export class Exchange {
   #controller!: ReadableStreamDefaultController<Uint8Array>;
+  /** What the stream asks for: `digest=1&resume=digest`. It is not in the URL, since most tests are about other things. */
+  readonly digests: string;
   readonly #resolve: (response: Response) => void;
   readonly #reject: (error: Error) => void;
+  /** The client has the answer, or its beginning. */
+  answered = false;
 
   constructor(
     readonly url: URL,
@@ -12,7 +16,14 @@ export class Exchange {
     readonly signal: AbortSignal,
     settle: [(r: Response) => void, (e: Error) => void],
   ) {
-    [this.#resolve, this.#reject] = settle;
+    const [resolve, reject] = settle;
+    this.#resolve = (response) => {
+      this.answered = true;
+      resolve(response);
+    };
+    this.#reject = reject;
+    this.digests = (/digest=1(&resume=digest)?$/.exec(url.search) ?? [''])[0];
+    url.search = url.search.replace(/&digest=1(&resume=digest)?$/, '');
     signal.addEventListener('abort', () => {
       this.#reject(signal.reason);
       try {
@@ -94,6 +105,11 @@ export class Server {
           this.exchanges.push(new Exchange(new URL(url), new Headers(init.headers), init.signal as AbortSignal, [resolve, reject]));
         }),
     );
+  }
+
+  /** The newest request for a stream. */
+  get stream(): Exchange {
+    return this.exchanges.findLast(({ url }) => url.pathname.endsWith('/v1/events'))!;
   }
 
   get last(): Exchange {
