@@ -81,9 +81,14 @@ interface Transport {
     checkHeaders?(): void;
     /** Tells whoever holds the connection, if that is not the transport's user, that an attempt is more likely to succeed now. */
     hurry?(): void;
+    /** Makes a request for one answer, as the user whose streams it reads. Without it, its streams have no digests. */
+    ask?(request: AnswerRequest): Promise<Response>;
     /** Reads one stream: resolves at its end, rejects if it is refused or lost. */
     read(request: StreamRequest, receiver: Receiver): Promise<void>;
 }
+
+/** A request for one answer, with the headers and the credentials of a stream. */
+type AnswerRequest = Pick<StreamRequest, 'url' | 'headers' | 'credentials' | 'signal'>;
 
 /** One request for a stream. */
 interface StreamRequest {
@@ -125,6 +130,8 @@ interface View<V = unknown> extends Freshness {
     readonly resources: ReadonlyMap<string, Resource<V>>;
     /** The revision of `resources`; empty before the first snapshot. */
     readonly revision: string;
+    /** When `resources` were last found to be what the gateway has, by its digest, in ms as of `Date.now`; missing before. */
+    readonly verifiedAt?: number;
 }
 
 interface Freshness {
@@ -181,6 +188,7 @@ interface Readable<V = unknown> {
 interface BookmarkEvent {
     /** Before changes up to this revision that may lack values: the upstream of the gateway sent the newest value of a resource and not those in between. For whoever serves the watch to others; other clients ignore it. */
     conflated?: Revision;
+    digest?: Digest;
     /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
     horizon?: Revision;
     revision: Revision;
@@ -192,6 +200,9 @@ interface BookmarkEvent {
 
 /** Unsigned 64-bit number, the place in the upstream's own order. */
 type Revision = string;
+
+/** The digest of a state: the number of its resources and the sum of their hashes. `docs/protocol.md` has the function. */
+type Digest = string;
 
 type WatchName = string;
 
@@ -208,10 +219,13 @@ interface DeleteEvent {
 interface EndOfSnapshotEvent {
     /** Number of resources. */
     count: number;
+    digest?: Digest;
     /** After a resume. */
     resumed?: true;
     revision: Revision;
     type: "end_of_snapshot";
+    /** With `resume=digest`: what was sent may not be all that differs. */
+    verify?: true;
     watch: WatchName;
 }
 
@@ -282,13 +296,18 @@ interface GoodbyeEvent {
  */
 declare function mapKey({ key, key_encoding }: Pick<UpsertEvent | DeleteEvent, 'key' | 'key_encoding'>): string;
 
+/** A resource with the hash of what the gateway has sent, as 16 hexadecimal digits. Without it, a store that begins with the resource cannot be verified. */
+type HashedResource<V = unknown> = Resource<V> & {
+    readonly hash?: string;
+};
+
 /**
  * A watch, or a part of it, at one moment, as plain data: its resources, and the position
  * from which a stream goes on after exactly these. Stored or sent, and passed as `initial`,
  * it spares a page the snapshot.
  */
 interface Snapshot<V = unknown> {
-    readonly resources: ReadonlyArray<Resource<V>>;
+    readonly resources: ReadonlyArray<HashedResource<V>>;
     readonly revision: string;
     /** Opaque; of this watch alone. */
     readonly position: string;
@@ -314,6 +333,11 @@ type WatchSpec<Name extends string = string> = Name | ({
     readonly initial?: Snapshot | undefined;
 } & Definition);
 
+/** Called when what a store shows was found to be what the gateway has, by its digest. repaired: how many resources differed before. */
+type OnVerify = (store: Store, found: {
+    readonly repaired: number;
+}) => void;
+
 /**
  * One watch, or a part of it: its resources, their freshness, and the listeners.
  *
@@ -324,6 +348,7 @@ type WatchSpec<Name extends string = string> = Name | ({
 declare class Store<V = unknown> implements Readable<V> {
     #private;
     readonly watch: string;
+    private readonly onVerify?;
     /** The current view: the same object until something in it changes. */
     get view(): View<V>;
     get resources(): View<V>['resources'];
@@ -380,6 +405,10 @@ interface WatchOptions<Name extends string = string> {
     readonly getToken?: NonNullable<ConnectionOptions['getToken']>;
     /** Called when a connection fails or is refused: may answer with other headers, or `stop`. */
     readonly onError?: OnError;
+    /** Called when what a store shows was found to be what the gateway has. */
+    readonly onVerify?: OnVerify;
+    /** `off`: what stores hold is not verified, and a position that cannot be resumed costs a snapshot. */
+    readonly digest?: 'on' | 'off';
     /** Additional headers of each request. */
     readonly headers?: Readonly<Record<string, string>>;
     /** As in `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
@@ -402,6 +431,9 @@ interface ConnectionOptions {
         expired: boolean;
     }) => string | undefined | Promise<string | undefined>;
     readonly onError?: OnError;
+    readonly onVerify?: OnVerify;
+    /** Whether what stores hold is verified by digests; `on` unless set. */
+    readonly digest?: 'on' | 'off';
     /** Moves stores, for which a stream has no room, to other connections. */
     readonly move: (stores: Store[]) => void;
     readonly parse?: (json: string) => unknown;
@@ -913,4 +945,4 @@ type SchemaResult<Output> = {
 /** The type of the values that a schema returns. */
 type SchemaOutput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
-export { AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LogEvent, NotAStreamError, OnError, OnInvalid, Overlay, OverlayWriteOptions, Page, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WriteOptions, Writer, authenticated, beginSession, changes, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, watch, watchShared };
+export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LogEvent, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WriteOptions, Writer, authenticated, beginSession, changes, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, watch, watchShared };

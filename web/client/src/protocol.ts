@@ -201,10 +201,13 @@ export interface DeleteEvent {
 export interface EndOfSnapshotEvent {
   /** Number of resources. */
   count: number;
+  digest?: Digest;
   /** After a resume. */
   resumed?: true;
   revision: Revision;
   type: "end_of_snapshot";
+  /** With `resume=digest`: what was sent may not be all that differs. */
+  verify?: true;
   watch: WatchName;
 }
 
@@ -212,6 +215,7 @@ export interface EndOfSnapshotEvent {
 export interface BookmarkEvent {
   /** Before changes up to this revision that may lack values: the upstream of the gateway sent the newest value of a resource and not those in between. For whoever serves the watch to others; other clients ignore it. */
   conflated?: Revision;
+  digest?: Digest;
   /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
   horizon?: Revision;
   revision: Revision;
@@ -491,6 +495,9 @@ export interface TopologyWatch {
 
 /** Names a stream, so that it can be renewed, if the gateway asks who its clients are. */
 export type StreamID = string;
+
+/** The digest of a state: the number of its resources and the sum of their hashes. `docs/protocol.md` has the function. */
+export type Digest = string;
 
 /** Upstream says how the connection of a watch to its upstream fares. */
 export interface Upstream {

@@ -15,11 +15,8 @@ export interface Changes {
   readonly keys: ReadonlySet<string>;
 }
 
-/** What a server that knows digests says of its state. */
-interface Said {
-  readonly digest?: unknown;
-  readonly verify?: unknown;
-}
+// What an event says of the state at its revision.
+type Said = Pick<BookmarkEvent, 'watch' | 'digest'> & Partial<Pick<EndOfSnapshotEvent, 'count' | 'verify'>>;
 
 interface Taken {
   readonly event: Event;
@@ -241,7 +238,7 @@ export class Replica<V = unknown> {
   }
 
   // Something was lost on the way, or before a position from which a stream has resumed, or is no longer held.
-  #compare({ watch, count, digest, verify }: Pick<BookmarkEvent, 'watch'> & Partial<Pick<EndOfSnapshotEvent, 'count'>> & Said): void {
+  #compare({ watch, count, digest, verify }: Said): void {
     const held = this.#digest;
     if (typeof digest === 'string' && this.verifiable) {
       if (digest === `${held}`) this.#verified();

@@ -3,6 +3,7 @@ import { Age } from '../app/Age';
 import { href } from '../app/route';
 import { useOperator } from '../gateway/operator';
 import { sinceOf } from '../gateway/since';
+import { moment } from '../text/moment';
 import { count, rate } from '../text/number';
 import type { TableModel } from './model';
 import { useRate } from './useRate';
@@ -15,6 +16,7 @@ export function Summary({ name, watch, model }: { name: string; watch: Watch | u
   const since = sinceOf(watch, state, seen);
   const total = useThrottledStatus(model, ({ total }) => total);
   const revision = useThrottledStatus(model, ({ revision }) => revision);
+  const verifiedAt = useThrottledStatus(model, ({ view }) => view.verifiedAt ?? 0);
   const operator = useOperator();
   return (
     <div className="bar resource-summary">
@@ -25,6 +27,11 @@ export function Summary({ name, watch, model }: { name: string; watch: Watch | u
       <span className="soft">
         for <Age of={new Date(since).toISOString()} />
       </span>
+      {verifiedAt > 0 && (
+        <span className="soft" title="What is shown was what the gateway has: the digests were equal">
+          verified at {moment(verifiedAt)}
+        </span>
+      )}
       <dl>
         {watch && <Fact name="source">{watch.source}</Fact>}
         <Fact name="resources">{count(total)}</Fact>

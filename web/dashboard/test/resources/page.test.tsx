@@ -99,6 +99,15 @@ describe('the table of a watch', () => {
     expect(reportedSince).toBe(String(Date.parse('2026-01-02T04:00:00Z')));
   });
 
+  it('says when what it shows was verified, once it was', async () => {
+    await show({ a: 1 });
+    const summary = document.querySelector('.resource-summary')!;
+    expect(summary.textContent).not.toContain('verified');
+    act(() => source.become('in_sync', { verifiedAt: new Date(2026, 0, 2, 12, 3, 4).getTime() }));
+    await pass(1000);
+    expect(summary.textContent).toMatch(/verified at .*12:03:04/);
+  });
+
   it('adds columns for new fields, and keeps its columns otherwise', async () => {
     await show({ a: { n: 1 }, b: { n: 2 } });
     await change(6, { c: { n: 3 } });
