@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"time"
 
@@ -73,6 +74,9 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	defer stop()
 	defer a.detachLog()()
 	logger := a.logger()
+	if o.demo || o.config == "" {
+		tellStores(logger, c.Sources)
+	}
 	if a.logGRPC != nil {
 		a.logGRPC(logger)
 	}
@@ -117,6 +121,19 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	}
 	defer startReloading(ctx, &reloader{daemon: s, options: o, hangups: signals}, read)()
 	return s.gateway.Serve(ctx, listeners)
+}
+
+// tellStores logs where what is written is kept, before anybody writes.
+func tellStores(logger *slog.Logger, sources []config.Source) {
+	for _, s := range sources {
+		switch {
+		case s.Type != config.Store:
+		case s.Store.Path == "":
+			logger.Info("what is written is in memory, and lost when this process ends: to keep it, give the store a path in a configuration", "source", s.Name)
+		default:
+			logger.Info("what is written is kept in a file", "source", s.Name, "path", s.Store.Path)
+		}
+	}
 }
 
 // detachLog makes the log wait for no output that hangs, until the function that it returns is called.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,6 +87,26 @@ func TestServeDemoAddsThisMachine(t *testing.T) {
 	w := start(t, "watch", "processes", "--server", g.url(), "--wait-for", `resources.exists(k, resources[k].pid > 0)`)
 	if code := w.awaitCode(); code != 0 {
 		t.Errorf("exit code %d: %s", code, w.logs)
+	}
+}
+
+// TestServeTellsWhatIsKept, in its first line.
+func TestServeTellsWhatIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes.db")
+	kept := file(t, "gateway.yaml", "sources: { local: { type: store, path: "+path+" } }\nwatches: { notes: { source: local } }")
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"lost when this process ends", []string{"--demo"}},
+		{"lost when this process ends", nil},
+		{`"path":"` + path, []string{"--demo", "--config", kept}},
+	} {
+		g := serve(t, c.args...)
+		first, _, _ := strings.Cut(g.logs.String(), "\n")
+		if !strings.Contains(first, c.want) || !strings.Contains(first, `"source":"local"`) {
+			t.Errorf("serve %v: first line %s, want %s", c.args, first, c.want)
+		}
 	}
 }
 
