@@ -156,11 +156,12 @@ func TestKeptEndings(t *testing.T) {
 	seen := func(what string, count int) {
 		t.Helper()
 		deadline := time.Now().Add(10 * time.Second)
-		for w.Snapshot().Count() != count {
-			if time.Now().After(deadline) {
+		for changed := w.Changed(); w.Snapshot().Count() != count; changed = w.Changed() {
+			select {
+			case <-changed:
+			case <-time.After(time.Until(deadline)):
 				t.Fatalf("%s: %d resources, want %d", what, w.Snapshot().Count(), count)
 			}
-			<-w.Changed()
 		}
 	}
 	keep := func(e credential.Ending) {
