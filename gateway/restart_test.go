@@ -153,16 +153,20 @@ func TestKeptEndings(t *testing.T) {
 	defer stop()
 	rig := newDoorRig(t, false, change)
 	w, r := watchOf(), &revocations{registry: rig.gateway.registry, watch: "revocations", most: 5}
-	seen := func(what string, count int) {
+	await := func(what string, is func() bool) {
 		t.Helper()
-		deadline := time.Now().Add(10 * time.Second)
-		for changed := w.Changed(); w.Snapshot().Count() != count; changed = w.Changed() {
+		late := time.After(10 * time.Second)
+		for changed := w.Changed(); !is(); changed = w.Changed() {
 			select {
 			case <-changed:
-			case <-time.After(time.Until(deadline)):
-				t.Fatalf("%s: %d resources, want %d", what, w.Snapshot().Count(), count)
+			case <-late:
+				t.Fatalf("%s: there are %d resources", what, w.Snapshot().Count())
 			}
 		}
+	}
+	seen := func(what string, count int) {
+		t.Helper()
+		await(what, func() bool { return w.Snapshot().Count() == count })
 	}
 	keep := func(e credential.Ending) {
 		t.Helper()
@@ -181,20 +185,21 @@ func TestKeptEndings(t *testing.T) {
 	}
 	ended := time.Now()
 	keep(credential.Ending{Session: "session/c", Whose: credential.EndingsKey(ann), Expires: late, Until: ended, Needless: []string{"session/a", "session/c"}})
-	seen("those of a principal", 3)
-	if until := r.SessionsEnded(ann); until.Before(ended.Truncate(time.Millisecond)) {
-		t.Errorf("sessions until %v have ended, want %v", until, ended)
-	}
+	await("those of a principal", func() bool {
+		return w.Snapshot().Count() == 3 && !r.SessionsEnded(ann).Before(ended.Truncate(time.Millisecond))
+	})
 	keep(credential.Ending{Session: "session/d", Whose: credential.EndingsKey(ann), Expires: soon})
 	keep(credential.Ending{Session: "session/e", Whose: credential.EndingsKey(ann), Expires: soon})
 	seen("up to the most", 5)
 	keep(credential.Ending{Session: "session/f", Whose: credential.EndingsKey(ci), Expires: soon})
 	keep(credential.Ending{Session: "session/g", Whose: credential.EndingsKey(ci), Expires: soon})
 	seen("beyond it, one of each principal", 6)
+	revoke(t, rig, "token/last")
+	seen("everything before the last revocation", 7)
 	for _, c := range []struct {
 		at    time.Time
 		count int
-	}{{soon.Add(-time.Minute), 6}, {soon.Add(time.Minute), 3}, {late.Add(time.Minute), 1}} {
+	}{{soon.Add(-time.Minute), 7}, {soon.Add(time.Minute), 4}, {late.Add(time.Minute), 2}} {
 		if err := forgetEndings(t.Context(), w, c.at); err != nil {
 			t.Fatal(err)
 		}
