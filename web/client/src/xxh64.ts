@@ -19,20 +19,21 @@ let words = new Int32Array(bytes.buffer);
 /** Whether words of 32 bits are read as they have to be. */
 export const littleEndian = new Uint8Array(new Int32Array([1]).buffer)[0] === 1;
 
-// The number that is worked on.
-let hi = 0;
-let lo = 0;
+// The number that is worked on, its lower half first. In variables, a half with more than 31 bits would be an object each time.
+const n64 = new Int32Array(2);
 
 /** Returns the hash of a text in UTF-8, followed by bytes, one in each character of the binary string. */
 export function xxh64(text: string, binary = ''): Hash {
   work(text, binary);
+  const lo = n64[0]!;
+  const hi = n64[1]!;
   return String.fromCharCode(lo & 0xffff, lo >>> 16, hi & 0xffff, hi >>> 16);
 }
 
 /** Returns the upper 32 bits of the hash of a text in UTF-8, or of bytes. */
 export function upperXxh64(text: string, binary = ''): number {
   work(text, binary);
-  return hi >>> 0;
+  return n64[1]! >>> 0;
 }
 
 function work(text: string, binary: string): void {
@@ -55,8 +56,8 @@ function digest(length: number): void {
   const blocks = length >>> 5;
   if (blocks > 0) mergeLanes(blocks << 3);
   else {
-    hi = p5h;
-    lo = p5l;
+    n64[1] = p5h;
+    n64[0] = p5l;
   }
   add(0, length);
   let at = blocks << 3;
@@ -87,7 +88,7 @@ function mergeLanes(end: number): void {
   lane(2, end, p2h, p2l);
   lane(4, end, 0, 0);
   lane(6, end, ~p1h, -p1l | 0); // the lower half is not 0
-  hi = lo = 0;
+  n64.fill(0);
   for (let i = 0; i < 8; i += 2) {
     const h = lanes[i]!;
     const l = lanes[i + 1]!;
@@ -135,47 +136,49 @@ function upper(a: number, b: number): number {
 }
 
 function multiply(high: number, low: number): void {
-  hi = (upper(lo, low) + Math.imul(hi, low) + Math.imul(lo, high)) | 0;
-  lo = Math.imul(lo, low);
+  const l = n64[0]!;
+  n64[1] = upper(l, low) + Math.imul(n64[1]!, low) + Math.imul(l, high);
+  n64[0] = Math.imul(l, low);
 }
 
 function add(high: number, low: number): void {
-  const sum = (lo >>> 0) + (low >>> 0);
-  hi = (hi + high + (sum > 0xffffffff ? 1 : 0)) | 0;
-  lo = sum | 0;
+  const sum = (n64[0]! >>> 0) + (low >>> 0);
+  n64[1] = n64[1]! + high + (sum > 0xffffffff ? 1 : 0);
+  n64[0] = sum | 0;
 }
 
 function rotate(n: number): void {
-  const h = hi;
-  hi = (h << n) | (lo >>> (32 - n));
-  lo = (lo << n) | (h >>> (32 - n));
+  const h = n64[1]!;
+  const l = n64[0]!;
+  n64[1] = (h << n) | (l >>> (32 - n));
+  n64[0] = (l << n) | (h >>> (32 - n));
 }
 
 // Exclusive or with the product of a number of 32 bits.
 function xorProduct(word: number, high: number, low: number): void {
-  hi ^= upper(word, low) + Math.imul(word, high);
-  lo ^= Math.imul(word, low);
+  n64[1]! ^= upper(word, low) + Math.imul(word, high);
+  n64[0]! ^= Math.imul(word, low);
 }
 
 // Exclusive or with what a round makes of a word.
 function xorRound(high: number, low: number): void {
-  const h = hi;
-  const l = lo;
-  hi = high;
-  lo = low;
+  const h = n64[1]!;
+  const l = n64[0]!;
+  n64[1] = high;
+  n64[0] = low;
   multiply(p2h, p2l);
   rotate(31);
   multiply(p1h, p1l);
-  hi ^= h;
-  lo ^= l;
+  n64[1]! ^= h;
+  n64[0]! ^= l;
 }
 
 function mix(): void {
-  lo ^= hi >>> 1;
+  n64[0]! ^= n64[1]! >>> 1;
   multiply(p2h, p2l);
-  const h = hi;
-  hi ^= h >>> 29;
-  lo ^= (lo >>> 29) | (h << 3);
+  const h = n64[1]!;
+  n64[1]! ^= h >>> 29;
+  n64[0]! ^= (n64[0]! >>> 29) | (h << 3);
   multiply(p3h, p3l);
-  lo ^= hi;
+  n64[0]! ^= n64[1]!;
 }
