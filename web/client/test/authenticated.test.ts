@@ -514,3 +514,23 @@ test('a getToken that hangs is a failure after a while', async () => {
   await pass(1_000);
   expect(gateway.streams).toHaveLength(1);
 });
+
+test('requests about digests have the newest token of the streams', async () => {
+  gateway.tokens.t1 = { tag: 'ann' };
+  const { getToken } = tokens('t1');
+  await start({ getToken });
+  const { transport } = { transport: authenticated({ getToken }) };
+  const { signal } = new AbortController();
+  const url = 'http://gateway.test/live/v1/session';
+  const read = transport.read({ url: 'http://gateway.test/live/v1/events?watch=w', lastEventId: '', headers: {}, credentials: 'omit', signal }, {} as never);
+  read.catch(() => {});
+  await pass();
+  await transport.ask!({ url, headers: { 'X-Team': 'tide' }, credentials: 'omit', signal });
+  expect(gateway.log.at(-1)).toBe('undefined session t1');
+  gateway.last.fail();
+  await pass();
+});
+
+test('a transport that reads by an EventSource cannot ask', () => {
+  expect(authenticated({ transport: eventSourceTransport }).ask).toBeUndefined();
+});

@@ -185,4 +185,4 @@ test('tabs show only states that the upstream had, whatever happens to them or t
       ],
     },
   );
-});
+}, 240_000);

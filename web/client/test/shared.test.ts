@@ -6,6 +6,7 @@ import { Hub, type Port, sharedTransport } from '../src/shared.js';
 import type { Store } from '../src/store.js';
 import { Stores } from '../src/stores.js';
 import { watch } from '../src/watch.js';
+import { answering, resumed, State } from './digests.js';
 import { bookmark, endOfSnapshot, hello, pass, remove, reset, snapshot, status, upsert } from './server.js';
 import { open, primed, resume, server, sharing, shown, tides, told, url } from './sharing.js';
 
@@ -20,6 +21,25 @@ test('eight tabs share one connection', async () => {
   await pass();
   expect(tides.map((tide) => shown(tide))).toEqual(Array(8).fill('in_sync b=2'));
   expect(server.exchanges).toHaveLength(1);
+});
+
+test('what holds the connection verifies for all tabs', async () => {
+  const state = new State({ a: '1', b: '[2]' });
+  open();
+  open();
+  await pass();
+  server.last.accept(hello(['w']) + state.snapshot('w', 5));
+  await pass();
+  expect(tides.map((tide) => tide.store('w').view.verifiedAt)).toEqual([Date.now(), Date.now()]);
+  server.last.cut();
+  await pass(1_000);
+  const after = state.with({ b: '3' });
+  server.last.accept(resumed('w') + after.verify('w', 7, 'w@f-7'));
+  await pass();
+  const asked = await answering(server, after);
+  expect(asked).toHaveLength(3);
+  expect(tides.map((tide) => shown(tide))).toEqual(Array(2).fill('in_sync a=1,b=3'));
+  expect(tides.map((tide) => tide.store('w').view.verifiedAt! > 1_001_000)).toEqual([true, true]);
 });
 
 describe('a tab', () => {
