@@ -522,7 +522,10 @@ test('requests about digests have the newest token of the streams', async () => 
   const { transport } = { transport: authenticated({ getToken }) };
   const { signal } = new AbortController();
   const url = 'http://gateway.test/live/v1/session';
-  const read = transport.read({ url: 'http://gateway.test/live/v1/events?watch=w', lastEventId: '', headers: {}, credentials: 'omit', signal }, {} as never);
+  const read = transport.read(
+    { url: 'http://gateway.test/live/v1/events?watch=w', lastEventId: '', headers: {}, credentials: 'omit', signal },
+    {} as never,
+  );
   read.catch(() => {});
   await pass();
   await transport.ask!({ url, headers: { 'X-Team': 'tide' }, credentials: 'omit', signal });
