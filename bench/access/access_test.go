@@ -30,7 +30,7 @@ func TestEveryPart(t *testing.T) {
 	b.Print(&out)
 	t.Log(out.String())
 	for _, want := range []string{
-		`moves 20 streams to another view.*\| \d\.\d\d s \|`, `2 of 38 resources leave.*\| reached \|`, `CPU of the gateway for each stream`,
+		`moves 20 streams to another view.*\| \d\.\d\d s \|`, `bytes to each of them.*\| \d+\.\d KiB`, `CPU of the gateway for each stream`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out.String()) {
 			t.Errorf("the table has no line %q", want)
