@@ -10,6 +10,7 @@ import { Place } from './place.mjs';
 
 const [{ missing }] = browsers;
 const rows = 300;
+const backoffMs = 60_000; // a client waits for up to 30 s after failures
 const digestPath = '/v1/watches/notes/digests/';
 const nowhere = { origin: 'http://127.0.0.1:1' };
 
@@ -46,7 +47,7 @@ class Stage {
 
   static async open(t) {
     const stage = new Stage();
-    stage.place = await Place.open();
+    stage.place = await Place.open([], '15s'); // a stream that is cut off for its silence is a failure to verify
     t.after(() => stage.place.close());
     stage.front = new Front(() => (stage.#up ? { origin: stage.place.url.slice(0, -1) } : nowhere));
     const site = await Site.start({ '/dist/': new URL('../dist/', import.meta.url).pathname }, (request, response) => {
@@ -64,6 +65,7 @@ class Stage {
     await stage.fill();
     stage.page = await browser.newPage();
     await stage.page.goto(site.origin);
+    await stage.page.waitForFunction('globalThis.store !== undefined');
     await stage.shows(rows);
     return stage;
   }
@@ -88,7 +90,7 @@ class Stage {
 
   async fill(other = {}) {
     const all = { ...Object.fromEntries(Array.from({ length: rows }, (_, i) => [`note-${i}`, textOf(i)])), ...other };
-    await Promise.all(Object.entries(all).map(([key, text]) => text && this.put(key, text)));
+    for (const [key, text] of Object.entries(all)) if (text) await this.put(key, text);
   }
 
   async put(key, text) {
@@ -113,10 +115,14 @@ class Stage {
     }));
 
   async shows(size) {
-    await until(`${size} rows in sync`, async () => {
-      const seen = await this.seen();
-      return seen.state === 'in_sync' && seen.size === size;
-    }).catch(async (error) => assert.fail(`${error.message}: ${JSON.stringify(await this.seen()).slice(0, 2_000)}`));
+    await until(
+      `${size} rows in sync`,
+      async () => {
+        const seen = await this.seen();
+        return seen.state === 'in_sync' && seen.size === size;
+      },
+      backoffMs,
+    ).catch(async (error) => assert.fail(`${error.message}: ${JSON.stringify(await this.seen()).slice(0, 2_000)}`));
     return this.seen();
   }
 
@@ -125,7 +131,7 @@ class Stage {
 
 const textOf = (i) => `${i} ${'x'.repeat(300)}`;
 
-test('a client verifies, and resumes by digest, in Chromium', { skip: missing, timeout: 240_000 }, async (t) => {
+test('a client verifies, and resumes by digest, in Chromium', { skip: missing, timeout: 480_000 }, async (t) => {
   const stage = await Stage.open(t);
   assert.ok((await stage.seen()).verified > 0, 'the first snapshot is verified');
 
