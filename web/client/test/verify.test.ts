@@ -228,7 +228,7 @@ describe('while it is found out what differs', () => {
     f.server.stream.accept(hello(['w']) + after.snapshot('w', 7));
     await pass();
     expect([store.state, store.view.verifiedAt, shown(store)]).toEqual(['in_sync', Date.now(), after.values]);
-    await restart(rows(100)); // a failure counts anew
+    await restart(rows(100)); // earlier failures no longer count
     await pass(250);
     f.server.last.refuse(410);
     await pass(10_000);
