@@ -20,7 +20,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/internal/headers"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
@@ -447,7 +447,7 @@ func (c Config) checkAdmission() error {
 		return fmt.Errorf("gateway.Config: ForwardedHeader is %q: want %s or %s", h, HeaderXForwardedFor, HeaderForwarded)
 	}
 	for _, name := range c.Hosts {
-		if err := hosts.Check(name); err != nil {
+		if err := headers.CheckHost(name); err != nil {
 			return fmt.Errorf("gateway.Config: Hosts: %w", err)
 		}
 	}
@@ -463,7 +463,7 @@ func (c Config) limits() limits.Limits {
 // "*" and "null": answers to them would be open to everyone.
 func checkOrigins(origins []string) error {
 	for _, o := range origins {
-		if !hosts.IsOrigin(o) {
+		if !headers.IsOrigin(o) {
 			return fmt.Errorf("gateway.Config: AllowedOrigins: %q: want scheme://host or scheme://host:port, with http or https, as a browser sends it", o)
 		}
 	}
@@ -472,8 +472,8 @@ func checkOrigins(origins []string) error {
 
 func checkHeaders(names []string) error {
 	for _, name := range names {
-		if !hosts.IsPageHeader(name) {
-			return fmt.Errorf("gateway.Config: AllowedHeaders: %q: want %s", name, hosts.WantPageHeader)
+		if !headers.IsPageHeader(name) {
+			return fmt.Errorf("gateway.Config: AllowedHeaders: %q: want %s", name, headers.WantPageHeader)
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/shard"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/internal/headers"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/internal/web"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -268,7 +268,7 @@ func noSniff(next http.Handler) http.Handler {
 // this machine can reach serves everything, unless the configuration names a proxy
 // in front of it: then its clients are those of the proxy.
 func (g *Gateway) publicHandler(address net.Addr) http.Handler {
-	if !hosts.IsLoopback(address.String()) {
+	if !headers.IsLoopback(address.String()) {
 		return g.Handler()
 	}
 	return g.serving(func(s *settings) http.Handler {
@@ -283,7 +283,7 @@ func (g *Gateway) publicHandler(address net.Addr) http.Handler {
 // reach it and there is a policy, it serves only principals with Access.OperationsRole as
 // operators.
 func (g *Gateway) operationsHandler(address net.Addr) http.Handler {
-	if hosts.IsLoopback(address.String()) {
+	if headers.IsLoopback(address.String()) {
 		return g.OperationsHandler()
 	}
 	return g.serving(func(s *settings) http.Handler { return s.guarded })

@@ -15,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
-	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/internal/headers"
 )
 
 // settings are the parts of the gateway that depend on the configuration. A request, a call or
@@ -27,7 +27,7 @@ type settings struct {
 	cfg           Config
 	lookup        *authz.Lookup
 	proxies       limits.Proxies
-	hosts         hosts.List
+	hosts         headers.Hosts
 	deps          *session.Deps
 	unary         *rest.API
 	calls         rpc.Deps
@@ -48,7 +48,7 @@ func (g *Gateway) settings(c Config, deps *session.Deps, lookup *authz.Lookup, b
 	s := &settings{
 		Gateway: g, cfg: c, deps: deps, lookup: lookup,
 		proxies: limits.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
-		hosts:   hosts.New(slices.Concat(c.Hosts, ownHosts)), replaced: make(chan struct{}),
+		hosts:   headers.NewHosts(slices.Concat(c.Hosts, ownHosts)), replaced: make(chan struct{}),
 	}
 	if err := s.authenticate(before); err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/internal/headers"
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
@@ -58,7 +58,7 @@ func (d *decoder) firstOfAccess(c *Config) (decode.Value, bool) {
 // other machines can reach without such a role.
 func (d *decoder) operators(c *Config) {
 	listen, role := c.Operations.Listen, c.Operations.Role
-	if role == "" && !d.IsGiven(&c.Operations.Role) && listen != OperationsOff && !hosts.IsLoopback(listen) {
+	if role == "" && !d.IsGiven(&c.Operations.Role) && listen != OperationsOff && !headers.IsLoopback(listen) {
 		d.reachable(c)
 		return
 	}

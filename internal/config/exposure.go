@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/internal/headers"
 )
 
 // OperationsOff is the address that disables the operations listener.
@@ -42,7 +42,7 @@ func (d *decoder) exposure(c *Config) {
 		{"grpc", d.flags.GRPC, &c.GRPC.Listen, watches},
 		{"operations", d.flags.Operations, &c.Operations.Listen, "do the same, and see the metrics, the addresses of clients and upstreams, and profiles"},
 	} {
-		if *l.into == "" || *l.into == OperationsOff || hosts.IsLoopback(*l.into) {
+		if *l.into == "" || *l.into == OperationsOff || headers.IsLoopback(*l.into) {
 			continue
 		}
 		why := fmt.Sprintf("other machines can reach it, and the gateway asks nobody for credentials: "+

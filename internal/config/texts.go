@@ -6,7 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
-	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/internal/headers"
 	"github.com/watchtide/watchtide/internal/jwt"
 	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/source/etcd"
@@ -32,7 +32,7 @@ var texts = map[string]decode.Text{
 	"file of a store":  {Want: "the name of the file that keeps the store", Valid: notEmpty, Use: (*decode.Decoder).Relative},
 	"file of a secret": {Want: decode.FileName.Want, Valid: notEmpty, Use: fileOfSecret},
 	"forwarded header": oneOfThese(ForwardedHeaders),
-	"host":             {Want: `a host name without a port, such as app.example.com, "*.example.com", or "*" for every name`, Valid: noError(hosts.Check)},
+	"host":             {Want: `a host name without a port, such as app.example.com, "*.example.com", or "*" for every name`, Valid: noError(headers.CheckHost)},
 	"issuer":           {Want: jwt.WantURL, Valid: noError(jwt.CheckURL)},
 	"kubeconfig":       {Want: "the name of a kubeconfig file", Valid: notEmpty, Use: relativeOrHome},
 	"listen":           {Want: wantListen, Valid: ValidListen},
@@ -40,11 +40,11 @@ var texts = map[string]decode.Text{
 	"network":          {Want: `a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, Valid: decode.ValidNetwork},
 	"values":           {Want: stream.WantValues, Valid: func(s string) bool { return s != "" && stream.Values(s).Check() == nil }},
 	"no compression":   {Want: Uncompressed + "; without the key it is as in stream", Valid: func(s string) bool { return s == Uncompressed }},
-	"origin":           {Want: "an origin as a browser sends it: https://app.example.com", Valid: hosts.IsOrigin},
-	"page header":      {Want: hosts.WantPageHeader, Valid: hosts.IsPageHeader},
+	"origin":           {Want: "an origin as a browser sends it: https://app.example.com", Valid: headers.IsOrigin},
+	"page header":      {Want: headers.WantPageHeader, Valid: headers.IsPageHeader},
 	"printable":        {Want: "printable ASCII", Valid: decode.ValidMetadata},
 	"replica":          {Want: "the address of an operations listener, such as http://10.0.0.7:8081, or dns+http://name:8081 for all addresses of a name; https for TLS", Valid: gateway.ValidReplica},
-	"public url":       {Want: "the origin of the gateway, such as https://events.example.com; http only on loopback, since cookies could be read on the way", Valid: hosts.IsSafeOrigin},
+	"public url":       {Want: "the origin of the gateway, such as https://events.example.com; http only on loopback, since cookies could be read on the way", Valid: headers.IsSafeOrigin},
 	"pump":             oneOfThese(Pumps),
 	"tracing endpoint": {Want: WantTracingEndpoint, Valid: ValidTracingEndpoint},
 	"tracing protocol": oneOfThese(TracingProtocols),

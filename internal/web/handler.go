@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/watchtide/watchtide/internal/accept"
+	"github.com/watchtide/watchtide/internal/headers"
 )
 
 // policy lets the page load and request only what its own origin serves, and lets no
@@ -54,7 +54,7 @@ func Handler() http.Handler {
 		h.Set("Cache-Control", f.cached)
 		h.Add("Vary", "Accept-Encoding") // beside what the gateway sets for Origin
 		content, tag := f.content, f.tag
-		if zipped := f.zipped(); zipped != nil && accept.Gzip(r.Header.Values("Accept-Encoding")) {
+		if zipped := f.zipped(); zipped != nil && headers.AcceptsGzip(r.Header.Values("Accept-Encoding")) {
 			content, tag = zipped, strings.TrimSuffix(tag, `"`)+`-gzip"`
 			h.Set("Content-Encoding", "gzip")
 		}

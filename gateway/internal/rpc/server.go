@@ -15,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
-	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/internal/headers"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -35,7 +35,7 @@ type Deps struct {
 	Proxies limits.Proxies
 	Answers *limits.Answers
 	Bodies  *limits.Bodies
-	Hosts   hosts.List
+	Hosts   headers.Hosts
 	// Authenticator identifies the callers; nil: the gateway does not ask for credentials.
 	Authenticator *credential.Authenticator
 	// Quotas limit the calls of each principal.

@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/internal/accept"
 	"github.com/watchtide/watchtide/internal/frame"
+	"github.com/watchtide/watchtide/internal/headers"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -69,7 +69,7 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 	if req.Format, p = wire.ChooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
 		return req, p
 	}
-	req.Gzip = accept.Gzip(header.Values("Accept-Encoding"))
+	req.Gzip = headers.AcceptsGzip(header.Values("Accept-Encoding"))
 	req.EventSource = req.Format == frame.SSE && wire.NamesEventStream(header.Values("Accept"))
 	if req.Until, p = parseUntil(q); p != nil {
 		return req, p

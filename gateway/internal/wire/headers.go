@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/internal/accept"
 	"github.com/watchtide/watchtide/internal/frame"
+	"github.com/watchtide/watchtide/internal/headers"
 )
 
 // private is the beginning of Cache-Control in an answer for one principal only.
@@ -47,9 +47,9 @@ const (
 
 // ChooseFormat decides by the parameter format, if given, otherwise by the Accept
 // headers.
-func ChooseFormat(parameter string, given bool, headers []string) (frame.Format, *problem.Problem) {
+func ChooseFormat(parameter string, given bool, accept []string) (frame.Format, *problem.Problem) {
 	if !given {
-		return acceptedFormat(headers)
+		return acceptedFormat(accept)
 	}
 	switch parameter {
 	case frame.SSE.String():
@@ -63,24 +63,24 @@ func ChooseFormat(parameter string, given bool, headers []string) (frame.Format,
 // acceptedFormat returns the format that the client prefers. A missing or empty
 // Accept header accepts everything. Between two equally preferred formats, the one
 // named more precisely wins, then SSE.
-func acceptedFormat(headers []string) (frame.Format, *problem.Problem) {
-	if strings.TrimSpace(strings.Join(headers, "")) == "" {
+func acceptedFormat(accept []string) (frame.Format, *problem.Problem) {
+	if strings.TrimSpace(strings.Join(accept, "")) == "" {
 		return frame.SSE, nil
 	}
-	sse, ndjson := accept.MediaType(headers, TypeSSE), accept.MediaType(headers, TypeNDJSON)
+	sse, ndjson := headers.PreferenceFor(accept, TypeSSE), headers.PreferenceFor(accept, TypeNDJSON)
 	switch {
 	case ndjson.Beats(sse) && ndjson.Quality > 0 && ndjson.Precision > 0:
 		return frame.NDJSON, nil
 	case sse.Quality > 0:
 		return frame.SSE, nil
 	}
-	p := problem.New(http.StatusNotAcceptable, "Accept is %q: want %s or %s", strings.Join(headers, ", "), TypeSSE, TypeNDJSON)
+	p := problem.New(http.StatusNotAcceptable, "Accept is %q: want %s or %s", strings.Join(accept, ", "), TypeSSE, TypeNDJSON)
 	p.Parameter = "Accept"
 	return 0, p
 }
 
 // NamesEventStream reports whether Accept lists text/event-stream by name.
-func NamesEventStream(headers []string) bool {
-	p := accept.MediaType(headers, TypeSSE)
-	return p.Precision == accept.ByName && p.Quality > 0
+func NamesEventStream(accept []string) bool {
+	p := headers.PreferenceFor(accept, TypeSSE)
+	return p.Precision == headers.ByName && p.Quality > 0
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/internal/accept"
+	"github.com/watchtide/watchtide/internal/headers"
 )
 
 // WriteJSON writes the parts of some JSON, which may not be cached, compressed if the client accepts
@@ -17,7 +17,7 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, parts ...[]byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Add("Vary", "Accept-Encoding")
 	problem.NoStore(w.Header())
-	if !accept.Gzip(r.Header.Values("Accept-Encoding")) {
+	if !headers.AcceptsGzip(r.Header.Values("Accept-Encoding")) {
 		_, _ = body.WriteTo(w) // an error means that the client disconnected
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/watchtide/watchtide/internal/config"
-	hostnames "github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/internal/headers"
 )
 
 // listenerTLS is the TLS configuration of a listener. Each connection begins with the one
@@ -75,8 +75,8 @@ func hostsOf(c *config.Config) []string {
 	hosts := slices.Clone(c.HTTP.Hosts)
 	for _, certificate := range certificatesOf(c) {
 		for _, name := range certificate.DNSNames {
-			known := slices.Contains(hosts, name) || hostnames.IsLoopback(name+":0")
-			if !known && hostnames.Check(name) == nil {
+			known := slices.Contains(hosts, name) || headers.IsLoopback(name+":0")
+			if !known && headers.CheckHost(name) == nil {
 				hosts = append(hosts, name)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/internal/headers"
 )
 
 // TokenVariable is the environment variable with a token, for commands without --token-file.
@@ -75,7 +75,7 @@ func (s *TokenSource) For(server string) (func(context.Context) (string, error),
 // isPlainRemote reports whether others could read a request to a URL.
 func isPlainRemote(server string) bool {
 	u, err := url.Parse(server)
-	return err == nil && u.Scheme == "http" && !hosts.IsLoopback(net.JoinHostPort(u.Hostname(), "80"))
+	return err == nil && u.Scheme == "http" && !headers.IsLoopback(net.JoinHostPort(u.Hostname(), "80"))
 }
 
 // where returns a name for the place of the token.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 
-	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/internal/headers"
 )
 
 // checkHTTP examines the version of HTTP that a browser would use.
@@ -23,7 +23,7 @@ func (e *Examination) checkHTTP(ctx context.Context) {
 		e.problem(ctx, HTTP, "let the proxy speak HTTP/2, or HTTP/1.1 at least", "the answer is %s, which cannot stream", a.Proto)
 	case e.base.Scheme == "https":
 		e.problem(ctx, HTTP, "turn on HTTP/2 where TLS ends", "the answer is HTTP/1.1: %s", six)
-	case hosts.IsLoopback(net.JoinHostPort(e.base.Hostname(), "80")):
+	case headers.IsLoopback(net.JoinHostPort(e.base.Hostname(), "80")):
 		e.ok(ctx, HTTP, "HTTP/1.1, as always without TLS; on this machine that will do")
 	default:
 		e.problem(ctx, HTTP, "end TLS with HTTP/2 in front of the gateway, or in it (http.tls)", "HTTP/1.1, as always without TLS, which everybody on the way can read: %s", six)

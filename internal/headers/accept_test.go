@@ -1,4 +1,4 @@
-package accept
+package headers
 
 import (
 	"strings"
@@ -35,7 +35,7 @@ func TestGzip(t *testing.T) {
 		"br;q=1.0, gzip;q=0.8, *;q=0.1":    true,
 		"compress, gzip;level=9;q=0.0, br": false,
 	} {
-		if got := Gzip([]string{header}); got != want {
+		if got := AcceptsGzip([]string{header}); got != want {
 			t.Errorf("%q: %t, want %t", header, got, want)
 		}
 	}
@@ -49,17 +49,17 @@ func FuzzGzip(f *testing.F) {
 		f.Add(header)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		got := Gzip([]string{header})
-		if cut := Gzip(strings.Split(header, ",")); cut != got {
+		got := AcceptsGzip([]string{header})
+		if cut := AcceptsGzip(strings.Split(header, ",")); cut != got {
 			t.Errorf("%q: %t, in several headers %t", header, got, cut)
 		}
-		if spaced := Gzip([]string{" " + strings.ReplaceAll(header, ",", " , ")}); spaced != got {
+		if spaced := AcceptsGzip([]string{" " + strings.ReplaceAll(header, ",", " , ")}); spaced != got {
 			t.Errorf("%q: %t, with spaces %t", header, got, spaced)
 		}
 		if got && !strings.Contains(strings.ToLower(header), "gzip") && !strings.Contains(header, "*") {
 			t.Errorf("%q does not ask for gzip", header)
 		}
-		if Gzip([]string{header, "identity;q=1"}) && !Gzip([]string{header}) {
+		if AcceptsGzip([]string{header, "identity;q=1"}) && !AcceptsGzip([]string{header}) {
 			t.Errorf("%q asks for gzip only if identity is preferred", header)
 		}
 	})

@@ -1,4 +1,4 @@
-package hosts
+package headers
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 // anyHost in Config.Hosts turns the check off.
 const anyHost = "*"
 
-// List has the names under which the gateway may be addressed. A web page of a
+// Hosts has the names under which the gateway may be addressed. A web page of a
 // foreign name can make that name point at an address of the gateway (DNS rebinding),
 // and its browser then treats the two as one origin. The name in the Host header
 // reveals it. An IP address needs no check, since it cannot be rebound, nor does
 // localhost, which browsers do not look up.
 //
 // Static after construction.
-type List struct {
+type Hosts struct {
 	any      bool
 	names    map[string]bool // canonical
 	suffixes []string        // ".example.com" of "*.example.com"
@@ -27,10 +27,10 @@ type List struct {
 // localNames are always served.
 var localNames = []string{"localhost", "ip6-localhost", "ip6-loopback"}
 
-// New returns the list of the given names, each a host or "*." and a domain, and of this
+// NewHosts returns the list of the given names, each a host or "*." and a domain, and of this
 // machine's own.
-func New(names []string) List {
-	h := List{names: map[string]bool{}, suffixes: []string{".localhost"}}
+func NewHosts(names []string) Hosts {
+	h := Hosts{names: map[string]bool{}, suffixes: []string{".localhost"}}
 	for _, name := range localNames {
 		h.names[name] = true
 	}
@@ -48,9 +48,9 @@ func New(names []string) List {
 	return h
 }
 
-// Check returns an error unless name is valid in Config.Hosts: a host name, "*."
+// CheckHost returns an error unless name is valid in Config.Hosts: a host name, "*."
 // and a host name for every name below it, or "*" for any name.
-func Check(name string) error {
+func CheckHost(name string) error {
 	rest := strings.TrimPrefix(canonicalName(name), "*.")
 	if name == anyHost || validHostName(rest) {
 		return nil
@@ -90,7 +90,7 @@ func notInLabel(r rune) bool {
 // Allow reports whether a request for authority (a host, and a port if it is not the
 // usual one) is meant for this gateway. No browser omits it: an empty authority comes
 // from an old client or a probe.
-func (h List) Allow(authority string) bool {
+func (h Hosts) Allow(authority string) bool {
 	if h.any || authority == "" {
 		return true
 	}

@@ -1,4 +1,4 @@
-package accept
+package headers
 
 import "strings"
 
@@ -23,16 +23,16 @@ func (p Preference) Beats(other Preference) bool {
 	return p.Quality > other.Quality || p.Quality == other.Quality && p.Precision > other.Precision
 }
 
-// MediaType returns the preference of the most precise range, in all headers Accept of
+// PreferenceFor returns the preference of the most precise range, in all headers Accept of
 // a request, that covers a media type (RFC 9110, section 12.5.1).
-func MediaType(headers []string, mediaType string) Preference {
+func PreferenceFor(headers []string, mediaType string) Preference {
 	best := Preference{Precision: notAtAll}
 	for _, header := range headers {
 		for item := range strings.SplitSeq(header, ",") {
 			mediaRange, parameters, _ := strings.Cut(item, ";")
 			precision := coverage(strings.ToLower(strings.TrimSpace(mediaRange)), mediaType)
 			if precision > best.Precision {
-				best = Preference{Quality: Quality(parameters), Precision: precision}
+				best = Preference{Quality: quality(parameters), Precision: precision}
 			}
 		}
 	}

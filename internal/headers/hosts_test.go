@@ -1,4 +1,4 @@
-package hosts
+package headers
 
 import (
 	"net"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestHostsAllow(t *testing.T) {
-	h := New([]string{"App.Example.com.", "*.apps.example.com", "backend"})
+	h := NewHosts([]string{"App.Example.com.", "*.apps.example.com", "backend"})
 	for authority, want := range map[string]bool{
 		"": true, "localhost": true, "LocalHost:8080": true, "localhost.": true, "a.localhost": true, "a.b.localhost:1": true,
 		"ip6-localhost": true, "ip6-loopback:80": true,
@@ -29,14 +29,14 @@ func TestHostsAllow(t *testing.T) {
 			t.Errorf("allow(%q) = %t, want %t", authority, got, want)
 		}
 	}
-	if !New([]string{"*"}).Allow("evil.example") {
+	if !NewHosts([]string{"*"}).Allow("evil.example") {
 		t.Error(`"*" does not allow every name`)
 	}
 }
 
 func TestCheckHost(t *testing.T) {
 	for _, name := range []string{"a", "app.example.com", "APP.example.com.", "*.example.com", "*", "my_service"} {
-		if err := Check(name); err != nil {
+		if err := CheckHost(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestCheckHost(t *testing.T) {
 		"": "want a name", "https://a": "without scheme", "a:80": "port", "a/b": "path", "*.": "want a name", "a.*.b": "want a name", "**": "want a name",
 		"a..b": "want a name", ".a": "want a name", "127.0.0.1": "always served", "[::1]": "always served", "::1": "always served", "bücher.de": "want a name",
 	} {
-		if err := Check(name); err == nil || !strings.Contains(err.Error(), want) {
+		if err := CheckHost(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
 	}
@@ -56,7 +56,7 @@ func FuzzHosts(f *testing.F) {
 	for _, seed := range []string{"localhost:80", "[::1]:80", "evil.example", "a.localhost.", "127.0.0.1.:1", "[fe80::1%25a]", "x@localhost", "[::1]localhost"} {
 		f.Add(seed)
 	}
-	h := New([]string{"app.example.com", "*.example.org"})
+	h := NewHosts([]string{"app.example.com", "*.example.org"})
 	f.Fuzz(func(t *testing.T, authority string) {
 		allowed := h.Allow(authority)
 		if upper := h.Allow(strings.ToUpper(authority)); isASCII(authority) && upper != allowed && !strings.Contains(authority, "%") {
