@@ -71,27 +71,60 @@ type Subscription struct {
 	options SubscribeOptions
 
 	// Owned by the pump.
-	closed      bool
+	joined
+	delivered
+	closed     bool
+	synced     bool
+	held       bool // Next must not read
+	readers    int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
+	changed    *signal.Signal
+	aheadUntil time.Time      // how long to wait until the log reaches the position; zero: not waiting
+	ownStatus  *stream.Status // overrides the status of the watch; nil: nothing does
+	sentStatus *stream.Status
+	walk       *walk    // nil: it is at rest
+	pin        *pin.Pin // of the walk, once it takes more than one flush
+	outcome    ResumeOutcome
+	skipped    uint64
+}
+
+// joined is the revision order that a subscription reads, and how the reader came to it.
+type joined struct {
 	begun       bool
-	synced      bool
-	held        bool // Next must not read
 	fromThisLog bool // everything that the reader has came from this log
-	moved       bool // no batch has carried the position yet
-	partial     bool // the reader was sent changes that its position does not cover
-	readers     int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
-	changed     *signal.Signal
 	generation  uint64
-	epoch       string         // as written in positions
-	aheadUntil  time.Time      // how long to wait until the log reaches the position; zero: not waiting
-	ownStatus   *stream.Status // overrides the status of the watch; nil: nothing does
-	sentStatus  *stream.Status
-	origin      uint64          // the last one sent to the subscriber
-	walk        *walk           // nil: it is at rest
-	pin         *pin.Pin        // of the walk, once it takes more than one flush
-	cursor      uint64          // everything up to this seq was delivered
-	position    stream.Position // everything up to it was delivered
-	outcome     ResumeOutcome
-	skipped     uint64
+	epoch       string // as written in positions
+	origin      uint64 // the last one sent to the subscriber
+}
+
+// join takes the subscriber into the version's revision order.
+func (j *joined) join(v *storage.Version) {
+	j.begun = true
+	j.generation = v.Generation
+	j.origin = v.Complete()
+	j.epoch = v.Epoch
+}
+
+// withRun returns a position with the name of the run, if the reader has nothing but
+// what this log gave it. One that came from elsewhere may hold more than its position
+// said, which this log need not know.
+func (j *joined) withRun(v *storage.Version, p stream.Position) stream.Position {
+	if !j.fromThisLog {
+		return p
+	}
+	return v.WithRun(p)
+}
+
+// delivered is how far the reader of a subscription has come.
+type delivered struct {
+	moved    bool            // no batch has carried the position yet
+	partial  bool            // the reader was sent changes that its position does not cover
+	cursor   uint64          // everything up to this seq was delivered
+	position stream.Position // everything up to it was delivered
+}
+
+func (d *delivered) moveTo(p stream.Position) {
+	d.moved = d.moved || p != d.position
+	d.position = p
 }
 
 // Subscribe returns a cursor. Close it.
@@ -271,21 +304,6 @@ func (s *Subscription) place(upserts uint64, v *storage.Version) {
 	s.moveTo(s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.Swept)))
 }
 
-func (s *Subscription) moveTo(p stream.Position) {
-	s.moved = s.moved || p != s.position
-	s.position = p
-}
-
-// withRun returns a position with the name of the run, if the reader has nothing but
-// what this log gave it. One that came from elsewhere may hold more than its position
-// said, which this log need not know.
-func (s *Subscription) withRun(v *storage.Version, p stream.Position) stream.Position {
-	if !s.fromThisLog {
-		return p
-	}
-	return v.WithRun(p)
-}
-
 // end adds what ends the walk under way.
 func (s *Subscription) end(b *Batch) {
 	w, restarted := *s.walk, s.catchingUp()
@@ -387,14 +405,6 @@ func (s *Subscription) ahead(b *Batch, v *storage.Version) bool {
 	s.refuse(b, v, stream.ResetAhead)
 	s.aheadUntil = time.Time{}
 	return true
-}
-
-// join takes the subscriber into the version's revision order.
-func (s *Subscription) join(v *storage.Version) {
-	s.begun = true
-	s.generation = v.Generation
-	s.origin = v.Complete()
-	s.epoch = v.Epoch
 }
 
 // reset begins a full snapshot. It carries a position at which nothing was
