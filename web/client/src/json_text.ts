@@ -2,7 +2,7 @@
 
 /**
  * Returns the text of the value of an upsert, exactly as it stands in the text of the event; undefined if it has none.
- * last is the name of the last member of the event.
+ * last is the name of the last member of the event. Where a name stands twice, which RFC 8259 advises against, it may be another text.
  */
 export function valueText(json: string, last: string): string | undefined {
   if (last === 'value' && json.endsWith('}')) {
