@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -138,6 +140,11 @@ func (c *Client) get(ctx context.Context, into any, address string) error {
 
 // do makes a request, and reads the JSON document of the answer. A refusal is a *Problem.
 func (c *Client) do(request *http.Request, into any) error {
+	return c.doWithin(request, into, math.MaxInt64)
+}
+
+// doWithin is do for an answer of at most so many bytes.
+func (c *Client) doWithin(request *http.Request, into any, most int64) error {
 	token, header, err := c.credential(request.Context())
 	if err != nil {
 		return err
@@ -153,8 +160,24 @@ func (c *Client) do(request *http.Request, into any) error {
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
 		return withoutToken(ReadProblem(response), token)
 	}
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+	if err := json.NewDecoder(&bounded{response.Body, most, most}).Decode(into); err != nil {
 		return fmt.Errorf("the answer of %s is not what a gateway answers: %w", c.base.Redacted(), err)
 	}
 	return nil
+}
+
+// bounded reads at most so many bytes. A longer answer is an error, before it is decoded.
+type bounded struct {
+	io.Reader
+	most, left int64
+}
+
+// Read implements io.Reader.
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left == 0 {
+		return 0, fmt.Errorf("%w: it has more than %d bytes", ErrInvalid, b.most)
+	}
+	n, err := b.Reader.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }

@@ -1,12 +1,14 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,6 +50,51 @@ const (
 		"event: end_of_snapshot\ndata: {\"type\":\"end_of_snapshot\",\"watch\":\"w\",\"revision\":\"5\",\"count\":2,\"resumed\":true,\"verify\":true,\"digest\":\"2-00000000000000000000000000000001\"}\nid: w@b-5\n\n"
 )
 
+const (
+	endless = "endless"
+	tooMuch = 128 << 20
+)
+
+// writeEndless writes an answer until the client has had enough, or tooMuch, and returns how much it took.
+func writeEndless(w http.ResponseWriter) (sent int) {
+	_, _ = w.Write([]byte(`{"table":"`))
+	for chunk := bytes.Repeat([]byte("A"), 1<<20); sent < tooMuch; sent += len(chunk) {
+		if _, err := w.Write(chunk); err != nil {
+			break
+		}
+	}
+	return sent
+}
+
+// TestNoDigestIsEverRight: a client whose snapshot has another digest as well goes on without digests.
+func TestNoDigestIsEverRight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		wrong := strings.Replace(heldBefore, "\"count\":1", "\"count\":1,\"digest\":\"1-00000000000000000000000000000001\"", 1)
+		c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/digests/") {
+				http.Error(w, "{}", http.StatusGone)
+				return
+			}
+			asked = append(asked, r.URL.Query().Get("digest")+" "+r.Header.Get("Last-Event-ID"))
+			stalls(wrong)(w, r) // also those that have not asked for a digest
+		})
+		defer stop()
+		replica := c.Replica(t.Context(), "w")
+		defer replica.Close()
+		time.Sleep(time.Minute)
+		if replica.Len() != 1 || replica.Revision() != "1" || !replica.Verified().IsZero() {
+			t.Errorf("it shows %d resources at %q, verified at %v", replica.Len(), replica.Revision(), replica.Verified())
+		}
+		if len(asked) > 4 { // the last one was silent for too long
+			asked = slices.Compact(asked)
+		}
+		if want := []string{"1 ", "1 w@a-0/1", "1 ", " ", " w@a-1"}; !slices.Equal(asked, want[:max(4, min(len(asked), len(want)))]) {
+			t.Errorf("the requests are %q, want %q", asked, want)
+		}
+	})
+}
+
 // TestHostileDigests: whatever a server answers, the client shows what it had, and gives up after two
 // attempts.
 func TestHostileDigests(t *testing.T) {
@@ -57,7 +104,14 @@ func TestHostileDigests(t *testing.T) {
 		"a table without a size":          {"": `{"buckets":0,"table":""}`},
 		"a table of another size":         {"": `{"buckets":7,"table":"AAAA"}`},
 		"a size that is none":             {"": `{"buckets":-1,"table":""}`},
+		"an endless table":                {"": endless},
+		"a table of too many buckets":     {"": fmt.Sprintf(`{"buckets":2,"table":%q}`, base64.StdEncoding.EncodeToString(make([]byte, 24)))},
+		"an endless page of keys":         {"": oneBucket, "/keys": endless},
+		"endless resources":               {"": oneBucket, "/keys": `{"keys":[{"key":"b","hash":"00"}]}`, "/resources": endless},
 		"an endless list of keys":         {"": oneBucket, "/keys": `{"keys":[],"next_page_token":"0.1"}`},
+		"the same keys again and again":   {"": oneBucket, "/keys": `{"keys":[{"key":"b","hash":"00"}],"next_page_token":"0.1"}`},
+		"more keys than there are":        {"": oneBucket, "/keys": `{"keys":[{"key":"b","hash":"00"},{"key":"c","hash":"00"},{"key":"d","hash":"00"}]}`},
+		"another resource":                {"": oneBucket, "/keys": `{"keys":[{"key":"b","hash":"00"}]}`, "/resources": `{"resources":[{"key":"c","revision":"5","value":2}],"read":1}`},
 		"a hash that is none":             {"": oneBucket, "/keys": `{"keys":[{"key":"a","hash":"x"}]}`},
 		"nothing is read":                 {"": oneBucket, "/keys": `{"keys":[{"key":"b","hash":"00"}]}`, "/resources": `{"resources":[],"read":0}`},
 		"more is read than asked":         {"": oneBucket, "/keys": `{"keys":[{"key":"b","hash":"00"}]}`, "/resources": `{"resources":[],"read":9}`},
@@ -71,6 +125,11 @@ func TestHostileDigests(t *testing.T) {
 						if answers[of] == "" {
 							http.Error(w, "{}", http.StatusGone)
 							return
+						}
+						if answers[of] == endless {
+							if sent := writeEndless(w); sent >= tooMuch {
+								t.Errorf("%d bytes of an answer are taken", sent)
+							}
 						}
 						_, _ = w.Write([]byte(answers[of]))
 						return

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -25,6 +26,9 @@ const (
 	readAtOnce, urlAtOnce = 1000, 4 << 10
 	// bucketsAtOnce is how many buckets a request for keys names.
 	bucketsAtOnce = 100
+	// maxTableBytes, maxKeysBytes and maxResourcesBytes bound an answer, the last one with a largest
+	// resource. A server ends a page of keys or resources after a MiB, about.
+	maxTableBytes, maxKeysBytes, maxResourcesBytes = 64 << 20, 8 << 20, 2<<20 + MaxEventBytes
 )
 
 // verifying makes a stream have digests, with which the replica verifies what it has.
@@ -36,7 +40,7 @@ func verifying[V any](c *Client, r *Replica[V]) WatchOption {
 			}
 			ctx, cancel := context.WithTimeout(ctx, verifyWithin)
 			defer cancel()
-			err := r.repair(ctx, &difference{client: c, watch: r.watch, view: f.view, digest: e.Digest}, e)
+			err := r.repair(ctx, newDifference(c, r.watch, f.view, e.Digest), e)
 			if err != nil {
 				r.rollBack()
 				return fmt.Errorf("verifying what is held: %v", err) // a refusal of these requests is none of the stream
@@ -200,7 +204,15 @@ type difference struct {
 	watch   string
 	view    View
 	digest  string
+	count   int // of the resources, as the digest says
 	buckets int
+}
+
+func newDifference(c *Client, watch string, v View, digest string) *difference {
+	text, _, _ := strings.Cut(digest, "-")
+	count, _ := strconv.Atoi(text) // 0 if it is none: then it has no bucket that could differ
+	count = max(count, 0)
+	return &difference{client: c, watch: watch, view: v, digest: digest, count: count, buckets: max(1, count/64+min(1, count%64))}
 }
 
 // keyHash is a key as it is sent, and the hash of its resource.
@@ -209,24 +221,30 @@ type keyHash struct {
 	hash          uint64
 }
 
-func (d *difference) get(ctx context.Context, into any, query url.Values, part ...string) error {
+// get reads an answer of at most so many bytes.
+func (d *difference) get(ctx context.Context, into any, most int64, query url.Values, part ...string) error {
 	d.view.AddTo(query, "")
 	path := append([]string{"v1", "watches", d.watch, "digests", d.digest}, part...)
-	return d.client.get(ctx, into, d.client.url(query, path...))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.client.url(query, path...), nil)
+	if err != nil {
+		return err
+	}
+	return d.client.doWithin(request, into, most)
 }
 
-// table returns the bytes of the table of the buckets, and sets how many there are.
+// table returns the bytes of the table of the buckets.
 func (d *difference) table(ctx context.Context) ([]byte, error) {
 	var answer struct {
 		Buckets int    `json:"buckets"`
 		Table   []byte `json:"table"`
 	}
-	if err := d.get(ctx, &answer, url.Values{}); err != nil {
+	most := min(maxTableBytes, int64(d.buckets)*2*bucketSize+4<<10) // in base64
+	if err := d.get(ctx, &answer, most, url.Values{}); err != nil {
 		return nil, err
 	}
-	d.buckets = answer.Buckets
-	if d.buckets < 1 || len(answer.Table) != d.buckets*bucketSize {
-		return nil, fmt.Errorf("%w: a table of %d bytes for %d buckets", ErrInvalid, len(answer.Table), d.buckets)
+	if answer.Buckets != d.buckets || len(answer.Table) != d.buckets*bucketSize {
+		return nil, fmt.Errorf("%w: a table of %d bytes for %d buckets, want %d buckets for %d resources", ErrInvalid,
+			len(answer.Table), answer.Buckets, d.buckets, d.count)
 	}
 	return answer.Table, nil
 }
@@ -248,9 +266,10 @@ func (d *difference) keys(ctx context.Context, buckets map[int]bool) (map[string
 				} `json:"keys"`
 				Next string `json:"next_page_token"`
 			}
-			if err := d.get(ctx, &answer, query, "keys"); err != nil {
+			if err := d.get(ctx, &answer, maxKeysBytes, query, "keys"); err != nil {
 				return nil, err
 			}
+			before := len(all)
 			for _, k := range answer.Keys {
 				hash, err := strconv.ParseUint(k.Hash, 16, 64)
 				if err != nil {
@@ -258,8 +277,12 @@ func (d *difference) keys(ctx context.Context, buckets map[int]bool) (map[string
 				}
 				all[Resource{Key: k.Key, KeyEncoding: k.Encoding}.ID()] = keyHash{k.Key, k.Encoding, hash}
 			}
-			if token = answer.Next; token != "" && len(answer.Keys) == 0 {
-				return nil, fmt.Errorf("%w: a page without keys, and more", ErrInvalid)
+			token = answer.Next
+			switch {
+			case token != "" && len(all) == before:
+				return nil, fmt.Errorf("%w: a page without new keys, and more", ErrInvalid)
+			case len(all) > d.count:
+				return nil, fmt.Errorf("%w: the keys of more than %d resources", ErrInvalid, d.count)
 			}
 		}
 	}
@@ -286,13 +309,17 @@ func (d *difference) read(ctx context.Context, wanted []keyHash, f func(Resource
 			Resources []Resource `json:"resources"`
 			Read      int        `json:"read"`
 		}
-		if err := d.get(ctx, &answer, query, "resources"); err != nil {
+		if err := d.get(ctx, &answer, maxResourcesBytes, query, "resources"); err != nil {
 			return err
 		}
-		if answer.Read < 1 || answer.Read > n {
-			return fmt.Errorf("%w: %d of %d keys were read", ErrInvalid, answer.Read, n)
+		if answer.Read < 1 || answer.Read > n || len(answer.Resources) > answer.Read {
+			return fmt.Errorf("%w: %d resources of %d of %d keys were read", ErrInvalid, len(answer.Resources), answer.Read, n)
 		}
 		for _, r := range answer.Resources {
+			_, asked := slices.BinarySearchFunc(wanted[:answer.Read], r.Key, func(k keyHash, key string) int { return cmp.Compare(k.key, key) })
+			if !asked || r.KeyEncoding != wanted[0].encoding {
+				return fmt.Errorf("%w: a resource that was not asked for, %.40q", ErrInvalid, r.Key)
+			}
 			if err := f(r); err != nil {
 				return err
 			}
@@ -342,7 +369,7 @@ func (c *Client) Verify(ctx context.Context, watch string, v View) (Verification
 	if found.Digest == theirs {
 		return found, nil
 	}
-	d := &difference{client: c, watch: watch, view: v, digest: theirs}
+	d := newDifference(c, watch, v, theirs)
 	differing, err := r.differing(ctx, d)
 	if err != nil {
 		return found, err

@@ -137,9 +137,6 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 		return f.back(End{}), err
 	}
 	f.held, f.bytes = nil, 0 // it will be sent again
-	if f.unverified >= mostUnverified {
-		f.id, f.unverified = "", 0
-	}
 	connection := &Stream{URL: f.url(), Client: f.client.http(), LastEventID: f.id}
 	connection.Handle = func(e Event) error { return f.event(ctx, e) }
 	f.undigested = false
@@ -234,21 +231,27 @@ func (f *follower) event(ctx context.Context, e Event) error {
 }
 
 // mostUnverified is how often in a row a client fails to verify what it has before it begins again
-// from nothing.
+// from nothing. If that fails as well, it goes on without digests: another snapshot would not help.
 const mostUnverified = 2
 
 // verified verifies what the client has at an event with a digest. If that fails, the client keeps its
-// position.
+// position, or begins again from nothing.
 func (f *follower) verified(ctx context.Context, e Event) error {
 	if f.verify == nil || e.Digest == "" || e.Watch != f.watches[0] {
 		return nil
 	}
-	f.unverified++
-	if err := f.verify(ctx, e); err != nil {
-		return err
+	err := f.verify(ctx, e)
+	if err == nil {
+		f.unverified = 0
+		return nil
 	}
-	f.unverified = 0
-	return nil
+	switch f.unverified++; {
+	case f.unverified == mostUnverified:
+		f.id = ""
+	case f.unverified > mostUnverified:
+		f.id, f.verify = "", nil
+	}
+	return err
 }
 
 // hand hands an event over.
