@@ -132,8 +132,7 @@ func (w *Writer) tailFor(size int) *storage.Segment {
 	bytes, entries := storage.SizeFor(size, w.used)
 	s := storage.NewSegment(w.next.Number, bytes, entries)
 	w.next.Segments = append(w.next.Segments, s)
-	w.allocated += s.Bytes()
-	w.added += s.Bytes()
+	w.allocate(s)
 	return s
 }
 

@@ -163,8 +163,7 @@ func (p *Part) lend(of *storage.Segment) {
 	w := p.w
 	s := storage.NewLent(w.next.Number, of, len(p.held))
 	w.next.Segments, w.next.First, w.next.Tail = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq), 0
-	w.allocated += s.Bytes()
-	w.added += s.Bytes()
+	w.allocate(s)
 	for _, e := range p.held {
 		k := e.key()
 		slot, _, _ := w.slot(k)

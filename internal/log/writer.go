@@ -21,26 +21,59 @@ type Writer struct {
 	history Retention
 
 	// Owned by the goroutine that writes.
-	next         *storage.Version // becomes the head at the next publish; nil in a part with nothing new, see open
-	unnumbered   bool             // deletes have no revision in the epoch
-	fromSnapshot bool             // what is being appended comes from one
-	overlaps     bool             // the next transactions may repeat older changes; see Overlap
-	conflated    bool             // the next commit may lack values; see stream.SinkExtension
-	reserved     bool             // see Reserve
-	earlier      *Earlier         // of the next snapshot; nil: nothing is known
-	age          time.Duration    // of the changes of the next commit; 0: not known
-	prefetched   byte             // see prefetch; nothing reads it
-	index        *storage.Index
-	indexed      uint64 // number of the first version that holds the index
-	listed       uint64 // number of the first version that holds the list of segments
-	deletes      storage.Tombstones
-	deleteBytes  int64 // frames of those not superseded
-	recent       storage.Superseded
-	sweep        uint64        // compaction has examined segments up to this seq
-	used, dead   int64         // bytes of frames, and of the superseded ones
-	allocated    int64         // bytes of slabs and tables
-	added        int64         // of them, by the version being made
-	retired      []pin.Retired // by the version being made
+	upcoming
+	usage
+	next        *storage.Version // becomes the head at the next publish; nil in a part with nothing new, see open
+	unnumbered  bool             // deletes have no revision in the epoch
+	prefetched  byte             // see prefetch; nothing reads it
+	index       *storage.Index
+	indexed     uint64 // number of the first version that holds the index
+	listed      uint64 // number of the first version that holds the list of segments
+	deletes     storage.Tombstones
+	deleteBytes int64 // frames of those not superseded
+	recent      storage.Superseded
+	sweep       uint64 // compaction has examined segments up to this seq
+}
+
+// upcoming is what a writer knows about the next commit or snapshot before it has its changes.
+type upcoming struct {
+	fromSnapshot bool          // what is being appended comes from one
+	overlaps     bool          // the next transactions may repeat older changes; see Overlap
+	conflated    bool          // the next commit may lack values; see stream.SinkExtension
+	reserved     bool          // see Reserve
+	earlier      *Earlier      // of the next snapshot; nil: nothing is known
+	age          time.Duration // of the changes of the next commit; 0: not known
+}
+
+// usage is the memory that a writer counts.
+type usage struct {
+	used, dead int64         // bytes of frames, and of the superseded ones
+	allocated  int64         // bytes of slabs and tables
+	added      int64         // of them, by the version being made
+	retired    []pin.Retired // by the version being made
+}
+
+// allocate counts a segment that the version being made adds.
+func (u *usage) allocate(s *storage.Segment) {
+	u.allocated += s.Bytes()
+	u.added += s.Bytes()
+}
+
+// retire records memory that the versions from born on held.
+func (u *usage) retire(born uint64, bytes int64) {
+	if n := len(u.retired); n > 0 && u.retired[n-1].Born == born {
+		u.retired[n-1].Bytes += bytes
+		return
+	}
+	u.retired = append(u.retired, pin.Retired{Born: born, Bytes: bytes})
+}
+
+// advance begins to count for the version after the one that is about to be published.
+func (u *usage) advance() {
+	u.retired, u.added = u.retired[:0], 0
+	if cap(u.retired) > retiredKept {
+		u.retired = nil
+	}
 }
 
 // NewWriter returns the writer of a new log, which is empty: not primed, with the status
@@ -232,10 +265,7 @@ func (w *Writer) recordRetired(v *storage.Version) {
 	most := w.account.EraBytes(v.Bytes)
 	if len(w.retired) > 0 || w.added >= most {
 		w.pins.Advance(v.Number, w.retired, w.added, most)
-		w.retired, w.added = w.retired[:0], 0
-		if cap(w.retired) > retiredKept {
-			w.retired = nil
-		}
+		w.advance()
 	}
 }
 
@@ -256,12 +286,7 @@ const retiredKept = 1024
 // retire records memory that the versions from born on held, and that the version being
 // made does not hold.
 func (w *Writer) retire(born uint64, bytes int64) {
-	if born == w.next.Number {
-		return // no version held it
+	if born != w.next.Number { // else no version held it
+		w.usage.retire(born, bytes)
 	}
-	if n := len(w.retired); n > 0 && w.retired[n-1].Born == born {
-		w.retired[n-1].Bytes += bytes
-		return
-	}
-	w.retired = append(w.retired, pin.Retired{Born: born, Bytes: bytes})
 }
