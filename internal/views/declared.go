@@ -89,10 +89,10 @@ func (v *Views) declare(of *watch.Watch, d *view.Definition, to *watch.View) (e 
 // newDeclared returns a view that nobody feeds yet. ended is closed at its end.
 func newDeclared(v *Views, p *parent, d *view.Definition, to *watch.View) (e *entry, ended <-chan struct{}) {
 	over := make(chan struct{})
-	e = &entry{
-		views: v, parent: p, definition: d, watch: to.Watch, declared: to, state: to.State, account: to.Account(),
+	e = &entry{state: to.State, subject: subject{
+		views: v, parent: p, definition: d, watch: to.Watch, declared: to, account: to.Account(),
 		costly: d.Costly(), hides: true, close: func() {},
-	}
+	}}
 	e.wanted.Store(math.MaxUint64)
 	e.end = func() {
 		e.release()

@@ -16,7 +16,31 @@ import (
 // entry is one view. It belongs to one goroutine at a time, a lane or a builder, which
 // hands it over through a mailbox.
 type entry struct {
-	// Static after construction.
+	subject
+	holding
+
+	// Atomic.
+	removed atomic.Bool
+	full    atomic.Bool   // its state did not fit, and is gone
+	wanted  atomic.Uint64 // the oldest revision from which clients wanted to resume; MaxUint64: none
+	leaving atomic.Int64  // bytes that it will soon not hold any more
+
+	// Owned by the lane or the builder that has it.
+	feeding
+	state    *log.Part
+	begun    bool         // it has a part of the watch, if not all of it
+	whole    bool         // and was published
+	primed   string       // the epoch of what it had before it was made
+	building bool         // it is being made from all of the watch
+	opened   bool         // it has some of the transaction that is being read
+	changed  bool         // it has something that is not published
+	over     bool         // it is declared, and does not fit: what it has is not published any more
+	at       log.Snapshot // the state that it has, once it is whole
+	seen     uint64       // number of the version of the watch that its last turn was about
+}
+
+// subject is what a view is of, and for whom. Static after construction.
+type subject struct {
 	views      *Views
 	parent     *parent
 	definition *view.Definition
@@ -28,42 +52,32 @@ type entry struct {
 	account    *memory.Account
 	costly     bool
 	hides      bool // no reader may learn of a resource that the view never had
+}
 
-	// Guarded by the mutex of Views.
+// holding is whether a view is in use. Guarded by the mutex of Views.
+type holding struct {
 	started   bool          // a lane or a builder has it
 	idle      *list.Element // nil: it has a holder
 	idleSince time.Time
+}
 
-	// Atomic.
-	removed atomic.Bool
-	full    atomic.Bool   // its state did not fit, and is gone
-	wanted  atomic.Uint64 // the oldest revision from which clients wanted to resume; MaxUint64: none
-	leaving atomic.Int64  // bytes that it will soon not hold any more
-
-	// Owned by the lane or the builder that has it.
-	state    *log.Part
-	matcher  *view.Matcher // while it is being fed by a builder
-	turn     *turn         // of that builder; nil: no builder has it
-	begun    bool          // it has a part of the watch, if not all of it
-	whole    bool          // and was published
-	primed   string        // the epoch of what it had before it was made
-	building bool          // it is being made from all of the watch
-	opened   bool          // it has some of the transaction that is being read
-	changed  bool          // it has something that is not published
-	over     bool          // it is declared, and does not fit: what it has is not published any more
-	applied  uint64        // seq of the last entry that was added to it in a batch
-	began    time.Time     // when that began
-	target   *log.Hold     // the state up to which it is being fed; nil: none
-	base     uint64        // seq of the state of which it was begun
-	low      uint64        // the revision from which it knows its deletes
-	since    uint64        // entries up to this seq were in it before the target was chosen
-	cursor   uint64        // entries up to this seq are in it
-	at       log.Snapshot  // the state that it has, once it is whole
-	seen     uint64        // number of the version of the watch that its last turn was about
+// feeding is how far a view is in the log of its watch. Owned by the lane or the builder that has the view.
+type feeding struct {
+	matcher *view.Matcher // while it is being fed by a builder
+	turn    *turn         // of that builder; nil: no builder has it
+	applied uint64        // seq of the last entry that was added to it in a batch
+	began   time.Time     // when that began
+	target  *log.Hold     // the state up to which it is being fed; nil: none
+	base    uint64        // seq of the state of which it was begun
+	low     uint64        // the revision from which it knows its deletes
+	since   uint64        // entries up to this seq were in it before the target was chosen
+	cursor  uint64        // entries up to this seq are in it
 }
 
 func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
-	e := &entry{views: v, parent: p, definition: d, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory), costly: d.Costly(), hides: d.Hides()}
+	e := &entry{subject: subject{
+		views: v, parent: p, definition: d, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory), costly: d.Costly(), hides: d.Hides(),
+	}}
 	e.wanted.Store(math.MaxUint64)
 	part := p.of.NewPart(watch.PartConfig{Account: e.account, Held: func(bool) { v.held(e) }})
 	e.watch, e.state = &part.Watch, part.State
