@@ -214,8 +214,7 @@ func (w *Writer) restart(epoch string) {
 		Generation: v.Generation + 1,
 		Epoch:      epoch,
 		Seq:        v.Seq,
-		Intact:     v.Seq,
-		Readable:   v.Seq,
+		Contents:   storage.Contents{Intact: v.Seq, Readable: v.Seq},
 		Status:     v.Status,
 	}
 	if w.unnumbered = strings.HasPrefix(epoch, stream.UnnumberedEpoch); w.unnumbered {

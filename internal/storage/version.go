@@ -16,20 +16,41 @@ type Version struct {
 	Generation uint64 // rises with each new revision order, and when everything is discarded
 	Epoch      string // "" until primed
 
-	Segments []*Segment
-	First    []uint64 // seq of the first entry of each segment
-	Tail     int      // entries of the last segment that belong to the version
-
-	Index *Index
+	Contents
 
 	Seq      uint64 // of the newest entry: the cursor of a reader at the head
 	Revision uint64 // the position of a reader at the head
 	Swept    uint64 // as in the position of a reader at the head
 	Run      Run    // the zero value where deletes have revisions
 
-	Intact   uint64 // every entry with a greater seq is still there, superseded or not
-	Readable uint64 // a state as of a smaller seq can no longer be built
+	Knowledge
 
+	Digest    digest.Digest  // of the resources
+	Status    *stream.Status // static
+	Committed time.Time
+	Age       time.Duration // of the changes then, by the upstream's clock; 0: not known
+	Times     CommitTimes   // when entries became visible; in the log of a part of another log none are known
+
+	Changed *signal.Signal // sent when there is a newer version
+
+	Reflected
+}
+
+// Contents is what of the log belongs to a version.
+type Contents struct {
+	Segments []*Segment
+	First    []uint64 // seq of the first entry of each segment
+	Tail     int      // entries of the last segment that belong to the version
+	Index    *Index
+
+	Intact     uint64 // every entry with a greater seq is still there, superseded or not
+	Readable   uint64 // a state as of a smaller seq can no longer be built
+	Tombstones int    // deletes remembered
+	Bytes      int64  // memory held
+}
+
+// Knowledge is since when a log knows all changes, and so which positions can be resumed.
+type Knowledge struct {
 	Origin        uint64 // from this revision on every change was received
 	Horizon       uint64 // from this revision on every change is known: no position below it is resumed
 	HorizonAge    time.Time
@@ -37,19 +58,11 @@ type Version struct {
 	Conflated     uint64 // a reader at a smaller revision may have values that the log never had; see stream.SinkExtension
 	ConflatedSeq  uint64 // seq of the newest entry before which values may be missing
 	Forgotten     uint64 // seq of the newest delete that was dropped: no cursor below it can continue
+}
 
-	Digest     digest.Digest  // of the resources
-	Tombstones int            // deletes remembered
-	Bytes      int64          // memory held
-	Status     *stream.Status // static
-	Committed  time.Time
-	Age        time.Duration // of the changes then, by the upstream's clock; 0: not known
-	Times      CommitTimes   // when entries became visible; in the log of a part of another log none are known
-
-	Changed *signal.Signal // sent when there is a newer version
-
-	// In the log of a part of another log: the version of that log that it reflects, and the
-	// revision up to which it may lack entries that were superseded.
+// Reflected is, in the log of a part of another log, the version of that log that it reflects, and the
+// revision up to which it may lack entries that were superseded.
+type Reflected struct {
 	Of, OfGeneration uint64
 	Since            uint64
 }

@@ -11,7 +11,7 @@ import (
 // away.
 func testVersion(n uint64, gone func(seq uint64) bool) (*Version, *Format) {
 	f := NewFormat("w")
-	v := &Version{Epoch: "e", Index: NewIndex(int(n))}
+	v := &Version{Epoch: "e", Contents: Contents{Index: NewIndex(int(n))}}
 	for seq := uint64(1); seq <= n; seq++ {
 		if gone(seq) {
 			continue
@@ -99,7 +99,7 @@ func TestVersionEndsAtItsTail(t *testing.T) {
 
 // TestCanResume: a position is resumed if everything after it is known.
 func TestCanResume(t *testing.T) {
-	v := &Version{Epoch: "_e", Revision: 20, Swept: 15, Horizon: 10, Run: Run{Name: 7, Horizon: 5}}
+	v := &Version{Epoch: "_e", Revision: 20, Swept: 15, Knowledge: Knowledge{Horizon: 10}, Run: Run{Name: 7, Horizon: 5}}
 	for _, c := range []struct {
 		at   stream.Position
 		want bool
