@@ -37,7 +37,11 @@ type Replica[V any] struct {
 	changed   chan struct{} // closed at the next change
 	err       error         // why the stream has ended
 
-	// What has arrived and is not shown yet, guarded by mu too.
+	arrived[V]
+}
+
+// arrived is what a Replica has and does not show yet.
+type arrived[V any] struct {
 	cleared  bool // by a reset: values are to be replaced
 	upserts  map[string]row[V]
 	deletes  map[string]struct{}
@@ -112,7 +116,7 @@ func asItIs(r Resource) (Resource, error) { return r, nil }
 func newReplica[V any](watch string, decode func(Resource) (V, error)) *Replica[V] {
 	r := &Replica[V]{
 		watch: watch, decode: decode, ready: make(chan struct{}), done: make(chan struct{}), changed: make(chan struct{}),
-		values: map[string]row[V]{}, upserts: map[string]row[V]{}, deletes: map[string]struct{}{}, loading: true,
+		values: map[string]row[V]{}, arrived: arrived[V]{upserts: map[string]row[V]{}, deletes: map[string]struct{}{}, loading: true},
 		freshness: Freshness{State: Connecting}, progress: Progress{Pending: true},
 	}
 	r.close = sync.OnceFunc(func() { r.end(nil) })

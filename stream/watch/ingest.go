@@ -46,17 +46,21 @@ type ingest struct {
 	health Upstream
 	connection
 	revisions
-	failures  int       // connections that failed in a row
-	retired   bool      // the watch has been removed
+	outage
+	retired                          bool // the watch has been removed
+	stale, progress, linger, unasked timer
+	settling                         settling
+}
+
+// outage is what run knows of the attempts that failed since the watch was last in sync.
+type outage struct {
 	lost      time.Time // when the watch was last in sync
+	failures  int       // connections that failed in a row
 	lastError cause
 
+	retry    timer
 	peerBack <-chan struct{} // while retry is set; nil: no other watch is waited for
 	hurried  time.Time       // when another watch last shortened a wait
-
-	retry, stale, progress, linger, unasked timer
-
-	settling settling
 }
 
 // published is what run writes and all goroutines read; in a view, what its follower writes.

@@ -54,8 +54,13 @@ type follower struct {
 	committed  bool
 	checkpoint checkpoint // of the events passed on, which may be uncommitted
 	requested
-	parts []*mvccpb.Event // of a response in fragments
-	held  int             // bytes of parts, and of what is being handled
+	received
+}
+
+// received is what has come of a response in fragments.
+type received struct {
+	parts []*mvccpb.Event
+	held  int // bytes of parts, and of what is being handled
 }
 
 // listed is what the list, or a resumed watch, is compared with.
