@@ -47,10 +47,13 @@ type ingest struct {
 	connection
 	revisions
 	outage
-	retired                          bool // the watch has been removed
-	stale, progress, linger, unasked timer
-	settling                         settling
+	settling settling
+	retired  bool // the watch has been removed
+	timers
 }
+
+// timers are those that run waits for, besides the one of an outage.
+type timers struct{ stale, progress, linger, unasked timer }
 
 // outage is what run knows of the attempts that failed since the watch was last in sync.
 type outage struct {

@@ -47,8 +47,7 @@ type follower struct {
 	running sync.WaitGroup // receive, list, history and reads
 
 	// Owned by run.
-	merge    *adapter.Merge // nil once, or where, changes go to the sink
-	recalled bool           // the history was asked for
+	merge *adapter.Merge // nil once, or where, changes go to the sink
 	listed
 	observed   uint64
 	committed  bool
@@ -73,10 +72,11 @@ type listed struct {
 
 // requested is what the member has been asked for.
 type requested struct {
-	asked   time.Time // when the unanswered request was made; zero: all are answered
-	reading bool      // a read of the revision is running
-	created bool      // the member has confirmed the watch
-	timer   *time.Timer
+	asked    time.Time // when the unanswered request was made; zero: all are answered
+	reading  bool      // a read of the revision is running
+	created  bool      // the member has confirmed the watch
+	recalled bool      // the history was asked for
+	timer    *time.Timer
 }
 
 // open starts a follower; from 0 with a list.
