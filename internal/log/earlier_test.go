@@ -214,13 +214,18 @@ func TestEarlierDeletesProperty(t *testing.T) {
 	})
 }
 
-// check resumes at every revision, also as a reader that holds more than its position says.
+// check resumes at some revisions, also as a reader that holds more than its position says.
 func (u *timeline) check(t *rapid.T, l *Writer, known uint64) {
 	v := l.Snapshot()
 	if !v.Primed() || v.Revision() != u.revision() {
 		return
 	}
-	for at := range u.revision() + 1 {
+	horizon, _ := v.Horizon()
+	some := []uint64{0, known, horizon, max(1, horizon) - 1, u.revision()}
+	for range 5 {
+		some = append(some, rapid.Uint64Range(0, u.revision()).Draw(t, "position"))
+	}
+	for _, at := range some {
 		ahead := rapid.Uint64Range(at, u.revision()).Draw(t, "holds")
 		c := client{state: map[string]string{}}
 		for _, state := range u.states[at : ahead+1] {
@@ -239,7 +244,6 @@ func (u *timeline) check(t *rapid.T, l *Writer, known uint64) {
 		if !maps.Equal(c.state, stateOf(v)) {
 			t.Fatalf("from %d (%s): %v, want %v", at, s.Outcome(), c.state, stateOf(v))
 		}
-		horizon, _ := v.Horizon()
 		if exact := s.Outcome() == OutcomeExact; exact != (at >= horizon) || exact && at < known {
 			t.Fatalf("from %d: %s, with the horizon %d, and %d known", at, s.Outcome(), horizon, known)
 		}
