@@ -89,6 +89,9 @@ type Event struct {
 	// Skipped is set for the Bookmark after a catch-up: changes that this
 	// subscriber did not see one by one.
 	Skipped uint64
+	// Deletes is set for the EndOfSnapshot of a snapshot that began with deletes, for a subscriber
+	// that asked for them. Those after Horizon are all there.
+	Deletes bool
 	// Horizon is set for the Bookmark that precedes the changes after an outage: no
 	// position of the watch below it can be resumed. See RaiseHorizon.
 	Horizon uint64

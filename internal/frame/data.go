@@ -72,6 +72,9 @@ func AppendData(dst []byte, e stream.Event) []byte {
 		if e.Verify {
 			dst = append(dst, `,"verify":true`...)
 		}
+		if e.Deletes {
+			dst = appendHorizon(dst, e)
+		}
 		dst = appendDigest(dst, e)
 	case stream.Bookmark:
 		dst = appendRevision(dst, e.Revision)
@@ -80,9 +83,7 @@ func AppendData(dst []byte, e stream.Event) []byte {
 			dst = strconv.AppendUint(dst, e.Skipped, 10)
 		}
 		if e.Horizon > 0 {
-			dst = append(dst, `,"horizon":"`...)
-			dst = strconv.AppendUint(dst, e.Horizon, 10)
-			dst = append(dst, '"')
+			dst = appendHorizon(dst, e)
 		}
 		if e.Conflated > 0 {
 			dst = append(dst, `,"conflated":"`...)
@@ -94,6 +95,11 @@ func AppendData(dst []byte, e stream.Event) []byte {
 		dst = appendStatus(dst, e)
 	}
 	return append(dst, '}')
+}
+
+func appendHorizon(dst []byte, e stream.Event) []byte {
+	dst = append(dst, `,"horizon":"`...)
+	return append(strconv.AppendUint(dst, e.Horizon, 10), '"')
 }
 
 func appendDigest(dst []byte, e stream.Event) []byte {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/watchtide/watchtide/internal/memory"
@@ -182,7 +183,7 @@ func (u *timeline) snapshot(t *rapid.T, l *Writer, after uint64) {
 
 // TestEarlierDeletesProperty: a log that began with what its upstream knew of the time before, and
 // that was cut off with such snapshots as ends, answers a reader from any revision like one that
-// was there all along, or says that it cannot.
+// was there all along, or says that it cannot. So does one that is told by the first what it knows.
 func TestEarlierDeletesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := &timeline{states: []map[string]uint64{{}}}
@@ -209,9 +210,82 @@ func TestEarlierDeletesProperty(t *testing.T) {
 				}
 				u.snapshot(t, l, after)
 			},
-			"": func(t *rapid.T) { u.check(t, l, known) },
+			"": func(t *rapid.T) {
+				u.check(t, l, known)
+				if v := l.Snapshot(); v.Primed() && v.Revision() == u.revision() {
+					horizon, _ := v.Horizon()
+					u.check(t, u.follow(t, l), horizon)
+				}
+			},
 		})
 	})
+}
+
+// follow returns a log that has begun with what a reader of another one is sent that serves it to others.
+func (u *timeline) follow(t *rapid.T, l *Writer) *Writer {
+	behind := NewWriter(Config{Watch: "w"})
+	all, e := told(l, func() {})
+	behind.PrepareEarlier(e)
+	if _, err := behind.Replace("e", all, u.revision()); err != nil {
+		t.Fatal(err)
+	}
+	return behind
+}
+
+// told returns what a reader of a log is sent that serves it to others. between is called after each flush.
+func told(l *Writer, between func()) (all []stream.Resource, e *Earlier) {
+	var b Batch
+	e = &Earlier{After: math.MaxUint64}
+	s := l.Subscribe(SubscribeOptions{Deletes: true})
+	defer s.Close()
+	for ; s.Next(&b); between() {
+		for event := range b.Events() {
+			switch event.Type {
+			case stream.Upsert:
+				r := event.Resource
+				r.Value = slices.Clone(r.Value)
+				all = append(all, r)
+			case stream.Delete:
+				e.Deletes = append(e.Deletes, event.Resource)
+			case stream.EndOfSnapshot:
+				if event.Deletes {
+					e.After = event.Horizon
+				}
+			}
+		}
+	}
+	return all, e
+}
+
+// TestSnapshotWithDeletesGoesOn in a newer state, if its own is taken away among the deletes. One of them
+// is live again by then.
+func TestSnapshotWithDeletesGoesOn(t *testing.T) {
+	l := newSyncedLog(t, "e", 10, upsert("a", 1))
+	long := strings.Repeat("x", 300)
+	for i := range uint64(500) {
+		key := fmt.Sprint(i, long)
+		mustCommit(t, l, 11+2*i, upsert(key, 11+2*i))
+		mustCommit(t, l, 12+2*i, remove(key, 12+2*i))
+	}
+	flushes := 0
+	all, e := told(l, func() {
+		if flushes++; flushes == 2 {
+			l.pins.TakeAll()
+			mustCommit(t, l, 2000, upsert("3"+long, 2000))
+		}
+	})
+	if len(all) != 2 || e.After != 10 {
+		t.Errorf("%d resources, and all deletes after %d: want 2, 10", len(all), e.After)
+	}
+	behind := NewWriter(Config{Watch: "w"})
+	behind.PrepareEarlier(e)
+	if _, err := behind.Replace("e", all, 2000); err != nil {
+		t.Fatal(err)
+	}
+	wantResumes(t, behind, 10)
+	if got := behind.Snapshot().Tombstones(); got != 499 {
+		t.Errorf("%d deletes, want 499", got)
+	}
 }
 
 // check resumes at some revisions, also as a reader that holds more than its position says.
@@ -250,5 +324,41 @@ func (u *timeline) check(t *rapid.T, l *Writer, known uint64) {
 		if at >= known && s.Outcome() != OutcomeExact && len(u.deletes) == 0 {
 			t.Fatalf("from %d: %s, and there are no deletes", at, s.Outcome())
 		}
+	}
+}
+
+// TestSnapshotWithDeletes: a reader that serves the watch to others is given the deletes too, and from
+// where on they are complete. Others are not, and where deletes have no revisions nobody is.
+func TestSnapshotWithDeletes(t *testing.T) {
+	read := func(l *Writer, o SubscribeOptions) (got []string, end stream.Event) {
+		var b Batch
+		s := l.Subscribe(o)
+		defer s.Close()
+		for s.Next(&b) {
+			for e := range b.Events() {
+				if end = e; e.Type == stream.Upsert || e.Type == stream.Delete {
+					got = append(got, fmt.Sprintf("%v %s@%d", e.Type, e.Resource.Key, e.Resource.Revision))
+				}
+			}
+		}
+		return got, end
+	}
+	l := newSyncedLog(t, "e", 10, upsert("a", 1), upsert("b", 2))
+	mustCommit(t, l, 12, remove("a", 12))
+	mustCommit(t, l, 13, remove("c", 13), upsert("d", 13))
+	got, end := read(l, SubscribeOptions{Deletes: true})
+	if want := []string{"delete a@12", "delete c@13", "upsert b@2", "upsert d@13"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if end.Type != stream.EndOfSnapshot || !end.Deletes || end.Horizon != 10 || end.Count != 2 {
+		t.Errorf("ends with %+v, want 2 resources, and all deletes since 10", end)
+	}
+	if got, end = read(l, SubscribeOptions{}); len(got) != 2 || end.Deletes {
+		t.Errorf("got %q without asking", got)
+	}
+	l = newSyncedLog(t, "_e", 10, upsert("a", 1), upsert("b", 2))
+	mustCommit(t, l, 12, remove("a", 0))
+	if got, end = read(l, SubscribeOptions{Deletes: true}); len(got) != 1 || end.Deletes {
+		t.Errorf("got %q, %+v where deletes have no revision", got, end)
 	}
 }

@@ -88,7 +88,7 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 	case w.replay && !w.midTransaction:
 		return // the cursor says where to continue
 	case w.purpose == snapshot && w.revision == 0:
-		s.startWalk(b, snapshotWalk(v)) // nothing was passed
+		s.startWalk(b, s.snapshotWalk(v)) // nothing was passed
 		return
 	case w.replay:
 		w.purpose, w.replay, w.began = catching, false, s.cursor

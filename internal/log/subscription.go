@@ -31,6 +31,9 @@ type SubscribeOptions struct {
 	// Verify means that the reader can compare what it has with a digest, and fetch what differs: where
 	// it would be reset although it has something, it is sent a digest to verify that with.
 	Verify bool
+	// Deletes means that the reader serves the watch to others: a snapshot begins with the deletes
+	// that are remembered, and its end_of_snapshot says since when none is missing.
+	Deletes bool
 	// AheadWait is how long a position that is ahead of this log is held for the log
 	// to catch up; 3 seconds by default.
 	AheadWait time.Duration
@@ -314,7 +317,11 @@ func (s *Subscription) end(b *Batch) {
 		b.committed, b.age = w.v.Committed, w.v.Age
 	case snapshot:
 		s.synced = true
-		b.addEvent(s.withDigest(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered}, w.v))
+		end := stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count()}
+		if s.hasDeletes(w.v) {
+			end.Deletes, end.Horizon = true, w.v.Horizon
+		}
+		b.addEvent(s.withDigest(end, w.v))
 	case resuming:
 		s.synced = true
 		b.addEvent(s.withDigest(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true}, w.v))
@@ -420,11 +427,18 @@ func (s *Subscription) reset(b *Batch, v *storage.Version, reason stream.ResetRe
 	// without the id.
 	b.boundary, b.final = true, true
 	s.endWalk()
-	s.startWalk(b, snapshotWalk(v))
+	s.startWalk(b, s.snapshotWalk(v))
 }
 
-func snapshotWalk(v *storage.Version) walk {
-	return walk{v: v, purpose: snapshot, at: v.Normalize(storage.Place{})}
+func (s *Subscription) snapshotWalk(v *storage.Version) walk {
+	begin := v.Normalize(storage.Place{})
+	return walk{v: v, purpose: snapshot, deletes: s.hasDeletes(v), at: begin, upserts: begin}
+}
+
+// hasDeletes reports whether a snapshot of a version begins with deletes. Where they have no revision
+// of their own, they are of no use.
+func (s *Subscription) hasDeletes(v *storage.Version) bool {
+	return s.options.Deletes && !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)
 }
 
 // refuse begins again for a reader that came with a position that cannot be resumed.

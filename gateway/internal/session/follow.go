@@ -44,6 +44,7 @@ func (d *Deps) Follow(w *watch.Watch, choice Choice, req *Request) Follow {
 			Invalid:   choice.invalid,
 			Digest:    req.Digest,
 			Verify:    req.Verify,
+			Deletes:   req.Deletes,
 			AheadWait: d.AheadWait,
 			MinRate:   d.MinRate,
 		}),

@@ -25,6 +25,7 @@ type Request struct {
 	Until     bool     // end after the last end_of_snapshot
 	Digest    bool     // send digests
 	Verify    bool     // in place of a reset, send a digest of what the client has to have
+	Deletes   bool     // begin snapshots with the deletes that are remembered
 	Watches   []Choice // at least one, each name once, in the order of the request
 	// Narrowings has what narrows each of the watches.
 	Narrowings []authz.Narrowing
@@ -48,7 +49,7 @@ func (c *Choice) followed() introspection.Followed {
 
 // streamParameters are the parameters of a stream whose path names no watch.
 var streamParameters = problem.Parameters{
-	Once:     []string{"last_event_id", "resume", "digest", "until", "prefix", "labels", "filter", "format", "prefix.", "labels.", "filter."},
+	Once:     []string{"last_event_id", "resume", "digest", "deletes", "until", "prefix", "labels", "filter", "format", "prefix.", "labels.", "filter."},
 	Repeated: []string{"watch", "fields", "fields."},
 	Foreign:  addedIDs,
 }
@@ -76,6 +77,9 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 	}
 	if req.Digest, req.Verify, p = parseDigest(q); p != nil {
 		return req, p
+	}
+	if req.Deletes = q.Has("deletes"); req.Deletes && q.Get("deletes") != "1" {
+		return req, problem.BadParameter("deletes", "deletes is %q: want 1", q.Get("deletes"))
 	}
 	if req.Watches, p = chooseWatches(q["watch"], name); p != nil {
 		return req, p

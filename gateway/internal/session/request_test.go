@@ -12,11 +12,11 @@ import (
 
 func TestStreamRequest(t *testing.T) {
 	header := http.Header{"Last-Event-Id": {"a@e1-7,elsewhere@e1-9"}}
-	req, p := ParseRequest("watch=a&watch=b&until=end_of_snapshot&prefix.b=x%2F&last_event_id=b@e1-8&format=ndjson", header, "")
+	req, p := ParseRequest("watch=a&watch=b&until=end_of_snapshot&deletes=1&prefix.b=x%2F&last_event_id=b@e1-8&format=ndjson", header, "")
 	if p != nil {
 		t.Fatal(p)
 	}
-	if req.Format != frame.NDJSON || !req.Until || len(req.Watches) != 2 {
+	if req.Format != frame.NDJSON || !req.Until || !req.Deletes || len(req.Watches) != 2 {
 		t.Fatalf("got %+v", req)
 	}
 	a, b := req.Watches[0], req.Watches[1]
@@ -83,6 +83,7 @@ func TestBadParameters(t *testing.T) {
 		{"watch=a&zzzzzzzz=1", "", 400, "zzzzzzzz", "want watch, fields, last_event_id"},
 		{"watch=a&Prefix=1", "", 400, "Prefix", `did you mean "prefix"?`},
 		{"watch=a&until=forever", "", 400, "until", "want end_of_snapshot"},
+		{"watch=a&deletes=yes", "", 400, "deletes", "want 1"},
 		{"watch=a&until=", "", 400, "until", "want end_of_snapshot"},
 		{"watch=a&until=end_of_snapshot&until=end_of_snapshot", "", 400, "until", "2 times"},
 		{"watch=a&format=xml", "", 400, "format", "want sse or ndjson"},

@@ -27,6 +27,7 @@ type Session struct {
 	Format  frame.Format // 0: it is not text
 	Until   bool
 	Digest  bool   // it has digests
+	Deletes bool   // its snapshots begin with deletes
 	Answer  Answer // nil: it is a stream
 	Gzip    bool   // the stream is sent in gzip
 	watches []Choice
@@ -74,7 +75,7 @@ type Scratch struct {
 func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Session {
 	now := time.Now()
 	c := Session{
-		Deps: d, Format: req.Format, Until: req.Until, Digest: req.Digest, watches: req.Watches, transport: req.Transport,
+		Deps: d, Format: req.Format, Until: req.Until, Digest: req.Digest, Deletes: req.Deletes, watches: req.Watches, transport: req.Transport,
 		Gzip: req.Gzip, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Streams: 1,
 	}
 	for i, watch := range watches {
@@ -235,7 +236,7 @@ func Closed(c <-chan struct{}) bool {
 // GroupKey identifies the properties that members of one group share.
 func (s *Session) GroupKey() string {
 	key := strconv.AppendBool([]byte(s.Transport()), s.Gzip)
-	key = strconv.AppendBool(key, s.Digest)
+	key = strconv.AppendBool(strconv.AppendBool(key, s.Digest), s.Deletes)
 	key = strconv.AppendUint(key, s.Deps.Generation, 10)
 	for _, w := range s.watches {
 		key = append(append(key, 0), w.Name...)

@@ -266,6 +266,7 @@ type Event struct {
 	Resource  stream.Resource // of an Upsert; of a Delete, its key and revision
 	Revision  uint64          // of an EndOfSnapshot or a Bookmark
 	Count     uint64          // of an EndOfSnapshot
+	Deletes   bool            // of an EndOfSnapshot: those after Horizon are all in the snapshot
 	Horizon   uint64          // of a Bookmark that reports an outage; 0: it does not
 	Conflated uint64          // of a Bookmark before changes that may lack values: those up to it; 0: none
 	State     stream.State    // of a Status; 0: one that a newer server may send
@@ -372,6 +373,9 @@ func (r *Reader) endOfSnapshot(e *Event) error {
 	}
 	if r.phase == snapshot {
 		r.enter(r.position.Epoch) // by now it would have been named
+		if e.Deletes && r.position.Epoch != "" {
+			r.Sink.DeletesCompleteAfter(e.Horizon)
+		}
 	}
 	resumed := r.phase == resuming
 	if resumed && r.open {

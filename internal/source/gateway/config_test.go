@@ -79,7 +79,7 @@ func TestRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := f.requests[0]
-		if want := "/a%2Fpath/v1/events?prefix.w=a+b%2F&watch=w"; r.RequestURI != want {
+		if want := "/a%2Fpath/v1/events?deletes=1&prefix.w=a+b%2F&watch=w"; r.RequestURI != want {
 			t.Errorf("request %s, want %s", r.RequestURI, want)
 		}
 		for name, want := range map[string]string{"Accept": "*/*", "Last-Event-Id": "w@e-7", "X-Team": "blue"} {

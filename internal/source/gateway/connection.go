@@ -184,6 +184,9 @@ func (c *connection) settle(members []*member, end client.Ending) {
 	c.finish(end)
 	var refused *client.Problem
 	if errors.As(end.Err, &refused) {
+		if c.upstream.isOlder(refused) {
+			return
+		}
 		if m := memberOf(members, aboutWatch(refused)); m != nil {
 			c.expel(m, end.Err)
 			return

@@ -29,6 +29,9 @@ func decode(from *client.Event, watch string) (e adapter.Event, err error) {
 	case adapter.EndOfSnapshot:
 		e.Count = uint64(max(0, from.Count))
 		e.Revision, err = decodeRevision(from.Revision)
+		if e.Deletes = from.Horizon != ""; e.Deletes && err == nil {
+			e.Horizon, err = decodeRevision(from.Horizon)
+		}
 	case adapter.Bookmark:
 		e.Revision, err = decodeRevision(from.Revision)
 		if err == nil && from.Horizon != "" {

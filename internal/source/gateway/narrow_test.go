@@ -31,7 +31,7 @@ func TestDefinitionIsSentUpstream(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[string]string{
-			"watch": "w", "prefix.w": "eu/", "labels.w": "app in (shop,web)", "filter.w": "value.n > 1", "fields.w": `node,state,tags."a,b"`,
+			"watch": "w", "deletes": "1", "prefix.w": "eu/", "labels.w": "app in (shop,web)", "filter.w": "value.n > 1", "fields.w": `node,state,tags."a,b"`,
 		}
 		got := f.requests[0].URL.Query()
 		for name, value := range want {

@@ -25,7 +25,7 @@ func (c *connection) request(ctx context.Context, members []*member) client.Endi
 	}
 	rest := newUnfinished(members, config.MaxEventBytes)
 	s := &client.Stream{
-		URL: config.eventsURL(members), Client: c.upstream.client, Header: header,
+		URL: config.eventsURL(members, c.upstream.tellsDeletes()), Client: c.upstream.client, Header: header,
 		LastEventID: positions(members), MaxEventBytes: rest.limit, Held: rest.hold, StallAfter: config.StallAfter,
 		Handle: func(e client.Event) error {
 			if m := byWatch[e.Watch]; m != nil {
@@ -55,14 +55,21 @@ func positions(members []*member) string {
 	return string(id)
 }
 
-// eventsURL is the URL of a stream of the watches.
-func (c *Config) eventsURL(members []*member) string {
+// eventsURL is the URL of a stream of the watches, whose snapshots begin with deletes or do not.
+func (c *Config) eventsURL(members []*member, deletes bool) string {
 	sources := make([]*Source, len(members))
 	for i, m := range members {
 		sources[i] = m.source
 	}
-	return strings.TrimRight(c.URL, "/") + "/v1/events?" + queryOf(sources...).Encode()
+	query := queryOf(sources...)
+	if deletes {
+		query.Set(deletesParameter, "1")
+	}
+	return strings.TrimRight(c.URL, "/") + "/v1/events?" + query.Encode()
 }
+
+// deletesParameter is a parameter that an older upstream does not know.
+const deletesParameter = "deletes"
 
 // queryOf is the query of a stream of the sources.
 func queryOf(sources ...*Source) url.Values {

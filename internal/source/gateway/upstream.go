@@ -36,6 +36,7 @@ type Upstream struct {
 	newest      time.Time     // when the last of them was made
 	retry       time.Duration // last value of the field retry
 	notBefore   time.Time     // the earliest time of the next request
+	older       bool          // it has refused deletesParameter
 }
 
 // New returns the gateway at a URL. It connects when one of its sources is
@@ -67,6 +68,25 @@ func (u *Upstream) Source(watch string, d *view.Definition) (*Source, error) {
 	defer u.mu.Unlock()
 	u.sources, u.newest = u.sources+1, time.Now()
 	return s, nil
+}
+
+// tellsDeletes reports whether the upstream may know deletesParameter.
+func (u *Upstream) tellsDeletes() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return !u.older
+}
+
+// isOlder records that the upstream does not know a parameter, if that is what it says. The
+// request is then repeated without it.
+func (u *Upstream) isOlder(refused *client.Problem) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.older || refused.Status != http.StatusBadRequest || refused.Parameter != deletesParameter {
+		return false
+	}
+	u.older = true
+	return true
 }
 
 // wait waits until the time that the upstream requested.
