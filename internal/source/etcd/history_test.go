@@ -177,27 +177,31 @@ func TestHistoryIsBounded(t *testing.T) {
 
 // TestHistoryIsNotTriedAgain after a connection that failed with it, in case it was too much.
 func TestHistoryIsNotTriedAgain(t *testing.T) {
-	f := recalling((*fakeWatch).mute)
-	f.onRange = func(n int, f *fake) {
-		if n == 2 { // after the number of keys, or as the list: either is the end of the connection
-			f.cluster = 8
+	synctest.Test(t, func(t *testing.T) {
+		f := recalling((*fakeWatch).mute)
+		f.onRange = func(n int, f *fake) {
+			if n == 2 { // after the number of keys, or as the list: either is the end of the connection
+				f.cluster = 8
+			}
 		}
-	}
-	source := f.serve(t, Config{})
-	if _, err := watched(t, source, stream.Resume{}, never); err == nil {
-		t.Fatal("no error")
-	}
-	f.mu.Lock()
-	f.onRange, f.opened = nil, 0
-	f.mu.Unlock()
-	r, err := watched(t, source, stream.Resume{}, commits(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.mu.Lock(); f.opened != 1 || told(r) != "nothing" {
-		t.Errorf("%d watches, told %s", f.opened, told(r))
-	}
-	f.mu.Unlock()
+		source := f.serve(t, Config{})
+		if _, err := watched(t, source, stream.Resume{}, never); err == nil {
+			t.Fatal("no error")
+		}
+		synctest.Wait() // the watch of the history may have been on its way
+		f.mu.Lock()
+		f.onRange, f.opened = nil, 0
+		f.mu.Unlock()
+		r, err := watched(t, source, stream.Resume{}, commits(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.opened != 1 || told(r) != "nothing" {
+			t.Errorf("%d watches, told %s", f.opened, told(r))
+		}
+	})
 }
 
 // TestNoHistory: a source that is to ask for no history does not.
