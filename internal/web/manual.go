@@ -16,7 +16,7 @@ var clientDocument []byte
 func manualFiles() map[string]file {
 	pages, index, err := Render(documents())
 	if err != nil {
-		panic("web: " + err.Error()) // the documents are in memory: never
+		panic("web: " + err.Error()) // the documents are compiled in: a test has rendered them
 	}
 	found, err := json.Marshal(index)
 	if err != nil {
@@ -44,7 +44,7 @@ func documents() map[string][]byte {
 		return err
 	})
 	if err != nil {
-		panic("web: " + err.Error()) // the documents are in memory: never
+		panic("web: " + err.Error()) // the documents are compiled in: a test has rendered them
 	}
 	return out
 }

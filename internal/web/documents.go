@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -39,8 +40,7 @@ const (
 	BrowserClient = "../web/client/README.md"
 )
 
-// groups are the list of contents. Documents in the folder of one follow it by name. The documents
-// that are not named are last.
+// groups are the list of contents. Documents in the folder of one follow it by name.
 var groups = []struct {
 	title     string
 	documents []string
@@ -48,7 +48,7 @@ var groups = []struct {
 	{"First steps", []string{First, "installing.md", "configuration.md", "sources.md", "command-line.md", "following-changes.md", "dashboard.md", "glossary.md"}},
 	{"For clients", []string{"protocol.md", BrowserClient, "go-client.md"}},
 	{"Operation", []string{"access.md", "behind-a-proxy.md", "doctor.md", "monitoring.md", "metrics.md", "logs.md", "tracing.md", "upgrading.md"}},
-	{"How well it works", []string{"performance.md", "reliability.md", "scale.md"}},
+	{"How well it works", []string{"performance.md", "reliability.md", "continuity.md", "scale.md"}},
 	{"For programmers", []string{"embedding.md", "writing-a-source.md"}},
 }
 
@@ -118,7 +118,7 @@ type entry struct {
 // contents lists all documents, as seen from one of them.
 func contents(all []document, from document) (out []group) {
 	for _, d := range all {
-		title := groups[min(rank(d.name)/100, len(groups)-1)].title
+		title := groups[rank(d.name)/100].title
 		if len(out) == 0 || out[len(out)-1].Title != title {
 			out = append(out, group{Title: title})
 		}
@@ -131,6 +131,9 @@ func contents(all []document, from document) (out []group) {
 // read renders the documents, in the order of the list of contents.
 func read(documents map[string][]byte) (out []document, err error) {
 	for name := range documents {
+		if rank(name) == unlisted {
+			return nil, fmt.Errorf("%s is in no group of the list of contents", name)
+		}
 		rendered, err := render(documents, name)
 		if err != nil {
 			return nil, err
@@ -153,8 +156,11 @@ func rank(name string) int {
 			return 100*i + 2*at + below
 		}
 	}
-	return 100 * len(groups)
+	return unlisted
 }
+
+// unlisted is the rank of a document that no group names.
+const unlisted = math.MaxInt
 
 // The content security policy forbids inline styles, so columns are aligned by attributes.
 var markdown = goldmark.New(
