@@ -6,9 +6,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/watchtide/watchtide/internal/digest"
 	"github.com/watchtide/watchtide/internal/log/internal/pin"
+	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -29,7 +31,7 @@ type digestedStates struct {
 	kept []*Digested // oldest first
 
 	making  sync.Mutex   // held while an index is made
-	indexed [2]*Digested // those with an index, the newer one last; guarded by making
+	indexed [2]*Digested // those that were given an index last, the newer one last; guarded by making
 }
 
 // Digested is a state of a log that is kept for a while, so that readers that hold another one can
@@ -37,13 +39,14 @@ type digestedStates struct {
 type Digested struct {
 	// Static after construction.
 	framing *storage.Format
+	account *memory.Account
 	digest  digest.Digest
 	pin     *pin.Pin
 	at      time.Time
 
 	among *digestedStates
 
-	index atomic.Pointer[bucketIndex] // nil: it was not asked for, or was for newer states since
+	index atomic.Pointer[bucketIndex] // nil: it was not asked for, or not lately
 }
 
 // bucketIndex has the entries of a state by their buckets.
@@ -55,6 +58,10 @@ type bucketIndex struct {
 type indexed struct {
 	segment *storage.Segment
 	entry   *storage.Entry
+}
+
+func (i *bucketIndex) bytes() int64 {
+	return int64(len(i.entries))*int64(unsafe.Sizeof(indexed{})) + int64(len(i.first))*int64(unsafe.Sizeof(0))
 }
 
 // take returns a state for a reader that comes now: v, or one that is kept and hardly older, and from
@@ -79,10 +86,10 @@ func (d *digestedStates) keep(l *Log, v *storage.Version) *Digested {
 		return nil
 	}
 	if len(d.kept) == mostDigested {
-		l.pins.Release(d.kept[0].pin)
+		d.kept[0].giveUp(l)
 		d.kept = slices.Delete(d.kept, 0, 1)
 	}
-	kept := &Digested{among: d, framing: l.framing, digest: v.Digest, pin: held, at: time.Now()}
+	kept := &Digested{among: d, framing: l.framing, account: l.account, digest: v.Digest, pin: held, at: time.Now()}
 	d.kept = append(d.kept, kept)
 	return kept
 }
@@ -93,10 +100,22 @@ func (d *digestedStates) expire(l *Log) {
 	d.kept = slices.DeleteFunc(d.kept, func(s *Digested) bool {
 		gone := time.Since(s.at) > digestedKept || s.pin.Version() == nil
 		if gone {
-			l.pins.Release(s.pin)
+			s.giveUp(l)
 		}
 		return gone
 	})
+}
+
+func (d *Digested) giveUp(l *Log) {
+	l.pins.Release(d.pin)
+	d.forgetIndex()
+}
+
+// forgetIndex frees the memory of the index. It is made again if it is asked for.
+func (d *Digested) forgetIndex() {
+	if index := d.index.Swap(nil); index != nil {
+		d.account.Supersede(-index.bytes())
+	}
 }
 
 // expireDigested gives up states that nobody may ask for any more.
@@ -193,7 +212,7 @@ func (d *Digested) Get(key string) (r stream.Resource, exists, ok bool) {
 }
 
 // indexed returns the index of the state, which it makes if it has none; false if the state was
-// given up.
+// given up. It counts as memory that readers of older versions hold.
 func (d *Digested) indexed() (*bucketIndex, bool) {
 	v := d.pin.Version()
 	if v == nil {
@@ -208,10 +227,16 @@ func (d *Digested) indexed() (*bucketIndex, bool) {
 		return index, true
 	}
 	index := newBucketIndex(d.framing, v)
+	d.account.Supersede(index.bytes())
 	d.index.Store(index)
+	if d.pin.Version() == nil { // it was given up meanwhile
+		d.forgetIndex()
+		return nil, false
+	}
+	time.AfterFunc(digestedKept, d.forgetIndex) // also while nothing is written
 	with := &d.among.indexed
 	if with[0] != nil {
-		with[0].index.Store(nil)
+		with[0].forgetIndex()
 	}
 	with[0], with[1] = with[1], d
 	return index, true

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/digest"
+	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/stream"
 	"pgregory.net/rapid"
 )
@@ -241,4 +242,50 @@ func TestDigestedStatesAreFew(t *testing.T) {
 	if n := len(w.digested.kept); n > mostDigested {
 		t.Errorf("%d states are kept, want at most %d", n, mostDigested)
 	}
+}
+
+// TestIndexOfDigestedState is counted for as long as it is there, and is gone after a while although
+// nothing is written.
+func TestIndexOfDigestedState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := memory.NewAccount(64<<20, nil)
+		w := NewWriter(Config{Watch: "w", Account: a})
+		var all []Change
+		for i := range uint64(1000) {
+			all = append(all, upsert(fmt.Sprint("k", i), i+1))
+		}
+		mustReplace(t, w, "e", 1000, all...)
+		inSync(w)
+		kept := func() int64 { return a.Own().Superseded() - w.pins.Held() - w.dead }
+		table := func() {
+			t.Helper()
+			d, ok := w.Digested(w.Snapshot().Digest())
+			if !ok {
+				t.Fatal("the newest state is not there")
+			}
+			if _, ok := d.Table(); !ok {
+				t.Fatal("no table")
+			}
+		}
+		table()
+		if got := kept(); got < 16*1000 {
+			t.Errorf("%d bytes are counted for an index of 1,000 resources", got)
+		}
+		time.Sleep(digestedKept + time.Nanosecond)
+		if got := kept(); got != 0 {
+			t.Errorf("%d bytes are counted after its time", got)
+		}
+		for i := range uint64(5) { // each state has an index, and the two newest keep it
+			mustCommit(t, w, 1001+i, upsert("k0", 1001+i))
+			table()
+		}
+		if got := kept(); got < 2*16*1000 || got > 3*16*1000 {
+			t.Errorf("%d bytes are counted for five states, want those of two", got)
+		}
+		w.pins.TakeAll()
+		mustCommit(t, w, 1010, upsert("k0", 1010))
+		if got := kept(); got != 0 {
+			t.Errorf("%d bytes are counted for states that were taken away", got)
+		}
+	})
 }
