@@ -129,22 +129,21 @@ func (c *Client) url(query url.Values, parts ...string) string {
 	return u.String()
 }
 
-// get reads one JSON document. A refusal is a *Problem.
-func (c *Client) get(ctx context.Context, into any, address string) error {
+// anyLength is the bound of an answer that has none.
+const anyLength = math.MaxInt64
+
+// get reads one JSON document of at most so many bytes. A refusal is a *Problem.
+func (c *Client) get(ctx context.Context, into any, most int64, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
-	return c.do(request, into)
+	return c.do(request, into, most)
 }
 
-// do makes a request, and reads the JSON document of the answer. A refusal is a *Problem.
-func (c *Client) do(request *http.Request, into any) error {
-	return c.doWithin(request, into, math.MaxInt64)
-}
-
-// doWithin is do for an answer of at most so many bytes.
-func (c *Client) doWithin(request *http.Request, into any, most int64) error {
+// do makes a request, and reads the JSON document of the answer, which has at most so many bytes. A
+// refusal is a *Problem.
+func (c *Client) do(request *http.Request, into any, most int64) error {
 	token, header, err := c.credential(request.Context())
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (c *Client) Watches(ctx context.Context) ([]Watch, error) {
 	var answer struct {
 		Watches []Watch `json:"watches"`
 	}
-	err := c.get(ctx, &answer, c.url(nil, "v1", "watches"))
+	err := c.get(ctx, &answer, anyLength, c.url(nil, "v1", "watches"))
 	return answer.Watches, err
 }
 
@@ -45,7 +45,7 @@ func (c *Client) Watches(ctx context.Context) ([]Watch, error) {
 // them: an object with the member watches.
 func (c *Client) WatchesDocument(ctx context.Context) (json.RawMessage, error) {
 	var document json.RawMessage
-	err := c.get(ctx, &document, c.url(nil, "v1", "watches"))
+	err := c.get(ctx, &document, anyLength, c.url(nil, "v1", "watches"))
 	return oneLine(document), err
 }
 
@@ -60,7 +60,7 @@ func (c *Client) Keys(ctx context.Context, watch, prefix string) ([]string, erro
 			KeyEncoding string `json:"key_encoding"`
 		} `json:"resources"`
 	}
-	if err := c.get(ctx, &page, c.url(query, "v1", "watches", watch, "resources")); err != nil {
+	if err := c.get(ctx, &page, anyLength, c.url(query, "v1", "watches", watch, "resources")); err != nil {
 		return nil, err
 	}
 	var keys []string
@@ -78,7 +78,7 @@ func (c *Client) Get(ctx context.Context, watch, key string, v View) (json.RawMe
 	query := url.Values{}
 	v.AddTo(query, "")
 	var line json.RawMessage
-	err := c.get(ctx, &line, c.resource(query, watch, key))
+	err := c.get(ctx, &line, anyLength, c.resource(query, watch, key))
 	return oneLine(line), err
 }
 
@@ -142,7 +142,7 @@ func (c *Client) pages(ctx context.Context, watch string, v View) (Snapshot, err
 			Snapshot
 			NextPageToken string `json:"next_page_token"`
 		}
-		if err := c.get(ctx, &page, c.url(query, "v1", "watches", watch, "resources")); err != nil {
+		if err := c.get(ctx, &page, anyLength, c.url(query, "v1", "watches", watch, "resources")); err != nil {
 			return Snapshot{}, err
 		}
 		for i, line := range page.Resources {

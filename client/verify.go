@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -225,11 +224,7 @@ type keyHash struct {
 func (d *difference) get(ctx context.Context, into any, most int64, query url.Values, part ...string) error {
 	d.view.AddTo(query, "")
 	path := append([]string{"v1", "watches", d.watch, "digests", d.digest}, part...)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.client.url(query, path...), nil)
-	if err != nil {
-		return err
-	}
-	return d.client.doWithin(request, into, most)
+	return d.client.get(ctx, into, most, d.client.url(query, path...))
 }
 
 // table returns the bytes of the table of the buckets.

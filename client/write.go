@@ -57,5 +57,5 @@ func (c *Client) write(ctx context.Context, method, address string, body io.Read
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	return c.do(request, into)
+	return c.do(request, into, anyLength)
 }
