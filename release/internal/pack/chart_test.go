@@ -51,6 +51,15 @@ tolerations: [{ key: dedicated, operator: Exists }]
 affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: { topologyKey: zone } }] } }
 `
 
+// durable has a store that lasts.
+const durable = `
+image: { repository: watchtide }
+persistence: { enabled: true, storageClass: fast }
+config:
+  sources: { local: { type: store, path: /var/lib/watchtide/notes.db } }
+  watches: { notes: { source: local } }
+`
+
 func values(t *testing.T, text string) map[string]any {
 	t.Helper()
 	out := map[string]any{}
@@ -99,6 +108,8 @@ func renderings(t *testing.T) map[string]string {
 	return map[string]string{
 		"everything": everything,
 		"plain":      plain,
+		"durable":    durable + "replicas: 1\n",
+		"volumes":    everything + "persistence: { enabled: true }\n",
 		"least":      plain + "grpc: { enabled: false }\npodDisruptionBudget: { enabled: false }\n",
 	}
 }
@@ -183,6 +194,9 @@ func TestMistakesAreRefused(t *testing.T) {
 		plain + "replicas: two\n":                                     "replicas",
 		plain + "service: { port: 0 }\n":                              "port",
 		plain + "autoscaling: { subscriber: 5 }\n":                    "subscriber",
+		plain + "persistence: { size: much }\n":                       "size",
+		durable + "replicas: 2\n":                                     "replicas: 1",
+		durable + "replicas: 1\nautoscaling: { enabled: true }\n":     "autoscaling",
 	} {
 		if _, err := render(values(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("values %q: error %v, want one about %s", text, err, want)

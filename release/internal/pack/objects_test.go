@@ -23,13 +23,22 @@ import (
 
 // applied is what a cluster would get, each object decoded strictly.
 type applied struct {
-	deployment *appsv1.Deployment
-	services   map[string]*corev1.Service
-	budget     *policyv1.PodDisruptionBudget
-	scaler     *autoscalingv2.HorizontalPodAutoscaler
-	network    *networkingv1.NetworkPolicy
-	monitor    *monitoring.ServiceMonitor
-	config     *corev1.ConfigMap
+	workload *workload
+	stateful *appsv1.StatefulSet
+	services map[string]*corev1.Service
+	budget   *policyv1.PodDisruptionBudget
+	scaler   *autoscalingv2.HorizontalPodAutoscaler
+	network  *networkingv1.NetworkPolicy
+	monitor  *monitoring.ServiceMonitor
+	config   *corev1.ConfigMap
+}
+
+// workload is the Deployment, or the StatefulSet.
+type workload struct {
+	kind, name string
+	selector   *metav1.LabelSelector
+	replicas   *int32
+	template   corev1.PodTemplateSpec
 }
 
 func decode(t *testing.T, texts map[string]string) applied {
@@ -68,7 +77,9 @@ func (a *applied) add(t *testing.T, object runtime.Object) {
 	t.Helper()
 	switch o := object.(type) {
 	case *appsv1.Deployment:
-		a.deployment = o
+		a.workload = &workload{o.Kind, o.Name, o.Spec.Selector, o.Spec.Replicas, o.Spec.Template}
+	case *appsv1.StatefulSet:
+		a.workload, a.stateful = &workload{o.Kind, o.Name, o.Spec.Selector, o.Spec.Replicas, o.Spec.Template}, o
 	case *corev1.Service:
 		a.services[o.Name] = o
 	case *policyv1.PodDisruptionBudget:
@@ -86,18 +97,18 @@ func (a *applied) add(t *testing.T, object runtime.Object) {
 	}
 }
 
-func (a *applied) pod() labels.Set { return a.deployment.Spec.Template.Labels }
+func (a *applied) pod() labels.Set { return a.workload.template.Labels }
 
 func (a *applied) port(port string) bool {
-	return slices.ContainsFunc(a.deployment.Spec.Template.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == port })
+	return slices.ContainsFunc(a.workload.template.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == port })
 }
 
 // TestObjectsAreThoseOfTheCluster: strict decoding knows each field of each type.
 func TestObjectsAreThoseOfTheCluster(t *testing.T) {
 	for name, text := range renderings(t) {
 		a := decode(t, mustRender(t, text))
-		if a.deployment == nil || a.config == nil || len(a.services) < 2 {
-			t.Errorf("%s: want a Deployment, a ConfigMap and two Services", name)
+		if a.workload == nil || a.config == nil || len(a.services) < 2 {
+			t.Errorf("%s: want a Deployment or StatefulSet, a ConfigMap and two Services", name)
 		}
 		if all := a.budget != nil && a.scaler != nil && a.network != nil && a.monitor != nil; name == "everything" && !all {
 			t.Error("everything: want a PodDisruptionBudget, a HorizontalPodAutoscaler, a NetworkPolicy and a ServiceMonitor")
@@ -113,7 +124,7 @@ func TestObjectsAreThoseOfTheCluster(t *testing.T) {
 func TestSelectorsFindThePods(t *testing.T) {
 	for name, text := range renderings(t) {
 		a := decode(t, mustRender(t, text))
-		selectors := map[string]*metav1.LabelSelector{"Deployment": a.deployment.Spec.Selector}
+		selectors := map[string]*metav1.LabelSelector{a.workload.kind: a.workload.selector}
 		for _, s := range a.services {
 			selectors["Service "+s.Name] = metav1.SetAsLabelSelector(s.Spec.Selector)
 			for _, p := range s.Spec.Ports {
@@ -128,7 +139,7 @@ func TestSelectorsFindThePods(t *testing.T) {
 		if a.network != nil {
 			selectors["NetworkPolicy"] = &a.network.Spec.PodSelector
 		}
-		for _, c := range a.deployment.Spec.Template.Spec.TopologySpreadConstraints {
+		for _, c := range a.workload.template.Spec.TopologySpreadConstraints {
 			selectors["topologySpreadConstraints"] = c.LabelSelector
 		}
 		for what, s := range selectors {
@@ -147,7 +158,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 	restricted := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
 	for name, text := range renderings(t) {
-		pod := decode(t, mustRender(t, text)).deployment.Spec.Template
+		pod := decode(t, mustRender(t, text)).workload.template
 		for _, r := range evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec) {
 			if !r.Allowed {
 				t.Errorf("%s: %s: %s", name, r.ForbiddenReason, r.ForbiddenDetail)
@@ -159,16 +170,19 @@ func TestPodsAreRestricted(t *testing.T) {
 // TestReplicasAreLeftToTheAutoscaler: a number in the Deployment would undo its work at each upgrade.
 func TestReplicasAreLeftToTheAutoscaler(t *testing.T) {
 	a := decode(t, mustRender(t, everything))
-	if a.deployment.Spec.Replicas != nil {
-		t.Errorf("the Deployment has replicas: %d, beside an autoscaler", *a.deployment.Spec.Replicas)
-	}
-	if target := a.scaler.Spec.ScaleTargetRef; target.Kind != "Deployment" || target.Name != a.deployment.Name {
-		t.Errorf("the autoscaler is of %s %s, want Deployment %s", target.Kind, target.Name, a.deployment.Name)
+	for kind, text := range map[string]string{"Deployment": everything, "StatefulSet": renderings(t)["volumes"]} {
+		a := decode(t, mustRender(t, text))
+		if a.workload.replicas != nil {
+			t.Errorf("the %s has replicas: %d, beside an autoscaler", kind, *a.workload.replicas)
+		}
+		if target := a.scaler.Spec.ScaleTargetRef; target.Kind != kind || a.workload.kind != kind || target.Name != a.workload.name {
+			t.Errorf("the autoscaler is of %s %s, want %s %s", target.Kind, target.Name, kind, a.workload.name)
+		}
 	}
 	if m := a.scaler.Spec.Metrics[0].Pods; m == nil || m.Metric.Name != "watchtide_subscribers" || m.Target.AverageValue.Value() != 10000 {
 		t.Errorf("the autoscaler follows %+v: want watchtide_subscribers of pods, 10000 on average", m)
 	}
-	if r := decode(t, mustRender(t, renderings(t)["plain"])).deployment.Spec.Replicas; r == nil || *r != 2 {
+	if r := decode(t, mustRender(t, renderings(t)["plain"])).workload.replicas; r == nil || *r != 2 {
 		t.Errorf("without an autoscaler: replicas %v, want 2", r)
 	}
 }
@@ -200,7 +214,7 @@ func TestMonitorFindsTheOperationsListener(t *testing.T) {
 	}
 }
 
-func (a *applied) probes() corev1.Container { return a.deployment.Spec.Template.Spec.Containers[0] }
+func (a *applied) probes() corev1.Container { return a.workload.template.Spec.Containers[0] }
 
 // TestOperationsListenerIsForOperators: the policy names who may reach it, and an empty list of
 // peers would stand for everybody.
@@ -224,5 +238,27 @@ func TestOperationsListenerIsForOperators(t *testing.T) {
 		if rules != want {
 			t.Errorf("%d rules lead to the operations listener, want %d", rules, want)
 		}
+	}
+}
+
+// TestVolumes: each replica has one, which it may write to, where the configuration says.
+func TestVolumes(t *testing.T) {
+	a := decode(t, mustRender(t, durable+"replicas: 1\n"))
+	if a.stateful == nil || a.services[a.stateful.Spec.ServiceName] == nil || *a.stateful.Spec.Replicas != 1 {
+		t.Fatalf("%+v: want a StatefulSet of one pod, with a Service for its names", a.stateful)
+	}
+	claim := a.stateful.Spec.VolumeClaimTemplates[0]
+	if size := claim.Spec.Resources.Requests[corev1.ResourceStorage]; size.Value() != 1<<30 || *claim.Spec.StorageClassName != "fast" {
+		t.Errorf("the volume is %+v, want 1Gi of the class fast", claim.Spec)
+	}
+	pod := a.workload.template.Spec
+	mounted := slices.ContainsFunc(pod.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
+		return m.Name == claim.Name && m.MountPath == "/var/lib/watchtide" && !m.ReadOnly
+	})
+	if !mounted || *pod.SecurityContext.FSGroup != *pod.SecurityContext.RunAsGroup {
+		t.Errorf("mounts %+v, group of the volume %d: want one that the gateway may write to", pod.Containers[0].VolumeMounts, *pod.SecurityContext.FSGroup)
+	}
+	if plain := decode(t, mustRender(t, renderings(t)["plain"])); plain.stateful != nil {
+		t.Error("there are volumes without being asked for")
 	}
 }

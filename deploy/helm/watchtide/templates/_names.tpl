@@ -46,3 +46,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "watchtide.probe" -}}
 { path: {{ .path }}, port: http{{ if (.Values.config.http).tls }}, scheme: HTTPS{{ end }} }
 {{- end }}
+
+{{- define "watchtide.kind" -}}
+{{- ternary "StatefulSet" "Deployment" .Values.persistence.enabled -}}
+{{- end -}}
