@@ -29,17 +29,17 @@ type Position struct {
 	Upserts uint64
 	// AsOf is T; equal to Upserts outside of a snapshot or a catch-up.
 	AsOf uint64
-	// Unswept is D: AsOf less Swept. 0 unless deletes have no revision.
-	Unswept uint64
+	// DeletesBehind is D: AsOf less DeletesCompleteTo. 0 unless deletes have no revision.
+	DeletesBehind uint64
 	// Run names the run of the replica that issued the position; 0: any replica may
 	// have. A position inside a snapshot or a catch-up has none, nor has one in an
 	// epoch in which deletes have a revision.
 	Run uint32
 }
 
-// Swept is how far deletes without a revision are complete: each one that happened
-// while the newest revision of the upstream was lower has been delivered.
-func (p Position) Swept() uint64 { return p.AsOf - min(p.Unswept, p.AsOf) }
+// DeletesCompleteTo is how far deletes without a revision are complete: each one that
+// happened while the newest revision of the upstream was lower has been delivered.
+func (p Position) DeletesCompleteTo() uint64 { return p.AsOf - min(p.DeletesBehind, p.AsOf) }
 
 // At returns the position of a reader that has everything up to a revision, and
 // deletes as far as p has them. It names no run unless p is that position.
@@ -47,10 +47,10 @@ func (p Position) At(revision uint64) Position {
 	if p.Upserts == revision && p.AsOf == revision {
 		return p
 	}
-	swept := p.Swept()
-	p.Upserts, p.AsOf, p.Unswept, p.Run = revision, revision, 0, 0
+	deletesTo := p.DeletesCompleteTo()
+	p.Upserts, p.AsOf, p.DeletesBehind, p.Run = revision, revision, 0, 0
 	if strings.HasPrefix(p.Epoch, UnnumberedEpoch) {
-		p.Unswept = revision - min(revision, swept)
+		p.DeletesBehind = revision - min(revision, deletesTo)
 	}
 	return p
 }
@@ -62,9 +62,9 @@ func (p Position) OfNothing() Position {
 	return p
 }
 
-// maxUnswept bounds the length of D in a position. Beyond it, "!" alone means that
+// maxDeletesBehind bounds the length of D in a position. Beyond it, "!" alone means that
 // nothing is known about such deletes.
-const maxUnswept = 999_999
+const maxDeletesBehind = 999_999
 
 // Partial reports whether the position is inside a snapshot or a catch-up.
 func (p Position) Partial() bool { return p.Upserts != p.AsOf }
@@ -84,10 +84,10 @@ func (p Position) Append(dst []byte) []byte {
 		dst = strconv.AppendUint(dst, p.AsOf, 10)
 	}
 	switch {
-	case p.Unswept > maxUnswept:
+	case p.DeletesBehind > maxDeletesBehind:
 		dst = append(dst, '!')
-	case p.Unswept > 0:
-		dst = strconv.AppendUint(append(dst, '!'), p.Unswept, 10)
+	case p.DeletesBehind > 0:
+		dst = strconv.AppendUint(append(dst, '!'), p.DeletesBehind, 10)
 	}
 	if p.Run != 0 {
 		dst = strconv.AppendUint(append(dst, '~'), uint64(p.Run), runBase)
@@ -113,7 +113,7 @@ func ParsePosition(s string) (Position, error) {
 		return Position{}, bad
 	}
 	place, run, named := strings.Cut(s[dash+1:], "~")
-	revisions, unswept, behind := strings.Cut(place, "!")
+	revisions, deletesBehind, behind := strings.Cut(place, "!")
 	r, t, partial := strings.Cut(revisions, "/")
 	var ok bool
 	if p.Upserts, ok = parseRevision(r); !ok {
@@ -127,7 +127,7 @@ func ParsePosition(s string) (Position, error) {
 		}
 	}
 	if behind {
-		if p.Unswept, ok = parseUnswept(unswept, p); !ok {
+		if p.DeletesBehind, ok = parseDeletesBehind(deletesBehind, p); !ok {
 			return Position{}, bad
 		}
 	}
@@ -139,16 +139,16 @@ func ParsePosition(s string) (Position, error) {
 	return p, nil
 }
 
-// parseUnswept parses what follows "!" in p.
-func parseUnswept(s string, p Position) (uint64, bool) {
+// parseDeletesBehind parses what follows "!" in p.
+func parseDeletesBehind(s string, p Position) (uint64, bool) {
 	if !strings.HasPrefix(p.Epoch, UnnumberedEpoch) {
 		return 0, false
 	}
 	if s == "" {
-		return p.AsOf, p.AsOf > maxUnswept
+		return p.AsOf, p.AsOf > maxDeletesBehind
 	}
 	d, ok := parseRevision(s)
-	return d, ok && d > 0 && d <= min(p.AsOf, maxUnswept)
+	return d, ok && d > 0 && d <= min(p.AsOf, maxDeletesBehind)
 }
 
 // parseRun parses what follows "~" in p.
@@ -254,7 +254,7 @@ func UnnumberedName(e string) string {
 func LongestPosition(watch string) int {
 	longest := Position{
 		Watch: watch, Epoch: strings.Repeat("x", maxEpochLength),
-		Upserts: math.MaxUint64 - 1, AsOf: math.MaxUint64, Unswept: maxUnswept,
+		Upserts: math.MaxUint64 - 1, AsOf: math.MaxUint64, DeletesBehind: maxDeletesBehind,
 	}
 	return len(longest.String())
 }

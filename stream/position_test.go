@@ -32,17 +32,17 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-func TestSweptPosition(t *testing.T) {
+func TestPositionDeletesCompleteTo(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"w@e-11": 11, "w@_e-11": 11, "w@e-11/12": 12, "w@_e-11/12": 12, "w@_e-11!2": 9, "w@_e-11/12!2": 10, "w@_e-11!11": 0,
 		"w@_e-1000000!999999": 1, "w@_e-1000000!": 0,
 	} {
 		p, err := ParsePosition(text)
-		if err != nil || p.Swept() != want {
-			t.Errorf("%s is swept to %d, %v; want %d", text, p.Swept(), err, want)
+		if err != nil || p.DeletesCompleteTo() != want {
+			t.Errorf("%s has all deletes up to %d, %v; want %d", text, p.DeletesCompleteTo(), err, want)
 		}
 	}
-	far := Position{Watch: "w", Epoch: "_e", Upserts: 3_000_000, AsOf: 3_000_000, Unswept: 1_000_000}
+	far := Position{Watch: "w", Epoch: "_e", Upserts: 3_000_000, AsOf: 3_000_000, DeletesBehind: 1_000_000}
 	if got := far.String(); got != "w@_e-3000000!" {
 		t.Errorf("%s, want no number behind the mark", got)
 	}

@@ -56,12 +56,12 @@ type DeletesUnnumbered interface {
 
 // Resume is the place from which a Source may continue: everything up to Revision of
 // the revision order Epoch is known, except for deletes without a revision that
-// happened at Revision-Unswept or later; see SinkExtension. The zero value means that nothing
-// is known.
+// happened at Revision-DeletesBehind or later; see SinkExtension. The zero value means
+// that nothing is known.
 type Resume struct {
-	Epoch    string
-	Revision uint64
-	Unswept  uint64
+	Epoch         string
+	Revision      uint64
+	DeletesBehind uint64
 }
 
 // Sink receives what a Source reads. Its methods are called from one goroutine at a

@@ -92,7 +92,7 @@ func lowOf(after *stream.Position) uint64 {
 	if after == nil {
 		return 0
 	}
-	return after.Swept()
+	return after.DeletesCompleteTo()
 }
 
 // base is where the answer is complete from, whatever the resources are. Of a view that hides

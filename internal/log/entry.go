@@ -108,5 +108,5 @@ func (s Snapshot) Forgotten() uint64 { return s.v.Forgotten }
 // Generation differs between states that have nothing to do with each other.
 func (s Snapshot) Generation() uint64 { return s.v.Generation }
 
-// Swept is how far deletes without a revision are complete; see stream.SinkExtension.
-func (s Snapshot) Swept() uint64 { return s.v.Swept }
+// DeletesCompleteTo is how far deletes without a revision are complete; see stream.SinkExtension.
+func (s Snapshot) DeletesCompleteTo() uint64 { return s.v.DeletesCompleteTo }

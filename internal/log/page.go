@@ -37,7 +37,7 @@ func (l *Log) Page(token string, size int) (Page, error) {
 		return Page{}, err
 	}
 	p := Page{Revision: t.AsOf, Count: t.Count}
-	p.Position = l.position(v.Epoch, t.AsOf, t.AsOf, t.Swept())
+	p.Position = l.position(v.Epoch, t.AsOf, t.AsOf, t.DeletesCompleteTo())
 	var more bool
 	p.Resources, more = l.listings.Page(v, l.framing, seq, t, size)
 	if token == "" {
@@ -62,7 +62,7 @@ func (l *Log) listing(token string) (v *storage.Version, seq uint64, t listing.T
 		v = l.newest()
 		t = listing.Token{
 			Epoch: v.Epoch, AsOf: v.Revision, Count: v.Count(),
-			Unswept: Snapshot{l, v}.Position().Unswept,
+			DeletesBehind: Snapshot{l, v}.Position().DeletesBehind,
 		}
 		return v, v.Seq, t, nil
 	}

@@ -22,11 +22,11 @@ import (
 //
 // What PrepareEarlier was given holds for this call.
 func (w *Writer) Replace(epoch string, snapshot []stream.Resource, revision uint64) (CommitResult, error) {
-	return w.ReplaceSwept(epoch, snapshot, revision, stream.AllDeletes)
+	return w.ReplaceCompleteTo(epoch, snapshot, revision, stream.AllDeletes)
 }
 
-// ReplaceSwept is Replace with what the source reported about deletes; see stream.SinkExtension.
-func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision, swept uint64) (CommitResult, error) {
+// ReplaceCompleteTo is Replace with what the source reported about deletes; see stream.SinkExtension.
+func (w *Writer) ReplaceCompleteTo(epoch string, snapshot []stream.Resource, revision, deletesTo uint64) (CommitResult, error) {
 	var result CommitResult
 	defer func() { w.earlier = nil }()
 	changes := make([]Change, len(snapshot))
@@ -42,13 +42,13 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
 	if epoch == w.next.Epoch {
-		return w.resync(changes, revision, swept, result)
+		return w.resync(changes, revision, deletesTo, result)
 	}
-	return w.begin(epoch, changes, revision, swept, result)
+	return w.begin(epoch, changes, revision, deletesTo, result)
 }
 
 // begin builds a log from nothing but a snapshot.
-func (w *Writer) begin(epoch string, snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
+func (w *Writer) begin(epoch string, snapshot []Change, revision, deletesTo uint64, result CommitResult) (CommitResult, error) {
 	needs := w.snapshotCost(snapshot)
 	crowded := w.account.Crowded(needs)
 	if err := w.account.Replace(needs); err != nil {
@@ -70,13 +70,13 @@ func (w *Writer) begin(epoch string, snapshot []Change, revision, swept uint64, 
 	w.append(Order{}, merge(snapshot, deletes), revision, &result)
 	w.next.Intact, w.next.Readable = w.next.Seq, w.next.Seq
 	w.openOutage(after)
-	w.sweptTo(swept)
+	w.deletesCompleteTo(deletesTo)
 	w.publish()
 	return result, nil
 }
 
 // resync commits the difference between the log and a snapshot.
-func (w *Writer) resync(snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
+func (w *Writer) resync(snapshot []Change, revision, deletesTo uint64, result CommitResult) (CommitResult, error) {
 	before := w.next.Revision
 	if revision < before {
 		return result, fmt.Errorf("%w: its snapshot is at %d, %d was served already", stream.ErrBehind, revision, before)
@@ -102,7 +102,7 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 	if w.account.Crowded(w.cost(changes)) {
 		// The difference does not fit beside what is served. Subscribers then begin
 		// again with the whole snapshot.
-		return w.begin(w.next.Epoch, snapshot, revision, swept, result)
+		return w.begin(w.next.Epoch, snapshot, revision, deletesTo, result)
 	}
 	if err := w.account.Replace(w.snapshotCost(snapshot)); err != nil {
 		return result, err
@@ -115,7 +115,7 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 	if after > before+1 || w.unnumbered {
 		w.openOutage(after)
 	}
-	w.sweptTo(swept)
+	w.deletesCompleteTo(deletesTo)
 	w.publish()
 	return result, nil
 }

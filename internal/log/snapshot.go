@@ -48,7 +48,7 @@ func (s Snapshot) Status() stream.Status { return *s.v.Status }
 
 // Position is the place of a reader that has seen this snapshot.
 func (s Snapshot) Position() stream.Position {
-	p := s.log.position(s.v.Epoch, s.v.Revision, s.v.Revision, s.v.Swept)
+	p := s.log.position(s.v.Epoch, s.v.Revision, s.v.Revision, s.v.DeletesCompleteTo)
 	return s.v.WithRun(p)
 }
 

@@ -289,7 +289,7 @@ func (s *Subscription) advance(b *Batch) {
 	case w.replay:
 		// Deletes that were found since may be before the head.
 		s.cursor = w.seq
-		s.moveTo(s.withRun(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept())))
+		s.moveTo(s.withRun(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.DeletesCompleteTo())))
 	case !w.deletes:
 		s.place(w.complete, w.v)
 	}
@@ -304,7 +304,7 @@ func (s *Subscription) advance(b *Batch) {
 // place sets the position of a reader that has seen v except for upserts beyond a
 // revision.
 func (s *Subscription) place(upserts uint64, v *storage.Version) {
-	s.moveTo(s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.Swept)))
+	s.moveTo(s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.DeletesCompleteTo)))
 }
 
 // end adds what ends the walk under way.
@@ -514,7 +514,7 @@ func (s *Subscription) resume(b *Batch, v *storage.Version, r stream.Position) {
 		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: r.AsOf})
 		b.boundary, b.final = true, true
 	}
-	from := v.NewerThan(r.Swept())
+	from := v.NewerThan(r.DeletesCompleteTo())
 	s.cursor = v.SeqBefore(from)
 	upserts := v.NewerThan(r.Upserts)
 	if r.Upserts == 0 {

@@ -103,11 +103,11 @@ func NewWriter(c Config) *Writer {
 // does not fit into the memory of the watch is memory.ErrExceeded; deletes alone always
 // fit. The log is unchanged if there is an error.
 func (w *Writer) Commit(changes []Change, revision uint64) (CommitResult, error) {
-	return w.CommitSwept(changes, revision, stream.AllDeletes)
+	return w.CommitCompleteTo(changes, revision, stream.AllDeletes)
 }
 
-// CommitSwept is Commit with what the source reported about deletes; see stream.SinkExtension.
-func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitResult, error) {
+// CommitCompleteTo is Commit with what the source reported about deletes; see stream.SinkExtension.
+func (w *Writer) CommitCompleteTo(changes []Change, revision, deletesTo uint64) (CommitResult, error) {
 	var result CommitResult
 	if !w.next.Primed() {
 		return result, fmt.Errorf("%w: a commit before the first snapshot", stream.ErrInvalid)
@@ -135,7 +135,7 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	w.overlaps = w.overlaps && last == nil
 	last.ClearEndInOutage(revision, w.next.Origin)
 	w.next.CloseOutage(before, last)
-	w.sweptTo(swept)
+	w.deletesCompleteTo(deletesTo)
 	w.publish()
 	return result, nil
 }

@@ -18,10 +18,10 @@ type Version struct {
 
 	Contents
 
-	Seq      uint64 // of the newest entry: the cursor of a reader at the head
-	Revision uint64 // the position of a reader at the head
-	Swept    uint64 // as in the position of a reader at the head
-	Run      Run    // the zero value where deletes have revisions
+	Seq               uint64 // of the newest entry: the cursor of a reader at the head
+	Revision          uint64 // the position of a reader at the head
+	DeletesCompleteTo uint64 // as in the position of a reader at the head
+	Run               Run    // the zero value where deletes have revisions
 
 	Knowledge
 
@@ -85,7 +85,7 @@ func (v *Version) Reflect(of *Version) {
 func (v *Version) HasReached(of *Version) bool { return v.Primed() && v.Of >= of.Number }
 
 func (v *Version) reflect(of *Version) {
-	v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Swept, of.Committed, of.Status
+	v.Revision, v.DeletesCompleteTo, v.Committed, v.Status = of.Revision, of.DeletesCompleteTo, of.Committed, of.Status
 	v.Origin, v.OriginPending, v.Age = of.Origin, of.OriginPending, of.Age
 	v.Run = Run{Name: of.Run.Name, Horizon: max(v.Run.Horizon, of.Run.Horizon)}
 	if of.Horizon > v.Horizon {
@@ -174,6 +174,6 @@ func (v *Version) CanResume(p stream.Position) bool {
 	if v.Issued(p) {
 		return true
 	}
-	swept := p.Swept()
-	return swept >= v.Horizon && (!p.Partial() || swept <= v.Swept)
+	deletesTo := p.DeletesCompleteTo()
+	return deletesTo >= v.Horizon && (!p.Partial() || deletesTo <= v.DeletesCompleteTo)
 }

@@ -99,7 +99,7 @@ func TestVersionEndsAtItsTail(t *testing.T) {
 
 // TestCanResume: a position is resumed if everything after it is known.
 func TestCanResume(t *testing.T) {
-	v := &Version{Epoch: "_e", Revision: 20, Swept: 15, Knowledge: Knowledge{Horizon: 10}, Run: Run{Name: 7, Horizon: 5}}
+	v := &Version{Epoch: "_e", Revision: 20, DeletesCompleteTo: 15, Knowledge: Knowledge{Horizon: 10}, Run: Run{Name: 7, Horizon: 5}}
 	for _, c := range []struct {
 		at   stream.Position
 		want bool

@@ -10,9 +10,9 @@ import (
 type claim struct {
 	epoch    string
 	revision uint64
-	// swept is the revision up to which unordered deletes are complete: every one
+	// deletesTo is the revision up to which unordered deletes are complete: every one
 	// that happened while the upstream was before it.
-	swept uint64
+	deletesTo uint64
 	// mixed means that the state was made at two replicas, one after the other,
 	// inside a snapshot or a catch-up. Each of the deletes that share the revision
 	// may then be known or not.
@@ -46,7 +46,7 @@ func (e *epoch) claimed(c claim) []claimed {
 	if end == 0 {
 		return nil
 	}
-	last := claimed{state: e.txns[end-1].After, either: e.unswept(c, end)}
+	last := claimed{state: e.txns[end-1].After, either: e.mayRemain(c, end)}
 	out := []claimed{last}
 	for start := end - 1; start > 0 && e.txns[start-1].Revision == e.txns[end-1].Revision && !e.txns[start].Vanished; start-- {
 		before := e.txns[start-1].After
@@ -77,12 +77,12 @@ func (c *claimed) still(deleted []log.Change, before State, since map[string]boo
 	}
 }
 
-// unswept are the keys that vanished up to a position, and may not have been
+// mayRemain are the keys that vanished up to a position, and may not have been
 // noticed.
-func (e *epoch) unswept(c claim, end int) State {
+func (e *epoch) mayRemain(c claim, end int) State {
 	var out claimed
 	since := map[string]bool{}
-	for i := end - 1; i > 0 && e.txns[i].Revision >= c.swept; i-- {
+	for i := end - 1; i > 0 && e.txns[i].Revision >= c.deletesTo; i-- {
 		if e.txns[i].Vanished {
 			out.still(e.txns[i].Changes, e.txns[i-1].After, since)
 		}

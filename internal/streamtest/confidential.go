@@ -21,7 +21,7 @@ func CheckConfidential(h *History) error {
 	s := newSights(h)
 	for _, a := range h.answers {
 		f := &Flush{Head: a.Revision, markers: markersIn(a.Sent)}
-		if err := s.check(f, unmoved(viewpoint{epoch: a.Epoch, swept: a.Revision})); err != nil {
+		if err := s.check(f, unmoved(viewpoint{epoch: a.Epoch, deletesTo: a.Revision})); err != nil {
 			return fmt.Errorf("%w\n\tan answer with the state at revision %d: %w", errBrokeConfidential, a.Revision, err)
 		}
 	}
@@ -35,7 +35,7 @@ func CheckConfidential(h *History) error {
 			f := &c.Flushes[i]
 			m := unmoved(from)
 			if m.reset = slices.IndexFunc(f.Events, isReset); m.reset >= 0 {
-				m.after = viewpoint{epoch: w.epochAt(i), swept: f.Head}
+				m.after = viewpoint{epoch: w.epochAt(i), deletesTo: f.Head}
 			}
 			if f.Mark != nil && (m.reset >= 0 || from.epoch != f.Mark.Position.Epoch) {
 				m.after = viewpointOf(f.Mark)
@@ -117,12 +117,12 @@ func isReset(e stream.Event) bool { return e.Type == stream.Reset }
 
 // viewpoint is the place of a subscriber: it has every delete up to there.
 type viewpoint struct {
-	epoch string
-	swept uint64
+	epoch     string
+	deletesTo uint64
 }
 
 func viewpointOf(m *Mark) viewpoint {
-	return viewpoint{epoch: m.Position.Epoch, swept: m.Position.Swept()}
+	return viewpoint{epoch: m.Position.Epoch, deletesTo: m.Position.DeletesCompleteTo()}
 }
 
 // move is where a subscriber is during a flush: at one place before the first reset, and at
@@ -226,7 +226,7 @@ func (s *sights) check(f *Flush, moved move) error {
 		case e.Type == stream.Upsert && !s.had(f, at, e.Resource.Key, f.version(i)):
 			return fmt.Errorf("event %d %s: the subscriber may not see this value", i, describe(e))
 		case e.Type == stream.Delete && !s.had(f, at, e.Resource.Key, Version{}):
-			return fmt.Errorf("event %d %s: the subscriber was at revision %d, and may not have seen the resource since", i, describe(e), at.swept)
+			return fmt.Errorf("event %d %s: the subscriber was at revision %d, and may not have seen the resource since", i, describe(e), at.deletesTo)
 		}
 	}
 	for _, m := range f.markers {
@@ -260,7 +260,7 @@ func (s *sights) had(f *Flush, at viewpoint, key string, v Version) bool {
 // within reports whether any of the spans overlaps the time from a viewpoint up to a flush.
 // States of one revision cannot be told apart.
 func (s *sights) within(e *epoch, spans []span, f *Flush, at viewpoint) bool {
-	first := e.count(at.swept) - 1
+	first := e.count(at.deletesTo) - 1
 	for first > 0 && e.txns[first-1].Revision == e.txns[first].Revision {
 		first--
 	}

@@ -61,14 +61,14 @@ func (seen sent) once(s *step, in string) error {
 	return nil
 }
 
-// counted is the swept revision of the replica at the end of a snapshot. The id
-// from before a resume, which another replica may have issued, does not determine
-// it.
+// counted is the revision up to which the replica has all deletes at the end of a
+// snapshot. The id from before a resume, which another replica may have issued, does
+// not determine it.
 func (s *step) counted() uint64 {
 	if s.event.Resumed && (s.flush.Mark == nil || s.changesFollow()) {
 		return 0
 	}
-	return s.swept(s.event.Revision)
+	return s.deletesTo(s.event.Revision)
 }
 
 // endOfSnapshot checks that the state is the claimed one. The count may be that of

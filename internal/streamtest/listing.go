@@ -28,7 +28,7 @@ type known struct {
 	at       uint64
 	keys     map[string]uint64 // their revisions
 	complete uint64            // everything that vanished while the head was before it is known
-	swept    bool              // the newest listing was compared
+	compared bool              // the newest listing was compared
 }
 
 func (k *known) note(c log.Change) {
@@ -65,10 +65,10 @@ func (s *session) compare(from int, shown []Transaction) error {
 	return s.sink.Status(stream.InSync, "")
 }
 
-// sweep compares the newest listing, once everything that existed by then was sent.
-func (s *session) sweep() error {
+// compareNewest compares the newest listing, once everything that existed by then was sent.
+func (s *session) compareNewest() error {
 	l := s.polled
-	if l == nil || s.known.swept || s.known.epoch != s.epoch || s.sent < l.txns || s.replica.upstream.deletes != Vanishing {
+	if l == nil || s.known.compared || s.known.epoch != s.epoch || s.sent < l.txns || s.replica.upstream.deletes != Vanishing {
 		return nil
 	}
 	return s.remove(l)
@@ -85,7 +85,7 @@ func (s *session) remove(l *listing) error {
 		}
 		delete(s.known.keys, key)
 	}
-	s.known.swept = true
+	s.known.compared = true
 	return s.commit(max(s.known.at, l.head), max(s.known.complete, l.head))
 }
 

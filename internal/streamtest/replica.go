@@ -413,7 +413,7 @@ func (s *session) follow() error {
 			return err
 		}
 	}
-	return s.sweep()
+	return s.compareNewest()
 }
 
 func (s *session) say(status stream.Status) error {
@@ -441,7 +441,7 @@ func (s *session) news() ([]Transaction, []stream.Status) {
 	s.said = len(r.says)
 	if r.polled != s.polled {
 		s.polled = r.polled
-		s.known.swept = false
+		s.known.compared = false
 	}
 	_, txns := r.upstream.truth.read(s.epoch, min(s.sent, r.shown), r.shown)
 	s.sent += len(txns)

@@ -48,7 +48,7 @@ func (h *History) cameExact(c *Connection) bool {
 		return true
 	}
 	p := c.From.Position
-	claims := h.Truth.claimed(claim{epoch: p.Epoch, revision: p.AsOf, swept: p.Swept(), mixed: c.mixed()})
+	claims := h.Truth.claimed(claim{epoch: p.Epoch, revision: p.AsOf, deletesTo: p.DeletesCompleteTo(), mixed: c.mixed()})
 	return len(c.firstLead()) == 0 && len(claims) == 1 && len(claims[0].either) == 0
 }
 

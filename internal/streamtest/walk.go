@@ -240,12 +240,12 @@ func (h *History) differs(c *Connection, s *step, revision uint64) string {
 
 // claimed returns every state that the subscriber may hold at a revision.
 func (h *History) claimed(c *Connection, s *step, revision uint64) []claimed {
-	return h.claimedAt(c, s, revision, s.swept(revision))
+	return h.claimedAt(c, s, revision, s.deletesTo(revision))
 }
 
 // claimedAt is claimed for a known revision up to which deletes are complete.
-func (h *History) claimedAt(c *Connection, s *step, revision, swept uint64) []claimed {
-	return h.Truth.claimed(claim{epoch: s.epoch, revision: revision, swept: swept, mixed: c.mixed()})
+func (h *History) claimedAt(c *Connection, s *step, revision, deletesTo uint64) []claimed {
+	return h.Truth.claimed(claim{epoch: s.epoch, revision: revision, deletesTo: deletesTo, mixed: c.mixed()})
 }
 
 // wanted is a claimed state, with its open keys, and those beyond the id, as the
@@ -267,10 +267,10 @@ func (h *History) wanted(s *step, c claimed, revision uint64) State {
 	return want
 }
 
-// swept is the revision up to which unordered deletes are complete, according to the
+// deletesTo is the revision up to which unordered deletes are complete, according to the
 // id on the event, or the previous one if changes come in between; 0 if there is
 // none for the revision.
-func (s *step) swept(revision uint64) uint64 {
+func (s *step) deletesTo(revision uint64) uint64 {
 	id := s.seen
 	if m := s.flush.Mark; m != nil && !s.changesFollow() {
 		id = &m.Position
@@ -278,7 +278,7 @@ func (s *step) swept(revision uint64) uint64 {
 	if id == nil || id.Partial() || id.AsOf != revision {
 		return 0
 	}
-	return id.Swept()
+	return id.DeletesCompleteTo()
 }
 
 // changesFollow reports whether there are changes between an event and the id of its

@@ -114,7 +114,7 @@ func (e *entry) bytes() int64 { return e.account.Own().Logs() + e.account.Own().
 // sake of one client: it gets a reset if its position is too old.
 func (e *entry) want(from *stream.Position) {
 	if from != nil {
-		e.wanted.Store(min(e.wanted.Load(), from.Swept()))
+		e.wanted.Store(min(e.wanted.Load(), from.DeletesCompleteTo()))
 	}
 }
 
@@ -291,7 +291,7 @@ func (e *entry) lowest(s log.Snapshot) uint64 {
 		return max(e.parent.exactFrom(s), s.Since())
 	}
 	horizon, _ := s.Horizon()
-	return max(min(s.Swept(), s.Understood(), e.wanted.Load()), horizon, s.Since())
+	return max(min(s.DeletesCompleteTo(), s.Understood(), e.wanted.Load()), horizon, s.Since())
 }
 
 // begin makes the view from a state of the watch.

@@ -109,8 +109,8 @@ var mutants = []mutant{
 	{
 		"a view knows of all deletes",
 		"internal/storage/version.go",
-		"v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Swept, of.Committed, of.Status",
-		"v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Revision, of.Committed, of.Status",
+		"v.Revision, v.DeletesCompleteTo, v.Committed, v.Status = of.Revision, of.DeletesCompleteTo, of.Committed, of.Status",
+		"v.Revision, v.DeletesCompleteTo, v.Committed, v.Status = of.Revision, of.Revision, of.Committed, of.Status",
 	},
 	{
 		"the former value is not looked up",

@@ -227,7 +227,7 @@ func TestAheadWhileHandedOver(t *testing.T) {
 		f.commit(`a={"n":2}`)
 		part := log.NewPart(log.NewWriter(log.Config{Watch: "w"}).Log, log.Config{Watch: "w"})
 		s := f.base.Snapshot()
-		part.Begin(s, "x", s.Swept())
+		part.Begin(s, "x", s.DeletesCompleteTo())
 		part.Publish(s)
 		f.commit(`a={"n":3}`)
 		ahead := f.base.Snapshot()

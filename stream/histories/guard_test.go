@@ -319,9 +319,9 @@ func (w *world) lie(ids []string) string {
 	case 4:
 		p.Epoch = id().Epoch
 	}
-	if p.Unswept, p.Run = 0, 0; strings.HasPrefix(p.Epoch, stream.UnnumberedEpoch) {
+	if p.DeletesBehind, p.Run = 0, 0; strings.HasPrefix(p.Epoch, stream.UnnumberedEpoch) {
 		if w.rarely(2) {
-			p.Unswept = uint64(w.pick(int(min(p.AsOf, 20)) + 1))
+			p.DeletesBehind = uint64(w.pick(int(min(p.AsOf, 20)) + 1))
 		}
 		if !p.Partial() && w.rarely(2) {
 			p.Run = id().Run

@@ -60,15 +60,15 @@ var mutants = []mutant{
 		name: "a refused snapshot drops the name of a restored order",
 		edits: []edit{{
 			file: "stream/watch/ingest.go",
-			old:  "		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)\n	}\n",
-			new:  "		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)\n	} else if m.epoch != in.sourceEpoch {\n		clear(in.aliases)\n	}\n",
+			old:  "		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)\n	}\n",
+			new:  "		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)\n	} else if m.epoch != in.sourceEpoch {\n		clear(in.aliases)\n	}\n",
 		}},
 	},
 	{
 		name: "a position covers deletes without a revision at every replica",
 		edits: []edit{{
 			file: "internal/log/subscription.go",
-			old:  "	from := v.NewerThan(r.Swept())\n",
+			old:  "	from := v.NewerThan(r.DeletesCompleteTo())\n",
 			new:  "	from := v.NewerThan(r.AsOf)\n",
 		}},
 	},

@@ -218,7 +218,7 @@ func (in *ingest) connect(ctx context.Context) {
 	r := &reader{sink: newStagingSink(ctx, cancel, in.account), cancel: cancel, ended: make(chan error, 1)}
 	var resume stream.Resume
 	if state := in.log.Snapshot(); state.Primed() && !in.startOver {
-		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), Unswept: state.Position().Unswept}
+		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), DeletesBehind: state.Position().DeletesBehind}
 	}
 	in.connection, in.peerBack = connection{reader: r, connected: time.Now()}, nil
 	in.log.Overlap()
@@ -345,13 +345,13 @@ func (in *ingest) connectionReady() {
 func (in *ingest) apply(m message) (log.CommitResult, error) {
 	if !m.reset {
 		in.log.Prepare(m.conflated, ageOf(m.made))
-		return in.log.CommitSwept(m.changes, m.revision, m.swept)
+		return in.log.CommitCompleteTo(m.changes, m.revision, m.deletesTo)
 	}
 	in.log.Prepare(false, 0)
 	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.epochName(m.epoch), in.log.Snapshot().Primed()
 	in.log.PrepareEarlier(earlierThan(m))
-	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
+	result, err := in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)
 	if errors.Is(err, stream.ErrBehind) && in.behindTooLong(err) {
 		// The upstream went back and stays there: this is a new order, which is named
 		// here since the upstream does not name it. It keeps that name even if this
@@ -360,7 +360,7 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 		in.aliases[m.epoch] = epoch
 		detail = in.upstreamText(err.Error())
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", detail)
-		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
+		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)
 	}
 	if err != nil {
 		return result, err

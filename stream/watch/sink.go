@@ -24,7 +24,7 @@ type message struct {
 	horizon   uint64    // of a snapshot, the revision of RaiseHorizon; 0: none
 	earlier   bool      // of a snapshot, its deletes are of the time before
 	after     uint64    // see DeletesCompleteAfter
-	swept     uint64    // see Swept
+	deletesTo uint64    // see DeletesCompleteTo
 	conflated bool      // see Conflated
 	made      time.Time // see SetTimestamp
 	state     stream.State
@@ -54,11 +54,11 @@ type stagingSink struct {
 	cancel  context.CancelCauseFunc // ends the connection
 
 	// Owned by the source's reader, and by ingest once the reader has ended.
-	pending message
-	marked  int // of the pending changes, how many Rewind keeps
-	begun   bool
-	swept   uint64 // see Swept
-	staging staging
+	pending   message
+	marked    int // of the pending changes, how many Rewind keeps
+	begun     bool
+	deletesTo uint64 // see DeletesCompleteTo
+	staging   staging
 
 	held holding // used by the source, from any goroutine
 
@@ -69,7 +69,7 @@ type stagingSink struct {
 func newStagingSink(ctx context.Context, cancel context.CancelCauseFunc, a *memory.Account) *stagingSink {
 	return &stagingSink{
 		ctx: ctx, messages: make(chan message), replies: make(chan error, 1), account: a, cancel: cancel,
-		swept: stream.AllDeletes,
+		deletesTo: stream.AllDeletes,
 	}
 }
 
@@ -107,14 +107,14 @@ func (s *stagingSink) add(c log.Change) error {
 // Commit implements Sink.
 func (s *stagingSink) Commit(revision uint64) error {
 	m := s.pending
-	m.kind, m.revision, m.swept = transaction, revision, s.swept
+	m.kind, m.revision, m.deletesTo = transaction, revision, s.deletesTo
 	err := s.send(m)
 	s.clear()
 	return err
 }
 
 // DeletesCompleteTo implements stream.SinkExtension.
-func (s *stagingSink) DeletesCompleteTo(revision uint64) { s.swept = revision }
+func (s *stagingSink) DeletesCompleteTo(revision uint64) { s.deletesTo = revision }
 
 // DeletesCompleteAfter implements stream.SinkExtension.
 func (s *stagingSink) DeletesCompleteAfter(revision uint64) {

@@ -400,7 +400,7 @@ func (r *Reader) endOfSnapshot(e *Event) error {
 // commit ends a transaction. The next connection resumes there.
 func (r *Reader) commit(revision uint64) error {
 	if r.position.Epoch != "" {
-		r.Sink.DeletesCompleteTo(r.position.Swept())
+		r.Sink.DeletesCompleteTo(r.position.DeletesCompleteTo())
 		r.position = r.position.At(revision)
 	}
 	r.committed, r.open, r.loose = revision, false, false

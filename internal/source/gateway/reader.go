@@ -16,7 +16,7 @@ func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 	var from stream.Position
 	if resume.Epoch != "" {
 		from = stream.Position{
-			Watch: s.watch, Epoch: resume.Epoch, Upserts: resume.Revision, AsOf: resume.Revision, Unswept: resume.Unswept,
+			Watch: s.watch, Epoch: resume.Epoch, Upserts: resume.Revision, AsOf: resume.Revision, DeletesBehind: resume.DeletesBehind,
 		}
 	}
 	return &reader{adapter.NewReader(adapter.ReaderConfig{Sink: sink, Watch: s.watch, Where: s.where()}, from)}

@@ -96,15 +96,15 @@ func (s scripted) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) 
 	}
 }
 
-// does commits at a revision, swept to another one.
-func (s scripted) does(revision, swept uint64, changes func(sink stream.Sink) error) {
+// does commits at a revision, with deletes complete to another one.
+func (s scripted) does(revision, deletesTo uint64, changes func(sink stream.Sink) error) {
 	done := make(chan struct{})
 	s <- func(sink stream.Sink) error {
 		defer close(done)
 		if err := changes(sink); err != nil {
 			return err
 		}
-		sink.DeletesCompleteTo(swept)
+		sink.DeletesCompleteTo(deletesTo)
 		return sink.Commit(revision)
 	}
 	<-done

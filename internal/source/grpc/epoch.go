@@ -56,7 +56,7 @@ func (e *epochs) resume(from stream.Resume) (p stream.Position, ok bool) {
 		e.upstream = from.Epoch
 	}
 	return stream.Position{
-		Watch: e.watch, Epoch: e.upstream, Upserts: from.Revision, AsOf: from.Revision, Unswept: from.Unswept,
+		Watch: e.watch, Epoch: e.upstream, Upserts: from.Revision, AsOf: from.Revision, DeletesBehind: from.DeletesBehind,
 	}, true
 }
 

@@ -18,7 +18,7 @@ type bench struct {
 func newBench(t *testing.T, b *fakeBucket) *bench {
 	sink := &calls{}
 	return &bench{t: t, bucket: b, sink: sink, reader: &reader{
-		bucket: b, sink: sink, begin: b.now, stall: DefaultStallAfter, meter: new(meter), floor: b.now.last, swept: b.now.last,
+		bucket: b, sink: sink, begin: b.now, stall: DefaultStallAfter, meter: new(meter), floor: b.now.last, deletesTo: b.now.last,
 		checkpoint: newCheckpoint("e"), complete: func() {},
 	}}
 }
@@ -39,7 +39,7 @@ func (n *bench) resuming() *bench {
 	next := newBench(n.t, n.bucket)
 	r := next.reader
 	r.checkpoint, r.old, r.resume, r.at = n.reader.checkpoint, n.reader.checkpoint, true, n.reader.checkpoint.committed
-	r.swept = n.sink.sweptTo()
+	r.deletesTo = n.sink.deletesCompleteTo()
 	return next
 }
 

@@ -95,8 +95,8 @@ type calls struct {
 	stream.PlainSink
 	mu        sync.Mutex // guards the following fields
 	lines     []string
-	swept     uint64      // as of the last commit
-	said      uint64      // last value given to Swept
+	deletesTo uint64      // as of the last commit
+	said      uint64      // last value given to DeletesCompleteTo
 	conflated bool        // Conflated was called
 	made      []time.Time // the arguments of SetTimestamp
 }
@@ -129,12 +129,12 @@ func (c *calls) SetTimestamp(at time.Time) {
 
 func (c *calls) Commit(at uint64) error {
 	c.mu.Lock()
-	c.swept = c.said
+	c.deletesTo = c.said
 	c.mu.Unlock()
 	return c.say("commit %d", at)
 }
 
-// Swept implements stream.SinkExtension.
+// DeletesCompleteTo implements stream.SinkExtension.
 func (c *calls) DeletesCompleteTo(revision uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,11 +144,11 @@ func (c *calls) DeletesCompleteTo(revision uint64) {
 // RaiseHorizon implements stream.SinkExtension.
 func (c *calls) RaiseHorizon(revision uint64) error { return c.say("horizon %d", revision) }
 
-// sweptTo returns the swept sequence, as of the last commit.
-func (c *calls) sweptTo() uint64 {
+// deletesCompleteTo returns up to which sequence deletes are complete, as of the last commit.
+func (c *calls) deletesCompleteTo() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.swept
+	return c.deletesTo
 }
 
 // take returns the calls since the last time, and clears them.

@@ -34,8 +34,8 @@ type reader struct {
 	staged
 	exactness
 
-	swept    uint64    // the keys that vanished while a lower sequence was the last have been passed on
-	vanished *vanished // the same, and not passed on yet; nil: nothing
+	deletesTo uint64    // the keys that vanished while a lower sequence was the last have been passed on
+	vanished  *vanished // the same, and not passed on yet; nil: nothing
 
 	stuck progress
 	heard int64 // bytes received at the last check
@@ -156,7 +156,7 @@ func (r *reader) commit(ctx context.Context) error {
 		return err
 	}
 	r.floor = max(r.at, r.floor)
-	r.sink.DeletesCompleteTo(r.swept)
+	r.sink.DeletesCompleteTo(r.deletesTo)
 	if r.gap {
 		r.sink.Conflated() // a bucket may keep only the newest value, or not even that
 	}
@@ -313,7 +313,7 @@ func (r *reader) compareFirst(ctx context.Context) error {
 		return err
 	}
 	if now.alone && now.last <= max(r.at, r.floor) && now.keys == len(r.checkpoint.keys) {
-		r.sweptTo(now.last)
+		r.deletesCompleteTo(now.last)
 		return nil
 	}
 	return r.sweep(ctx, now.last)
@@ -324,7 +324,7 @@ func (r *reader) compare(ctx context.Context, now state) error {
 	if now.alone {
 		switch {
 		case now.keys == len(r.checkpoint.keys):
-			r.sweptTo(now.last)
+			r.deletesCompleteTo(now.last)
 			return nil
 		case now.keys > len(r.checkpoint.keys):
 			return fmt.Errorf("%w: the bucket has %d keys and %d arrived", stream.ErrUnresumable, now.keys, len(r.checkpoint.keys))

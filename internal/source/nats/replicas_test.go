@@ -141,7 +141,7 @@ func TestReplicasPollOutOfPhase(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, _ := pair(t)
 	b.must(b.put("k", "1"))
-	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position().Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position().DeletesCompleteTo() >= 3 })
 	b.purge("j")
 	two.has(2)
 	b.must(b.put("y", "1"))
@@ -164,7 +164,7 @@ func TestReplicaThatWasCutOff(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, proxy := pair(t)
 	b.must(b.put("y", "1"))
-	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position().Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position().DeletesCompleteTo() >= 3 })
 	two.has(3)
 	proxy.Refuse()
 	proxy.Cut()
@@ -186,7 +186,7 @@ func TestKeyThatAReplicaMissed(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, proxy := pair(t)
 	b.must(b.put("y", "1"))
-	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position().Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position().DeletesCompleteTo() >= 3 })
 	two.has(3)
 	proxy.Refuse()
 	proxy.Cut()

@@ -101,7 +101,7 @@ func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.
 	}
 	r := &reader{
 		bucket: b, sink: sink, begin: now, filter: b.filter(now), stall: s.config.StallAfter, floor: now.last,
-		meter: b.meter, swept: now.last,
+		meter: b.meter, deletesTo: now.last,
 	}
 	epoch := s.epoch(now)
 	if s.checkpoint != nil && s.checkpoint.epoch == epoch {
@@ -114,7 +114,7 @@ func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.
 		}
 		if same {
 			r.checkpoint, r.resume, r.at = s.checkpoint, true, resume.Revision
-			r.swept = resume.Revision - min(resume.Revision, resume.Unswept)
+			r.deletesTo = resume.Revision - min(resume.Revision, resume.DeletesBehind)
 			return r, nil
 		}
 	}

@@ -38,7 +38,7 @@ func (r *reader) sweep(ctx context.Context, before uint64) error {
 	v.keys = r.checkpoint.vanished(present, now.prefix, v.bound)
 	if len(v.keys) == 0 {
 		r.vanished = nil
-		r.sweptTo(before)
+		r.deletesCompleteTo(before)
 		return nil
 	}
 	v.last, v.newest, err = r.head(ctx)
@@ -46,11 +46,11 @@ func (r *reader) sweep(ctx context.Context, before uint64) error {
 	return err
 }
 
-// sweptTo records that the deletes of all keys that vanished below a sequence
+// deletesCompleteTo records that the deletes of all keys that vanished below a sequence
 // were passed on.
-func (r *reader) sweptTo(sequence uint64) {
-	if sequence > r.swept {
-		r.swept, r.dirty = sequence, true
+func (r *reader) deletesCompleteTo(sequence uint64) {
+	if sequence > r.deletesTo {
+		r.deletesTo, r.dirty = sequence, true
 	}
 }
 
@@ -61,7 +61,7 @@ func (r *reader) deleteVanished() error {
 		return nil
 	}
 	r.vanished, r.floor = nil, max(r.floor, v.last)
-	r.sweptTo(v.before)
+	r.deletesCompleteTo(v.before)
 	for _, key := range v.keys {
 		was, still := r.checkpoint.keys[key]
 		if !still || was.sequence > v.bound {

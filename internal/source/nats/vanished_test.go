@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// sweptTo requires the swept sequence of the last commit.
-func (n *bench) sweptTo(want uint64) {
+// deletesCompleteTo requires how far deletes are complete as of the last commit.
+func (n *bench) deletesCompleteTo(want uint64) {
 	n.t.Helper()
-	if got := n.sink.sweptTo(); got != want {
-		n.t.Errorf("swept to %d, want %d", got, want)
+	if got := n.sink.deletesCompleteTo(); got != want {
+		n.t.Errorf("deletes are complete to %d, want %d", got, want)
 	}
 }
 
@@ -30,24 +30,24 @@ func TestSnapshotIsAsNewAsItsVanishedKeys(t *testing.T) {
 	n.wantCalls("a=1@1")
 	n.send(x, 0)
 	n.wantCalls("x=3@3", "commit 4")
-	n.sweptTo(2)
+	n.deletesCompleteTo(2)
 	n.poll()
 	n.wantCalls("commit 4")
-	n.sweptTo(4)
+	n.deletesCompleteTo(4)
 }
 
-// Each poll reports the swept sequence, even if no keys vanished, unless it is
+// Each poll reports how far deletes are complete, even if no keys vanished, unless it is
 // unchanged.
-func TestPollReportsSwept(t *testing.T) {
+func TestPollReportsDeletesCompleteTo(t *testing.T) {
 	n := live(t)
-	n.sweptTo(1)
+	n.deletesCompleteTo(1)
 	n.send(n.bucket.write("x"), 0)
 	n.send(n.bucket.write("y"), 0)
 	n.sink.take()
-	n.sweptTo(1)
+	n.deletesCompleteTo(1)
 	n.poll()
 	n.wantCalls("commit 3")
-	n.sweptTo(3)
+	n.deletesCompleteTo(3)
 	n.poll()
 	n.wantCalls()
 }
@@ -79,7 +79,7 @@ func TestVanishedKeyIsAsNewAsTheNames(t *testing.T) {
 	n.reader.bucket = n.bucket
 	n.send(x, 0)
 	n.wantCalls("x=3@3", "-j@0", "commit 3")
-	n.sweptTo(2)
+	n.deletesCompleteTo(2)
 }
 
 // A key that is written again before its delete is not deleted.
@@ -94,7 +94,7 @@ func TestVanishedKeyIsWrittenAgain(t *testing.T) {
 	n.reader.bucket = n.bucket
 	n.send(j, 0)
 	n.wantCalls("j=3@3", "commit 3")
-	n.sweptTo(2)
+	n.deletesCompleteTo(2)
 }
 
 // The awaited message vanishes as well.
@@ -110,34 +110,34 @@ func TestVanishedKeyIsNotForgotten(t *testing.T) {
 	n.wantCalls()
 	n.poll()
 	n.wantCalls("-j@0", "commit 3")
-	n.sweptTo(3)
+	n.deletesCompleteTo(3)
 }
 
-// A resumed reader reports its known swept sequence at once, and then the new
+// A resumed reader reports how far it knows deletes to be complete at once, and then the new
 // one.
-func TestResumeReportsSwept(t *testing.T) {
+func TestResumeReportsDeletesCompleteTo(t *testing.T) {
 	before := live(t)
 	before.send(before.bucket.write("b"), 0)
-	before.sweptTo(1)
+	before.deletesCompleteTo(1)
 	n := before.resuming()
 	n.must(n.reader.ask(t.Context()))
 	n.bucket.vanish("a")
 	c := n.bucket.write("c") // not sent yet
 	n.must(n.reader.commit(t.Context()))
 	n.wantCalls("horizon 4", "commit 2", "status in_sync")
-	n.sweptTo(1)
+	n.deletesCompleteTo(1)
 	n.send(c, 0)
 	n.wantCalls("c=3@3", "-a@0", "commit 3")
-	n.sweptTo(2) // c was on its way when the names of all keys were requested
+	n.deletesCompleteTo(2) // c was on its way when the names of all keys were requested
 	again := n.resuming()
 	again.ask()
 	again.wantCalls("commit 3", "status in_sync")
-	again.sweptTo(3)
+	again.deletesCompleteTo(3)
 }
 
 // A resumed reader looks for vanished keys while messages are on their way to it. One of them is
 // of a key that vanished since: its delete has not been passed on, so the reader does not say so.
-func TestResumeIsNotSweptBeyondWhatArrived(t *testing.T) {
+func TestResumeIsNotCompleteBeyondWhatArrived(t *testing.T) {
 	before := live(t)
 	before.send(before.bucket.write("b"), 0)
 	n := before.resuming()
@@ -149,8 +149,8 @@ func TestResumeIsNotSweptBeyondWhatArrived(t *testing.T) {
 	n.send(a, 1)
 	n.send(b, 0)
 	n.wantCalls("horizon 5", "commit 2", "status in_sync", "a=3@3", "commit 3", "b=4@4", "commit 4")
-	n.sweptTo(2)
+	n.deletesCompleteTo(2)
 	n.poll()
 	n.wantCalls("-a@0", "commit 4")
-	n.sweptTo(4)
+	n.deletesCompleteTo(4)
 }

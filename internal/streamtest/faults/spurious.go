@@ -40,13 +40,13 @@ func (k *knowledge) add(txn transaction) {
 // reading is a connection being checked.
 type reading struct {
 	*knowledge
-	state    streamtest.State // the subscriber's knowledge
-	vague    bool             // the knowledge is incomplete after an id inside a snapshot or a catch-up
-	told     uint64           // up to this revision it knows everything
-	swept    uint64           // except deletes without a revision, which it knows up to here
-	joining  bool             // before the first end_of_snapshot
-	snapshot bool             // between reset and end_of_snapshot
-	epoch    string           // "" before the first
+	state     streamtest.State // the subscriber's knowledge
+	vague     bool             // the knowledge is incomplete after an id inside a snapshot or a catch-up
+	told      uint64           // up to this revision it knows everything
+	deletesTo uint64           // except deletes without a revision, which it knows up to here
+	joining   bool             // before the first end_of_snapshot
+	snapshot  bool             // between reset and end_of_snapshot
+	epoch     string           // "" before the first
 }
 
 // spurious returns the spurious events, as defined in the package comment.
@@ -54,7 +54,7 @@ func (k *knowledge) spurious(c *streamtest.Connection) (found []error) {
 	r := reading{knowledge: k, state: streamtest.State{}, joining: true}
 	if c.From != nil {
 		r.state, r.epoch = c.From.State.Clone(), c.From.Position.Epoch
-		r.vague, r.told, r.swept = c.From.Position.Partial(), c.From.Position.AsOf, c.From.Position.Swept()
+		r.vague, r.told, r.deletesTo = c.From.Position.Partial(), c.From.Position.AsOf, c.From.Position.DeletesCompleteTo()
 	}
 	for i := range c.Flushes {
 		for _, e := range c.Flushes[i].Events {
@@ -96,7 +96,7 @@ func (r *reading) event(e stream.Event, c *streamtest.Connection, flush int) str
 }
 
 func (r *reading) reset(e stream.Event, c *streamtest.Connection, flush int) string {
-	before, now, swept := r.epoch, epochAfter(c, flush), r.swept
+	before, now, deletesTo := r.epoch, epochAfter(c, flush), r.deletesTo
 	r.snapshot, r.vague, r.told = true, false, 0
 	if now != "" {
 		r.epoch = now
@@ -106,7 +106,7 @@ func (r *reading) reset(e stream.Event, c *streamtest.Connection, flush int) str
 		return ""
 	case before != now || now == "":
 		return ""
-	case r.joining && e.Reason == string(stream.ResetExpired) && swept < c.Flushes[flush].Horizon:
+	case r.joining && e.Reason == string(stream.ResetExpired) && deletesTo < c.Flushes[flush].Horizon:
 		return ""
 	}
 	return fmt.Sprintf("reset (%s) within epoch %q", e.Reason, now)

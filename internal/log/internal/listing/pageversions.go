@@ -68,7 +68,7 @@ func (p *pageVersion) release(pins *pin.Set) {
 func (p *pageVersions) find(t Token) *storage.Version {
 	for i := range p.slots {
 		held := p.slots[i].Load()
-		if v := held.version(); v != nil && held.asOf == t.AsOf && v.Epoch == t.Epoch && v.Swept >= t.Swept() {
+		if v := held.version(); v != nil && held.asOf == t.AsOf && v.Epoch == t.Epoch && v.DeletesCompleteTo >= t.DeletesCompleteTo() {
 			return v
 		}
 	}

@@ -17,12 +17,12 @@ type Token struct {
 	After uint64 `json:"r"`
 	Key   []byte `json:"k"`
 	Count int    `json:"n"`
-	// Unswept is that of the listing's position.
-	Unswept uint64 `json:"u,omitempty"`
+	// DeletesBehind is that of the listing's position.
+	DeletesBehind uint64 `json:"u,omitempty"`
 }
 
-// Swept is how far deletes without a revision were known to the listing.
-func (t Token) Swept() uint64 { return t.AsOf - min(t.AsOf, t.Unswept) }
+// DeletesCompleteTo is how far deletes without a revision were known to the listing.
+func (t Token) DeletesCompleteTo() uint64 { return t.AsOf - min(t.AsOf, t.DeletesBehind) }
 
 // String returns the token as clients have it.
 func (t Token) String() string {
@@ -58,7 +58,7 @@ func (t Token) in(v *storage.Version) (seq uint64, ok bool) {
 	case v.Epoch != t.Epoch || t.AsOf > v.Revision:
 		return 0, false
 	case t.AsOf == v.Revision:
-		return v.Seq, v.Swept >= t.Swept()
+		return v.Seq, v.DeletesCompleteTo >= t.DeletesCompleteTo()
 	case strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch):
 		return 0, false // which deletes without a revision the listing has seen is not known
 	case t.AsOf < max(v.Origin, v.Conflated, v.Since):

@@ -10,9 +10,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestSourceSaysHowFarItSwept: Swept counts from the next commit on, and the next
-// connection is told.
-func TestSourceSaysHowFarItSwept(t *testing.T) {
+// TestSourceSaysHowFarDeletesAreComplete: DeletesCompleteTo counts from the next commit
+// on, and the next connection is told.
+func TestSourceSaysHowFarDeletesAreComplete(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
 		func(_ context.Context, _ stream.Resume, sink stream.Sink) error {
 			sink.DeletesCompleteTo(9)
@@ -25,7 +25,7 @@ func TestSourceSaysHowFarItSwept(t *testing.T) {
 	}, func(t *testing.T, w *Watch, s *script) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if want := (stream.Resume{Epoch: "_e", Revision: 12, Unswept: 3}); s.resumes[1] != want {
+		if want := (stream.Resume{Epoch: "_e", Revision: 12, DeletesBehind: 3}); s.resumes[1] != want {
 			t.Errorf("resumed at %+v, want %+v", s.resumes[1], want)
 		}
 		at := w.Snapshot().Position()

@@ -76,11 +76,11 @@ type sweep struct {
 // vanishingReplica follows the upstream.
 type vanishingReplica struct {
 	*Writer
-	t     *rapid.T
-	u     *vanishing
-	at    int // events that were committed
-	swept uint64
-	sweep sweep
+	t         *rapid.T
+	u         *vanishing
+	at        int // events that were committed
+	deletesTo uint64
+	sweep     sweep
 }
 
 func (r *vanishingReplica) must(_ CommitResult, err error) {
@@ -92,12 +92,12 @@ func (r *vanishingReplica) must(_ CommitResult, err error) {
 // restart takes a snapshot; before is the newest revision before it was begun.
 func (r *vanishingReplica) restart(before uint64) {
 	resources, revision := r.u.snapshot()
-	r.swept = stream.AllDeletes
+	r.deletesTo = stream.AllDeletes
 	if !r.u.ordered {
-		r.swept = before
+		r.deletesTo = before
 	}
 	r.at, r.sweep = len(r.u.events), sweep{}
-	r.must(r.ReplaceSwept("_e", resources, revision, r.swept))
+	r.must(r.ReplaceCompleteTo("_e", resources, revision, r.deletesTo))
 }
 
 // commit takes the next events as one transaction, together with the keys found
@@ -116,10 +116,10 @@ func (r *vanishingReplica) commit(events int) {
 				changes = append(changes, remove(key, 0))
 			}
 		}
-		revision, r.swept = max(revision, w.head), max(r.swept, w.before)
+		revision, r.deletesTo = max(revision, w.head), max(r.deletesTo, w.before)
 		*w = sweep{}
 	}
-	r.must(r.CommitSwept(changes, revision, r.swept))
+	r.must(r.CommitCompleteTo(changes, revision, r.deletesTo))
 }
 
 // look continues the sweep: it begins, looks for one key after the other, and is
@@ -186,9 +186,9 @@ func (a *above) follow(r *Writer, flushes int) {
 func (a *above) commit(p stream.Position) bool {
 	var err error
 	if a.whole {
-		_, err = a.ReplaceSwept(p.Epoch, remaining(a.changes), p.AsOf, p.Swept())
+		_, err = a.ReplaceCompleteTo(p.Epoch, remaining(a.changes), p.AsOf, p.DeletesCompleteTo())
 	} else {
-		_, err = a.CommitSwept(a.changes, p.AsOf, p.Swept())
+		_, err = a.CommitCompleteTo(a.changes, p.AsOf, p.DeletesCompleteTo())
 	}
 	if err != nil && !errors.Is(err, stream.ErrBehind) {
 		a.t.Fatalf("at %v: %v", p, err)

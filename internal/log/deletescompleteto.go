@@ -6,18 +6,18 @@ import "github.com/watchtide/watchtide/stream"
 // notice it at different times: see README.md, "A position says how far deletes without a
 // revision are known".
 
-// sweptTo is called after a commit or a snapshot.
-func (w *Writer) sweptTo(revision uint64) {
+// deletesCompleteTo is called after a commit or a snapshot.
+func (w *Writer) deletesCompleteTo(revision uint64) {
 	v := w.next
 	if !w.unnumbered {
 		revision = stream.AllDeletes
 	}
-	v.Swept = max(v.Swept, min(revision, v.Revision))
+	v.DeletesCompleteTo = max(v.DeletesCompleteTo, min(revision, v.Revision))
 }
 
 // position is the place of a reader, in an epoch as written in positions.
-func (l *Log) position(epoch string, upserts, asOf, swept uint64) stream.Position {
-	p := stream.Position{Watch: l.watch, Epoch: epoch, AsOf: swept}.At(asOf)
+func (l *Log) position(epoch string, upserts, asOf, deletesTo uint64) stream.Position {
+	p := stream.Position{Watch: l.watch, Epoch: epoch, AsOf: deletesTo}.At(asOf)
 	p.Upserts = upserts
 	return p
 }

@@ -10,50 +10,50 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-func mustSweep(t *testing.T, l *Writer, revision, swept uint64, changes ...Change) {
+func mustCommitTo(t *testing.T, l *Writer, revision, deletesTo uint64, changes ...Change) {
 	t.Helper()
-	if _, err := l.CommitSwept(changes, revision, swept); err != nil {
+	if _, err := l.CommitCompleteTo(changes, revision, deletesTo); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// sweptLog returns a log at revision 12, swept to 11, that noticed at 11 that j was
+// logAt12 returns a log at revision 12, with all deletes up to 11, that noticed at 11 that j was
 // gone, and remembers so many deletes.
-func sweptLog(t *testing.T, remembered int) *Writer {
+func logAt12(t *testing.T, remembered int) *Writer {
 	t.Helper()
 	l := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: remembered}})
-	if _, err := l.ReplaceSwept("_e", []stream.Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
+	if _, err := l.ReplaceCompleteTo("_e", []stream.Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
 		t.Fatal(err)
 	}
 	inSync(l)
-	mustSweep(t, l, 9, 8, upsert("y", 9))
-	mustSweep(t, l, 11, 11, upsert("k", 11), remove("j", 0))
-	mustSweep(t, l, 12, 11, upsert("z", 12))
+	mustCommitTo(t, l, 9, 8, upsert("y", 9))
+	mustCommitTo(t, l, 11, 11, upsert("k", 11), remove("j", 0))
+	mustCommitTo(t, l, 12, 11, upsert("z", 12))
 	return l
 }
 
-// TestResumeOfWhatWasSwept: what a position says about deletes decides which are
+// TestResumeWithDeletesWithoutRevision: what a position says about deletes decides which are
 // repeated, not what it says about upserts.
-func TestResumeOfWhatWasSwept(t *testing.T) {
+func TestResumeWithDeletesWithoutRevision(t *testing.T) {
 	for name, tt := range map[string]struct {
 		position   string
 		remembered int
 		want       []string
 	}{
-		"all known":                 {"w@_e-12", 9, []string{"end_of_snapshot 12 count=4 resumed=true"}},
-		"repeated from 11":          {"w@_e-12!1", 9, []string{"delete j@11", "end_of_snapshot 12 count=4 resumed=true"}},
-		"repeated from 9":           {"w@_e-12!3", 9, []string{"delete j@11", "end_of_snapshot 12 count=4 resumed=true"}},
-		"before the first change":   {"w@_e-12!4", 9, []string{"reset expired"}},
-		"nothing is known":          {"w@_e-12!12", 9, []string{"reset expired"}},
-		"in a catch-up":             {"w@_e-11/12!1", 9, []string{"delete j@11", "upsert z@12", "end_of_snapshot 12 count=4 resumed=true"}},
-		"in one, swept further":     {"w@_e-11/12", 9, []string{"reset expired"}},
-		"forgotten":                 {"w@_e-12!1", 1, []string{"reset expired"}},
-		"forgotten, and was known":  {"w@_e-12", 1, []string{"end_of_snapshot 12 count=3 resumed=true"}},
-		"older, and not swept more": {"w@_e-11!2", 9, []string{"delete j@11", "upsert z@12", "end_of_snapshot 12 count=4 resumed=true"}},
+		"all known":                   {"w@_e-12", 9, []string{"end_of_snapshot 12 count=4 resumed=true"}},
+		"repeated from 11":            {"w@_e-12!1", 9, []string{"delete j@11", "end_of_snapshot 12 count=4 resumed=true"}},
+		"repeated from 9":             {"w@_e-12!3", 9, []string{"delete j@11", "end_of_snapshot 12 count=4 resumed=true"}},
+		"before the first change":     {"w@_e-12!4", 9, []string{"reset expired"}},
+		"nothing is known":            {"w@_e-12!12", 9, []string{"reset expired"}},
+		"in a catch-up":               {"w@_e-11/12!1", 9, []string{"delete j@11", "upsert z@12", "end_of_snapshot 12 count=4 resumed=true"}},
+		"in one, with more deletes":   {"w@_e-11/12", 9, []string{"reset expired"}},
+		"forgotten":                   {"w@_e-12!1", 1, []string{"reset expired"}},
+		"forgotten, and was known":    {"w@_e-12", 1, []string{"end_of_snapshot 12 count=3 resumed=true"}},
+		"older, with no more deletes": {"w@_e-11!2", 9, []string{"delete j@11", "upsert z@12", "end_of_snapshot 12 count=4 resumed=true"}},
 	} {
-		l := sweptLog(t, tt.remembered)
+		l := logAt12(t, tt.remembered)
 		if tt.remembered == 1 {
-			mustSweep(t, l, 12, 12, remove("x", 0)) // so that j's is forgotten
+			mustCommitTo(t, l, 12, 12, remove("x", 0)) // so that j's is forgotten
 		}
 		p, err := stream.ParsePosition(tt.position)
 		if err != nil {
@@ -73,16 +73,16 @@ func TestResumeOfWhatWasSwept(t *testing.T) {
 	}
 }
 
-// TestSweptWithTheHead: a position on the way to the head does not vouch for deletes
+// TestDeletesAreCompleteAtTheHead: a position on the way to the head does not vouch for deletes
 // that the head brings.
-func TestSweptWithTheHead(t *testing.T) {
-	l := sweptLog(t, 9)
+func TestDeletesAreCompleteAtTheHead(t *testing.T) {
+	l := logAt12(t, 9)
 	c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{})
 	c.drain(s)
 	large := upsert("large", 13)
 	large.Value = value(strings.Repeat("x", 2*storage.FlushSize))
-	mustSweep(t, l, 13, 11, large)
-	mustSweep(t, l, 13, 13, remove("k", 0))
+	mustCommitTo(t, l, 13, 11, large)
+	mustCommitTo(t, l, 13, 13, remove("k", 0))
 	var b Batch
 	var got []string
 	for s.Next(&b) {
@@ -92,22 +92,22 @@ func TestSweptWithTheHead(t *testing.T) {
 	if want := []string{"w@_e-13!2", "w@_e-13"}; !slices.Equal(got, want) {
 		t.Errorf("positions %q, want %q", got, want)
 	}
-	mustSweep(t, l, 20, 14)
+	mustCommitTo(t, l, 20, 14)
 	if s.Bookmark(&b); unnamed(l.Snapshot().Position()) != "w@_e-20!6" {
-		t.Errorf("at %v, want to be swept to 14", l.Snapshot().Position())
+		t.Errorf("at %v, want all deletes up to 14", l.Snapshot().Position())
 	}
 	if p, _ := s.Position(); unnamed(p) != "w@_e-20!6" {
 		t.Errorf("the bookmark is at %v", p)
 	}
-	mustSweep(t, l, 20, 12)
+	mustCommitTo(t, l, 20, 12)
 	if got := unnamed(l.Snapshot().Position()); got != "w@_e-20!6" {
-		t.Errorf("at %v: what was swept once is not taken back", got)
+		t.Errorf("at %v: deletes that were complete stay so", got)
 	}
 }
 
-// TestSourceThatNeverSweeps: its commits are complete. So are those where deletes
-// have revisions, whatever Swept says.
-func TestSourceThatNeverSweeps(t *testing.T) {
+// TestSourceWithoutDeletesCompleteTo: its commits are complete. So are those where deletes
+// have revisions, whatever DeletesCompleteTo says.
+func TestSourceWithoutDeletesCompleteTo(t *testing.T) {
 	for _, epoch := range []string{"e", "_e"} {
 		l := NewWriter(Config{Watch: "w"})
 		mustReplace(t, l, epoch, 10, upsert("a", 9))
@@ -118,31 +118,31 @@ func TestSourceThatNeverSweeps(t *testing.T) {
 	}
 	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 9))
-	mustSweep(t, l, 11, 3, upsert("a", 11))
+	mustCommitTo(t, l, 11, 3, upsert("a", 11))
 	if got := l.Snapshot().Position().String(); got != "w@e-11" {
 		t.Errorf("at %s", got)
 	}
 }
 
-// TestPagesOfWhatWasSwept: the position of a listing says how far deletes were known
+// TestPagesWithDeletesWithoutRevision: the position of a listing says how far deletes were known
 // when it began. A page for which that is not true is refused.
-func TestPagesOfWhatWasSwept(t *testing.T) {
-	l := sweptLog(t, 9)
+func TestPagesWithDeletesWithoutRevision(t *testing.T) {
+	l := logAt12(t, 9)
 	first, err := l.Page("", 2)
 	if err != nil || first.Position.String() != "w@_e-12!1" {
 		t.Fatalf("%v, %v", first.Position, err)
 	}
-	mustSweep(t, l, 13, 13, remove("z", 0))
+	mustCommitTo(t, l, 13, 13, remove("z", 0))
 	second, err := l.Page(first.Next, 2)
 	if err != nil || second.Position != first.Position || len(second.Resources) != 2 {
 		t.Errorf("the next page: %+v, %v", second, err)
 	}
 	behind := NewWriter(Config{Watch: "w"})
 	mustReplace(t, behind, "_e", 6, upsert("j", 5), upsert("x", 6))
-	behind.next.Swept = 0
-	mustSweep(t, behind, 12, 8, upsert("y", 9), upsert("k", 11), upsert("z", 12))
+	behind.next.DeletesCompleteTo = 0
+	mustCommitTo(t, behind, 12, 8, upsert("y", 9), upsert("k", 11), upsert("z", 12))
 	if _, err := behind.Page(first.Next, 2); err != ErrPageGone {
-		t.Errorf("a replica that has not swept as far: %v, want ErrPageGone", err)
+		t.Errorf("a replica with fewer deletes: %v, want ErrPageGone", err)
 	}
 }
 
@@ -156,7 +156,7 @@ func unnamed(p stream.Position) string {
 func idleLog(t *testing.T) (*Writer, *client, *stream.Position) {
 	t.Helper()
 	l := NewWriter(Config{Watch: "w"})
-	if _, err := l.ReplaceSwept("_e", []stream.Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
+	if _, err := l.ReplaceCompleteTo("_e", []stream.Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
 		t.Fatal(err)
 	}
 	inSync(l)
@@ -191,14 +191,14 @@ func TestResumeInTheSameRun(t *testing.T) {
 		want []string
 	}{
 		{"idle", func() {}, []string{"bookmark 6 skipped=0 horizon=7", "end_of_snapshot 6 count=2 resumed=true"}},
-		{"a delete at the same revision", func() { mustSweep(t, l, 6, 6, remove("j", 0)) },
+		{"a delete at the same revision", func() { mustCommitTo(t, l, 6, 6, remove("j", 0)) },
 			[]string{"bookmark 6 skipped=0 horizon=7", "delete j@6", "end_of_snapshot 6 count=1 resumed=true"}},
 		{"after an outage", func() {
-			if _, err := l.ReplaceSwept("_e", []stream.Resource{upsert("y", 8).Resource}, 8, 8); err != nil {
+			if _, err := l.ReplaceCompleteTo("_e", []stream.Resource{upsert("y", 8).Resource}, 8, 8); err != nil {
 				t.Fatal(err)
 			}
 		}, []string{"bookmark 6 skipped=0 horizon=9", "delete j@6", "delete x@8", "upsert y@8", "end_of_snapshot 8 count=1 resumed=true"}},
-		{"whose end was seen since", func() { mustSweep(t, l, 12, 8, upsert("z", 12)) },
+		{"whose end was seen since", func() { mustCommitTo(t, l, 12, 8, upsert("z", 12)) },
 			[]string{"bookmark 8 skipped=0 horizon=12", "delete x@8", "upsert z@12", "end_of_snapshot 12 count=2 resumed=true"}},
 	} {
 		c.take()
@@ -230,8 +230,8 @@ func TestRunsEnd(t *testing.T) {
 		},
 		"a delete that is forgotten": func(l *Writer, _ *stream.Position) *Writer {
 			l.history.MaxDeletes = 1
-			mustSweep(t, l, 6, 6, remove("j", 0))
-			mustSweep(t, l, 6, 6, remove("x", 0))
+			mustCommitTo(t, l, 6, 6, remove("j", 0))
+			mustCommitTo(t, l, 6, 6, remove("x", 0))
 			return l
 		},
 	} {
@@ -246,7 +246,7 @@ func TestRunsEnd(t *testing.T) {
 		}
 	}
 	l, _, _ := idleLog(t)
-	mustSweep(t, l, 9, 9, upsert("large", 9), upsert("y", 9))
+	mustCommitTo(t, l, 9, 9, upsert("large", 9), upsert("y", 9))
 	first, err := l.Page("", 1)
 	if err != nil || first.Position.Run != 0 {
 		t.Errorf("a page of several is at %v, %v: want no run, since another replica may have the next one", first.Position, err)
@@ -263,8 +263,8 @@ func TestRunsEnd(t *testing.T) {
 // there, and come back to the first one, which never had it.
 func TestResumeAtAnotherReplica(t *testing.T) {
 	one, _, p := idleLog(t)
-	two := sweptLog(t, 9)
-	mustSweep(t, one, 12, 12, upsert("y", 12))
+	two := logAt12(t, 9)
+	mustCommitTo(t, one, 12, 12, upsert("y", 12))
 	_, p = visit(t, one, &client{state: map[string]string{}}, p)
 	s := two.Subscribe(SubscribeOptions{Resume: p})
 	defer s.Close()

@@ -8,24 +8,24 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// sweeps is a Sink that records how far each commit was swept.
-type sweeps struct {
+// deleteRecorder is a Sink that records up to where the deletes of each commit are complete.
+type deleteRecorder struct {
 	calls
 	said    uint64
-	commits [][2]uint64 // revision, and how far it was swept
+	commits [][2]uint64 // revision, and up to where deletes are complete
 }
 
-func (s *sweeps) DeletesCompleteTo(revision uint64) { s.said = revision }
+func (s *deleteRecorder) DeletesCompleteTo(revision uint64) { s.said = revision }
 
-func (s *sweeps) Commit(revision uint64) error {
+func (s *deleteRecorder) Commit(revision uint64) error {
 	s.commits = append(s.commits, [2]uint64{revision, s.said})
 	return nil
 }
 
-// The swept revision in the upstream's ids is passed on, and is in the position
+// How far deletes are complete in the upstream's ids is passed on, and is in the position
 // with which the next request resumes.
-func TestSweptIsPassedOn(t *testing.T) {
-	sink := &sweeps{}
+func TestDeletesCompleteToIsPassedOn(t *testing.T) {
+	sink := &deleteRecorder{}
 	u, err := New(Config{URL: "http://upstream:1"})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestSweptIsPassedOn(t *testing.T) {
 	if at, _, _ := r.Begin(); at.String() != "w@_e-7!1" {
 		t.Errorf("continues at %v, want w@_e-7!1", at)
 	}
-	resumed := newReader(s, stream.Resume{Epoch: "_e", Revision: 9, Unswept: 4}, sink)
+	resumed := newReader(s, stream.Resume{Epoch: "_e", Revision: 9, DeletesBehind: 4}, sink)
 	if at, _, _ := resumed.Begin(); at.String() != "w@_e-9!4" {
 		t.Errorf("resumes at %v, want w@_e-9!4", at)
 	}

@@ -7,28 +7,28 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// sweeps is a Sink that records how far each commit was swept.
-type sweeps struct {
+// deleteRecorder is a Sink that records up to where the deletes of each commit are complete.
+type deleteRecorder struct {
 	calls
 	said    uint64
-	commits [][2]uint64 // revision, and how far it was swept
+	commits [][2]uint64 // revision, and up to where deletes are complete
 }
 
-func (s *sweeps) DeletesCompleteTo(revision uint64) { s.said = revision }
+func (s *deleteRecorder) DeletesCompleteTo(revision uint64) { s.said = revision }
 
-func (s *sweeps) Commit(revision uint64) error {
+func (s *deleteRecorder) Commit(revision uint64) error {
 	s.commits = append(s.commits, [2]uint64{revision, s.said})
 	return nil
 }
 
-// The swept revision in the upstream's positions is passed on, and is in the
+// How far deletes are complete in the upstream's positions is passed on, and is in the
 // position with which the next call resumes.
-func TestSweptIsPassedOn(t *testing.T) {
+func TestDeletesCompleteToIsPassedOn(t *testing.T) {
 	s, err := New(Config{Address: "upstream:1", Watch: "services"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sink := &sweeps{}
+	sink := &deleteRecorder{}
 	r := newReader(s, stream.Resume{}, sink)
 	for _, m := range []*message{
 		at("services@_e-0/3!2", reset()), upsert("a", 3, "1"), at("services@_e-3!2", endOfSnapshot(3, 1)),
@@ -41,7 +41,7 @@ func TestSweptIsPassedOn(t *testing.T) {
 	if want := [][2]uint64{{3, 1}, {4, 1}, {5, 1}, {5, 5}}; !slices.Equal(sink.commits, want) {
 		t.Errorf("commits %v, want %v", sink.commits, want)
 	}
-	resumed := newReader(s, stream.Resume{Epoch: "_e", Revision: 9, Unswept: 4}, sink)
+	resumed := newReader(s, stream.Resume{Epoch: "_e", Revision: 9, DeletesBehind: 4}, sink)
 	if want := "services@_e-9!4"; resumed.position != want {
 		t.Errorf("resumes at %s, want %s", resumed.position, want)
 	}
