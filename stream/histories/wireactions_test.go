@@ -216,11 +216,7 @@ func (w *world) dawdle() error {
 	w.say("%s dawdles at %s, after %d flushes", c.name, n.name, 1+more)
 	w.root().endpoint.Catch(-1)
 	for range 1 + w.pick(2) {
-		for range 10 {
-			time.Sleep(5 * time.Second)
-			w.settle()
-		}
-		w.beat()
+		w.advance(50 * time.Second)
 		change := w.commit
 		if w.rarely(2) {
 			change = w.bulk // what it has been sent is superseded, and compacted
@@ -263,11 +259,7 @@ func (w *world) linger() error {
 	}
 	w.say("%s lingers at %s after %d flushes of what it lags behind (%s)", c.name, n.name, steps, c.part.name)
 	w.rewriteAll(n, 2+w.pick(3))
-	for range 10 {
-		time.Sleep(5 * time.Second) // its rate is too low
-		w.settle()
-	}
-	w.beat()
+	w.advance(50 * time.Second) // its rate is too low
 	c.drain()
 	return nil
 }
