@@ -226,8 +226,8 @@ bench-access: ## measure what access costs, and print the table of docs/performa
 	$(GO) run -C bench ./access
 
 .PHONY: bench-proxies
-bench-proxies: ## restart and pause replicas behind nginx, HAProxy and Caddy with the default times, print the table of docs/behind-a-proxy.md; about six minutes
-	@$(GO) test -tags servers -count 1 -timeout 15m -run '^Test(Restarts|PausedReplica)BehindProxies$$' -v ./deploy -args -full
+bench-proxies: ## restart and pause replicas behind nginx, HAProxy and Caddy with the default times, print the tables of docs/behind-a-proxy.md and docs/continuity.md; about eight minutes
+	@$(GO) test -tags servers -count 1 -timeout 15m -run '^Test(Restarts|PausedReplica|Resent)BehindProxies$$' -v ./deploy -args -full
 
 .PHONY: bench-quick
 bench-quick: ## the essential comparisons of bench-fanout, and the log, in less than five minutes

@@ -67,7 +67,7 @@ backend watchtide
 `},
 }
 
-// start runs the proxy in front of two replicas, and returns its URL.
+// start runs the proxy in front of at least two replicas, and returns its URL.
 func (p proxy) start(t *testing.T, replicas ...string) (url string) {
 	t.Helper()
 	program, address, dir := realserver.Installed(t, p.program), realserver.FreeAddress(t), t.TempDir()
@@ -140,6 +140,15 @@ func (p proxy) configuration(t *testing.T, address, dir string, replicas []strin
 			t.Fatalf("the configuration of %s lacks %q", p.program, pair[0])
 		}
 		text = strings.Replace(text, pair[0], pair[1], 1)
+	}
+	for _, more := range replicas[2:] { // a line like that of the second
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, replicas[1]) {
+				again := strings.Replace(line, replicas[1], more, 1)
+				text = strings.Replace(text, line, line+strings.Replace(again, "server b ", "server c ", 1), 1)
+				break
+			}
+		}
 	}
 	for _, name := range []string{"/etc/nginx/events.example.com.crt", "/etc/nginx/events.example.com.key", "/etc/haproxy/events.example.com.pem"} {
 		text = strings.ReplaceAll(text, name, pem)

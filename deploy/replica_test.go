@@ -33,9 +33,11 @@ type backend struct {
 	mu sync.Mutex // held during a commit
 }
 
-func newBackend(t *testing.T) *backend {
+func newBackend(t *testing.T) *backend { return newBackendOf(t, streamtest.OwnRevision) }
+
+func newBackendOf(t *testing.T, deletes streamtest.DeleteRevisions) *backend {
 	t.Helper()
-	b := &backend{Upstream: streamtest.NewUpstream("e", streamtest.OwnRevision)}
+	b := &backend{Upstream: streamtest.NewUpstream("e", deletes)}
 	b.endpoint = b.Replica()
 	registry := watch.NewRegistry()
 	quiet := slog.New(slog.DiscardHandler)

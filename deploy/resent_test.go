@@ -1,0 +1,332 @@
+//go:build servers
+
+package deploy_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/internal/streamtest"
+)
+
+// TestResentBehindProxies measures what a deployment costs: how many bytes are sent again to clients that
+// come back, half of which resume by position alone, and half by digest where that is not possible.
+// Each upstream has the same resources. One knows when a resource was deleted, and tells; the other
+// does not, as NATS.
+func TestResentBehindProxies(t *testing.T) {
+	for _, p := range []proxy{haproxy, nginx} {
+		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision} {
+			t.Run(fmt.Sprint(p.program, "/deletes ", deletes), func(t *testing.T) {
+				alongside(t)
+				resources, n := 500, 20
+				if *full {
+					resources, n = 5000, *clients
+				}
+				s := newDeployment(t, p, deletes, resources, n)
+				for _, r := range s.replicas {
+					r.stop()
+					r.start()
+				}
+				rolling := s.figures("rolling restart")
+				s.replicas[0].Kill()
+				s.settle()
+				s.replicas[0].start()
+				s.figures("kill -9 of one")
+				for _, r := range s.replicas {
+					r.Kill()
+				}
+				for _, r := range s.replicas {
+					r.start()
+				}
+				all := s.figures("all at once")
+				s.expectExact()
+				if deletes == streamtest.OwnRevision && rolling.resets+all.resets > 0 {
+					t.Errorf("%d and %d resets, although the upstream knows each delete", rolling.resets, all.resets)
+				}
+				if byDigest := rolling.resetsByDigest + all.resetsByDigest; byDigest > 0 {
+					t.Errorf("%d resets to clients that verify", byDigest)
+				}
+			})
+		}
+	}
+}
+
+// deployment is three replicas behind a proxy, and what their clients are sent again.
+type deployment struct {
+	t        *testing.T
+	backend  *backend
+	replicas []*replica
+	clients  []*counting
+	copies   []*client.Replica[json.RawMessage] // of those that verify
+	quiet    func()                             // ends the changes
+	snapshot int64                              // bytes of one
+}
+
+func newDeployment(t *testing.T, p proxy, deletes streamtest.DeleteRevisions, resources, n int) *deployment {
+	b := newBackendOf(t, deletes)
+	writes := make([]streamtest.Write, resources)
+	for i := range writes {
+		writes[i] = streamtest.Write{Key: fmt.Sprint("resource/", i), Value: longValue(i)}
+	}
+	b.commit(writes...)
+	d := &deployment{t: t, backend: b}
+	var addresses []string
+	for range 3 {
+		r := newReplica(t, b, timesOf(2*time.Second).section())
+		d.replicas, addresses = append(d.replicas, r), append(addresses, r.address)
+	}
+	url := p.start(t, addresses...)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	for i := range n {
+		c := &counting{base: newTransport(), verifies: i%2 == 1}
+		d.clients = append(d.clients, c)
+		server, err := client.New(url, client.Options{Transport: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { server.Close() })
+		if c.verifies {
+			copied := client.ReplicaOf[json.RawMessage](ctx, server, "services")
+			t.Cleanup(copied.Close)
+			d.copies = append(d.copies, copied)
+			continue
+		}
+		running.Go(func() {
+			for _, err := range server.Watch(ctx, "services") {
+				if err != nil && ctx.Err() == nil {
+					t.Errorf("a client gave up: %v", err)
+				}
+			}
+		})
+	}
+	d.settle()
+	for _, c := range d.clients {
+		d.snapshot = c.take().bytes
+	}
+	d.quiet = b.changeAny(resources)
+	t.Cleanup(d.quiet)
+	return d
+}
+
+// longValue returns a value of about 300 bytes that nothing compresses well.
+func longValue(n int) string {
+	text := make([]byte, 280)
+	for i := range text {
+		text[i] = byte('a' + rand.IntN(26))
+	}
+	return fmt.Sprintf(`{"n":%d,"text":%q}`, n, text)
+}
+
+// changeAny makes 20 changes a second, a third of them deletes, until the returned function is called.
+func (b *backend) changeAny(resources int) (stop func()) {
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+			b.commit(streamtest.Write{Key: fmt.Sprint("resource/", rand.IntN(resources)), Value: longValue(n), Delete: n%3 == 0})
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(done)
+		<-stopped
+	})
+}
+
+// settle waits until every client has a stream that has caught up.
+func (d *deployment) settle() {
+	d.t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		away := 0
+		for _, c := range d.clients {
+			if !c.caughtUp() {
+				away++
+			}
+		}
+		if away == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			d.t.Fatalf("%d of %d clients have not caught up after %v", away, len(d.clients), patience)
+		}
+	}
+}
+
+// resent is what clients were sent before they had caught up.
+type resent struct {
+	bytes  int64
+	resets int
+	gaps   []time.Duration
+
+	resetsByDigest int
+}
+
+// figures waits until all clients have caught up, and prints and returns what it took.
+func (d *deployment) figures(what string) (all resent) {
+	d.t.Helper()
+	d.settle()
+	for _, verifies := range []bool{false, true} {
+		var some resent
+		n := 0
+		for _, c := range d.clients {
+			if c.verifies == verifies {
+				one := c.take()
+				some.bytes, some.resets, some.gaps, n = some.bytes+one.bytes, some.resets+one.resets, append(some.gaps, one.gaps...), n+1
+			}
+		}
+		slices.Sort(some.gaps)
+		gap := "none was cut off"
+		if gaps := len(some.gaps); gaps > 0 {
+			gap = fmt.Sprintf("cut off %d times, gap p50 %.1f s, p99 %.1f s", gaps, some.gaps[gaps/2].Seconds(), some.gaps[gaps*99/100].Seconds())
+		}
+		d.t.Logf("%s | %d clients, verify: %t | %d snapshots | %d bytes, %.2f %% of a snapshot for each | %s",
+			what, n, verifies, some.resets, some.bytes, 100*float64(some.bytes)/float64(int64(n)*d.snapshot), gap)
+		all.resets += some.resets
+		if verifies {
+			all.resetsByDigest += some.resets
+		}
+	}
+	return all
+}
+
+// expectExact checks that clients that verify hold what the upstream holds.
+func (d *deployment) expectExact() {
+	d.t.Helper()
+	d.quiet()
+	want, deadline := d.backend.State(), time.Now().Add(patience)
+	for _, copied := range d.copies {
+		for {
+			diff := held(copied, want).Diff(want)
+			if diff == "" {
+				break
+			}
+			if time.Now().After(deadline) {
+				d.t.Fatalf("a client does not hold what the upstream holds: %s", diff)
+			}
+			select {
+			case <-copied.Changed():
+			case <-time.After(time.Second):
+			}
+		}
+	}
+}
+
+// held is what a client holds. It keeps no revisions, so they are those that are wanted.
+func held(copied *client.Replica[json.RawMessage], want streamtest.State) streamtest.State {
+	state := streamtest.State{}
+	for key, value := range copied.All() {
+		state[key] = streamtest.Version{Revision: want[key].Revision, Value: streamtest.ValueText([]byte(value))}
+	}
+	return state
+}
+
+// counting is the transport of one client. It counts the bytes of each stream until that has caught up,
+// and of all answers about digests.
+type counting struct {
+	// Static after construction.
+	base     http.RoundTripper
+	verifies bool
+
+	mu     sync.Mutex // guards the following fields
+	resent resent
+	lost   time.Time // when the last stream ended; zero: one is open
+	open   bool      // a stream has caught up
+}
+
+func (c *counting) caughtUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open
+}
+
+// take returns what was counted since the last call.
+func (c *counting) take() (counted resent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counted, c.resent = c.resent, resent{}
+	return counted
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := c.base.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusOK {
+		stream := strings.HasSuffix(r.URL.Path, "/events")
+		response.Body = &countedBody{ReadCloser: response.Body, of: c, stream: stream}
+	}
+	return response, err
+}
+
+// countedBody is a stream, or an answer about digests.
+type countedBody struct {
+	io.ReadCloser
+	of     *counting
+	stream bool
+	done   bool   // it has caught up
+	tail   []byte // the end of what was read
+}
+
+// Read implements io.Reader.
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	if !b.done {
+		b.of.resent.bytes += int64(n)
+	}
+	if b.stream {
+		b.look(p[:n])
+		if err != nil && b.of.lost.IsZero() && !errors.Is(err, context.Canceled) {
+			b.of.lost, b.of.open = time.Now(), false
+		}
+	}
+	return n, err
+}
+
+// look looks for the events that matter. of.mu is held.
+func (b *countedBody) look(read []byte) {
+	if b.done {
+		return
+	}
+	reset, end := []byte(`"type":"reset"`), []byte(`"type":"end_of_snapshot"`)
+	text := append(b.tail, read...)
+	if bytes.Contains(text, reset) && !b.of.lost.IsZero() {
+		b.of.resent.resets++
+	}
+	if bytes.Contains(text, end) {
+		if b.done = true; !b.of.lost.IsZero() {
+			b.of.resent.gaps = append(b.of.resent.gaps, time.Since(b.of.lost))
+		}
+		b.of.lost, b.of.open = time.Time{}, true
+		return
+	}
+	b.tail = slices.Clone(text[max(0, len(text)-len(end)+1):])
+	if i := bytes.Index(b.tail, reset); i >= 0 {
+		b.tail = b.tail[i+len(reset):] // it was counted
+	}
+}
