@@ -112,7 +112,8 @@ interface Receiver extends SSEHandler {
 
 /** Called by a parser, in the order of the text. */
 interface SSEHandler {
-    event(data: string): void;
+    /** bytes: where those of data, one for each character, begin at a place; if they are at hand. */
+    event(data: string, bytes?: Uint8Array, at?: number): void;
     /** The `id` of the preceding event. */
     id(id: string): void;
     retry(ms: number): void;

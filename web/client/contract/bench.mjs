@@ -87,7 +87,7 @@ await page.goto(site.origin);
 await page.evaluate(async (line) => {
   globalThis.client = await import('/dist/index.js');
   const { hashOf } = await import('/dist/digest.js');
-  const { valueText } = await import('/dist/json_text.js');
+  const { startOfValue } = await import('/dist/json_text.js');
   const task = () => {
     let last = performance.now();
     let longest = 0;
@@ -125,8 +125,9 @@ await page.evaluate(async (line) => {
   };
   globalThis.hashing = (times) => {
     const event = JSON.parse(line);
+    const bytes = new TextEncoder().encode(line);
     const from = performance.now();
-    for (let i = 0; i < times; i++) hashOf(valueText(line, 'value'), event);
+    for (let i = 0; i < times; i++) hashOf('', event, bytes.subarray(startOfValue(line, 'value'), line.length - 1));
     return performance.now() - from;
   };
 }, first.lines[7]);

@@ -7,7 +7,6 @@ import { closed, Stores } from './stores.js';
 import { Stream, type StreamEnd } from './stream.js';
 import { limited } from './time_limit.js';
 import type { Transport } from './transport.js';
-import { littleEndian } from './xxh64.js';
 
 // Watches that are added or removed within this time share one request. It doubles with each stream that
 // ends for other watches before it has settled, so that streams have the time that they need.
@@ -157,7 +156,7 @@ export class Connection {
   // Hashes are kept also of what an older gateway sends, for when there is a newer one.
   get #digests(): boolean {
     const { transport, digest } = this.options;
-    return transport.ask !== undefined && digest !== 'off' && littleEndian;
+    return transport.ask !== undefined && digest !== 'off';
   }
 
   // The client itself has ended the stream.

@@ -4,11 +4,11 @@ import { type Hash, upperXxh64, xxh64 } from './xxh64.js';
 
 type Named = Pick<UpsertEvent, 'key' | 'key_encoding' | 'encoding'>;
 
-/** Returns the hash of a resource whose value has a text. */
-export function hashOf(text: string, { key, key_encoding, encoding }: Named): Hash {
-  const before = `${text}\n${encoding ?? ''}\n`;
+/** Returns the hash of a resource whose value has a text. bytes: those of the text, if they are at hand. */
+export function hashOf(text: string, { key, key_encoding, encoding }: Named, bytes?: Uint8Array): Hash {
+  const before = `${bytes ? '' : text}\n${encoding ?? ''}\n`;
   const binary = key_encoding && bytesOf(key);
-  return binary === undefined || binary === '' ? xxh64(before + key) : xxh64(before, binary);
+  return binary === undefined || binary === '' ? xxh64(before + key, '', bytes) : xxh64(before, binary, bytes);
 }
 
 /** Returns in which of some buckets a key of a map is. */
@@ -38,7 +38,9 @@ export const hexOf = (hash: Hash): string => [3, 2, 1, 0].map((i) => hash.charCo
 /** Returns the hash of 16 hexadecimal digits; undefined if it is none. */
 export function hashOfHex(hex: unknown): Hash | undefined {
   if (typeof hex !== 'string' || !/^[0-9a-f]{16}$/.test(hex)) return undefined;
-  return String.fromCharCode(...[12, 8, 4, 0].map((at) => parseInt(hex.slice(at, at + 4), 16)));
+  const high = parseInt(hex.slice(0, 8), 16);
+  const low = parseInt(hex.slice(8), 16);
+  return String.fromCharCode(low & 0xffff, low >>> 16, high & 0xffff, high >>> 16);
 }
 
 const word = 2 ** 32;

@@ -5,12 +5,16 @@
  * last is the name of the last member of the event. Where a name stands twice, which RFC 8259 advises against, it may be another text.
  */
 export function valueText(json: string, last: string): string | undefined {
-  if (last === 'value' && json.endsWith('}')) {
-    head.lastIndex = 0;
-    if (head.test(json)) return json.slice(head.lastIndex, -1); // as a gateway writes it
-  }
+  const start = startOfValue(json, last);
+  if (start) return json.slice(start, -1);
   const [from, to] = memberOf(json, 'value') ?? [];
   return from === undefined ? undefined : json.slice(from, to);
+}
+
+/** Returns where the value of an upsert begins that ends before the last brace, as a gateway writes it; 0 if it stands otherwise. */
+export function startOfValue(json: string, last: string): number {
+  head.lastIndex = 0;
+  return last === 'value' && json.endsWith('}') && head.test(json) ? head.lastIndex : 0;
 }
 
 // Members that are short texts, and the name of the value.

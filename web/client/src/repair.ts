@@ -7,7 +7,7 @@ import type { Hash } from './xxh64.js';
 export interface Mendable {
   /** The digest that the server has. */
   readonly differs: string;
-  held(): Iterable<[key: string, hash: Hash | undefined]>;
+  held(): Iterable<Entry>;
   /** Something is held that the server does not have. */
   mend(key: string): void;
 }
@@ -56,11 +56,15 @@ export async function repair(held: Mendable, asking: Asking): Promise<number> {
   const count = Number(counted);
   await pause(Math.random() * spreadMs, asking.signal);
   const theirs = tableOf(await asking.ask('', new URLSearchParams()), bucketsOf(count));
-  const { mine, places } = await sumUp(held, theirs.length, asking.signal);
-  const differing = new Set([...mine.keys()].filter((b) => !same(mine[b]!, theirs[b]!)));
-  if (differing.size === theirs.length && differing.size >= manyBuckets) throw new TooMuchError('all of it differs');
-  const keys = await keysOf(asking, [...differing], count);
-  const extra = drop(held, keys, places, differing);
+  const mine = await sumUp(held, theirs.length, asking.signal);
+  const differing = [...mine.keys()].filter((b) => !same(mine[b]!.digest, theirs[b]!));
+  if (differing.length === theirs.length && differing.length >= manyBuckets) throw new TooMuchError('all of it differs');
+  const keys = await keysOf(asking, differing, count);
+  const extra = drop(
+    held,
+    keys,
+    differing.flatMap((b) => mine[b]!.entries),
+  );
   if (keys.size > Math.max(freely, count / 10)) throw new TooMuchError(`${keys.size} of ${count} resources differ`);
   await read(asking, keys);
   return extra + keys.size;
@@ -85,20 +89,22 @@ function tableOf(text: string, buckets: number): Bucket[] {
   });
 }
 
-// Returns the buckets of what is held, and in which of them each key is, in order.
-async function sumUp(held: Mendable, buckets: number, signal: AbortSignal): Promise<{ mine: Digest[]; places: number[] }> {
-  const mine = Array.from({ length: buckets }, () => new Digest());
-  const places: number[] = [];
+type Entry = [key: string, hash: Hash | undefined];
+
+// Returns what is held, in buckets. It is gone through once: that takes several tasks.
+async function sumUp(held: Mendable, buckets: number, signal: AbortSignal): Promise<Array<{ digest: Digest; entries: Entry[] }>> {
+  const mine = Array.from({ length: buckets }, () => ({ digest: new Digest(), entries: [] as Entry[] }));
   let from = performance.now();
-  for (const [key, hash] of held.held()) {
-    const place = bucketOf(key, buckets);
-    mine[place]!.add(hash);
-    places.push(place);
-    if (places.length % 1_000 || performance.now() - from < taskMs) continue;
+  let n = 0;
+  for (const entry of held.held()) {
+    const { digest, entries } = mine[bucketOf(entry[0], buckets)]!;
+    digest.add(entry[1]);
+    entries.push(entry);
+    if (++n % 1_000 || performance.now() - from < taskMs) continue;
     await pause(0, signal);
     from = performance.now();
   }
-  return { mine, places };
+  return mine;
 }
 
 // Asks for the keys in some buckets, with the hashes of their resources.
@@ -122,11 +128,9 @@ async function keysOf(asking: Asking, buckets: number[], count: number): Promise
 }
 
 // Drops what only the client has, and leaves the keys of what it lacks. Returns how many it dropped.
-function drop(held: Mendable, keys: Map<string, { hash: Hash }>, places: number[], differing: Set<number>): number {
+function drop(held: Mendable, keys: Map<string, { hash: Hash }>, entries: Entry[]): number {
   const extra: string[] = [];
-  let i = 0;
-  for (const [key, hash] of held.held()) {
-    if (!differing.has(places[i++]!)) continue;
+  for (const [key, hash] of entries) {
     const theirs = keys.get(key);
     if (!theirs) extra.push(key);
     else if (theirs.hash === hash) keys.delete(key);

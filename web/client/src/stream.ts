@@ -1,6 +1,6 @@
 import { hashOf } from './digest.js';
 import { refusedBy } from './errors.js';
-import { valueText } from './json_text.js';
+import { startOfValue, valueText } from './json_text.js';
 import type { Event, GoodbyeEvent, UpsertEvent } from './protocol.js';
 import { repair, TooMuchError } from './repair.js';
 import { parameters, specsOf } from './spec.js';
@@ -127,7 +127,7 @@ export class Stream {
       retry: (ms) => {
         this.#retryMs = ms;
       },
-      event: (data) => live(() => this.#take(...this.#read(data))),
+      event: (data, bytes, at) => live(() => this.#take(...this.#read(data, bytes, at))),
       id: (id) =>
         live(() => {
           stores.commit(id);
@@ -138,10 +138,13 @@ export class Stream {
   }
 
   // Returns an event, and the hash of the resource of an upsert.
-  #read(data: string): [Event, Hash?] {
+  #read(data: string, bytes?: Uint8Array, at = 0): [Event, Hash?] {
     const event = this.parse(data) as Event;
     if (!this.hashes || event.type !== 'upsert') return [event];
-    const text = valueText(data, lastName(event));
+    const last = lastName(event);
+    const start = bytes && startOfValue(data, last);
+    if (start) return [event, hashOf('', event, bytes.subarray(at + start, at + data.length - 1))];
+    const text = valueText(data, last);
     return text === undefined ? [event] : [event, hashOf(text, event)];
   }
 

@@ -80,7 +80,7 @@ async function pump(body: ReadableStream<Uint8Array>, receiver: Receiver, signal
       const { done, value } = await reader.read();
       if (done || signal.aborted) return;
       receiver.alive();
-      parse(decoder.decode(value, { stream: true }));
+      parse(decoder.decode(value, { stream: true }), value);
       receiver.flush();
     }
   } finally {

@@ -17,6 +17,7 @@ const states = [
 describe('the vectors of the protocol', () => {
   test.each(states)('%j', (named, value, hash, k) => {
     expect(hexOf(hashOf(value, named))).toBe(hash);
+    expect(hexOf(hashOf('', named, Buffer.from(value)))).toBe(hash);
     const mapKey = 'key_encoding' in named ? `\udfff${named.key}` : named.key;
     expect(bucketOf(mapKey, 2 ** 20)).toBe(parseInt(k, 16) >>> 12);
   });
@@ -47,7 +48,10 @@ test('any text has the hash that a plain implementation computes', () => {
   fc.assert(
     fc.property(text, fc.uint8Array({ maxLength: 100 }), (text, more) => {
       const bytes = Buffer.concat([Buffer.from(text), more]);
-      expect(hexOf(xxh64(text, String.fromCharCode(...more)))).toBe(plain(bytes).toString(16).padStart(16, '0'));
+      const hash = plain(bytes).toString(16).padStart(16, '0');
+      const binary = String.fromCharCode(...more);
+      expect(hexOf(xxh64(text, binary))).toBe(hash);
+      expect(hexOf(xxh64('', binary, Buffer.from(text)))).toBe(hash);
     }),
     { numRuns: 3_000 },
   );

@@ -10,7 +10,7 @@ function ours(chunks: string[]): string[] {
     id: (id) => found.push(`id ${id}`),
     retry: (ms) => found.push(`retry ${ms}`),
   });
-  chunks.forEach(feed);
+  for (const chunk of chunks) feed(chunk);
   return found;
 }
 
@@ -63,6 +63,48 @@ test('parses like the usual package, wherever the text is cut', () => {
     }),
     { numRuns: 2_000 },
   );
+});
+
+// Returns the data of events, and what stands in the bytes in its place.
+function placed(pieces: Uint8Array[]): Array<[data: string, there?: string]> {
+  const found: Array<[string, string?]> = [];
+  const event = (data: string, bytes?: Uint8Array, at = 0) =>
+    found.push(bytes ? [data, Buffer.from(bytes.subarray(at, at + data.length)).toString()] : [data]);
+  const feed = parser({ event, id: () => {}, retry: () => {} });
+  const decoder = new TextDecoder();
+  for (const piece of pieces) feed(decoder.decode(piece, { stream: true }), piece);
+  return found;
+}
+
+test('what is said to be the bytes of an event is, wherever they are cut', () => {
+  const lines = fc.array(
+    fc.oneof(
+      line,
+      fc.string({ unit: 'grapheme' }).map((text) => `data: ${text}`),
+    ),
+    { maxLength: 5 },
+  );
+  const blocks = fc.array(fc.tuple(lines, fc.constantFrom('\n', '\n', '\n', '\r\n', '\r')));
+  fc.assert(
+    fc.property(blocks, fc.array(fc.nat(800)), (blocks, cuts) => {
+      const bytes = Buffer.from(blocks.map(([lines, end]) => [...lines, '', ''].join(end)).join(''));
+      const at = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
+      for (const [data, there = data] of placed(at.slice(1).map((end, i) => bytes.subarray(at[i], end)))) expect(there).toBe(data);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('the bytes of events with one for each character are known, except of lines that begin in another piece', () => {
+  const text = ': x\ndata: one\n\ndata: zwölf\n\nevent: x\ndata: two\nid: 7\n\ndata: a\ndata: b\n\ndata: thr';
+  expect(placed([Buffer.from(text), Buffer.from('ee\n\ndata: four\n\n')])).toEqual([
+    ['one', 'one'],
+    ['zwölf'],
+    ['two', 'two'],
+    ['a\nb'],
+    ['three'],
+    ['four', 'four'],
+  ]);
 });
 
 test('an incomplete event is ignored', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { eventSourceTransport } from '../src/event_source.js';
+import { Replica } from '../src/replica.js';
 import { type Store, snapshot } from '../src/store.js';
 import { type WatchOptions, watch } from '../src/watch.js';
 import { answering, resumed, State } from './digests.js';
@@ -44,6 +45,26 @@ test('what is held is verified at the end of a snapshot, and at bookmarks', asyn
     [store, { repaired: 0 }],
   ]);
   expect(f.server.exchanges).toHaveLength(1);
+});
+
+test('the bytes that arrive are hashed: a value is not encoded again', async () => {
+  const state = new State(Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`key/${i}`, `"${`${i} `.repeat(200)}"`])));
+  const encodeInto = vi.spyOn(TextEncoder.prototype, 'encodeInto');
+  const store = await follow(state);
+  expect(store.view).toMatchObject({ state: 'in_sync', verifiedAt: Date.now() });
+  expect(encodeInto).not.toHaveBeenCalled();
+  encodeInto.mockRestore();
+});
+
+test('what is held is gone through once for a repair, which may take several tasks', async () => {
+  const held = vi.spyOn(Replica.prototype, 'held');
+  const store = await follow(rows(300));
+  const other = rows(300).with({ 'key/7': '8' });
+  await restart(other);
+  await answering(f.server, other);
+  expect(shown(store)).toEqual(other.values);
+  expect(held).toHaveBeenCalledOnce();
+  held.mockRestore();
 });
 
 describe('a gateway that begins another order of revisions', () => {
