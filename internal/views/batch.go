@@ -61,7 +61,7 @@ func (b *batch) work(t *turn) (done bool) {
 		case e.full.Load():
 			b.drop(e)
 			e.tooLarge()
-			b.parent.lane(e).post(parks, e)
+			b.parent.feeder(e).ask(suspends, e)
 		}
 	}
 	switch {

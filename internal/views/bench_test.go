@@ -30,15 +30,15 @@ func (s steps) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) err
 	}
 }
 
-// feeder is a watch whose upstream the benchmark is.
-type feeder struct {
+// upstream is a watch whose upstream the benchmark is.
+type upstream struct {
 	watch    *watch.Watch
 	steps    chan func(stream.Sink) error
 	revision uint64
 }
 
-func newFeeder(b *testing.B, resources int) *feeder {
-	f := &feeder{steps: make(chan func(stream.Sink) error)}
+func newUpstream(b *testing.B, resources int) *upstream {
+	f := &upstream{steps: make(chan func(stream.Sink) error)}
 	registry := watch.NewRegistry()
 	b.Cleanup(registry.Close)
 	source := steps(f.steps)
@@ -67,7 +67,7 @@ func resourceOf(i int, revision uint64, n int) stream.Resource {
 		`{"team":"t%d","n":%d,"tags":["a","b","c"],"text":%q}`, i%1000, n, "some text that makes the value as long as values are, which is some three hundred bytes, so that there is something to read until the end of it is reached, and then some more, so that it is not too short, and a little more of it in the end")}
 }
 
-func (f *feeder) commit(i int) {
+func (f *upstream) commit(i int) {
 	f.revision++
 	r := resourceOf(i, f.revision, int(f.revision))
 	f.steps <- func(s stream.Sink) error {
@@ -78,7 +78,7 @@ func (f *feeder) commit(i int) {
 	}
 }
 
-func openAll(b *testing.B, f *feeder, params func(i int) view.Params, n int) ([]*watch.Watch, *Views) {
+func openAll(b *testing.B, f *upstream, params func(i int) view.Params, n int) ([]*watch.Watch, *Views) {
 	v := New(Config{Max: 2 * n, MaxPerClient: 2 * n})
 	b.Cleanup(v.Close)
 	var all []*watch.Watch
@@ -114,7 +114,7 @@ func BenchmarkCommit(b *testing.B) {
 		params func(int) view.Params
 	}{{"equality", 1, equality}, {"equality", 10_000, equality}, {"prefix", 10_000, prefix}, {"scan", 1, scan}, {"scan", 1000, scan}} {
 		b.Run(fmt.Sprint(c.name, "/", c.n), func(b *testing.B) {
-			f := newFeeder(b, 10_000)
+			f := newUpstream(b, 10_000)
 			all, _ := openAll(b, f, c.params, c.n)
 			for b.Loop() {
 				changed := all[0].Changed()
@@ -128,7 +128,7 @@ func BenchmarkCommit(b *testing.B) {
 // BenchmarkMemory measures what a view of ten resources holds.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
-		f := newFeeder(b, 10_000)
+		f := newUpstream(b, 10_000)
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.GC()
@@ -149,7 +149,7 @@ func BenchmarkBuild(b *testing.B) {
 		{"equality", `value.team == "t%d" || value.team == "t1"`}, {"index", `value.team == "t%d"`}, {"macro", `value.exists(k, k == "team" && value[k] == "t%d")`},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			f := newFeeder(b, 100_000)
+			f := newUpstream(b, 100_000)
 			v := New(Config{})
 			b.Cleanup(v.Close)
 			i := 0

@@ -130,16 +130,16 @@ func (b *builders) work(j job) (done bool) {
 	if !j.batch.work(t) {
 		return false
 	}
-	var lane *lane
+	var feeder *feeder
 	for e := range j.batch.members {
-		lane = e.parent.lane(e)
+		feeder = e.parent.feeder(e)
 		if !e.whole {
 			j.batch.drop(e)
-			lane.post(parks, e)
+			feeder.ask(suspends, e)
 		}
 	}
 	if len(j.batch.members) > 0 {
-		lane.hand(j.batch)
+		feeder.handOver(j.batch)
 	}
 	return true
 }
@@ -157,7 +157,7 @@ func (b *builders) feed(e *entry, t *turn) (done bool) {
 	case !e.feed(t):
 		return false
 	}
-	e.parent.lane(e).post(parks, e)
+	e.parent.feeder(e).ask(suspends, e)
 	return true
 }
 

@@ -8,7 +8,7 @@ import (
 
 // bundle is views of one watch that all have the same state of it, and are fed together.
 //
-// Owned by a lane or a builder.
+// Owned by a feeder or a builder.
 type bundle struct {
 	views   *Views // static after construction
 	indexed bool   // static after construction: the index finds its views

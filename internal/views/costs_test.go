@@ -16,7 +16,7 @@ var dear = []string{
 	`value.s.matches("(a|aa)+$")`, `value.s.contains("b")`, `value.s == value.t`, `value.l != value.m`, `value.s.size() > 3`, `value.l.exists(x, x == 1)`,
 }
 
-// TestCostlyViewsAreFedApart: neither the lanes of a watch nor the builders of other views ever
+// TestCostlyViewsAreFedApart: neither the feeders of a watch nor the builders of other views ever
 // have a view whose filter is dear.
 func TestCostlyViewsAreFedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -34,9 +34,9 @@ func TestCostlyViewsAreFedApart(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		for i, l := range f.views.watches[f.base].lanes {
+		for i, l := range f.views.watches[f.base].feeders {
 			if len(l.members) != 0 {
-				t.Errorf("lane %d has %d views", i, len(l.members))
+				t.Errorf("feeder %d has %d views", i, len(l.members))
 			}
 		}
 	})

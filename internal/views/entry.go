@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// entry is one view. It belongs to one goroutine at a time, a lane or a builder, which
+// entry is one view. It belongs to one goroutine at a time, a feeder or a builder, which
 // hands it over through a mailbox.
 type entry struct {
 	subject
@@ -25,7 +25,7 @@ type entry struct {
 	wanted  atomic.Uint64 // the oldest revision from which clients wanted to resume; MaxUint64: none
 	leaving atomic.Int64  // bytes that it will soon not hold any more
 
-	// Owned by the lane or the builder that has it.
+	// Owned by the feeder or the builder that has it.
 	feeding
 	state    *log.Part
 	begun    bool         // it has a part of the watch, if not all of it
@@ -56,12 +56,12 @@ type subject struct {
 
 // holding is whether a view is in use. Guarded by the mutex of Views.
 type holding struct {
-	started   bool          // a lane or a builder has it
+	started   bool          // a feeder or a builder has it
 	idle      *list.Element // nil: it has a holder
 	idleSince time.Time
 }
 
-// feeding is how far a view is in the log of its watch. Owned by the lane or the builder that has the view.
+// feeding is how far a view is in the log of its watch. Owned by the feeder or the builder that has the view.
 type feeding struct {
 	matcher *view.Matcher // while it is being fed by a builder
 	turn    *turn         // of that builder; nil: no builder has it
@@ -98,12 +98,12 @@ func (e *entry) id() string {
 // change, since it counts those on which its filter fails.
 func (e *entry) indexed() bool { return e.declared == nil && e.definition.Indexed() }
 
-// lane returns the lane that feeds a view, or watches over it.
-func (p *parent) lane(e *entry) *lane {
+// feeder returns the feeder that feeds a view, or watches over it.
+func (p *parent) feeder(e *entry) *feeder {
 	if e.costly || !e.indexed() {
-		return p.lanes[1]
+		return p.feeders[1]
 	}
-	return p.lanes[0]
+	return p.feeders[0]
 }
 
 // bytes is how many bytes the view holds.

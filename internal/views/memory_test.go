@@ -134,12 +134,12 @@ func TestFullWhileHandedOver(t *testing.T) {
 			v := New(Config{})
 			defer v.Close()
 			p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
-			for i := range p.lanes {
-				p.lanes[i] = newLane(v, p, i == 0)
+			for i := range p.feeders {
+				p.feeders[i] = newFeeder(v, p, i == 0)
 			}
 			e := newEntry(v, p, filter(t, costly), Request{})
 			e.started = true // by this test
-			l := p.lane(e)
+			l := p.feeder(e)
 			l.advance()
 			b := newBatch([]*entry{e})
 			if turn := newTurn(p); name == "fed" && !b.work(turn) || name == "costly" && !e.feed(turn) {
@@ -150,12 +150,12 @@ func TestFullWhileHandedOver(t *testing.T) {
 			if name == "fed" {
 				l.join(b)
 			} else {
-				l.park(e)
+				l.suspend(e)
 			}
 			if e.watch.Snapshot().Primed() || e.watch.Status().State != stream.Stale || v.holds() > 4<<10 {
 				t.Errorf("%s: it has its state: %v, %d bytes", name, e.watch.Status(), v.holds())
 			}
-			if _, parked := l.parked[e]; !parked {
+			if _, suspended := l.suspended[e]; !suspended {
 				t.Errorf("%s: nobody has it", name)
 			}
 			e.end()
@@ -235,12 +235,12 @@ func TestBuiltWhileItsWatchGoesOn(t *testing.T) {
 		v := New(Config{})
 		defer v.Close()
 		p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
-		for i := range p.lanes {
-			p.lanes[i] = newLane(v, p, i == 0)
+		for i := range p.feeders {
+			p.feeders[i] = newFeeder(v, p, i == 0)
 		}
 		e := newEntry(v, p, filter(t, `value.exists(k, k == "n")`), Request{})
 		e.started = true // by this test
-		l := p.lane(e)
+		l := p.feeder(e)
 		l.advance()
 		if e.feed(&turn{of: p}) {
 			t.Fatal("it is built in a turn that is over")
@@ -250,7 +250,7 @@ func TestBuiltWhileItsWatchGoesOn(t *testing.T) {
 		if !e.feed(newTurn(p)) {
 			t.Fatal("it is not built")
 		}
-		l.handle(parks, e)
+		l.handle(suspends, e)
 		for range 10 {
 			synctest.Wait()
 			l.read()

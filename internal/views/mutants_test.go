@@ -90,9 +90,9 @@ var mutants = []mutant{
 	},
 	{
 		"a new generation of the watch is not noticed",
-		"internal/views/lane.go",
-		"case s.Generation() != l.at.Generation() || s.Forgotten() > l.at.Seq():",
-		"case s.Forgotten() > l.at.Seq()+1<<60:",
+		"internal/views/feeder.go",
+		"case s.Generation() != f.at.Generation() || s.Forgotten() > f.at.Seq():",
+		"case s.Forgotten() > f.at.Seq()+1<<60:",
 	},
 	{
 		"a delete without a revision has one in a view",
@@ -124,10 +124,10 @@ var mutants = []mutant{
 var stalls = []mutant{
 	{
 		"a view is made again for an older position",
-		"internal/views/lane.go",
-		"\tl.unpark()\n\tswitch {",
-		"\tl.unpark()\n\tfor e := range l.members {\n\t\tif e.declared == nil && e.wanted.Load() < e.low {\n" +
-			"\t\t\tl.dismiss(e)\n\t\t\tl.views.build(e)\n\t\t}\n\t}\n\tswitch {",
+		"internal/views/feeder.go",
+		"\tf.buildSuspended()\n\tswitch {",
+		"\tf.buildSuspended()\n\tfor e := range f.members {\n\t\tif e.declared == nil && e.wanted.Load() < e.low {\n" +
+			"\t\t\tf.remove(e)\n\t\t\tf.views.build(e)\n\t\t}\n\t}\n\tswitch {",
 	},
 }
 

@@ -199,7 +199,7 @@ func (w *world) run() (switches int) {
 	return switches
 }
 
-// unlimit ends the limit of the memory of views. All lanes are idle, and are woken so that
+// unlimit ends the limit of the memory of views. All feeders are idle, and are woken so that
 // each reads the new limit after it was written.
 func (r *replica) unlimit() {
 	synctest.Wait()
@@ -207,7 +207,7 @@ func (r *replica) unlimit() {
 	r.views.mu.Lock()
 	defer r.views.mu.Unlock()
 	for _, p := range r.views.watches {
-		for _, l := range p.lanes {
+		for _, l := range p.feeders {
 			l.wake()
 		}
 	}

@@ -243,7 +243,7 @@ func TestAheadWhileHandedOver(t *testing.T) {
 }
 
 // TestAwaitedWhileHandedOver: a reader that waits for a state that its view is given when the
-// lane takes it is woken, even if nothing is committed later.
+// feeder takes it is woken, even if nothing is committed later.
 func TestAwaitedWhileHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Config{})
@@ -251,12 +251,12 @@ func TestAwaitedWhileHandedOver(t *testing.T) {
 		v := New(Config{})
 		defer v.Close()
 		p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
-		for i := range p.lanes {
-			p.lanes[i] = newLane(v, p, i == 0)
+		for i := range p.feeders {
+			p.feeders[i] = newFeeder(v, p, i == 0)
 		}
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
 		e.started = true // by this test
-		l, b := p.lane(e), newBatch([]*entry{e})
+		l, b := p.feeder(e), newBatch([]*entry{e})
 		if !b.work(newTurn(p)) {
 			t.Fatal("it is not built")
 		}
@@ -274,7 +274,7 @@ func TestAwaitedWhileHandedOver(t *testing.T) {
 			t.Error("the reader is not woken")
 		}
 		if reached, _ := e.state.Log().Reached(newest); !reached {
-			t.Error("it has not what its lane has")
+			t.Error("it has not what its feeder has")
 		}
 		e.end()
 	})

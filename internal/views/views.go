@@ -63,7 +63,7 @@ type Views struct {
 type parent struct {
 	// Static after construction.
 	of    *watch.Watch
-	lanes [2]*lane      // for views that an index finds, and for the others
+	feeders [2]*feeder      // for views that an index finds, and for the others
 	ended chan struct{} // closed when there are no more views
 
 	changed atomic.Int64 // when the watch had a new state last, in nanoseconds
@@ -231,9 +231,9 @@ func (v *Views) parentOf(w *watch.Watch) *parent {
 		return p
 	}
 	p := &parent{of: w, ended: make(chan struct{}), views: map[string]*entry{}}
-	for i := range p.lanes {
-		p.lanes[i] = newLane(v, p, i == 0)
-		v.goroutines.Go(p.lanes[i].run)
+	for i := range p.feeders {
+		p.feeders[i] = newFeeder(v, p, i == 0)
+		v.goroutines.Go(p.feeders[i].run)
 	}
 	v.watches[w] = p
 	return p
@@ -322,7 +322,7 @@ func (v *Views) remove(e *entry) {
 		delete(v.clients, e.client)
 	}
 	if e.started {
-		p.lane(e).post(leaves, e)
+		p.feeder(e).ask(leaves, e)
 	} else {
 		e.end() // nobody else has it
 	}
@@ -353,7 +353,7 @@ func (v *Views) Close() {
 	}
 	v.mu.Unlock()
 	v.goroutines.Wait()
-	v.builders.close() // the lanes begin no more
+	v.builders.close() // the feeders begin no more
 	v.costly.close()
 }
 
@@ -385,6 +385,6 @@ func (v *Views) relieve() {
 			largest.tooLarge() // nobody else has it
 			return
 		}
-		largest.parent.lane(largest).post(fails, largest)
+		largest.parent.feeder(largest).ask(fails, largest)
 	}
 }
