@@ -32,8 +32,7 @@ type Position struct {
 	// DeletesBehind is D: AsOf less DeletesCompleteTo. 0 unless deletes have no revision.
 	DeletesBehind uint64
 	// Run names the run of the replica that issued the position; 0: any replica may
-	// have. A position inside a snapshot or a catch-up has none, nor has one in an
-	// epoch in which deletes have a revision.
+	// have. A position inside a snapshot or a catch-up has none.
 	Run uint32
 }
 
@@ -153,7 +152,7 @@ func parseDeletesBehind(s string, p Position) (uint64, bool) {
 
 // parseRun parses what follows "~" in p.
 func parseRun(s string, p Position) (uint32, bool) {
-	if p.Partial() || !strings.HasPrefix(p.Epoch, UnnumberedEpoch) {
+	if p.Partial() {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(s, runBase, 32)

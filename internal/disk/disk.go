@@ -63,6 +63,12 @@ var (
 	headerKey    = []byte("file")
 )
 
+// ForeignError reports a file that is not of the kind, or of no format that is understood.
+type ForeignError struct{ what string }
+
+// Error says what the file is.
+func (e *ForeignError) Error() string { return e.what }
+
 // ErrFailed is the error of a file that takes nothing more because a write to the disk has failed.
 var ErrFailed = errors.New("a write to the disk has failed")
 
@@ -311,7 +317,7 @@ func (f *File) readHeader() (h *header, err error) {
 	err = f.View(func(tx *Tx) error {
 		if tx.Bucket(headerBucket) == nil {
 			if other, _ := tx.tx.Cursor().First(); other != nil {
-				return fmt.Errorf("%s is a database of another program: want a new path", f.config.Path)
+				return &ForeignError{fmt.Sprintf("%s is a database of another program: want a new path", f.config.Path)}
 			}
 			return nil
 		}
@@ -355,11 +361,11 @@ func (tx *Tx) putHeader(h *header) error {
 func (h *header) check(c Config) error {
 	switch {
 	case h.Kind != c.Kind:
-		return fmt.Errorf("%s is the file of a %s, not of a %s: want another path", c.Path, h.Kind, c.Kind)
+		return &ForeignError{fmt.Sprintf("%s is the file of a %s, not of a %s: want another path", c.Path, h.Kind, c.Kind)}
 	case h.Format > c.Format:
-		return fmt.Errorf("%s has format %d, and this version knows formats up to %d: use the version that wrote it, or a newer one", c.Path, h.Format, c.Format)
+		return &ForeignError{fmt.Sprintf("%s has format %d, and this version knows formats up to %d: use the version that wrote it, or a newer one", c.Path, h.Format, c.Format)}
 	case h.Format < 1:
-		return fmt.Errorf("%s has format %d: want 1 to %d", c.Path, h.Format, c.Format)
+		return &ForeignError{fmt.Sprintf("%s has format %d: want 1 to %d", c.Path, h.Format, c.Format)}
 	}
 	return nil
 }

@@ -31,6 +31,12 @@ func (e Entry) EndsTransaction() bool { return e.e.Is(storage.EndsCommit) }
 // Resource is the resource as of the entry; that of a delete has no value.
 func (e Entry) Resource() stream.Resource { return e.log.framing.Event(e.s, e.e).Resource }
 
+// Bytes is about how much memory it takes.
+func (e Entry) Bytes() int { return int(e.e.Size) + int(storage.EntrySize) }
+
+// RawKey is its key as written in its frame, which is valid as long as e.
+func (e Entry) RawKey() []byte { return e.log.framing.RawKeyOf(e.s, e.e) }
+
 func (e Entry) key() storage.Key { return e.log.framing.KeyOf(e.s, e.e) }
 
 // Entries returns the entries after a seq, in order. Superseded ones are among them as
@@ -48,6 +54,12 @@ func (s Snapshot) Entries(after uint64) iter.Seq[Entry] {
 
 // Counts reports whether an entry is the newest one of its key.
 func (s Snapshot) Counts(e Entry) bool { return e.e.Visible(s.v.Seq) }
+
+// Counting reports whether the entry with a seq is there, and the newest one of its key.
+func (s Snapshot) Counting(seq uint64) bool {
+	_, e := s.v.Find(seq)
+	return e != nil && e.Visible(s.v.Seq)
+}
 
 // Before returns the previous entry of the key of e; ok is false if it had none. It is not
 // known if the entry is no longer there.

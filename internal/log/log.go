@@ -43,6 +43,9 @@ type Config struct {
 	// History bounds the memory of deletes and superseded values.
 	History Retention
 
+	// GoesOn reports whether another process will go on with the log: positions then name its run,
+	// so that it can tell which readers have nothing else.
+	GoesOn bool
 	// Account counts what the log holds; nil: nothing limits it.
 	Account *memory.Account
 	// Counted, if not nil, is called with both differences when subscriptions are
@@ -71,6 +74,7 @@ type Log struct {
 	account *memory.Account
 	counted func(subscriptions, readers int)
 	isPart  bool // of another log; see Part
+	goesOn  bool // see Config.GoesOn
 
 	// Published by the writer, read by all through newest.
 	head atomic.Pointer[storage.Version]

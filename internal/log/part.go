@@ -63,7 +63,7 @@ func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
 	w.next.OfGeneration, w.next.Conflated, w.next.ConflatedSeq = s.v.Generation, s.v.Conflated, s.v.ConflatedSeq
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
 	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
-	w.next.Since, w.next.Run = s.v.Revision, storage.Run{Name: s.v.Run.Name, Horizon: low}
+	w.next.Since, w.next.Run = s.v.Revision, storage.Run{Name: s.v.Run.Name, Horizon: low, Former: s.v.Run.Former}
 }
 
 // Count counts what was added so far, before it is published. It reports whether that makes the

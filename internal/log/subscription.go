@@ -510,7 +510,8 @@ func (s *Subscription) resume(b *Batch, v *storage.Version, r stream.Position) {
 	case r.Run != 0 && r.Run != v.Run.Name:
 		// As with a reset, the id is on the event: what follows is from this
 		// replica, and the other one must not take it for its own.
-		s.position.Run = 0
+		r.Run = 0
+		s.position = s.withRun(v, r)
 		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: r.AsOf})
 		b.boundary, b.final = true, true
 	}

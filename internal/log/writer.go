@@ -80,7 +80,7 @@ func (u *usage) advance() {
 // Priming.
 func NewWriter(c Config) *Writer {
 	l := &Log{
-		watch: c.Watch, framing: storage.NewFormat(c.Watch), account: c.Account, counted: c.Counted,
+		watch: c.Watch, framing: storage.NewFormat(c.Watch), account: c.Account, counted: c.Counted, goesOn: c.GoesOn,
 	}
 	l.pins = pin.NewSet(c.Account, &l.head)
 	if l.counted == nil {
@@ -217,7 +217,7 @@ func (w *Writer) restart(epoch string) {
 		Contents:   storage.Contents{Intact: v.Seq, Readable: v.Seq},
 		Status:     v.Status,
 	}
-	if w.unnumbered = strings.HasPrefix(epoch, stream.UnnumberedEpoch); w.unnumbered {
+	if w.unnumbered = strings.HasPrefix(epoch, stream.UnnumberedEpoch); w.unnumbered || w.goesOn {
 		v.Run = storage.NewRun()
 	}
 	w.index, w.indexed = storage.NewIndex(0), v.Number

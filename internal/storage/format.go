@@ -18,11 +18,11 @@ func (f *Format) KeyEquals(s *Segment, e *Entry, k Key) bool {
 	if int(e.KeyLen) != len(k.Text) || e.Flags&(keyEscaped|keyBase64) != k.Flags {
 		return false
 	}
-	return string(f.rawKey(s, e)) == k.Text
+	return string(f.RawKeyOf(s, e)) == k.Text
 }
 
-// rawKey is the key as written in the frame.
-func (f *Format) rawKey(s *Segment, e *Entry) []byte {
+// RawKeyOf is the key as written in the frame.
+func (f *Format) RawKeyOf(s *Segment, e *Entry) []byte {
 	return f.RawKey(s.Frame(e), e.Is(IsDelete), int(e.KeyLen))
 }
 
@@ -34,7 +34,7 @@ func (f *Format) Key(s *Segment, e *Entry) string {
 // KeyOf is the key as a Key.
 func (f *Format) KeyOf(s *Segment, e *Entry) Key {
 	return Key{
-		Key:  frame.Key{Text: string(f.rawKey(s, e)), Base64: e.Is(keyBase64), Escaped: e.Is(keyEscaped)},
+		Key:  frame.Key{Text: string(f.RawKeyOf(s, e)), Base64: e.Is(keyBase64), Escaped: e.Is(keyEscaped)},
 		Hash: e.Hash, Flags: e.Flags & (keyEscaped | keyBase64),
 	}
 }

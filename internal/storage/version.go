@@ -21,7 +21,7 @@ type Version struct {
 	Seq               uint64 // of the newest entry: the cursor of a reader at the head
 	Revision          uint64 // the position of a reader at the head
 	DeletesCompleteTo uint64 // as in the position of a reader at the head
-	Run               Run    // the zero value where deletes have revisions
+	Run               Run    // the zero value where deletes have revisions, and no other process goes on with the log
 
 	Knowledge
 
@@ -87,7 +87,7 @@ func (v *Version) HasReached(of *Version) bool { return v.Primed() && v.Of >= of
 func (v *Version) reflect(of *Version) {
 	v.Revision, v.DeletesCompleteTo, v.Committed, v.Status = of.Revision, of.DeletesCompleteTo, of.Committed, of.Status
 	v.Origin, v.OriginPending, v.Age = of.Origin, of.OriginPending, of.Age
-	v.Run = Run{Name: of.Run.Name, Horizon: max(v.Run.Horizon, of.Run.Horizon)}
+	v.Run = Run{Name: of.Run.Name, Horizon: max(v.Run.Horizon, of.Run.Horizon), Former: of.Run.Former}
 	if of.Horizon > v.Horizon {
 		v.Horizon, v.HorizonAge = of.Horizon, of.HorizonAge
 	}

@@ -1,0 +1,151 @@
+package log
+
+import (
+	"fmt"
+	"iter"
+	"time"
+	"unsafe"
+
+	"github.com/watchtide/watchtide/internal/digest"
+	"github.com/watchtide/watchtide/internal/storage"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Record is what a log knows beside its entries. With the entries it makes another log, which can
+// go on where this one ended.
+type Record struct {
+	Epoch             string    `json:"epoch"`
+	Revision          uint64    `json:"revision"`
+	DeletesCompleteTo uint64    `json:"deletes_complete_to,omitempty"`
+	Committed         time.Time `json:"committed"`
+	Digest            string    `json:"digest"` // of the resources
+
+	Origin        uint64    `json:"origin"`
+	OriginPending bool      `json:"origin_pending,omitempty"`
+	Horizon       uint64    `json:"horizon"`
+	HorizonAge    time.Time `json:"horizon_age"`
+
+	Runs       []storage.FormerRun `json:"runs,omitempty"` // that ended with the log, or before
+	RunHorizon uint64              `json:"run_horizon,omitempty"`
+}
+
+// Record returns what the snapshot knows beside its entries.
+func (s Snapshot) Record() Record {
+	v := s.v
+	return Record{
+		Epoch: v.Epoch, Revision: v.Revision, DeletesCompleteTo: v.DeletesCompleteTo, Committed: v.Committed, Digest: v.Digest.String(),
+		Origin: v.Origin, OriginPending: v.OriginPending, Horizon: v.Horizon, HorizonAge: v.HorizonAge,
+		Runs: v.Run.Ended(v.Revision), RunHorizon: v.Run.Horizon,
+	}
+}
+
+// Recorded is an entry of another log that counted when that ended.
+type Recorded struct {
+	Seq      uint64
+	Place    uint64 // see Entry.Place
+	Resource stream.Resource
+	// The following are of a delete.
+	Deleted, Unnumbered bool
+	At                  time.Time
+}
+
+// Lost makes the record one of a log whose end is not known: readers may have more than it has, so
+// none resumes from it.
+func (r *Record) Lost() {
+	r.Runs, r.RunHorizon = nil, 0
+	r.Origin, r.Horizon, r.HorizonAge = r.Revision+1, r.Revision+1, r.Committed
+}
+
+// Recall makes the log, which must be new, one that goes on from a record and its entries, by rising
+// seq. all is called twice. What the entries superseded is not known. If the log does not have the
+// digest of the record then, or another error occurs, it is as it was.
+func (w *Writer) Recall(r Record, all iter.Seq[Recorded]) error {
+	if r.Epoch == "" || stream.CanonicalEpoch(r.Epoch) != r.Epoch {
+		return fmt.Errorf("it has the epoch %.40q", r.Epoch)
+	}
+	keys, needs := w.recallCost(all)
+	if err := w.account.Replace(needs); err != nil {
+		return err
+	}
+	w.restart(r.Epoch)
+	w.index, w.indexed = storage.NewIndex(keys), w.next.Number
+	last, err := w.recallEntries(r, all)
+	if err == nil && w.next.Digest.String() != r.Digest {
+		err = fmt.Errorf("it has the digest %s, want %s", w.next.Digest, r.Digest)
+	}
+	if err != nil {
+		w.restart("")
+		w.account.SetLog(w.holds(), 0)
+		return err
+	}
+	w.recallKnowledge(r, last)
+	w.publish()
+	return nil
+}
+
+// recallCost returns how many keys the entries have, and an upper estimate of their bytes.
+func (w *Writer) recallCost(all iter.Seq[Recorded]) (keys int, bytes int64) {
+	p, around := storage.Packing{}, w.framing.Overhead()
+	for e := range all {
+		p.Add(around + len(e.Resource.Key) + len(e.Resource.Value))
+		if e.Deleted {
+			p.Bytes += 2 * int64(unsafe.Sizeof(storage.Tombstone{}))
+		}
+		keys++
+	}
+	return keys, p.Bytes
+}
+
+// recallEntries appends the entries. It returns the last one; nil: there is none.
+func (w *Writer) recallEntries(r Record, all iter.Seq[Recorded]) (last *storage.Entry, err error) {
+	var place uint64
+	for e := range all {
+		if e.Seq <= w.next.Seq || e.Place < place || e.Place > r.Revision {
+			return nil, fmt.Errorf("key %.80q has the place %d at %d, after %d at %d: the newest is %d", e.Resource.Key, e.Seq, e.Place, w.next.Seq, place, r.Revision)
+		}
+		place = e.Place
+		last = w.recallEntry(&e)
+	}
+	return last, nil
+}
+
+func (w *Writer) recallEntry(r *Recorded) *storage.Entry {
+	k := storage.NewKey(r.Resource.Key)
+	e, frame := w.appendEntry(r.Seq, k, w.framing.Size(&r.Resource, r.Deleted, k.Key))
+	w.framing.Append(frame, &r.Resource, r.Deleted, k.Key)
+	e.Revision = r.Place
+	e.Flags |= storage.Conflated // what it superseded is not known
+	if r.Deleted {
+		if r.Unnumbered {
+			e.Flags |= storage.UnnumberedDelete
+		}
+		w.remember(e, r.At)
+		return e
+	}
+	if r.Resource.Encoding != "" {
+		e.Flags |= storage.ValueBase64
+	}
+	e.Content = digest.Of(r.Resource.Key, r.Resource.Value, r.Resource.Encoding)
+	w.next.Digest = w.next.Digest.Add(e.Content)
+	return e
+}
+
+// recallKnowledge takes over what a record says beside the entries.
+func (w *Writer) recallKnowledge(r Record, last *storage.Entry) {
+	v := w.next
+	v.Revision, v.Committed = r.Revision, r.Committed
+	v.Origin, v.OriginPending, v.Horizon, v.HorizonAge = r.Origin, r.OriginPending, r.Horizon, r.HorizonAge
+	if v.Run.Name != 0 {
+		v.Run = v.Run.After(r.Runs)
+		v.Run.Horizon = r.RunHorizon
+	}
+	if last != nil {
+		last.Flags |= storage.EndsCommit
+		v.Conflate(last.Seq, r.Revision, w.unnumbered)
+		v.Times = v.Times.Add(1, r.Committed, false, storage.CommitSpacing(w.history.MaxAge))
+	}
+	v.Intact, v.Readable = v.Seq, v.Seq
+	w.forgetDeletes(time.Now())
+	w.deletesCompleteTo(r.DeletesCompleteTo)
+	w.overlaps = true
+}
