@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 )
 
 // Source follows one collection of one upstream. It turns the upstream's protocol
@@ -52,6 +53,15 @@ func (f SourceFunc) Watch(ctx context.Context, resume Resume, sink Sink) error {
 // The name of the epoch then begins with UnnumberedEpoch.
 type DeletesUnnumbered interface {
 	DeletesUnnumbered() bool
+}
+
+// Continuing is also implemented by a Source that counts revisions itself, in an order that no other process
+// has. It can go on with the order of a process before.
+type Continuing interface {
+	// Continue is called before the first Watch, with the place at which that process ended, and the
+	// resources that the Sink has. The next Watch is given that place, and goes on from there without a
+	// Reset. The values must be copied.
+	Continue(from Resume, resources iter.Seq[Resource])
 }
 
 // Resume is the place from which a Source may continue: everything up to Revision of

@@ -46,6 +46,7 @@ type ingest struct {
 	health Upstream
 	connection
 	revisions
+	journalState
 	outage
 	settling settling
 	retired  bool // the watch has been removed
@@ -113,11 +114,13 @@ func start(run, ended func()) {
 
 // run keeps the log in step until ctx ends or the watch is retired.
 func (in *ingest) run(ctx context.Context) {
+	in.beginJournal()
 	in.wake(ctx)
 	for ctx.Err() == nil && !in.retired {
 		in.step(ctx)
 	}
 	in.disconnect()
+	in.endJournal()
 	in.recent.clear()
 	in.account.Leave()
 	for _, a := range []*timer{&in.retry, &in.stale, &in.progress, &in.linger, &in.unasked, &in.settling.timer} {
@@ -358,6 +361,9 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 		// snapshot is refused.
 		epoch = newAlias(in.canonical(m.epoch))
 		in.aliases[m.epoch] = epoch
+		if in.journal != nil {
+			in.journal.SetAliases(in.aliases)
+		}
 		detail = in.upstreamText(err.Error())
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", detail)
 		result, err = in.log.ReplaceCompleteTo(epoch, snapshot, m.revision, m.deletesTo)

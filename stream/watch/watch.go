@@ -66,6 +66,9 @@ type Config struct {
 	LabelsAt string
 	// Logger logs what happens to the upstream; nil: nothing is logged.
 	Logger *slog.Logger
+	// Journal keeps the watch for another process; nil: nothing does. A watch that runs on demand, a
+	// view, and one of a template have none.
+	Journal Journal
 	Hooks
 }
 
@@ -179,7 +182,7 @@ func newWatch(r *Registry, c Config, of *Template) (*Watch, error) {
 
 // logConfig is that of the log.
 func (w *Watch) logConfig() log.Config {
-	return log.Config{Watch: w.config.Name, History: w.config.History, Account: w.account, Counted: w.counted}
+	return log.Config{Watch: w.config.Name, History: w.config.History, Account: w.account, Counted: w.counted, GoesOn: w.config.Journal != nil}
 }
 
 // newIngest makes the log, and returns what keeps it in step with the source.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -23,12 +24,12 @@ import (
 type Source struct {
 	// Static after construction.
 	config  Config
-	epoch   string
 	quiet   time.Duration // without a hint, after which a burst counts as over
 	longest time.Duration // from the first hint to the commit, however long the burst lasts
 	open    func() (*fsnotify.Watcher, error)
 
 	// Owned by Watch.
+	epoch    string
 	tree     *tree
 	served   map[string]version // the sent values, by key
 	revision uint64             // the newest sent revision
@@ -37,7 +38,10 @@ type Source struct {
 	identity fs.FileInfo        // of the directory, as of the last look
 }
 
-var _ stream.Source = (*Source)(nil)
+var (
+	_ stream.Source     = (*Source)(nil)
+	_ stream.Continuing = (*Source)(nil)
+)
 
 // version is a value and its revision.
 type version struct {
@@ -79,6 +83,15 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 		return err
 	}
 	return w.run(ctx)
+}
+
+// Continue implements stream.Continuing: the next scan is compared with the resources.
+func (s *Source) Continue(from stream.Resume, resources iter.Seq[stream.Resource]) {
+	s.epoch, s.revision = from.Epoch, from.Revision
+	for r := range resources {
+		s.served[r.Key] = version{bytes.Clone(r.Value), r.Revision}
+		s.tree.changed[r.Key] = 0 // it may be gone, which the tree does not know
+	}
 }
 
 // openDir opens the directory, and reports whether it is the same as before.

@@ -1,8 +1,10 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/source/adapter"
@@ -40,16 +42,19 @@ type Config struct {
 type Source struct {
 	// Static after construction.
 	interval time.Duration
-	epoch    string
 
 	// Owned by Watch.
+	epoch     string
 	reader    reader
 	revision  uint64            // the newest sent to a sink
 	last      map[string][]byte // value by key, as of committed
 	committed uint64            // the newest accepted by a sink; 0: last is invalid
 }
 
-var _ stream.Source = (*Source)(nil)
+var (
+	_ stream.Source     = (*Source)(nil)
+	_ stream.Continuing = (*Source)(nil)
+)
 
 // reader lists the current resources of the operating system.
 type reader interface {
@@ -97,6 +102,15 @@ func newReader(collection string) (reader, error) {
 
 func newSource(r reader, interval time.Duration) *Source {
 	return &Source{interval: interval, epoch: adapter.NewEpoch(), reader: r}
+}
+
+// Continue implements stream.Continuing.
+func (s *Source) Continue(from stream.Resume, resources iter.Seq[stream.Resource]) {
+	s.epoch, s.revision, s.committed = from.Epoch, from.Revision, from.Revision
+	s.last = map[string][]byte{}
+	for r := range resources {
+		s.last[r.Key] = bytes.Clone(r.Value)
+	}
 }
 
 // Watch polls until ctx ends, the operating system cannot be read, or the sink

@@ -1,0 +1,286 @@
+package journal
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/disk"
+)
+
+// Config says where a journal is.
+type Config struct {
+	// Dir is the folder of the file. It is made if its parent exists.
+	Dir string
+	// MaxAge is the age from which on what is kept of a watch is not used; 24 h by default.
+	MaxAge time.Duration
+	// Logger logs what is wrong with the journal; nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+// FileName is the name of the file in the folder.
+const FileName = "journal.db"
+
+// fileFormat is the format of the file:
+//
+//	watches/NAME/watch         record, as JSON
+//	watches/NAME/entries/KEY   flags, seq, revision, value
+//	watches/NAME/deletes/SEQ   flags, milliseconds, place, revision, key
+//
+// Seqs are those of the log: 8 bytes, the most significant first.
+const fileFormat = 1
+
+const (
+	// every is the time from a commit to its write, if the disk is fast enough.
+	every = 200 * time.Millisecond
+	// idleEvery is the same where only the revision has risen.
+	idleEvery = 5 * time.Second
+	// endWithin bounds the last write of a watch.
+	endWithin = 10 * time.Second
+)
+
+// Journal is the open file. Its methods may be called from any goroutine. A nil one keeps nothing.
+type Journal struct {
+	// Static after construction.
+	config Config
+	file   *disk.File
+
+	wake  chan struct{} // something was committed
+	stop  chan struct{} // closed by Close
+	ended chan struct{} // closed when run has ended
+
+	// Atomic.
+	waiting atomic.Int32 // watches that wait for the file; no large write goes on meanwhile
+	behind  atomic.Int64 // since when there is something to write, in nanoseconds; 0: there is nothing
+	written atomic.Uint64
+	commits atomic.Uint64
+	waited  atomic.Int64
+	failed  atomic.Bool
+
+	mu      sync.Mutex // guards the following fields, and is held while the file is written
+	watches map[string]*Watch
+	number  uint64
+}
+
+// Open opens the journal in a folder, and begins to write. A file that cannot be trusted is set aside.
+// The caller must close the journal.
+func Open(c Config) (*Journal, error) {
+	c.MaxAge = cmp.Or(c.MaxAge, 24*time.Hour)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	file, err := openFile(c)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	j := &Journal{
+		config: c, file: file, watches: map[string]*Watch{},
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
+	}
+	if j.number, err = file.Sequence(); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	go j.run()
+	return j, nil
+}
+
+// openFile opens the file. One that cannot be trusted is replaced with an empty one.
+func openFile(c Config) (*disk.File, error) {
+	path := filepath.Join(c.Dir, FileName)
+	open := func() (*disk.File, error) {
+		return disk.Open(disk.Config{Path: path, Kind: "journal", Format: fileFormat})
+	}
+	file, err := open()
+	var why string
+	var damaged *disk.DamagedError
+	var foreign *disk.ForeignError
+	switch {
+	case err == nil && file.Restored() == "":
+		return file, nil
+	case err == nil:
+		why = "it is a copy that was put in its place: " + file.Restored()
+		if err := file.Close(); err != nil {
+			return nil, err
+		}
+	case errors.As(err, &damaged), errors.As(err, &foreign):
+		why = err.Error()
+	default:
+		return nil, err
+	}
+	aside := path + ".aside"
+	if err := os.Rename(path, aside); err != nil {
+		return nil, err
+	}
+	c.Logger.Warn("the journal cannot be trusted: it is set aside, and watches begin without it", "path", aside, "because", why)
+	return open()
+}
+
+// Close writes nothing more, and closes the file. Watches must have ended.
+func (j *Journal) Close() {
+	if j == nil {
+		return
+	}
+	close(j.stop)
+	closed := make(chan error, 1)
+	go func() {
+		<-j.ended
+		closed <- j.file.Close()
+	}()
+	select {
+	case err := <-closed:
+		if err != nil {
+			j.config.Logger.Error("the journal was not closed", "path", j.file.Path(), "error", err.Error())
+		}
+	case <-time.After(endWithin):
+		j.config.Logger.Error("the journal was not closed: its disk does not answer", "path", j.file.Path())
+	}
+}
+
+// Retain drops what the file has of watches without one of these names.
+func (j *Journal) Retain(names []string) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed.Load() {
+		return
+	}
+	err := j.update(func(tx *disk.Tx) error {
+		all, err := tx.MakeBucket(watchesBucket)
+		if err != nil {
+			return err
+		}
+		var gone [][]byte
+		err = all.EachBucket(func(name []byte) error {
+			if !slices.Contains(names, string(name)) && j.watches[string(name)] == nil {
+				gone = append(gone, slices.Clone(name))
+			}
+			return nil
+		})
+		for _, name := range gone {
+			if err == nil {
+				err = all.DropBucket(name)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		j.fail(err)
+	}
+}
+
+// Stats is how a journal is now.
+type Stats struct {
+	FileBytes, FreeBytes int64
+	Commits              uint64        // transactions of the file
+	Written              uint64        // changes
+	Waited               time.Duration // for the transactions
+	Behind               time.Duration // how old the oldest commit is that is not written
+	Failed               bool          // nothing is written until a restart
+}
+
+// Stats returns how the journal is.
+func (j *Journal) Stats() Stats {
+	s := Stats{Commits: j.commits.Load(), Written: j.written.Load(), Waited: time.Duration(j.waited.Load()), Failed: j.failed.Load()}
+	s.FileBytes, s.FreeBytes = j.file.Sizes()
+	if at := j.behind.Load(); at != 0 {
+		s.Behind = max(0, time.Since(time.Unix(0, at)))
+	}
+	return s
+}
+
+// notify is called when a log has changed.
+func (j *Journal) notify() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run writes what is new until the journal is closed.
+func (j *Journal) run() {
+	defer close(j.ended)
+	timer := time.NewTimer(0)
+	<-timer.C
+	defer timer.Stop()
+	for wait := time.Duration(0); ; {
+		wake := j.wake
+		if wait > 0 && wait < idleEvery {
+			wake = nil
+		}
+		select {
+		case <-j.stop:
+			return
+		case <-wake:
+			j.behind.CompareAndSwap(0, time.Now().UnixNano())
+			wait = every
+			timer.Reset(wait)
+		case <-timer.C:
+			if wait = 0; j.flush() {
+				wait = idleEvery
+				timer.Reset(wait)
+			}
+		}
+	}
+}
+
+// flush writes what is new. It reports whether something is left that can wait.
+func (j *Journal) flush() (left bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed.Load() {
+		return false
+	}
+	j.behind.Store(0)
+	var small []*part
+	for _, name := range slices.Sorted(maps.Keys(j.watches)) {
+		p := j.watches[name].next(time.Now())
+		switch {
+		case p == nil:
+		case p.idle:
+			left = true
+		case p.large:
+			j.writeLarge(p)
+		default:
+			small = append(small, p)
+		}
+	}
+	if len(small) > 0 {
+		j.writeSmall(small)
+	}
+	return left
+}
+
+// fail ends all writing: what the disk has is not known.
+func (j *Journal) fail(err error) {
+	if j.failed.Swap(true) {
+		return
+	}
+	j.config.Logger.Error("a write to the disk has failed: the journal takes nothing more until a restart, and watches go on without it",
+		"path", j.file.Path(), "error", err.Error())
+}
+
+// update is one transaction of the file.
+func (j *Journal) update(fn func(tx *disk.Tx) error) error {
+	start := time.Now()
+	err := j.file.Update(func(tx *disk.Tx) error {
+		j.number++
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return tx.SetSequence(j.number)
+	})
+	j.commits.Add(1)
+	j.waited.Add(int64(time.Since(start)))
+	return err
+}

@@ -1,0 +1,262 @@
+package journal
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"testing"
+
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+	"pgregory.net/rapid"
+)
+
+// reader is a client that applies events as they come, and may be cut off in the middle of them.
+type reader struct {
+	state    map[string]string
+	position *stream.Position
+	sub      *log.Subscription // nil: it is not connected
+}
+
+func (r *reader) connect(l *log.Log) {
+	r.sub = l.Subscribe(log.SubscribeOptions{Resume: r.position})
+}
+
+// read applies batches, of the last one only some events.
+func (r *reader) read(t *rapid.T, cut bool) {
+	var b log.Batch
+	for r.sub.Next(&b) {
+		n := 1 << 30
+		if cut && rapid.IntRange(0, 2).Draw(t, "cut") == 0 {
+			n = rapid.IntRange(0, 3).Draw(t, "events")
+		}
+		for e := range b.Events() {
+			if n--; n < 0 {
+				r.disconnect()
+				return
+			}
+			r.apply(e)
+		}
+		if p, ok := r.sub.Position(); ok && b.Boundary() {
+			r.position = &p
+		}
+	}
+}
+
+func (r *reader) apply(e stream.Event) {
+	switch e.Type {
+	case stream.Reset:
+		r.state, r.position = map[string]string{}, nil
+	case stream.Upsert:
+		r.state[e.Resource.Key] = string(e.Resource.Value)
+	case stream.Delete:
+		delete(r.state, e.Resource.Key)
+	}
+}
+
+func (r *reader) disconnect() {
+	if r.sub != nil {
+		r.sub.Close()
+		r.sub = nil
+	}
+}
+
+// world is an upstream, a log that follows it in one process after another, and readers.
+type world struct {
+	dir        string
+	epoch      string
+	unnumbered bool
+	revision   uint64
+	truth      map[string]stream.Resource
+	readers    []*reader
+
+	journal *Journal
+	watch   *Watch
+	log     *log.Writer
+	pending []log.Change
+	states  map[string]map[string]string // that were committed, by epoch and revision
+}
+
+// change changes the upstream.
+func (w *world) change(t *rapid.T) {
+	w.revision++
+	for range rapid.IntRange(1, 4).Draw(t, "changes") {
+		key := fmt.Sprint("k", rapid.IntRange(0, 12).Draw(t, "key"))
+		_, there := w.truth[key]
+		if there && rapid.Bool().Draw(t, "delete") {
+			c := log.Change{Resource: stream.Resource{Key: key, Revision: w.revision}, Deleted: true}
+			if w.unnumbered {
+				c.Revision = 0
+			}
+			w.pending = append(w.pending, c)
+			delete(w.truth, key)
+			continue
+		}
+		r := stream.Resource{Key: key, Revision: w.revision, Value: fmt.Appendf(nil, `{"v":%d}`, w.revision)}
+		w.truth[key] = r
+		w.pending = append(w.pending, log.Change{Resource: r})
+	}
+}
+
+func (w *world) commit(t *rapid.T) {
+	if _, err := w.log.Commit(w.pending, w.revision); err != nil {
+		t.Fatal(err)
+	}
+	w.pending = nil
+	w.committed()
+}
+
+func (w *world) committed() {
+	s := w.log.Snapshot()
+	w.states[s.Record().Digest+fmt.Sprint(s.Revision())] = stateOf(s)
+}
+
+func (w *world) resync(t *rapid.T) {
+	var all []stream.Resource
+	for _, r := range w.truth {
+		all = append(all, r)
+	}
+	if _, err := w.log.Replace(w.epoch, all, w.revision); err != nil {
+		t.Fatal(err)
+	}
+	w.pending = nil
+	w.committed()
+}
+
+func (w *world) start(t *rapid.T) {
+	var err error
+	if w.journal, err = Open(Config{Dir: w.dir}); err != nil {
+		t.Fatal(err)
+	}
+	w.watch = w.journal.Watch("w", "source")
+	w.log = log.NewWriter(log.Config{Watch: "w", GoesOn: true, History: log.Retention{MaxDeletes: 5}})
+	kept := w.watch.Begin(w.log.Log)
+	if kept == watch.KeptNothing || kept == watch.KeptLost && rapid.Bool().Draw(t, "reachable") {
+		return
+	}
+	if err := w.watch.Recall(func(r log.Record, all iter.Seq[log.Recorded]) error {
+		if kept == watch.KeptLost {
+			r.Lost()
+		}
+		return w.log.Recall(r, all)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s := w.log.Snapshot()
+	if want, ok := w.states[s.Record().Digest+fmt.Sprint(s.Revision())]; !ok || !maps.Equal(stateOf(s), want) {
+		t.Fatalf("at %d the log has %v, which was never committed", s.Revision(), stateOf(s))
+	}
+	if rapid.Bool().Draw(t, "early readers") {
+		for _, r := range w.readers {
+			r.connect(w.log.Log)
+			r.read(t, true)
+		}
+	}
+}
+
+// end ends the process. One that is killed writes nothing more.
+func (w *world) end(t *rapid.T, killed bool) {
+	if killed && rapid.Bool().Draw(t, "ahead of the file") { // what readers have then is nowhere else
+		for range 2 {
+			w.change(t)
+		}
+		w.commit(t)
+		for _, r := range w.readers {
+			if r.sub != nil {
+				r.read(t, true)
+			}
+		}
+	}
+	for _, r := range w.readers {
+		r.disconnect()
+	}
+	if killed {
+		w.journal.kill()
+		return
+	}
+	w.watch.End()
+	w.journal.Close()
+}
+
+// kill closes the file as it is.
+func (j *Journal) kill() {
+	close(j.stop)
+	<-j.ended
+	_ = j.file.Close()
+}
+
+// check compares what readers have once they are up to date.
+func (w *world) check(t *rapid.T) {
+	for i, r := range w.readers {
+		if r.sub == nil {
+			r.connect(w.log.Log)
+		}
+		r.read(t, false)
+		want := map[string]string{}
+		for key, one := range w.truth {
+			want[key] = string(one.Value)
+		}
+		if !maps.Equal(r.state, want) {
+			t.Fatalf("reader %d at %v has %v, want %v (%s)", i, r.position, r.state, want, r.sub.Outcome())
+		}
+	}
+}
+
+// TestHistories: whatever happens to processes, a reader never has anything but what the upstream has, once
+// the log has confirmed it and the reader has read it.
+func TestHistories(t *testing.T) {
+	small := mostBytes
+	defer func() { mostBytes = small }()
+	rapid.Check(t, func(t *rapid.T) {
+		mostBytes = rapid.SampledFrom([]int{300, 1 << 20}).Draw(t, "transaction")
+		w := &world{dir: tempDir(t), truth: map[string]stream.Resource{}, states: map[string]map[string]string{}, epoch: "e", revision: 1}
+		if w.unnumbered = rapid.Bool().Draw(t, "unnumbered"); w.unnumbered {
+			w.epoch = "_e"
+		}
+		for range 3 {
+			w.readers = append(w.readers, &reader{state: map[string]string{}})
+		}
+		for range rapid.IntRange(2, 4).Draw(t, "processes") {
+			w.start(t)
+			for range rapid.IntRange(0, 8).Draw(t, "missed") {
+				w.change(t)
+			}
+			w.resync(t)
+			for range rapid.IntRange(0, 25).Draw(t, "steps") {
+				w.step(t)
+			}
+			w.commit(t)
+			if rapid.Bool().Draw(t, "checked") {
+				w.check(t)
+			}
+			w.end(t, rapid.Bool().Draw(t, "killed"))
+		}
+		w.start(t)
+		w.resync(t)
+		w.check(t)
+		w.end(t, false)
+	})
+}
+
+func (w *world) step(t *rapid.T) {
+	r := rapid.SampledFrom(w.readers).Draw(t, "reader")
+	switch rapid.IntRange(0, 6).Draw(t, "step") {
+	case 0, 1:
+		w.change(t)
+		w.commit(t)
+	case 2:
+		w.change(t)
+		w.change(t)
+		w.resync(t)
+	case 3:
+		w.journal.flush()
+	case 4:
+		r.disconnect()
+	default:
+		if r.sub == nil {
+			r.connect(w.log.Log)
+		}
+		r.read(t, true)
+	}
+}
