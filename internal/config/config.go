@@ -36,6 +36,8 @@ type Config struct {
 	Policy *access.Policy `yaml:"-"`
 	// Stream is how streams behave, for all watches.
 	Stream Stream `yaml:"stream"`
+	// State keeps the watches for the next process, if it has a folder.
+	State State `yaml:"state"`
 	// Metrics configures the metrics.
 	Metrics Metrics `yaml:"metrics"`
 	// Tracing says what is traced, and where spans go.
@@ -139,6 +141,14 @@ type Memory struct {
 // historyOr returns h, with unset fields taken from base.
 func historyOr(h, base watch.Retention) watch.Retention {
 	return watch.Retention{MaxAge: cmp.Or(h.MaxAge, base.MaxAge), MaxDeletes: cmp.Or(h.MaxDeletes, base.MaxDeletes), MaxBytes: cmp.Or(h.MaxBytes, base.MaxBytes)}
+}
+
+// State is the section "state".
+type State struct {
+	// Dir is the folder of the journal; empty: there is none.
+	Dir string `yaml:"dir,required,is=directory"`
+	// MaxAge is the age from which on what is kept is not used (24 h).
+	MaxAge time.Duration `yaml:"max_age,min=1m"`
 }
 
 // Metrics is the section "metrics".

@@ -154,6 +154,7 @@ stream:
   memory: { watch: 1GiB, total: 3GiB, views: 100MiB }
   history: &h { max_age: 20m, max_deletes: 2_000, max_bytes: 64MiB }
 metrics: { enabled: false }
+state: { dir: /var/lib/watchtide, max_age: 3h }
 sources:
   local: { type: store, path: /srv/notes.db, max_value_bytes: 65536, max_bytes: 1GiB }
   machine: { type: host, interval: 2s }
@@ -171,7 +172,7 @@ watches:
   notes: { source: local, prime: "${YES}", required: true, history: *h }
   processes: { source: machine, collection: processes, prime: false, linger: 10s }
   services: { source: backend, snapshot_timeout: 90s, memory: 2GiB, history: { max_deletes: 5 } }
-  nodes: { source: backend, watch: nodes.v2, prefix: "eu/" }
+  nodes: { source: backend, watch: nodes.v2, prefix: "eu/", journal: none }
 `
 
 // everythingElse has the keys of the source types that have their own test file.
@@ -228,7 +229,8 @@ func TestEveryOption(t *testing.T) {
 		Operations: Operations{Listen: "0.0.0.0:7002", FlightRecorder: true},
 		Tracing: Tracing{Endpoint: "https://collector:4317", Protocol: "grpc", RequestsPerSecond: 21, ClientRequestsPerSecond: 22,
 			SlowSnapshot: 2 * time.Second, SlowCommit: 300 * time.Millisecond},
-		Auth: Auth{None: true},
+		Auth:  Auth{None: true},
+		State: State{Dir: "/var/lib/watchtide", MaxAge: 3 * time.Hour},
 		Stream: Stream{
 			StreamSettings: gateway.StreamSettings{Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, MinRate: 8 << 10, Retry: 3 * time.Second, MaxAge: 90 * time.Minute, DrainDelay: 7 * time.Second, Drain: 5 * time.Second, AheadWait: 4 * time.Second, PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12, SnapshotBudget: 32 << 20, MaxSubscribersPerClient: 3, MaxSubscribersPerWatch: 4, Pump: "goroutines", Compression: "none", Digest: "off", CompressionCache: 5 << 20},
 			MaxViews:       5, MaxViewsPerClient: 2, ViewLinger: 40 * time.Second,
@@ -248,7 +250,7 @@ func TestEveryOption(t *testing.T) {
 			{Name: "processes", Source: "machine", Linger: 10 * time.Second, Memory: 1 << 30, History: history, Selection: Selection{Collection: "processes"}},
 			{Name: "services", Source: "backend", Prime: true, SnapshotTimeout: 90 * time.Second, Memory: 2 << 30, Selection: Selection{Watch: "services"},
 				History: watch.Retention{MaxAge: history.MaxAge, MaxDeletes: 5, MaxBytes: history.MaxBytes}},
-			{Name: "nodes", Source: "backend", Prime: true, Memory: 1 << 30, History: history, Selection: Selection{Watch: "nodes.v2", Prefix: "eu/"}},
+			{Name: "nodes", Source: "backend", Prime: true, Memory: 1 << 30, History: history, Journal: JournalNone, Selection: Selection{Watch: "nodes.v2", Prefix: "eu/"}},
 		},
 	}
 	if !reflect.DeepEqual(c, want) {

@@ -39,6 +39,7 @@ var texts = map[string]decode.Text{
 	"listen or off":    {Want: wantListen + "; off for none", Valid: func(s string) bool { return s == OperationsOff || ValidListen(s) }},
 	"network":          {Want: `a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, Valid: decode.ValidNetwork},
 	"values":           {Want: stream.WantValues, Valid: func(s string) bool { return s != "" && stream.Values(s).Check() == nil }},
+	"journal":          oneOfThese([]string{JournalOn, JournalNone}),
 	"no compression":   {Want: Uncompressed + "; without the key it is as in stream", Valid: func(s string) bool { return s == Uncompressed }},
 	"origin":           {Want: "an origin as a browser sends it: https://app.example.com", Valid: headers.IsOrigin},
 	"page header":      {Want: headers.WantPageHeader, Valid: headers.IsPageHeader},

@@ -54,6 +54,9 @@ type Watch struct {
 	// Uncompressed if that of its watch is.
 	Compression string `yaml:"compression,is=no compression"`
 
+	// Journal is JournalOn or JournalNone; empty: see Config.Journals.
+	Journal string `yaml:"journal,is=journal,of=host|grpc|files|etcd|gateway|nats|consul|kubernetes"`
+
 	// LabelsAt is the path of the object that holds a resource's labels, for views
 	// (metadata.labels for kubernetes, metadata for consul, else labels). A view has that
 	// of its watch.
@@ -94,6 +97,9 @@ type Selection struct {
 }
 
 func (w *Watch) check(d *decoder, at decode.Value) {
+	if w.Journal == JournalOn && (decode.IsName(w.Name) || !w.Prime) {
+		d.Errorf(d.Given[&w.Journal], "only watches that are primed at start are kept; leave out journal")
+	}
 	if decode.IsName(w.Name) {
 		w.checkStart(d)
 		return

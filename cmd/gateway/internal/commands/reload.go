@@ -58,6 +58,7 @@ func (s *daemon) apply(c *config.Config) (counts, error) {
 	up.memory.SetBytes(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
 	d.Commit()
 	up.settle()
+	up.journal.Retain(c.Journals())
 	s.current, s.upstreams = c, up
 	return n, nil
 }
@@ -94,6 +95,8 @@ func (s *daemon) warnOfRestart() {
 		{"operations.tls", was.Operations.TLS != nil, is.Operations.TLS != nil},
 		{"operations.flight_recorder", was.Operations.FlightRecorder, is.Operations.FlightRecorder},
 		{"tracing", was.Tracing, is.Tracing},
+		{"state.dir", was.State.Dir, is.State.Dir},
+		{"state.max_age", was.State.MaxAge, is.State.MaxAge},
 		{"stream.pump", was.Stream.Pump, is.Stream.Pump},
 	} {
 		if k.was != k.is {

@@ -15,6 +15,7 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/internal/journal"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -156,6 +157,7 @@ func (s *daemon) begin(c *config.Config) (err error) {
 	gc.Tracing = tracingConfig(s.spans, c.Tracing)
 	s.upstreams = newUpstreams(s.logger, s.tracer(), s.views, s.hide)
 	gc.Stores = s.upstreams.stores.disks
+	s.openJournal(c)
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err
 	}
@@ -163,10 +165,24 @@ func (s *daemon) begin(c *config.Config) (err error) {
 	return err
 }
 
-// closeStores closes the files of stores, when nothing writes to them any more.
+// openJournal opens the journal. Without it the gateway serves all the same.
+func (s *daemon) openJournal(c *config.Config) {
+	if c.State.Dir == "" {
+		return
+	}
+	j, err := journal.Open(journal.Config{Dir: c.State.Dir, MaxAge: c.State.MaxAge, Logger: s.logger})
+	if err != nil {
+		s.logger.Error("there is no journal: the watches begin from nothing after a restart", "error", err.Error())
+		return
+	}
+	s.upstreams.journal = j
+}
+
+// closeStores closes the files of stores and the journal, when nothing writes to them any more.
 func (s *daemon) closeStores() {
 	if s.upstreams != nil {
 		s.upstreams.stores.close()
+		s.upstreams.journal.Close()
 	}
 }
 

@@ -3,9 +3,11 @@ package commands
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/internal/journal"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/source/consul"
@@ -39,8 +41,10 @@ type upstreams struct {
 	config *config.Config
 	memory *memory.Ceiling // shared by all watches
 	stores *stores
-	views  *views.Views                // those that configurations declare
-	hide   func(message string) string // nil: nothing is hidden
+	// journal is that of the process, which it has since its start; nil: there is none.
+	journal *journal.Journal
+	views   *views.Views                // those that configurations declare
+	hide    func(message string) string // nil: nothing is hidden
 
 	mu       sync.Mutex                         // guards the following fields
 	gateways map[string]*gatewaysource.Upstream // by names of the source and the template
@@ -57,7 +61,7 @@ func newUpstreams(logger *slog.Logger, tracer trace.Tracer, declared *views.View
 // next returns the upstreams of another configuration, with the same stores and the same
 // memory. Call settle on the upstreams that are in effect after that.
 func (u *upstreams) next(c *config.Config) *upstreams {
-	return &upstreams{logger: u.logger, tracer: u.tracer, config: c, memory: u.memory, stores: u.stores, views: u.views, hide: u.hide, gateways: map[string]*gatewaysource.Upstream{}}
+	return &upstreams{logger: u.logger, tracer: u.tracer, config: c, memory: u.memory, stores: u.stores, journal: u.journal, views: u.views, hide: u.hide, gateways: map[string]*gatewaysource.Upstream{}}
 }
 
 // settle sets the limits of the stores, and removes the stores that the configuration does not
@@ -151,6 +155,9 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 	wc.SourceType, wc.Backoff.Max = string(s.Type), s.RetryMax
 	one, err := u.source(s, w, template, logger)
 	wc.Source, wc.Writer, wc.Close = one.source, one.writer, one.close
+	if u.journal != nil && template == "" && slices.Contains(u.config.Journals(), w.Name) {
+		wc.Journal = u.journal.Watch(w.Name, s.Identity(w))
+	}
 	return wc, err
 }
 
