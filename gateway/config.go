@@ -77,6 +77,8 @@ type Config struct {
 	// Stores returns how the disks of durable stores are, by the name of their source. Only the metrics
 	// use it. Default: there are none.
 	Stores func() map[string]stream.DiskStats
+	// Journal returns how the journal of the watches is. Only the metrics use it. Default: there is none.
+	Journal func() watch.JournalStats
 	// Profiles, if not nil, is served below /debug/pprof/ on Listeners.Operations:
 	// for instance, http.DefaultServeMux of a program that imports net/http/pprof.
 	Profiles http.Handler

@@ -108,6 +108,7 @@ func New(c Config) (*Gateway, error) {
 	g.watch()
 	g.watchSpans(c.Tracing)
 	g.metrics.WatchStores(c.Stores)
+	g.metrics.WatchJournal(c.Journal)
 	deps := g.newDeps(c)
 	first, err := g.settings(c, deps, authz.New(g.access(c)), nil)
 	if err != nil {

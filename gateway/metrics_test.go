@@ -329,6 +329,20 @@ func TestStoreMetrics(t *testing.T) {
 	}
 }
 
+// TestJournalMetrics checks that they are those of now.
+func TestJournalMetrics(t *testing.T) {
+	s := watch.JournalStats{FileBytes: 100, FreeBytes: 60, Commits: 4, Written: 7, Waited: 2 * time.Second, Behind: time.Second}
+	r := newAPIRig(t, Config{Journal: func() watch.JournalStats { return s }})
+	s.Failed = true
+	for name, want := range map[string]float64{
+		"file_bytes": 100, "free_bytes": 60, "commits_total": 4, "commit_seconds_total": 2, "changes_total": 7, "behind_seconds": 1, "failed": 1,
+	} {
+		if got := counter(t, r.gateway, "watchtide_journal_"+name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+}
+
 // TestOriginMetrics checks that a change is measured from its time in the upstream, if it has
 // one, by every transport.
 func TestOriginMetrics(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/disk"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Config says where a journal is.
@@ -179,19 +180,12 @@ func (j *Journal) Retain(names []string) {
 	}
 }
 
-// Stats is how a journal is now.
-type Stats struct {
-	FileBytes, FreeBytes int64
-	Commits              uint64        // transactions of the file
-	Written              uint64        // changes
-	Waited               time.Duration // for the transactions
-	Behind               time.Duration // how old the oldest commit is that is not written
-	Failed               bool          // nothing is written until a restart
-}
-
-// Stats returns how the journal is.
-func (j *Journal) Stats() Stats {
-	s := Stats{Commits: j.commits.Load(), Written: j.written.Load(), Waited: time.Duration(j.waited.Load()), Failed: j.failed.Load()}
+// Stats returns how the journal is. A nil one could not be opened.
+func (j *Journal) Stats() watch.JournalStats {
+	if j == nil {
+		return watch.JournalStats{Failed: true}
+	}
+	s := watch.JournalStats{Commits: j.commits.Load(), Written: j.written.Load(), Waited: time.Duration(j.waited.Load()), Failed: j.failed.Load()}
 	s.FileBytes, s.FreeBytes = j.file.Sizes()
 	if at := j.behind.Load(); at != 0 {
 		s.Behind = max(0, time.Since(time.Unix(0, at)))

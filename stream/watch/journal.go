@@ -3,7 +3,6 @@ package watch
 import (
 	"errors"
 	"iter"
-	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
@@ -77,7 +76,8 @@ func (in *ingest) recall() {
 		if lost {
 			r.Lost()
 		}
-		in.log.PrepareStatus(stream.Status{State: stream.Stale, Since: time.Now(), Reason: "as it was kept on the disk; the upstream has not confirmed it yet"})
+		in.log.PrepareStatus(stream.Status{State: stream.Stale, Since: r.Committed, Reason: "as it was kept on the disk; the upstream has not confirmed it yet"})
+		in.lost = r.Committed
 		return in.log.Recall(r, all)
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func (in *ingest) recall() {
 		}
 		return
 	}
-	in.lost, in.startOver = time.Now(), true
+	in.startOver = true
 	for of, name := range in.journal.Aliases() {
 		in.aliases[of] = name
 	}

@@ -157,7 +157,10 @@ func (s *daemon) begin(c *config.Config) (err error) {
 	gc.Tracing = tracingConfig(s.spans, c.Tracing)
 	s.upstreams = newUpstreams(s.logger, s.tracer(), s.views, s.hide)
 	gc.Stores = s.upstreams.stores.disks
-	s.openJournal(c)
+	if c.State.Dir != "" {
+		s.openJournal(c)
+		gc.Journal = s.upstreams.journal.Stats
+	}
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err
 	}
@@ -167,9 +170,6 @@ func (s *daemon) begin(c *config.Config) (err error) {
 
 // openJournal opens the journal. Without it the gateway serves all the same.
 func (s *daemon) openJournal(c *config.Config) {
-	if c.State.Dir == "" {
-		return
-	}
 	j, err := journal.Open(journal.Config{Dir: c.State.Dir, MaxAge: c.State.MaxAge, Logger: s.logger})
 	if err != nil {
 		s.logger.Error("there is no journal: the watches begin from nothing after a restart", "error", err.Error())
