@@ -338,3 +338,17 @@ func TestRetain(t *testing.T) {
 	}
 	r.end()
 }
+
+func write(t *testing.T, folder, key string, n int) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, key+".json"), fmt.Appendf(nil, "%d", n), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, folder, key string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(folder, key+".json")); err != nil {
+		t.Fatal(err)
+	}
+}
