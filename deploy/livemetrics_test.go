@@ -48,6 +48,7 @@ func liveMetrics(t *testing.T) map[string]*dto.MetricFamily {
 	g, err := gateway.New(gateway.Config{
 		Registry: registry, Metrics: true, HTTPSettings: gateway.HTTPSettings{DeliveryReports: true}, StreamSettings: gateway.StreamSettings{DrainDelay: -1, Drain: -1}, Logger: slog.New(slog.DiscardHandler),
 		Certificates: map[string]*x509.Certificate{"http": {NotAfter: time.Now().Add(time.Hour)}},
+		Journal:      func() watch.JournalStats { return watch.JournalStats{} },
 		Stores:       func() map[string]stream.DiskStats { return map[string]stream.DiskStats{"local": {Path: "notes.db"}} },
 	})
 	if err != nil {
