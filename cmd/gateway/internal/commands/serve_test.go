@@ -250,7 +250,7 @@ watches:
 	}
 	serve(t, "--config", conf)
 	want := url.Values{
-		"watch": {"services"}, "prefix.services": {"eu/"}, "labels.services": {"app=web"},
+		"watch": {"services"}, "deletes": {"1"}, "prefix.services": {"eu/"}, "labels.services": {"app=web"},
 		"filter.services": {`value.state != "passing"`}, "fields.services": {"node,state"},
 	}
 	select {
