@@ -221,6 +221,8 @@ interface EndOfSnapshotEvent {
     /** Number of resources. */
     count: number;
     digest?: Digest;
+    /** With `deletes=1`: what was deleted after this revision, and is not in the snapshot, is among its deletes. */
+    horizon?: Revision;
     /** After a resume. */
     resumed?: true;
     revision: Revision;

@@ -202,6 +202,8 @@ export interface EndOfSnapshotEvent {
   /** Number of resources. */
   count: number;
   digest?: Digest;
+  /** With `deletes=1`: what was deleted after this revision, and is not in the snapshot, is among its deletes. */
+  horizon?: Revision;
   /** After a resume. */
   resumed?: true;
   revision: Revision;
