@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -56,7 +55,7 @@ func (r *rig) begin(source string) {
 
 func (r *rig) recall(t *testing.T) {
 	t.Helper()
-	if err := r.watch.Recall(func(of log.Record, all iter.Seq[log.Recorded]) error { return r.log.Recall(of, all) }); err != nil {
+	if err := r.watch.Recall(func(of log.Record, all log.RecordedEntries) error { return r.log.Recall(of, all) }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -164,7 +163,7 @@ func TestKilled(t *testing.T) {
 	if r.kept != watch.KeptLost {
 		t.Fatalf("kept %v after a kill", r.kept)
 	}
-	err := r.watch.Recall(func(of log.Record, all iter.Seq[log.Recorded]) error {
+	err := r.watch.Recall(func(of log.Record, all log.RecordedEntries) error {
 		of.Lost()
 		return r.log.Recall(of, all)
 	})
@@ -229,7 +228,7 @@ func TestNotUsed(t *testing.T) {
 			}
 			r := start(t, dir, c.source)
 			if r.kept == watch.KeptWhole {
-				if err := r.watch.Recall(func(of log.Record, all iter.Seq[log.Recorded]) error { return r.log.Recall(of, all) }); err == nil {
+				if err := r.watch.Recall(func(of log.Record, all log.RecordedEntries) error { return r.log.Recall(of, all) }); err == nil {
 					t.Error("it is used")
 				}
 			}

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"fmt"
-	"iter"
 	"maps"
 	"testing"
 
@@ -135,7 +134,7 @@ func (w *world) start(t *rapid.T) {
 	if kept == watch.KeptNothing || kept == watch.KeptLost && rapid.Bool().Draw(t, "reachable") {
 		return
 	}
-	if err := w.watch.Recall(func(r log.Record, all iter.Seq[log.Recorded]) error {
+	if err := w.watch.Recall(func(r log.Record, all log.RecordedEntries) error {
 		if kept == watch.KeptLost {
 			r.Lost()
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -80,16 +79,21 @@ func placeOf(value []byte) (place uint64, end int) {
 	return place, before + n
 }
 
-// recorded returns the entries as a log has them. It is an iter.Seq.
-func (all entries) recorded(yield func(log.Recorded) bool) {
+// recorded returns the entries as a log has them.
+func (all entries) recorded() log.RecordedEntries {
+	of := log.RecordedEntries{Count: len(all)}
 	for _, f := range all {
-		if !yield(f.recorded()) {
-			return
+		of.Bytes += int64(len(f.key) + len(f.value))
+	}
+	of.All = func(yield func(log.Recorded) bool) {
+		for _, f := range all {
+			if !yield(f.recorded()) {
+				return
+			}
 		}
 	}
+	return of
 }
-
-var _ iter.Seq[log.Recorded] = entries(nil).recorded
 
 func (f found) recorded() log.Recorded {
 	place, n := placeOf(f.value)

@@ -3,7 +3,6 @@ package journal
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 	"sync/atomic"
 	"time"
@@ -144,7 +143,7 @@ func (w *Watch) SetAliases(of map[string]string) {
 }
 
 // Recall implements [watch.Journal].
-func (w *Watch) Recall(fn func(log.Record, iter.Seq[log.Recorded]) error) error {
+func (w *Watch) Recall(fn func(log.Record, log.RecordedEntries) error) error {
 	j := w.journal
 	var found *record
 	err := j.file.View(func(tx *disk.Tx) (err error) {
@@ -155,7 +154,7 @@ func (w *Watch) Recall(fn func(log.Record, iter.Seq[log.Recorded]) error) error 
 		if err != nil {
 			return err
 		}
-		return fn(found.Record, all.recorded)
+		return fn(found.Record, all.recorded())
 	})
 	if err == nil && found == nil {
 		err = fmt.Errorf("the journal has nothing of the watch")

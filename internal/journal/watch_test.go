@@ -290,3 +290,31 @@ func TestLargeWrites(t *testing.T) {
 	}
 	r.end()
 }
+
+// TestWhileCommitting: what is written beside a log that changes is, at the end, the log.
+func TestWhileCommitting(t *testing.T) {
+	small := mostBytes
+	defer func() { mostBytes = small }()
+	mostBytes = 20_000
+	dir := tempDir(t)
+	r := start(t, dir, "s")
+	r.replace(t, 5, upsert("a", 2))
+	for i := uint64(6); i < 3000; i++ {
+		c := log.Change{Resource: upsert(fmt.Sprint("k", i%97), i)}
+		if i%5 == 0 {
+			c = removed(fmt.Sprint("k", i%89), i)
+		}
+		r.commit(t, i, c)
+		if i%700 == 0 {
+			r.flush() // as if its time had come, beside the other goroutine
+		}
+	}
+	want := stateOf(r.log.Snapshot())
+	r.end()
+	r = start(t, dir, "s")
+	r.recall(t)
+	if got := stateOf(r.log.Snapshot()); !maps.Equal(got, want) {
+		t.Errorf("%d resources, want %d", len(got), len(want))
+	}
+	r.end()
+}

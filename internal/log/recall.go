@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"time"
-	"unsafe"
 
 	"github.com/watchtide/watchtide/internal/digest"
 	"github.com/watchtide/watchtide/internal/storage"
@@ -56,20 +55,26 @@ func (r *Record) Lost() {
 	r.Origin, r.Horizon, r.HorizonAge = r.Revision+1, r.Revision+1, r.Committed
 }
 
-// Recall makes the log, which must be new, one that goes on from a record and its entries, by rising
-// seq. all is called twice. What the entries superseded is not known. If the log does not have the
-// digest of the record then, or another error occurs, it is as it was.
-func (w *Writer) Recall(r Record, all iter.Seq[Recorded]) error {
+// RecordedEntries are the entries of a record, by rising seq.
+type RecordedEntries struct {
+	Count int
+	Bytes int64 // of keys and values
+	All   iter.Seq[Recorded]
+}
+
+// Recall makes the log, which must be new, one that goes on from a record and its entries. What the
+// entries superseded is not known. If the log does not have the digest of the record then, or another
+// error occurs, it is as it was.
+func (w *Writer) Recall(r Record, entries RecordedEntries) error {
 	if r.Epoch == "" || stream.CanonicalEpoch(r.Epoch) != r.Epoch {
 		return fmt.Errorf("it has the epoch %.40q", r.Epoch)
 	}
-	keys, needs := w.recallCost(all)
-	if err := w.account.Replace(needs); err != nil {
+	if err := w.account.Replace(w.recallCost(entries)); err != nil {
 		return err
 	}
 	w.restart(r.Epoch)
-	w.index, w.indexed = storage.NewIndex(keys), w.next.Number
-	last, err := w.recallEntries(r, all)
+	w.index, w.indexed = storage.NewIndex(entries.Count), w.next.Number
+	last, err := w.recallEntries(r, entries.All)
 	if err == nil && w.next.Digest.String() != r.Digest {
 		err = fmt.Errorf("it has the digest %s, want %s", w.next.Digest, r.Digest)
 	}
@@ -83,17 +88,13 @@ func (w *Writer) Recall(r Record, all iter.Seq[Recorded]) error {
 	return nil
 }
 
-// recallCost returns how many keys the entries have, and an upper estimate of their bytes.
-func (w *Writer) recallCost(all iter.Seq[Recorded]) (keys int, bytes int64) {
-	p, around := storage.Packing{}, w.framing.Overhead()
-	for e := range all {
-		p.Add(around + len(e.Resource.Key) + len(e.Resource.Value))
-		if e.Deleted {
-			p.Bytes += 2 * int64(unsafe.Sizeof(storage.Tombstone{}))
-		}
-		keys++
+// recallCost is about how many bytes the log will take: as if all entries had the same size.
+func (w *Writer) recallCost(of RecordedEntries) int64 {
+	p := storage.Packing{}
+	for range of.Count {
+		p.Add(w.framing.Overhead() + 1 + int(of.Bytes)/of.Count)
 	}
-	return keys, p.Bytes
+	return p.Bytes
 }
 
 // recallEntries appends the entries. It returns the last one; nil: there is none.

@@ -11,6 +11,16 @@ import (
 	"github.com/watchtide/watchtide/internal/memory"
 )
 
+// entriesOf returns entries as Recall takes them.
+func entriesOf(all iter.Seq[Recorded]) (of RecordedEntries) {
+	of.All = all
+	for r := range all {
+		of.Count++
+		of.Bytes += int64(len(r.Resource.Key) + len(r.Resource.Value))
+	}
+	return of
+}
+
 // recorded returns the entries of a log that count.
 func recorded(l *Log) iter.Seq[Recorded] {
 	s := l.Snapshot()
@@ -27,7 +37,7 @@ func recorded(l *Log) iter.Seq[Recorded] {
 func recalled(t *testing.T, l *Log) *Writer {
 	t.Helper()
 	next := NewWriter(Config{Watch: "w", GoesOn: true})
-	if err := next.Recall(l.Snapshot().Record(), recorded(l)); err != nil {
+	if err := next.Recall(l.Snapshot().Record(), entriesOf(recorded(l))); err != nil {
 		t.Fatal(err)
 	}
 	return next
@@ -80,14 +90,14 @@ func TestRecallForgetsOldDeletes(t *testing.T) {
 	first := l.Snapshot().Position()
 	mustCommit(t, l, 7, remove("gone", 6), upsert("b", 7))
 	next := NewWriter(Config{Watch: "w", GoesOn: true})
-	if err := next.Recall(l.Snapshot().Record(), func(yield func(Recorded) bool) {
+	if err := next.Recall(l.Snapshot().Record(), entriesOf(func(yield func(Recorded) bool) {
 		for r := range recorded(l.Log) {
 			r.At = r.At.Add(-time.Hour)
 			if !yield(r) {
 				return
 			}
 		}
-	}); err != nil {
+	})); err != nil {
 		t.Fatal(err)
 	}
 	s := next.Subscribe(SubscribeOptions{Resume: &first})
@@ -110,7 +120,7 @@ func TestRecallRefuses(t *testing.T) {
 	other[1].Resource.Value = []byte(`1`)
 	for name, entries := range map[string][]Recorded{"one is missing": all[:1], "the order": swapped, "a later one": beyond, "another value": other} {
 		next := NewWriter(Config{Watch: "w"})
-		if err := next.Recall(l.Snapshot().Record(), slices.Values(entries)); err == nil || next.Snapshot().Primed() {
+		if err := next.Recall(l.Snapshot().Record(), entriesOf(slices.Values(entries))); err == nil || next.Snapshot().Primed() {
 			t.Errorf("%s: taken", name)
 		}
 		mustReplace(t, next, "e", 5, upsert("a", 3))
@@ -119,11 +129,11 @@ func TestRecallRefuses(t *testing.T) {
 		}
 	}
 	next := NewWriter(Config{Watch: "w"})
-	if err := next.Recall(Record{Digest: "0-00000000000000000000000000000000"}, slices.Values[[]Recorded](nil)); err == nil {
+	if err := next.Recall(Record{Digest: "0-00000000000000000000000000000000"}, entriesOf(slices.Values[[]Recorded](nil))); err == nil {
 		t.Error("a record without an epoch is taken")
 	}
 	full := NewWriter(Config{Watch: "w", Account: memory.NewAccount(1<<10, nil)})
-	if err := full.Recall(l.Snapshot().Record(), slices.Values(all)); !errors.Is(err, memory.ErrExceeded) {
+	if err := full.Recall(l.Snapshot().Record(), entriesOf(slices.Values(all))); !errors.Is(err, memory.ErrExceeded) {
 		t.Errorf("a log that does not fit: %v", err)
 	}
 }

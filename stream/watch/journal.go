@@ -2,7 +2,6 @@ package watch
 
 import (
 	"errors"
-	"iter"
 
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
@@ -15,7 +14,7 @@ type Journal interface {
 	Begin(*log.Log) Kept
 	// Recall calls a function with what is kept, and returns its error. What it is given is valid
 	// during the call.
-	Recall(func(log.Record, iter.Seq[log.Recorded]) error) error
+	Recall(func(log.Record, log.RecordedEntries) error) error
 	// Aliases are the names in the log of orders that the source broke.
 	Aliases() map[string]string
 	SetAliases(map[string]string)
@@ -72,7 +71,7 @@ func counts(s stream.Source) bool {
 func (in *ingest) recall() {
 	lost := in.kept == KeptLost
 	in.kept = KeptNothing
-	err := in.journal.Recall(func(r log.Record, all iter.Seq[log.Recorded]) error {
+	err := in.journal.Recall(func(r log.Record, all log.RecordedEntries) error {
 		if lost {
 			r.Lost()
 		}
