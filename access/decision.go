@@ -50,10 +50,10 @@ func (p *Policy) Write(who *Principal, watch, key string, old, updated *stream.R
 		return forbidden(reasonNoRule)
 	}
 	names := changed{key: key, old: old, updated: updated}
-	switch sight := p.sight(s.reading, old); {
-	case old != nil && sight == view.Part:
+	switch visibility := p.visibility(s.reading, old); {
+	case old != nil && visibility == view.Part:
 		return forbidden(reasonPart)
-	case old != nil && sight == view.Hidden:
+	case old != nil && visibility == view.Hidden:
 		names.old = nil
 		if d := p.judge(who, watch, writes, names); !d.Allowed {
 			return d
@@ -75,7 +75,7 @@ func (p *Policy) Delete(who *Principal, watch, key string, old *stream.Resource)
 	case old == nil:
 		return unseen(reasonAbsent)
 	}
-	switch p.sight(s.reading, old) {
+	switch p.visibility(s.reading, old) {
 	case view.Hidden:
 		return unseen(reasonHidden)
 	case view.Part:
@@ -84,16 +84,16 @@ func (p *Policy) Delete(who *Principal, watch, key string, old *stream.Resource)
 	return p.judge(who, watch, deletes, changed{key: key, old: old})
 }
 
-// sight returns how much of a resource may be seen.
-func (p *Policy) sight(r *reading, old *stream.Resource) view.Sight {
+// visibility returns how much of a resource may be seen.
+func (p *Policy) visibility(r *reading, old *stream.Resource) view.Visibility {
 	if old == nil {
 		return view.Hidden
 	}
-	sight, err := r.definition.Sight(*old)
+	visibility, err := r.definition.Visibility(*old)
 	if err != nil {
 		p.failures.Add(1)
 	}
-	return sight
+	return visibility
 }
 
 // changed is a change that is judged.

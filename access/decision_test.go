@@ -146,7 +146,7 @@ func TestRulesOfWritesSeeBothValues(t *testing.T) {
 func TestExplain(t *testing.T) {
 	p := compile(t, example())
 	e := p.Explain(tenantOf("bob", "acme"), "orders", "k", resource(`{"tenant":"acme","owner":"x","status":"s"}`))
-	if !e.Visible || e.Sight != view.Part || e.Write.Status != 403 || e.Delete.Status != 403 {
+	if !e.Visible || e.Visibility != view.Part || e.Write.Status != 403 || e.Delete.Status != 403 {
 		t.Errorf("%+v", e)
 	}
 	held := []bool{}

@@ -20,8 +20,8 @@ type Explanation struct {
 	Additions []Addition
 	// Visible is Policy.Visible.
 	Visible bool
-	// Sight is how much of the resource may be read.
-	Sight view.Sight
+	// Visibility is how much of the resource may be read.
+	Visibility view.Visibility
 	// Write is the decision about writing the resource again with the same value, and Delete
 	// that about deleting it. Without a resource both are empty.
 	Write, Delete Decision
@@ -83,7 +83,7 @@ func (p *Policy) Explain(who *Principal, watch, key string, r *stream.Resource) 
 	if r == nil {
 		return out
 	}
-	out.Sight = p.sight(p.standing(who, watch).reading, r)
+	out.Visibility = p.visibility(p.standing(who, watch).reading, r)
 	out.Write, out.Delete = p.Write(who, watch, key, r, r), p.Delete(who, watch, key, r)
 	return out
 }
@@ -137,8 +137,8 @@ func (s *subject) explainRead(w *rules, r rule, of *stream.Resource) (out ReadEx
 		return out
 	}
 	if d, err := view.Parse(view.Params{Grants: []view.Grant{g}, LabelsAt: w.labelsAt}); err == nil {
-		sight, failed := d.Sight(*of)
-		out.Holds = sight != view.Hidden
+		visibility, failed := d.Visibility(*of)
+		out.Holds = visibility != view.Hidden
 		if failed != nil {
 			out.Why = failed.Error()
 		}

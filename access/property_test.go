@@ -194,7 +194,7 @@ func drawResource(t *rapid.T) stream.Resource {
 // if they are evaluated as they are written, and no other byte.
 func TestViewShowsWhatRulesAllow(t *testing.T) {
 	d := newDirect(t)
-	seenOnce := map[view.Sight]int{}
+	seenOnce := map[view.Visibility]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawConfig(t)
 		p, err := CompilePolicy(c)
@@ -212,8 +212,8 @@ func TestViewShowsWhatRulesAllow(t *testing.T) {
 					t.Fatalf("%+v with %+v: %s is seen %t by %+v, want %t", c.Watches[0].Rules, who, r.Value, matches, definition.Params().Grants, seen)
 				}
 				got, err := definition.Project(r)
-				sight, _ := definition.Sight(r)
-				seenOnce[sight]++
+				visibility, _ := definition.Visibility(r)
+				seenOnce[visibility]++
 				switch {
 				case !seen && (err == nil || len(got.Value) > 0 || got.Key != ""):
 					t.Fatalf("a hidden resource is projected to %+v", got)

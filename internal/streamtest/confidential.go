@@ -18,7 +18,7 @@ func CheckConfidential(h *History) error {
 	if !h.Hides {
 		return nil
 	}
-	s := newSights(h)
+	s := newVisibility(h)
 	for _, a := range h.answers {
 		f := &Flush{Head: a.Revision, markers: markersIn(a.Sent)}
 		if err := s.check(f, unmoved(viewpoint{epoch: a.Epoch, deletesTo: a.Revision})); err != nil {
@@ -154,10 +154,10 @@ func (m move) places() []viewpoint {
 // last.
 type span struct{ from, to int }
 
-// sights say what could be seen, and when.
+// visibility says what could be seen, and when.
 //
-// Static after newSights.
-type sights struct {
+// Static after newVisibility.
+type visibility struct {
 	truth      *Truth
 	unnumbered bool // deletes have no revision of their own
 	markers    map[*epoch]map[string][]span
@@ -172,8 +172,8 @@ type seen struct {
 	shown, told span
 }
 
-func newSights(h *History) *sights {
-	s := &sights{truth: h.Truth.Now(), unnumbered: h.DeletesUnnumbered, markers: map[*epoch]map[string][]span{}, keys: map[*epoch]map[string][]seen{}}
+func newVisibility(h *History) *visibility {
+	s := &visibility{truth: h.Truth.Now(), unnumbered: h.DeletesUnnumbered, markers: map[*epoch]map[string][]span{}, keys: map[*epoch]map[string][]seen{}}
 	for _, e := range s.truth.epochs {
 		s.markers[e], s.keys[e] = map[string][]span{}, map[string][]seen{}
 		s.add(e)
@@ -182,7 +182,7 @@ func newSights(h *History) *sights {
 }
 
 // add adds one revision order.
-func (s *sights) add(e *epoch) {
+func (s *visibility) add(e *epoch) {
 	open := map[string]int{} // since which state each resource is as it is
 	end := func(key string, before int) {
 		from, is := open[key]
@@ -219,7 +219,7 @@ func (s *sights) add(e *epoch) {
 }
 
 // check checks one flush.
-func (s *sights) check(f *Flush, moved move) error {
+func (s *visibility) check(f *Flush, moved move) error {
 	for i, e := range f.Events {
 		at := moved.at(i)
 		switch {
@@ -238,7 +238,7 @@ func (s *sights) check(f *Flush, moved move) error {
 }
 
 // shown reports whether a marker could be seen at some time from a place up to a flush.
-func (s *sights) shown(marker string, f *Flush, at viewpoint) bool {
+func (s *visibility) shown(marker string, f *Flush, at viewpoint) bool {
 	return slices.ContainsFunc(s.truth.named(at.epoch), func(e *epoch) bool {
 		return s.within(e, s.markers[e][marker], f, at)
 	})
@@ -246,7 +246,7 @@ func (s *sights) shown(marker string, f *Flush, at viewpoint) bool {
 
 // had reports whether a version of a resource, or any version, existed at some time from a
 // place up to a flush.
-func (s *sights) had(f *Flush, at viewpoint, key string, v Version) bool {
+func (s *visibility) had(f *Flush, at viewpoint, key string, v Version) bool {
 	return slices.ContainsFunc(s.truth.named(at.epoch), func(e *epoch) bool {
 		return slices.ContainsFunc(s.keys[e][key], func(k seen) bool {
 			if (v == Version{}) {
@@ -259,7 +259,7 @@ func (s *sights) had(f *Flush, at viewpoint, key string, v Version) bool {
 
 // within reports whether any of the spans overlaps the time from a viewpoint up to a flush.
 // States of one revision cannot be told apart.
-func (s *sights) within(e *epoch, spans []span, f *Flush, at viewpoint) bool {
+func (s *visibility) within(e *epoch, spans []span, f *Flush, at viewpoint) bool {
 	first := e.count(at.deletesTo) - 1
 	for first > 0 && e.txns[first-1].Revision == e.txns[first].Revision {
 		first--

@@ -14,7 +14,7 @@ type granted struct {
 	whole bool // one of them shows whole values
 }
 
-func (g granted) sight() Sight {
+func (g granted) visibility() Visibility {
 	switch {
 	case g.whole:
 		return Whole
@@ -107,7 +107,7 @@ func (g *grants) union(held granted) *document.Paths {
 
 // project returns what may be seen of a resource under the grants that hold for it.
 func (g *grants) project(r stream.Resource, held granted) (stream.Resource, error) {
-	switch held.sight() {
+	switch held.visibility() {
 	case Whole:
 		return r, nil
 	case Hidden:

@@ -49,14 +49,14 @@ func (g Grant) Shows(field string) bool {
 	return len(one.fields) == 0 || slices.ContainsFunc(one.fields, func(shown document.Path) bool { return at.Below(shown) || shown.Below(at) })
 }
 
-// Sight is how much of a resource may be seen.
-type Sight int
+// Visibility is how much of a resource may be seen.
+type Visibility int
 
-// The sights.
+// The visibilities.
 const (
-	Hidden Sight = iota // nothing, and not that it exists
-	Part                // some fields of its value, or all but some
-	Whole               // all of it
+	Hidden Visibility = iota // nothing, and not that it exists
+	Part                     // some fields of its value, or all but some
+	Whole                    // all of it
 )
 
 // grants are the compiled grants of a definition. A nil *grants allows everything.
@@ -264,8 +264,8 @@ func readsAll(reads []document.Path) bool {
 	return slices.ContainsFunc(reads, func(at document.Path) bool { return len(at) == 0 })
 }
 
-// String returns the word for a sight.
-func (s Sight) String() string {
+// String returns the word for a visibility.
+func (s Visibility) String() string {
 	return strings.Fields("hidden part whole")[s]
 }
 

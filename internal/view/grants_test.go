@@ -220,10 +220,10 @@ func TestProjectShowsWhatGrantsLeave(t *testing.T) {
 		model := newNaive(t, env, p, d)
 		want, seen := model.see(r)
 		matches, _ := d.Matches(r)
-		sight, _ := d.Sight(r)
+		visibility, _ := d.Visibility(r)
 		got, err := d.Project(r)
-		if matches != seen || (sight != Hidden) != seen || (err == nil) != seen {
-			t.Fatalf("%+v: it matches %t, is %v and is projected with the error %v, want that it is seen %t", p, matches, sight, err, seen)
+		if matches != seen || (visibility != Hidden) != seen || (err == nil) != seen {
+			t.Fatalf("%+v: it matches %t, is %v and is projected with the error %v, want that it is seen %t", p, matches, visibility, err, seen)
 		}
 		if !seen {
 			if !reflect.DeepEqual(got, stream.Resource{}) {
@@ -231,7 +231,7 @@ func TestProjectShowsWhatGrantsLeave(t *testing.T) {
 			}
 			return
 		}
-		if sight == Whole {
+		if visibility == Whole {
 			if !reflect.DeepEqual(got, r) {
 				t.Errorf("a resource that is seen whole is projected to %+v", got)
 			}

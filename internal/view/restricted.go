@@ -18,16 +18,16 @@ func (d *Definition) Restricts() bool { return d.grants != nil }
 // exists.
 func (d *Definition) Hides() bool { return d.grants.hide() }
 
-// Sight returns how much of a resource the grants allow to be seen, whatever else the
+// Visibility returns how much of a resource the grants allow to be seen, whatever else the
 // definition selects. An error is the Failure of a grant, which then allows nothing.
-func (d *Definition) Sight(r stream.Resource) (Sight, error) {
+func (d *Definition) Visibility(r stream.Resource) (Visibility, error) {
 	if d.grants == nil {
 		return Whole, nil
 	}
 	e := extraction{paths: &d.trees().reads}
 	e.set(&r)
 	held, err := d.grants.of(&e, d.labelsAt)
-	return held.sight(), err
+	return held.visibility(), err
 }
 
 // Keeps reports whether the view keeps the whole value of a resource that it has. The result
@@ -36,8 +36,8 @@ func (d *Definition) Keeps(r stream.Resource) bool {
 	if len(d.fields) > 0 || !d.Projects() {
 		return len(d.fields) == 0
 	}
-	sight, _ := d.Sight(r)
-	return sight == Whole
+	visibility, _ := d.Visibility(r)
+	return visibility == Whole
 }
 
 // Narrow returns the definition of what p selects of what the grants of d allow. It has the
@@ -52,7 +52,7 @@ func (d *Definition) Narrow(p Params) (*Definition, error) {
 // the resource.
 func (d *Definition) matchesGranted(e *extraction) (bool, error) {
 	held, failed := d.grants.of(e, d.labelsAt)
-	if held.sight() == Hidden {
+	if held.visibility() == Hidden {
 		return false, failed
 	}
 	if held.whole || !d.labeled && len(d.reads) == 0 {

@@ -162,7 +162,7 @@ func ofSight(e access.Explanation) string {
 			by = append(by, fmt.Sprintf("rule %d", r.Number))
 		}
 	}
-	switch e.Sight {
+	switch e.Visibility {
 	case view.Whole:
 		return "all of it, by " + strings.Join(by, ", ")
 	case view.Part:
