@@ -48,6 +48,20 @@ func Check(path string) (r Report, err error) {
 
 // readFile calls fn for each watch of a file, and before that about with the revision of the newest write.
 func readFile(path string, fn func(f *fileWatch, resources, deletes []stream.Resource) error, about func(f *disk.File, newest uint64)) error {
+	return inFile(path, func(file *disk.File, tx *disk.Tx, newest uint64) error {
+		about(file, newest)
+		return eachWatch(tx, func(f *fileWatch) error {
+			resources, deletes, err := f.read(newest)
+			if err != nil {
+				return err
+			}
+			return fn(f, resources, deletes)
+		})
+	})
+}
+
+// inFile calls fn with a file that no process has open, and the revision of its newest write.
+func inFile(path string, fn func(f *disk.File, tx *disk.Tx, newest uint64) error) error {
 	file, err := disk.OpenToRead(disk.Config{Path: path, Kind: "store", Format: fileFormat})
 	if err != nil {
 		return err
@@ -58,14 +72,7 @@ func readFile(path string, fn func(f *fileWatch, resources, deletes []stream.Res
 		if err != nil {
 			return err
 		}
-		about(file, newest)
-		return eachWatch(tx, func(f *fileWatch) error {
-			resources, deletes, err := f.read(newest)
-			if err != nil {
-				return err
-			}
-			return fn(f, resources, deletes)
-		})
+		return fn(file, tx, newest)
 	})
 }
 

@@ -25,22 +25,7 @@ damaged. It changes nothing. The gateway must have been stopped, or the file be 
 copy.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return a.checkStore(args[0]) },
-	}, &cobra.Command{
-		Use:   "export FILE",
-		Short: "Write the resources of a file to stdout",
-		Long: `Write the resources of the file of a store to stdout: a line of JSON with the newest
-revision, a line for each resource with watch, key, revision and value, and
-a line with their number. It changes nothing. The gateway must have been stopped,
-or the file be a copy.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			n, err := store.Export(args[0], a.stdout)
-			if err == nil {
-				_, err = fmt.Fprintf(a.stderr, "%s: %s\n", args[0], count(n, "resource", "resources"))
-			}
-			return err
-		},
-	}, &cobra.Command{
+	}, a.storeExportCommand(), &cobra.Command{
 		Use:   "import FILE",
 		Short: "Make a file from an export on stdin",
 		Long: `Make the file of a store from what export wrote, on stdin. There must be no file yet,

@@ -1,0 +1,168 @@
+//go:build servers
+
+package commands
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
+	"github.com/watchtide/watchtide/stream/store"
+)
+
+// counting counts the bytes of answers.
+type counting struct {
+	next  http.RoundTripper
+	bytes atomic.Int64
+}
+
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := c.next.RoundTrip(r)
+	if err == nil {
+		response.Body = &countedBody{response.Body, c}
+	}
+	return response, err
+}
+
+type countedBody struct {
+	io.ReadCloser
+	of *counting
+}
+
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.of.bytes.Add(int64(n))
+	return n, err
+}
+
+// storeFile makes the file of a store with resources of 300 bytes in the watch notes.
+func storeFile(t *testing.T, n int) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "notes.db")
+	var lines strings.Builder
+	for i := range n {
+		fmt.Fprintf(&lines, `{"watch":"notes","key":"k.%d","value":{"n":%d,"text":"%0300d"}}`+"\n", i, i, i)
+	}
+	fmt.Fprintf(&lines, `{"end":%d}`, n)
+	if _, err := store.Import(path, strings.NewReader(lines.String())); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestMoveOfAStore: resources go from a store to another upstream, and a client that holds them is
+// sent no snapshot.
+func TestMoveOfAStore(t *testing.T) {
+	for name, upstream := range map[string]func(t *testing.T) (sources string, put func()){
+		"etcd": func(t *testing.T) (string, func()) {
+			address, put := withEtcd(t)
+			return `sources: { kv: { type: etcd, endpoints: ["` + address + `"] } }
+watches: { notes: { source: kv, prefix: /notes/ } }`, func() { put("/notes/k.1999.new") }
+		},
+		"nats": func(t *testing.T) (string, func()) {
+			address, fill := withNATS(t)
+			fill("notes")
+			return `sources: { bus: { type: nats, url: "nats://` + address + `" } }
+watches: { notes: { source: bus, bucket: notes } }`, func() { fill("notes", "k.1999.new") }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const resources = 2000
+			path := storeFile(t, resources)
+			next, put := upstream(t)
+			next = "stream: { drain_delay: 0s, prime_wait: 20s }\n" + next
+			conf := file(t, "next.yaml", next)
+			address := realserver.FreeAddress(t)
+			g := serve(t, "--http", address, "--config", file(t, "store.yaml", `
+stream: { drain_delay: 0s }
+sources: { local: { type: store, path: "`+path+`" } }
+watches: { notes: { source: local } }
+`))
+			received := &counting{next: &http.Transport{}}
+			c, err := client.New("http://"+address, client.Options{Transport: received})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			replica := c.Replica(inTime(t), "notes")
+			defer replica.Close()
+			if err := replica.Ready(inTime(t)); err != nil || replica.Len() != resources {
+				t.Fatalf("%d resources, error %v", replica.Len(), err)
+			}
+			snapshot := received.bytes.Load()
+			g.signals <- os.Interrupt
+			g.awaitCode()
+			stopped := time.Now()
+
+			code, stdout, stderr := command(t, "store", "export", path, "--to", conf)
+			if code != 0 || stdout != "" || !strings.Contains(stderr, "2000 resources created, 0 there already") {
+				t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+			}
+			if code, _, stderr := command(t, "store", "export", path, "--to", conf, "--watch", "notes"); code != 0 || !strings.Contains(stderr, "0 resources created, 2000 there already") {
+				t.Fatalf("again: exit code %d: %s", code, stderr)
+			}
+			serve(t, "--http", address, "--config", conf)
+			received.bytes.Store(0)
+			awaitReplica(t, replica, func() bool { return replica.Verified().After(stopped) && replica.Freshness().State == client.InSync })
+			if n := received.bytes.Load(); n > snapshot/100 || replica.Len() != resources {
+				t.Errorf("%d bytes were sent, and a snapshot has %d; it has %d resources", n, snapshot, replica.Len())
+			} else {
+				t.Logf("%d bytes were sent, and a snapshot has %d", n, snapshot)
+			}
+			put()
+			awaitReplica(t, replica, func() bool { return replica.Len() == resources+1 })
+		})
+	}
+}
+
+// awaitReplica waits until a replica is as it should be.
+func awaitReplica(t *testing.T, r *client.Replica[client.Resource], so func() bool) {
+	t.Helper()
+	timeout := time.After(patience)
+	for {
+		changed := r.Changed()
+		if so() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-time.After(100 * time.Millisecond): // a verification changes nothing that is shown
+		case <-timeout:
+			t.Fatalf("%d resources at %q, %+v, verified at %v", r.Len(), r.Revision(), r.Freshness(), r.Verified())
+		}
+	}
+}
+
+// TestMovesThatAreRefused: nothing is overwritten, and nothing is written if something cannot be there.
+func TestMovesThatAreRefused(t *testing.T) {
+	etcd, put := withEtcd(t)
+	nats, fill := withNATS(t)
+	fill("notes", "k.3")
+	put("/notes/k.3")
+	path := storeFile(t, 10)
+	for name, test := range map[string]struct{ source, watch, want string }{
+		"etcd has another value": {`type: etcd, endpoints: ["` + etcd + `"]`, `prefix: /notes/`, `watch notes: key "k.3": the upstream has another value, which is not overwritten (`},
+		"nats has another value": {`type: nats, url: "nats://` + nats + `"`, `bucket: notes`, `watch notes: key "k.3": the upstream has another value, which is not overwritten (`},
+		"etcd, as texts":         {`type: etcd, endpoints: ["` + etcd + `"]`, `prefix: /a/, values: text`, "the watch would serve another value: want no values: text"},
+		"nats, other keys":       {`type: nats, url: "nats://` + nats + `"`, `bucket: notes, keys: "k.*.x"`, `want keys that match "k.*.x"`},
+		"nats, no bucket":        {`type: nats, url: "nats://` + nats + `"`, `bucket: none`, "want the name of a bucket that exists"},
+		"no server":              {`type: etcd, endpoints: ["` + realserver.FreeAddress(t) + `"]`, `prefix: /a/`, "connection refused"},
+		"another type":           {`type: store`, ``, "its source s is of type store in the configuration: want one of type etcd or nats"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conf := file(t, "next.yaml", "sources: { s: { "+test.source+" } }\nwatches: { notes: { source: s, "+test.watch+" } }\n")
+			code, stdout, stderr := command(t, "store", "export", path, "--to", conf)
+			if code != 1 || stdout != "" || !strings.Contains(stderr, test.want) {
+				t.Errorf("exit code %d: %s%s, want %q", code, stdout, stderr, test.want)
+			}
+		})
+	}
+}
