@@ -62,9 +62,9 @@ type Views struct {
 // parent is a watch with views.
 type parent struct {
 	// Static after construction.
-	of    *watch.Watch
-	feeders [2]*feeder      // for views that an index finds, and for the others
-	ended chan struct{} // closed when there are no more views
+	of      *watch.Watch
+	feeders [2]*feeder    // for views that an index finds, and for the others
+	ended   chan struct{} // closed when there are no more views
 
 	changed atomic.Int64 // when the watch had a new state last, in nanoseconds
 
