@@ -85,8 +85,8 @@ var mutants = []mutant{
 	{
 		"a view accepts all positions of the run",
 		"internal/log/part.go",
-		"Horizon: low}",
-		"Horizon: 0 * low}",
+		"Horizon: low,",
+		"Horizon: 0 * low,",
 	},
 	{
 		"a new generation of the watch is not noticed",

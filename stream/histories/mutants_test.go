@@ -76,8 +76,8 @@ var mutants = []mutant{
 		name: "a run accepts the positions of all runs",
 		edits: []edit{{
 			file: "internal/storage/run.go",
-			old:  "p.Run == v.Run.Name && p.AsOf",
-			new:  "p.AsOf",
+			old:  "(p.Run == v.Run.Name || v.Run.followed(p))",
+			new:  "(p.Run != 0 || v.Run.followed(p))",
 		}},
 	},
 	{
