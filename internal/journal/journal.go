@@ -237,7 +237,8 @@ func (j *Journal) flush() (left bool) {
 	if j.failed.Load() {
 		return false
 	}
-	j.behind.Store(0)
+	since := j.behind.Load()
+	defer j.behind.CompareAndSwap(since, 0)
 	var small []*part
 	for _, name := range slices.Sorted(maps.Keys(j.watches)) {
 		p := j.watches[name].next(time.Now())
