@@ -240,7 +240,7 @@ func (k *compiler) fields(at PolicyError, shows view.Grant) bool {
 }
 
 // grant returns what the rule lets be read with a binding; false: nothing.
-func (r *rule) grant(b view.Binding) (view.Grant, bool, error) {
+func (r *rule) grant(b *view.Binding) (view.Grant, bool, error) {
 	g, some, err := r.read.Grant(b, 0)
 	g.Fields, g.Except = slices.Clone(r.fields), slices.Clone(r.except)
 	return g, some, err

@@ -191,7 +191,7 @@ func (s *subject) could(r rule, x *view.Expression) bool {
 type bound struct {
 	number  int // of the rule, from 1
 	rule    rule
-	binding view.Binding
+	binding *view.Binding
 }
 
 // read returns what a principal may read. It is made once for all principals with the same

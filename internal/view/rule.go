@@ -9,14 +9,14 @@ import (
 )
 
 // Type is the type of a name in the expressions of rules.
-type Type int
+type Type = predicate.Type
 
 // The types.
 const (
-	AnyType    = Type(predicate.Any)
-	TextType   = Type(predicate.Text)
-	TextsType  = Type(predicate.Texts)  // a list of strings
-	ObjectType = Type(predicate.Object) // a map from strings to anything
+	AnyType    = predicate.Any
+	TextType   = predicate.Text
+	TextsType  = predicate.Texts  // a list of strings
+	ObjectType = predicate.Object // a map from strings to anything
 )
 
 // Subject is what the expressions of rules are about. It determines the names that they can use
@@ -52,11 +52,7 @@ type Scope struct{ of *predicate.Scope }
 // NewScope returns the scope of expressions about a subject. The given names have one dot
 // each, as in principal.name.
 func NewScope(given map[string]Type, s Subject) (*Scope, error) {
-	types := make(map[string]predicate.Type, len(given))
-	for name, t := range given {
-		types[name] = predicate.Type(t)
-	}
-	of, err := predicate.NewScope(types, s.open())
+	of, err := predicate.NewScope(given, s.open())
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +62,9 @@ func NewScope(given map[string]Type, s Subject) (*Scope, error) {
 // Expression is a compiled expression of a rule.
 //
 // Static after Scope.Compile; any goroutine may use it.
-type Expression struct{ rule *predicate.Rule }
+type Expression struct{ *rule }
+
+type rule = predicate.Rule
 
 // Compile compiles an expression in CEL, with everything that filters allow. An error is an
 // *Error with the name of a parameter.
@@ -86,18 +84,12 @@ func (s *Scope) compile(parameter, text string, truth bool) (*Expression, error)
 	if strings.TrimSpace(text) == "" {
 		return nil, refuse(parameter, text, &document.Mistake{Problem: "the expression is empty", Advice: `want a condition, or "true"`})
 	}
-	rule, err := s.of.Compile(text, truth, DefaultValueSize)
+	compiled, err := s.of.Compile(text, truth, DefaultValueSize)
 	if err != nil {
 		return nil, refuse(parameter, text, err)
 	}
-	return &Expression{rule}, nil
+	return &Expression{compiled}, nil
 }
-
-// String returns the canonical text.
-func (e *Expression) String() string { return e.rule.String() }
-
-// Reads reports whether the expression uses a name.
-func (e *Expression) Reads(name string) bool { return e.rule.Reads(name) }
 
 // Value evaluates the expression. Names without a value are absent from the map. It
 // returns nil, a bool, an int64, a uint64, a float64, a string, []byte, []any or
@@ -111,30 +103,14 @@ func (e *Expression) Value(names map[string]any) (any, error) {
 }
 
 // Binding is an expression's view of given values.
-//
-// Static after Expression.Bind.
-type Binding struct{ of *predicate.Binding }
-
-// Bind gives the given names their values.
-func (e *Expression) Bind(given map[string]any) Binding { return Binding{e.rule.Bind(given)} }
-
-// Key returns a text that is the same for all bindings with which the expression means the
-// same.
-func (b Binding) Key() string { return b.of.Key() }
-
-// Failed reports whether a part of the expression that depends on given names alone has no
-// value.
-func (b Binding) Failed() bool { return b.of.Failed() }
-
-// Never reports whether the expression cannot be true with a binding.
-func (e *Expression) Never(b Binding) bool { return e.rule.Never(b.of) }
+type Binding = predicate.Binding
 
 // Grant returns a grant of the resources for which the expression is true with a binding, and of
 // their whole values; false: there are none. The subject of the expression must be resources. Given names are
 // replaced by constants, and constant parts are evaluated. An error is an *Error: the result is
 // not a valid filter.
-func (e *Expression) Grant(b Binding, valueSize int) (Grant, bool, error) {
-	compiled, err := e.rule.Filter(b.of, sizeOf(valueSize))
+func (e *Expression) Grant(b *Binding, valueSize int) (Grant, bool, error) {
+	compiled, err := e.Filter(b, sizeOf(valueSize))
 	if err != nil {
 		return Grant{}, false, refuse("grants", e.String(), err)
 	}
