@@ -55,12 +55,12 @@ func (p *Policy) Write(who *Principal, watch, key string, old, updated *stream.R
 		return forbidden(reasonPart)
 	case old != nil && visibility == view.Hidden:
 		names.old = nil
-		if d := p.judge(who, watch, writes, names); !d.Allowed {
+		if d := p.decide(who, watch, writes, names); !d.Allowed {
 			return d
 		}
 		return unseen(reasonHidden)
 	}
-	return p.judge(who, watch, writes, names)
+	return p.decide(who, watch, writes, names)
 }
 
 // Delete decides whether a principal may delete a resource: old is the existing one, nil if
@@ -81,7 +81,7 @@ func (p *Policy) Delete(who *Principal, watch, key string, old *stream.Resource)
 	case view.Part:
 		return forbidden(reasonPart)
 	}
-	return p.judge(who, watch, deletes, changed{key: key, old: old})
+	return p.decide(who, watch, deletes, changed{key: key, old: old})
 }
 
 // visibility returns how much of a resource may be seen.
@@ -96,7 +96,7 @@ func (p *Policy) visibility(r *reading, old *stream.Resource) view.Visibility {
 	return visibility
 }
 
-// changed is a change that is judged.
+// changed is a change to decide about.
 type changed struct {
 	key          string
 	old, updated *stream.Resource
@@ -106,8 +106,8 @@ type changed struct {
 func writes(r rule) *view.Expression  { return r.write }
 func deletes(r rule) *view.Expression { return r.delete }
 
-// judge asks the rules, in their order, whether they allow a change.
-func (p *Policy) judge(who *Principal, watch string, ask func(rule) *view.Expression, c changed) Decision {
+// decide asks the rules, in their order, whether they allow a change.
+func (p *Policy) decide(who *Principal, watch string, ask func(rule) *view.Expression, c changed) Decision {
 	s := p.subject(who)
 	var old, updated decoded
 	for i, r := range p.rulesOf(watch).all {

@@ -117,7 +117,7 @@ func New(c Config) (*Gateway, error) {
 	g.audit.SetOutput(c.audit())
 	g.metrics.WatchRules(c.policy().Failures)
 	g.now.Store(first)
-	g.passes.Rejudge(first.judge())
+	g.passes.Reevaluate(first.evaluator())
 	if s := c.sockets(g.doors); s != nil {
 		g.shards = shard.New(deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
 	}

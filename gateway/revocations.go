@@ -14,8 +14,10 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// judge returns the judge of open streams.
-func (g *settings) judge() authz.Judge { return authz.Judge{Lookup: g.lookup, Credentials: g.who} }
+// evaluator returns the evaluator of open streams.
+func (g *settings) evaluator() authz.Evaluator {
+	return authz.Evaluator{Lookup: g.lookup, Credentials: g.who}
+}
 
 // revocationsPause is the time after which the gateway looks again for a watch of revocations
 // that was removed.

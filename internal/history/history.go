@@ -57,9 +57,9 @@ func Read(s log.Snapshot, d *view.Definition, q Query, more func() bool) Page {
 	if q.Before != nil {
 		r.before = *q.Before
 	}
-	r.judge = judge{s: s, d: d, whole: d == nil}
+	r.evaluator = evaluator{s: s, d: d, whole: d == nil}
 	if d != nil {
-		r.judge.matcher, r.hides = d.Matcher(), d.Hides()
+		r.evaluator.matcher, r.hides = d.Matcher(), d.Hides()
 	}
 	r.page.Since = r.base()
 	r.read()
@@ -72,13 +72,13 @@ func Read(s log.Snapshot, d *view.Definition, q Query, more func() bool) Page {
 // Owned by one goroutine.
 type reader struct {
 	// Static after construction.
-	s      log.Snapshot
-	q      Query
-	judge  judge
-	hides  bool // the view does, so that nothing may depend on what it hides
-	low    uint64
-	before Cursor
-	more   func() bool
+	s         log.Snapshot
+	q         Query
+	evaluator evaluator
+	hides     bool // the view does, so that nothing may depend on what it hides
+	low       uint64
+	before    Cursor
+	more      func() bool
 
 	revision uint64 // of the last entry walked
 	walked   uint64 // entries of that revision
@@ -126,7 +126,7 @@ func (r *reader) read() {
 		} else {
 			r.visit(e)
 		}
-		if r.judge.asked > mostAsked {
+		if r.evaluator.asked > mostAsked {
 			r.page = Page{TooCostly: true}
 			return
 		}
@@ -204,9 +204,9 @@ func (r *reader) wanted(e log.Entry) bool {
 
 // change returns the change of an entry, if there is one to show.
 func (r *reader) change(e log.Entry) (Change, bool) {
-	now := r.judge.of(e)
+	now := r.evaluator.of(e)
 	before, had, known := r.s.Before(e)
-	if now.deleted && !r.judge.whole && !r.left(e, now, before, had, known) {
+	if now.deleted && !r.evaluator.whole && !r.left(e, now, before, had, known) {
 		return Change{}, false
 	}
 	if r.q.Key != nil && !known {
@@ -218,11 +218,11 @@ func (r *reader) change(e log.Entry) (Change, bool) {
 }
 
 // left reports whether a resource left the view with an entry that the view does not have.
-func (r *reader) left(e log.Entry, now verdict, before log.Entry, had, known bool) bool {
+func (r *reader) left(e log.Entry, now shown, before log.Entry, had, known bool) bool {
 	if known {
-		return had && !r.judge.of(before).deleted
+		return had && !r.evaluator.of(before).deleted
 	}
-	if r.judge.d.Allows(now.Key) {
+	if r.evaluator.d.Allows(now.Key) {
 		r.raise(e) // a delete may be missing
 	}
 	return false

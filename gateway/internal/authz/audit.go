@@ -69,7 +69,7 @@ func (f Found) allowed(ctx context.Context, part Part) {
 
 // verdict is a decision about a write. The zero value says that there was none.
 //
-// Owned by the goroutine of the request, or by the source while it calls the judge.
+// Owned by the goroutine of the request, or by the source while it evaluates the condition.
 type verdict struct {
 	access.Decision
 	given    bool

@@ -40,14 +40,14 @@ func (f Found) Use(client string) (*watch.Use, *watch.FullError) {
 func (f Found) Compressible() bool { return !f.plain }
 
 // Writable reports whether the watch can be written to; otherwise it has no Put and Delete.
-// With a policy its source must be able to judge each write.
+// With a policy its source must be able to evaluate a condition for each write.
 func (f Found) Writable() bool {
 	w := f.watch.Writer()
 	if w == nil || f.rules.policy == nil {
 		return w != nil
 	}
-	_, judges := w.(stream.ConditionalWriter)
-	return judges
+	_, conditional := w.(stream.ConditionalWriter)
+	return conditional
 }
 
 // MayWrite reports whether some rule could allow a write to the watch, with the credential of

@@ -29,8 +29,8 @@ type Pass struct {
 	keys  []string // that revoke it
 	first int      // how many of them are of the credential with which it began
 
-	judging sync.Mutex // guards the following field
-	parts   []Part     // of watches, that the stream follows or is about to
+	evaluating sync.Mutex // guards the following field
+	parts      []Part     // of watches, that the stream follows or is about to
 
 	mu      sync.Mutex // guards the following fields
 	ended   chan struct{}

@@ -180,7 +180,7 @@ func TestTokenGetsAnEnd(t *testing.T) {
 		}
 		table := NewTable()
 		p := table.Enter(who)
-		table.Rejudge(Judge{Credentials: line(test.now)})
+		table.Reevaluate(Evaluator{Credentials: line(test.now)})
 		if got := p.ReasonToEnd(time.Now()); got != test.want {
 			t.Errorf("%q instead of %q: goodbye %q, want %q", test.now, test.before, got, test.want)
 		}
@@ -188,7 +188,7 @@ func TestTokenGetsAnEnd(t *testing.T) {
 	}
 }
 
-// Passes that are entered, renewed, revoked, judged and left at the same time leave nothing
+// Passes that are entered, renewed, revoked, evaluated and left at the same time leave nothing
 // behind.
 func TestTableIsEmptyAfterAll(t *testing.T) {
 	table := NewTable()
@@ -205,7 +205,7 @@ func TestTableIsEmptyAfterAll(t *testing.T) {
 		all.Go(func() {
 			for range 50 {
 				table.Revoke("session/s")
-				table.Rejudge(Judge{})
+				table.Reevaluate(Evaluator{})
 			}
 		})
 	}

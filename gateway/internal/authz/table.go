@@ -21,17 +21,17 @@ type Table struct {
 	// Audit records the ends of passes; nil: nothing does. Static once there are passes.
 	Audit *access.AuditLog
 
-	judge atomic.Pointer[Judge] // atomic
+	evaluator atomic.Pointer[Evaluator] // atomic
 
 	mu    sync.Mutex // guards the following fields
 	open  map[string]*Pass
 	keyed map[string]map[*Pass]struct{} // by the key that revokes them
 }
 
-// NewTable returns an empty table. Until Rejudge, it accepts all passes.
+// NewTable returns an empty table. Until Reevaluate, it accepts all passes.
 func NewTable() *Table {
 	t := &Table{open: map[string]*Pass{}, keyed: map[string]map[*Pass]struct{}{}}
-	t.judge.Store(&Judge{})
+	t.evaluator.Store(&Evaluator{})
 	return t
 }
 

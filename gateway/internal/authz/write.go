@@ -30,7 +30,7 @@ func (f Found) Writes(ctx context.Context) *problem.Problem {
 func (f Found) Put(ctx context.Context, r stream.PutRequest) (shown Shown, created bool, err error) {
 	var d verdict
 	if f.rules.policy != nil {
-		r.Condition = func(old *stream.Resource, value []byte) error { return f.judgePut(&d, r, old, value) }
+		r.Condition = func(old *stream.Resource, value []byte) error { return f.decidePut(&d, r, old, value) }
 	}
 	stored, created, err := f.watch.Writer().Put(ctx, r)
 	f.written(ctx, d.ofPut(r, stored, created), err)
@@ -43,9 +43,9 @@ func (f Found) Put(ctx context.Context, r stream.PutRequest) (shown Shown, creat
 	return f.readable(stored), created, nil
 }
 
-// judgePut returns an error unless the rules allow the write. A hidden resource looks as if it
+// decidePut returns an error unless the rules allow the write. A hidden resource looks as if it
 // did not exist.
-func (f Found) judgePut(v *verdict, r stream.PutRequest, old *stream.Resource, value []byte) error {
+func (f Found) decidePut(v *verdict, r stream.PutRequest, old *stream.Resource, value []byte) error {
 	d := f.rules.policy.Write(f.rules.who.Principal, f.rules.entry, r.Key, old, &stream.Resource{Key: r.Key, Value: value})
 	*v = verdict{Decision: d, given: true}
 	switch {
@@ -95,7 +95,7 @@ func (f Found) readable(r stream.Resource) Shown {
 func (f Found) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bool, err error) {
 	var d verdict
 	if f.rules.policy != nil {
-		r.Condition = func(old *stream.Resource) error { return f.judgeDelete(&d, r, old) }
+		r.Condition = func(old *stream.Resource) error { return f.decideDelete(&d, r, old) }
 	}
 	before, _ := f.watch.Snapshot().Get(r.Key)
 	deleted, err = f.watch.Writer().Delete(ctx, r)
@@ -115,8 +115,8 @@ func (f Found) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bool
 // errHidden means that, for this principal, there is nothing to delete.
 var errHidden = errors.New("there is no such resource")
 
-// judgeDelete is judgePut for deletes.
-func (f Found) judgeDelete(v *verdict, r stream.DeleteRequest, old *stream.Resource) error {
+// decideDelete is decidePut for deletes.
+func (f Found) decideDelete(v *verdict, r stream.DeleteRequest, old *stream.Resource) error {
 	d := f.rules.policy.Delete(f.rules.who.Principal, f.rules.entry, r.Key, old)
 	*v = verdict{Decision: d, given: true}
 	if old != nil {

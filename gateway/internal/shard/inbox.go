@@ -12,15 +12,15 @@ import (
 //
 // Its methods may be called from any goroutine.
 type inbox struct {
-	mu         sync.Mutex   // guards the following fields
-	poll       epoll.Poller // nil: the goroutine does not run
-	arrived    []*unsharedStream
-	granted    []*unsharedStream // unshared streams whose lease was granted
-	called     []*group          // groups with a member whose lease was granted
-	judgements []uint64          // keys of connections whose pass has changed
-	asked      []func()          // queries about the streams
-	wokenBy    []*watchWaker     // whose watches may have news for groups
-	aborted    bool              // all streams are closed abruptly, and no more are carried
+	mu            sync.Mutex   // guards the following fields
+	poll          epoll.Poller // nil: the goroutine does not run
+	arrived       []*unsharedStream
+	granted       []*unsharedStream // unshared streams whose lease was granted
+	called        []*group          // groups with a member whose lease was granted
+	changedPasses []uint64          // keys of connections whose pass has changed
+	asked         []func()          // queries about the streams
+	wokenBy       []*watchWaker     // whose watches may have news for groups
+	aborted       bool              // all streams are closed abruptly, and no more are carried
 
 	// Atomic.
 	rung    atomic.Bool // there may be news
@@ -122,7 +122,7 @@ func (s *shard) retire() bool {
 	if len(s.arrived)+len(s.asked) > 0 {
 		return false
 	}
-	s.poll, s.granted, s.called, s.judgements = nil, nil, nil, nil
+	s.poll, s.granted, s.called, s.changedPasses = nil, nil, nil, nil
 	s.p.Shut()
 	s.carried = carried{}
 	return true
@@ -132,11 +132,11 @@ func (s *shard) retire() bool {
 // whether any stream has arrived or been given its turn.
 func (s *shard) admit() bool {
 	s.mu.Lock()
-	granted, called, judgements, aborted := s.granted, s.called, s.judgements, s.aborted
+	granted, called, changedPasses, aborted := s.granted, s.called, s.changedPasses, s.aborted
 	s.arriving, s.queries = append(s.arriving, s.arrived...), append(s.queries, s.asked...)
-	s.arrived, s.granted, s.called, s.judgements, s.asked = nil, nil, nil, nil, nil
+	s.arrived, s.granted, s.called, s.changedPasses, s.asked = nil, nil, nil, nil, nil
 	s.mu.Unlock()
-	news := len(s.arriving)+len(granted)+len(called)+len(judgements) > 0
+	news := len(s.arriving)+len(granted)+len(called)+len(changedPasses) > 0
 	for len(s.arriving) > 0 {
 		s.welcome(take(&s.arriving))
 	}
@@ -148,7 +148,7 @@ func (s *shard) admit() bool {
 	for _, g := range called {
 		s.enqueueGroup(g)
 	}
-	for _, key := range judgements {
+	for _, key := range changedPasses {
 		s.passChanged(key)
 	}
 	for len(s.queries) > 0 {

@@ -14,16 +14,16 @@ func (s *shard) carryPass(l *unsharedStream) {
 	}
 	s.passes[l.slot] = l.Pass
 	key := s.table.key(l.slot)
-	l.Pass.Notify(func() { s.judged(key) })
+	l.Pass.Notify(func() { s.reportPass(key) })
 }
 
-// judged makes the shard look at a stream whose pass has ended before its time, or has a
+// reportPass makes the shard look at a stream whose pass has ended before its time, or has a
 // switch.
-func (s *shard) judged(key uint64) {
+func (s *shard) reportPass(key uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.poll != nil {
-		s.judgements = append(s.judgements, key)
+		s.changedPasses = append(s.changedPasses, key)
 		s.poll.Ring()
 	}
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Judge decides whether streams may go on, and what they may show. The zero value allows all of
+// Evaluator decides whether streams may go on, and what they may show. The zero value allows all of
 // them.
 //
 // Static after construction.
-type Judge struct {
+type Evaluator struct {
 	Lookup      *Lookup                   // nil: what a principal may see is not checked
 	Credentials *credential.Authenticator // nil: credentials are not checked
 }
 
-// Rejudge replaces the judge, ends the passes that the new one does not accept, and makes all
+// Reevaluate replaces the evaluator, ends the passes that the new one does not accept, and makes all
 // other streams follow what their principals may see now.
-func (t *Table) Rejudge(j Judge) {
-	t.judge.Store(&j) // before the list: Enter looks at the judge after it has entered
+func (t *Table) Reevaluate(e Evaluator) {
+	t.evaluator.Store(&e) // before the list: Enter looks at the evaluator after it has entered
 	t.mu.Lock()
 	passes := make([]*Pass, 0, len(t.open))
 	for _, p := range t.open {
@@ -47,11 +47,11 @@ func (t *Table) checkOne(p *Pass) {
 // check ends a pass that may not go on. Otherwise it makes the stream follow what its principal
 // may see now.
 func (t *Table) check(ctx context.Context, p *Pass) {
-	p.judging.Lock()
-	defer p.judging.Unlock()
-	j := t.judge.Load()
+	p.evaluating.Lock()
+	defer p.evaluating.Unlock()
+	e := t.evaluator.Load()
 	before := p.validity.Load().who
-	who, revoked := j.identify(before)
+	who, revoked := e.identify(before)
 	switch {
 	case p.ending.Load() != nil:
 	case revoked:
@@ -60,27 +60,27 @@ func (t *Table) check(ctx context.Context, p *Pass) {
 		t.end(p, stream.GoodbyeWatchReplaced) // the client comes back under its new name
 	case !who.Expires.IsZero() && (before.Expires.IsZero() || who.Expires.Before(before.Expires)):
 		t.end(p, stream.GoodbyeWatchReplaced) // the client comes back for what is left of its credential
-	case j.Lookup != nil:
-		t.compare(ctx, j, p, who)
+	case e.Lookup != nil:
+		t.compare(ctx, e, p, who)
 	}
 }
 
 // identify returns the identity as it is now, and whether its credential is no longer accepted.
-func (j *Judge) identify(who *credential.Identity) (now *credential.Identity, revoked bool) {
-	if j.Credentials == nil {
+func (e *Evaluator) identify(who *credential.Identity) (now *credential.Identity, revoked bool) {
+	if e.Credentials == nil {
 		return who, false
 	}
-	now, err := j.Credentials.Again(who)
+	now, err := e.Credentials.Again(who)
 	return now, isFinal(err)
 }
 
 // compare compares what a stream follows with what its principal may see. If one of the watches
 // may not be seen any more, the pass is revoked, since a new request for the same watches would
 // be refused.
-func (t *Table) compare(ctx context.Context, j *Judge, p *Pass, who *credential.Identity) {
+func (t *Table) compare(ctx context.Context, e *Evaluator, p *Pass, who *credential.Identity) {
 	var losses, others []int
 	for i, part := range p.parts {
-		switch now, ok := j.Lookup.RightTo(part.Name(), who); {
+		switch now, ok := e.Lookup.RightTo(part.Name(), who); {
 		case !ok:
 			losses = append(losses, i)
 		case now != part.Right():
@@ -93,7 +93,7 @@ func (t *Table) compare(ctx context.Context, j *Judge, p *Pass, who *credential.
 	case len(others) > 0 && !p.switches:
 		t.end(p, stream.GoodbyeWatchReplaced)
 	case len(others) > 0:
-		t.change(ctx, j, p, who, others)
+		t.change(ctx, e, p, who, others)
 	}
 }
 
@@ -103,10 +103,10 @@ const switchWait = 2 * time.Second
 
 // change makes a stream follow what its principal may see now of some of its watches. If that
 // is impossible, the stream ends; its client learns why when it comes back.
-func (t *Table) change(ctx context.Context, j *Judge, p *Pass, who *credential.Identity, watches []int) {
+func (t *Table) change(ctx context.Context, e *Evaluator, p *Pass, who *credential.Identity, watches []int) {
 	var all []Switch
 	for _, i := range watches {
-		s, err := j.Lookup.Switch(ctx, i, p.parts[i], who)
+		s, err := e.Lookup.Switch(ctx, i, p.parts[i], who)
 		if err != nil {
 			t.end(p, stream.GoodbyeWatchReplaced)
 			return
