@@ -133,6 +133,9 @@ func (r *Replica[V]) Apply(e Event) error {
 			return fmt.Errorf("watch %s: the value of %q: %w", r.watch, e.Key, err)
 		}
 	}
+	if e.Digest != "" && e.Watch == r.watch && r.pendingDigest().String() == e.Digest {
+		r.verified = time.Now()
+	}
 	settled := !r.loading && !r.skipping
 	if e.ID != "" && settled {
 		r.show()

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -33,20 +35,44 @@ const (
 // verifying makes a stream have digests, with which the replica verifies what it has.
 func verifying[V any](c *Client, r *Replica[V]) WatchOption {
 	return watchOption(func(f *follower) {
-		f.verify = func(ctx context.Context, e Event) error {
-			if r.matches(e.Digest) {
-				return nil
+		f.verify = func(ctx context.Context, e Event) ([]Event, error) {
+			if e.Digest == "" || e.Watch != r.watch || r.matches(e.Digest) {
+				return nil, nil
 			}
-			ctx, cancel := context.WithTimeout(ctx, verifyWithin)
-			defer cancel()
-			err := r.repair(ctx, newDifference(c, r.watch, f.view, e.Digest), e)
+			err := r.repair(ctx, newDifference(c, r.watch, f.view, e.Digest), e, func(Event) {})
 			if err != nil {
 				r.rollBack()
-				return fmt.Errorf("verifying what is held: %v", err) // a refusal of these requests is none of the stream
 			}
-			return nil
+			return nil, err
 		}
 	})
+}
+
+// Verifying makes [Client.Watch] verify what it has handed over of each watch, where the server says
+// the digest of what it has. What differs is handed over as upserts and deletes. So a position that
+// cannot be resumed costs what differs, in place of a reset and a snapshot. The key and a hash of each
+// resource are kept.
+//
+// With [From] it has no effect: what the caller has is not known.
+func Verifying() WatchOption { return watchOption(func(f *follower) { f.verifying = true }) }
+
+// verifyHanded verifies what was handed over.
+func (f *follower) verifyHanded() func(context.Context, Event) ([]Event, error) {
+	handed := map[string]*Replica[struct{}]{}
+	return func(ctx context.Context, e Event) (repairs []Event, err error) {
+		r := handed[e.Watch]
+		if r == nil {
+			r = newReplica(e.Watch, func(Resource) (struct{}, error) { return struct{}{}, nil })
+			handed[e.Watch] = r
+		}
+		if e.Digest != "" && !r.matches(e.Digest) {
+			err = r.repair(ctx, newDifference(f.client, e.Watch, f.view, e.Digest), e, func(one Event) { repairs = append(repairs, one) })
+		}
+		if err == nil {
+			err = r.Apply(e)
+		}
+		return repairs, err // all that was repaired, also if more differs
+	}
 }
 
 // Verified returns when what is shown was last found to be what the server has, by its digest; the
@@ -61,11 +87,7 @@ func (r *Replica[V]) Verified() time.Time {
 func (r *Replica[V]) matches(of string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pendingDigest().String() != of {
-		return false
-	}
-	r.verified = time.Now()
-	return true
+	return r.pendingDigest().String() == of
 }
 
 // pendingDigest returns the digest of what will be shown next. r.mu is held.
@@ -110,8 +132,18 @@ func (r *Replica[V]) rollBack() {
 	r.cleared, r.reached = false, r.revision
 }
 
-// repair makes what will be shown next the state of the difference.
-func (r *Replica[V]) repair(ctx context.Context, d *difference, end Event) error {
+// repair makes what will be shown next the state of the difference, which is that at the event, and
+// tells what it changes.
+func (r *Replica[V]) repair(ctx context.Context, d *difference, at Event, tell func(Event)) error {
+	ctx, cancel := context.WithTimeout(ctx, verifyWithin)
+	defer cancel()
+	if err := r.replaceDiffering(ctx, d, at, tell); err != nil {
+		return fmt.Errorf("verifying what is held: %v", err) // a refusal of these requests is none of the stream
+	}
+	return nil
+}
+
+func (r *Replica[V]) replaceDiffering(ctx context.Context, d *difference, at Event, tell func(Event)) error {
 	if err := Pause(ctx, rand.N(verifySpread)); err != nil {
 		return err
 	}
@@ -123,14 +155,38 @@ func (r *Replica[V]) repair(ctx context.Context, d *difference, end Event) error
 	if err != nil {
 		return err
 	}
-	wanted := r.dropExtra(theirs, differing, d.buckets)
+	wanted, extra := r.dropExtra(theirs, differing, d.buckets)
+	for _, id := range extra {
+		gone := resourceOf(id)
+		gone.Revision = at.Revision
+		tell(repairing(Delete, r.watch, gone))
+	}
 	err = d.read(ctx, wanted, func(found Resource) error {
-		return r.Apply(Event{Type: Upsert, Watch: r.watch, Resource: found})
+		e := repairing(Upsert, r.watch, found)
+		tell(e)
+		return r.Apply(e)
 	})
-	if err == nil && !r.matches(end.Digest) {
+	if err == nil && !r.matches(at.Digest) {
 		err = errors.New("what was read has another digest")
 	}
 	return err
+}
+
+// repairing returns the event for a resource that differed.
+func repairing(t EventType, watch string, r Resource) Event {
+	var line bytes.Buffer
+	out := json.NewEncoder(&line)
+	out.SetEscapeHTML(false)
+	_ = out.Encode(struct { // the value was read as JSON: there is no error
+		Type        EventType       `json:"type"`
+		Watch       string          `json:"watch"`
+		Key         string          `json:"key"`
+		KeyEncoding string          `json:"key_encoding,omitempty"`
+		Revision    string          `json:"revision"`
+		Encoding    string          `json:"encoding,omitempty"`
+		Value       json.RawMessage `json:"value,omitempty"`
+	}{t, watch, r.Key, r.KeyEncoding, r.Revision, r.Encoding, r.Value})
+	return Event{Type: t, Watch: watch, Resource: r, Data: bytes.TrimSuffix(line.Bytes(), []byte("\n"))}
 }
 
 // differing returns the buckets in which the replica has something else.
@@ -156,11 +212,11 @@ func (r *Replica[V]) differing(ctx context.Context, d *difference) (map[int]bool
 	return differing, nil
 }
 
-// dropExtra deletes what the server does not have, and returns what it has that the replica lacks.
-func (r *Replica[V]) dropExtra(theirs map[string]keyHash, differing map[int]bool, buckets int) []keyHash {
+// dropExtra deletes what the server does not have, and returns what it has that the replica lacks, and the
+// IDs of what was deleted.
+func (r *Replica[V]) dropExtra(theirs map[string]keyHash, differing map[int]bool, buckets int) (wanted []keyHash, extra []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var extra []string
 	r.pending(func(id string, hash uint64) {
 		if !differing[bucketOf(id, buckets)] {
 			return
@@ -177,20 +233,24 @@ func (r *Replica[V]) dropExtra(theirs map[string]keyHash, differing map[int]bool
 		delete(r.upserts, id)
 		r.deletes[id] = struct{}{}
 	}
-	wanted := make([]keyHash, 0, len(theirs))
 	for _, k := range theirs {
 		wanted = append(wanted, k)
 	}
-	return wanted
+	slices.SortFunc(extra, CompareIDs)
+	return wanted, extra
 }
 
 // bucketOf returns in which of some buckets the resource with an ID is.
 func bucketOf(id string, buckets int) int {
-	k := Resource{Key: id}
+	return int(uint64(resourceOf(id).keyHash()) * uint64(buckets) >> 32)
+}
+
+// resourceOf returns a resource with an ID.
+func resourceOf(id string) Resource {
 	if key, is := strings.CutPrefix(id, "base64:\x00"); is {
-		k = Resource{Key: key, KeyEncoding: "base64"}
+		return Resource{Key: key, KeyEncoding: "base64"}
 	}
-	return int(uint64(k.keyHash()) * uint64(buckets) >> 32)
+	return Resource{Key: id}
 }
 
 // bucketSize is the bytes of a bucket in a table: the low 32 bits of its count, and the low 64 bits of
@@ -344,7 +404,10 @@ func (c *Client) Verify(ctx context.Context, watch string, v View) (Verification
 	r := newReplica(watch, asItIs)
 	theirs := ""
 	said := watchOption(func(f *follower) {
-		f.verify = func(_ context.Context, e Event) error { theirs = e.Digest; return nil }
+		f.verify = func(_ context.Context, e Event) ([]Event, error) {
+			theirs = cmp.Or(e.Digest, theirs)
+			return nil, nil
+		}
 	})
 	for e, err := range c.Watch(ctx, watch, v, UntilEndOfSnapshot(), said) {
 		if err == nil {
@@ -373,10 +436,11 @@ func (c *Client) Verify(ctx context.Context, watch string, v View) (Verification
 	if err != nil {
 		return found, err
 	}
-	for _, k := range r.dropExtra(keys, differing, d.buckets) {
+	wanted, extra := r.dropExtra(keys, differing, d.buckets)
+	for _, k := range wanted {
 		found.Differing = append(found.Differing, Resource{Key: k.key, KeyEncoding: k.encoding}.shownID())
 	}
-	for id := range r.deletes {
+	for _, id := range extra {
 		found.Differing = append(found.Differing, strings.Replace(id, ":\x00", ":", 1))
 	}
 	slices.Sort(found.Differing)

@@ -20,7 +20,8 @@ var (
 	ErrRevoked = errors.New("the access was revoked")
 )
 
-// WatchOption says what of a watch is followed: a [View], [And], [From], or [UntilEndOfSnapshot].
+// WatchOption says what of a watch is followed: a [View], [And], [From], [Verifying], or
+// [UntilEndOfSnapshot].
 type WatchOption interface{ apply(*follower) }
 
 type watchOption func(*follower)
@@ -69,6 +70,9 @@ func (c *Client) Watch(ctx context.Context, watch string, options ...WatchOption
 		for _, o := range options {
 			o.apply(f)
 		}
+		if f.verifying && f.id == "" {
+			f.verify = f.verifyHanded()
+		}
 		if err := f.follow(ctx); err != nil && !errors.Is(err, errBreak) {
 			yield(Event{}, err)
 		}
@@ -81,11 +85,15 @@ var errBreak = errors.New("the loop was left")
 // follower is the state that outlives a connection. Owned by one loop over Watch.
 type follower struct {
 	// Static after construction.
-	client *Client
-	yield  func(Event, error) bool
-	view   View
-	until  bool                               // the end of the snapshot
-	verify func(context.Context, Event) error // makes what the client has the state with the digest; nil: it has no digests
+	client    *Client
+	yield     func(Event, error) bool
+	view      View
+	until     bool // the end of the snapshot
+	verifying bool // see Verifying
+	// verify is called before each event that an id covers. If that has a digest, it makes what the client
+	// has the state with the digest, and returns what the client must be handed before. nil: the stream
+	// has no digests.
+	verify func(context.Context, Event) ([]Event, error)
 
 	watches  []string // those that were not refused
 	failures int      // in a row
@@ -219,8 +227,14 @@ func (f *follower) event(ctx context.Context, e Event) error {
 	covered := f.held
 	f.held, f.bytes = nil, 0
 	for _, e := range covered {
-		if err := f.verified(ctx, e); err != nil {
-			return err
+		repairs, failed := f.verified(ctx, e)
+		for _, one := range repairs {
+			if err := f.hand(one, nil); err != nil {
+				return err
+			}
+		}
+		if failed != nil {
+			return failed
 		}
 		if err := f.hand(e, nil); err != nil {
 			return err
@@ -236,14 +250,16 @@ const mostUnverified = 2
 
 // verified verifies what the client has at an event with a digest. If that fails, the client keeps its
 // position, or begins again from nothing.
-func (f *follower) verified(ctx context.Context, e Event) error {
-	if f.verify == nil || e.Digest == "" || e.Watch != f.watches[0] {
-		return nil
+func (f *follower) verified(ctx context.Context, e Event) (repairs []Event, err error) {
+	if f.verify == nil {
+		return nil, nil
 	}
-	err := f.verify(ctx, e)
+	repairs, err = f.verify(ctx, e)
 	if err == nil {
-		f.unverified = 0
-		return nil
+		if e.Digest != "" {
+			f.unverified = 0
+		}
+		return repairs, nil
 	}
 	switch f.unverified++; {
 	case f.unverified == mostUnverified:
@@ -251,7 +267,7 @@ func (f *follower) verified(ctx context.Context, e Event) error {
 	case f.unverified > mostUnverified:
 		f.id, f.verify = "", nil
 	}
-	return err
+	return repairs, err
 }
 
 // hand hands an event over.

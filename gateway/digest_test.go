@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -64,7 +65,11 @@ func content(n int, revision uint64, differs map[int]string) (all []stream.Resou
 }
 
 func prime(r *rig, epoch string, revision uint64, all []stream.Resource) {
-	r.Do("w", func(sink stream.Sink) error {
+	primeWatch(r, "w", epoch, revision, all)
+}
+
+func primeWatch(r *rig, watch, epoch string, revision uint64, all []stream.Resource) {
+	r.Do(watch, func(sink stream.Sink) error {
 		if err := sink.Reset(epoch); err != nil {
 			return err
 		}
@@ -153,6 +158,78 @@ func TestResumeByDigest(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestWatchVerifies: a loop over two watches comes back to a gateway that has started again, and is handed
+// what differs, as changes.
+func TestWatchVerifies(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		t.Run(fmt.Sprint("an answer is cut off: ", cut), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { watchVerifies(t, cut) })
+		})
+	}
+}
+
+func watchVerifies(t *testing.T, cut bool) {
+	one, two := newRig(t, Config{}, "v", "w"), newRig(t, Config{}, "v", "w")
+	both := func(r *rig, epoch string, revision uint64, w map[int]string) {
+		primeWatch(r, "v", epoch, revision, content(100, revision, nil))
+		primeWatch(r, "w", epoch, revision, content(500, revision, w))
+	}
+	both(one, "a", 10, nil)
+	both(two, "b", 7, map[int]string{3: "", 70: `"<other>"`, 499: ""})
+	b := &balancer{}
+	b.now.Store(one)
+	c, err := client.New("http://gateway", client.Options{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		if cut && strings.HasSuffix(r.URL.Path, "/resources") {
+			cut = false
+			return nil, &net.OpError{Op: "read", Err: net.ErrClosed}
+		}
+		return b.RoundTrip(r)
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, resets, after := map[string]string{}, 0, []string(nil)
+	ends := 0
+	for e, err := range c.Watch(t.Context(), "v", client.And("w"), client.Verifying()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch key := e.Watch + " " + e.Resource.ID(); e.Type {
+		case client.Reset:
+			resets++
+		case client.Upsert:
+			state[key] = string(e.Value)
+		case client.Delete:
+			delete(state, key)
+		}
+		if b.now.Load() == two && (e.Type == client.Upsert || e.Type == client.Delete) {
+			after = append(after, string(e.Data))
+		}
+		if e.Type != client.EndOfSnapshot {
+			continue
+		}
+		if ends++; ends == 2 {
+			b.now.Store(two)
+			b.bytes.Store(0)
+			one.hurry()
+		}
+		if b.now.Load() == two && e.Watch == "w" && e.Verify {
+			break
+		}
+	}
+	want := []string{
+		`{"type":"delete","watch":"w","key":"key/3","revision":"7"}`,
+		`{"type":"delete","watch":"w","key":"key/499","revision":"7"}`,
+		`{"type":"upsert","watch":"w","key":"key/70","revision":"7","value":"<other>"}`,
+	}
+	if !slices.Equal(after, want) || resets != 2 || len(state) != 598 || state["w key/70"] != `"<other>"` {
+		t.Errorf("%d resets, %d resources, and then %s", resets, len(state), after)
+	}
+	if n := b.bytes.Load(); n > 16<<10 {
+		t.Errorf("%d bytes were sent", n)
 	}
 }
 

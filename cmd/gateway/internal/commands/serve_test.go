@@ -316,7 +316,7 @@ func TestServeKeepsTrying(t *testing.T) {
 }
 
 // When the gateway behind its gateway is lost, a subscriber gets the changes if
-// the upstream is the same, and a reset with the reason if it has started over.
+// the upstream is the same, and what differs if it has started over.
 func TestWhatALeafSeesOfALostUpstream(t *testing.T) {
 	core, restarted := serve(t, "--config", file(t, "core.yaml", quick)), serve(t, "--config", file(t, "core.yaml", quick))
 	core.put("a", "1")
@@ -337,9 +337,10 @@ func TestWhatALeafSeesOfALostUpstream(t *testing.T) {
 	restarted.put("d", "4")
 	p.cut(restarted.grpc)
 	leaf.expectOf("upsert", "delete", "reset", "end_of_snapshot")(
-		`{"type":"reset","watch":"notes","reason":"epoch_changed"}`,
+		`{"type":"delete","watch":"notes","key":"b","revision":"1"}`,
+		`{"type":"delete","watch":"notes","key":"c","revision":"1"}`,
 		`{"type":"upsert","watch":"notes","key":"d","revision":"1","value":4}`,
-		`{"type":"end_of_snapshot","watch":"notes","revision":"1","count":1}`)
+		`{"type":"end_of_snapshot","watch":"notes","revision":"1","count":1,"resumed":true,"verify":true}`)
 }
 
 func mustLoad(t *testing.T, file string) *config.Config {

@@ -89,7 +89,7 @@ func TestViewFlagsAreSent(t *testing.T) {
 	}{
 		{"a list", narrowed("", "prefix", "eu/"), []string{"get", "notes", "--prefix", "eu/"}},
 		{"one resource", narrowed(""), []string{"get", "notes", "k"}},
-		{"a stream", narrowed(".notes", "prefix.notes", "eu/"), []string{"watch", "notes", "--prefix", "eu/"}},
+		{"a stream", narrowed(".notes", "prefix.notes", "eu/", "digest", "1", "resume", "digest"), []string{"watch", "notes", "--prefix", "eu/"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			code, _, stderr := command(t, append(append(c.args, viewFlags...), "--server", s.URL)...)
@@ -100,7 +100,7 @@ func TestViewFlagsAreSent(t *testing.T) {
 	}
 	t.Run("several watches", func(t *testing.T) {
 		code, _, stderr := command(t, "watch", "a", "b", "--filter", "value.n > 1", "--server", s.URL)
-		if got, want := s.last(), "filter.a=value.n+%3E+1&filter.b=value.n+%3E+1"; code != 0 || got != want {
+		if got, want := s.last(), "digest=1&filter.a=value.n+%3E+1&filter.b=value.n+%3E+1&resume=digest"; code != 0 || got != want {
 			t.Errorf("exit code %d: %s\nasked %s\nwant  %s", code, stderr, got, want)
 		}
 	})

@@ -37,7 +37,10 @@ func (a *app) watchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch WATCH...",
 		Short: "Follow watches",
-		Long: `Follow watches. When a connection is lost, the next one continues where it ended.
+		Long: `Follow watches. When a connection is lost, the next one continues where it ended. A
+gateway that cannot tell what has changed since then is asked for the digest of what it
+has, and what differs is shown as upserts and deletes. The table says when what it
+shows was last verified so.
 
 On a terminal, the output is a table that changes with the resources. In a pipe it is
 NDJSON: each event on a line of its own. -o yaml makes each event a YAML document, and
@@ -181,6 +184,8 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	options := []client.WatchOption{client.And(names[1:]...), o.view, client.From(from)}
 	if o.until != "" {
 		options = append(options, client.UntilEndOfSnapshot())
+	} else {
+		options = append(options, client.Verifying())
 	}
 	for e, ended := range s.Watch(ctx, names[0], options...) {
 		if err = ended; err == nil {

@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,6 +36,48 @@ func TestWatchWritesTheEventsAsTheyCome(t *testing.T) {
 	if code := w.awaitCode(); code != 130 {
 		t.Errorf("exit code %d, want 130", code)
 	}
+}
+
+// TestWatchResumesByDigest: a gateway that has started again, and knows no deletes from before, sends
+// what differs, and that is what is printed.
+func TestWatchResumesByDigest(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, value string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a.json", "1")
+	put("b.json", "2")
+	put("c.json", "3")
+	conf := file(t, "files.yaml", `
+stream: { drain_delay: 0s, prime_wait: 20s }
+sources: { disk: { type: files, dir: "`+dir+`" } }
+watches: { notes: { source: disk } }
+`)
+	g := serve(t, "--config", conf)
+	w := start(t, "watch", "notes", "--server", g.url())
+	content := regexp.MustCompile(`^{"type":"(reset|upsert|delete|end_of_snapshot)"`)
+	await := func(want ...string) {
+		t.Helper()
+		for _, one := range want {
+			line := ""
+			for line = w.line(); !content.MatchString(line); line = w.line() {
+			}
+			if !strings.Contains(line, one) {
+				t.Fatalf("%s, want %s", line, one)
+			}
+		}
+	}
+	await(`"reset"`, `"a`, `"b`, `"c`, `"end_of_snapshot"`)
+	g.signals <- os.Interrupt
+	g.awaitCode()
+	put("b.json", "20")
+	if err := os.Remove(filepath.Join(dir, "a.json")); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, "--http", g.http, "--config", conf)
+	await(`{"type":"delete","watch":"notes","key":"a`, `{"type":"upsert","watch":"notes","key":"b`, `"verify":true`)
 }
 
 func TestWatchUntilEndOfSnapshot(t *testing.T) {
@@ -282,7 +326,7 @@ func upserted(line string) (key, value string, ok bool) {
 	return key, strings.TrimSuffix(value, "}"), true
 }
 
-func TestWatchStartsOverAtAnotherGateway(t *testing.T) {
+func TestWatchGoesOnAtAnotherGateway(t *testing.T) {
 	one, two := serve(t, "--config", file(t, "gateway.yaml", quick)), serve(t, "--config", file(t, "gateway.yaml", quick))
 	one.put("a", `1`)
 	two.put("b", `2`)
@@ -292,7 +336,7 @@ func TestWatchStartsOverAtAnotherGateway(t *testing.T) {
 		w.line()
 	}
 	p.cut(two.http)
-	w.expect(helloResume, `{"type":"reset","watch":"notes","reason":"epoch_changed"}`)
+	w.expect(helloResume, `{"type":"delete","watch":"notes","key":"a","revision":"1"}`, `{"type":"upsert","watch":"notes","key":"b","revision":"1","value":2}`)
 	if code := w.awaitCode(); code != 0 {
 		t.Errorf("exit code %d: %s", code, w.logs)
 	}
