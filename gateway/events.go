@@ -60,7 +60,7 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name stri
 		problem.Write(w, p)
 		return
 	}
-	req.Gzip = req.Gzip && !slices.ContainsFunc(watches, func(w authz.Found) bool { return !w.Compressible() })
+	req.Gzip = req.Gzip && !slices.ContainsFunc(watches, func(w authz.Handle) bool { return !w.Compressible() })
 	parts, p := req.Parts(r.Context(), watches, client)
 	if p != nil {
 		problem.Write(w, p)
@@ -163,8 +163,8 @@ func canStream(w http.ResponseWriter) *problem.Problem {
 }
 
 // chosen returns the watches that a request of a client names.
-func (g *settings) chosen(ctx context.Context, choices []session.Choice, client string) ([]authz.Found, *problem.Problem) {
-	watches := make([]authz.Found, 0, len(choices))
+func (g *settings) chosen(ctx context.Context, choices []session.Choice, client string) ([]authz.Handle, *problem.Problem) {
+	watches := make([]authz.Handle, 0, len(choices))
 	for _, choice := range choices {
 		w, p := g.lookup.Find(ctx, choice.Name, client)
 		if p != nil {

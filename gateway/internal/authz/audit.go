@@ -53,18 +53,18 @@ func (l *Lookup) denied(ctx context.Context, name, reason string) *problem.Probl
 }
 
 // allowed records that a request gets a part of the watch.
-func (f Found) allowed(ctx context.Context, part Part) {
-	if f.rules.policy == nil || !f.lookup.config.Audit.Enabled() {
+func (h Handle) allowed(ctx context.Context, part Part) {
+	if h.rules.policy == nil || !h.lookup.config.Audit.Enabled() {
 		return
 	}
-	e := access.AuditEntry{Decision: access.Allowed, Watch: f.Name()}
-	for _, r := range f.rules.policy.Readers(f.rules.who.Principal, f.rules.entry) {
+	e := access.AuditEntry{Decision: access.Allowed, Watch: h.Name()}
+	for _, r := range h.rules.policy.Readers(h.rules.who.Principal, h.rules.entry) {
 		e.Rules = append(e.Rules, access.AuditRule{Role: r.Role, Number: r.Rule})
 	}
 	if part.definition != nil {
 		e.View = part.definition.ID()
 	}
-	f.lookup.Record(ctx, e)
+	h.lookup.Record(ctx, e)
 }
 
 // verdict is a decision about a write. The zero value says that there was none.
@@ -110,13 +110,13 @@ func (v verdict) entry(a access.Action) access.AuditEntry {
 }
 
 // written records a write that has ended with err.
-func (f Found) written(ctx context.Context, e access.AuditEntry, err error) {
+func (h Handle) written(ctx context.Context, e access.AuditEntry, err error) {
 	if e.Decision == "" {
 		return
 	}
-	e.Watch = f.Name()
+	e.Watch = h.Name()
 	if err != nil {
 		e.Status, e.Revision = problem.Of(err).Status, 0
 	}
-	f.lookup.Record(ctx, e)
+	h.lookup.Record(ctx, e)
 }

@@ -65,17 +65,17 @@ func (l *Lookup) PrimeWait() time.Duration { return l.config.PrimeWait }
 // it returns a 404 that suggests the nearest name, a 503 if the template can make no more watches
 // now, or a 429 if the client has its share of them. A watch that the principal may not see is
 // answered like one that does not exist.
-func (l *Lookup) Find(ctx context.Context, name, client string) (Found, *problem.Problem) {
+func (l *Lookup) Find(ctx context.Context, name, client string) (Handle, *problem.Problem) {
 	entry, declared := l.config.Watches.Declared(name)
 	may, visible := l.rulesFor(ctx, entry, name)
 	if declared && !visible {
-		return Found{}, l.denied(ctx, name, noRule)
+		return Handle{}, l.denied(ctx, name, noRule)
 	}
 	w, err := l.config.Watches.OpenFor(may.payer(client), name)
 	if err != nil {
-		return Found{}, l.unopened(ctx, name, err)
+		return Handle{}, l.unopened(ctx, name, err)
 	}
-	return Found{lookup: l, watch: w, rules: may, plain: slices.Contains(l.config.Uncompressed, entry)}, nil
+	return Handle{lookup: l, watch: w, rules: may, plain: slices.Contains(l.config.Uncompressed, entry)}, nil
 }
 
 // Check returns the same 404 as Find for a watch that does not exist, or that the principal may
@@ -110,8 +110,8 @@ func (l *Lookup) CommittedAt(ctx context.Context, name string, revision uint64) 
 
 // All returns the open watches that the principal may see. The name of a watch of a template
 // reveals what others look at, so only those who may read all of it see it.
-func (l *Lookup) All(ctx context.Context) []Found {
-	var all []Found
+func (l *Lookup) All(ctx context.Context) []Handle {
+	var all []Handle
 	for _, w := range l.config.Watches.Watches() {
 		entry, made := w.Name(), w.Template() != nil
 		if made {
@@ -119,7 +119,7 @@ func (l *Lookup) All(ctx context.Context) []Found {
 		}
 		may, visible := l.rulesFor(ctx, entry, w.Name())
 		if visible && (!made || may.readAll()) {
-			all = append(all, Found{lookup: l, watch: w, rules: may})
+			all = append(all, Handle{lookup: l, watch: w, rules: may})
 		}
 	}
 	return all

@@ -31,19 +31,19 @@ func (noViews) Open(*watch.Watch, *view.Definition, views.Request) (*watch.Watch
 func (noViews) Shared(_ *watch.Watch, d *view.Definition) *view.Definition { return d }
 
 // newLookup returns the watches of a name each, none of which has a snapshot.
-func newLookup(t testing.TB, names ...string) (*Lookup, []Found) {
+func newLookup(t testing.TB, names ...string) (*Lookup, []Handle) {
 	t.Helper()
 	registry := watch.NewRegistry()
 	l := New(Config{Watches: registry, Views: noViews{}})
 	t.Cleanup(registry.Close)
-	var watches []Found
+	var watches []Handle
 	for _, name := range names {
 		w, err := registry.Add(watch.Config{Name: name, OnDemand: true, LabelsAt: "meta." + name, Source: stream.SourceFunc(
 			func(ctx context.Context, _ stream.Resume, _ stream.Sink) error { <-ctx.Done(); return ctx.Err() })})
 		if err != nil {
 			t.Fatal(err)
 		}
-		watches = append(watches, Found{lookup: l, watch: w})
+		watches = append(watches, Handle{lookup: l, watch: w})
 	}
 	return l, watches
 }
@@ -81,7 +81,7 @@ func TestNarrowingsWithoutEffect(t *testing.T) {
 			t.Errorf("%v: %v, %v", query, part.Definition(), p)
 		}
 	}
-	if w, err := (Part{Found: watches[0]}).Open(views.Request{}); w != watches[0].watch || err != nil {
+	if w, err := (Part{Handle: watches[0]}).Open(views.Request{}); w != watches[0].watch || err != nil {
 		t.Errorf("%v, %v", w.Name(), err)
 	}
 }
@@ -93,7 +93,7 @@ func TestMistakeOfTheConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, p := Found{lookup: l, watch: w}.Narrow(t.Context(), NarrowingOf(url.Values{"labels": {"a"}}), "me")
+	_, p := Handle{lookup: l, watch: w}.Narrow(t.Context(), NarrowingOf(url.Values{"labels": {"a"}}), "me")
 	if p == nil || p.Status != 500 || p.Parameter != "" || p.Watch != "a" {
 		t.Errorf("%+v", p)
 	}

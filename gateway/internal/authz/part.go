@@ -15,7 +15,7 @@ import (
 //
 // Static after construction.
 type Part struct {
-	Found
+	Handle
 	definition *view.Definition // nil: all of it
 	narrowing  Narrowing        // of what its principal may read
 	client     string           // that asks for it

@@ -15,38 +15,38 @@ import (
 )
 
 // Writes returns an error if the credential of the request is not for writing to the watch.
-func (f Found) Writes(ctx context.Context) *problem.Problem {
-	if f.rules.policy == nil || f.rules.who.Writes() {
+func (h Handle) Writes(ctx context.Context) *problem.Problem {
+	if h.rules.policy == nil || h.rules.who.Writes() {
 		return nil
 	}
 	why := access.NewRefusal(access.CredentialNotUsable, "a ticket is for reading: send the credential that it was made with")
-	f.lookup.Record(ctx, access.AuditEntry{Decision: access.Denied, Watch: f.Name(), Status: why.Status, Reason: string(why.Reason)})
-	return Refused(why).OnWatch(f.Name())
+	h.lookup.Record(ctx, access.AuditEntry{Decision: access.Denied, Watch: h.Name(), Status: why.Status, Reason: string(why.Reason)})
+	return Refused(why).OnWatch(h.Name())
 }
 
 // Put creates or replaces a resource of a writable watch, and waits until reads show it; see
 // [stream.Writer]. The error is a *problem.Problem if the rules do not allow it. The result has
 // as much of the resource as its principal may read.
-func (f Found) Put(ctx context.Context, r stream.PutRequest) (shown Shown, created bool, err error) {
+func (h Handle) Put(ctx context.Context, r stream.PutRequest) (shown Shown, created bool, err error) {
 	var d verdict
-	if f.rules.policy != nil {
-		r.Condition = func(old *stream.Resource, value []byte) error { return f.decidePut(&d, r, old, value) }
+	if h.rules.policy != nil {
+		r.Condition = func(old *stream.Resource, value []byte) error { return h.decidePut(&d, r, old, value) }
 	}
-	stored, created, err := f.watch.Writer().Put(ctx, r)
-	f.written(ctx, d.ofPut(r, stored, created), err)
+	stored, created, err := h.watch.Writer().Put(ctx, r)
+	h.written(ctx, d.ofPut(r, stored, created), err)
 	if err != nil {
 		return Shown{}, false, err
 	}
 	if !r.ValidateOnly {
-		readBack(ctx, f.watch, func(s log.Snapshot) bool { return s.Revision() >= stored.Revision })
+		readBack(ctx, h.watch, func(s log.Snapshot) bool { return s.Revision() >= stored.Revision })
 	}
-	return f.readable(stored), created, nil
+	return h.readable(stored), created, nil
 }
 
 // decidePut returns an error unless the rules allow the write. A hidden resource looks as if it
 // did not exist.
-func (f Found) decidePut(v *verdict, r stream.PutRequest, old *stream.Resource, value []byte) error {
-	d := f.rules.policy.Write(f.rules.who.Principal, f.rules.entry, r.Key, old, &stream.Resource{Key: r.Key, Value: value})
+func (h Handle) decidePut(v *verdict, r stream.PutRequest, old *stream.Resource, value []byte) error {
+	d := h.rules.policy.Write(h.rules.who.Principal, h.rules.entry, r.Key, old, &stream.Resource{Key: r.Key, Value: value})
 	*v = verdict{Decision: d, given: true}
 	switch {
 	case d.Allowed:
@@ -54,31 +54,31 @@ func (f Found) decidePut(v *verdict, r stream.PutRequest, old *stream.Resource, 
 	case d.Status == http.StatusNotFound && r.IfRevision != nil && *r.IfRevision != 0:
 		return &stream.ConflictError{Key: r.Key, Want: *r.IfRevision}
 	}
-	return f.refused(d, r.Key)
+	return h.refused(d, r.Key)
 }
 
 // Changeable reports whether the rules allow to replace the resource with a key by itself, and
 // to delete it. Nothing is said of a resource that is hidden from the principal: it looks as if
 // it did not exist.
-func (f Found) Changeable(key string) (put, deletes bool) {
-	if !f.MayWrite() {
+func (h Handle) Changeable(key string) (put, deletes bool) {
+	if !h.MayWrite() {
 		return false, false
 	}
-	old, there := f.watch.Snapshot().Get(key)
+	old, there := h.watch.Snapshot().Get(key)
 	if !there {
 		return false, false
 	}
-	if f.rules.policy == nil {
+	if h.rules.policy == nil {
 		return true, true
 	}
-	who, entry := f.rules.who.Principal, f.rules.entry
-	return f.rules.policy.Write(who, entry, key, &old, &old).Allowed, f.rules.policy.Delete(who, entry, key, &old).Allowed
+	who, entry := h.rules.who.Principal, h.rules.entry
+	return h.rules.policy.Write(who, entry, key, &old, &old).Allowed, h.rules.policy.Delete(who, entry, key, &old).Allowed
 }
 
 // readable returns as much of a resource as its principal may read. That is at least its key
 // and its revision.
-func (f Found) readable(r stream.Resource) Shown {
-	may, ok := f.rules.definition()
+func (h Handle) readable(r stream.Resource) Shown {
+	may, ok := h.rules.definition()
 	if ok && may == nil {
 		return whole(r)
 	}
@@ -92,19 +92,19 @@ func (f Found) readable(r stream.Resource) Shown {
 
 // Delete removes a resource of a writable watch, and waits until reads show it; see
 // [stream.Writer]. The error is a *problem.Problem if the rules do not allow it.
-func (f Found) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bool, err error) {
+func (h Handle) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bool, err error) {
 	var d verdict
-	if f.rules.policy != nil {
-		r.Condition = func(old *stream.Resource) error { return f.decideDelete(&d, r, old) }
+	if h.rules.policy != nil {
+		r.Condition = func(old *stream.Resource) error { return h.decideDelete(&d, r, old) }
 	}
-	before, _ := f.watch.Snapshot().Get(r.Key)
-	deleted, err = f.watch.Writer().Delete(ctx, r)
+	before, _ := h.watch.Snapshot().Get(r.Key)
+	deleted, err = h.watch.Writer().Delete(ctx, r)
 	if errors.Is(err, errHidden) {
 		deleted, err = false, nil
 	}
-	f.written(ctx, d.ofDelete(r, deleted), err)
+	h.written(ctx, d.ofDelete(r, deleted), err)
 	if deleted && !r.ValidateOnly {
-		readBack(ctx, f.watch, func(s log.Snapshot) bool {
+		readBack(ctx, h.watch, func(s log.Snapshot) bool {
 			now, there := s.Get(r.Key)
 			return !there || now.Revision != before.Revision
 		})
@@ -116,8 +116,8 @@ func (f Found) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bool
 var errHidden = errors.New("there is no such resource")
 
 // decideDelete is decidePut for deletes.
-func (f Found) decideDelete(v *verdict, r stream.DeleteRequest, old *stream.Resource) error {
-	d := f.rules.policy.Delete(f.rules.who.Principal, f.rules.entry, r.Key, old)
+func (h Handle) decideDelete(v *verdict, r stream.DeleteRequest, old *stream.Resource) error {
+	d := h.rules.policy.Delete(h.rules.who.Principal, h.rules.entry, r.Key, old)
 	*v = verdict{Decision: d, given: true}
 	if old != nil {
 		v.revision = old.Revision
@@ -126,7 +126,7 @@ func (f Found) decideDelete(v *verdict, r stream.DeleteRequest, old *stream.Reso
 	case d.Allowed:
 		return nil
 	case d.Status != http.StatusNotFound:
-		return f.refused(d, r.Key)
+		return h.refused(d, r.Key)
 	case r.IfRevision != nil && *r.IfRevision != 0:
 		return &stream.ConflictError{Key: r.Key, Want: *r.IfRevision}
 	}
@@ -135,15 +135,15 @@ func (f Found) decideDelete(v *verdict, r stream.DeleteRequest, old *stream.Reso
 
 // refused returns the answer to a write that the rules do not allow. Without a credential it is a
 // 401, since one may help.
-func (f Found) refused(d access.Decision, key string) error {
+func (h Handle) refused(d access.Decision, key string) error {
 	if d.Status == http.StatusNotFound {
-		return problem.New(http.StatusNotFound, "watch %q has no resource with the key %q that you may write", f.Name(), key).OnWatch(f.Name()).OnKey(key)
+		return problem.New(http.StatusNotFound, "watch %q has no resource with the key %q that you may write", h.Name(), key).OnWatch(h.Name()).OnKey(key)
 	}
-	if f.rules.who.IsAnonymous() {
-		text := fmt.Sprintf("no rule of watch %q lets you do this with the key %q without a credential: send Authorization: Bearer", f.Name(), key)
-		return f.lookup.missing(text).OnWatch(f.Name()).OnKey(key)
+	if h.rules.who.IsAnonymous() {
+		text := fmt.Sprintf("no rule of watch %q lets you do this with the key %q without a credential: send Authorization: Bearer", h.Name(), key)
+		return h.lookup.missing(text).OnWatch(h.Name()).OnKey(key)
 	}
-	return problem.New(http.StatusForbidden, "no rule of watch %q lets you do this with the key %q", f.Name(), key).OnWatch(f.Name()).OnKey(key)
+	return problem.New(http.StatusForbidden, "no rule of watch %q lets you do this with the key %q", h.Name(), key).OnWatch(h.Name()).OnKey(key)
 }
 
 // readBackWait is the longest time for which a write waits until reads show it. After that it

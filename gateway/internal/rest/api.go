@@ -213,7 +213,7 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
 
 // part returns the part of a watch that the parameters select, unless there is already a
 // problem.
-func (a *API) part(r *http.Request, w authz.Found, query url.Values, before *problem.Problem) (authz.Part, *problem.Problem) {
+func (a *API) part(r *http.Request, w authz.Handle, query url.Values, before *problem.Problem) (authz.Part, *problem.Problem) {
 	if before != nil {
 		return authz.Part{}, before
 	}
@@ -264,9 +264,9 @@ func (a *API) unchanged(w http.ResponseWriter, r *http.Request, of authz.Part, s
 }
 
 // watchOf returns the watch that the path names, unless there is already a problem.
-func (a *API) watchOf(r *http.Request, before *problem.Problem) (authz.Found, *problem.Problem) {
+func (a *API) watchOf(r *http.Request, before *problem.Problem) (authz.Handle, *problem.Problem) {
 	if before != nil {
-		return authz.Found{}, before
+		return authz.Handle{}, before
 	}
 	return a.Service.Lookup.Find(r.Context(), problem.PathParameter(r, "watch"), a.Proxies.ClientOfRequest(r).String())
 }

@@ -72,7 +72,7 @@ func (a *API) deleteResource(w http.ResponseWriter, r *http.Request) {
 
 // resourceCall is a request for one resource.
 type resourceCall struct {
-	watch authz.Found
+	watch authz.Handle
 	key   string // as the source knows it
 	query url.Values
 }

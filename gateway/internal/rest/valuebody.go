@@ -28,7 +28,7 @@ func (*valueBody) Close() error { return nil }
 
 // readValue reads the body, which must be one JSON value in UTF-8. A body that is too
 // large, or for which the budget has no room, is refused unread.
-func (a *API) readValue(r *http.Request, watch authz.Found) (*valueBody, *problem.Problem) {
+func (a *API) readValue(r *http.Request, watch authz.Handle) (*valueBody, *problem.Problem) {
 	return a.readJSON(r, watch.ValueLimit())
 }
 

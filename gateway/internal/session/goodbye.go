@@ -24,7 +24,7 @@ func (d *Deps) drawMaxAge() time.Duration {
 }
 
 // Admit counts a stream in, or returns why it must be refused.
-func (d *Deps) Admit(ctx context.Context, c limits.Client, watches ...authz.Found) (limits.Ref, *limits.Refusal) {
+func (d *Deps) Admit(ctx context.Context, c limits.Client, watches ...authz.Handle) (limits.Ref, *limits.Refusal) {
 	names := make([]string, len(watches))
 	for i, w := range watches {
 		names[i] = w.Name()
@@ -52,7 +52,7 @@ func (d *Deps) Admit(ctx context.Context, c limits.Client, watches ...authz.Foun
 
 // use counts the watches of templates for a client that is about to follow them, up to the first
 // for which it is refused.
-func use(watches []authz.Found, c limits.Client) (uses []*watch.Use, refused *limits.Refusal) {
+func use(watches []authz.Handle, c limits.Client) (uses []*watch.Use, refused *limits.Refusal) {
 	for _, w := range watches {
 		u, full := w.Use(c.String())
 		if full != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // Parts returns the part of each watch that the stream follows.
-func (r *Request) Parts(ctx context.Context, watches []authz.Found, c limits.Client) ([]authz.Part, *problem.Problem) {
+func (r *Request) Parts(ctx context.Context, watches []authz.Handle, c limits.Client) ([]authz.Part, *problem.Problem) {
 	out := make([]authz.Part, len(watches))
 	for i, w := range watches {
 		part, p := w.Narrow(ctx, r.Narrowings[i], c.String())

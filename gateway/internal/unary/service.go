@@ -50,7 +50,7 @@ func (s *Service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Wa
 	return watchMessage(ctx, w), nil
 }
 
-func watchMessage(ctx context.Context, w authz.Found) *api.Watch {
+func watchMessage(ctx context.Context, w authz.Handle) *api.Watch {
 	d := w.Describe()
 	return &api.Watch{
 		Name:        w.Name(),
@@ -239,10 +239,10 @@ func (s *Service) DeleteResource(ctx context.Context, r *api.DeleteResourceReque
 }
 
 // writable returns the watch and the key of a write.
-func (s *Service) writable(ctx context.Context, watch, wireKey, encoding string) (authz.Found, string, *problem.Problem) {
+func (s *Service) writable(ctx context.Context, watch, wireKey, encoding string) (authz.Handle, string, *problem.Problem) {
 	key, err := stream.KeyFromWire(wireKey, encoding)
 	if err != nil {
-		return authz.Found{}, "", KeyProblem(wireKey, err)
+		return authz.Handle{}, "", KeyProblem(wireKey, err)
 	}
 	w, p := s.Lookup.Find(ctx, watch, limits.AnswerOf(ctx).Client().String())
 	if p == nil {
@@ -253,7 +253,7 @@ func (s *Service) writable(ctx context.Context, watch, wireKey, encoding string)
 
 // CheckWrite returns an error if the watch cannot be written, or not with the credential of the
 // request.
-func CheckWrite(ctx context.Context, w authz.Found) *problem.Problem {
+func CheckWrite(ctx context.Context, w authz.Handle) *problem.Problem {
 	if !w.Writable() {
 		return ReadOnly(w.Name())
 	}
@@ -262,7 +262,7 @@ func CheckWrite(ctx context.Context, w authz.Found) *problem.Problem {
 
 // writeError turns an error of a Writer into one that names the resource. An error
 // that is not part of the contract keeps its text for the log only.
-func writeError(w authz.Found, key string, err error) error {
+func writeError(w authz.Handle, key string, err error) error {
 	p := problem.Of(err)
 	if p.Status == http.StatusInternalServerError {
 		return err
