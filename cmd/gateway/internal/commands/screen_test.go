@@ -34,7 +34,7 @@ func TestWatchDrawsATableOnATerminal(t *testing.T) {
 		t.Errorf("got %q", text)
 	}
 	_, left, _ := strings.Cut(text, leaveScreen)
-	left = regexp.MustCompile(`  verified at \d\d:\d\d:\d\d`).ReplaceAllString(left, "  verified")
+	left = regexp.MustCompile(`  verified \d\d:\d\d:\d\d`).ReplaceAllString(left, "  verified")
 	if want := "notes  in_sync  revision 2  2 resources  verified\nKEY  NAME  N\na    one   1\nb    two   2\n"; left != want {
 		t.Errorf("left on the terminal:\n%s\nwant\n%s", left, want)
 	}

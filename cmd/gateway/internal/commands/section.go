@@ -51,7 +51,7 @@ func (s *section) take(r *client.Replica[client.Resource], room int) (total int)
 	return total
 }
 
-// status returns for instance: services  in_sync  revision 1042  17 resources  verified at 12:03:04.
+// status returns for instance: services  in_sync  revision 1042  17 resources  verified 12:03:04.
 func (s *section) status(r *client.Replica[client.Resource], now time.Time) string {
 	fresh, progress := r.Freshness(), r.Progress()
 	parts := []string{s.name, string(fresh.State)}
@@ -67,7 +67,7 @@ func (s *section) status(r *client.Replica[client.Resource], now time.Time) stri
 		parts = append(parts, count(r.Len(), "resource", "resources"))
 	}
 	if at := r.Verified(); !at.IsZero() {
-		parts = append(parts, "verified at "+at.Format(time.TimeOnly))
+		parts = append(parts, "verified "+at.Format(time.TimeOnly))
 	}
 	if fresh.Reason != "" {
 		parts = append(parts, fresh.Reason)
