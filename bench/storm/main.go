@@ -1,8 +1,9 @@
 // Command storm measures the cost for a gateway, in a process of its own, of very many
-// subscribers that connect at once: with a position from before some changes, with no
-// position, without ever reading, or because the revision order of their watch has
-// changed while they were connected. It prints a line for each. Linux only; run it on a
-// quiet machine.
+// subscribers that connect at once: with a position from before some changes, with a
+// position that cannot be resumed and the state from before those changes, which they
+// verify, with no position, without ever reading, or because the revision order of their
+// watch has changed while they were connected. It prints a line for each. Linux only; run
+// it on a quiet machine.
 package main
 
 import (
@@ -31,7 +32,7 @@ func main() {
 	flag.IntVar(&p.changes, "changes", 1000, "changes that subscribers with a position have missed")
 	flag.StringVar(&p.pump, "pump", "shards", "pump that carries the streams")
 	flag.Int64Var(&p.budget, "budget", 0, "snapshot budget in bytes; 0: the gateway's own")
-	what := flag.String("what", "resume", "resume, snapshot, stall (snapshots that only one subscriber reads), or epoch (connected subscribers get a new snapshot)")
+	what := flag.String("what", "resume", "resume, digest (a resume by digest), snapshot, stall (snapshots that only one subscriber reads), or epoch (connected subscribers get a new snapshot)")
 	profile := flag.String("cpuprofile", "", "where the gateway writes a CPU profile")
 	flag.Parse()
 	run := func() error { return p.measure(*what, *profile) }
@@ -57,6 +58,11 @@ func (p plan) measure(what, profile string) error {
 			return err
 		}
 		return p.connect(g, position)
+	case "digest":
+		if _, err := g.order("change", p.changes); err != nil {
+			return err
+		}
+		return p.verify(g)
 	case "snapshot":
 		return p.connect(g, "")
 	case "stall":
@@ -64,7 +70,7 @@ func (p plan) measure(what, profile string) error {
 	case "epoch":
 		return p.change(g)
 	}
-	return fmt.Errorf("-what=%s: want resume, snapshot, stall or epoch", what)
+	return fmt.Errorf("-what=%s: want resume, digest, snapshot, stall or epoch", what)
 }
 
 // request returns a request that ends when the subscriber is up to date.

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/watchtide/watchtide/bench/internal/load"
+)
+
+// verify has all subscribers come back at once with a position of another order, and the state from
+// before the changes. Each is sent the digest of the state, and reads the table of its buckets, the
+// keys of those that differ, and the resources that have changed, as the clients do, but without their
+// random wait.
+func (p plan) verify(g *gatewayProcess) error {
+	var digest []byte
+	streams, err := load.New(load.Options{
+		Address: g.address, Done: []byte(`"verify":true`),
+		OnBytes: func(_ int, b []byte) {
+			if digest == nil {
+				digest = digestIn(b)
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer streams.Close()
+	m := measureFrom(g)
+	stream := load.With([]byte("GET /v1/events?watch=storm&digest=1&resume=digest HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n"),
+		"Last-Event-ID", "storm@another-1")
+	if err := streams.Open(p.subscribers, load.Request{Bytes: stream}); err != nil {
+		return err
+	}
+	if err := p.await(streams, m, uint64(p.subscribers)); err != nil {
+		return err
+	}
+	if digest == nil {
+		return fmt.Errorf("no stream has a digest")
+	}
+	fmt.Print("the streams: ")
+	m.print(streams.Stats())
+	all := streams.Stats()
+	var buckets, keys []string
+	for i := range min(p.changes, 64) {
+		buckets = append(buckets, fmt.Sprint("bucket=", i))
+		keys = append(keys, fmt.Sprint("key=key-", i*(p.resources/p.changes)))
+	}
+	for _, part := range []struct{ name, path string }{
+		{"the tables", ""},
+		{"the keys", "/keys?" + strings.Join(buckets, "&")},
+		{"the resources", "/resources?" + strings.Join(keys, "&")},
+	} {
+		sent, err := p.read(g, m, fmt.Sprintf("/v1/watches/storm/digests/%s%s", digest, part.path))
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+		all.Bytes += sent.Bytes
+		fmt.Printf("with %s: ", part.name)
+		m.print(all)
+	}
+	return nil
+}
+
+// digestIn returns the digest in some bytes of a stream; nil: there is none, or not all of it.
+func digestIn(b []byte) []byte {
+	_, after, found := bytes.Cut(b, []byte(`"digest":"`))
+	digest, _, whole := bytes.Cut(after, []byte(`"`))
+	if !found || !whole {
+		return nil
+	}
+	return bytes.Clone(digest)
+}
+
+// read has each subscriber make a request, and read the answer.
+func (p plan) read(g *gatewayProcess, m *measurement, path string) (load.Stats, error) {
+	c, err := load.New(load.Options{Address: g.address, EndIsDone: true})
+	if err != nil {
+		return load.Stats{}, err
+	}
+	defer c.Close()
+	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path)
+	if err := c.Open(p.subscribers, load.Request{Bytes: request}); err != nil {
+		return load.Stats{}, err
+	}
+	if err := p.await(c, m, uint64(p.subscribers)); err != nil {
+		return load.Stats{}, err
+	}
+	return c.Stats(), nil
+}
