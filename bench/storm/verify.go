@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/watchtide/watchtide/bench/internal/load"
 )
@@ -56,7 +57,7 @@ func (p plan) verify(g *gatewayProcess) error {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 		all.Bytes += sent.Bytes
-		fmt.Printf("with %s: ", part.name)
+		fmt.Printf("with %s (%d refusals): ", part.name, sent.Refused)
 		m.print(all)
 	}
 	return nil
@@ -72,19 +73,40 @@ func digestIn(b []byte) []byte {
 	return bytes.Clone(digest)
 }
 
-// read has each subscriber make a request, and read the answer.
-func (p plan) read(g *gatewayProcess, m *measurement, path string) (load.Stats, error) {
+// read has each subscriber make a request, and read the answer. One that is refused asks again a
+// second later.
+func (p plan) read(g *gatewayProcess, m *measurement, path string) (sent load.Stats, err error) {
+	for left := p.subscribers; left > 0; {
+		one, err := p.readOnce(g, m, path, left)
+		if err != nil {
+			return sent, err
+		}
+		sent.Bytes, sent.Refused = sent.Bytes+one.Bytes, sent.Refused+one.Refused
+		if left = int(one.Refused); left > 0 {
+			time.Sleep(time.Second)
+		}
+	}
+	return sent, nil
+}
+
+func (p plan) readOnce(g *gatewayProcess, m *measurement, path string, n int) (load.Stats, error) {
 	c, err := load.New(load.Options{Address: g.address, EndIsDone: true})
 	if err != nil {
 		return load.Stats{}, err
 	}
 	defer c.Close()
 	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path)
-	if err := c.Open(p.subscribers, load.Request{Bytes: request}); err != nil {
+	if err := c.Open(n, load.Request{Bytes: request}); err != nil {
 		return load.Stats{}, err
 	}
-	if err := p.await(c, m, uint64(p.subscribers)); err != nil {
-		return load.Stats{}, err
+	for s := c.Stats(); int(s.Done+s.Refused) < n; s = c.Stats() {
+		if s.Lost > 0 {
+			return s, fmt.Errorf("%d connections were lost", s.Lost)
+		}
+		if _, err := c.Poll(100 * time.Millisecond); err != nil {
+			return s, err
+		}
+		m.sample()
 	}
 	return c.Stats(), nil
 }

@@ -53,6 +53,7 @@ type Digested struct {
 type bucketIndex struct {
 	entries []indexed
 	first   []int // of each bucket, and the end
+	table   digest.Table
 }
 
 type indexed struct {
@@ -61,7 +62,8 @@ type indexed struct {
 }
 
 func (i *bucketIndex) bytes() int64 {
-	return int64(len(i.entries))*int64(unsafe.Sizeof(indexed{})) + int64(len(i.first))*int64(unsafe.Sizeof(0))
+	return int64(len(i.entries))*int64(unsafe.Sizeof(indexed{})) + int64(len(i.first))*int64(unsafe.Sizeof(0)) +
+		int64(len(i.table))*int64(unsafe.Sizeof(digest.Digest{}))
 }
 
 // take returns a state for a reader that comes now: v, or one that is kept and hardly older, and from
@@ -152,19 +154,16 @@ func (s Snapshot) Digest() digest.Digest { return s.v.Digest }
 // Count is the number of resources.
 func (d *Digested) Count() int { return int(d.digest.Count) }
 
-// Table returns the bytes of the digests of the buckets; false if the state was given up.
+// Indexed reports whether the index is there that Table, Keys and Get need, and otherwise make.
+func (d *Digested) Indexed() bool { return d.index.Load() != nil }
+
+// Table returns the digests of the buckets, which must not be changed; false if the state was given up.
 func (d *Digested) Table() (table digest.Table, ok bool) {
 	index, ok := d.indexed()
 	if !ok {
 		return nil, false
 	}
-	table = digest.NewTable(d.digest.Count)
-	for b := range table {
-		for _, e := range index.entries[index.first[b]:index.first[b+1]] {
-			table[b] = table[b].Add(e.entry.Content)
-		}
-	}
-	return table, true
+	return index.table, true
 }
 
 // KeyHash is a key of a state, and the hash of what it has.
@@ -265,5 +264,11 @@ func newBucketIndex(f *storage.Format, v *storage.Version) *bucketIndex {
 	for b := range buckets {
 		slices.SortStableFunc(sorted[first[b]:first[b+1]], func(x, y indexed) int { return cmp.Compare(x.entry.Hash, y.entry.Hash) })
 	}
-	return &bucketIndex{sorted, first}
+	table := digest.NewTable(uint64(len(sorted)))
+	for b := range table {
+		for _, e := range sorted[first[b]:first[b+1]] {
+			table[b] = table[b].Add(e.entry.Content)
+		}
+	}
+	return &bucketIndex{sorted, first, table}
 }

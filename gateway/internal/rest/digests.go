@@ -87,8 +87,12 @@ func (a *API) writeDigested(w http.ResponseWriter, r *http.Request, part authz.P
 		return
 	}
 	ask.ctx, ask.state = ctx, state
+	most := int64(readBytes)
+	if !state.Indexed() {
+		most += int64(state.Count()) * indexBytes
+	}
 	var text []byte
-	err = answer.Hold(ctx, int64(state.Count())*indexBytes+readBytes, func() (size int64, err error) {
+	err = answer.Hold(ctx, most, func() (size int64, err error) {
 		scanned := answer.Scan(ctx, func() { text, size, err = make(ask) })
 		if scanned != nil {
 			err = scanned
