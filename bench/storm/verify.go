@@ -83,7 +83,7 @@ func (p plan) read(g *gatewayProcess, m *measurement, path string) (sent load.St
 		}
 		sent.Bytes, sent.Refused = sent.Bytes+one.Bytes, sent.Refused+one.Refused
 		if left = int(one.Refused); left > 0 {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 	}
 	return sent, nil
