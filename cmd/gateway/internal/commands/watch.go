@@ -81,13 +81,7 @@ reset only what differs.
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: o.completeWatches,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.check(args); err != nil {
-				return err
-			}
-			if err := a.checkOutput(&o); err != nil {
-				return err
-			}
-			if err := a.checkView(o.view); err != nil {
+			if err := a.checkWatch(&o, args); err != nil {
 				return err
 			}
 			return a.watch(cmd.Context(), o, args)
@@ -104,6 +98,17 @@ reset only what differs.
 	_ = c.MarkFlagFilename("state")
 	_ = c.RegisterFlagCompletionFunc("until", cobra.FixedCompletions([]string{endOfSnapshot}, cobra.ShellCompDirectiveNoFileComp))
 	return c
+}
+
+// checkWatch validates the flags.
+func (a *app) checkWatch(o *watchOptions, watches []string) error {
+	if err := o.check(watches); err != nil {
+		return err
+	}
+	if err := a.checkOutput(o); err != nil {
+		return err
+	}
+	return a.checkView(o.view)
 }
 
 // check validates what cobra does not, and compiles the expression.
