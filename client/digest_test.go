@@ -95,6 +95,35 @@ func TestNoDigestIsEverRight(t *testing.T) {
 	})
 }
 
+// TestVerifyingOnlyWhatWasAskedFor: of a watch that a server sends unasked nothing is kept, and nothing is
+// read.
+func TestVerifyingOnlyWhatWasAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := 0
+		wrong := strings.Replace(heldBefore, "\"count\":1", "\"count\":1,\"digest\":\"1-00000000000000000000000000000001\"", 1)
+		c, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/digests/") {
+				read++
+				http.Error(w, "{}", http.StatusGone)
+				return
+			}
+			stalls(wrong)(w, r)
+		})
+		defer stop()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		upserts := 0
+		for e := range c.Watch(ctx, "another", Verifying()) {
+			if e.Type == Upsert {
+				upserts++
+			}
+		}
+		if upserts != 1 || read != 0 {
+			t.Errorf("%d upserts, and %d requests for a digest, want 1, 0", upserts, read)
+		}
+	})
+}
+
 // TestHostileDigests: whatever a server answers, the client shows what it had, and gives up after two
 // attempts.
 func TestHostileDigests(t *testing.T) {

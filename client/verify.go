@@ -60,6 +60,9 @@ func Verifying() WatchOption { return watchOption(func(f *follower) { f.verifyin
 func (f *follower) verifyHanded() func(context.Context, Event) ([]Event, error) {
 	handed := map[string]*Replica[struct{}]{}
 	return func(ctx context.Context, e Event) (repairs []Event, err error) {
+		if !slices.Contains(f.watches, e.Watch) { // nobody asked for it: nothing of it is kept
+			return nil, nil
+		}
 		r := handed[e.Watch]
 		if r == nil {
 			r = newReplica(e.Watch, func(Resource) (struct{}, error) { return struct{}{}, nil })
