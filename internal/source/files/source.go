@@ -156,12 +156,13 @@ func (s *Source) fold() (changes []adapter.PolledChange, made time.Time) {
 	return changes, made
 }
 
-// snapshot sends everything.
+// snapshot sends everything, in the order of the keys.
 func (s *Source) snapshot(sink stream.Sink) error {
 	if err := sink.Reset(s.epoch); err != nil {
 		return err
 	}
-	for key, v := range s.served {
+	for _, key := range slices.Sorted(maps.Keys(s.served)) {
+		v := s.served[key]
 		err := sink.Upsert(stream.Resource{Key: key, Revision: v.revision, Value: v.value})
 		if err != nil {
 			return err
