@@ -180,12 +180,9 @@ func TestConfidentialSlabs(t *testing.T) {
 // TestConfidential gives random policies to subscribers of three replicas, of which each may
 // be behind, and checks what they are sent, byte by byte, against what they may see.
 func TestConfidential(t *testing.T) {
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 4
-	}
+	seeds := seeds(40, 4)
 	switches := 0
-	for seed := range seeds {
+	for _, seed := range seeds {
 		for _, deletes := range []streamtest.DeleteRevisions{
 			streamtest.OwnRevision, streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen, streamtest.Vanishing,
 		}[seed%2:] {
@@ -194,7 +191,7 @@ func TestConfidential(t *testing.T) {
 			})
 		}
 	}
-	if switches < int(seeds) {
+	if switches < len(seeds) {
 		t.Errorf("only %d connections took the place of another", switches)
 	}
 }

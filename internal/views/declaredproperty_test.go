@@ -62,11 +62,8 @@ var (
 // TestDeclaredAgainstTheModel lets resources enter and leave a view in every way, and checks what
 // its subscribers see against a model of the view, with all checkers.
 func TestDeclaredAgainstTheModel(t *testing.T) {
-	seeds := uint64(50)
-	if testing.Short() {
-		seeds = 15
-	}
-	for seed := range seeds {
+	seeds := seeds(50, 15)
+	for _, seed := range seeds {
 		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen} {
 			for _, follow := range []followed{declaredView, declaredTwice, askedOfDeclared} {
 				t.Run(fmt.Sprint(seed, "/", deletes, "/", follow), func(t *testing.T) {

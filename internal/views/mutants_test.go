@@ -131,7 +131,20 @@ var stalls = []mutant{
 	},
 }
 
-var all = flag.Bool("all", false, "build all mutants, and not only the fourth that is due today")
+var all = flag.Bool("all", false, "build all mutants, and not only the fourth that is due today; take all seeds, and not only the half")
+
+// seeds returns the seeds below n that are due today, or with -short those below short.
+func seeds(n, short uint64) (due []uint64) {
+	if testing.Short() {
+		n = short
+	}
+	for seed := range n {
+		if *all || testing.Short() || seed%2 == uint64(time.Now().YearDay())%2 {
+			due = append(due, seed)
+		}
+	}
+	return due
+}
 
 // TestMutants builds this package with a fourth of the faults each day, or with all, and
 // checks that the model finds them.
@@ -195,7 +208,7 @@ func (m *mutant) find(t *testing.T, module, text, test, finding string) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("it does not build: %v\n%s", err, out)
 	}
-	out, err := exec.Command(binary, "-test.run="+test, "-test.failfast").CombinedOutput()
+	out, err := exec.Command(binary, "-test.run="+test, "-test.failfast", "-all").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), finding) {
 		t.Errorf("the model does not find it: %v\n%.2000s", err, out)
 	}

@@ -58,12 +58,9 @@ type client struct {
 // TestAgainstTheModel lets resources enter and leave views in every way, and checks what
 // their subscribers see against a model of each view, with all checkers.
 func TestAgainstTheModel(t *testing.T) {
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 8
-	}
+	seeds := seeds(40, 8)
 	switches := 0
-	for seed := range seeds {
+	for _, seed := range seeds {
 		for _, deletes := range []streamtest.DeleteRevisions{
 			streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen, streamtest.Vanishing,
 		} {
@@ -72,7 +69,7 @@ func TestAgainstTheModel(t *testing.T) {
 			})
 		}
 	}
-	if switches < int(seeds) {
+	if switches < len(seeds) {
 		t.Errorf("only %d connections took the place of another", switches)
 	}
 }

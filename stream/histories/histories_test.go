@@ -21,7 +21,7 @@ var (
 	progress = flag.Duration("progress", time.Minute, "how often progress is reported")
 	deletes  = flag.Int("deletes", -1, "the streamtest.DeleteRevisions of all upstreams; -1: any")
 	behind   = flag.Int("others", 2, "how many gateways there are at most behind those that follow the upstream")
-	all      = flag.Bool("all", false, "build all mutants, and not only the fourth that is due today, without those that take minutes to find")
+	all      = flag.Bool("all", false, "build all mutants, and not only the eighth that is due today, without those that take minutes to find")
 	wide     = flag.Bool("wide", false, "all histories have many keys, and transactions that take a while")
 	patience = flag.Duration("shrink", 20*time.Second, "how long a smaller failing history is searched for")
 )
