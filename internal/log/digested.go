@@ -23,6 +23,10 @@ const (
 	digestedKept = 10 * time.Second
 	// mostDigested is how many states are kept, at most.
 	mostDigested = 12
+	// mostRendered is the most keys of a bucket whose rendered text is kept.
+	mostRendered = 1000
+	// textOverhead is what a kept text takes beside its bytes.
+	textOverhead = 64
 )
 
 // digestedStates keeps the states that readers verify what they hold with. The zero value is empty.
@@ -51,9 +55,15 @@ type Digested struct {
 
 // bucketIndex has the entries of a state by their buckets.
 type bucketIndex struct {
+	// Static after construction.
 	entries []indexed
 	first   []int // of each bucket, and the end
 	table   digest.Table
+
+	mu        sync.Mutex
+	texts     map[int][]byte // of buckets, as they were rendered
+	textBytes int64
+	forgotten bool // it is counted no more
 }
 
 type indexed struct {
@@ -115,9 +125,14 @@ func (d *Digested) giveUp(l *Log) {
 
 // forgetIndex frees the memory of the index. It is made again if it is asked for.
 func (d *Digested) forgetIndex() {
-	if index := d.index.Swap(nil); index != nil {
-		d.account.Supersede(-index.bytes())
+	index := d.index.Swap(nil)
+	if index == nil {
+		return
 	}
+	index.mu.Lock()
+	defer index.mu.Unlock()
+	index.forgotten = true
+	d.account.Supersede(-index.bytes() - index.textBytes)
 }
 
 // expireDigested gives up states that nobody may ask for any more.
@@ -185,10 +200,45 @@ func (d *Digested) Keys(bucket, n, most int) (keys []KeyHash, more, ok bool) {
 	if more = len(in) > most; more {
 		in = in[:most]
 	}
+	return d.keyHashes(in), more, true
+}
+
+func (d *Digested) keyHashes(in []indexed) []KeyHash {
+	keys := make([]KeyHash, 0, len(in))
 	for _, e := range in {
 		keys = append(keys, KeyHash{d.framing.Key(e.segment, e.entry), e.entry.Revision, e.entry.Content})
 	}
-	return keys, more, true
+	return keys
+}
+
+// Rendered returns what render makes of the keys of a bucket, and how many they are. It is made once
+// for all callers, which must all pass the same function and must not change the text. It returns
+// false if the state was given up, or if the bucket has more keys than are kept like this.
+func (d *Digested) Rendered(bucket int, render func([]KeyHash) []byte) (text []byte, n int, ok bool) {
+	index, ok := d.indexed()
+	if !ok || bucket < 0 || bucket+1 >= len(index.first) {
+		return nil, 0, false
+	}
+	in := index.entries[index.first[bucket]:index.first[bucket+1]]
+	if len(in) > mostRendered {
+		return nil, 0, false
+	}
+	index.mu.Lock()
+	defer index.mu.Unlock()
+	if text, ok = index.texts[bucket]; ok {
+		return text, len(in), true
+	}
+	text = slices.Clip(render(d.keyHashes(in)))
+	if !index.forgotten {
+		if index.texts == nil {
+			index.texts = map[int][]byte{}
+		}
+		index.texts[bucket] = text
+		size := int64(len(text)) + textOverhead
+		index.textBytes += size
+		d.account.Supersede(size)
+	}
+	return text, len(in), true
 }
 
 // Get returns a resource of the state, which holds on to its memory; exists is false if it has none
@@ -270,5 +320,5 @@ func newBucketIndex(f *storage.Format, v *storage.Version) *bucketIndex {
 			table[b] = table[b].Add(e.entry.Content)
 		}
 	}
-	return &bucketIndex{sorted, first, table}
+	return &bucketIndex{entries: sorted, first: first, table: table}
 }

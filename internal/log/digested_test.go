@@ -271,7 +271,25 @@ func TestIndexOfDigestedState(t *testing.T) {
 		if got := kept(); got < 16*1000 {
 			t.Errorf("%d bytes are counted for an index of 1,000 resources", got)
 		}
-		time.Sleep(digestedKept + time.Nanosecond)
+		before := kept()
+		d, _ := w.Digested(w.Snapshot().Digest())
+		text := func() string {
+			t.Helper()
+			text, n, ok := d.Rendered(3, func(keys []KeyHash) []byte { return fmt.Append(nil, keys, time.Now()) })
+			if want, _, _ := d.Keys(3, 0, 1000); !ok || n != len(want) || n == 0 {
+				t.Fatalf("%d keys are rendered of a bucket of %d", n, len(want))
+			}
+			return string(text)
+		}
+		first := text()
+		time.Sleep(time.Second)
+		if again := text(); again != first {
+			t.Error("a bucket is rendered twice")
+		}
+		if got := kept() - before; got < int64(len(first)) || got > int64(len(first))+100 {
+			t.Errorf("%d bytes are counted for a text of %d", got, len(first))
+		}
+		time.Sleep(digestedKept)
 		if got := kept(); got != 0 {
 			t.Errorf("%d bytes are counted after its time", got)
 		}
