@@ -99,3 +99,19 @@ func (e *UnavailableError) Error() string { return e.What }
 
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
+
+// OutcomeUnknownError reports that the answer to a write was lost: the write was made, or is made
+// later, or not at all. It must not be repeated without a look at what is there.
+type OutcomeUnknownError struct {
+	Key string
+	// Cause is for operators.
+	Cause error
+}
+
+// Error does not show the cause.
+func (e *OutcomeUnknownError) Error() string {
+	return fmt.Sprintf("the upstream did not answer the write of key %.100q, which may or may not have been made: read the resource before you write again", e.Key)
+}
+
+// Unwrap returns the cause.
+func (e *OutcomeUnknownError) Unwrap() error { return e.Cause }

@@ -24,7 +24,7 @@ sources:
   other: { type: nats, url: "nats://a", username: gateway, password_file: token }
   third: { type: nats, url: "nats://a", token_file: token }
   fourth: { type: nats, url: "nats://a", nkey_file: token }
-watches: { flags: { source: bus, bucket: FLAGS, keys: "eu.>", values: text }, rest: { source: other, bucket: rest } }
+watches: { flags: { source: bus, bucket: FLAGS, keys: "eu.>", values: text, writable: true }, rest: { source: other, bucket: rest } }
 `
 
 func TestNATSSource(t *testing.T) {
@@ -50,7 +50,7 @@ func TestNATSSource(t *testing.T) {
 			t.Errorf("read %+v, want %+v", got, want)
 		}
 	}
-	if w := c.Watches[0]; w.Bucket != "FLAGS" || w.Keys != "eu.>" || w.Values != stream.TextValues {
+	if w := c.Watches[0]; w.Bucket != "FLAGS" || w.Keys != "eu.>" || w.Values != stream.TextValues || !w.Writable {
 		t.Errorf("bucket %q, keys %q", w.Bucket, w.Keys)
 	}
 }

@@ -54,6 +54,10 @@ type Watch struct {
 	// Uncompressed if that of its watch is.
 	Compression string `yaml:"compression,is=no compression"`
 
+	// Writable reports whether clients may write to the upstream (false). A watch of a store
+	// always takes writes.
+	Writable bool `yaml:"writable,of=etcd|nats"`
+
 	// Journal is JournalOn or JournalNone; empty: see Config.Journals.
 	Journal string `yaml:"journal,is=journal,of=host|grpc|files|etcd|gateway|nats|consul|kubernetes"`
 

@@ -160,6 +160,7 @@ func Of(err error) *Problem {
 		conflict *stream.ConflictError
 		tooLarge *stream.TooLargeError
 		unable   *stream.UnavailableError
+		unknown  *stream.OutcomeUnknownError
 	)
 	switch {
 	case errors.As(err, &known):
@@ -172,6 +173,8 @@ func Of(err error) *Problem {
 		return New(http.StatusRequestEntityTooLarge, "%s", tooLarge.Error())
 	case errors.As(err, &unable):
 		return New(http.StatusServiceUnavailable, "%s", unable.Error())
+	case errors.As(err, &unknown):
+		return New(http.StatusGatewayTimeout, "%s", unknown.Error()).OnKey(unknown.Key)
 	case errors.Is(err, log.ErrPageGone):
 		p := New(http.StatusGone, "the revision that page_token belongs to is gone: begin again without page_token")
 		p.Parameter = "page_token"

@@ -51,6 +51,8 @@ func TestProblemOf(t *testing.T) {
 		"conflict":      {&stream.ConflictError{Key: "k", Want: 1, Got: 2}, 412, codes.Aborted, "If-Match"},
 		"must not be":   {&stream.ConflictError{Key: "k", Got: 2}, 412, codes.Aborted, "If-None-Match"},
 		"too large":     {&stream.TooLargeError{What: "value", Size: 2, Limit: 1}, 413, codes.ResourceExhausted, ""},
+		"unavailable":   {&stream.UnavailableError{What: "it takes no writes"}, 503, codes.Unavailable, ""},
+		"no answer":     {&stream.OutcomeUnknownError{Key: "k"}, 504, codes.DeadlineExceeded, ""},
 		"page gone":     {log.ErrPageGone, 410, codes.OutOfRange, "page_token"},
 		"canceled":      {context.Canceled, statusClientClosedRequest, codes.Canceled, ""},
 		"deadline":      {context.DeadlineExceeded, 504, codes.DeadlineExceeded, ""},

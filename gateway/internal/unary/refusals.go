@@ -19,7 +19,7 @@ func KeyProblem(wire string, err error) *problem.Problem {
 
 // ReadOnly is the answer to a write to a watch without a writer.
 func ReadOnly(watch string) *problem.Problem {
-	p := problem.New(http.StatusMethodNotAllowed, "watch %q is read-only: its source cannot be written through the gateway", watch).OnWatch(watch)
+	p := problem.New(http.StatusMethodNotAllowed, "watch %q is read-only: it is not configured as writable, or its source takes no writes", watch).OnWatch(watch)
 	p.Allow = "GET, HEAD"
 	return p
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -54,8 +55,13 @@ func (t *Target) Check(key string, value []byte) error {
 	if !adapter.Serves(t.source.config.Values, value, value) {
 		return fmt.Errorf("the watch would serve another value: want no values: %s", t.source.config.Values)
 	}
-	if n := 3*(len(t.source.keys.prefix)+len(key)) + len(value) + requestBytes; n > maxRequestBytes {
-		return fmt.Errorf("a request of %d bytes would be needed, and etcd takes %d", n, maxRequestBytes)
+	return t.source.fits(key, value)
+}
+
+// fits reports a resource that is too large for a request.
+func (s *Source) fits(key string, value []byte) error {
+	if n := 3*(len(s.keys.prefix)+len(key)) + len(value) + requestBytes; n > maxRequestBytes {
+		return &stream.TooLargeError{What: "request for the key and its value", Size: int64(n), Limit: maxRequestBytes}
 	}
 	return nil
 }

@@ -42,6 +42,8 @@ type message struct {
 	sequence uint64 // 0: there is none
 	time     time.Time
 	subject  string
+	header   []byte // as it was sent
+	data     []byte
 }
 
 // allSubjects is the pattern of all subjects of a stream.
@@ -193,6 +195,8 @@ func readMessage(answer []byte) (message, error) {
 			Subject  string    `json:"subject"`
 			Sequence uint64    `json:"seq"`
 			Time     time.Time `json:"time"`
+			Header   []byte    `json:"hdrs"`
+			Data     []byte    `json:"data"`
 		} `json:"message"`
 	}
 	if err := json.Unmarshal(answer, &read); err != nil {
@@ -206,5 +210,6 @@ func readMessage(answer []byte) (message, error) {
 	case read.Message == nil || read.Message.Sequence == 0:
 		return message{}, errors.New("the answer of the server has no message")
 	}
-	return message{sequence: read.Message.Sequence, time: read.Message.Time, subject: read.Message.Subject}, nil
+	m := read.Message
+	return message{sequence: m.Sequence, time: m.Time, subject: m.Subject, header: m.Header, data: m.Data}, nil
 }

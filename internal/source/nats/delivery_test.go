@@ -118,7 +118,7 @@ func TestReadMessage(t *testing.T) {
 		want message
 		err  string
 	}{
-		`{"message":{"subject":"$KV.b.a","seq":7,"time":"2026-01-02T03:04:05.000000006Z"}}`: {message{7, at, "$KV.b.a"}, ""},
+		`{"message":{"subject":"$KV.b.a","seq":7,"time":"2026-01-02T03:04:05.000000006Z"}}`: {message{sequence: 7, time: at, subject: "$KV.b.a"}, ""},
 		`{"error":{"code":404,"err_code":10037,"description":"no message found"}}`:          {message{}, ""},
 		`{"error":{"code":503,"err_code":10008,"description":"no leader"}}`:                 {message{}, "no leader"},
 		`{}`:              {message{}, "has no message"},

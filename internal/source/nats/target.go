@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
 )
 
 const (
@@ -74,18 +75,24 @@ const wantKey = `letters, digits and "-/_=", in tokens between dots`
 
 // Check reports a resource that would not be served as it is.
 func (t *Target) Check(key string, value []byte) error {
+	if c := &t.source.config; !adapter.Serves(c.Values, value, value) {
+		return fmt.Errorf("the watch would serve another value: want no values: %s", c.Values)
+	}
+	return t.fits(key, value)
+}
+
+// fits reports a resource that the bucket does not take, or the watch does not serve.
+func (t *Target) fits(key string, value []byte) error {
 	c := &t.source.config
 	switch {
 	case !validKey(key):
-		return fmt.Errorf("it cannot be in a bucket: want %s", wantKey)
+		return &stream.InvalidError{What: "key", Got: key, Want: wantKey}
 	case len(key) > maxKeyBytes:
-		return fmt.Errorf("it has %d bytes: want %d at most", len(key), maxKeyBytes)
+		return &stream.TooLargeError{What: "key", Size: int64(len(key)), Limit: maxKeyBytes}
 	case c.Keys != "" && !matches(c.Keys, key):
-		return fmt.Errorf("the watch would not serve it: want keys that match %q", c.Keys)
+		return &stream.InvalidError{What: "key", Got: key, Want: fmt.Sprintf("one that matches %q, as the watch serves no others", c.Keys)}
 	case int64(len(value)) > t.largest:
-		return fmt.Errorf("its value has %d bytes, and the bucket takes %d", len(value), t.largest)
-	case !adapter.Serves(c.Values, value, value):
-		return fmt.Errorf("the watch would serve another value: want no values: %s", c.Values)
+		return &stream.TooLargeError{What: "value", Size: int64(len(value)), Limit: t.largest}
 	}
 	return nil
 }

@@ -203,7 +203,14 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 	case config.Etcd:
 		s.Etcd.Prefix, s.Etcd.Values = w.Prefix, w.Values
 		source, err := etcd.New(s.Etcd)
-		return made{source: source}, err
+		if err != nil || !w.Writable {
+			return made{source: source}, err
+		}
+		writer, err := etcd.NewWriter(s.Etcd, logger.With("watch", w.Name))
+		if err != nil {
+			return made{}, err
+		}
+		return made{source: source, writer: writer, close: writer.Close}, nil
 	case config.Kubernetes:
 		s.Kubernetes.Objects, s.Kubernetes.Logger = w.Kubernetes, logger.With("watch", w.Name)
 		source, err := kubernetes.New(s.Kubernetes)
@@ -215,7 +222,14 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 	case config.NATS:
 		s.NATS.Bucket, s.NATS.Keys, s.NATS.Values = w.Bucket, w.Keys, w.Values
 		source, err := nats.New(s.NATS)
-		return made{source: source}, err
+		if err != nil || !w.Writable {
+			return made{source: source}, err
+		}
+		writer, err := nats.NewWriter(s.NATS, logger.With("watch", w.Name))
+		if err != nil {
+			return made{}, err
+		}
+		return made{source: source, writer: writer, close: writer.Close}, nil
 	}
 	return made{}, fmt.Errorf("source %s is of type %q, which is not built in", s.Name, s.Type)
 }
