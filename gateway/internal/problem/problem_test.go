@@ -46,20 +46,20 @@ func TestProblemOf(t *testing.T) {
 		code      codes.Code
 		parameter string
 	}{
-		"problem":       {New(404, "x"), 404, codes.NotFound, ""},
-		"invalid":       {&stream.InvalidError{What: "page token", Got: "x", Want: "y"}, 400, codes.InvalidArgument, "page_token"},
-		"conflict":      {&stream.ConflictError{Key: "k", Want: 1, Got: 2}, 412, codes.Aborted, "If-Match"},
-		"must not be":   {&stream.ConflictError{Key: "k", Got: 2}, 412, codes.Aborted, "If-None-Match"},
-		"too large":     {&stream.TooLargeError{What: "value", Size: 2, Limit: 1}, 413, codes.ResourceExhausted, ""},
-		"unavailable":   {&stream.UnavailableError{What: "it takes no writes"}, 503, codes.Unavailable, ""},
-		"no answer":     {&stream.OutcomeUnknownError{Key: "k"}, 504, codes.DeadlineExceeded, ""},
-		"page gone":     {log.ErrPageGone, 410, codes.OutOfRange, "page_token"},
-		"canceled":      {context.Canceled, statusClientClosedRequest, codes.Canceled, ""},
-		"deadline":      {context.DeadlineExceeded, 504, codes.DeadlineExceeded, ""},
-		"status":        {status.Error(codes.InvalidArgument, "x"), 400, codes.InvalidArgument, ""},
-		"unavailable":   {status.Error(codes.Unavailable, "x"), 503, codes.Unavailable, ""},
-		"unknown":       {status.Error(codes.Unknown, "secret"), 500, codes.Internal, ""},
-		"anything else": {errors.New("secret"), 500, codes.Internal, ""},
+		"problem":         {New(404, "x"), 404, codes.NotFound, ""},
+		"invalid":         {&stream.InvalidError{What: "page token", Got: "x", Want: "y"}, 400, codes.InvalidArgument, "page_token"},
+		"conflict":        {&stream.ConflictError{Key: "k", Want: 1, Got: 2}, 412, codes.Aborted, "If-Match"},
+		"must not be":     {&stream.ConflictError{Key: "k", Got: 2}, 412, codes.Aborted, "If-None-Match"},
+		"too large":       {&stream.TooLargeError{What: "value", Size: 2, Limit: 1}, 413, codes.ResourceExhausted, ""},
+		"takes no writes": {&stream.UnavailableError{What: "it takes no writes"}, 503, codes.Unavailable, ""},
+		"no answer":       {&stream.OutcomeUnknownError{Key: "k"}, 504, codes.DeadlineExceeded, ""},
+		"page gone":       {log.ErrPageGone, 410, codes.OutOfRange, "page_token"},
+		"canceled":        {context.Canceled, statusClientClosedRequest, codes.Canceled, ""},
+		"deadline":        {context.DeadlineExceeded, 504, codes.DeadlineExceeded, ""},
+		"status":          {status.Error(codes.InvalidArgument, "x"), 400, codes.InvalidArgument, ""},
+		"unavailable":     {status.Error(codes.Unavailable, "x"), 503, codes.Unavailable, ""},
+		"unknown":         {status.Error(codes.Unknown, "secret"), 500, codes.Internal, ""},
+		"anything else":   {errors.New("secret"), 500, codes.Internal, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, err := range []error{test.err, fmt.Errorf("wrapped: %w", test.err)} {
