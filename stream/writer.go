@@ -100,6 +100,18 @@ func (e *UnavailableError) Error() string { return e.What }
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
+// RejectedError reports that the upstream does not accept a value, which is for the client to change.
+type RejectedError struct {
+	Key string
+	// Reason is in the words of the upstream, for clients.
+	Reason string
+}
+
+// Error has the reason.
+func (e *RejectedError) Error() string {
+	return fmt.Sprintf("the upstream rejects the value of key %.100q: %.1000s", e.Key, e.Reason)
+}
+
 // OutcomeUnknownError reports that the answer to a write was lost: the write was made, or is made
 // later, or not at all. It must not be repeated without a look at what is there.
 type OutcomeUnknownError struct {

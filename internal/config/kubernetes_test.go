@@ -68,6 +68,7 @@ func TestKubernetesErrors(t *testing.T) {
 		{"a group with its version", "", "group: apps/v1, version: v1, resource: pods", `watches.w.group: "apps/v1": want the name of an API group`},
 		{"a bad selector", "", `version: v1, resource: pods, label_selector: "a in b"`, `watches.w.label_selector: label selector "a in b": want`},
 		{"a bad selector from the environment", "", `version: v1, resource: pods, label_selector: "${SECRET} in b"`, `watches.w.label_selector: "${SECRET} in b": want a label selector`},
+		{"writes to what only the server selects", "", `version: v1, resource: pods, field_selector: "a=b", writable: true`, `watches.w.writable: only the server knows which objects match a field_selector; want label_selector`},
 		{"another bad selector", "", `version: v1, resource: pods, field_selector: "a"`, `watches.w.field_selector: field selector "a": want`},
 		{"a key of another source", "", "version: v1, resource: pods, prefix: x", "prefix is for watches of"},
 	} {

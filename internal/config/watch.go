@@ -56,7 +56,7 @@ type Watch struct {
 
 	// Writable reports whether clients may write to the upstream (false). A watch of a store
 	// always takes writes.
-	Writable bool `yaml:"writable,of=etcd|nats"`
+	Writable bool `yaml:"writable,of=etcd|nats|kubernetes"`
 
 	// Journal is JournalOn or JournalNone; empty: see Config.Journals.
 	Journal string `yaml:"journal,is=journal,of=host|grpc|files|etcd|gateway|nats|consul|kubernetes"`
@@ -103,6 +103,9 @@ type Selection struct {
 func (w *Watch) check(d *decoder, at decode.Value) {
 	if w.Journal == JournalOn && (decode.IsName(w.Name) || !w.Prime) {
 		d.Errorf(d.Given[&w.Journal], "only watches that are primed at start are kept; leave out journal")
+	}
+	if w.Writable && w.Kubernetes.FieldSelector != "" {
+		d.Errorf(d.Given[&w.Writable], "only the server knows which objects match a field_selector; want label_selector in its place, or leave out writable")
 	}
 	if decode.IsName(w.Name) {
 		w.checkStart(d)

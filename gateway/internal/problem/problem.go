@@ -161,6 +161,7 @@ func Of(err error) *Problem {
 		tooLarge *stream.TooLargeError
 		unable   *stream.UnavailableError
 		unknown  *stream.OutcomeUnknownError
+		rejected *stream.RejectedError
 	)
 	switch {
 	case errors.As(err, &known):
@@ -173,6 +174,8 @@ func Of(err error) *Problem {
 		return New(http.StatusRequestEntityTooLarge, "%s", tooLarge.Error())
 	case errors.As(err, &unable):
 		return New(http.StatusServiceUnavailable, "%s", unable.Error())
+	case errors.As(err, &rejected):
+		return New(http.StatusUnprocessableEntity, "%s", rejected.Error()).OnKey(rejected.Key)
 	case errors.As(err, &unknown):
 		return New(http.StatusGatewayTimeout, "%s", unknown.Error()).OnKey(unknown.Key)
 	case errors.Is(err, log.ErrPageGone):

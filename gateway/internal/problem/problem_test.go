@@ -52,6 +52,7 @@ func TestProblemOf(t *testing.T) {
 		"must not be":     {&stream.ConflictError{Key: "k", Got: 2}, 412, codes.Aborted, "If-None-Match"},
 		"too large":       {&stream.TooLargeError{What: "value", Size: 2, Limit: 1}, 413, codes.ResourceExhausted, ""},
 		"takes no writes": {&stream.UnavailableError{What: "it takes no writes"}, 503, codes.Unavailable, ""},
+		"rejected":        {&stream.RejectedError{Key: "k", Reason: "spec is missing"}, 422, codes.InvalidArgument, ""},
 		"no answer":       {&stream.OutcomeUnknownError{Key: "k"}, 504, codes.DeadlineExceeded, ""},
 		"page gone":       {log.ErrPageGone, 410, codes.OutOfRange, "page_token"},
 		"canceled":        {context.Canceled, statusClientClosedRequest, codes.Canceled, ""},

@@ -52,18 +52,20 @@ type Stored struct {
 
 // WriteConn is a connection to an upstream that takes writes. Its methods are safe for concurrent
 // use, and bound the time that they take. An error of Put and Delete that is neither ErrChanged nor
-// marked by NotWritten leaves open whether the write was made.
+// marked by NotWritten leaves open whether the write was made. A [stream.RejectedError] so marked is for clients.
 type WriteConn interface {
 	io.Closer
 	// Check reports a key that the watch does not serve, or a value that the upstream does not take.
 	// The error is for clients.
 	Check(key string, value []byte) error
-	// Read returns what is stored for a key, which Check has accepted.
+	// Read returns what is stored for a key, which Check has accepted. A [stream.InvalidError] is for
+	// clients: the watch does not serve what is there.
 	Read(ctx context.Context, key string) (Stored, error)
-	// Put replaces a version by a value, and returns the revision of the result.
-	Put(ctx context.Context, key string, value []byte, over Stored) (revision uint64, err error)
-	// Delete deletes a version.
-	Delete(ctx context.Context, key string, over Stored) error
+	// Put replaces a version by a value, and returns what is stored then. With validateOnly it changes
+	// nothing.
+	Put(ctx context.Context, key string, value []byte, over Stored, validateOnly bool) (Stored, error)
+	// Delete deletes a version. With validateOnly it changes nothing.
+	Delete(ctx context.Context, key string, over Stored, validateOnly bool) error
 }
 
 // Writer is a [stream.Writer] that makes each write by compare-and-set: what it reads before is what
@@ -139,10 +141,9 @@ func (w *Writer) Put(ctx context.Context, r stream.PutRequest) (stored stream.Re
 		if err != nil {
 			return &decided{err}
 		}
-		stored = stream.Resource{Key: r.Key, Revision: old.Revision}
-		stored.Value, stored.Encoding = w.values.Value(raw)
 		if r.Condition != nil {
-			if err := r.Condition(w.resource(r.Key, old), stored.Value); err != nil {
+			served, _ := w.values.Value(raw)
+			if err := r.Condition(w.resource(r.Key, old), served); err != nil {
 				return &decided{err}
 			}
 		}
@@ -152,10 +153,11 @@ func (w *Writer) Put(ctx context.Context, r stream.PutRequest) (stored stream.Re
 		if err := conn.Check(r.Key, raw); err != nil {
 			return &decided{err}
 		}
-		if !r.ValidateOnly {
-			stored.Revision, err = conn.Put(context.WithoutCancel(ctx), r.Key, raw, old)
+		now, err := conn.Put(context.WithoutCancel(ctx), r.Key, raw, old, r.ValidateOnly)
+		if err == nil {
+			stored = *w.resource(r.Key, now)
 		}
-		return err
+		return unlessValidated(err, r.ValidateOnly)
 	})
 	if err != nil {
 		return stream.Resource{}, false, err
@@ -178,12 +180,20 @@ func (w *Writer) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bo
 		if err := expect(r.Key, r.IfRevision, old); err != nil {
 			return &decided{err}
 		}
-		if !old.Exists || r.ValidateOnly {
+		if !old.Exists {
 			return nil
 		}
-		return conn.Delete(context.WithoutCancel(ctx), r.Key, old)
+		return unlessValidated(conn.Delete(context.WithoutCancel(ctx), r.Key, old, r.ValidateOnly), r.ValidateOnly)
 	})
 	return deleted && err == nil, err
+}
+
+// unlessValidated returns the error of a write, which was certainly not made if it was only validated.
+func unlessValidated(err error, validateOnly bool) error {
+	if err == nil || !validateOnly || errors.Is(err, ErrChanged) {
+		return err
+	}
+	return NotWritten(err)
 }
 
 // attempt reads a key and calls write with what is stored, again while that changes in between.
@@ -205,6 +215,9 @@ func (w *Writer) attempt(ctx context.Context, key string, write func(conn WriteC
 	}
 	for range mostAttempts {
 		old, err := conn.Read(ctx, key)
+		if invalid := new(stream.InvalidError); errors.As(err, &invalid) {
+			return err
+		}
 		if err != nil {
 			failed = ctx.Err() == nil
 			return w.unavailable(ctx, err)
@@ -219,6 +232,9 @@ func (w *Writer) attempt(ctx context.Context, key string, write func(conn WriteC
 		case errors.As(err, &local):
 			return local.error
 		case errors.As(err, &definite):
+			if rejected := new(stream.RejectedError); errors.As(err, &rejected) {
+				return rejected
+			}
 			return w.unavailable(ctx, definite.error)
 		case err != nil:
 			failed = true

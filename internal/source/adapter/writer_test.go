@@ -82,12 +82,18 @@ func (c *keyspaceConn) Read(ctx context.Context, key string) (Stored, error) {
 	return s, ctx.Err()
 }
 
-func (c *keyspaceConn) Put(_ context.Context, key string, value []byte, over Stored) (uint64, error) {
-	return c.write(key, Stored{Exists: true, Value: value}, over)
+func (c *keyspaceConn) Put(_ context.Context, key string, value []byte, over Stored, validateOnly bool) (now Stored, err error) {
+	now = Stored{Exists: true, Value: value, Revision: over.Revision}
+	if !validateOnly {
+		now.Revision, err = c.write(key, now, over)
+	}
+	return now, err
 }
 
-func (c *keyspaceConn) Delete(_ context.Context, key string, over Stored) error {
-	_, err := c.write(key, Stored{}, over)
+func (c *keyspaceConn) Delete(_ context.Context, key string, over Stored, validateOnly bool) (err error) {
+	if !validateOnly {
+		_, err = c.write(key, Stored{}, over)
+	}
 	return err
 }
 

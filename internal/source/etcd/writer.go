@@ -57,17 +57,26 @@ func (t writeConn) Read(ctx context.Context, key string) (adapter.Stored, error)
 }
 
 // Put implements [adapter.WriteConn].
-func (t writeConn) Put(ctx context.Context, key string, value []byte, over adapter.Stored) (revision uint64, err error) {
+func (t writeConn) Put(ctx context.Context, key string, value []byte, over adapter.Stored, validateOnly bool) (adapter.Stored, error) {
+	now := adapter.Stored{Exists: true, Value: value, Revision: over.Revision}
+	if validateOnly {
+		return now, nil
+	}
 	var options []clientv3.OpOption
 	if over.Exists {
 		options = append(options, clientv3.WithIgnoreLease()) // it keeps that
 	}
 	key = t.source.keys.prefix + key
-	return t.write(ctx, key, over, clientv3.OpPut(key, string(value), options...))
+	var err error
+	now.Revision, err = t.write(ctx, key, over, clientv3.OpPut(key, string(value), options...))
+	return now, err
 }
 
 // Delete implements [adapter.WriteConn].
-func (t writeConn) Delete(ctx context.Context, key string, over adapter.Stored) error {
+func (t writeConn) Delete(ctx context.Context, key string, over adapter.Stored, validateOnly bool) error {
+	if validateOnly {
+		return nil
+	}
 	key = t.source.keys.prefix + key
 	_, err := t.write(ctx, key, over, clientv3.OpDelete(key))
 	return err

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -149,20 +150,28 @@ func isJSON(err error) bool {
 
 // open makes a request and returns the body of a successful answer.
 func (c *client) open(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+	return c.send(ctx, http.MethodGet, path, query, nil)
+}
+
+// send makes a request with a body of JSON, if it is not nil, and returns the body of a successful answer.
+func (c *client) send(ctx context.Context, method, path string, query url.Values, body []byte) (io.ReadCloser, error) {
 	target := *c.base
 	target.Path = strings.TrimSuffix(target.Path, "/") + path
 	target.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept", "application/json")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	answer, err := c.http.Do(request)
 	if err != nil {
 		return nil, because(ctx, err)
 	}
 	c.http2.Store(answer.ProtoMajor >= 2)
-	if answer.StatusCode != http.StatusOK {
+	if answer.StatusCode/100 != 2 || method == http.MethodGet && answer.StatusCode != http.StatusOK {
 		defer answer.Body.Close()
 		return nil, refusal(answer)
 	}

@@ -17,10 +17,22 @@ type typeMeta struct {
 // parseObject reads the JSON of an object without decoding all of it: the rest
 // stays as the server wrote it. The value does not alias raw.
 func parseObject(raw []byte, of typeMeta) (stream.Resource, error) {
-	var r stream.Resource
+	r, version, err := parseAnyObject(raw, of)
+	if err != nil {
+		return r, err
+	}
+	if r.Revision, err = parseRevision(version); err != nil {
+		return stream.Resource{}, err
+	}
+	return r, nil
+}
+
+// parseAnyObject is parseObject for an object that need not have a resourceVersion, which it returns
+// as text.
+func parseAnyObject(raw []byte, of typeMeta) (r stream.Resource, version string, err error) {
 	line, ok := stream.CompactJSON(raw)
 	if !ok || len(line) == 0 || line[0] != '{' {
-		return r, invalid("an object that is not a JSON object: %.40q", raw)
+		return r, "", invalid("an object that is not a JSON object: %.40q", raw)
 	}
 	meta, named := metadata{}, false
 	for m := range members(line) {
@@ -31,15 +43,11 @@ func parseObject(raw []byte, of typeMeta) (stream.Resource, error) {
 			named = true
 		}
 	}
-	revision, err := parseRevision(meta.revision)
-	if err != nil {
-		return r, err
-	}
 	if meta.name == "" {
-		return r, invalid("an object without a name: %.80q", line)
+		return r, "", invalid("an object without a name: %.80q", line)
 	}
-	r = stream.Resource{Key: key(meta), Revision: revision, Value: cut(line, meta.from, meta.to, prefix(of, named))}
-	return r, nil
+	r = stream.Resource{Key: key(meta), Value: cut(line, meta.from, meta.to, prefix(of, named))}
+	return r, meta.revision, nil
 }
 
 func key(m metadata) string {

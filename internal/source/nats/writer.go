@@ -65,15 +65,23 @@ func (t writeConn) Read(ctx context.Context, key string) (adapter.Stored, error)
 }
 
 // Put implements [adapter.WriteConn].
-func (t writeConn) Put(ctx context.Context, key string, value []byte, over adapter.Stored) (revision uint64, err error) {
+func (t writeConn) Put(ctx context.Context, key string, value []byte, over adapter.Stored, validateOnly bool) (adapter.Stored, error) {
+	now := adapter.Stored{Exists: true, Value: value, Revision: over.Revision}
+	if validateOnly {
+		return now, nil
+	}
 	limited, cancel := t.bucket.limited(ctx)
 	defer cancel()
-	revision, err = t.values.Update(limited, key, value, over.Version)
-	return revision, t.outcome(ctx, err)
+	var err error
+	now.Revision, err = t.values.Update(limited, key, value, over.Version)
+	return now, t.outcome(ctx, err)
 }
 
 // Delete implements [adapter.WriteConn].
-func (t writeConn) Delete(ctx context.Context, key string, over adapter.Stored) error {
+func (t writeConn) Delete(ctx context.Context, key string, over adapter.Stored, validateOnly bool) error {
+	if validateOnly {
+		return nil
+	}
 	limited, cancel := t.bucket.limited(ctx)
 	defer cancel()
 	return t.outcome(ctx, t.values.Delete(limited, key, jetstream.LastRevision(over.Version)))

@@ -214,7 +214,14 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 	case config.Kubernetes:
 		s.Kubernetes.Objects, s.Kubernetes.Logger = w.Kubernetes, logger.With("watch", w.Name)
 		source, err := kubernetes.New(s.Kubernetes)
-		return made{source: source}, err
+		if err != nil || !w.Writable {
+			return made{source: source}, err
+		}
+		writer, err := kubernetes.NewWriter(s.Kubernetes, s.Kubernetes.Logger)
+		if err != nil {
+			return made{}, err
+		}
+		return made{source: source, writer: writer, close: writer.Close}, nil
 	case config.Consul:
 		s.Consul.Resources = w.Consul
 		source, err := consul.New(s.Consul)
