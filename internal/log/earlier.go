@@ -84,7 +84,8 @@ func (w *Writer) deletesCost(deletes []Change) int64 {
 
 // deleted returns the deletes between the log and a snapshot, which has the entries whose seqs
 // are present, and the revision after which none is missing. A resource whose delete is not
-// known was deleted up to then.
+// known was deleted up to then. No position from before then is resumed, so until then only what the
+// log has can be deleted.
 func (w *Writer) deleted(snapshot []Change, present []uint64, revision uint64) (deletes []Change, after uint64) {
 	known, after := w.earlier.before(snapshot, revision)
 	if w.unnumbered {
@@ -92,7 +93,7 @@ func (w *Writer) deleted(snapshot []Change, present []uint64, revision uint64) (
 	}
 	before, at := w.next.Revision, make(map[string]uint64, len(known))
 	for i := range known {
-		if c := &known[i]; c.Revision > before {
+		if c := &known[i]; c.Revision > before && (c.Revision > after || w.live(c.Key)) {
 			at[c.Key] = c.Revision
 			deletes = append(deletes, *c)
 		}
@@ -109,4 +110,10 @@ func (w *Writer) deleted(snapshot []Change, present []uint64, revision uint64) (
 		return w.deleted(snapshot, present, revision)
 	}
 	return append(deletes, missing...), after
+}
+
+// live reports whether the log has a resource.
+func (w *Writer) live(key string) bool {
+	_, _, e := w.lookup(storage.NewKey(key))
+	return e != nil && !e.Is(storage.IsDelete)
 }

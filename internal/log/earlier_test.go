@@ -128,6 +128,18 @@ func TestOutageThatIsClosedInPart(t *testing.T) {
 	wantResumes(t, l, 15)
 }
 
+// TestDeleteThatIsKnownAlready: what the upstream found missing at the end of an outage of its own may have been
+// deleted long before. Of a resource that the log does not have, that is no news.
+func TestDeleteThatIsKnownAlready(t *testing.T) {
+	l := newSyncedLog(t, "e", 10, upsert("a", 1), upsert("b", 2), upsert("c", 3))
+	mustCommit(t, l, 12, remove("a", 12))
+	r := readAll(l)
+	l.PrepareEarlier(earlier(18, remove("a", 18), remove("b", 17), remove("short", 19)))
+	mustReplace(t, l, "e", 20, upsert("c", 3))
+	r.wants(t, "bookmark 12 skipped=0 horizon=18", "bookmark 12 skipped=0 conflated=20", "delete b@17", "delete short@19")
+	wantResumes(t, l, 18)
+}
+
 // TestOutageWithUnknownDeletes: an upstream that says it knows every delete, and does not know one
 // that must have been, is not believed.
 func TestOutageWithUnknownDeletes(t *testing.T) {
