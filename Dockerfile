@@ -13,7 +13,7 @@ COPY . .
 ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/watchtide ./cmd/gateway
 # The licences of what is compiled in.
-RUN cd release && go run ./licenses/print -program /out/watchtide >/out/THIRD-PARTY-LICENSES.txt
+RUN cd release && go run . -licenses /out/watchtide >/out/THIRD-PARTY-LICENSES.txt
 
 FROM scratch
 COPY --from=build /out/watchtide /watchtide

@@ -35,8 +35,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	who := flags.String("maintainer", "", "`name and mail address` of whoever answers for the packages, as \"Name <name@example.org>\"; a tagged version needs one")
 	check := flags.Bool("check", false, "make everything a second time, in another folder, and fail if any byte differs")
 	cached := flags.Bool("cached", false, "with -check, let the second time use what the go command has cached")
+	program := flags.String("licenses", "", "print the licence texts for a `program` of this platform that was compiled from the repository, and do nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *program != "" {
+		return printLicenses(ctx, *folder, *program, out)
 	}
 	targets, err := parseTargets(*names)
 	if err != nil {
@@ -63,6 +67,20 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	return list(out, from, *into, made, *check)
+}
+
+// printLicenses writes the licence texts for a program of this platform. The Dockerfile uses it.
+func printLicenses(ctx context.Context, folder, program string, out io.Writer) error {
+	binary, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	text, err := licenses.Text(ctx, licenses.Source{Folder: folder}, licenses.Target{OS: runtime.GOOS, Arch: runtime.GOARCH}, binary)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
 }
 
 func parseTargets(names string) ([]licenses.Target, error) {
