@@ -10,9 +10,9 @@ import (
 	"io"
 	"log/slog"
 	"sync"
-	"time"
 	"unicode/utf8"
 
+	"github.com/watchtide/watchtide/internal/loglimit"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -21,8 +21,8 @@ const (
 	mostWrites = 32
 	// mostAttempts is how often a write is tried while others change the same key.
 	mostAttempts = 8
-	// logEvery is the shortest time between two lines of the log about failures.
-	logEvery = 10 * time.Second
+	// logPerMinute is how many failures are logged: clients cause as many as they want.
+	logPerMinute = 6
 )
 
 // ErrChanged means that a key has another version than the one that was to be replaced.
@@ -84,7 +84,6 @@ type Writer struct {
 	mu     sync.Mutex
 	conn   *sharedConn // nil: there is none
 	closed bool
-	logged time.Time // when a failure was logged last
 }
 
 var _ interface {
@@ -104,7 +103,7 @@ type sharedConn struct {
 // after failures. Failures are logged, since clients are not told of them. The Writer must be closed.
 func NewWriter(values stream.Values, limit int64, logger *slog.Logger, connect func(ctx context.Context) (WriteConn, error)) *Writer {
 	return &Writer{
-		values: values, limit: limit, logger: logger, connect: connect,
+		values: values, limit: limit, logger: loglimit.New(logger, logPerMinute), connect: connect,
 		slots: make(chan struct{}, mostWrites), opening: make(chan struct{}, 1),
 	}
 }
@@ -238,7 +237,7 @@ func (w *Writer) attempt(ctx context.Context, key string, write func(conn WriteC
 			return w.unavailable(ctx, definite.error)
 		case err != nil:
 			failed = true
-			w.log("the outcome of a write is unknown", err)
+			w.logger.Error("the outcome of a write is unknown", "error", err)
 			return &stream.OutcomeUnknownError{Key: key, Cause: err}
 		}
 		return nil
@@ -251,21 +250,8 @@ func (w *Writer) unavailable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	w.log("the upstream does not take a write", err)
+	w.logger.Error("the upstream does not take a write", "error", err)
 	return &stream.UnavailableError{What: "the upstream of the watch does not take the write", Cause: err}
-}
-
-// log logs a failure, unless it has just logged one: clients cause as many as they want.
-func (w *Writer) log(what string, err error) {
-	w.mu.Lock()
-	due := w.logged.IsZero() || time.Since(w.logged) >= logEvery
-	if due {
-		w.logged = time.Now()
-	}
-	w.mu.Unlock()
-	if due {
-		w.logger.Error(what, "error", err)
-	}
 }
 
 // acquire returns the connection, which it makes if there is none.
