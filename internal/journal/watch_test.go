@@ -133,6 +133,38 @@ func TestUpstreamThatCannotResume(t *testing.T) {
 	p.end()
 }
 
+// doubtful is an upstream that says that it is stale, and then has a change.
+type doubtful struct{ change time.Time }
+
+func (d *doubtful) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
+	if !d.change.IsZero() {
+		return errors.New("refused")
+	}
+	if err := errors.Join(sink.Reset("e"), sink.Commit(5), sink.Status(stream.Stale, "says the upstream")); err != nil {
+		return err
+	}
+	for d.change = time.Now(); !time.Now().After(d.change); {
+	}
+	if err := errors.Join(sink.Upsert(upsert("a", 6)), sink.Commit(6)); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestStaleBefore: what was stale when it was kept is stale since then, and not since the last change.
+func TestStaleBefore(t *testing.T) {
+	dir, source := tempDir(t), &doubtful{}
+	p := run(t, dir, source)
+	since := p.await(stream.Stale, at(6)).Status().Since
+	p.end()
+	p = run(t, dir, source)
+	if got := p.await(stream.Stale, at(6)).Status(); !got.Since.Equal(since) {
+		t.Errorf("stale since %s, want %s; the change was at %s", got.Since, since, source.change)
+	}
+	p.end()
+}
+
 // TestKilledProcess: what was kept is served only if the upstream is down, and nobody resumes from it.
 func TestKilledProcess(t *testing.T) {
 	dir := tempDir(t)
@@ -245,9 +277,9 @@ func TestFullDisk(t *testing.T) {
 
 // TestLargeWrites: a state of several transactions is whole at the end, and not before.
 func TestLargeWrites(t *testing.T) {
-	small := mostBytes
-	defer func() { mostBytes = small }()
-	mostBytes = 1000
+	small := TransactionBytes
+	defer func() { TransactionBytes = small }()
+	TransactionBytes = 1000
 	dir := tempDir(t)
 	r := start(t, dir, "s")
 	var all []stream.Resource
@@ -293,9 +325,9 @@ func TestLargeWrites(t *testing.T) {
 
 // TestWhileCommitting: what is written beside a log that changes is, at the end, the log.
 func TestWhileCommitting(t *testing.T) {
-	small := mostBytes
-	defer func() { mostBytes = small }()
-	mostBytes = 20_000
+	small := TransactionBytes
+	defer func() { TransactionBytes = small }()
+	TransactionBytes = 20_000
 	dir := tempDir(t)
 	r := start(t, dir, "s")
 	r.replace(t, 5, upsert("a", 2))

@@ -17,7 +17,8 @@ type Record struct {
 	Revision          uint64    `json:"revision"`
 	DeletesCompleteTo uint64    `json:"deletes_complete_to,omitempty"`
 	Committed         time.Time `json:"committed"`
-	Digest            string    `json:"digest"` // of the resources
+	StaleSince        time.Time `json:"stale_since,omitzero"` // since when it was not in sync; zero: it was
+	Digest            string    `json:"digest"`               // of the resources
 
 	Origin        uint64    `json:"origin"`
 	OriginPending bool      `json:"origin_pending,omitempty"`
@@ -31,11 +32,23 @@ type Record struct {
 // Record returns what the snapshot knows beside its entries.
 func (s Snapshot) Record() Record {
 	v := s.v
-	return Record{
+	r := Record{
 		Epoch: v.Epoch, Revision: v.Revision, DeletesCompleteTo: v.DeletesCompleteTo, Committed: v.Committed, Digest: v.Digest.String(),
 		Origin: v.Origin, OriginPending: v.OriginPending, Horizon: v.Horizon, HorizonAge: v.HorizonAge,
 		Runs: v.Run.Ended(v.Revision), RunHorizon: v.Run.Horizon,
 	}
+	if v.Status.State != stream.InSync {
+		r.StaleSince = v.Status.Since
+	}
+	return r
+}
+
+// Confirmed returns when the log was in sync for the last time, as far as the record knows.
+func (r *Record) Confirmed() time.Time {
+	if !r.StaleSince.IsZero() && r.StaleSince.Before(r.Committed) {
+		return r.StaleSince
+	}
+	return r.Committed
 }
 
 // Recorded is an entry of another log that counted when that ended.

@@ -75,8 +75,8 @@ func (in *ingest) recall() {
 		if lost {
 			r.Lost()
 		}
-		in.log.PrepareStatus(stream.Status{State: stream.Stale, Since: r.Committed, Reason: "as it was kept on the disk; the upstream has not confirmed it yet"})
-		in.lost = r.Committed
+		in.lost = r.Confirmed()
+		in.log.PrepareStatus(stream.Status{State: stream.Stale, Since: in.lost, Reason: "as it was kept on the disk; the upstream has not confirmed it yet"})
 		return in.log.Recall(r, all)
 	})
 	if err != nil {
