@@ -29,6 +29,9 @@ type Config struct {
 	MaxBytes int64
 	// MustExist refuses to create the file.
 	MustExist bool
+	// BeforeCommit is called before each transaction is written, and its error is that of the disk: for
+	// tests, of what a disk does and of what a killed process leaves. nil: nothing is called.
+	BeforeCommit func() error
 }
 
 // File is an open file. Its methods may be called from any goroutine.
@@ -39,7 +42,6 @@ type File struct {
 	readOnly bool
 
 	failed atomic.Pointer[error] // why nothing more is taken; nil: it is
-	broken func() error          // replaces the commit in tests; nil: nothing does
 
 	size, free atomic.Int64 // in bytes
 
@@ -236,8 +238,8 @@ func (f *File) Update(fn func(*Tx) error) error {
 			return nil
 		}
 		sequence = t.sequence
-		if f.broken != nil {
-			if err := f.broken(); err != nil {
+		if f.config.BeforeCommit != nil {
+			if err := f.config.BeforeCommit(); err != nil {
 				return err
 			}
 		}

@@ -261,14 +261,21 @@ func TestTheGroupLosesItsRights(t *testing.T) {
 // known. Opened again, the file has what was answered.
 func TestAfterAFailedWriteNothingIsTaken(t *testing.T) {
 	path := newPath(t)
-	f := mustOpen(t, path)
+	var now error
+	c := config(path)
+	c.BeforeCommit = func() error { return now }
+	f, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
 	mustPut(t, f, 1, map[string]string{"a": "1"})
 	broken := errors.New("input/output error")
-	f.broken = func() error { return broken }
+	now = broken
 	if err := put(f, 2, map[string]string{"a": "2"}); !errors.Is(err, ErrFailed) || !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
-	f.broken = nil
+	now = nil
 	if err := put(f, 3, map[string]string{"a": "3"}); !errors.Is(err, ErrFailed) {
 		t.Errorf("the next write: error %v", err)
 	}

@@ -25,6 +25,8 @@ type Config struct {
 	MaxAge time.Duration
 	// Logger logs what is wrong with the journal; nil: nothing is logged.
 	Logger *slog.Logger
+	// BeforeCommit is that of the file; see [disk.Config].
+	BeforeCommit func() error
 
 	maxBytes int64 // of the file, in tests; 0: any
 }
@@ -100,7 +102,7 @@ func Open(c Config) (*Journal, error) {
 func openFile(c Config) (*disk.File, error) {
 	path := filepath.Join(c.Dir, FileName)
 	open := func() (*disk.File, error) {
-		return disk.Open(disk.Config{Path: path, Kind: "journal", Format: fileFormat, MaxBytes: c.maxBytes})
+		return disk.Open(disk.Config{Path: path, Kind: "journal", Format: fileFormat, MaxBytes: c.maxBytes, BeforeCommit: c.BeforeCommit})
 	}
 	file, err := open()
 	var why string

@@ -70,7 +70,7 @@ func (p *part) chunks() iter.Seq2[[]log.Entry, bool] {
 			in = p.byKey()
 		}
 		for e := range in {
-			if size += e.Bytes(); size > mostBytes && len(chunk) > 0 {
+			if size += e.Bytes(); size > TransactionBytes && len(chunk) > 0 {
 				if !yield(chunk, false) {
 					return
 				}

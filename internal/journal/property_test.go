@@ -205,10 +205,10 @@ func (w *world) check(t *rapid.T) {
 // TestHistories: whatever happens to processes, a reader never has anything but what the upstream has, once
 // the log has confirmed it and the reader has read it.
 func TestHistories(t *testing.T) {
-	small := mostBytes
-	defer func() { mostBytes = small }()
+	small := TransactionBytes
+	defer func() { TransactionBytes = small }()
 	rapid.Check(t, func(t *rapid.T) {
-		mostBytes = rapid.SampledFrom([]int{300, 1 << 20}).Draw(t, "transaction")
+		TransactionBytes = rapid.SampledFrom([]int{300, 1 << 20}).Draw(t, "transaction")
 		w := &world{dir: tempDir(t), truth: map[string]stream.Resource{}, states: map[string]map[string]string{}, epoch: "e", revision: 1}
 		if w.unnumbered = rapid.Bool().Draw(t, "unnumbered"); w.unnumbered {
 			w.epoch = "_e"

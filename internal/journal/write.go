@@ -12,8 +12,13 @@ import (
 	"github.com/watchtide/watchtide/internal/log"
 )
 
-// mostBytes bounds one transaction: its pages are in memory until it is on the disk. Tests change it.
-var mostBytes = 8 << 20
+// Tests change the following, before a journal is opened.
+var (
+	// TransactionBytes bounds one transaction: its pages are in memory until it is on the disk.
+	TransactionBytes = 8 << 20
+	// SweptFrom is how many deletes the file may have beyond twice those that count.
+	SweptFrom = uint64(1024)
+)
 
 // mostSwept bounds the deletes that are forgotten in one transaction.
 const mostSwept = 4096
@@ -63,7 +68,7 @@ func (w *Watch) newest() *part {
 	}
 	bytes := 0
 	for e := range p.entries() {
-		if bytes += e.Bytes(); bytes > mostBytes {
+		if bytes += e.Bytes(); bytes > TransactionBytes {
 			p.large = true
 			break
 		}
@@ -239,7 +244,7 @@ var errEnough = errors.New("enough")
 
 // sweep removes deletes that do not count any more, once there are many.
 func (t *transaction) sweep() error {
-	if t.record.Deletes.Count <= 2*uint64(t.state.Tombstones())+1024 {
+	if t.record.Deletes.Count <= 2*uint64(t.state.Tombstones())+SweptFrom {
 		return nil
 	}
 	type gone struct {

@@ -256,14 +256,14 @@ func (c *Connection) Marks() []*Mark {
 // step reads one flush, of which only limit events arrive if limit is not
 // negative.
 func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
-	state := c.source.Snapshot()
-	horizon, _ := state.Horizon()
+	head := c.source.Snapshot().Revision()
 	c.Read = time.Now()
 	if !next(&c.batch) {
 		return false
 	}
-	f := Flush{Order: c.history.nextOrder(), At: time.Now(), Horizon: horizon, Head: state.Revision(), bytes: c.batch.Bytes()}
-	f.after = c.source.Snapshot().Revision()
+	state := c.source.Snapshot()
+	horizon, _ := state.Horizon()
+	f := Flush{Order: c.history.nextOrder(), At: time.Now(), Horizon: horizon, Head: head, after: state.Revision(), bytes: c.batch.Bytes()}
 	if c.history.Hides {
 		f.markers = c.searched()
 	}

@@ -106,7 +106,7 @@ type Flush struct {
 	Order int
 	// At is when.
 	At time.Time
-	// Horizon and Head are those of the replica just before.
+	// Head is that of the replica just before, and Horizon just after: it may have risen meanwhile.
 	Horizon, Head uint64
 	// Events are the sent events.
 	Events []stream.Event

@@ -16,12 +16,12 @@ func (c *Connection) repair(e stream.Event) []stream.Event {
 	want, err := digest.Parse(e.Digest)
 	if err != nil {
 		c.broke("%s: %v", describe(e), err)
-		return nil
+		return []stream.Event{e}
 	}
 	theirs, ok := c.source.Digested(want)
 	if !ok {
 		c.broke("%s: the state is gone at once", describe(e))
-		return nil
+		return []stream.Event{e}
 	}
 	mine := c.state.Clone()
 	if got, known := mine.digest(); !known || got != e.Digest {

@@ -36,6 +36,7 @@ var actions = []func(*world) error{
 	(*world).meanwhile, (*world).meanwhile, (*world).commitBeside,
 	(*world).bulk, (*world).bulk, (*world).purge, (*world).purge, (*world).dawdle, (*world).linger, (*world).linger,
 	(*world).lieToAll, (*world).changeRules,
+	(*world).away, (*world).away, (*world).crash, (*world).crash, (*world).failDisk,
 	(*world).betray, (*world).betray, (*world).betray, (*world).thereAndBack, (*world).pry,
 }
 
@@ -59,26 +60,28 @@ func (w *world) value() string {
 
 func (w *world) rest() error { return nil }
 
-// hangUpAt ends the connections of the clients beyond a network to a node.
-func (w *world) hangUpAt(n *node) {
+// hangUpAt ends the connections to a node. It returns its clients, without those beyond a network.
+func (w *world) hangUpAt(n *node) (were []*client) {
+	for _, c := range w.clients {
+		if c.at == n && c.up() {
+			c.hangUp()
+			were = append(were, c)
+		}
+	}
 	for _, c := range w.wires {
 		if c.at == n {
 			c.hangUp()
 		}
 	}
+	return were
 }
 
-// restart replaces a node with an empty one. Not after a restore by stealth,
-// which it could not detect.
+// restart replaces a node with an empty one, or one that goes on with its journal. Not after a restore by
+// stealth, which it could not detect without.
 func (w *world) restart() error {
 	n := w.nodes[w.pick(len(w.nodes))]
-	if w.stealth {
+	if w.stealth && !n.keeps() {
 		return nil
-	}
-	for _, c := range w.clients {
-		if c.at == n {
-			c.hangUp()
-		}
 	}
 	w.hangUpAt(n)
 	n.stop()
@@ -89,13 +92,8 @@ func (w *world) restart() error {
 // replace replaces the watch of a node. As with restart, its clients come back.
 func (w *world) replace() error {
 	n := w.nodes[w.pick(len(w.nodes))]
-	if w.stealth {
+	if w.stealth && !n.keeps() {
 		return nil
-	}
-	for _, c := range w.clients {
-		if c.at == n {
-			c.hangUp()
-		}
 	}
 	w.hangUpAt(n)
 	w.say("the watch of %s is replaced", n.name)
@@ -121,14 +119,13 @@ func (w *world) stopAtOnce() error {
 		runtime.Gosched()
 	}
 	w.say("%s is stopped while it takes in a transaction", n.name)
-	w.hangUpAt(n)
 	n.stop()
 	for _, c := range w.clients {
 		if c.at == n && c.up() {
 			c.drain()
-			c.hangUp()
 		}
 	}
+	w.hangUpAt(n)
 	return n.start()
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/journal"
 	"github.com/watchtide/watchtide/internal/storage"
 )
 
@@ -23,6 +24,7 @@ var (
 	behind   = flag.Int("others", 2, "how many gateways there are at most behind those that follow the upstream")
 	all      = flag.Bool("all", false, "build all mutants, and not only the eighth that is due today, without those that take minutes to find")
 	wide     = flag.Bool("wide", false, "all histories have many keys, and transactions that take a while")
+	keep     = flag.Bool("journals", false, "all histories have journals")
 	patience = flag.Duration("shrink", 20*time.Second, "how long a smaller failing history is searched for")
 )
 
@@ -57,11 +59,13 @@ const shareSizes = 64
 var usual = [4]int{storage.FlushSize, storage.ReplaySize, storage.TurnEntries, storage.SegmentSize}
 
 // divide sets the sizes for a seed. Most are small: with few and short events, readers take
-// several flushes for a transaction, and for the deletes of a catch-up, and logs are compacted.
+// several flushes for a transaction, and for the deletes of a catch-up, and logs are compacted. Journals
+// write a state in several transactions, and forget deletes early.
 func divide(seed uint64) {
 	all := [][4]int{{400, 900, 4, 600}, {1000, 2500, 6, 2500}, usual, {700, 6000, 3, 400}}
 	of := all[seed/shareSizes%uint64(len(all))]
 	storage.FlushSize, storage.ReplaySize, storage.TurnEntries, storage.SegmentSize = of[0], of[1], of[2], of[3]
+	journal.TransactionBytes, journal.SweptFrom = of[0], uint64(of[2])
 }
 
 // over reports whether no more histories are to be played.

@@ -247,6 +247,115 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "a log that goes on accepts positions beyond the end of the one before",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "internal/storage/run.go",
+			old:  "f.Name == p.Run && p.AsOf <= f.End",
+			new:  "f.Name == p.Run",
+		}},
+	},
+	{
+		name: "what a journal has stays the end of the log when another process begins",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "internal/journal/watch.go",
+			old:  "		found.Ended = false\n",
+			new:  "",
+		}},
+	},
+	{
+		name: "a journal takes what was written last for the end of the log",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "internal/journal/watch.go",
+			old:  "	kept = watch.KeptLost\n",
+			new:  "	kept = watch.KeptWhole\n",
+		}},
+	},
+	{
+		name: "a log whose end is lost goes on with its run",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "internal/log/recall.go",
+			old:  "	r.Runs, r.RunHorizon = nil, 0\n",
+			new:  "",
+		}},
+	},
+	{
+		name: "a log whose end is lost resumes positions from before",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "internal/log/recall.go",
+			old:  "	r.Origin, r.Horizon, r.HorizonAge = r.Revision+1, r.Revision+1, r.Committed\n",
+			new:  "",
+		}},
+	},
+	{
+		name: "a journal lacks deletes that it has not had time to write",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "internal/journal/write.go",
+			old:  "	lacks := p.state.Forgotten() > w.seq && w.seq < p.state.Intact()\n",
+			new:  "	lacks := false\n",
+		}},
+	},
+	{
+		name: "a journal forgets deletes that still count",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "internal/journal/write.go",
+			old:  "t.state.Counting(binary.BigEndian.Uint64(key))",
+			new:  "t.state.Counting(binary.BigEndian.Uint64(key)) && t.all",
+		}},
+	},
+	{
+		name: "a journal does not write the last moment of a log",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "internal/journal/watch.go",
+			old:  "	p := w.newest()\n	if p == nil {\n		return\n	}\n	p.ends",
+			new:  "	p := w.newest()\n	if p == nil || !p.all && w.stored.Whole {\n		return\n	}\n	p.ends",
+		}},
+	},
+	{
+		name: "the name of an order that the upstream broke is lost with the process",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "stream/watch/journal.go",
+			old:  "		in.aliases[of] = name\n",
+			new:  "		_, _ = of, name\n",
+		}},
+	},
+	{
+		name: "a part of a large state is taken for all of it",
+		args: []string{"-journals"},
+		rare: true,
+		edits: []edit{{
+			file: "internal/journal/large.go",
+			old:  "		err = t.finish(last)\n",
+			new:  "		err = t.finish(true)\n",
+		}},
+	},
+	{
+		name: "a delete that a gateway has had is sent again after an outage of its upstream",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "internal/log/earlier.go",
+			old:  "c.Revision > before && (c.Revision > after || w.live(c.Key)) {",
+			new:  "c.Revision > before && (c.Revision > after || c.Key != \"\") {",
+		}},
+	},
+	{
+		name: "what is stale is stale since its last change",
+		args: []string{"-journals"},
+		edits: []edit{{
+			file: "stream/watch/journal.go",
+			old:  "		in.lost = r.Confirmed()\n",
+			new:  "		in.lost = r.Committed\n",
+		}},
+	},
+	{
 		name: "what a rule leaves out of values is shown",
 		edits: []edit{{
 			file: "internal/view/grants.go",

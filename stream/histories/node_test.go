@@ -35,7 +35,8 @@ type node struct {
 	link     *link               // the links of any other node; nil for a root
 	history  log.Retention
 	maxBytes int64
-	narrow   bool // it follows a view
+	narrow   bool  // it follows a view
+	kept     *kept // its journal; nil: it has none
 
 	registry    *watch.Registry
 	watch       *watch.Watch
@@ -60,6 +61,7 @@ func (n *node) start() error {
 	n.registry = watch.NewRegistry()
 	n.linger = oneOf(n.world.choices, time.Second, 30*time.Second)
 	n.views = views.New(views.Config{Linger: n.linger})
+	n.kept.open()
 	source, err := n.source()
 	if err != nil {
 		return err
@@ -138,6 +140,7 @@ func (n *node) config(name string, s stream.Source) watch.Config {
 	if name == "w" {
 		c.MaxBytes = n.maxBytes
 	}
+	c.Journal = n.kept.watch(name)
 	return c
 }
 
@@ -270,7 +273,7 @@ func lacks(own, other log.Snapshot) bool {
 	return false
 }
 
-// stop ends the node with all its state.
+// stop ends the node with all its state, except for its journal.
 func (n *node) stop() {
 	if n.listener.Swap(nil) != nil {
 		_ = n.server.Close()
@@ -281,6 +284,7 @@ func (n *node) stop() {
 	}
 	n.views.Close()
 	n.registry.Close()
+	n.kept.close()
 }
 
 // join makes the other watch join the request with which the node follows the first

@@ -170,18 +170,13 @@ func (w *world) restore() error {
 // allowed: the gateway has to detect it. It can, while the upstream stays behind the
 // served state.
 func (w *world) restoreByStealth() error {
-	oldest, head := w.upstream.Oldest(), w.upstream.Revision()
-	if oldest == head || w.shape.views || w.shape.guarded || !w.rarely(3) {
+	if !w.mayGoBack() || !w.rarely(3) {
 		return nil
 	}
 	if err := w.level(); err != nil || !w.atHead() {
 		return err
 	}
-	epoch, _ := w.upstream.Truth().Newest()
-	to := oldest + uint64(w.pick(int(head-oldest)))
-	w.upstream.Restore(epoch, to)
-	w.stealth = true
-	w.say("the upstream is restored to %d by stealth", to)
+	w.goBack()
 	if err := w.level(); err != nil || w.rarely(2) {
 		return err
 	}

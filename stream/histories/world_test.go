@@ -3,6 +3,7 @@ package histories
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,7 @@ type world struct {
 	beats      int
 	served     []string // names of orders as nodes have served them
 	untrue     error    // the reports of a node about itself
+	dir        string   // of the journals; "": there are none
 
 	mu    sync.Mutex // guards the following field
 	trace []string
@@ -79,6 +81,7 @@ type shape struct {
 	recalls bool // endpoints tell of deletes with their snapshots
 	guarded bool // principals come to second gateways; then the upstream keeps its order, and nothing falls back
 	wires   int  // how many clients beyond a network there are at most
+	keeps   bool // nodes have journals
 	steps   int
 }
 
@@ -102,6 +105,7 @@ func newShape(c *choices) shape {
 		s.deletes = streamtest.DeleteRevisions(*deletes)
 	}
 	s.recalls = s.deletes == streamtest.OwnRevision && c.pick(2) == 0
+	s.keeps = c.rarely(3) || *keep
 	if s.wide = c.rarely(40) || *wide; s.wide {
 		s.heavy, s.steps = false, 3+s.steps%4 // each costs as much as a hundred others
 	}
@@ -170,6 +174,9 @@ func (w *world) grow() error {
 	}
 	for i := range w.shape.roots + others {
 		n := &node{world: w, history: limits, maxBytes: w.ceiling()}
+		if err := w.keep(n, i); err != nil {
+			return err
+		}
 		if i < w.shape.roots {
 			n.name, n.endpoint, n.besides = fmt.Sprint("R", i), w.upstream.Replica(), w.besides.Replica()
 			if w.shape.patchy && w.rarely(4) {
@@ -190,9 +197,17 @@ func (w *world) grow() error {
 		if err := n.start(); err != nil {
 			return err
 		}
-		w.say("%s starts: history %v, ceiling %d, follows %s", n.name, n.history, n.maxBytes, n.follows())
+		w.say("%s starts: history %v, ceiling %d, journal %t, follows %s", n.name, n.history, n.maxBytes, n.kept != nil, n.follows())
 	}
 	return nil
+}
+
+// keep gives a node a journal: in a history with journals, the first one and half of the others.
+func (w *world) keep(n *node, i int) (err error) {
+	if w.shape.keeps && (i == 0 || w.pick(2) == 0) {
+		n.kept, err = w.newJournal(fmt.Sprint("node", i))
+	}
+	return err
 }
 
 // ceiling is the memory limit of a watch, in bytes; 0: none.
@@ -253,6 +268,9 @@ func (w *world) end() {
 			links.Delete(n.link.host)
 		}
 		n.stop()
+	}
+	if w.dir != "" {
+		_ = os.RemoveAll(w.dir)
 	}
 }
 
