@@ -74,7 +74,7 @@ func (s *Source) Identity(w Watch) string {
 	case NATS:
 		of = []any{s.NATS.URL, s.NATS.Domain, w.Bucket, w.Keys, w.Values}
 	case Consul:
-		of = []any{s.Consul.Address, w.Consul}
+		of = []any{s.Consul.Address, s.Consul.HTTPAddress, w.Consul, w.Prefix, w.Values}
 	case Kubernetes:
 		of = []any{s.Kubernetes.Kubeconfig, s.Kubernetes.Context, w.Kubernetes}
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/tls"
 	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/internal/source/consul"
 	"net/netip"
 	"reflect"
 
@@ -16,8 +17,9 @@ import (
 type decoder struct {
 	*decode.Decoder
 	flags    Flags
-	declared map[string]SourceType // of every source; empty for one with an error
-	stores   map[string]string     // names of the sources of stores, by path
+	declared map[string]SourceType    // of every source; empty for one with an error
+	stores   map[string]string        // names of the sources of stores, by path
+	consuls  map[string]consul.Config // sources of Consul without an error, by name
 	watches  map[string]declaredWatch
 	lineage  *lineage // of the watches
 	named    []string // all watches, those with errors too
@@ -32,7 +34,7 @@ type decoder struct {
 func newDecoder(file string, env Environment) *decoder {
 	env = env.withDefaults()
 	d := &decoder{
-		flags: env.Flags, declared: map[string]SourceType{}, stores: map[string]string{}, watches: map[string]declaredWatch{},
+		flags: env.Flags, declared: map[string]SourceType{}, stores: map[string]string{}, consuls: map[string]consul.Config{}, watches: map[string]declaredWatch{},
 		lineage: &lineage{}, definitions: map[string]*view.Definition{}, templatings: map[string]*templating{},
 		places: map[string]decode.Value{},
 	}

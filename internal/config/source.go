@@ -93,8 +93,12 @@ func (s *Source) read(d *decoder, v decode.Value, _ decode.Key) {
 	for i := range keys {
 		keys[i].Advice = fmt.Sprintf(", which a source of type %s must have", s.Type)
 	}
+	errors := len(d.Errs)
 	d.Fill(section, v, entries, append(keys, d.KeysOf(s)...))
 	d.checkStorePath(s)
+	if s.Type == Consul && len(d.Errs) == errors {
+		d.consuls[s.Name] = s.Consul
+	}
 }
 
 // checkStorePath reports a store that would share its file with another one.

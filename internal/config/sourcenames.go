@@ -12,6 +12,7 @@ import (
 var (
 	// consulName: "*" means all of them.
 	consulName     = decode.OnlyOf(decode.LowerCase + decode.Digits + "-")
+	consulService  = decode.OnlyOf(decode.LowerCase + decode.UpperCase + decode.Digits + "-_.")
 	consulTypePart = decode.OnlyOf(decode.LowerCase + decode.UpperCase + decode.Digits + "_")
 
 	// natsName and natsToken: a parameter is a part of one token, since '.', '*' and '>' cannot be

@@ -432,6 +432,7 @@ func matches(t *testing.T, d *view.Definition, team string) bool {
 var allowed = map[string]*regexp.Regexp{
 	"nats bucket":        regexp.MustCompile(`\A[A-Za-z0-9_-]+\z`),
 	"consul prefix":      regexp.MustCompile(`\A[a-z0-9-]+\z`),
+	"consul service":     regexp.MustCompile(`\A[A-Za-z0-9_.-]+\z`),
 	"consul tenancy":     regexp.MustCompile(`\A[a-z0-9-]+\z`),
 	"consul type":        regexp.MustCompile(`\A[A-Za-z0-9]+\z`),
 	"kubernetes group":   regexp.MustCompile(`\A[a-z0-9.-]+\z`),
@@ -445,7 +446,7 @@ var allowed = map[string]*regexp.Regexp{
 
 // around has texts that are valid with a value between them.
 var around = map[string][2]string{
-	"nats bucket": {"x", "x"}, "consul prefix": {"x", "x"}, "consul tenancy": {"x", "x"}, "consul type": {"demo.v1.A", "x"},
+	"nats bucket": {"x", "x"}, "consul prefix": {"x", "x"}, "consul service": {"x", "x"}, "consul tenancy": {"x", "x"}, "consul type": {"demo.v1.A", "x"},
 	"kubernetes group": {"x", "x"}, "kubernetes version": {"x", "x"}, "kubernetes plural": {"x", "x"}, "namespace": {"x", "x"},
 	"prefix": {"", "/"}, "watch": {"x", "x"}, "collection": {"", ""},
 }

@@ -9,12 +9,24 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/watchtide/watchtide/internal/config/internal/decode"
+	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/view"
 )
 
 // labelsAt is where the labels of resources are, by type of source, if not in the object
 // "labels".
 var labelsAt = map[SourceType]string{Kubernetes: "metadata.labels", Consul: "metadata"}
+
+// labelsAtOf is where the labels of the resources of a watch are.
+func labelsAtOf(w *Watch, of SourceType) string {
+	switch {
+	case of == Consul && w.Consul.Collection == consul.Health:
+		return "meta"
+	case of == Consul && w.Consul.Collection == consul.KV:
+		return ""
+	}
+	return labelsAt[of]
+}
 
 // isView reports whether the entry of a watch has the key view_of.
 func (d *decoder) isView(v decode.Value) bool {

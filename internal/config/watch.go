@@ -77,9 +77,9 @@ type Selection struct {
 	Collection string `yaml:"collection,required,is=collection,of=host"`
 	// Watch is the upstream's name for the watch (the watch's own name).
 	Watch string `yaml:"watch,is=watch,of=gateway|grpc"`
-	// Prefix narrows the watch to keys that begin with it; for etcd it is not part
-	// of the keys.
-	Prefix string `yaml:"prefix,is=prefix,of=etcd|gateway|grpc|view"`
+	// Prefix narrows the watch to keys that begin with it; for etcd and Consul it is not
+	// part of the keys.
+	Prefix string `yaml:"prefix,is=prefix,of=consul|etcd|gateway|grpc|view"`
 	// Filter, Labels and Fields narrow a view, or, at the other gateway, a watch of a
 	// gateway source; see view.Params.
 	Filter string   `yaml:"filter,is=filter,of=gateway|view"`
@@ -93,10 +93,10 @@ type Selection struct {
 	// Keys is a pattern of the keys that are watched.
 	Keys string `yaml:"keys,is=nats keys,of=nats"`
 	// Values is what the bytes of values are taken for.
-	Values stream.Values `yaml:"values,is=values,of=etcd|nats"`
+	Values stream.Values `yaml:"values,is=values,of=consul|etcd|nats"`
 	// Kubernetes specifies which objects are followed.
 	Kubernetes kubernetes.Objects `yaml:",inline,of=kubernetes"`
-	// Consul specifies which resources are followed.
+	// Consul specifies which collection is followed.
 	Consul consul.Resources `yaml:",inline,of=consul"`
 }
 
@@ -182,8 +182,13 @@ func (w *Watch) readOf(d *decoder, v decode.Value, entries []decode.Entry, sourc
 	for _, k := range d.KeysOf(w) {
 		if k.Of == nil || slices.Contains(k.Of, string(of)) {
 			keys = append(keys, k)
-		} else {
-			owners[k.Name] = strings.Join(slices.DeleteFunc(slices.Clone(k.Of), func(of string) bool { return of == string(View) }), " or ")
+			delete(owners, k.Name)
+		} else if !slices.ContainsFunc(keys, func(own decode.Key) bool { return own.Name == k.Name }) {
+			of := slices.DeleteFunc(slices.Clone(k.Of), func(of string) bool { return of == string(View) })
+			if others := owners[k.Name]; others != "" {
+				of = append(of, others)
+			}
+			owners[k.Name] = strings.Join(of, " or ")
 			narrows[k.Name] = slices.Contains(k.Of, string(View))
 		}
 	}
@@ -202,14 +207,42 @@ func (w *Watch) readOf(d *decoder, v decode.Value, entries []decode.Entry, sourc
 	if (of == GRPCs || of == Gateway) && w.Watch == "" {
 		w.Watch = w.Name
 	}
+	if of == Consul {
+		d.checkConsul(w, v, source)
+	}
 	d.checkLabelsAt(w, d.Given[&w.LabelsAt])
 	if w.LabelsAt == "" {
-		w.LabelsAt = labelsAt[of]
+		w.LabelsAt = labelsAtOf(w, of)
 	}
 	d.watches[w.Name] = declaredWatch{name: w.Name, source: w.Source, labelsAt: w.LabelsAt, plain: w.Compression != ""}
 	if of == Gateway {
 		w.definitionReader(d, v)("") // the other gateway knows where labels are
 	}
+}
+
+// checkConsul reports options that the collection of a watch does not have, and what its source
+// does not have for it.
+func (d *decoder) checkConsul(w *Watch, v decode.Value, source string) {
+	c, right := d.consuls[source]
+	if !right {
+		return
+	}
+	c.Resources, c.Prefix, c.Values = w.Consul, w.Prefix, w.Values
+	option, problem := c.CheckCollection()
+	if problem == "" {
+		return
+	}
+	given := map[string]any{
+		"resource_type": &w.Consul.Type, "name_prefix": &w.Consul.NamePrefix, "service": &w.Consul.Service,
+		"datacenter": &w.Consul.Datacenter, "filter_expression": &w.Consul.FilterExpression,
+		"prefix": &w.Prefix, "values": &w.Values,
+	}
+	if into := given[option]; into != nil && d.IsGiven(into) {
+		v = d.Given[into]
+	} else {
+		v = v.AtKey()
+	}
+	d.Errorf(v, "%s", problem)
 }
 
 // fillWatch reads the entries of a watch, or of a template, in the order of keys.

@@ -20,10 +20,10 @@ func TestConfig(t *testing.T) {
 			c.Partition, c.Namespace, c.NamePrefix = Wildcard, "team-a", "web-"
 			c.ProbeInterval, c.ListInterval, c.MaxMessageBytes = MinProbe, MinRelist, 1
 		}, ""},
-		{"no address", func(c *Config) { c.Address = "" }, `consul: address "": want host:port`},
+		{"no address", func(c *Config) { c.Address = "" }, `consul: the source has no address, which the collection resource needs; want host:port`},
 		{"no port", func(c *Config) { c.Address = "consul" }, `address "consul": want host:port`},
 		{"a URL", func(c *Config) { c.Address = "http://consul:8500" }, "want host:port"},
-		{"no type", func(c *Config) { c.Type = "" }, `resource type "": want group.version.Kind`},
+		{"no type", func(c *Config) { c.Type = "" }, `consul: resource_type is missing; want group.version.Kind`},
 		{"half a type", func(c *Config) { c.Type = "v2.Artist" }, `resource type "v2.Artist"`},
 		{"a partition in capitals", func(c *Config) { c.Partition = "Default" }, `partition "Default": want a name in lower case`},
 		{"a namespace with a slash", func(c *Config) { c.Namespace = "a/b" }, `namespace "a/b"`},

@@ -35,6 +35,12 @@ type epochs struct {
 }
 
 func newEpochs(c *Config) epochs {
+	if c.collection() != Resource {
+		return epochs{
+			collection: []string{c.Collection, c.Service, c.Partition, c.Namespace, c.Prefix, string(c.Values), c.Datacenter, c.FilterExpression},
+			address:    c.HTTPAddress,
+		}
+	}
 	return epochs{
 		collection: []string{c.Type, c.Partition, c.Namespace, c.NamePrefix},
 		address:    c.Address,

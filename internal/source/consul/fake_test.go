@@ -170,6 +170,7 @@ type lines struct {
 	mu    sync.Mutex
 	all   []string
 	epoch []string
+	value []byte // the last one
 }
 
 func (l *lines) add(format string, args ...any) error {
@@ -187,6 +188,9 @@ func (l *lines) Reset(epoch string) error {
 }
 
 func (l *lines) Upsert(r stream.Resource) error {
+	l.mu.Lock()
+	l.value = r.Value
+	l.mu.Unlock()
 	return l.add("+%s@%d", strings.TrimPrefix(r.Key, inDefault), r.Revision)
 }
 

@@ -223,8 +223,8 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 		}
 		return made{source: source, writer: writer, close: writer.Close}, nil
 	case config.Consul:
-		s.Consul.Resources = w.Consul
-		source, err := consul.New(s.Consul)
+		s.Consul.Resources, s.Consul.Prefix, s.Consul.Values = w.Consul, w.Prefix, w.Values
+		source, err := consul.Open(s.Consul)
 		return made{source: source}, err
 	case config.NATS:
 		s.NATS.Bucket, s.NATS.Keys, s.NATS.Values = w.Bucket, w.Keys, w.Values
