@@ -48,7 +48,7 @@ var core = []string{"stream", "internal/signal", "internal/storage", "internal/m
 
 var sources = []string{
 	"internal/source/consul", "internal/source/etcd", "internal/source/files", "internal/source/gateway", "internal/source/grpc",
-	"internal/source/host", "internal/source/kubernetes", "internal/source/nats",
+	"internal/source/host", "internal/source/kubernetes", "internal/source/nats", "internal/source/postgres",
 }
 
 func TestForbiddenImports(t *testing.T) {

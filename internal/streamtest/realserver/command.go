@@ -24,6 +24,10 @@ type Command struct {
 	// Address is where it serves, host:port, if it prints no line "ready". It
 	// is then ready once that accepts connections.
 	Address string
+	// User is who runs it if the tests are run by root; "": root.
+	User string
+	// Remove is a folder that is removed when a server ends that all tests share; "": none.
+	Remove string
 }
 
 // Start starts a server that prints "ready", and ends it with the test. See

@@ -25,7 +25,11 @@ func (c Command) run() (*process, error) {
 	p := &process{cmd: exec.Command(c.Path, c.Args...), output: newOutput(), ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Env = c.Dir, c.environment()
 	p.cmd.Stdout, p.cmd.Stderr = stdout{p.output}, p.output
-	p.cmd.SysProcAttr = dieWithParent()
+	as, err := attributes(c.User)
+	if err != nil {
+		return nil, err
+	}
+	p.cmd.SysProcAttr = as
 	p.cmd.WaitDelay = time.Second // for what it may have started itself
 	stdin, err := p.cmd.StdinPipe()
 	if err != nil {

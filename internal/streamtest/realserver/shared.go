@@ -1,6 +1,7 @@
 package realserver
 
 import (
+	"os"
 	"sync"
 	"testing"
 )
@@ -55,6 +56,9 @@ func stopShared() {
 	defer shared.mu.Unlock()
 	for name, s := range shared.servers {
 		s.Stop() // the tests are over: it does not matter whether it was killed
+		if s.command.Remove != "" {
+			os.RemoveAll(s.command.Remove)
+		}
 		delete(shared.servers, name)
 	}
 }

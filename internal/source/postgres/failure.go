@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/watchtide/watchtide/internal/source/adapter"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// errChanged means that a table is no longer what it was when it was read.
+var errChanged = errors.New("the table has changed, and is read again")
+
+// stalled is the error of a server that does not answer.
+func (c *Config) stalled() error {
+	return fmt.Errorf("%w: no answer within %v", stream.ErrStalled, c.StallAfter)
+}
+
+// failed adds the upstream and a hint to an error, whose text it bounds.
+func (u *Upstream) failed(err error) error {
+	var known *adapter.Failure
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	text := adapter.HideSecret(u.words(err), u.secrets())
+	return adapter.NewFailure(err, fmt.Sprintf("postgres %s: %.1000s%s", u.name, text, u.hint(err)))
+}
+
+// secrets returns what no text may contain.
+func (u *Upstream) secrets() iter.Seq[string] {
+	var all []string
+	if password, err := adapter.ReadSecret(u.config.PasswordFile); u.config.PasswordFile != "" && err == nil {
+		all = append(all, password)
+	}
+	return slices.Values(all)
+}
+
+// words is the text of an error, on one line.
+func (u *Upstream) words(err error) string {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		return strings.TrimSpace(refused.Message + " (" + refused.Code + ")")
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// Codes of the server's errors.
+const (
+	codeNotReady  = "55000"
+	codePrivilege = "42501"
+)
+
+// hint suggests a remedy, where the error indicates one.
+func (u *Upstream) hint(err error) string {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		return ""
+	}
+	switch text := refused.Message; {
+	case strings.Contains(text, "replication slots are in use"):
+		return "; want a higher max_replication_slots: one for each gateway and source, and one more while a table is read"
+	case strings.Contains(text, "max_wal_senders"):
+		return "; want a higher max_wal_senders: one for each gateway and source, and one more while a table is read"
+	case refused.Code == codeNotReady && strings.Contains(text, "wal_level"):
+		return "; " + wantLogical
+	case refused.Code == codePrivilege && strings.Contains(text, "row-level security"):
+		return "; want a role that row-level security does not restrict: ALTER ROLE … BYPASSRLS"
+	case refused.Code == codePrivilege && strings.Contains(text, "replication"):
+		return "; want ALTER ROLE " + cmp.Or(u.user, "…") + " REPLICATION"
+	}
+	return ""
+}
+
+// wantLogical says how a server decodes its WAL.
+const wantLogical = `want ALTER SYSTEM SET wal_level = 'logical', and a restart of the server`
+
+// because returns the cause of the context if it has ended, instead of err, which then only reports the
+// end.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// slotTimeout is how long the server may take to make a slot: it waits for the transactions that are
+// open.
+const slotTimeout = time.Minute
+
+// errWaiting is the error of a slot that was not made in time.
+var errWaiting = fmt.Errorf("%w: no replication slot was made within %v, which waits for older transactions to end; look for them in pg_stat_activity, by xact_start", stream.ErrStalled, slotTimeout)

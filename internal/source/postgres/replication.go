@@ -1,0 +1,126 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pglogrepl"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// replication is a session that can make slots and follow one. It is owned by one goroutine.
+type replication struct {
+	conn *pgconn.PgConn
+}
+
+// system is the identity of a server.
+type system struct {
+	id       string
+	timeline int32
+}
+
+// identify asks who the server is.
+func (r replication) identify(ctx context.Context) (system, error) {
+	s, err := pglogrepl.IdentifySystem(ctx, r.conn)
+	if err != nil {
+		return system{}, because(ctx, err)
+	}
+	return system{s.SystemID, s.Timeline}, nil
+}
+
+// slot is a temporary slot.
+type slot struct {
+	name     string
+	point    uint64 // the consistent point
+	snapshot string // the name of the exported snapshot; empty: there is none
+}
+
+// newSlot makes a temporary slot. An exported snapshot lasts until the next command of the session.
+func (r replication) newSlot(ctx context.Context, export bool) (slot, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, slotTimeout, errWaiting)
+	defer cancel()
+	options := pglogrepl.CreateReplicationSlotOptions{
+		Temporary: true, Mode: pglogrepl.LogicalReplication, SnapshotAction: "NOEXPORT_SNAPSHOT",
+	}
+	if export {
+		options.SnapshotAction = "EXPORT_SNAPSHOT"
+	}
+	made, err := pglogrepl.CreateReplicationSlot(ctx, r.conn, "watchtide_"+strings.ToLower(rand.Text()[:12]), "pgoutput", options)
+	if err != nil {
+		return slot{}, because(ctx, err)
+	}
+	point, err := pglogrepl.ParseLSN(made.ConsistentPoint)
+	if err != nil || point == 0 {
+		return slot{}, fmt.Errorf("%w: consistent point %.40q: want an LSN", stream.ErrInvalid, made.ConsistentPoint)
+	}
+	return slot{name: made.SlotName, point: uint64(point), snapshot: made.SnapshotName}, nil
+}
+
+// start begins the stream of a slot.
+func (r replication) start(ctx context.Context, s slot, publication string) error {
+	names := strings.ReplaceAll(quoted(publication), "'", "''")
+	return because(ctx, pglogrepl.StartReplication(ctx, r.conn, s.name, pglogrepl.LSN(s.point), pglogrepl.StartReplicationOptions{
+		Mode: pglogrepl.LogicalReplication, PluginArgs: []string{"proto_version '1'", "publication_names '" + names + "'"},
+	}))
+}
+
+// received is what the stream sent: a message of pgoutput, or a sign of life.
+type received struct {
+	message []byte // until the next call; nil: a sign of life
+	end     uint64 // of a sign of life: everything before has been sent
+	reply   bool   // the server wants an answer
+}
+
+// receive waits for the next message. nil: none came until the deadline of ctx.
+func (r replication) receive(ctx context.Context) (*received, error) {
+	m, err := r.conn.ReceiveMessage(ctx)
+	if err != nil {
+		if pgconn.Timeout(err) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, nil
+		}
+		return nil, because(ctx, err)
+	}
+	switch m := m.(type) {
+	case *pgproto3.CopyData:
+		return decodeCopy(m.Data)
+	case *pgproto3.ErrorResponse:
+		return nil, pgconn.ErrorResponseToPgError(m)
+	case *pgproto3.NoticeResponse, *pgproto3.ParameterStatus:
+		return &received{}, nil
+	}
+	return nil, fmt.Errorf("the server ended the stream (%T)", m)
+}
+
+func decodeCopy(data []byte) (*received, error) {
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%w: an empty message", stream.ErrInvalid)
+	}
+	switch data[0] {
+	case pglogrepl.XLogDataByteID:
+		x, err := pglogrepl.ParseXLogData(data[1:])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", stream.ErrInvalid, err)
+		}
+		return &received{message: x.WALData}, nil
+	case pglogrepl.PrimaryKeepaliveMessageByteID:
+		k, err := pglogrepl.ParsePrimaryKeepaliveMessage(data[1:])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", stream.ErrInvalid, err)
+		}
+		return &received{end: uint64(k.ServerWALEnd), reply: k.ReplyRequested}, nil
+	}
+	return &received{}, nil // of a newer protocol
+}
+
+// confirm tells the server that it need not keep what is before a place. ask asks for an answer.
+func (r replication) confirm(ctx context.Context, at uint64, ask bool) error {
+	return pglogrepl.SendStandbyStatusUpdate(ctx, r.conn, pglogrepl.StandbyStatusUpdate{
+		WALWritePosition: pglogrepl.LSN(at), ClientTime: time.Now(), ReplyRequested: ask,
+	})
+}

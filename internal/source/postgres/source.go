@@ -1,0 +1,338 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Source follows one table. It is a [stream.Source].
+//
+// Watch is called by one goroutine at a time.
+type Source struct {
+	// Static after construction.
+	upstream *Upstream
+	table    Table
+
+	// Owned by Watch.
+	rows      map[string]row // as of the last commit, unless it is nil
+	committed uint64         // the revision of the last commit
+	epoch     string         // its revision order
+}
+
+var (
+	_ stream.Source     = (*Source)(nil)
+	_ stream.Continuing = (*Source)(nil)
+)
+
+// row is a row that was sent.
+type row struct {
+	value    []byte
+	revision uint64
+	relation uint32 // the partition that has it, or the table; 0: it is not known
+}
+
+// rowCost is what a row takes in addition to its key and its value.
+const rowCost = 120
+
+func (r *row) cost(key string) int64 { return int64(rowCost + len(key) + len(r.value)) }
+
+// Continue implements stream.Continuing: the next snapshot is compared with the resources.
+func (s *Source) Continue(from stream.Resume, resources iter.Seq[stream.Resource]) {
+	s.rows, s.committed, s.epoch = map[string]row{}, from.Revision, from.Epoch
+	for r := range resources {
+		s.rows[r.Key] = row{value: bytes.Clone(r.Value), revision: r.Revision}
+	}
+}
+
+// Watch implements [stream.Source]. It always begins with a snapshot, in which a row that has not
+// changed keeps its revision.
+func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	outer := ctx
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if s.rows != nil && (resume.Epoch != stream.CanonicalEpoch(s.epoch) || resume.Revision != s.committed) {
+		s.rows = nil // the sink has something else
+	}
+	m := &member{end: end}
+	m.queue = newQueue(sink, func() {
+		end(fmt.Errorf("%w: more than %d bytes of changes arrived while the table was read", stream.ErrUnresumable, maxWaiting))
+	})
+	err := s.watch(ctx, m, sink)
+	if outer.Err() != nil {
+		s.rows = nil // nobody may want them again
+	}
+	return s.upstream.failed(because(ctx, err))
+}
+
+// watch joins the session and follows the table until something ends it.
+func (s *Source) watch(ctx context.Context, m *member, sink stream.Sink) error {
+	session, err := s.upstream.join(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer session.leave(m)
+	d, err := session.check(ctx, s.table)
+	if err != nil {
+		return err
+	}
+	f := &follower{source: s, session: session, member: m, sink: sink, table: d}
+	session.follow(m, d.relations)
+	if err := f.snapshot(ctx); err != nil {
+		return err
+	}
+	defer f.undo()
+	m.queue.setLive()
+	return f.run(ctx)
+}
+
+// follower turns what a member gets into the calls of a sink. It is owned by Watch.
+type follower struct {
+	// Static after construction.
+	source  *Source
+	session *session
+	member  *member
+	sink    stream.Sink
+
+	table    *described
+	from     uint64                // the consistent point of the snapshot
+	layouts  map[*relation]*layout // of the relations of the stream
+	before   []undone              // what the transaction under way has replaced
+	revision uint64                // of the last commit
+}
+
+// undone is a row as it was before a transaction.
+type undone struct {
+	key string
+	row row
+	was bool // it existed
+}
+
+// run handles events until something ends it.
+func (f *follower) run(ctx context.Context) error {
+	check := time.NewTicker(f.source.upstream.config.checkEvery)
+	defer check.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-f.member.queue.arrived:
+			if err := f.handleAll(ctx); err != nil {
+				return err
+			}
+		case <-check.C:
+			if err := f.check(ctx); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (f *follower) handleAll(ctx context.Context) error {
+	for _, e := range f.member.queue.take() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := f.handle(&e)
+		f.member.queue.handled(&e)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check looks whether the role may still read the table, and whether it is still the same.
+func (f *follower) check(ctx context.Context) error {
+	now, err := f.session.check(ctx, f.source.table)
+	if err == nil && !f.table.same(now) {
+		return errChanged
+	}
+	return err
+}
+
+// handle handles one event.
+func (f *follower) handle(e *event) error {
+	switch {
+	case e.lsn < f.from || e.progress && e.lsn <= f.revision:
+		return nil // the snapshot has it
+	case e.commit:
+		return f.commit(e)
+	case e.message[0] == msgTruncate:
+		return f.truncate(e)
+	}
+	c, err := decodeChange(e.message)
+	if err != nil {
+		return err
+	}
+	l, err := f.layout(e.relation)
+	if err != nil {
+		return err
+	}
+	return f.change(e, l, c)
+}
+
+// change passes on a change of one row.
+func (f *follower) change(e *event, l *layout, c change) error {
+	var was, is string
+	var err error
+	if c.old != nil {
+		if was, err = l.keyOf(c.old, nil); err != nil {
+			return err
+		}
+	}
+	if c.new != nil {
+		if is, err = l.keyOf(c.new, c.old); err != nil {
+			return err
+		}
+	}
+	if c.old == nil {
+		was = is
+	}
+	before := f.source.rows[was].value
+	if c.old != nil && (c.new == nil || was != is) {
+		if err := f.remove(was, e.lsn); err != nil {
+			return err
+		}
+	}
+	if c.new == nil {
+		return nil
+	}
+	value, err := l.valueOf(c.new, before)
+	if err != nil {
+		return err
+	}
+	f.replace(is, row{value: value, revision: e.lsn, relation: e.id})
+	return f.sink.Upsert(stream.Resource{Key: is, Revision: e.lsn, Value: value})
+}
+
+// replace records a row.
+func (f *follower) replace(key string, r row) {
+	old, was := f.source.rows[key]
+	f.before = append(f.before, undone{key, old, was})
+	f.source.rows[key] = r
+	f.sink.Charge(r.cost(key)) // commit gives back what the row took before
+}
+
+// remove deletes a row, if it is known.
+func (f *follower) remove(key string, lsn uint64) error {
+	old, was := f.source.rows[key]
+	if !was {
+		return nil
+	}
+	f.before = append(f.before, undone{key, old, was})
+	delete(f.source.rows, key)
+	return f.sink.Delete(key, lsn)
+}
+
+// truncate deletes all rows of a relation.
+func (f *follower) truncate(e *event) error {
+	for key, r := range f.source.rows {
+		if r.relation != e.id {
+			continue
+		}
+		if err := f.remove(key, e.lsn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit ends a transaction, or reports progress.
+func (f *follower) commit(e *event) error {
+	if !e.progress {
+		f.sink.SetTimestamp(e.at)
+	}
+	if err := f.sink.Commit(e.lsn); err != nil {
+		return err
+	}
+	f.revision, f.source.committed = e.lsn, e.lsn
+	var freed int64
+	for i := range f.before {
+		if u := &f.before[i]; u.was {
+			freed += u.row.cost(u.key)
+		}
+	}
+	f.before = f.before[:0]
+	if cap(f.before) > maxKept {
+		f.before = nil
+	}
+	if freed > 0 {
+		f.sink.Charge(-freed)
+	}
+	return nil
+}
+
+// maxKept is how many elements a slice has that is used for the next transaction.
+const maxKept = 1024
+
+// undo makes the rows what they were at the last commit.
+func (f *follower) undo() {
+	for i := len(f.before) - 1; i >= 0; i-- {
+		u := &f.before[i]
+		if u.was {
+			f.source.rows[u.key] = u.row
+			continue
+		}
+		delete(f.source.rows, u.key)
+	}
+	f.before = nil
+}
+
+// layout returns how rows of a relation of the stream are made. Columns that the table has got since it
+// was read are served too.
+func (f *follower) layout(r *relation) (*layout, error) {
+	if l := f.layouts[r]; l != nil {
+		return l, nil
+	}
+	order := make([]string, len(r.columns))
+	for i, c := range r.columns {
+		order[i] = c.name
+		if err := f.admit(c); err != nil {
+			return nil, err
+		}
+	}
+	l, err := place(f.table.served, f.table.key, order)
+	if err != nil {
+		return nil, err
+	}
+	if f.layouts == nil {
+		f.layouts = map[*relation]*layout{}
+	}
+	f.layouts[r] = l
+	return l, nil
+}
+
+// admit looks at a column of the stream: whether its type is the one that is known, and whether it is new.
+func (f *follower) admit(c relationColumn) error {
+	for _, known := range f.table.served {
+		if known.name == c.name {
+			if known.typ != c.typ {
+				return fmt.Errorf("%w: column %.63q has another type", errChanged, c.name)
+			}
+			return nil
+		}
+	}
+	for _, name := range f.table.known {
+		if name == c.name {
+			return nil // it is not served
+		}
+	}
+	switch {
+	case len(f.source.table.Columns) > 0:
+		return nil
+	case c.typ >= firstUserType:
+		return fmt.Errorf("%w: column %.63q is new", errChanged, c.name)
+	}
+	f.table.known = append(f.table.known, c.name)
+	f.table.served = append(f.table.served, newColumn(c.name, c.typ, c.typ))
+	return nil
+}
+
+// errGone is the error of a table that is not the one that was described before its snapshot was made.
+var errGone = errors.New("the table changed while its snapshot was made, and is read again")
