@@ -9,6 +9,7 @@ import (
 	"github.com/watchtide/watchtide/internal/source/etcd"
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"github.com/watchtide/watchtide/internal/source/nats"
+	"github.com/watchtide/watchtide/internal/source/postgres"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -189,6 +190,7 @@ func TestDefaults(t *testing.T) {
 		"### `type: etcd`":       {etcd.Config{ConnectTimeout: etcd.DefaultConnectTimeout, RequestTimeout: etcd.DefaultRequestTimeout, StallAfter: etcd.DefaultStallAfter}},
 		"### `type: kubernetes`": {kubernetes.Config{StallAfter: kubernetes.DefaultStallAfter}},
 		"### `type: nats`":       {nats.Config{StallAfter: nats.DefaultStallAfter, PollInterval: nats.DefaultPollInterval}},
+		"### `type: postgres`":   {postgres.Config{Publication: postgres.DefaultPublication, StallAfter: postgres.DefaultStallAfter}},
 		"### `type: consul`":     {consul.Config{ProbeInterval: consul.DefaultProbe, ListInterval: consul.DefaultRelist, MaxMessageBytes: consul.DefaultMaxMessageBytes}},
 	} {
 		described := defaultsIn(t, section)

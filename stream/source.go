@@ -55,12 +55,13 @@ type DeletesUnnumbered interface {
 	DeletesUnnumbered() bool
 }
 
-// Continuing is also implemented by a Source that counts revisions itself, in an order that no other process
-// has. It can go on with the order of a process before.
+// Continuing is also implemented by a Source that compares what its upstream has with what it has sent. If it
+// counts revisions itself, in an order that no other process has, it can go on with the order of a process
+// before.
 type Continuing interface {
 	// Continue is called before the first Watch, with the place at which that process ended, and the
-	// resources that the Sink has. The next Watch is given that place, and goes on from there without a
-	// Reset. The values must be copied.
+	// resources that the Sink has. The next Watch is given that place, and goes on from there. A Source that
+	// counts revisions does so without a Reset. The values must be copied.
 	Continue(from Resume, resources iter.Seq[Resource])
 }
 

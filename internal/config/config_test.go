@@ -185,6 +185,7 @@ var everythingElse = []string{
 	everyKeyOfNATS,
 	everyKeyOfKubernetes,
 	everyKeyOfConsul,
+	everyKeyOfPostgres,
 	everyKeyOfTemplates,
 	everyKeyOfAccess,
 	everyKeyOfAuth,

@@ -75,6 +75,8 @@ func (s *Source) Identity(w Watch) string {
 		of = []any{s.NATS.URL, s.NATS.Domain, w.Bucket, w.Keys, w.Values}
 	case Consul:
 		of = []any{s.Consul.Address, s.Consul.HTTPAddress, w.Consul, w.Prefix, w.Values}
+	case Postgres:
+		of = []any{s.Postgres.URL, s.Postgres.Publication, w.Postgres}
 	case Kubernetes:
 		of = []any{s.Kubernetes.Kubeconfig, s.Kubernetes.Context, w.Kubernetes}
 	}

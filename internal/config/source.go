@@ -14,6 +14,7 @@ import (
 	"github.com/watchtide/watchtide/internal/source/host"
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"github.com/watchtide/watchtide/internal/source/nats"
+	"github.com/watchtide/watchtide/internal/source/postgres"
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream/store"
 )
@@ -33,6 +34,7 @@ const (
 	Consul  SourceType = "consul"
 
 	Kubernetes SourceType = "kubernetes"
+	Postgres   SourceType = "postgres"
 )
 
 // View stands for the type of the source of a watch that is a view of another one. Such a watch
@@ -61,6 +63,7 @@ type Source struct {
 	NATS       nats.Config          `yaml:"-"`
 	Consul     consul.Config        `yaml:"-"`
 	Kubernetes kubernetes.Config    `yaml:"-"`
+	Postgres   postgres.Config      `yaml:"-"`
 }
 
 // sections returns the keys of each source type of this build, apart from "type".
@@ -68,6 +71,7 @@ func (s *Source) sections() map[SourceType]any {
 	return map[SourceType]any{
 		Store: &s.Store, Host: &s.Host, GRPCs: &s.GRPC, Files: &s.Files, Etcd: &s.Etcd,
 		Gateway: &s.Gateway, NATS: &s.NATS, Consul: &s.Consul, Kubernetes: &s.Kubernetes,
+		Postgres: &s.Postgres,
 	}
 }
 

@@ -20,6 +20,9 @@ var (
 	natsName  = decode.OnlyOf(decode.LowerCase + decode.UpperCase + decode.Digits + "-_")
 	natsToken = decode.OnlyOf(decode.LowerCase + decode.UpperCase + decode.Digits + "-_/=")
 
+	// postgresName: a parameter is a part of a name without quotation marks.
+	postgresName = decode.OnlyOf(decode.LowerCase + decode.Digits + "_")
+
 	// kubernetesName: the names are parts of a path.
 	kubernetesName = decode.OnlyOf(decode.LowerCase + decode.Digits + "-.")
 )

@@ -16,6 +16,7 @@ import (
 	"github.com/watchtide/watchtide/internal/source/host"
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"github.com/watchtide/watchtide/internal/source/nats"
+	"github.com/watchtide/watchtide/internal/source/postgres"
 )
 
 func TestParseTag(t *testing.T) {
@@ -119,6 +120,7 @@ func TestLeastDurationsOfSources(t *testing.T) {
 		"kubernetes.stall_after": kubernetes.MinStallAfter,
 		"nats.poll_interval":     nats.MinPollInterval,
 		"nats.stall_after":       nats.MinStallAfter,
+		"postgres.stall_after":   postgres.MinStallAfter,
 	}
 	found := 0
 	for of, section := range new(Source).sections() {

@@ -345,6 +345,7 @@ func textFields(w *Watch) []*string {
 		&w.ViewOf, &w.Collection, &w.Watch, &w.Prefix, &w.Filter, &w.Labels, &w.Bucket, &w.Keys,
 		&w.Kubernetes.Group, &w.Kubernetes.Version, &w.Kubernetes.Resource, &w.Kubernetes.Namespace,
 		&w.Kubernetes.LabelSelector, &w.Kubernetes.FieldSelector,
+		&w.Postgres.Name,
 		&w.Consul.Type, &w.Consul.Partition, &w.Consul.Namespace, &w.Consul.NamePrefix, &w.Consul.Service,
 	}
 }

@@ -439,6 +439,7 @@ var allowed = map[string]*regexp.Regexp{
 	"kubernetes version": regexp.MustCompile(`\A[a-z0-9.-]+\z`),
 	"kubernetes plural":  regexp.MustCompile(`\A[a-z0-9.-]+\z`),
 	"namespace":          regexp.MustCompile(`\A[a-z0-9.-]+\z`),
+	"postgres table":     regexp.MustCompile(`\A[a-z0-9_]+\z`),
 	"prefix":             regexp.MustCompile(`(?s)\A.+\z`),
 	"watch":              regexp.MustCompile(`\A[A-Za-z0-9._-]+\z`),
 	"collection":         regexp.MustCompile(`\A(?:processes|mounts|interfaces)\z`),
@@ -448,7 +449,7 @@ var allowed = map[string]*regexp.Regexp{
 var around = map[string][2]string{
 	"nats bucket": {"x", "x"}, "consul prefix": {"x", "x"}, "consul service": {"x", "x"}, "consul tenancy": {"x", "x"}, "consul type": {"demo.v1.A", "x"},
 	"kubernetes group": {"x", "x"}, "kubernetes version": {"x", "x"}, "kubernetes plural": {"x", "x"}, "namespace": {"x", "x"},
-	"prefix": {"", "/"}, "watch": {"x", "x"}, "collection": {"", ""},
+	"postgres table": {"x", "x"}, "prefix": {"", "/"}, "watch": {"x", "x"}, "collection": {"", ""},
 }
 
 // checkPlain checks that values stand as they are, and that only the allowed ones do.

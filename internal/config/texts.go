@@ -14,6 +14,7 @@ import (
 	grpcsource "github.com/watchtide/watchtide/internal/source/grpc"
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"github.com/watchtide/watchtide/internal/source/nats"
+	"github.com/watchtide/watchtide/internal/source/postgres"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -56,28 +57,32 @@ var texts = map[string]decode.Text{
 	"prefix":           {Want: wantText, Valid: notEmpty, Parameter: &decode.Rule{Escape: decode.Plain, Prefix: true}},
 	"watch":            {Want: wantWatch, Valid: noError(stream.CheckWatchName), Parameter: &decode.Rule{Escape: decode.Plain}},
 
-	"consul collection":   oneOfThese(consul.Collections),
-	"consul consistency":  oneOfThese(consul.Consistencies),
-	"consul http address": {Want: consul.WantHTTPAddress, Valid: consul.ValidHTTPAddress},
-	"consul datacenter":   {Want: consul.WantDatacenter, Valid: consul.ValidDatacenter},
-	"consul service":      {Want: consul.WantService, Valid: consul.ValidService, Parameter: &decode.Rule{Escape: consulService}},
-	"consul address":      {Want: consul.WantAddress, Valid: consul.ValidAddress},
-	"consul prefix":       {Want: consul.WantNamePrefix, Valid: consul.ValidNamePrefix, Parameter: &decode.Rule{Escape: consulName, Prefix: true}},
-	"consul tenancy":      {Want: consul.WantTenancy, Valid: consul.ValidTenancy, Parameter: &decode.Rule{Escape: consulName}},
-	"consul type":         {Want: consul.WantType, Valid: validConsulType, Parameter: &decode.Rule{Escape: consulTypePart}},
-	"etcd endpoint":       {Want: etcd.WantEndpoint, Valid: etcd.ValidEndpoint},
-	"gateway url":         {Want: gatewaysource.WantURL, Valid: gatewaysource.ValidURL},
-	"grpc address":        {Want: grpcsource.WantAddress, Valid: grpcsource.ValidAddress},
-	"kubernetes group":    {Want: kubernetes.WantGroup, Valid: kubernetes.ValidName, Parameter: &decode.Rule{Escape: kubernetesName}},
-	"kubernetes version":  {Want: kubernetes.WantVersion, Valid: validKubernetesName, Parameter: &decode.Rule{Escape: kubernetesName}},
-	"kubernetes plural":   {Want: kubernetes.WantResource, Valid: validKubernetesName, Parameter: &decode.Rule{Escape: kubernetesName}},
-	"namespace":           {Want: kubernetes.WantNamespace, Valid: kubernetes.ValidName, Parameter: &decode.Rule{Escape: kubernetesName}},
-	"label selector":      textThat("a label selector", kubernetes.CheckLabelSelector, decode.Label),
-	"field selector":      textThat("a field selector", kubernetes.CheckFieldSelector, fieldValue),
-	"nats bucket":         {Want: nats.WantBucket, Valid: nats.ValidBucket, Parameter: &decode.Rule{Escape: natsName}},
-	"nats keys":           {Want: nats.WantKeys, Valid: nats.ValidKeys, Parameter: &decode.Rule{Escape: natsToken}},
-	"nats prefix":         {Want: nats.WantPrefix, Valid: nats.ValidPrefix},
-	"nats url":            {Want: nats.WantURL, Valid: nats.ValidURL},
+	"consul collection":    oneOfThese(consul.Collections),
+	"consul consistency":   oneOfThese(consul.Consistencies),
+	"consul http address":  {Want: consul.WantHTTPAddress, Valid: consul.ValidHTTPAddress},
+	"consul datacenter":    {Want: consul.WantDatacenter, Valid: consul.ValidDatacenter},
+	"consul service":       {Want: consul.WantService, Valid: consul.ValidService, Parameter: &decode.Rule{Escape: consulService}},
+	"consul address":       {Want: consul.WantAddress, Valid: consul.ValidAddress},
+	"consul prefix":        {Want: consul.WantNamePrefix, Valid: consul.ValidNamePrefix, Parameter: &decode.Rule{Escape: consulName, Prefix: true}},
+	"consul tenancy":       {Want: consul.WantTenancy, Valid: consul.ValidTenancy, Parameter: &decode.Rule{Escape: consulName}},
+	"consul type":          {Want: consul.WantType, Valid: validConsulType, Parameter: &decode.Rule{Escape: consulTypePart}},
+	"etcd endpoint":        {Want: etcd.WantEndpoint, Valid: etcd.ValidEndpoint},
+	"gateway url":          {Want: gatewaysource.WantURL, Valid: gatewaysource.ValidURL},
+	"grpc address":         {Want: grpcsource.WantAddress, Valid: grpcsource.ValidAddress},
+	"kubernetes group":     {Want: kubernetes.WantGroup, Valid: kubernetes.ValidName, Parameter: &decode.Rule{Escape: kubernetesName}},
+	"kubernetes version":   {Want: kubernetes.WantVersion, Valid: validKubernetesName, Parameter: &decode.Rule{Escape: kubernetesName}},
+	"kubernetes plural":    {Want: kubernetes.WantResource, Valid: validKubernetesName, Parameter: &decode.Rule{Escape: kubernetesName}},
+	"namespace":            {Want: kubernetes.WantNamespace, Valid: kubernetes.ValidName, Parameter: &decode.Rule{Escape: kubernetesName}},
+	"label selector":       textThat("a label selector", kubernetes.CheckLabelSelector, decode.Label),
+	"field selector":       textThat("a field selector", kubernetes.CheckFieldSelector, fieldValue),
+	"nats bucket":          {Want: nats.WantBucket, Valid: nats.ValidBucket, Parameter: &decode.Rule{Escape: natsName}},
+	"nats keys":            {Want: nats.WantKeys, Valid: nats.ValidKeys, Parameter: &decode.Rule{Escape: natsToken}},
+	"nats prefix":          {Want: nats.WantPrefix, Valid: nats.ValidPrefix},
+	"nats url":             {Want: nats.WantURL, Valid: nats.ValidURL},
+	"postgres column":      {Want: postgres.WantColumn, Valid: postgres.ValidColumn},
+	"postgres publication": {Want: postgres.WantPublication, Valid: postgres.ValidPublication},
+	"postgres table":       {Want: postgres.WantTable, Valid: postgres.ValidTable, Parameter: &decode.Rule{Escape: postgresName}},
+	"postgres url":         {Want: postgres.WantURL, Valid: postgres.ValidURL},
 }
 
 // kinds are the kinds that tags can name.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
+	"github.com/watchtide/watchtide/internal/source/postgres"
 	"github.com/watchtide/watchtide/stream/watch"
 	"maps"
 	"slices"
@@ -59,7 +60,7 @@ type Watch struct {
 	Writable bool `yaml:"writable,of=etcd|nats|kubernetes"`
 
 	// Journal is JournalOn or JournalNone; empty: see Config.Journals.
-	Journal string `yaml:"journal,is=journal,of=host|grpc|files|etcd|gateway|nats|consul|kubernetes"`
+	Journal string `yaml:"journal,is=journal,of=host|grpc|files|etcd|gateway|nats|consul|kubernetes|postgres"`
 
 	// LabelsAt is the path of the object that holds a resource's labels, for views
 	// (metadata.labels for kubernetes, metadata for consul, else labels). A view has that
@@ -96,6 +97,8 @@ type Selection struct {
 	Values stream.Values `yaml:"values,is=values,of=consul|etcd|nats"`
 	// Kubernetes specifies which objects are followed.
 	Kubernetes kubernetes.Objects `yaml:",inline,of=kubernetes"`
+	// Postgres specifies which table is followed.
+	Postgres postgres.Table `yaml:",inline,of=postgres"`
 	// Consul specifies which collection is followed.
 	Consul consul.Resources `yaml:",inline,of=consul"`
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/watchtide/watchtide/internal/source/host"
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"github.com/watchtide/watchtide/internal/source/nats"
+	"github.com/watchtide/watchtide/internal/source/postgres"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
@@ -26,7 +27,7 @@ import (
 )
 
 // upstreams makes the sources of watches: the one place that knows every source.
-// A store, and another gateway, is shared by its watches; any other source is
+// A store, another gateway, and a database of PostgreSQL, is shared by its watches; any other source is
 // made for each watch.
 //
 // It belongs to one configuration. Watches and templates that a newer configuration keeps
@@ -46,8 +47,9 @@ type upstreams struct {
 	views   *views.Views                // those that configurations declare
 	hide    func(message string) string // nil: nothing is hidden
 
-	mu       sync.Mutex                         // guards the following fields
-	gateways map[string]*gatewaysource.Upstream // by names of the source and the template
+	mu        sync.Mutex                         // guards the following fields
+	gateways  map[string]*gatewaysource.Upstream // by names of the source and the template
+	databases map[string]*postgres.Upstream      // by names of the source
 }
 
 // newUpstreams returns the upstreams of a configuration without sources.
@@ -55,13 +57,15 @@ func newUpstreams(logger *slog.Logger, tracer trace.Tracer, declared *views.View
 	return &upstreams{
 		logger: logger, tracer: tracer, config: &config.Config{}, memory: memory.NewCeiling(0), views: declared, hide: hide,
 		stores: &stores{all: map[string]*store.Store{}}, gateways: map[string]*gatewaysource.Upstream{},
+		databases: map[string]*postgres.Upstream{},
 	}
 }
 
 // next returns the upstreams of another configuration, with the same stores and the same
 // memory. Call settle on the upstreams that are in effect after that.
 func (u *upstreams) next(c *config.Config) *upstreams {
-	return &upstreams{logger: u.logger, tracer: u.tracer, config: c, memory: u.memory, stores: u.stores, journal: u.journal, views: u.views, hide: u.hide, gateways: map[string]*gatewaysource.Upstream{}}
+	return &upstreams{logger: u.logger, tracer: u.tracer, config: c, memory: u.memory, stores: u.stores, journal: u.journal, views: u.views, hide: u.hide,
+		gateways: map[string]*gatewaysource.Upstream{}, databases: map[string]*postgres.Upstream{}}
 }
 
 // settle sets the limits of the stores, and removes the stores that the configuration does not
@@ -226,6 +230,8 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 		s.Consul.Resources, s.Consul.Prefix, s.Consul.Values = w.Consul, w.Prefix, w.Values
 		source, err := consul.Open(s.Consul)
 		return made{source: source}, err
+	case config.Postgres:
+		return u.table(s, w)
 	case config.NATS:
 		s.NATS.Bucket, s.NATS.Keys, s.NATS.Values = w.Bucket, w.Keys, w.Values
 		source, err := nats.New(s.NATS)
@@ -308,4 +314,19 @@ func (u *upstreams) gatewayOf(s config.Source, template string) (*gatewaysource.
 		u.gateways[name] = upstream
 	}
 	return u.gateways[name], nil
+}
+
+// table returns the source of a watch of a table. All tables of a database share its connection.
+func (u *upstreams) table(s config.Source, w config.Watch) (made, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.databases[s.Name] == nil {
+		upstream, err := postgres.New(s.Postgres)
+		if err != nil {
+			return made{}, err
+		}
+		u.databases[s.Name] = upstream
+	}
+	source, err := u.databases[s.Name].Source(w.Postgres)
+	return made{source: source}, err
 }
