@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/disk/disktest"
 	"pgregory.net/rapid"
 )
 
@@ -132,7 +133,7 @@ func TestPowerLoss(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		before, after, states := lastTransaction(t, f, path, random, rapid.IntRange(1, 20).Draw(t, "transactions"))
 		_ = f.Close()
-		lost := lose(before, after, random, rapid.SampledFrom([]string{"data", "meta"}).Draw(t, "phase"))
+		lost := disktest.Lose(before, after, random, rapid.SampledFrom([]disktest.Phase{disktest.Data, disktest.Meta}).Draw(t, "phase"))
 		got, err := openCopy(path, lost)
 		if err != nil {
 			t.Fatalf("after a loss of power: %v", err)
@@ -165,28 +166,4 @@ func lastTransaction(t *rapid.T, f *File, path string, random *rand.Rand, n int)
 		before, after, states = after, raw, [2]content{states[1], c}
 	}
 	return before, after, states
-}
-
-// lose returns the bytes of a file whose transaction was cut off while its pages, or its meta page,
-// were being written.
-func lose(before, after []byte, random *rand.Rand, phase string) []byte {
-	const sector, metas = 512, 2 * 4096
-	lost := make([]byte, len(after))
-	copy(lost, before)
-	if phase == "data" && random.IntN(2) == 0 {
-		lost = lost[:len(before)] // the file has not grown yet
-	}
-	for at := metas; at+sector <= len(lost); at += sector {
-		if phase == "meta" || random.IntN(2) == 0 {
-			copy(lost[at:at+sector], after[at:at+sector])
-		}
-	}
-	if phase == "meta" {
-		for at := 0; at < metas; at += 64 { // worse than any disk
-			if random.IntN(2) == 0 {
-				copy(lost[at:at+64], after[at:at+64])
-			}
-		}
-	}
-	return lost
 }

@@ -1,10 +1,19 @@
 package journal
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/watchtide/watchtide/internal/disk/disktest"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -74,7 +83,53 @@ type world struct {
 	watch   *Watch
 	log     *log.Writer
 	pending []log.Change
-	states  map[string]map[string]string // that were committed, by epoch and revision
+	states  map[string]map[string]string // that were committed, by digest and revision
+	newest  string                       // of states
+
+	logged *bytes.Buffer
+	starts int
+
+	mu   sync.Mutex // guards the following field
+	disk []image    // of the process, before each transaction
+}
+
+// image is what is on the disk.
+type image struct{ file, beside []byte }
+
+func (w *world) path() string { return filepath.Join(w.dir, FileName) }
+
+// see returns what is on the disk now.
+func (w *world) see() (i image) {
+	i.file, _ = os.ReadFile(w.path())
+	i.beside, _ = os.ReadFile(w.path() + ".state")
+	return i
+}
+
+// note keeps what is on the disk before a transaction.
+func (w *world) note() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.disk = append(w.disk, w.see())
+	return nil
+}
+
+// transactions returns how many the process has begun.
+func (w *world) transactions() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.disk)
+}
+
+// lose is a loss of power during the n-th transaction of a process, which has ended. What is beside the
+// file is not synced after the first transaction.
+func (w *world) lose(t *rapid.T, n int) {
+	images := append(w.disk, w.see())
+	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	lost := disktest.Lose(images[n].file, images[n+1].file, random, rapid.SampledFrom([]disktest.Phase{disktest.Data, disktest.Meta}).Draw(t, "phase"))
+	beside := images[rapid.IntRange(min(n, 1), n).Draw(t, "beside")].beside
+	if err := errors.Join(os.WriteFile(w.path(), lost, 0o600), os.WriteFile(w.path()+".state", beside, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // change changes the upstream.
@@ -108,7 +163,8 @@ func (w *world) commit(t *rapid.T) {
 
 func (w *world) committed() {
 	s := w.log.Snapshot()
-	w.states[s.Record().Digest+fmt.Sprint(s.Revision())] = stateOf(s)
+	w.newest = s.Record().Digest + fmt.Sprint(s.Revision())
+	w.states[w.newest] = stateOf(s)
 }
 
 func (w *world) resync(t *rapid.T) {
@@ -125,12 +181,22 @@ func (w *world) resync(t *rapid.T) {
 
 func (w *world) start(t *rapid.T) {
 	var err error
-	if w.journal, err = Open(Config{Dir: w.dir}); err != nil {
+	w.disk, w.logged = nil, &bytes.Buffer{}
+	if w.journal, err = Open(Config{Dir: w.dir, Logger: slog.New(slog.NewTextHandler(w.logged, nil)), BeforeCommit: w.note}); err != nil {
 		t.Fatal(err)
+	}
+	if w.starts++; w.starts > 2 && strings.Contains(w.logged.String(), "set aside") {
+		t.Fatalf("the file is not trusted: %s", w.logged)
 	}
 	w.watch = w.journal.Watch("w", "source")
 	w.log = log.NewWriter(log.Config{Watch: "w", GoesOn: true, History: log.Retention{MaxDeletes: 5}})
 	kept := w.watch.Begin(w.log.Log)
+	if rapid.IntRange(0, 9).Draw(t, "power") == 0 {
+		w.journal.kill()
+		w.lose(t, rapid.IntRange(0, w.transactions()-1).Draw(t, "transaction"))
+		w.start(t)
+		return
+	}
 	if kept == watch.KeptNothing || kept == watch.KeptLost && rapid.Bool().Draw(t, "reachable") {
 		return
 	}
@@ -146,6 +212,9 @@ func (w *world) start(t *rapid.T) {
 	if want, ok := w.states[s.Record().Digest+fmt.Sprint(s.Revision())]; !ok || !maps.Equal(stateOf(s), want) {
 		t.Fatalf("at %d the log has %v, which was never committed", s.Revision(), stateOf(s))
 	}
+	if at := s.Record().Digest + fmt.Sprint(s.Revision()); kept == watch.KeptWhole && at != w.newest {
+		t.Fatalf("the end of the log is said to be %s, it is %s", at, w.newest)
+	}
 	if rapid.Bool().Draw(t, "early readers") {
 		for _, r := range w.readers {
 			r.connect(w.log.Log)
@@ -154,8 +223,23 @@ func (w *world) start(t *rapid.T) {
 	}
 }
 
-// end ends the process. One that is killed writes nothing more.
+// end ends the process. One that is killed writes nothing more, and if the power is lost, the last write is
+// cut.
 func (w *world) end(t *rapid.T, killed bool) {
+	lost := rapid.IntRange(0, 2).Draw(t, "power") == 0
+	if killed && lost {
+		w.change(t)
+		w.commit(t)
+	}
+	last := w.transactions()
+	defer func() {
+		if n := w.transactions() - last; lost && n > 0 {
+			w.lose(t, last+rapid.IntRange(0, n-1).Draw(t, "transaction"))
+		}
+	}()
+	if killed && lost {
+		w.journal.flush()
+	}
 	if killed && rapid.Bool().Draw(t, "ahead of the file") { // what readers have then is nowhere else
 		for range 2 {
 			w.change(t)
