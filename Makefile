@@ -104,7 +104,7 @@ test-web:
 WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench --exclude-dir=thirdparty --exclude-dir=provider --exclude-dir=release '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
 
 .PHONY: test-servers
-test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
+test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS, PostgreSQL and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
 	@echo "==> with real servers" >&2
 	@$(GO_TEST) -tags servers $(or $(PACKAGES),$$($(WITH_SERVERS)))
 	@$(if $(PACKAGES),,cd bench && $(GO_TEST) -tags servers ./soak)

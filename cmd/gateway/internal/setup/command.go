@@ -35,11 +35,12 @@ the upstreams that it finds, with a watch for what each of them has:
   etcd        at ETCDCTL_ENDPOINTS, or 127.0.0.1:2379
   Consul      at CONSUL_HTTP_ADDR, or 127.0.0.1:8500
   NATS        at NATS_URL, or 127.0.0.1:4222
+  PostgreSQL  at DATABASE_URL
   Kubernetes  by KUBECONFIG, ~/.kube/config, or the service account of the pod
 
 Each has 3 s to answer, and nothing is written to it. With --etcd, --consul, --nats,
---kubernetes or --dir only those that are named are looked at. An existing file is left
-alone, unless --force is given.`,
+--postgres, --kubernetes or --dir only those that are named are looked at. An existing
+file is left alone, unless --force is given.`,
 		Example: `  watchtide init
   watchtide init --etcd https://etcd-1:2379,https://etcd-2:2379
   watchtide init --dir ./flags flags.yaml

@@ -15,7 +15,7 @@ const askingTime = 3 * time.Second
 
 // Options say where upstreams are. If one is given, nothing else is looked for.
 type Options struct {
-	etcd, consul, nats, kubernetes, dir string
+	etcd, consul, nats, postgres, kubernetes, dir string
 }
 
 // Register adds the flags.
@@ -23,6 +23,7 @@ func (o *Options) Register(f *pflag.FlagSet) {
 	f.StringVar(&o.etcd, "etcd", "", "`ENDPOINTS` of etcd, with commas between them, such as 127.0.0.1:2379")
 	f.StringVar(&o.consul, "consul", "", "`ADDRESS` of Consul's HTTP port, such as 127.0.0.1:8500")
 	f.StringVar(&o.nats, "nats", "", "`URL` of NATS, such as nats://127.0.0.1:4222")
+	f.StringVar(&o.postgres, "postgres", "", "`URL` of a database of PostgreSQL, such as postgres://watchtide@127.0.0.1/app")
 	f.StringVar(&o.kubernetes, "kubernetes", "", "a `KUBECONFIG` file, or in-cluster: the service account of the pod")
 	f.StringVar(&o.dir, "dir", "", "a `DIRECTORY` of JSON and YAML files")
 }
@@ -50,8 +51,8 @@ type search func(context.Context) *Source
 // the environment names, and those that listen on this machine. It asks each what there is to
 // watch. At the end there is a store in memory if there is nothing else.
 func Find(ctx context.Context, o Options, e Environment) []Source {
-	all := []search{e.etcd(o.etcd), e.consul(o.consul), e.nats(o.nats), e.kubernetes(o.kubernetes), dir(o.dir)}
-	given := []bool{o.etcd != "", o.consul != "", o.nats != "", o.kubernetes != "", o.dir != ""}
+	all := []search{e.etcd(o.etcd), e.consul(o.consul), e.nats(o.nats), e.postgres(o.postgres), e.kubernetes(o.kubernetes), dir(o.dir)}
+	given := []bool{o.etcd != "", o.consul != "", o.nats != "", o.postgres != "", o.kubernetes != "", o.dir != ""}
 	found := make([]*Source, len(all))
 	var looking sync.WaitGroup
 	for i, find := range all {
@@ -82,7 +83,7 @@ func Find(ctx context.Context, o Options, e Environment) []Source {
 func store() Source {
 	return Source{
 		Type: "store", Where: "in memory",
-		Notes:   []string{"Neither etcd, Consul, NATS nor Kubernetes was found. This one is written over HTTP, and is", "empty after a restart."},
+		Notes:   []string{"Neither etcd, Consul, NATS, PostgreSQL nor Kubernetes was found. This one is written over", "HTTP, and is empty after a restart."},
 		Watches: []Watch{{Name: "notes", Note: `curl -X PUT http://127.0.0.1:8080/v1/watches/notes/resources/a -d '"b"'`}},
 	}
 }

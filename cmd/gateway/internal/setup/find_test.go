@@ -274,3 +274,14 @@ func TestFirstLine(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestPasswordOfDatabaseStaysOut(t *testing.T) {
+	at := "postgres://app:hunter2secret@" + nobody(t) + "/shop?sslmode=disable"
+	sources := Find(t.Context(), Options{}, environment(t, map[string]string{"DATABASE_URL": at}))
+	shown := strings.Replace(at, ":hunter2secret", "", 1)
+	expect(t, sources, fmt.Sprintf("postgres [%q] orders(table: orders) problem\n", "url: "+quoted(shown)))
+	if text := Text("x", sources); strings.Contains(text, "hunter2") || !strings.Contains(text, "# password_file") {
+		t.Errorf("the password: %s", text)
+	}
+	expect(t, Find(t.Context(), Options{}, environment(t, map[string]string{"DATABASE_URL": "mysql://app@db/shop"})), "store [] notes()\n")
+}

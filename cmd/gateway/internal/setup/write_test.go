@@ -40,8 +40,8 @@ sources:
     type: nats
     url: "nats://a:1"
   # in memory
-  # Neither etcd, Consul, NATS nor Kubernetes was found. This one is written over HTTP, and is
-  # empty after a restart.
+  # Neither etcd, Consul, NATS, PostgreSQL nor Kubernetes was found. This one is written over
+  # HTTP, and is empty after a restart.
   store: { type: store }
 
 # Clients follow watches, by these names.

@@ -1,0 +1,78 @@
+//go:build servers
+
+package commands
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
+)
+
+// withPostgres starts PostgreSQL, and returns the URL of its superuser and a function that executes
+// statements.
+func withPostgres(t *testing.T) (url string, exec func(sql string)) {
+	t.Helper()
+	server, ctx := realserver.StartPostgres(t), inTime(t)
+	url = "postgres://postgres@" + server.Addr() + "/postgres?sslmode=disable"
+	var conn *pgconn.PgConn
+	for {
+		var err error
+		if conn, err = pgconn.Connect(ctx, url); err == nil {
+			break
+		} else if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+		<-time.After(20 * time.Millisecond) // it accepts connections before it is ready
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()); <-conn.CleanupDone() })
+	return url, func(sql string) {
+		t.Helper()
+		if _, err := conn.Exec(ctx, sql).ReadAll(); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+}
+
+func TestInitForPostgres(t *testing.T) {
+	url, exec := withPostgres(t)
+	exec(`CREATE TABLE orders (id int PRIMARY KEY); CREATE SCHEMA sales; CREATE TABLE sales."odd.name" (id int PRIMARY KEY); CREATE TABLE keyless (id int)`)
+	exec(`INSERT INTO orders VALUES (1), (2); INSERT INTO sales."odd.name" VALUES (3)`)
+	config := filepath.Join(t.TempDir(), "watchtide.yaml")
+	if code, stdout, stderr := command(t, "init", config, "--postgres", url); code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, statement, found := strings.Cut(string(text), "# CREATE PUBLICATION")
+	if !found {
+		t.Fatalf("the statement that is missing is not there: %s", text)
+	}
+	statement, _, _ = strings.Cut(statement, "\n")
+	exec("CREATE PUBLICATION" + statement)
+	g := initialised(t, "--postgres", url)
+	g.expectKeys("orders", "1", "2")
+	g.expectKeys("odd.name", "3")
+}
+
+// TestTemplateOfTables: a name that clients ask for leads to a table of a list.
+func TestTemplateOfTables(t *testing.T) {
+	url, exec := withPostgres(t)
+	exec("CREATE TABLE orders_eu (id int PRIMARY KEY); CREATE TABLE orders_us (id int PRIMARY KEY); CREATE TABLE orders_secret (id int PRIMARY KEY)")
+	exec("CREATE PUBLICATION watchtide FOR ALL TABLES; INSERT INTO orders_eu VALUES (1); INSERT INTO orders_us VALUES (2)")
+	g := serve(t, "--config", file(t, "watchtide.yaml", `
+http: { listen: "127.0.0.1:0" }
+sources: { db: { type: postgres, url: "`+url+`" } }
+watches: { "orders-{region}": { source: db, table: "orders_{region}", params: { region: "eu|us" } } }
+`))
+	g.expectKeys("orders-eu", "1")
+	g.expectKeys("orders-us", "2")
+}
