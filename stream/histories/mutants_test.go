@@ -247,15 +247,6 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "a log that goes on accepts positions beyond the end of the one before",
-		args: []string{"-journals"},
-		edits: []edit{{
-			file: "internal/storage/run.go",
-			old:  "f.Name == p.Run && p.AsOf <= f.End",
-			new:  "f.Name == p.Run",
-		}},
-	},
-	{
 		name: "what a journal has stays the end of the log when another process begins",
 		args: []string{"-journals"},
 		edits: []edit{{
