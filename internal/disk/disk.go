@@ -100,6 +100,14 @@ func OpenToRead(c Config) (*File, error) {
 	if err := checkPlace(c); err != nil {
 		return nil, err
 	}
+	locked, err := lockToRead(c.Path)
+	switch {
+	case errors.Is(err, errLocked):
+		return nil, fmt.Errorf("%s: %w", c.Path, inUse(c.Path+".state"))
+	case err != nil:
+		return nil, err
+	}
+	defer locked.Close()
 	used, size, err := Verify(c.Path)
 	if err != nil {
 		return nil, err

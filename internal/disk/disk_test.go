@@ -244,6 +244,36 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestOpenToReadChangesNothing: not even the mode.
+func TestOpenToReadChangesNothing(t *testing.T) {
+	path := newPath(t)
+	_ = mustOpen(t, path).Close()
+	if err := os.Chmod(path, 0o660); err != nil {
+		t.Fatal(err)
+	}
+	f, err := OpenToRead(config(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o660 {
+		t.Errorf("mode %v, error %v; want 0660", info.Mode(), err)
+	}
+}
+
+// TestOpenToReadWhileItIsOpen: the file is not read, since its pages change.
+func TestOpenToReadWhileItIsOpen(t *testing.T) {
+	path := newPath(t)
+	mustOpen(t, path)
+	if err := os.Truncate(path, 5000); err != nil { // it would be found to be damaged
+		t.Fatal(err)
+	}
+	var used *InUseError
+	if _, err := OpenToRead(config(path)); !errors.As(err, &used) || used.PID != os.Getpid() {
+		t.Errorf("error %v, want process %d", err, os.Getpid())
+	}
+}
+
 // TestTheGroupLosesItsRights: a volume of Kubernetes gives them at each start.
 func TestTheGroupLosesItsRights(t *testing.T) {
 	path := newPath(t)

@@ -5,6 +5,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -18,6 +19,15 @@ var errLocked = errors.New("locked")
 
 // lock does nothing: the database has a lock of its own.
 func lock(*os.File) error { return nil }
+
+// lockToRead does nothing, as lock.
+func lockToRead(path string) (io.Closer, error) { return os.Open(path) }
+
+// CheckFolder refuses a folder that does not exist. Rights are not looked at.
+func CheckFolder(folder string) error {
+	_, err := os.Stat(folder)
+	return err
+}
 
 // checkPlace makes the folder if it does not exist. Modes are not looked at.
 func checkPlace(c Config) error {
