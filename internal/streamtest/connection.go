@@ -37,7 +37,7 @@ type reader struct {
 	broken   []error // impossible events, whatever the upstream did
 	heads    []head  // of the replica, as far as Look has noted them
 	forgets  bool    // of a remote subscriber: the replica may remember less than it seems
-	behind   uint64  // of a remote subscriber: the revision of the replica when it was last asked
+	behind   uint64  // of a remote subscriber: the revision of the replica when it connected; all that it receives may have been on its way since
 }
 
 // sentValue remembers bytes that must never change.

@@ -48,6 +48,6 @@ func (c *Connection) Receive(r Received) {
 		f.Mark = c.markAt(*r.Position)
 		f.Mark.Consistent, f.Mark.Revision = r.Consistent, r.Revision
 	}
-	c.behind, c.Read = f.after, time.Now()
+	c.Read = time.Now()
 	c.Flushes = append(c.Flushes, f)
 }

@@ -24,6 +24,7 @@ type kept struct {
 	// takes is how many transactions its disk still takes; negative: any number. A process that is killed
 	// leaves what a disk has that takes nothing more from some moment on.
 	takes atomic.Int64
+	weak  bool // the disk took few transactions when the process began: it may keep nothing
 }
 
 var errDisk = errors.New("the disk takes nothing more")
@@ -54,6 +55,7 @@ func inMemory() string {
 // open begins a process.
 func (k *kept) open() {
 	if k != nil {
+		k.weak = k.takes.Load() >= 0
 		k.Journal, _ = journal.Open(journal.Config{Dir: k.dir, MaxAge: k.maxAge, BeforeCommit: k.commit})
 	}
 }
@@ -97,6 +99,7 @@ func (n *node) keeps() bool {
 // remembered is what a node has of the watch, and the ids from which clients resume there by the changes alone.
 type remembered struct {
 	node   *node
+	weak   bool
 	place  string
 	digest string
 	ids    []stream.Position
@@ -106,7 +109,7 @@ type remembered struct {
 // the history: the next process forgets them at once.
 func (n *node) remember() *remembered {
 	state := n.watch.Snapshot()
-	r := &remembered{node: n, place: fmt.Sprint(state.Epoch(), " ", state.Revision()), digest: state.Record().Digest}
+	r := &remembered{node: n, weak: n.kept.weak, place: fmt.Sprint(state.Epoch(), " ", state.Revision()), digest: state.Record().Digest}
 	for _, m := range n.world.parts[0].ids {
 		if p := m.Position; n.history.MaxAge == time.Hour && p.Run != 0 && p.Run == state.Position().Run && n.resumes(p) {
 			r.ids = append(r.ids, p)
@@ -122,6 +125,18 @@ func (n *node) resumes(p stream.Position) bool {
 	var b log.Batch
 	s.Next(&b)
 	return s.Outcome() == log.OutcomeExact
+}
+
+// checkEnd checks that the next process has the end of the log, if readers may resume from there, before the
+// upstream can be reached. A process that keeps nothing is to its readers another replica.
+func (r *remembered) checkEnd() error {
+	s := r.node.watch.Snapshot()
+	horizon, _ := s.Horizon()
+	now := r.node.remember()
+	if !r.weak && s.Primed() && s.Revision() >= horizon && (now.place != r.place || now.digest != r.digest) {
+		return fmt.Errorf("%s takes %s with %s for the end of its log, which was at %s with %s", r.node.name, now.place, now.digest, r.place, r.digest)
+	}
+	return nil
 }
 
 // check checks that the next process has the same, before the upstream can be reached.
