@@ -33,7 +33,7 @@ type Queried struct {
 var (
 	_ stream.Source            = (*Queried)(nil)
 	_ stream.DeletesUnnumbered = (*Queried)(nil)
-	_ stream.Continuing        = (*Queried)(nil)
+	_ stream.Continuing        = counted{}
 )
 
 // Open returns the source of a collection.
@@ -41,8 +41,18 @@ func Open(c Config) (stream.Source, error) {
 	if c.collection() == Resource {
 		return New(c)
 	}
-	return NewQueried(c)
+	q, err := NewQueried(c)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.collection() == KV:
+		return q, nil
+	}
+	return counted{q}, nil
 }
+
+// counted is a Queried of a collection whose resources have no revision at the upstream.
+type counted struct{ *Queried }
 
 // NewQueried returns a Queried; it connects when Watch is called. The error reports an invalid
 // configuration. Whether the token can be read is checked later: its file may not exist yet.
@@ -60,15 +70,11 @@ func NewQueried(c Config) (*Queried, error) {
 func (s *Queried) DeletesUnnumbered() bool { return s.config.collection() != KV }
 
 // Continue implements [stream.Continuing].
-func (s *Queried) Continue(from stream.Resume, resources iter.Seq[stream.Resource]) {
+func (s counted) Continue(from stream.Resume, resources iter.Seq[stream.Resource]) {
 	s.forget()
 	s.continued, s.committed = from.Epoch, from.Revision
 	for r := range resources {
-		v := version{revision: r.Revision}
-		if s.config.collection() != KV {
-			v.sum = sumOf(r.Value)
-		}
-		s.served[r.Key] = v
+		s.served[r.Key] = version{revision: r.Revision, sum: sumOf(r.Value)}
 	}
 }
 
@@ -77,11 +83,7 @@ func (s *Queried) enter(cluster string) {
 	if s.epochs.enter(cluster) {
 		s.forget()
 	}
-	name := stream.CanonicalEpoch(s.epochs.name())
-	if s.DeletesUnnumbered() {
-		name = stream.UnnumberedName(name)
-	}
-	if s.continued != "" && s.continued != name {
+	if s.continued != "" && s.continued != stream.UnnumberedName(s.epochs.name()) {
 		s.forget()
 	}
 	s.continued = ""
@@ -155,7 +157,7 @@ func (s *Queried) place(i *item, c *changes) {
 	case i.revision == 0:
 		i.revision = c.revision
 		c.upserts = append(c.upserts, *i)
-	case known && was.revision == i.revision && (was.created == i.created || was.created == 0):
+	case known && was == i.version:
 	default:
 		if i.revision <= s.committed {
 			c.broken = fmt.Sprintf("key %.80q is at index %d, but not so when everything up to %d was served", i.key, i.revision, s.committed)

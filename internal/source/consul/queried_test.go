@@ -310,11 +310,11 @@ func TestContinuedOrder(t *testing.T) {
 	})
 	f.said = page{index: 50, body: body}
 	for name, want := range map[string]string{
-		stream.UnnumberedName(stream.CanonicalEpoch(epoch)): "reset +web/n1/web-1@30 =50",
-		"_other": "reset +web/n1/web-1@50 =50",
+		stream.UnnumberedName(epoch): "reset +web/n1/web-1@30 =50",
+		"_other":                     "reset +web/n1/web-1@50 =50",
 	} {
 		httpBubble(t, f, c, func(t *testing.T, s *Queried, watch func() *running) {
-			s.Continue(stream.Resume{Epoch: name, Revision: 35}, func(yield func(stream.Resource) bool) {
+			counted{s}.Continue(stream.Resume{Epoch: name, Revision: 35}, func(yield func(stream.Resource) bool) {
 				yield(stream.Resource{Key: "web/n1/web-1", Revision: 30, Value: value})
 			})
 			r := watch()
