@@ -28,7 +28,7 @@ watches:
     resource_type: demo.v2.Artist
     tenancy: { partition: "*", namespace: team-a }
     name_prefix: a-
-  config: { source: mesh, collection: kv, prefix: app/, values: json, datacenter: dc2 }
+  config: { source: mesh, collection: kv, prefix: app/, values: json, datacenter: dc2, writable: true }
   web: { source: mesh, collection: health, service: web, filter_expression: "Service.Port == 80" }
 `
 
@@ -51,7 +51,7 @@ func TestConsulSource(t *testing.T) {
 		t.Errorf("read %+v, labels at %q, want %+v, at metadata", w.Consul, w.LabelsAt, want)
 	}
 	want = consul.Resources{Collection: consul.KV, Datacenter: "dc2"}
-	if w := c.Watches[1]; w.Consul != want || w.Prefix != "app/" || w.Values != stream.JSONValues || w.LabelsAt != "" {
+	if w := c.Watches[1]; w.Consul != want || w.Prefix != "app/" || w.Values != stream.JSONValues || !w.Writable || w.LabelsAt != "" {
 		t.Errorf("read %+v", w)
 	}
 	want = consul.Resources{Collection: consul.Health, Service: "web", FilterExpression: "Service.Port == 80"}
@@ -86,6 +86,8 @@ func TestConsulSourceErrors(t *testing.T) {
 		{"a filter of keys", `http_address: "a:8500"`, "collection: kv, filter_expression: x", "filter_expression is for the collection"},
 		{"a filter of all services", `http_address: "a:8500"`, "collection: health, filter_expression: x", "want service as well, or a view with filter"},
 		{"a collection of another type", right, artists + ", bucket: a", "bucket is for watches of nats sources"},
+		{"writes to resources", right, artists + ", writable: true", "watches.artists.writable: of consul, only the collection kv takes writes"},
+		{"writes to the catalog", `http_address: "a:8500"`, "collection: nodes, writable: true", "watches.artists.writable: of consul, only the collection kv takes writes"},
 		{"a key of another type", right, artists + ", prefix: a", "watches.artists.prefix: prefix is for the collection kv, and this one is resource"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

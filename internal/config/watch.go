@@ -57,7 +57,7 @@ type Watch struct {
 
 	// Writable reports whether clients may write to the upstream (false). A watch of a store
 	// always takes writes.
-	Writable bool `yaml:"writable,of=etcd|nats|kubernetes"`
+	Writable bool `yaml:"writable,of=etcd|nats|consul|kubernetes"`
 
 	// Journal is JournalOn or JournalNone; empty: see Config.Journals.
 	Journal string `yaml:"journal,is=journal,of=host|grpc|files|etcd|gateway|nats|consul|kubernetes|postgres"`
@@ -109,6 +109,9 @@ func (w *Watch) check(d *decoder, at decode.Value) {
 	}
 	if w.Writable && w.Kubernetes.FieldSelector != "" {
 		d.Errorf(d.Given[&w.Writable], "only the server knows which objects match a field_selector; want label_selector in its place, or leave out writable")
+	}
+	if w.Writable && (w.Consul.Type != "" || w.Consul.Collection != "" && w.Consul.Collection != consul.KV) {
+		d.Errorf(d.Given[&w.Writable], "of consul, only the collection kv takes writes; leave out writable")
 	}
 	if decode.IsName(w.Name) {
 		w.checkStart(d)

@@ -48,6 +48,8 @@ type Stored struct {
 	Revision uint64
 	// Version is what Put and Delete expect to find; also of a key that does not exist.
 	Version uint64
+	// Flags are those of a key of Consul.
+	Flags uint64
 }
 
 // WriteConn is a connection to an upstream that takes writes. Its methods are safe for concurrent

@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/internal/journal"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/source/etcd"
 	"github.com/watchtide/watchtide/internal/source/files"
@@ -207,44 +208,37 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 	case config.Etcd:
 		s.Etcd.Prefix, s.Etcd.Values = w.Prefix, w.Values
 		source, err := etcd.New(s.Etcd)
-		if err != nil || !w.Writable {
-			return made{source: source}, err
-		}
-		writer, err := etcd.NewWriter(s.Etcd, logger.With("watch", w.Name))
-		if err != nil {
-			return made{}, err
-		}
-		return made{source: source, writer: writer, close: writer.Close}, nil
+		return withWriter(source, err, w, func() (*adapter.Writer, error) { return etcd.NewWriter(s.Etcd, logger.With("watch", w.Name)) })
 	case config.Kubernetes:
 		s.Kubernetes.Objects, s.Kubernetes.Logger = w.Kubernetes, logger.With("watch", w.Name)
 		source, err := kubernetes.New(s.Kubernetes)
-		if err != nil || !w.Writable {
-			return made{source: source}, err
-		}
-		writer, err := kubernetes.NewWriter(s.Kubernetes, s.Kubernetes.Logger)
-		if err != nil {
-			return made{}, err
-		}
-		return made{source: source, writer: writer, close: writer.Close}, nil
+		return withWriter(source, err, w, func() (*adapter.Writer, error) {
+			return kubernetes.NewWriter(s.Kubernetes, logger.With("watch", w.Name))
+		})
 	case config.Consul:
 		s.Consul.Resources, s.Consul.Prefix, s.Consul.Values = w.Consul, w.Prefix, w.Values
 		source, err := consul.Open(s.Consul)
-		return made{source: source}, err
+		return withWriter(source, err, w, func() (*adapter.Writer, error) { return consul.NewWriter(s.Consul, logger.With("watch", w.Name)) })
 	case config.Postgres:
 		return u.table(s, w)
 	case config.NATS:
 		s.NATS.Bucket, s.NATS.Keys, s.NATS.Values = w.Bucket, w.Keys, w.Values
 		source, err := nats.New(s.NATS)
-		if err != nil || !w.Writable {
-			return made{source: source}, err
-		}
-		writer, err := nats.NewWriter(s.NATS, logger.With("watch", w.Name))
-		if err != nil {
-			return made{}, err
-		}
-		return made{source: source, writer: writer, close: writer.Close}, nil
+		return withWriter(source, err, w, func() (*adapter.Writer, error) { return nats.NewWriter(s.NATS, logger.With("watch", w.Name)) })
 	}
 	return made{}, fmt.Errorf("source %s is of type %q, which is not built in", s.Name, s.Type)
+}
+
+// withWriter adds the writer of a writable watch to its source.
+func withWriter(source stream.Source, err error, w config.Watch, open func() (*adapter.Writer, error)) (made, error) {
+	if err != nil || !w.Writable {
+		return made{source: source}, err
+	}
+	writer, err := open()
+	if err != nil {
+		return made{}, err
+	}
+	return made{source: source, writer: writer, close: writer.Close}, nil
 }
 
 // stored returns the source and the writer of a watch of a store.
