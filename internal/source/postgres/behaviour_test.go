@@ -115,13 +115,11 @@ func (d *database) follow(t Table) *followed {
 // query returns the first value of a query.
 func (d *database) query(sql string) string {
 	d.t.Helper()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	rows, err := query(within30s(d.t), d.connection(), sql)
-	if err != nil || len(rows) == 0 {
+	results, err := d.results(sql)
+	if err != nil || len(results[0].Rows) == 0 {
 		d.t.Fatalf("%s: %v", sql, err)
 	}
-	return rows[0][0]
+	return string(results[0].Rows[0][0])
 }
 
 // TestValues: the snapshot and the stream serve the same text of each type.

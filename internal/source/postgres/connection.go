@@ -43,6 +43,9 @@ func (c *Config) connect(ctx context.Context, replication bool) (*pgconn.PgConn,
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
+		if pgconn.Timeout(err) {
+			err = c.stalled()
+		}
 		return nil, err
 	}
 	conn.Frontend().SetMaxBodyLen(maxMessage)

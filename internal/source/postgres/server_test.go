@@ -88,13 +88,18 @@ func (d *database) close() {
 
 // try executes statements, in one transaction if there are several.
 func (d *database) try(sql string) error {
+	_, err := d.results(sql)
+	return err
+}
+
+func (d *database) results(sql string) ([]*pgconn.Result, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for ctx := within30s(d.t); ; {
 		conn := d.connection()
-		_, err := conn.Exec(ctx, sql).ReadAll()
+		results, err := conn.Exec(ctx, sql).ReadAll()
 		if err == nil || !conn.IsClosed() || ctx.Err() != nil {
-			return err
+			return results, err
 		}
 		// The server was restarted, which the connection notices only now.
 	}

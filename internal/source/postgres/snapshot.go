@@ -28,7 +28,7 @@ func (f *follower) snapshot(ctx context.Context) error {
 		return err
 	}
 	// The definition may have changed since it was read, and now it cannot for the reader.
-	now, err := describe(ctx, conn, f.source.table, u.config.Publication)
+	now, err := describe(ctx, queries{conn, &u.config}, f.source.table, u.config.Publication)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,9 @@ func (f *follower) export(ctx context.Context, reader *pgconn.PgConn) (slot, err
 	}
 	defer closeConn(conn)
 	r := replication{conn}
-	who, err := r.identify(ctx)
+	limited, cancel := u.config.limit(ctx)
+	defer cancel()
+	who, err := r.identify(limited)
 	if err != nil {
 		return slot{}, err
 	}

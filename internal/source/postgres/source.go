@@ -100,10 +100,16 @@ type follower struct {
 	sink    stream.Sink
 
 	table    *described
-	from     uint64                // the consistent point of the snapshot
-	layouts  map[*relation]*layout // of the relations of the stream
-	before   []undone              // what the transaction under way has replaced
-	revision uint64                // of the last commit
+	from     uint64            // the consistent point of the snapshot
+	layouts  map[uint32]placed // of the relations of the stream
+	before   []undone          // what the transaction under way has replaced
+	revision uint64            // of the last commit
+}
+
+// placed is the layout of a relation as it was last described.
+type placed struct {
+	of     *relation
+	layout *layout
 }
 
 // undone is a row as it was before a transaction.
@@ -287,8 +293,8 @@ func (f *follower) undo() {
 // layout returns how rows of a relation of the stream are made. Columns that the table has got since it
 // was read are served too.
 func (f *follower) layout(r *relation) (*layout, error) {
-	if l := f.layouts[r]; l != nil {
-		return l, nil
+	if known := f.layouts[r.id]; known.of == r {
+		return known.layout, nil
 	}
 	order := make([]string, len(r.columns))
 	for i, c := range r.columns {
@@ -302,9 +308,9 @@ func (f *follower) layout(r *relation) (*layout, error) {
 		return nil, err
 	}
 	if f.layouts == nil {
-		f.layouts = map[*relation]*layout{}
+		f.layouts = map[uint32]placed{}
 	}
-	f.layouts[r] = l
+	f.layouts[r.id] = placed{r, l}
 	return l, nil
 }
 

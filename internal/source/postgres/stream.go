@@ -51,17 +51,17 @@ func (s *session) stream() error {
 // prepare checks the server and starts the stream.
 func (s *session) prepare() error {
 	c := &s.upstream.config
-	ctx, cancel := c.limit(s.ctx)
-	defer cancel()
 	// A connection for replication takes simple queries only, so another one asks.
-	queries, err := c.connect(ctx, false)
+	conn, err := c.connect(s.ctx, false)
 	if err != nil {
 		return err
 	}
-	s.queries = queries
-	if err := checkServer(ctx, queries, c.Publication); err != nil {
+	s.queries = &queries{conn, c}
+	if err := checkServer(s.ctx, *s.queries, c.Publication); err != nil {
 		return err
 	}
+	ctx, cancel := c.limit(s.ctx)
+	defer cancel()
 	if s.system, err = s.identify(ctx); err != nil {
 		return err
 	}
@@ -70,9 +70,9 @@ func (s *session) prepare() error {
 		return err
 	}
 	s.confirmed, s.heard = made.point, time.Now()
-	ctx, cancel = c.limit(s.ctx)
-	defer cancel()
-	return s.start(ctx, made, c.Publication)
+	again, stop := c.limit(s.ctx)
+	defer stop()
+	return s.start(again, made, c.Publication)
 }
 
 // step waits for the next message and handles it.

@@ -39,8 +39,16 @@ func (d *described) identity(t Table, publication string) string {
 	}, "\x01")
 }
 
+// queries is a connection for short queries.
+type queries struct {
+	*pgconn.PgConn
+	config *Config // bounds the wait for each answer
+}
+
 // query returns the rows of a query; a value that is null is empty.
-func query(ctx context.Context, conn *pgconn.PgConn, sql string, args ...string) ([][]string, error) {
+func (conn queries) query(ctx context.Context, sql string, args ...string) ([][]string, error) {
+	ctx, cancel := conn.config.limit(ctx)
+	defer cancel()
 	params := make([][]byte, len(args))
 	for i, arg := range args {
 		params[i] = []byte(arg)
@@ -62,8 +70,8 @@ func query(ctx context.Context, conn *pgconn.PgConn, sql string, args ...string)
 func isTrue(text string) bool { return text == "t" || text == "true" }
 
 // checkServer reports what a database lacks for any watch.
-func checkServer(ctx context.Context, conn *pgconn.PgConn, publication string) error {
-	rows, err := query(ctx, conn, `SELECT current_setting('wal_level'), pg_is_in_recovery(), current_user,
+func checkServer(ctx context.Context, conn queries, publication string) error {
+	rows, err := conn.query(ctx, `SELECT current_setting('wal_level'), pg_is_in_recovery(), current_user,
 		(SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user), current_setting('server_version_num')`)
 	if err != nil {
 		return err
@@ -78,7 +86,7 @@ func checkServer(ctx context.Context, conn *pgconn.PgConn, publication string) e
 	case !isTrue(r[3]):
 		return fmt.Errorf("the role may not replicate: want ALTER ROLE %s REPLICATION", quoted(r[2]))
 	}
-	rows, err = query(ctx, conn, `SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1`, publication)
+	rows, err = conn.query(ctx, `SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1`, publication)
 	switch {
 	case err != nil:
 		return err
@@ -91,7 +99,7 @@ func checkServer(ctx context.Context, conn *pgconn.PgConn, publication string) e
 }
 
 // describe returns a table, or what it lacks for a watch, with the statement that provides it.
-func describe(ctx context.Context, conn *pgconn.PgConn, t Table, publication string) (*described, error) {
+func describe(ctx context.Context, conn queries, t Table, publication string) (*described, error) {
 	if err := checkServer(ctx, conn, publication); err != nil {
 		return nil, err
 	}
@@ -115,8 +123,8 @@ func describe(ctx context.Context, conn *pgconn.PgConn, t Table, publication str
 }
 
 // find returns the table with a name, and its replica identity.
-func find(ctx context.Context, conn *pgconn.PgConn, schema, name string) (d *described, identity string, err error) {
-	rows, err := query(ctx, conn, `SELECT c.oid, c.relkind, c.relreplident, c.relpersistence, has_schema_privilege(n.oid, 'USAGE'), current_user,
+func find(ctx context.Context, conn queries, schema, name string) (d *described, identity string, err error) {
+	rows, err := conn.query(ctx, `SELECT c.oid, c.relkind, c.relreplident, c.relpersistence, has_schema_privilege(n.oid, 'USAGE'), current_user,
 		CASE WHEN has_schema_privilege(n.oid, 'USAGE') THEN row_security_active(c.oid) END
 		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2`, schema, name)
 	if err != nil {
@@ -151,13 +159,13 @@ type publishedAs struct {
 }
 
 // published finds the relations of a table in the publication.
-func (d *described) published(ctx context.Context, conn *pgconn.PgConn, schema, name, publication string) (publishedAs, error) {
+func (d *described) published(ctx context.Context, conn queries, schema, name, publication string) (publishedAs, error) {
 	var as publishedAs
 	of := `SELECT $1::oid AS relid`
 	if d.root {
 		of = `SELECT relid::oid AS relid FROM pg_partition_tree($1::oid::regclass) WHERE isleaf`
 	}
-	rows, err := query(ctx, conn, `SELECT o.relid, n.nspname, c.relname, to_jsonb(t), r.oid, c.relreplident, p.pubviaroot
+	rows, err := conn.query(ctx, `SELECT o.relid, n.nspname, c.relname, to_jsonb(t), r.oid, c.relreplident, p.pubviaroot
 		FROM (`+of+`) o JOIN pg_class c ON c.oid = o.relid JOIN pg_namespace n ON n.oid = c.relnamespace
 		JOIN pg_publication p ON p.pubname = $2
 		LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = o.relid
@@ -203,8 +211,8 @@ type attribute struct {
 }
 
 // columnsOf returns the columns of a table in their order.
-func columnsOf(ctx context.Context, conn *pgconn.PgConn, id uint32) ([]attribute, error) {
-	rows, err := query(ctx, conn, `SELECT a.attname, a.atttypid, b.oid, a.attgenerated <> '', a.attnotnull, has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+func columnsOf(ctx context.Context, conn queries, id uint32) ([]attribute, error) {
+	rows, err := conn.query(ctx, `SELECT a.attname, a.atttypid, b.oid, a.attgenerated <> '', a.attnotnull, has_column_privilege(a.attrelid, a.attnum, 'SELECT')
 		FROM pg_attribute a CROSS JOIN LATERAL (
 			WITH RECURSIVE up AS (
 				SELECT oid, typbasetype FROM pg_type WHERE oid = a.atttypid
@@ -227,8 +235,8 @@ func columnsOf(ctx context.Context, conn *pgconn.PgConn, id uint32) ([]attribute
 }
 
 // findKey finds the columns that identify a row, and checks that they do, also in a delete.
-func (d *described) findKey(ctx context.Context, conn *pgconn.PgConn, t Table, table, identity string, all []attribute) error {
-	rows, err := query(ctx, conn, `SELECT i.indisprimary, i.indisreplident, i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL,
+func (d *described) findKey(ctx context.Context, conn queries, t Table, table, identity string, all []attribute) error {
+	rows, err := conn.query(ctx, `SELECT i.indisprimary, i.indisreplident, i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL,
 		(SELECT json_agg(a.attname ORDER BY k.n) FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(attnum, n)
 			JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum WHERE k.n <= i.indnkeyatts)
 		FROM pg_index i WHERE i.indrelid = $1::oid ORDER BY i.indexrelid`, strconv.FormatUint(uint64(d.id), 10))

@@ -91,7 +91,7 @@ type session struct {
 
 	// checking is full while queries is in use, a connection for checks; nil: there is none.
 	checking chan struct{}
-	queries  *pgconn.PgConn
+	queries  *queries
 
 	// Guarded by upstream.mu.
 	over     bool
@@ -125,7 +125,7 @@ func (s *session) run() {
 	}
 	s.checking <- struct{}{} // no check is under way, nor will one be
 	if s.queries != nil {
-		closeConn(s.queries)
+		closeConn(s.queries.PgConn)
 	}
 }
 
@@ -182,18 +182,17 @@ func (s *session) check(ctx context.Context, t Table) (*described, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	ctx, cancel := s.upstream.config.limit(ctx)
-	defer cancel()
+	c := &s.upstream.config
 	if s.queries != nil && s.queries.IsClosed() {
-		closeConn(s.queries)
+		closeConn(s.queries.PgConn)
 		s.queries = nil
 	}
 	if s.queries == nil {
-		conn, err := s.upstream.config.connect(ctx, false)
+		conn, err := c.connect(ctx, false)
 		if err != nil {
 			return nil, err
 		}
-		s.queries = conn
+		s.queries = &queries{conn, c}
 	}
-	return describe(ctx, s.queries, t, s.upstream.config.Publication)
+	return describe(ctx, *s.queries, t, c.Publication)
 }

@@ -1,0 +1,131 @@
+//go:build servers
+
+package postgres
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// TestAnotherTimeline: a server that was promoted, as at the end of a recovery, has another order of
+// revisions.
+func TestAnotherTimeline(t *testing.T) {
+	s := realserver.StartPostgres(t, "restore_command=false")
+	d := newDatabase(t, s)
+	d.exec(put("a", item("a", "1")))
+	source := d.source(s.Addr(), Table{Name: "items"})
+	f := follow(t, source, nil)
+	f.awaitValue("a", item("a", "1"))
+	dir := d.query("SHOW data_directory")
+	if err := os.WriteFile(filepath.Join(dir, "recovery.signal"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	<-f.ended
+	for d.query("SELECT pg_is_in_recovery()") == "t" {
+		<-time.After(10 * time.Millisecond)
+	}
+	d.exec(put("b", item("b", "2")))
+	if got := d.query("SELECT timeline_id FROM pg_control_checkpoint()"); got != "2" {
+		t.Fatalf("the timeline is %s, want 2", got)
+	}
+	next := follow(t, source, f)
+	next.awaitValue("b", item("b", "2"))
+	next.awaitValue("a", item("a", "1"))
+	if before, after := f.Resume().Epoch, next.Resume().Epoch; before == after {
+		t.Errorf("epoch %q on both timelines", after)
+	}
+}
+
+// TestStandbyIsRefused: it would have to be asked for what only the primary has.
+func TestStandbyIsRefused(t *testing.T) {
+	s := realserver.StartPostgres(t, "restore_command=false", "hot_standby=on")
+	d := newDatabase(t, s)
+	dir := d.query("SHOW data_directory")
+	if err := os.WriteFile(filepath.Join(dir, "standby.signal"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	d.query("SELECT 1")
+	d.follow(Table{Name: "items"}).mustEnd("is a standby: want the primary")
+}
+
+// awaitWatch waits until something holds of a watch.
+func awaitWatch(t *testing.T, w *watch.Watch, what string, holds func() bool) {
+	t.Helper()
+	late := time.After(60 * time.Second)
+	for !holds() {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-late:
+			t.Fatalf("not in time: %s; it is %+v, %+v", what, w.Status(), w.Upstream())
+		}
+	}
+}
+
+// TestTransactionThatDoesNotFit: a transaction beyond the memory of the watch makes it stale, and takes
+// no memory. When the table fits again, it is read again.
+func TestTransactionThatDoesNotFit(t *testing.T) {
+	d := newDatabase(t, realserver.SharedPostgres(t))
+	d.exec(put("a", item("a", "1")))
+	registry := watch.NewRegistry()
+	defer registry.Close()
+	w, err := registry.Add(watch.Config{Name: "items", SourceName: "db", Source: d.source(d.server.Addr(), Table{Name: "items"}), MaxBytes: 8 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitWatch(t, w, "in sync", func() bool { return w.Status().State == stream.InSync })
+	var before, now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	d.exec("INSERT INTO items SELECT 'k' || i, to_json(repeat('x', 300)) FROM generate_series(1, 300000) i")
+	awaitWatch(t, w, "stale", func() bool { return w.Status().State == stream.Stale })
+	awaitWatch(t, w, "refused for its memory", func() bool { return w.Stats().Reconnects["memory"] > 0 })
+	runtime.GC()
+	runtime.ReadMemStats(&now)
+	if grown := int64(now.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
+		t.Errorf("the process holds %d MB more", grown>>20)
+	}
+	d.exec("DELETE FROM items WHERE id LIKE 'k%'")
+	d.exec(put("b", item("b", "2")))
+	awaitWatch(t, w, "in sync with the new row", func() bool {
+		return w.Status().State == stream.InSync && w.Snapshot().Count() == 2
+	})
+}
+
+// TestSubscribersSeeTheDifference: a stream that is open when the connection is lost is sent what has
+// changed, and no reset.
+func TestSubscribersSeeTheDifference(t *testing.T) {
+	d := newDatabase(t, realserver.SharedPostgres(t))
+	d.exec("INSERT INTO items SELECT i, '1' FROM generate_series(1, 100) i")
+	proxy := realserver.NewProxy(t, d.server.Addr())
+	registry := watch.NewRegistry()
+	defer registry.Close()
+	w, err := registry.Add(watch.Config{Name: "items", SourceName: "db", Source: d.source(proxy.Addr(), Table{Name: "items"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitWatch(t, w, "in sync", func() bool { return w.Status().State == stream.InSync })
+	before := w.Stats()
+	proxy.Refuse()
+	proxy.Cut()
+	d.exec(put("7", item("7", "2")) + ";" + remove("8") + ";" + put("new", item("new", "3")))
+	proxy.Heal()
+	awaitWatch(t, w, "in sync again", func() bool { return w.Stats().Resyncs["reconnect"] == 1 })
+	after := w.Stats()
+	upserts, deletes := after.Events["upsert"]-before.Events["upsert"], after.Events["delete"]-before.Events["delete"]
+	if upserts != 2 || deletes != 1 || after.Resyncs["epoch_changed"] != 0 || w.Snapshot().Count() != 100 {
+		t.Errorf("%d upserts and %d deletes, want 2 and 1; %d resources, resyncs %v", upserts, deletes, w.Snapshot().Count(), after.Resyncs)
+	}
+}
