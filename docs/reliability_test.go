@@ -19,7 +19,7 @@ func TestReliabilityTable(t *testing.T) {
 		faults[row["source"]] = append(faults[row["source"]], row["fault"])
 	}
 	for source, want := range map[string][]string{
-		"grpc": server, "etcd": server, "kubernetes": server, "nats": server, "gateway": server,
+		"grpc": server, "etcd": server, "kubernetes": server, "nats": server, "gateway": server, "postgres": server,
 		"consul": append(slices.Clone(network), "wipe"), "consul 1.22.3": append(slices.Clone(network), "kill", "restart"),
 		"files": {"directory moved away", "half-written file"},
 	} {

@@ -46,7 +46,7 @@ func TestFaults(t *testing.T) {
 			{Name: "not readable for a while", Gone: true,
 				Inject: do("REVOKE SELECT ON items FROM wt"), Heal: do("GRANT SELECT ON items TO wt")},
 			{Name: "VACUUM FULL", Inject: do("VACUUM FULL items")},
-			{Name: "a column of another type", Inject: do("ALTER TABLE items ALTER value TYPE jsonb USING value::jsonb; ALTER TABLE items ALTER value TYPE json USING value::json")},
+			{Name: "table rewritten", Inject: do("ALTER TABLE items ALTER value TYPE jsonb USING value::jsonb; ALTER TABLE items ALTER value TYPE json USING value::json")},
 		},
 		Value: func(n int) string { return fmt.Sprintf(`{"n": %d}`, n) },
 		Close: func() { w.close(); d.close(); s.Kill() },
