@@ -42,6 +42,9 @@ type Config struct {
 	network func(ctx context.Context, network, address string) (net.Conn, error)
 	// checkEvery, if set, is how often tables are checked.
 	checkEvery time.Duration
+	// slotTimeout, if set, is how long the server may take to make a slot: it waits for the
+	// transactions that are open.
+	slotTimeout time.Duration
 }
 
 // Table specifies what a watch has of a database. The fields with a key are those of a watch.
@@ -184,6 +187,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.checkEvery == 0 {
 		c.checkEvery = 30 * time.Second
+	}
+	if c.slotTimeout == 0 {
+		c.slotTimeout = time.Minute
 	}
 }
 

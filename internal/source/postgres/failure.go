@@ -8,7 +8,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/watchtide/watchtide/internal/source/adapter"
@@ -90,9 +89,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// slotTimeout is how long the server may take to make a slot: it waits for the transactions that are
-// open.
-const slotTimeout = time.Minute
-
-// errWaiting is the error of a slot that was not made in time.
-var errWaiting = fmt.Errorf("%w: no replication slot was made within %v, which waits for older transactions to end; look for them in pg_stat_activity, by xact_start", stream.ErrStalled, slotTimeout)
+// waiting is the error of a slot that was not made in time.
+func (c *Config) waiting() error {
+	return fmt.Errorf("%w: no replication slot was made within %v, which waits for older transactions to end; look for them in pg_stat_activity, by xact_start", stream.ErrStalled, c.slotTimeout)
+}

@@ -54,7 +54,7 @@ func (d *database) followRaw(ctx context.Context, primed func(), changed func(va
 		return err
 	}
 	defer closeConn(conn)
-	r := replication{conn}
+	r := replication{conn, &c}
 	made, err := r.newSlot(ctx, true)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (c *Config) readRaw(ctx context.Context, made slot) (map[string][]byte, err
 		return nil, err
 	}
 	values := map[string][]byte{}
-	rows := conn.ExecParams(ctx, "SELECT id, value FROM items", nil, nil, nil, nil)
+	rows := conn.ExecParams(ctx, "SELECT id, value FROM public.items", nil, nil, nil, nil)
 	for rows.NextRow() {
 		row := rows.Values()
 		values[string(row[0])] = slices.Clone(row[1])

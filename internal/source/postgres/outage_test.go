@@ -129,3 +129,64 @@ func TestSubscribersSeeTheDifference(t *testing.T) {
 		t.Errorf("%d upserts and %d deletes, want 2 and 1; %d resources, resyncs %v", upserts, deletes, w.Snapshot().Count(), after.Resyncs)
 	}
 }
+
+// TestOlderTransaction: the server makes no slot while a transaction is open that has written something.
+func TestOlderTransaction(t *testing.T) {
+	d := newDatabase(t, realserver.StartPostgres(t))
+	other := &database{t: t, server: d.server, admin: d.admin}
+	defer other.close()
+	other.exec("BEGIN")
+	other.exec(put("a", item("a", "1")))
+	u := d.upstream(d.server.Addr(), func(c *Config) { c.slotTimeout = 300 * time.Millisecond })
+	source, err := u.Source(Table{Name: "items"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := follow(t, source, nil)
+	f.mustEnd("waits for older transactions to end")
+	other.exec("COMMIT")
+	follow(t, source, nil).awaitValue("a", item("a", "1"))
+}
+
+// TestReaderLostWhileItReads: nothing of a table is shown that was read in part.
+func TestReaderLostWhileItReads(t *testing.T) {
+	d := newDatabase(t, realserver.SharedPostgres(t))
+	d.exec("INSERT INTO items SELECT i, to_json(repeat('x', 1000)) FROM generate_series(1, 20000) i")
+	proxy := realserver.NewProxy(t, d.server.Addr())
+	source := d.source(proxy.Addr(), Table{Name: "items"})
+	proxy.Trickle(200_000)
+	f := follow(t, source, nil)
+	for d.query("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = "+literal(d.name)+" AND query LIKE 'SELECT tableoid%'") == "0" {
+		<-time.After(10 * time.Millisecond)
+	}
+	proxy.Heal()
+	f.mustEnd("postgres ")
+	if n := len(f.Commits()); n != 0 {
+		t.Errorf("%d commits of a table that was read in part", n)
+	}
+	next := follow(t, source, nil)
+	next.await("all rows", func() bool { return len(next.State()) == 20000 })
+}
+
+// TestContinue: a process that has what another one had keeps the revisions of rows that have not changed.
+func TestContinue(t *testing.T) {
+	d := newDatabase(t, realserver.SharedPostgres(t))
+	d.exec(put("a", item("a", "1")) + ";" + put("b", item("b", "1")))
+	f := d.follow(Table{Name: "items"})
+	f.awaitValue("b", item("b", "1"))
+	f.stop()
+	d.exec(put("b", item("b", "2")))
+	source := d.source(d.server.Addr(), Table{Name: "items"})
+	source.Continue(f.Resume(), func(yield func(stream.Resource) bool) {
+		for key := range f.State() {
+			if !yield(stream.Resource{Key: key, Revision: f.State()[key].Revision, Value: []byte(item(key, "1"))}) {
+				return
+			}
+		}
+	})
+	next := follow(t, source, f)
+	next.awaitValue("b", item("b", "2"))
+	if before, after := f.State()["a"], next.State()["a"]; before != after {
+		t.Errorf("the row that has not changed was %v and is %v", before, after)
+	}
+}

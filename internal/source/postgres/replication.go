@@ -16,7 +16,8 @@ import (
 
 // replication is a session that can make slots and follow one. It is owned by one goroutine.
 type replication struct {
-	conn *pgconn.PgConn
+	conn   *pgconn.PgConn
+	config *Config
 }
 
 // system is the identity of a server.
@@ -43,7 +44,7 @@ type slot struct {
 
 // newSlot makes a temporary slot. An exported snapshot lasts until the next command of the session.
 func (r replication) newSlot(ctx context.Context, export bool) (slot, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, slotTimeout, errWaiting)
+	ctx, cancel := context.WithTimeoutCause(ctx, r.config.slotTimeout, r.config.waiting())
 	defer cancel()
 	options := pglogrepl.CreateReplicationSlotOptions{
 		Temporary: true, Mode: pglogrepl.LogicalReplication, SnapshotAction: "NOEXPORT_SNAPSHOT",

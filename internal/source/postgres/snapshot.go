@@ -71,7 +71,7 @@ func (f *follower) export(ctx context.Context, reader *pgconn.PgConn) (slot, err
 		return slot{}, err
 	}
 	defer closeConn(conn)
-	r := replication{conn}
+	r := replication{conn, &u.config}
 	limited, cancel := u.config.limit(ctx)
 	defer cancel()
 	who, err := r.identify(limited)
@@ -95,9 +95,9 @@ func (f *follower) export(ctx context.Context, reader *pgconn.PgConn) (slot, err
 // epoch names the revision order, and what the rows are.
 func (f *follower) epoch() string {
 	system := f.session.system
-	return strings.Join([]string{
+	return stream.CanonicalEpoch(strings.Join([]string{
 		"postgres", system.id, strconv.Itoa(int(system.timeline)), f.table.identity(f.source.table, f.source.upstream.config.Publication),
-	}, "\x01")
+	}, "\x01"))
 }
 
 // load sends the rows of the table, in the order of their keys. A row that was sent before keeps its
@@ -107,7 +107,7 @@ func (f *follower) load(ctx context.Context, conn *pgconn.PgConn, revision uint6
 		return nil, err
 	}
 	old := f.source.rows
-	if stream.CanonicalEpoch(f.source.epoch) != stream.CanonicalEpoch(f.epoch()) || f.source.committed > revision {
+	if f.source.epoch != f.epoch() || f.source.committed > revision {
 		old = nil
 	}
 	var held int64 // by the rows from before, until the new ones are complete

@@ -56,7 +56,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	outer := ctx
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	if s.rows != nil && (resume.Epoch != stream.CanonicalEpoch(s.epoch) || resume.Revision != s.committed) {
+	if s.rows != nil && (resume.Epoch != s.epoch || resume.Revision != s.committed) {
 		s.rows = nil // the sink has something else
 	}
 	m := &member{end: end}

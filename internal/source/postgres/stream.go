@@ -36,7 +36,7 @@ func (s *session) stream() error {
 		return err
 	}
 	defer closeConn(conn)
-	s.replication, s.streaming.relations = replication{conn}, map[uint32]*relation{}
+	s.replication, s.streaming.relations = replication{conn, c}, map[uint32]*relation{}
 	if err := s.prepare(); err != nil {
 		return err
 	}

@@ -192,7 +192,7 @@ func (d *described) published(ctx context.Context, conn queries, schema, name, p
 		if err := json.Unmarshal([]byte(r[3]), &one); err != nil {
 			return as, fmt.Errorf("what the publication has of %s: %w", table, err)
 		}
-		slices.Sort(one.Columns) // a partition may have them in another order
+		slices.Sort(one.Columns) // partitions have them in orders of their own
 		if i > 0 && (one.Filter != as.Filter || !slices.Equal(one.Columns, as.Columns)) {
 			return as, fmt.Errorf("the publication %q has other rows or columns of %s than of other partitions: want the same", publication, table)
 		}
