@@ -19,6 +19,7 @@ const (
 	leaderHeader   = "X-Consul-KnownLeader"
 	contactHeader  = "X-Consul-LastContact"
 	filteredHeader = "X-Consul-Results-Filtered-By-ACLs"
+	policyHeader   = "X-Consul-Default-Acl-Policy"
 )
 
 func indexOf(r *http.Response) uint64 {
@@ -29,7 +30,8 @@ func indexOf(r *http.Response) uint64 {
 // read reads an answer of the query.
 func (a *api) read(r *http.Response, body io.Reader, out *answer) error {
 	out.index = indexOf(r)
-	out.filtered = r.Header.Get(filteredHeader) == "true"
+	out.filtered = r.Header.Get(filteredHeader) == "true" ||
+		a.config.TokenFile == "" && r.Header.Get(policyHeader) == "deny" // those without a token are not told
 	out.why = a.config.freshness(r.Header)
 	if r.StatusCode == http.StatusNotFound {
 		return nil // Consul says so where no key has the prefix

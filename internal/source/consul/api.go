@@ -186,7 +186,7 @@ func (a *api) get(ctx context.Context, path string, params url.Values, token str
 	defer end(nil)
 	timer := time.AfterFunc(limit, func() { end(fmt.Errorf("%w: no answer within %v", stream.ErrStalled, limit)) })
 	defer timer.Stop()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url(path, params).String(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url(path, params).String(), unrepeated{})
 	if err != nil {
 		return err
 	}
@@ -205,6 +205,13 @@ func (a *api) get(ctx context.Context, path string, params url.Values, token str
 	}
 	return because(ctx, read(r, body))
 }
+
+// unrepeated is an empty body. After the loss of a connection net/http repeats a request that has none.
+// The server may be another one by then, whose index is lower, and a blocking query would wait for the old one.
+type unrepeated struct{}
+
+// Read implements io.Reader.
+func (unrepeated) Read([]byte) (int, error) { return 0, io.EOF }
 
 // because returns why a context has ended, if it has, in place of an error that follows from that.
 func because(ctx context.Context, err error) error {

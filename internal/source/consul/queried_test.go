@@ -162,7 +162,7 @@ func TestLimitedToken(t *testing.T) {
 		r.want(t, "a delete", "-b@10 =10")
 	})
 	f = newFakeHTTP()
-	f.said = keys(9, "").with(filteredHeader, "true")
+	f.said = keys(9, "").with(policyHeader, "deny") // without a token, Consul does not say that it filters
 	httpBubble(t, f, Config{}, func(t *testing.T, _ *Queried, watch func() *running) {
 		watch().expectEnd(t, "the token may read nothing of it, or nothing is left of what it may read; want token_file with a token whose policy has")
 	})

@@ -50,16 +50,18 @@ func (c *Config) remedy(err error, right string) string {
 	}
 	has := func(s string) bool { return strings.Contains(text, s) }
 	switch {
-	case errors.As(err, new(*hidden)) && c.TokenFile == "":
+	case c.TokenFile == "" && (errors.As(err, new(*hidden)) || status == http.StatusForbidden || has("ACL not found")):
 		return "; want token_file with a token whose policy has " + right
 	case errors.As(err, new(*hidden)):
 		return "; want a token whose policy has " + right + "; a gateway that is started again serves what is left"
-	case has("ACL not found") && c.TokenFile == "":
-		return "; want token_file with a token whose policy has " + right
 	case has("ACL not found"):
 		return "; want a token that exists in " + c.TokenFile + ": this one is unknown, or was deleted"
 	case status == http.StatusForbidden:
 		return "; want a token whose policy has " + right
+	case has("Consul Enterprise feature"):
+		return "; want no tenancy: this Consul is not Enterprise"
+	case has("No path to datacenter"):
+		return "; want a datacenter that this one is joined with"
 	case errors.Is(err, errTooLarge):
 		return "; want a larger max_message_bytes, or a smaller part: an answer has the whole list"
 	case has("HTTP request to an HTTPS server"), has("HTTP response to HTTPS client"):
