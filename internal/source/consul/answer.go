@@ -19,6 +19,7 @@ const (
 	leaderHeader   = "X-Consul-KnownLeader"
 	contactHeader  = "X-Consul-LastContact"
 	filteredHeader = "X-Consul-Results-Filtered-By-ACLs"
+	backendHeader  = "X-Consul-Query-Backend"
 	policyHeader   = "X-Consul-Default-Acl-Policy"
 )
 
@@ -95,6 +96,9 @@ func (a *api) release(out *answer) {
 
 // freshness returns why an answer may not be the present state; empty: it is.
 func (c *Config) freshness(h http.Header) string {
+	if h.Get(backendHeader) == "streaming" {
+		return "" // an agent that follows the servers itself never says that it knows a leader
+	}
 	if h.Get(leaderHeader) == "false" {
 		return noLeader
 	}

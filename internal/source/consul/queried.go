@@ -64,10 +64,9 @@ func NewQueried(c Config) (*Queried, error) {
 	return &Queried{config: c, epochs: newEpochs(&c), served: map[string]version{}}, nil
 }
 
-// DeletesUnnumbered implements [stream.DeletesUnnumbered]. Keys of the key-value store have a revision
-// of their own, and so has the whole. In other collections the index is that of an answer, of which
-// Consul promises less.
-func (s *Queried) DeletesUnnumbered() bool { return s.config.collection() != KV }
+// DeletesUnnumbered implements [stream.DeletesUnnumbered]: the index of the answer that lacks a resource
+// is not that of its deletion.
+func (s *Queried) DeletesUnnumbered() bool { return true }
 
 // Continue implements [stream.Continuing].
 func (s counted) Continue(from stream.Resume, resources iter.Seq[stream.Resource]) {

@@ -213,6 +213,14 @@ func TestFreshness(t *testing.T) {
 		f.say(keys(11, "a@11=1"))
 		time.Sleep(100 * time.Millisecond)
 		r.want(t, "contact", "+a@11 =11 in_sync")
+		f.say(keys(12, "a@12=1").with(leaderHeader, "false"))
+		time.Sleep(100 * time.Millisecond)
+		r.want(t, "an answer without a leader", "stale "+noLeader+" +a@12 =12")
+		streaming := keys(13, "a@13=1").with(leaderHeader, "false")
+		streaming.header[backendHeader] = "streaming"
+		f.say(streaming)
+		time.Sleep(100 * time.Millisecond)
+		r.want(t, "an agent that follows the servers", "+a@13 =13 in_sync")
 		f.mu.Lock()
 		f.leader = ""
 		f.mu.Unlock()

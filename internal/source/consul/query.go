@@ -60,7 +60,7 @@ func (c *Config) query() query {
 			q.path, q.element = "/v1/health/service/"+c.Service, readInstance
 		}
 	case Services:
-		q.right = rule("service_prefix", "")
+		q.right = rule("service_prefix", "") + " " + rule("node_prefix", "")
 		q.path, q.element, q.named = "/v1/catalog/services", readService, true
 	case Nodes:
 		q.right = rule("node_prefix", "")
