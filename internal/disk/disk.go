@@ -165,6 +165,11 @@ func (f *File) open(before *lineage) (err error) {
 	if !made {
 		f.restored = h.restored(before, birth, sequence)
 	}
+	if !made && f.restored == "" && h.Generation != before.Generation { // it was cut off while it was opened
+		if err := f.state.begin(lineage{ID: h.ID, Generation: h.Generation, Sequence: sequence}); err != nil {
+			return err
+		}
+	}
 	if err := f.enter(h, birth, sequence); err != nil {
 		return err
 	}

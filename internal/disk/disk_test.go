@@ -274,6 +274,30 @@ func TestOpenToReadWhileItIsOpen(t *testing.T) {
 	}
 }
 
+// TestCutOffWhileItIsOpened: however often the power is lost between the first transaction and the record beside
+// the file, it stays the file that was there.
+func TestCutOffWhileItIsOpened(t *testing.T) {
+	c := config(newPath(t))
+	_ = mustOpen(t, c.Path).Close()
+	for n := range 4 {
+		var beside []byte
+		c.BeforeCommit = func() (err error) {
+			beside, err = os.ReadFile(c.Path + ".state")
+			return err
+		}
+		f, err := Open(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if why := f.Restored(); why != "" {
+			t.Errorf("after %d times: %s", n, why)
+		}
+		if err := errors.Join(f.Close(), os.WriteFile(c.Path+".state", beside, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestTheGroupLosesItsRights: a volume of Kubernetes gives them at each start.
 func TestTheGroupLosesItsRights(t *testing.T) {
 	path := newPath(t)
