@@ -73,6 +73,27 @@ func TestDoctorEnds(t *testing.T) {
 	}
 }
 
+// TestDoctorOfAJournal examines the folder of a journal, while the gateway runs and after it has ended.
+func TestDoctorOfAJournal(t *testing.T) {
+	j := newJournalled(t)
+	g := serve(t, "--config", j.config)
+	_, _ = read(t, g.http, "kept", "")
+	folder := filepath.Join(j.dir, "state")
+	if code, out, stderr := command(t, "doctor", "--state", folder); code != exitOK || !strings.Contains(out, "has it open") {
+		t.Errorf("code %d\n%s\n%s", code, out, stderr)
+	}
+	g.interrupt()
+	if code, out, stderr := command(t, "doctor", "--state", folder); code != exitOK || !strings.Contains(out, "up to their end: 1 of 1") {
+		t.Errorf("code %d\n%s\n%s", code, out, stderr)
+	}
+	if err := os.Chmod(filepath.Join(folder, "journal.db"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, stderr := command(t, "doctor", "--state", folder, "-o", "json"); code != exitError || !strings.Contains(out, "chmod 600") || !json.Valid([]byte(out)) {
+		t.Errorf("code %d\n%s\n%s", code, out, stderr)
+	}
+}
+
 // TestDoctorsCommandLine checks that a wrong command line is refused.
 func TestDoctorsCommandLine(t *testing.T) {
 	t.Setenv("WATCHTIDE_CONTEXTS", filepath.Join(t.TempDir(), "contexts.yaml"))
@@ -81,7 +102,7 @@ func TestDoctorsCommandLine(t *testing.T) {
 		{"--context", "nosuch"}, {"http://127.0.0.1:1", "--header", "Authorization: x"}, {"http://127.0.0.1:1", "--ca-file", "x"},
 		{"--server", "http://user:password@127.0.0.1:1"}, {"http://127.0.0.1:1", "-o", "yaml"}, {"http://127.0.0.1:1", "--timeout", "0s"},
 		{"http://127.0.0.1:1", "--wait", "3m"}, {"http://127.0.0.1:1", "--wait", "6m", "--timeout", "9m"}, {"http://127.0.0.1:1", "--origin", "x"},
-		{"http://127.0.0.1:1", "--token-file", "/nowhere"},
+		{"http://127.0.0.1:1", "--token-file", "/nowhere"}, {"http://127.0.0.1:1", "--state", "x"}, {"--state", ""},
 	} {
 		if code, _, stderr := command(t, append([]string{"doctor"}, args...)...); code != exitUsage || !strings.Contains(stderr, "Try --help.") || strings.Contains(stderr, "password@") {
 			t.Errorf("%q: code %d, %s", args, code, stderr)

@@ -38,6 +38,7 @@ type options struct {
 	gateway *connect.Flags
 	origin  string
 	watch   string
+	state   string
 	output  string
 	wait    time.Duration
 	timeout time.Duration
@@ -47,8 +48,8 @@ type options struct {
 func Command(p Process) *cobra.Command {
 	o := options{gateway: connect.New("watchtide-doctor")}
 	c := &cobra.Command{
-		Use:   "doctor [URL]",
-		Short: "Find what is wrong on the way to a gateway",
+		Use:   "doctor [URL | --state DIR]",
+		Short: "Find what is wrong on the way to a gateway, or with its journal",
 		Long: `Find what is wrong on the way between this machine and a gateway, as a browser
 meets it: proxies that hold back streams, cut them off, compress them or hide their
 clients, certificates, clocks, replicas between which streams do not resume. URL is
@@ -59,6 +60,9 @@ and for a problem, how to mend it.
 
 A silent stream is observed for as long as --wait says, which finds time-outs that are
 no longer. Nothing is written to the gateway.
+
+With --state, the folder of a journal is examined instead, on the machine of the
+gateway: run it as the user that runs the gateway. Nothing is changed there.
 
 ` + connect.Help + `
 
@@ -72,11 +76,15 @@ Exit codes:
   watchtide doctor https://events.example.com --origin https://app.example.com
   watchtide doctor https://events.example.com --token-file token --wait 5m --timeout 7m
   watchtide doctor --context prod --header 'X-Tenant: acme'
+  watchtide doctor --state /var/lib/watchtide/state
   watchtide doctor https://events.example.com -o json | jq '.findings[] | select(.result == "problem")'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.at(args); err != nil {
 				return p.Usage("%w", err)
+			}
+			if cmd.Flags().Changed("state") {
+				return p.runState(&o, args)
 			}
 			return p.run(cmd.Context(), &o)
 		},
@@ -85,9 +93,11 @@ Exit codes:
 	o.gateway.Register(c)
 	c.Flags().StringVar(&o.origin, "origin", "", "the `ORIGIN` of pages that read from the gateway, such as https://app.example.com")
 	c.Flags().StringVar(&o.watch, "watch", "", "the `WATCH` whose streams are used (the first one that is in sync)")
+	c.Flags().StringVar(&o.state, "state", "", "examine the `DIR` of a journal (state.dir in the configuration) instead of the way to a gateway")
 	c.Flags().StringVarP(&o.output, "output", "o", "text", "`FORM` of the findings: text or json")
 	c.Flags().DurationVar(&o.wait, "wait", 0, "observe a silent stream for this `TIME`, at most 5m (two and a half heartbeats, and at least 35s)")
 	c.Flags().DurationVar(&o.timeout, "timeout", 3*time.Minute, "end after this `TIME`, with exit code 3")
+	_ = c.MarkFlagDirname("state")
 	_ = c.RegisterFlagCompletionFunc("origin", cobra.NoFileCompletions)
 	_ = c.RegisterFlagCompletionFunc("watch", o.completeWatches)
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
@@ -147,9 +157,27 @@ func (p Process) run(ctx context.Context, o *options) error {
 	return d.verdict(err)
 }
 
+// runState examines a folder, and no gateway.
+func (p Process) runState(o *options, args []string) error {
+	switch err := p.check(o); {
+	case err != nil:
+		return err
+	case len(args) > 0:
+		return p.Usage("want a URL or --state, and not both")
+	case o.state == "":
+		return p.Usage("--state: want a folder")
+	}
+	d := diagnosis{State: o.state, Findings: []Finding{}, process: p, waiting: &countdown{out: p.Stderr, escape: p.Escape}, text: o.output == "text"}
+	for _, f := range ExamineState(o.state) {
+		d.add(f)
+	}
+	return d.verdict(nil)
+}
+
 // diagnosis is all that was found. The goroutine of the command owns it.
 type diagnosis struct {
-	URL      string    `json:"url"`
+	URL      string    `json:"url,omitempty"`
+	State    string    `json:"state,omitempty"`
 	Findings []Finding `json:"findings"`
 
 	process Process

@@ -147,7 +147,7 @@ func TestEachFaultIsFound(t *testing.T) {
 		})
 	}
 	for _, c := range Checks() {
-		if !seen[c] {
+		if !seen[c] && c != State { // see TestState
 			t.Errorf("no fault for %s", c)
 		}
 	}

@@ -25,13 +25,14 @@ const (
 	Idle        Check = "idle"
 	Duration    Check = "duration"
 	Cookies     Check = "cookies"
+	State       Check = "state" // of the machine, and not of the way
 )
 
 // Checks returns all checks.
 func Checks() []Check {
 	return []Check{
 		Connection, Certificate, Host, Credentials, Gateway, HTTP, Clock, Address, CORS, Replicas,
-		Resume, Buffering, Incremental, Compression, Heartbeats, Idle, Duration, Cookies,
+		Resume, Buffering, Incremental, Compression, Heartbeats, Idle, Duration, Cookies, State,
 	}
 }
 
