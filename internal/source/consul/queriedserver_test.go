@@ -111,7 +111,9 @@ func TestConformanceOfKeys(t *testing.T) {
 				Delete:      func(key string) error { return c.deleteKey(t.Context(), key) },
 				Transaction: func(writes []sourcetest.Write) error { return c.transaction(t.Context(), writes) },
 				Disconnect:  proxy.Cut,
-				Key:         func(i int) string { return []string{"plain", "ключ", "a=b&c?", "with/slash", `quo"te\`}[i%5] + fmt.Sprint(i) },
+				Key: func(i int) string {
+					return []string{"plain", "ключ", "a=b&c?", "with/slash", `quo"te\`}[i%5] + fmt.Sprint(i)
+				},
 			}
 		})
 	})
