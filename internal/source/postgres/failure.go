@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,8 +70,8 @@ func (u *Upstream) hint(err error) string {
 		return "; " + wantLogical
 	case refused.Code == codePrivilege && strings.Contains(text, "row-level security"):
 		return "; want a role that row-level security does not restrict: ALTER ROLE … BYPASSRLS"
-	case refused.Code == codePrivilege && strings.Contains(text, "replication"):
-		return "; want ALTER ROLE " + cmp.Or(u.user, "…") + " REPLICATION"
+	case refused.Code == codePrivilege && (strings.Contains(text, "replication") || strings.Contains(text, "WAL sender")):
+		return "; want ALTER ROLE " + quoted(u.user) + " REPLICATION"
 	}
 	return ""
 }

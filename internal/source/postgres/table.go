@@ -71,20 +71,17 @@ func isTrue(text string) bool { return text == "t" || text == "true" }
 
 // checkServer reports what a database lacks for any watch.
 func checkServer(ctx context.Context, conn queries, publication string) error {
-	rows, err := conn.query(ctx, `SELECT current_setting('wal_level'), pg_is_in_recovery(), current_user,
-		(SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname = current_user), current_setting('server_version_num')`)
+	rows, err := conn.query(ctx, `SELECT current_setting('wal_level'), pg_is_in_recovery(), current_setting('server_version_num')::int`)
 	if err != nil {
 		return err
 	}
 	switch r := rows[0]; {
-	case r[4] < "140000":
-		return fmt.Errorf("the server is of version %.10s: want PostgreSQL 14 or newer", r[4])
+	case len(r[2]) < 6 || r[2] < "140000":
+		return fmt.Errorf("the server is of version %.10s: want PostgreSQL 14 or newer", r[2])
 	case isTrue(r[1]):
 		return errors.New("the server is a standby: want the primary; with several hosts in url, target_session_attrs=read-write finds it")
 	case r[0] != "logical":
 		return fmt.Errorf("wal_level is %.20q: %s", r[0], wantLogical)
-	case !isTrue(r[3]):
-		return fmt.Errorf("the role may not replicate: want ALTER ROLE %s REPLICATION", quoted(r[2]))
 	}
 	rows, err = conn.query(ctx, `SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1`, publication)
 	switch {
