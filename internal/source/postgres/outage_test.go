@@ -190,3 +190,34 @@ func TestContinue(t *testing.T) {
 		t.Errorf("the row that has not changed was %v and is %v", before, after)
 	}
 }
+
+// TestSlotInvalidated: the server takes the slot away from a gateway that is too slow, since it may keep
+// no more WAL. Nothing is lost.
+func TestSlotInvalidated(t *testing.T) {
+	d := newDatabase(t, realserver.StartPostgres(t, "max_slot_wal_keep_size=1MB", "min_wal_size=32MB", "max_wal_size=32MB"))
+	d.exec("CREATE TABLE noise (t text)")
+	d.exec(put("a", item("a", "1")))
+	proxy := realserver.NewProxy(t, d.server.Addr())
+	u := d.upstream(proxy.Addr(), func(c *Config) { c.StallAfter = 30 * time.Second })
+	source, err := u.Source(Table{Name: "items"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := follow(t, source, nil)
+	f.awaitValue("a", item("a", "1"))
+	proxy.Stall()
+	active := func() string { return d.query("SELECT count(*) FROM pg_replication_slots WHERE active") }
+	for late := time.Now().Add(20 * time.Second); active() != "0"; {
+		d.exec("INSERT INTO noise SELECT repeat('x', 1000) FROM generate_series(1, 10000)")
+		d.exec("CHECKPOINT")
+		if time.Now().After(late) {
+			t.Fatal("the server keeps the slot")
+		}
+	}
+	d.exec(put("b", item("b", "2")) + ";" + remove("a"))
+	proxy.Heal()
+	f.mustEnd("postgres ")
+	next := follow(t, source, f)
+	next.awaitValue("b", item("b", "2"))
+	next.awaitValue("a", "")
+}
