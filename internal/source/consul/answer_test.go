@@ -50,7 +50,7 @@ var collectionSamples = []struct {
 func readBody(c Config, body string, most int) (*answer, error) {
 	c.HTTPAddress, c.MaxMessageBytes = "consul.test:8500", most
 	c.setDefaults()
-	a := newAPI(&c, stream.Sink(&lines{}))
+	a := newAPI(&c, &lines{}, func(error) {})
 	out := &answer{}
 	err := a.read(&http.Response{StatusCode: http.StatusOK, Header: http.Header{indexHeader: {"9"}}}, strings.NewReader(body), out)
 	return out, err

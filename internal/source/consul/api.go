@@ -10,8 +10,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/source/adapter"
@@ -46,15 +48,25 @@ type api struct {
 	proxy  string // see adapter.Through
 }
 
-func newAPI(c *Config, sink stream.Sink) *api {
+// newAPI returns an api. lost is called when a connection was lost.
+func newAPI(c *Config, sink stream.Sink, lost func(error)) *api {
+	dial := (&net.Dialer{Timeout: askTimeout}).DialContext
+	if c.network != nil {
+		dial = func(ctx context.Context, _, address string) (net.Conn, error) { return c.network(ctx, address) }
+	}
 	t := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.TLS, ForceAttemptHTTP2: true,
-		DialContext:            (&net.Dialer{Timeout: askTimeout}).DialContext,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &losable{Conn: conn, lost: lost}, nil
+		},
 		TLSHandshakeTimeout:    askTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	}
 	if c.network != nil {
-		t.DialContext = func(ctx context.Context, _, address string) (net.Conn, error) { return c.network(ctx, address) }
 		t.Proxy = nil
 	}
 	a := &api{config: c, query: c.query(), sink: sink, http: http.Client{Transport: t, CheckRedirect: refuseRedirect}}
@@ -186,7 +198,7 @@ func (a *api) get(ctx context.Context, path string, params url.Values, token str
 	defer end(nil)
 	timer := time.AfterFunc(limit, func() { end(fmt.Errorf("%w: no answer within %v", stream.ErrStalled, limit)) })
 	defer timer.Stop()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url(path, params).String(), unrepeated{})
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url(path, params).String(), nil)
 	if err != nil {
 		return err
 	}
@@ -206,12 +218,28 @@ func (a *api) get(ctx context.Context, path string, params url.Values, token str
 	return because(ctx, read(r, body))
 }
 
-// unrepeated is an empty body. After the loss of a connection net/http repeats a request that has none.
-// The server may be another one by then, whose index is lower, and a blocking query would wait for the old one.
-type unrepeated struct{}
+// losable is a connection whose loss is noticed. net/http would go on with another one, without a word. The
+// server may be another one by then, whose index is lower, and a blocking query would wait for the old one.
+type losable struct {
+	net.Conn
+	lost   func(error)
+	closed atomic.Bool // by this side
+}
+
+// Close implements net.Conn.
+func (c *losable) Close() error {
+	c.closed.Store(true)
+	return c.Conn.Close()
+}
 
 // Read implements io.Reader.
-func (unrepeated) Read([]byte) (int, error) { return 0, io.EOF }
+func (c *losable) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if err != nil && !c.closed.Load() && !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.lost(fmt.Errorf("the connection was lost: %w", err))
+	}
+	return n, err
+}
 
 // because returns why a context has ended, if it has, in place of an error that follows from that.
 func because(ctx context.Context, err error) error {

@@ -177,6 +177,12 @@ func httpBubble(t *testing.T, f *fakeHTTP, c Config, test func(t *testing.T, s *
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
+		defer func() {
+			cancel()
+			watching.Wait()
+			_ = server.Close()
+			serving.Wait()
+		}()
 		test(t, s, func() *running {
 			r := &running{ended: make(chan struct{})}
 			watching.Go(func() {
@@ -185,9 +191,5 @@ func httpBubble(t *testing.T, f *fakeHTTP, c Config, test func(t *testing.T, s *
 			})
 			return r
 		})
-		cancel()
-		watching.Wait()
-		_ = server.Close()
-		serving.Wait()
 	})
 }

@@ -55,10 +55,11 @@ const (
 
 func newPolling(ctx context.Context, s *Queried, sink stream.Sink) *polling {
 	p := &polling{
-		source: s, sink: sink, api: newAPI(&s.config, sink),
+		source: s, sink: sink,
 		answers: make(chan asked), probes: make(chan probed),
 	}
 	p.ctx, p.close = context.WithCancelCause(ctx)
+	p.api = newAPI(&s.config, sink, p.close)
 	return p
 }
 
