@@ -77,9 +77,13 @@ func TestNothingIsFound(t *testing.T) {
 // consulAgent answers as an agent does.
 func consulAgent(t *testing.T, answer string) (address string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/agent/self" || r.Header.Get("X-Consul-Token") != "secret" {
+		if r.URL.Path != "/v1/kv/" || r.Header.Get("X-Consul-Token") != "secret" {
 			http.Error(w, "no", http.StatusForbidden)
 			return
+		}
+		w.Header().Set("X-Consul-Index", "7")
+		if answer == "" {
+			w.WriteHeader(http.StatusNotFound)
 		}
 		fmt.Fprint(w, answer)
 	}))
@@ -87,22 +91,22 @@ func consulAgent(t *testing.T, answer string) (address string) {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func TestConsulSaysItsPort(t *testing.T) {
-	_, grpc, _ := strings.Cut(nobody(t), ":")
+func TestConsulSaysWhatItHas(t *testing.T) {
+	const health = "health(collection: health)"
 	for name, c := range map[string]struct {
 		answer, token, want string
 	}{
-		"plain":     {`{"DebugConfig":{"GRPCPort":` + grpc + `}}`, "secret", `["address: \"127.0.0.1:` + grpc + `\""] ExportedServices(resource_type: multicluster.v2.ExportedServices)`},
-		"over TLS":  {`{"DebugConfig":{"GRPCPort":-1,"GRPCTLSPort":` + grpc + `}}`, "secret", `["address: \"127.0.0.1:` + grpc + `\"" "tls: {  }"] ExportedServices(resource_type: multicluster.v2.ExportedServices)`},
-		"no port":   {`{"DebugConfig":{"GRPCPort":-1}}`, "secret", `["address: \"127.0.0.1:8502\""] ExportedServices(resource_type: multicluster.v2.ExportedServices) problem`},
-		"no Consul": {`<html>`, "secret", `["address: \"127.0.0.1:8502\""] ExportedServices(resource_type: multicluster.v2.ExportedServices) problem`},
-		"refused":   {`{}`, "other", `["address: \"127.0.0.1:8502\""] ExportedServices(resource_type: multicluster.v2.ExportedServices) problem`},
+		"folders":   {`["app/","ops/"]`, "secret", health + ` app(collection: kv, prefix: "app/") ops(collection: kv, prefix: "ops/")`},
+		"keys":      {`["app/","leader"]`, "secret", health + ` keys(collection: kv)`},
+		"no keys":   {``, "secret", health},
+		"no Consul": {`<html>`, "secret", health + ` keys(collection: kv) problem`},
+		"refused":   {`[]`, "other", health + ` keys(collection: kv) problem`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := environment(t, map[string]string{"CONSUL_HTTP_TOKEN": c.token})
 			e.Consul = consulAgent(t, c.answer)
 			sources := Find(t.Context(), Options{}, e)
-			expect(t, sources, "consul "+c.want+"\n")
+			expect(t, sources, fmt.Sprintf("consul [%q] %s\n", fmt.Sprintf("http_address: %q", e.Consul), c.want))
 			if text := Text("x", sources); strings.Contains(text, "secret") || !strings.Contains(text, "# token_file") {
 				t.Errorf("the token: %s", text)
 			}
