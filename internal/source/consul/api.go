@@ -235,10 +235,21 @@ func (c *losable) Close() error {
 // Read implements io.Reader.
 func (c *losable) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	c.note(err)
+	return n, err
+}
+
+// Write implements io.Writer.
+func (c *losable) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.note(err)
+	return n, err
+}
+
+func (c *losable) note(err error) {
 	if err != nil && !c.closed.Load() && !errors.Is(err, os.ErrDeadlineExceeded) {
 		c.lost(fmt.Errorf("the connection was lost: %w", err))
 	}
-	return n, err
 }
 
 // because returns why a context has ended, if it has, in place of an error that follows from that.

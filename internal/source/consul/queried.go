@@ -108,7 +108,7 @@ func (s *Queried) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) 
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	return s.config.refusedBy(err, p.api)
+	return s.config.refusedBy(err, p.api, p.api.query.right)
 }
 
 // changes are what differs between an answer and what the sink has.

@@ -28,8 +28,9 @@ func (a *api) where() string {
 	return fmt.Sprintf("consul %s%s, %s", a.config.HTTPAddress, a.proxy, what)
 }
 
-// refusedBy adds the upstream and the remedy to an error, and hides the token in it.
-func (c *Config) refusedBy(err error, a *api) error {
+// refusedBy adds the upstream and the remedy to an error, and hides the token in it. right are the rules that
+// the request needs.
+func (c *Config) refusedBy(err error, a *api, right string) error {
 	if err == nil {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (c *Config) refusedBy(err error, a *api) error {
 		secrets = append(secrets, token)
 	}
 	text := adapter.HideSecret(err.Error(), slices.Values(secrets))
-	return adapter.NewFailure(err, a.where()+": "+text+c.remedy(err, a.query.right))
+	return adapter.NewFailure(err, a.where()+": "+text+c.remedy(err, right))
 }
 
 // remedy suggests one, where the error indicates it.

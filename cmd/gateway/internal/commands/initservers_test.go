@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // initialised writes a configuration with init, checks it, and serves it.
@@ -108,11 +106,6 @@ func TestInitForConsul(t *testing.T) {
 	if os.Getenv("WATCHTIDE_FULL_CONSUL") == "" {
 		t.Skip("WATCHTIDE_FULL_CONSUL is not set")
 	}
-	http := realserver.FreeAddress(t)
-	_, port, _ := strings.Cut(http, ":")
-	args := []string{"agent", "-dev", "-node=test", "-bind=127.0.0.1", "-client=127.0.0.1", "-http-port=" + port, fmt.Sprint("-grpc-port=", realserver.FreePort(t)), "-grpc-tls-port=-1", "-dns-port=-1",
-		fmt.Sprint("-server-port=", realserver.FreePort(t)), fmt.Sprint("-serf-lan-port=", realserver.FreePort(t)), "-serf-wan-port=-1", "-log-level=warn", "-hcl=disable_update_check=true"}
-	realserver.Command{Path: realserver.Build(t, "consul"), Args: args, Address: http}.Start(t)
-	g := initialised(t, "--consul", http)
+	g := initialised(t, "--consul", startConsul(t))
 	g.expectKeys("health", "consul/test/consul")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/internal/source/consul"
 	"github.com/watchtide/watchtide/internal/source/etcd"
 	"github.com/watchtide/watchtide/internal/source/nats"
 	"github.com/watchtide/watchtide/stream/store"
@@ -30,8 +31,8 @@ a line with their number. It changes nothing. The gateway must have been stopped
 or the file be a copy.
 
 With --to, create them at another upstream instead: that of the watch of the same name
-in a configuration, which must be of type etcd or nats. Its address, its credentials and
-the prefix or the bucket are those of the configuration. Keys and values are checked
+in a configuration, which must be of type etcd, nats or consul (collection: kv). Its
+address, its credentials and the prefix or the bucket are those of the configuration. Keys and values are checked
 before the first write. A key that is there with the same value counts as done; one with
 another value is an error, and nothing is overwritten. So what was broken off can be run
 again. Clients that verify what they hold then load nothing.`,
@@ -108,7 +109,7 @@ func (t *targets) open(ctx context.Context, name string) (store.Target, error) {
 
 func newTarget(ctx context.Context, c *config.Config, w config.Watch) (target, error) {
 	if w.ViewOf != "" {
-		return nil, fmt.Errorf("it is a view of %s in the configuration: want a watch of a source of type etcd or nats", w.ViewOf)
+		return nil, fmt.Errorf("it is a view of %s in the configuration: want a watch of a source of type etcd, nats or consul", w.ViewOf)
 	}
 	s, err := sourceOf(c, w)
 	if err != nil {
@@ -121,8 +122,11 @@ func newTarget(ctx context.Context, c *config.Config, w config.Watch) (target, e
 	case config.NATS:
 		s.NATS.Bucket, s.NATS.Keys, s.NATS.Values = w.Bucket, w.Keys, w.Values
 		return nats.NewTarget(ctx, s.NATS)
+	case config.Consul:
+		s.Consul.Resources, s.Consul.Prefix, s.Consul.Values = w.Consul, w.Prefix, w.Values
+		return consul.NewTarget(s.Consul)
 	}
-	return nil, fmt.Errorf("its source %s is of type %s in the configuration: want one of type etcd or nats", s.Name, s.Type)
+	return nil, fmt.Errorf("its source %s is of type %s in the configuration: want one of type etcd, nats or consul", s.Name, s.Type)
 }
 
 func (t *targets) close() {

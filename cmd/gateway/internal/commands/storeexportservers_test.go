@@ -73,6 +73,11 @@ watches: { notes: { source: kv, prefix: /notes/ } }`, func() { put("/notes/k.199
 			return `sources: { bus: { type: nats, url: "nats://` + address + `" } }
 watches: { notes: { source: bus, bucket: notes } }`, func() { fill("notes", "k.1999.new") }
 		},
+		"consul": func(t *testing.T) (string, func()) {
+			address, put := withConsul(t)
+			return `sources: { c: { type: consul, http_address: "` + address + `" } }
+watches: { notes: { source: c, collection: kv, prefix: notes/ } }`, func() { put("notes/k.1999.new") }
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const resources = 2000
@@ -123,6 +128,52 @@ watches: { notes: { source: local } }
 	}
 }
 
+// withConsul starts a Consul, which takes minutes to compile.
+func withConsul(t *testing.T) (address string, put func(key string)) {
+	t.Helper()
+	if os.Getenv("WATCHTIDE_FULL_CONSUL") == "" {
+		t.Skip("WATCHTIDE_FULL_CONSUL is not set")
+	}
+	address = startConsul(t)
+	return address, func(key string) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+address+"/v1/kv/"+key, strings.NewReader("1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("PUT %s: %s", key, response.Status)
+		}
+	}
+}
+
+// startConsul starts a Consul in memory, and waits until it has a leader.
+func startConsul(t *testing.T) (address string) {
+	t.Helper()
+	address = realserver.FreeAddress(t)
+	_, port, _ := strings.Cut(address, ":")
+	args := []string{"agent", "-dev", "-node=test", "-bind=127.0.0.1", "-client=127.0.0.1", "-http-port=" + port, "-grpc-port=-1", "-grpc-tls-port=-1", "-dns-port=-1",
+		fmt.Sprint("-server-port=", realserver.FreePort(t)), fmt.Sprint("-serf-lan-port=", realserver.FreePort(t)), "-serf-wan-port=-1", "-log-level=warn", "-hcl=disable_update_check=true"}
+	realserver.Command{Path: realserver.Build(t, "consul"), Args: args, Address: address}.Start(t)
+	for deadline := time.Now().Add(patience); ; {
+		response, err := http.Get("http://" + address + "/v1/kv/?consistent&keys")
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusNotFound {
+				return address
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("Consul has no leader")
+		}
+	}
+}
+
 // awaitReplica waits until a replica is as it should be.
 func awaitReplica(t *testing.T, r *client.Replica[client.Resource], so func() bool) {
 	t.Helper()
@@ -155,7 +206,9 @@ func TestMovesThatAreRefused(t *testing.T) {
 		"nats, other keys":       {`type: nats, url: "nats://` + nats + `"`, `bucket: notes, keys: "k.*.x"`, `want keys that match "k.*.x"`},
 		"nats, no bucket":        {`type: nats, url: "nats://` + nats + `"`, `bucket: none`, "want the name of a bucket that exists"},
 		"no server":              {`type: etcd, endpoints: ["` + realserver.FreeAddress(t) + `"]`, `prefix: /a/`, "connection refused"},
-		"another type":           {`type: store`, ``, "its source s is of type store in the configuration: want one of type etcd or nats"},
+		"consul, health":         {`type: consul, http_address: "127.0.0.1:1"`, `collection: health`, "the collection is health: want kv"},
+		"consul, as JSON":        {`type: consul, http_address: "127.0.0.1:1"`, `collection: kv, values: base64`, "the watch would serve another value: want no values: base64"},
+		"another type":           {`type: store`, ``, "its source s is of type store in the configuration: want one of type etcd, nats or consul"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conf := file(t, "next.yaml", "sources: { s: { "+test.source+" } }\nwatches: { notes: { source: s, "+test.watch+" } }\n")
