@@ -161,7 +161,7 @@ func startConsul(t *testing.T) (address string) {
 		fmt.Sprint("-server-port=", realserver.FreePort(t)), fmt.Sprint("-serf-lan-port=", realserver.FreePort(t)), "-serf-wan-port=-1", "-log-level=warn", "-hcl=disable_update_check=true"}
 	realserver.Command{Path: realserver.Build(t, "consul"), Args: args, Address: address}.Start(t)
 	for deadline := time.Now().Add(patience); ; {
-		response, err := http.Get("http://" + address + "/v1/kv/?consistent&keys")
+		response, err := http.Get("http://" + address + "/v1/kv/none?consistent")
 		if err == nil {
 			response.Body.Close()
 			if response.StatusCode == http.StatusNotFound {
