@@ -14,38 +14,26 @@ import (
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
-// TestConsulServices feeds the watch of the wall screen from a real Consul. The browser scenario
+// TestConsulServices follows the services of a real Consul, as the wall screen does. The browser scenario
 // examples.mjs shows the page.
 func TestConsulServices(t *testing.T) {
 	if os.Getenv("WATCHTIDE_FULL_CONSUL") == "" {
 		t.Skip("WATCHTIDE_FULL_CONSUL is not set: the example consul-wall is not tested with Consul")
 	}
-	needs(t, "node")
 	consul := startConsul(t)
 	e := copied(t, "consul-wall")
+	e.replace("watchtide.yaml", "127.0.0.1:8500", string(consul))
 	e.serve()
-	e.write("PUT", "services", "gone", `{"state":"passing"}`) // left by an earlier feed
 	consul.register(t, "web", "web-1")
-	consul.register(t, "web", "web-2")
-
-	feed := e.command("node", "feed.mjs")
-	feed.Env = append(feed.Env, "CONSUL_HTTP_ADDR=http://"+string(consul), "CONSUL_HTTP_TOKEN=")
-	feed.Stderr = t.Output()
-	if err := feed.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		feed.Process.Kill()
-		feed.Wait()
-	})
 	lines := e.follow("services")
-	await(t, lines, `"key":"web","revision":"2","value":{"state":"passing","passing":2,"instances":2,"output":""}`)
-	await(t, lines, `{"type":"delete","watch":"services","key":"gone"`)
-	consul.call(t, "/v1/agent/check/update/service:web-2", `{"Status":"critical","Output":"connection refused"}`)
-	await(t, lines, `"value":{"state":"warning","passing":1,"instances":2,"output":"connection refused"}`)
+	await(t, lines, `"key":"web/test/web-1"`)
+	consul.call(t, "/v1/agent/check/update/service:web-1", `{"Status":"critical","Output":"connection refused"}`)
+	_, line := await(t, lines, `"status":"critical"`)
+	if !strings.Contains(line, `"service":"web","node":"test","id":"web-1"`) || !strings.Contains(line, `"output":"connection refused"`) {
+		t.Errorf("got %s", line)
+	}
 	consul.call(t, "/v1/agent/service/deregister/web-1", "")
-	consul.call(t, "/v1/agent/service/deregister/web-2", "")
-	await(t, lines, `{"type":"delete","watch":"services","key":"web"`)
+	await(t, lines, `{"type":"delete","watch":"services","key":"web/test/web-1"`)
 }
 
 // consulAgent is the address of a Consul agent's HTTP interface.
@@ -56,7 +44,7 @@ func startConsul(t *testing.T) consulAgent {
 	address := realserver.FreeAddress(t)
 	_, port, _ := strings.Cut(address, ":")
 	realserver.Command{Path: realserver.Build(t, "consul"), Address: address, Args: []string{
-		"agent", "-dev", "-bind=127.0.0.1", "-client=127.0.0.1", "-http-port=" + port, "-grpc-port=-1", "-grpc-tls-port=-1", "-dns-port=-1",
+		"agent", "-dev", "-node=test", "-bind=127.0.0.1", "-client=127.0.0.1", "-http-port=" + port, "-grpc-port=-1", "-grpc-tls-port=-1", "-dns-port=-1",
 		fmt.Sprint("-server-port=", realserver.FreePort(t)), fmt.Sprint("-serf-lan-port=", realserver.FreePort(t)), "-serf-wan-port=-1",
 		"-log-level=warn", "-hcl=disable_update_check=true"}}.Start(t)
 	c := consulAgent(address)

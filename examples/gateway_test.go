@@ -64,6 +64,19 @@ func (e *example) serve() {
 		Args: []string{"serve", "--config", "watchtide.yaml", "--http", e.address, "--grpc", "127.0.0.1:0", "--operations", "127.0.0.1:0"}}.Start(e.t)
 }
 
+// replace replaces a text in a file of the example.
+func (e *example) replace(name, old, with string) {
+	e.t.Helper()
+	path := filepath.Join(e.dir, name)
+	text, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(text), old) {
+		e.t.Fatalf("%s has no %s (%v)", name, old, err)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), old, with)), 0o600); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
 // command is a command in the folder of the example, with the gateway as its server.
 func (e *example) command(name string, args ...string) *exec.Cmd {
 	e.t.Helper()
