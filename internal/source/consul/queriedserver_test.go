@@ -300,23 +300,12 @@ func TestRestoreOfHealth(t *testing.T) {
 		snapshot := c.call(http.MethodGet, "/v1/snapshot", nil)
 		put("changed", "2")
 		put("created", "1")
-		shows := func(key, want string) {
-			t.Helper()
-			w.eventually(key+" = "+want, func() error {
-				w.mu.Lock()
-				defer w.mu.Unlock()
-				if got := w.state[key].Value; got != want {
-					return fmt.Errorf("it is %q", got)
-				}
-				return nil
-			})
-		}
-		shows("created", "1")
+		shows(t, w, "created", "1")
 		c.call(http.MethodPut, "/v1/snapshot", snapshot)
-		shows("created", "")
-		shows("changed", "1")
+		shows(t, w, "created", "")
+		shows(t, w, "changed", "1")
 		put("changed", "3")
-		shows("changed", "3")
+		shows(t, w, "changed", "3")
 		w.is(stream.InSync)
 	})
 }
