@@ -285,6 +285,7 @@ var mutants = []mutant{
 	{
 		name: "a journal lacks deletes that it has not had time to write",
 		args: []string{"-journals"},
+		rare: true,
 		edits: []edit{{
 			file: "internal/journal/write.go",
 			old:  "	lacks := p.state.Forgotten() > w.seq && w.seq < p.state.Intact()\n",
