@@ -15,15 +15,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/consul/proto-public/pbresource"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/watchtide/watchtide/internal/streamtest/realserver"
 )
 
 // upstream is a real server that a gateway with a journal follows.
 type upstream struct {
 	source, watch string // of the configuration
 	put, remove   func(ctx context.Context, key string) error
+	// below is what keys begin with.
+	below string
 	// exact means that it remembers deletes, so that clients resume without the journal too.
 	exact bool
 }
@@ -136,6 +144,32 @@ current-context: this
 	}
 }
 
+func consulToKeep(t *testing.T) upstream {
+	server := realserver.Start(t, realserver.Build(t, "consulresource"), "-listen", realserver.FreeAddress(t))
+	conn, err := grpc.NewClient(server.Addr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	client := pbresource.NewResourceServiceClient(conn)
+	id := func(key string) *pbresource.ID {
+		return &pbresource.ID{Name: key, Type: &pbresource.Type{Group: "demo", GroupVersion: "v2", Kind: "Artist"}, Tenancy: &pbresource.Tenancy{}}
+	}
+	return upstream{
+		source: fmt.Sprintf("{ type: consul, address: %q }", server.Addr()), watch: "resource_type: demo.v2.Artist", below: "default/default/",
+		put: func(ctx context.Context, key string) error {
+			_, err := client.Write(ctx, &pbresource.WriteRequest{Resource: &pbresource.Resource{
+				Id: id(key), Data: &anypb.Any{TypeUrl: "type.googleapis.com/hashicorp.consul.internal.demo.v2.Artist", Value: []byte("\n\x01x")},
+			}})
+			return err
+		},
+		remove: func(ctx context.Context, key string) error {
+			_, err := client.Delete(ctx, &pbresource.DeleteRequest{Id: id(key)})
+			return err
+		},
+	}
+}
+
 func (u *upstream) change(t *testing.T, put, remove string) {
 	t.Helper()
 	for _, err := range []error{u.put(inTime(t), put), u.remove(inTime(t), remove)} {
@@ -148,7 +182,7 @@ func (u *upstream) change(t *testing.T, put, remove string) {
 // TestJournalOfRealServers: whatever the upstream remembers, a client that does not verify resumes after an orderly
 // restart. After a kill, it does if the upstream remembers.
 func TestJournalOfRealServers(t *testing.T) {
-	for name, start := range map[string]func(*testing.T) upstream{"etcd": etcdToKeep, "nats": natsToKeep, "kubernetes": kubernetesToKeep} {
+	for name, start := range map[string]func(*testing.T) upstream{"etcd": etcdToKeep, "nats": natsToKeep, "kubernetes": kubernetesToKeep, "consul": consulToKeep} {
 		t.Run(name, func(t *testing.T) {
 			u := start(t)
 			for _, key := range []string{"a", "b", "c"} {
@@ -172,7 +206,7 @@ watches: { kept: { source: s, %s } }
 			_, after, _ := strings.Cut(logs.await(t, `"msg":"listening"`), `"http":"`)
 			address, _, _ := strings.Cut(after, `"`)
 			events, _ := read(t, address, "kept", id)
-			wantEvents(t, "after an orderly restart", events, "delete b", "upsert d")
+			wantEvents(t, "after an orderly restart", events, "delete "+u.below+"b", "upsert "+u.below+"d")
 			_, id = read(t, address, "kept", "")
 			_ = c.Process.Kill()
 			_ = c.Wait()
