@@ -312,6 +312,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "the name of an order that the upstream broke is lost with the process",
+		rare: true,
 		args: []string{"-journals"},
 		edits: []edit{{
 			file: "stream/watch/journal.go",
