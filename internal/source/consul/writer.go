@@ -39,7 +39,7 @@ func NewWriter(c Config, logger *slog.Logger) (*adapter.Writer, error) {
 	}
 	c.setDefaults()
 	return adapter.NewWriter(c.Values, maxValueBytes, logger, func(context.Context) (adapter.WriteConn, error) {
-		return &kvConn{newAPI(&c, nil)}, nil
+		return &kvConn{newAPI(&c, nil, func(error) {})}, nil
 	}), nil
 }
 
@@ -137,14 +137,15 @@ func (k *kvConn) write(ctx context.Context, op operation) (*outcome, error) {
 
 // failed adds the upstream and the remedy to an error, or to that of a transaction.
 func (k *kvConn) failed(err error, answer *outcome) error {
-	c := k.api.config
 	if err == nil {
-		err = &refusal{status: http.StatusConflict, text: fmt.Sprintf("%.*s", maxRefusalBytes, answer.Errors[0].What)}
+		no := &refusal{status: http.StatusConflict, text: fmt.Sprintf("%.*s", maxRefusalBytes, answer.Errors[0].What)}
+		if strings.Contains(no.text, "Permission denied") {
+			no.status = http.StatusForbidden
+		}
+		err = no
 	}
-	if err := c.refusedBy(err, k.api); !strings.Contains(err.Error(), "Permission denied") {
-		return err
-	}
-	return adapter.NewFailure(err, c.refusedBy(err, k.api).Error()+"; want a token whose policy has "+strings.Replace(rule("key_prefix", c.Prefix), `"read"`, `"write"`, 1))
+	c := k.api.config
+	return c.refusedBy(err, k.api, writeRule(c.Prefix))
 }
 
 // transact makes a transaction of one operation. One that was rolled back has errors.
