@@ -79,6 +79,7 @@ func TestConsulSourceErrors(t *testing.T) {
 		{"no HTTP address", right, "collection: kv", "watches.artists: the source has no http_address, which the collection kv needs; want host:port"},
 		{"no gRPC address", `http_address: "a:8500"`, artists, "watches.artists: the source has no address, which the collection resource needs; want host:port"},
 		{"a URL for HTTP", `http_address: "http://a:8500"`, artists, `sources.mesh.http_address: "http://a:8500": want host:port`},
+		{"a consistency of gRPC", right + `, consistency: stale`, artists, "sources.mesh.consistency: consistency is for collections of the HTTP API"},
 		{"no such consistency", `http_address: "a:8500", consistency: strong`, "collection: kv", `sources.mesh.consistency: "strong": want consistent or stale`},
 		{"a service of keys", `http_address: "a:8500"`, "collection: kv, service: web", "watches.artists.service: service is for the collection health, and this one is kv"},
 		{"a path as a service", `http_address: "a:8500"`, "collection: health, service: a/b", `watches.artists.service: "a/b": want the name of a service`},

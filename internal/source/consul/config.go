@@ -140,6 +140,9 @@ func ValidDatacenter(name string) bool {
 
 // Validate reports fields that are missing together.
 func (c *Config) Validate(report func(field any, problem string)) {
+	if c.Consistency != "" && c.HTTPAddress == "" {
+		report(&c.Consistency, "consistency is for collections of the HTTP API; want http_address as well")
+	}
 	if c.Address == "" && c.HTTPAddress == "" {
 		report(c, "want http_address, "+WantHTTPAddress+"; or, for the collection resource, address, "+WantAddress)
 	}

@@ -27,6 +27,7 @@ type polling struct {
 	running sync.WaitGroup // its goroutines
 
 	begun bool                    // the sink has a snapshot
+	held  int64                   // bytes of what was served, as the sink was told
 	mode  mode                    // of the query under way
 	token string                  // of the query under way
 	stop  context.CancelCauseFunc // ends it
@@ -133,7 +134,14 @@ func (p *polling) snapshot(items []item, c changes, filtered bool) error {
 	}
 	p.source.keep(&c, filtered)
 	p.begun = true
+	p.charge()
 	return nil
+}
+
+// charge tells the sink how much is remembered of what was served.
+func (p *polling) charge() {
+	p.sink.Charge(p.source.held - p.held)
+	p.held = p.source.held
 }
 
 // ask starts the next query.
@@ -255,6 +263,7 @@ func (p *polling) apply(a *answer, c *changes) error {
 		return err
 	}
 	p.source.keep(c, a.filtered)
+	p.charge()
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/source/adapter"
@@ -23,6 +24,7 @@ type Queried struct {
 	// Owned by Watch.
 	epochs    epochs
 	served    map[string]version // what the sink has
+	held      int64              // bytes of served
 	committed uint64             // everything up to here was committed; 0: nothing
 	filtered  bool               // the token may not read all of what was served
 	broken    bool               // the sink has refused the order
@@ -73,7 +75,7 @@ func (s counted) Continue(from stream.Resume, resources iter.Seq[stream.Resource
 	s.forget()
 	s.continued, s.committed = from.Epoch, from.Revision
 	for r := range resources {
-		s.served[r.Key] = version{revision: r.Revision, sum: sumOf(r.Value)}
+		s.serve(strings.Clone(r.Key), version{revision: r.Revision, sum: sumOf(r.Value)})
 	}
 }
 
@@ -192,16 +194,28 @@ func (s *Queried) renew(items []item) {
 // forget records that the sink has nothing that counts.
 func (s *Queried) forget() {
 	clear(s.served)
+	s.held = 0
 	s.committed, s.broken, s.filtered = 0, false, false
+}
+
+// servedCost is what a resource that was served takes besides its key.
+const servedCost = 128
+
+func (s *Queried) serve(key string, v version) {
+	if _, known := s.served[key]; !known {
+		s.held += servedCost + int64(len(key))
+	}
+	s.served[key] = v
 }
 
 // keep records what the sink has.
 func (s *Queried) keep(c *changes, filtered bool) {
 	for _, key := range c.deletes {
 		delete(s.served, key)
+		s.held -= servedCost + int64(len(key))
 	}
 	for _, i := range c.upserts {
-		s.served[i.key] = i.version
+		s.serve(i.key, i.version)
 	}
 	s.committed, s.filtered = c.revision, filtered
 }

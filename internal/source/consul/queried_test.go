@@ -330,3 +330,33 @@ func TestContinuedOrder(t *testing.T) {
 		})
 	}
 }
+
+// TestErrorsNameTheRight: where Consul refuses, the error says what would be right.
+func TestErrorsNameTheRight(t *testing.T) {
+	for _, c := range []struct {
+		page   page
+		config Config
+		want   string
+	}{
+		{page{status: 403, body: "Permission denied: token lacks permission 'key:read' on \"app/\""}, Config{TokenFile: tokenFile(t, "some-token")}, `want a token whose policy has key_prefix "app/" { policy = "read" }`},
+		{page{status: 403, body: "Permission denied: token lacks permission 'key:list' on \"app/\""}, Config{TokenFile: tokenFile(t, "some-token")}, `want a token whose policy has key_prefix "app/" { policy = "list" }`},
+		{page{status: 403, body: "ACL not found"}, Config{}, "want token_file with a token whose policy has"},
+		{page{status: 403, body: "ACL not found: some-token"}, Config{TokenFile: tokenFile(t, "some-token")}, "ACL not found: [hidden]; want a token that exists in"},
+		{page{status: 400, body: `Invalid query parameter: "ns" - Namespaces are a Consul Enterprise feature`}, Config{}, "want no tenancy: this Consul is not Enterprise"},
+		{page{status: 500, body: "No path to datacenter"}, Config{}, "want a datacenter that this one is joined with"},
+		{page{status: 400, body: "Client sent an HTTP request to an HTTPS server."}, Config{}, "want tls where the port speaks it"},
+		{page{status: 301, header: map[string]string{"Location": "http://elsewhere.test/"}}, Config{}, "the answer is a redirect to http://elsewhere.test/"},
+		{page{status: 200, body: "[]"}, Config{}, "the answer has no X-Consul-Index"},
+		{page{status: 500, body: strings.Repeat("long ", 1000)}, Config{}, "500 Internal Server Error: long long"},
+	} {
+		f := newFakeHTTP()
+		f.said = c.page
+		httpBubble(t, f, c.config, func(t *testing.T, _ *Queried, watch func() *running) {
+			r := watch()
+			r.expectEnd(t, c.want)
+			if len(r.err.Error()) > 1000 {
+				t.Errorf("the error has %d bytes", len(r.err.Error()))
+			}
+		})
+	}
+}

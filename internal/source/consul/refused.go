@@ -50,6 +50,9 @@ func (c *Config) remedy(err error, right string) string {
 		status, text = no.status, no.text
 	}
 	has := func(s string) bool { return strings.Contains(text, s) }
+	if has("key:list") { // with acl.enable_key_list_policy
+		right = strings.Replace(right, `"read"`, `"list"`, 1)
+	}
 	switch {
 	case c.TokenFile == "" && (errors.As(err, new(*hidden)) || status == http.StatusForbidden || has("ACL not found")):
 		return "; want token_file with a token whose policy has " + right
