@@ -2,6 +2,7 @@ package consul
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,7 @@ func readService(d *json.Decoder, add func(item)) error {
 	if out.Tags == nil {
 		out.Tags = []string{}
 	}
+	slices.Sort(out.Tags) // Consul has them in any order
 	return addValue(out.Service, out, add)
 }
 
