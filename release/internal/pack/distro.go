@@ -21,7 +21,7 @@ var DistroFormats = []string{"deb", "rpm"}
 
 const (
 	summary     = "Live state for browsers, scripts and services"
-	description = "Watchtide puts live state from etcd, Consul, Kubernetes, NATS or files in\nfront of browsers, scripts and services."
+	description = "Watchtide puts live state from PostgreSQL, etcd, Consul, Kubernetes, NATS or\nfiles in front of browsers, scripts and services."
 )
 
 // descriptions are by format: in a .deb, the first line is the summary.
