@@ -332,7 +332,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "a delete that a gateway has had is sent again after an outage of its upstream",
-		args: []string{"-journals"},
+		args: []string{"-journals", "-deletes", strconv.Itoa(int(streamtest.OwnRevision)), "-others", "1"},
+		rare: true,
 		edits: []edit{{
 			file: "internal/log/earlier.go",
 			old:  "c.Revision > before && (c.Revision > after || w.live(c.Key)) {",
@@ -342,6 +343,7 @@ var mutants = []mutant{
 	{
 		name: "what is stale is stale since its last change",
 		args: []string{"-journals"},
+		rare: true,
 		edits: []edit{{
 			file: "stream/watch/journal.go",
 			old:  "		in.lost = r.Confirmed()\n",
