@@ -39,7 +39,13 @@ scenario('the pages of the README show the processes of this machine', async (st
 
 scenario('the wall screen shows what needs attention first, and whether it is out of date', async (stage) => {
   const { page, gateway } = await Example.open(stage, 'consul-wall');
-  const instance = (service, id, status, output) => ({ service, node: 'n1', id, status, checks: [{ id: 'http', name: 'HTTP', status, output }] });
+  const instance = (service, id, status, output) => ({
+    service,
+    node: 'n1',
+    id,
+    status,
+    checks: [{ id: 'http', name: 'HTTP', status, output }],
+  });
   for (const id of ['api-1', 'api-2', 'api-3']) await gateway.put('services', `api%2Fn1%2F${id}`, instance('api', id, 'passing', ''));
   await gateway.put('services', 'web%2Fn1%2Fweb-1', instance('web', 'web-1', 'critical', 'connection refused'));
   await page.getByText('1 of 2 need attention').waitFor();

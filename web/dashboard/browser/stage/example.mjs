@@ -63,4 +63,6 @@ class ExampleGateway {
 }
 
 const asStore = (text) =>
-  text.replace(/^( {2}\w+): \{ type: kubernetes.*$/m, '$1: { type: store }').replace(/, version: v1, resource: pods/, '');
+  text
+    .replace(/^( {2}\w+): \{ type: (kubernetes|consul).*$/m, '$1: { type: store }')
+    .replace(/, version: v1, resource: pods|, collection: health/, '');
