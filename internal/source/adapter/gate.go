@@ -1,6 +1,6 @@
 // Package adapter has what sources share: options of connections, the text of failures, waits that end
-// with a context, values polled from an upstream, secrets that stay out of texts, and the [Reader] of
-// the events of another gateway.
+// with a context, values polled from an upstream, secrets that stay out of texts, the [Reader] of
+// the events of another gateway, and the [Writer] that makes writes by compare-and-set.
 //
 // # An upstream that lists in pages
 //
