@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -96,6 +97,9 @@ func (c *copier) add(name string, to Target, resources []stream.Resource) error 
 	for i := range resources {
 		r := &resources[i]
 		if err := to.Check(r.Key, r.Value); err != nil {
+			if invalid := new(stream.InvalidError); errors.As(err, &invalid) && invalid.Got == r.Key {
+				return fmt.Errorf("watch %s: %w", name, err) // it names the key itself
+			}
 			return fmt.Errorf("watch %s: key %.80q: %w", name, r.Key, err)
 		}
 	}

@@ -203,7 +203,7 @@ func TestMovesThatAreRefused(t *testing.T) {
 		"etcd has another value": {`type: etcd, endpoints: ["` + etcd + `"]`, `prefix: /notes/`, `watch notes: key "k.3": the upstream has another value, which is not overwritten (`},
 		"nats has another value": {`type: nats, url: "nats://` + nats + `"`, `bucket: notes`, `watch notes: key "k.3": the upstream has another value, which is not overwritten (`},
 		"etcd, as texts":         {`type: etcd, endpoints: ["` + etcd + `"]`, `prefix: /a/, values: text`, "the watch would serve another value: want no values: text"},
-		"nats, other keys":       {`type: nats, url: "nats://` + nats + `"`, `bucket: notes, keys: "k.*.x"`, `want keys that match "k.*.x"`},
+		"nats, other keys":       {`type: nats, url: "nats://` + nats + `"`, `bucket: notes, keys: "k.*.x"`, `want one that matches "k.*.x"`},
 		"nats, no bucket":        {`type: nats, url: "nats://` + nats + `"`, `bucket: none`, "want the name of a bucket that exists"},
 		"no server":              {`type: etcd, endpoints: ["` + realserver.FreeAddress(t) + `"]`, `prefix: /a/`, "connection refused"},
 		"consul, health":         {`type: consul, http_address: "127.0.0.1:1"`, `collection: health`, "the collection is health: want kv"},
