@@ -222,7 +222,7 @@ func (f *follower) replace(key string, r row) {
 	old, was := f.source.rows[key]
 	f.before = append(f.before, undone{key, old, was})
 	f.source.rows[key] = r
-	f.sink.Charge(r.cost(key)) // commit gives back what the row took before
+	f.sink.Charge(r.cost(key)) // commit ends the charge of the row that it replaces
 }
 
 // remove deletes a row, if it is known.

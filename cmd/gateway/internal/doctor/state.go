@@ -100,9 +100,9 @@ func (s *stateFolder) refused(err error) {
 // leastFree is how much must be free in any case.
 const leastFree = 64 << 20
 
-// space compares what is free on the disk with the size of the journal: at a start, a file that is mostly
-// free is written anew beside the old one, and a watch that begins again is written a second time before
-// the pages of the first are free.
+// space compares the free space of the disk with the size of the journal. At a start, a file that is mostly
+// free is copied into a new one, and both exist until the copy is complete. A new epoch of a watch is
+// written while the pages of the old one are still in use.
 func (s *stateFolder) space(size int64) {
 	free, err := s.free(s.dir)
 	want := uint64(max(size, leastFree))
