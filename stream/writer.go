@@ -43,6 +43,9 @@ type PutRequest struct {
 	// is the resource that exists, nil if there is none, and value is the new value. The write
 	// fails with its error. See ConditionalWriter.
 	Condition func(old *Resource, value []byte) error
+	// Client names the client that waits for the write. A Writer that makes a limited number of
+	// writes at a time gives each client a share of them. "" is a client as well.
+	Client string
 }
 
 // DeleteRequest is one removal; the fields are those of PutRequest.
@@ -51,6 +54,7 @@ type DeleteRequest struct {
 	IfRevision   *uint64
 	ValidateOnly bool
 	Condition    func(old *Resource) error
+	Client       string
 }
 
 // ConflictError reports that a compare-and-set found another revision.

@@ -215,6 +215,7 @@ func (s *Service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*
 	}
 	stored, created, err := w.Put(ctx, stream.PutRequest{
 		Key: key, Value: r.GetValue(), IfRevision: r.IfRevision, ValidateOnly: r.GetValidateOnly(),
+		Client: limits.AnswerOf(ctx).Client().String(),
 	})
 	if err != nil {
 		return nil, writeError(w, key, err)
@@ -231,6 +232,7 @@ func (s *Service) DeleteResource(ctx context.Context, r *api.DeleteResourceReque
 	}
 	deleted, err := w.Delete(ctx, stream.DeleteRequest{
 		Key: key, IfRevision: r.IfRevision, ValidateOnly: r.GetValidateOnly(),
+		Client: limits.AnswerOf(ctx).Client().String(),
 	})
 	if err != nil {
 		return nil, writeError(w, key, err)

@@ -19,6 +19,8 @@ import (
 const (
 	// mostWrites is how many writes of a Writer are made at a time. Others wait.
 	mostWrites = 32
+	// mostOfClient is how many of them are made for one client.
+	mostOfClient = mostWrites / 4
 	// mostAttempts is how often a write is tried while others change the same key.
 	mostAttempts = 8
 	// logPerMinute is how many failures are logged: clients cause as many as they want.
@@ -80,7 +82,7 @@ type Writer struct {
 	limit   int64
 	logger  *slog.Logger
 	connect func(ctx context.Context) (WriteConn, error)
-	slots   chan struct{} // has a value for each write that is being made
+	slots   *slots
 	opening chan struct{} // has a value while a connection is made
 
 	mu     sync.Mutex
@@ -106,7 +108,7 @@ type sharedConn struct {
 func NewWriter(values stream.Values, limit int64, logger *slog.Logger, connect func(ctx context.Context) (WriteConn, error)) *Writer {
 	return &Writer{
 		values: values, limit: limit, logger: loglimit.New(logger, logPerMinute), connect: connect,
-		slots: make(chan struct{}, mostWrites), opening: make(chan struct{}, 1),
+		slots: newSlots(mostWrites, mostOfClient), opening: make(chan struct{}, 1),
 	}
 }
 
@@ -136,7 +138,7 @@ func (w *Writer) Put(ctx context.Context, r stream.PutRequest) (stored stream.Re
 	case !ok:
 		return stored, false, &stream.InvalidError{What: "value", Got: string(r.Value[:min(len(r.Value), 128)]), Want: "JSON text in UTF-8"}
 	}
-	err = w.attempt(ctx, r.Key, func(conn WriteConn, old Stored) error {
+	err = w.attempt(ctx, r.Client, r.Key, func(conn WriteConn, old Stored) error {
 		created = !old.Exists
 		raw, err := rawValue(w.values, value, old)
 		if err != nil {
@@ -171,7 +173,7 @@ func (w *Writer) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bo
 	if r.Key == "" {
 		return false, wantKey()
 	}
-	err = w.attempt(ctx, r.Key, func(conn WriteConn, old Stored) error {
+	err = w.attempt(ctx, r.Client, r.Key, func(conn WriteConn, old Stored) error {
 		deleted = old.Exists
 		if r.Condition != nil {
 			if err := r.Condition(w.resource(r.Key, old)); err != nil {
@@ -198,13 +200,12 @@ func unlessValidated(err error, validateOnly bool) error {
 }
 
 // attempt reads a key and calls write with what is stored, again while that changes in between.
-func (w *Writer) attempt(ctx context.Context, key string, write func(conn WriteConn, old Stored) error) error {
-	select {
-	case w.slots <- struct{}{}:
-		defer func() { <-w.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
+func (w *Writer) attempt(ctx context.Context, client, key string, write func(conn WriteConn, old Stored) error) error {
+	release, err := w.slots.acquire(ctx, client)
+	if err != nil {
+		return err
 	}
+	defer release()
 	conn, err := w.acquire(ctx)
 	if err != nil {
 		return w.unavailable(ctx, err)

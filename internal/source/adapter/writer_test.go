@@ -280,7 +280,9 @@ func TestWriterOfManyClients(t *testing.T) {
 				if i%2 == 0 {
 					of = ctx
 				}
-				_, _, err := w.Put(of, putOf(fmt.Sprint("k", i), "1"))
+				put := putOf(fmt.Sprint("k", i), "1")
+				put.Client = fmt.Sprint("client", i%5)
+				_, _, err := w.Put(of, put)
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -310,6 +312,53 @@ func TestWriterOfManyClients(t *testing.T) {
 		}
 		if k.connects != 1 || k.closed != 1 {
 			t.Errorf("%d connections, %d closed", k.connects, k.closed)
+		}
+	})
+}
+
+// TestWriterShares: clients whose writes hang leave room for others, and nothing remains of them.
+func TestWriterShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := &keyspace{stored: map[string]Stored{}, hold: make(chan struct{})}
+		w := NewWriter(stream.AnyValues, 100, slog.New(slog.DiscardHandler), k.connect)
+		defer w.Close()
+		var wg sync.WaitGroup
+		ctx, leave := context.WithCancel(t.Context())
+		write := func(ctx context.Context, client string, writes int) {
+			for i := range writes {
+				wg.Go(func() {
+					put := putOf(fmt.Sprint(client, i), "1")
+					put.Client = client
+					if _, _, err := w.Put(ctx, put); err != nil && !errors.Is(err, context.Canceled) {
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
+		}
+		busy := func(want int) {
+			t.Helper()
+			if k.busy != want {
+				t.Errorf("%d writes at a time, want %d", k.busy, want)
+			}
+		}
+		write(ctx, "greedy", 100)
+		busy(mostOfClient)
+		write(t.Context(), "other", 1)
+		busy(mostOfClient + 1)
+		for i := range 3 * mostWrites / mostOfClient {
+			write(ctx, fmt.Sprint("greedy", i), mostWrites)
+		}
+		busy(mostWrites)
+		leave()
+		synctest.Wait()
+		close(k.hold)
+		wg.Wait()
+		if _, ok := k.stored["other0"]; !ok {
+			t.Error("the write of the other client is not made")
+		}
+		if len(w.slots.clients) != 0 || len(w.slots.all) != 0 {
+			t.Errorf("%d clients and %d writes are left", len(w.slots.clients), len(w.slots.all))
 		}
 	})
 }
