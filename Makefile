@@ -88,7 +88,11 @@ PACKAGES_OF_TEST = $$($(GO) list ./... | grep -vE '^[^/]*/[^/]*/[^/]*/($(subst $
 
 .PHONY: test
 test: RACE :=
-test: test-web test-go ## run the tests of the main module, the clients and the dashboard; minutes (PACKAGES=./stream/...: only these; RACE=-race: with the race detector)
+test: ## run the tests of the main module, the clients and the dashboard; minutes (PACKAGES=./stream/...: only these; RACE=-race: with the race detector)
+	@web=$$(mktemp); trap 'rm -f "$$web"' EXIT; \
+	$(MAKE) --no-print-directory test-web >"$$web" 2>&1 & pid=$$!; \
+	$(MAKE) --no-print-directory RACE=$(RACE) test-go; go=$$?; \
+	if wait $$pid; then grep -aE '==>|Test Files|Tests' "$$web"; else cat "$$web"; go=1; fi; exit $$go
 
 .PHONY: test-go
 test-go:
