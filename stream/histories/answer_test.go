@@ -49,7 +49,10 @@ func (a *answer) readAll(ctx context.Context, url string, header map[string]stri
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	res, err := http.DefaultTransport.RoundTrip(req)
+	// A transport of its own: one that all histories share remembers each host that a request was
+	// cancelled for before it had a connection, and with it the history.
+	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
+	res, err := transport.RoundTrip(req)
 	if err != nil {
 		return err
 	}
