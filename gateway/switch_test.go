@@ -279,7 +279,7 @@ type heldViews struct {
 // Open implements Views.
 func (v *heldViews) Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error) {
 	if v.never {
-		return &w.NewPart(watch.PartConfig{Held: func(bool) {}}).Watch, nil
+		return &w.NewRequestedView(watch.RequestedViewConfig{InUse: func(bool) {}}).Watch, nil
 	}
 	return v.Views.Open(w, d, r)
 }

@@ -13,7 +13,7 @@ import (
 // writeLarge writes a watch in several transactions. Until the last one, what the file has is not whole.
 // If another watch waits for the file, or the memory of the log is needed, it is begun again later.
 func (j *Journal) writeLarge(p *part) {
-	hold := p.state.Hold()
+	hold := p.state.Pin()
 	defer hold.Release()
 	w, n := p.of, 0
 	for chunk, last := range p.chunks() {

@@ -76,7 +76,7 @@ func (w *Writer) compactable() int {
 // their readers are seldom behind.
 func (w *Writer) tailBytes() int64 {
 	most := int64(storage.ReplaySize)
-	if w.isPart {
+	if w.isView {
 		most = min(most, partTail+w.used-w.dead)
 	}
 	return w.account.TailBytes(most)

@@ -27,7 +27,7 @@ func digestOf(v Snapshot) (d digest.Digest) {
 func TestDigest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := NewWriter(Config{Watch: "w", History: Retention{MaxDeletes: 5}})
-		part := NewPart(w.Log, Config{Watch: "w"})
+		part := NewView(w.Log, Config{Watch: "w"})
 		revision, epoch := uint64(1), "e"
 		changes := func() (all []Change) {
 			for range rapid.IntRange(0, 8).Draw(t, "changes") {

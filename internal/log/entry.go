@@ -80,23 +80,23 @@ func (e Entry) Conflated() bool { return e.e.Is(storage.Conflated) }
 // was none, or it is very far back.
 func (e Entry) PreviousSeq() uint64 { return e.e.Previous() }
 
-// Hold keeps a snapshot for a while, and counts its memory.
-type Hold struct {
+// Pin keeps a snapshot for a while, and counts its memory.
+type Pin struct {
 	log *Log
 	pin *pin.Pin
 }
 
-// Hold keeps the snapshot. Release it.
-func (s Snapshot) Hold() *Hold { return &Hold{log: s.log, pin: s.log.pins.Add(s.v, 0)} }
+// Pin keeps the snapshot. Release it.
+func (s Snapshot) Pin() *Pin { return &Pin{log: s.log, pin: s.log.pins.Add(s.v, 0)} }
 
 // Snapshot returns what is kept; false if it was taken away, since the memory was needed.
-func (h *Hold) Snapshot() (Snapshot, bool) {
+func (h *Pin) Snapshot() (Snapshot, bool) {
 	v := h.pin.Version()
 	return Snapshot{h.log, v}, v != nil
 }
 
 // Release ends the hold.
-func (h *Hold) Release() { h.log.pins.Release(h.pin) }
+func (h *Pin) Release() { h.log.pins.Release(h.pin) }
 
 // Origin is the revision since which every change was received. When it rises, readers are
 // told.

@@ -28,7 +28,7 @@ func TestPartSharesSlabs(t *testing.T) {
 		"the odd": {func(n int) bool { return n%7 == 0 }, false},
 		"a half":  {func(n int) bool { return n < 1500 }, true},
 	} {
-		p := NewPart(w.Log, Config{Watch: "w"})
+		p := NewView(w.Log, Config{Watch: "w"})
 		p.Begin(s, "part", s.Revision())
 		var want bytes.Buffer
 		n := 0
@@ -97,7 +97,7 @@ func TestPartSharesAtAnySize(t *testing.T) {
 	mustReplace(t, w, "e", 440, all...)
 	s := w.Snapshot()
 	for copied := range uint64(200) {
-		p := NewPart(w.Log, Config{Watch: "w"})
+		p := NewView(w.Log, Config{Watch: "w"})
 		p.Begin(s, "part", s.Revision())
 		for e := range s.Entries(0) {
 			if r := e.Resource(); r.Revision <= copied || r.Revision > 401 {

@@ -73,12 +73,12 @@ type Log struct {
 	framing *storage.Format // shared with the log that this one has a part of
 	account *memory.Account
 	counted func(subscriptions, readers int)
-	isPart  bool // of another log; see Part
+	isView  bool // of another log; see View
 	goesOn  bool // see Config.GoesOn
 
 	// Published by the writer, read by all through newest.
 	head atomic.Pointer[storage.Version]
-	// How far the part of another log is fed; nil: it is no part, or is fed by itself.
+	// How far the view of another log is fed; nil: it is no part, or is fed by itself.
 	fed atomic.Pointer[Fed]
 	// A reader of the part waits for the next state, whatever it has.
 	wanted atomic.Bool

@@ -11,7 +11,7 @@ import (
 func TestStatusOfAPartInTheMaking(t *testing.T) {
 	w := NewWriter(Config{Watch: "w"})
 	mustReplace(t, w, "e", 2, upsert("a", 1), upsert("b", 2))
-	p := NewPart(w.Log, Config{Watch: "w"})
+	p := NewView(w.Log, Config{Watch: "w"})
 	s := w.Snapshot()
 	p.Begin(s, "part", s.Revision())
 	for e := range s.Entries(0) {

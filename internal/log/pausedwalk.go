@@ -55,7 +55,7 @@ func (s *Subscription) resumeWalk(b *Batch, newest *storage.Version) {
 	case !s.walking():
 	case s.generation != newest.Generation:
 		s.endWalk()
-	case s.held:
+	case s.paused:
 		s.log.pins.Pause(s.pin)
 	default:
 		if s.walk.v = s.pin.Version(); s.walk.v == nil {

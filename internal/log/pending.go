@@ -76,13 +76,13 @@ func (s *Subscription) nextPlace(v *storage.Version) (from storage.Place, whole 
 	return from, false
 }
 
-// Hold keeps Next from reading until Release, and from pinning a version unless a
+// Pause keeps Next from reading until Unpause, and from pinning a version unless a
 // walk is under way. Next then sends one status, which says why the subscriber waits.
-func (s *Subscription) Hold(reason string) {
-	if s.held {
+func (s *Subscription) Pause(reason string) {
+	if s.paused {
 		return
 	}
-	s.held = true
+	s.paused = true
 	if s.walking() {
 		return // its status already says that it has not caught up
 	}
@@ -92,15 +92,15 @@ func (s *Subscription) Hold(reason string) {
 	}
 }
 
-// Held reports whether Hold was called and Release was not yet.
-func (s *Subscription) Held() bool { return s.held }
+// Paused reports whether Pause was called and Unpause was not yet.
+func (s *Subscription) Paused() bool { return s.paused }
 
-// Release lets Next read again.
-func (s *Subscription) Release() {
-	if !s.held {
+// Unpause lets Next read again.
+func (s *Subscription) Unpause() {
+	if !s.paused {
 		return
 	}
-	s.held = false
+	s.paused = false
 	if !s.walking() {
 		s.ownStatus = nil
 	}

@@ -100,13 +100,13 @@ func TestPendingAhead(t *testing.T) {
 	})
 }
 
-// TestHold: a held subscription says once that it waits, reads nothing, pins
+// TestPause: a paused subscription says once that it waits, reads nothing, pins
 // nothing, and gets everything after its release.
-func TestHold(t *testing.T) {
+func TestPause(t *testing.T) {
 	l := pendingLog(t)
 	for _, resume := range []*stream.Position{nil, {Watch: "w", Epoch: "e", Upserts: 900, AsOf: 900}} {
 		s, b := l.Subscribe(SubscribeOptions{Resume: resume}), new(Batch)
-		s.Hold("it waits")
+		s.Pause("it waits")
 		want := stream.Priming
 		if resume != nil {
 			want = stream.Resyncing
@@ -122,7 +122,7 @@ func TestHold(t *testing.T) {
 		if s.Next(b) || s.walking() || s.CaughtUp() {
 			t.Error("it reads while it is held")
 		}
-		s.Release()
+		s.Unpause()
 		var states []stream.State
 		ended := 0
 		for s.Next(b) {

@@ -86,11 +86,11 @@ func TestReadersBelowTheLeastRate(t *testing.T) {
 			}
 		},
 		"one that waits for its turn": func(r *paced) {
-			r.s.Hold("others are before it")
+			r.s.Pause("others are before it")
 			r.flush()
 			r.pass(time.Hour)
 			r.keeps(true)
-			r.s.Release()
+			r.s.Unpause()
 			r.flush()
 			r.pass(40 * time.Second)
 			r.keeps(true)

@@ -78,7 +78,7 @@ type Subscription struct {
 	delivered
 	closed     bool
 	synced     bool
-	held       bool // Next must not read
+	paused     bool // Next must not read
 	readers    int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
 	changed    *signal.Signal
 	aheadUntil time.Time      // how long to wait until the log reaches the position; zero: not waiting
@@ -201,7 +201,7 @@ func (s *Subscription) catchingUp() bool {
 // CaughtUp reports whether everything that existed at the last Next was delivered, the first
 // snapshot included, and nothing is held back: what comes next is the next change.
 func (s *Subscription) CaughtUp() bool {
-	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus == nil && !s.held
+	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus == nil && !s.paused
 }
 
 // Changed is closed when Next may have more, after it returned false. Get it again
@@ -210,7 +210,7 @@ func (s *Subscription) Changed() <-chan struct{} { return s.changed.Sent() }
 
 // Deadline is when Next must be called even if nothing changed; zero: never.
 func (s *Subscription) Deadline() time.Time {
-	if s.held {
+	if s.paused {
 		return time.Time{}
 	}
 	return s.aheadUntil
@@ -243,7 +243,7 @@ func (s *Subscription) Next(b *Batch) bool {
 
 // Busy reports whether the last NextTurn found nothing but has not seen everything:
 // call it again, rather than waiting.
-func (s *Subscription) Busy() bool { return s.walking() && !s.held }
+func (s *Subscription) Busy() bool { return s.walking() && !s.paused }
 
 // NextTurn is Next for a goroutine that many readers share: it examines a bounded number of
 // entries, wanted or not. If it returns false, Busy reports whether there is more to examine.
@@ -256,7 +256,7 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 		s.addStatus(b, v, false)
 	}
 	// A flush ends where a walk ends: the next one may begin with what has no id for long.
-	for !s.held && !b.full() && (s.walking() || !b.boundary && s.begin(b, v)) && !b.final {
+	for !s.paused && !b.full() && (s.walking() || !b.boundary && s.begin(b, v)) && !b.final {
 		s.advance(b)
 		if s.walking() && (!b.Empty() || s.walk.turnOver()) {
 			break
@@ -335,7 +335,7 @@ func (s *Subscription) end(b *Batch) {
 			s.addStatus(b, w.v, true)
 		}
 	case catching:
-		skipped := w.skipped(s.log.isPart)
+		skipped := w.skipped(s.log.isView)
 		s.skipped += skipped
 		b.addEvent(s.withDigest(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped}, w.v))
 		// It has caught up, even if there is more by now.
@@ -558,7 +558,7 @@ func (s *Subscription) follow(b *Batch, v *storage.Version) {
 // connection. They count towards MinRate: all subscriptions of a connection share
 // its rate.
 func (s *Subscription) Moved(n int) {
-	if !s.held && n > 0 {
+	if !s.paused && n > 0 {
 		s.log.pins.Credit(s.pin, n)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // keyed is a part of a log, that has what is selected by key.
 type keyed struct {
-	*Part
+	*View
 	in  func(key string) bool
 	seq uint64
 }
@@ -22,7 +22,7 @@ func keysIn(letters string) func(string) bool {
 }
 
 func newKeyed(w *Writer, in func(key string) bool) *keyed {
-	p := &keyed{Part: NewPart(w.Log, Config{Watch: "w"}), in: in}
+	p := &keyed{View: NewView(w.Log, Config{Watch: "w"}), in: in}
 	p.begin(w)
 	return p
 }
@@ -129,7 +129,7 @@ func TestSwitch(t *testing.T) {
 func TestSwitchToAPartInTheMaking(t *testing.T) {
 	w := newSwitchLog(t)
 	a, b := newKeyed(w, keysIn("a")), newKeyed(w, keysIn("b"))
-	unmade := NewPart(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
+	unmade := NewView(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
 	m := newMover(t, a.Log())
 	a.SetStatus(stream.Status{State: stream.Stale})
 	m.expect(a.Log(), "status stale")
@@ -151,7 +151,7 @@ func TestSwitchToAPartInTheMaking(t *testing.T) {
 func TestSwitchBeforeTheStart(t *testing.T) {
 	w := newSwitchLog(t)
 	a := newKeyed(w, keysIn("a"))
-	unmade := NewPart(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
+	unmade := NewView(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
 	m := newMover(t, a.Log())
 	p, _ := m.sub.Position()
 	for _, c := range []struct {
@@ -188,7 +188,7 @@ func TestSwitchIsVerified(t *testing.T) {
 // switches to meanwhile.
 func TestUncoveredUntilReset(t *testing.T) {
 	l, _ := manyDeletes(t)
-	unmade := NewPart(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
+	unmade := NewView(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
 	m := newMover(t, l.Log)
 	deleteMany(t, l)
 	var part Batch
@@ -211,7 +211,7 @@ func TestUncoveredUntilReset(t *testing.T) {
 func TestWithdraw(t *testing.T) {
 	w := newSwitchLog(t)
 	a := newKeyed(w, keysIn("a"))
-	unmade := NewPart(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
+	unmade := NewView(NewWriter(Config{Watch: "w"}).Log, Config{Watch: "w"})
 	came := stream.Position{Watch: "w", Epoch: "part-e", Upserts: 4, AsOf: 4}
 	for name, prepare := range map[string]func(*mover){
 		"at rest":       func(*mover) {},

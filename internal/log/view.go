@@ -10,13 +10,13 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Part is the writing side of the log of a part of another log. It has some of the
+// View is the writing side of the log of a view of another log. It has some of the
 // entries of that log, with the same seqs and at the same places, except that the change
-// with which a resource leaves the part is a delete. So all that is true of the order of
-// the other log, and of positions in it, is true of the part.
+// with which a resource leaves the view is a delete. So all that is true of the order of
+// the other log, and of positions in it, is true of the view.
 //
-// What is added becomes visible with Publish. A Part belongs to one goroutine at a time.
-type Part struct {
+// What is added becomes visible with Publish. A View belongs to one goroutine at a time.
+type View struct {
 	w        *Writer
 	base     uint64           // seq of the state with which the generation began
 	fresh    bool             // the generation is not published yet
@@ -31,30 +31,30 @@ type Part struct {
 	unclosed *storage.Entry   // the last one added, if its transaction may have more
 }
 
-// NewPart returns a part of a log without entries: not primed, with the status Priming. Its
+// NewView returns a view of a log without entries: not primed, with the status Priming. Its
 // Log is read like any other.
-func NewPart(of *Log, c Config) *Part {
+func NewView(of *Log, c Config) *View {
 	w := NewWriter(c)
-	w.isPart, w.framing = true, of.framing // nobody reads it yet
-	return &Part{w: w}
+	w.isView, w.framing = true, of.framing // nobody reads it yet
+	return &View{w: w}
 }
 
-// NewNamedPart returns a part of any other log, under a name of its own. It has frames and
-// numbers of its own, and each state of the other log makes one of the part, so that it can
-// have parts like a log that has a source.
-func NewNamedPart(c Config) *Part {
+// NewNamedView returns a view of any other log, under a name of its own. It has frames and
+// numbers of its own, and each state of the other log makes one of the view, so that it can
+// have views like a log that has a source.
+func NewNamedView(c Config) *View {
 	w := NewWriter(c)
-	w.isPart = true
-	return &Part{w: w, own: true}
+	w.isView = true
+	return &View{w: w, own: true}
 }
 
-// Log returns the log of the part.
-func (p *Part) Log() *Log { return p.w.Log }
+// Log returns the log of the view.
+func (p *View) Log() *Log { return p.w.Log }
 
-// Begin begins a new generation: the part of the state s, in a revision order of its own.
-// Readers may resume from the revision low if every change of the part since then is
+// Begin begins a new generation: the view of the state s, in a revision order of its own.
+// Readers may resume from the revision low if every change of the view since then is
 // added.
-func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
+func (p *View) Begin(s Snapshot, epoch string, low uint64) {
 	p.w.open().restart(epoch)
 	p.w.unnumbered = false // each delete is told apart as in the other log
 	w := p.w
@@ -68,7 +68,7 @@ func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
 
 // Count counts what was added so far, before it is published. It reports whether that makes the
 // part larger than what is published.
-func (p *Part) Count() (larger bool) {
+func (p *View) Count() (larger bool) {
 	w := p.w
 	if p.news = 0; w.next == nil {
 		return false
@@ -79,11 +79,11 @@ func (p *Part) Count() (larger bool) {
 }
 
 // Uncounted is how many bytes were added since the last Count or Publish.
-func (p *Part) Uncounted() int64 { return p.news }
+func (p *View) Uncounted() int64 { return p.news }
 
 // Abandon forgets what is not published, and counts what is. Nothing can be added before the
 // next Begin.
-func (p *Part) Abandon() {
+func (p *View) Abandon() {
 	if p.w.next == nil {
 		return
 	}
@@ -92,10 +92,10 @@ func (p *Part) Abandon() {
 	p.w.account.SetLog(p.live, p.dead)
 }
 
-// Add adds the change of a resource that the part has after it; projected, if not nil, is
-// what the part has of it. Otherwise the part has the frame of the other log, or in the
-// making of a part a share of its slab.
-func (p *Part) Add(e Entry, projected *stream.Resource) {
+// Add adds the change of a resource that the view has after it; projected, if not nil, is
+// what the view has of it. Otherwise the view has the frame of the other log, or in the
+// making of a view a share of its slab.
+func (p *View) Add(e Entry, projected *stream.Resource) {
 	if projected == nil && p.own { // the frame has another name
 		r := e.Resource()
 		projected = &r
@@ -120,7 +120,7 @@ func (p *Part) Add(e Entry, projected *stream.Resource) {
 }
 
 // copy writes the frame of an entry.
-func (p *Part) copy(e Entry) {
+func (p *View) copy(e Entry) {
 	to, frame := p.append(e, e.key(), int(e.e.Size))
 	_ = append(frame, e.s.Frame(e.e)...)
 	to.Flags |= e.e.Flags & storage.ValueBase64
@@ -128,8 +128,8 @@ func (p *Part) copy(e Entry) {
 	p.w.next.Digest = p.w.next.Digest.Add(to.Content)
 }
 
-// hold keeps an entry until it is known how much of its segment the part has.
-func (p *Part) hold(e Entry) {
+// hold keeps an entry until it is known how much of its segment the view has.
+func (p *View) hold(e Entry) {
 	if len(p.held) > 0 && p.held[0].s != e.s {
 		p.write()
 	}
@@ -137,8 +137,8 @@ func (p *Part) hold(e Entry) {
 }
 
 // write writes the entries that are held. If they are at least half of a segment that is
-// full, the part shares its slab, which then counts as the part's.
-func (p *Part) write() {
+// full, the view shares its slab, which then counts as the view's.
+func (p *View) write() {
 	if len(p.held) == 0 {
 		return
 	}
@@ -159,7 +159,7 @@ func (p *Part) write() {
 }
 
 // lend writes the entries that are held as a segment that shares the slab of another.
-func (p *Part) lend(of *storage.Segment) {
+func (p *View) lend(of *storage.Segment) {
 	w := p.w
 	s := storage.NewLent(w.next.Number, of, len(p.held))
 	w.next.Segments, w.next.First, w.next.Tail = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq), 0
@@ -179,9 +179,9 @@ func (p *Part) lend(of *storage.Segment) {
 	}
 }
 
-// Remove adds the change with which a resource left the part: it was deleted, or is no
+// Remove adds the change with which a resource left the view: it was deleted, or is no
 // longer selected.
-func (p *Part) Remove(e Entry) {
+func (p *View) Remove(e Entry) {
 	p.write()
 	w, k := p.w.open(), e.key()
 	gone := stream.Resource{Revision: e.log.framing.ShownRevision(e.s, e.e)}
@@ -191,7 +191,7 @@ func (p *Part) Remove(e Entry) {
 	w.remember(to, time.Now())
 }
 
-func (p *Part) append(e Entry, k storage.Key, size int) (*storage.Entry, []byte) {
+func (p *View) append(e Entry, k storage.Key, size int) (*storage.Entry, []byte) {
 	to, frame := p.w.appendEntry(e.e.Seq, k, size)
 	to.Revision = e.e.Revision
 	p.unclosed = to
@@ -200,45 +200,45 @@ func (p *Part) append(e Entry, k storage.Key, size int) (*storage.Entry, []byte)
 	return to, frame
 }
 
-// Lacks records that a reader from elsewhere may have the resource of an entry, which the part
+// Lacks records that a reader from elsewhere may have the resource of an entry, which the view
 // does not delete at that entry. So no reader from before the entry resumes.
-func (p *Part) Lacks(e Entry) {
+func (p *View) Lacks(e Entry) {
 	p.w.open().next.Lack(e.e)
 	p.lacks = true
 }
 
-// Has reports whether the part has the resource of an entry now.
-func (p *Part) Has(e Entry) bool {
+// Has reports whether the view has the resource of an entry now.
+func (p *View) Has(e Entry) bool {
 	p.write()
 	_, _, last := p.w.lookup(e.key())
 	return last != nil && !last.Is(storage.IsDelete)
 }
 
 // EndTransaction is called after the last entry of each transaction of the other log, if
-// the part has some of it. If what the part has of it is older than that entry, no id may
+// the view has some of it. If what the view has of it is older than that entry, no id may
 // follow directly: there may have been an outage in between. See storage.Entry.ClearEndInOutage.
-func (p *Part) EndTransaction(last Entry) {
+func (p *View) EndTransaction(last Entry) {
 	if p.unclosed != nil && p.unclosed.Revision == last.e.Revision {
 		p.unclosed.Flags |= storage.EndsCommit
 	}
 	p.unclosed = nil
 }
 
-// Skipped records that the part may lack superseded entries up to the state s, since they
+// Skipped records that the view may lack superseded entries up to the state s, since they
 // are no longer there. So no id between them would be true, readers catch up, and no page is
 // as of a revision before s.
-func (p *Part) Skipped(s Snapshot) {
+func (p *View) Skipped(s Snapshot) {
 	next := p.w.open().next
 	next.Intact, next.Since = max(next.Intact, s.v.Seq), max(next.Since, s.v.Revision)
-	if p.own { // parts of the part may lack values too
+	if p.own { // parts of the view may lack values too
 		next.Conflated, next.ConflatedSeq = max(next.Conflated, s.v.Revision), max(next.ConflatedSeq, s.v.Seq)
 	}
 }
 
-// Publish makes visible what was added, as the part of the state s. Readers that wait are
+// Publish makes visible what was added, as the view of the state s. Readers that wait are
 // woken if anything was, if the status or the origin is another one, or if they wait for
 // any new state. It returns false if nobody has to know.
-func (p *Part) Publish(s Snapshot) bool {
+func (p *View) Publish(s Snapshot) bool {
 	p.write()
 	w := p.w
 	awaited := w.wanted.Swap(false)
@@ -266,14 +266,14 @@ func (p *Part) Publish(s Snapshot) bool {
 }
 
 // reflects reports whether the newest version reflects a state already.
-func (p *Part) reflects(s Snapshot) bool {
+func (p *View) reflects(s Snapshot) bool {
 	v := p.w.head.Load()
 	return v.OfGeneration == s.v.Generation && v.Of == s.v.Number && v.Status == s.v.Status
 }
 
 // recordTimes records when what was added became visible, and how much of it superseded what
 // readers of parts may ask for.
-func (p *Part) recordTimes(s Snapshot) {
+func (p *View) recordTimes(s Snapshot) {
 	if p.added == 0 {
 		return
 	}
@@ -285,9 +285,9 @@ func (p *Part) recordTimes(s Snapshot) {
 	w.next.Times = w.next.Times.Add(before+1, s.v.Committed, !p.fresh, storage.CommitSpacing(w.history.MaxAge))
 }
 
-// reflect makes the part reflect a state that changes nothing for its readers. It returns
+// reflect makes the view reflect a state that changes nothing for its readers. It returns
 // false if it changes something.
-func (p *Part) reflect(s Snapshot) bool {
+func (p *View) reflect(s Snapshot) bool {
 	for {
 		v := p.w.head.Load()
 		if !storage.SameStatus(v.Status, s.v.Status) || v.Origin != s.v.Origin {
@@ -301,17 +301,17 @@ func (p *Part) reflect(s Snapshot) bool {
 	}
 }
 
-// FedBy makes the part reflect whatever f says, when it is read; nil: what was published.
-func (p *Part) FedBy(f *Fed) {
+// FedBy makes the view reflect whatever f says, when it is read; nil: what was published.
+func (p *View) FedBy(f *Fed) {
 	p.w.fed.Store(f)
 	if f != nil && p.Awaited() {
 		f.wanted.Store(true) // by a reader that did not know f
 	}
 }
 
-// SetStatus publishes the freshness of the part, until it next reflects a state, and
+// SetStatus publishes the freshness of the view, until it next reflects a state, and
 // nothing of what was added.
-func (p *Part) SetStatus(status stream.Status) {
+func (p *View) SetStatus(status stream.Status) {
 	if p.own && p.w.next == nil {
 		p.w.open().SetStatus(status)
 		return
@@ -332,7 +332,7 @@ func (p *Part) SetStatus(status stream.Status) {
 }
 
 // Discard forgets everything; see Writer.Discard.
-func (p *Part) Discard(s stream.Status) {
+func (p *View) Discard(s stream.Status) {
 	p.fresh, p.added, p.live, p.dead, p.news, p.unclosed, p.of, p.held = false, 0, 0, 0, 0, nil, nil, nil
 	p.w.open().Discard(s)
 }
@@ -344,23 +344,23 @@ func (p *Part) Discard(s stream.Status) {
 // Its methods may be called from any goroutine.
 type Fed struct {
 	newest atomic.Pointer[storage.Version]
-	wanted atomic.Bool // a reader of a part waits for the next state
+	wanted atomic.Bool // a reader of a view waits for the next state
 }
 
 // Set records the state up to which the parts are fed. It reports whether a reader waits
-// for it; see Part.Awaited.
+// for it; see View.Awaited.
 func (f *Fed) Set(s Snapshot) (awaited bool) {
 	f.newest.Store(s.v)
 	return f.wanted.Swap(false)
 }
 
 // Awaited reports whether a reader waits for any newer state. Publish wakes it.
-func (p *Part) Awaited() bool { return p.w.wanted.Load() }
+func (p *View) Awaited() bool { return p.w.wanted.Load() }
 
-// awaited makes the next state of a part wake its readers. It returns the newest version,
+// awaited makes the next state of a view wake its readers. It returns the newest version,
 // after v.
 func (l *Log) awaited(v *storage.Version) *storage.Version {
-	if !l.isPart {
+	if !l.isView {
 		return v
 	}
 	l.wanted.Store(true)
@@ -370,7 +370,7 @@ func (l *Log) awaited(v *storage.Version) *storage.Version {
 	return l.newest()
 }
 
-// Reached reports whether a part has all that a state of the other log has. If not, the
+// Reached reports whether a view has all that a state of the other log has. If not, the
 // channel is closed when it is time to look again.
 func (l *Log) Reached(s Snapshot) (reached bool, changed <-chan struct{}) {
 	v := l.newest()
@@ -380,10 +380,10 @@ func (l *Log) Reached(s Snapshot) (reached bool, changed <-chan struct{}) {
 	return v.HasReached(s.v), v.Changed.Sent()
 }
 
-// changesAfter is how many changes a version has after a seq. Of a part of another log,
+// changesAfter is how many changes a version has after a seq. Of a view of another log,
 // those are counted that are still there, with the deletes that may be superfluous.
 func (l *Log) changesAfter(v *storage.Version, seq uint64) uint64 {
-	if l.isPart {
+	if l.isView {
 		return uint64(v.EntriesFrom(v.After(seq)))
 	}
 	return v.Seq - seq
@@ -395,7 +395,7 @@ func (l *Log) newest() *storage.Version {
 	if fed == nil {
 		return l.head.Load()
 	}
-	of := fed.newest.Load() // before the part itself, which then has at least what concerns it
+	of := fed.newest.Load() // before the view itself, which then has at least what concerns it
 	for {
 		v := l.head.Load()
 		if of == nil || !v.Primed() || v.OfGeneration != of.Generation || v.Of >= of.Number {

@@ -42,7 +42,7 @@ const (
 	verifying                // ends with end_of_snapshot (verify)
 )
 
-// skipped is how many changes a catch-up has left out. Of a part of another log, whose seqs
+// skipped is how many changes a catch-up has left out. Of a view of another log, whose seqs
 // have gaps, those are counted that were still there when they were passed.
 func (w *walk) skipped(inPart bool) uint64 {
 	if inPart {

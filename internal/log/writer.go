@@ -241,7 +241,7 @@ func (w *Writer) publish() {
 	}
 	w.account.SetLog(holds-w.dead, w.dead) // not including sorted: a listing must not make a watch stale
 	w.head.Store(v)
-	if w.next = nil; !w.isPart {
+	if w.next = nil; !w.isView {
 		w.open()
 	}
 	if old != nil {

@@ -29,7 +29,7 @@ type Version struct {
 	Status    *stream.Status // static
 	Committed time.Time
 	Age       time.Duration // of the changes then, by the upstream's clock; 0: not known
-	Times     CommitTimes   // when entries became visible; in the log of a part of another log none are known
+	Times     CommitTimes   // when entries became visible; in the log of a view of another log none are known
 
 	Changed *signal.Signal // sent when there is a newer version
 
@@ -60,7 +60,7 @@ type Knowledge struct {
 	Forgotten     uint64 // seq of the newest delete that was dropped: no cursor below it can continue
 }
 
-// Reflected is, in the log of a part of another log, the version of that log that it reflects, and the
+// Reflected is, in the log of a view of another log, the version of that log that it reflects, and the
 // revision up to which it may lack entries that were superseded.
 type Reflected struct {
 	Of, OfGeneration uint64

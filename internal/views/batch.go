@@ -20,9 +20,9 @@ type batch struct {
 	hides  bool // its views do
 
 	begun  bool
-	target *log.Hold // the state that they are made from; nil: not begun, or they are whole
-	cursor uint64    // entries up to this seq are in them
-	lowest uint64    // of the revisions from which they know their deletes
+	target *log.Pin // the state that they are made from; nil: not begun, or they are whole
+	cursor uint64   // entries up to this seq are in them
+	lowest uint64   // of the revisions from which they know their deletes
 }
 
 // The most views in a batch. Those that no index finds are each asked about every resource.
@@ -87,7 +87,7 @@ func (b *batch) work(t *turn) (done bool) {
 // begin begins to make the views from a state.
 func (b *batch) begin(s log.Snapshot) {
 	b.release()
-	b.target, b.at, b.cursor, b.lowest = s.Hold(), s, 0, math.MaxUint64
+	b.target, b.at, b.cursor, b.lowest = s.Pin(), s, 0, math.MaxUint64
 	b.begun, b.open, b.news = true, nil, nil
 	for e := range b.members {
 		e.opened, e.changed, e.applied = false, false, 0

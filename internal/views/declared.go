@@ -104,4 +104,4 @@ func newDeclared(v *Views, p *parent, d *view.Definition, to *watch.View) (e *en
 }
 
 // inUse reports whether a view must be kept: somebody uses it, or it is declared.
-func (e *entry) inUse() bool { return e.declared != nil || e.watch.Held() }
+func (e *entry) inUse() bool { return e.declared != nil || e.watch.InUse() }

@@ -27,7 +27,7 @@ type entry struct {
 
 	// Owned by the feeder or the builder that has it.
 	feeding
-	state    *log.Part
+	state    *log.View
 	begun    bool         // it has a part of the watch, if not all of it
 	whole    bool         // and was published
 	primed   string       // the epoch of what it had before it was made
@@ -67,7 +67,7 @@ type feeding struct {
 	turn    *turn         // of that builder; nil: no builder has it
 	applied uint64        // seq of the last entry that was added to it in a batch
 	began   time.Time     // when that began
-	target  *log.Hold     // the state up to which it is being fed; nil: none
+	target  *log.Pin      // the state up to which it is being fed; nil: none
 	base    uint64        // seq of the state of which it was begun
 	low     uint64        // the revision from which it knows its deletes
 	since   uint64        // entries up to this seq were in it before the target was chosen
@@ -79,7 +79,7 @@ func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 		views: v, parent: p, definition: d, client: r.Client, account: memory.NewUnsqueezedAccount(v.memory), costly: d.Costly(), hides: d.Hides(),
 	}}
 	e.wanted.Store(math.MaxUint64)
-	part := p.of.NewPart(watch.PartConfig{Account: e.account, Held: func(bool) { v.held(e) }})
+	part := p.of.NewRequestedView(watch.RequestedViewConfig{Account: e.account, InUse: func(bool) { v.held(e) }})
 	e.watch, e.state = &part.Watch, part.State
 	e.state.SetStatus(p.of.Status()) // it will be the same once there is a state
 	e.close, e.end = part.Close, e.endUnused
@@ -270,7 +270,7 @@ func (e *entry) next() (log.Snapshot, bool) {
 		}
 		e.release() // the memory was needed
 	}
-	e.target, e.since = newest.Hold(), e.cursor
+	e.target, e.since = newest.Pin(), e.cursor
 	if !e.begun {
 		e.begin(newest)
 	}

@@ -225,7 +225,7 @@ func TestAheadWhileHandedOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, Config{})
 		f.commit(`a={"n":2}`)
-		part := log.NewPart(log.NewWriter(log.Config{Watch: "w"}).Log, log.Config{Watch: "w"})
+		part := log.NewView(log.NewWriter(log.Config{Watch: "w"}).Log, log.Config{Watch: "w"})
 		s := f.base.Snapshot()
 		part.Begin(s, "x", s.DeletesCompleteTo())
 		part.Publish(s)

@@ -217,7 +217,7 @@ func (v *Views) removeIdle(f func(*entry) bool) bool {
 		if time.Since(e.idleSince) < justOpened {
 			return false
 		}
-		if !e.watch.Held() && (f == nil || f(e)) {
+		if !e.watch.InUse() && (f == nil || f(e)) {
 			v.remove(e)
 			return true
 		}
@@ -298,7 +298,7 @@ func (v *Views) expire() {
 			v.timer.Reset(left)
 			return
 		}
-		if e.watch.Held() {
+		if e.watch.InUse() {
 			v.touch(e) // its holder is about to do that
 			continue
 		}

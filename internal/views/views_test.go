@@ -235,7 +235,7 @@ func TestOnDemand(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if w.Snapshot().Primed() || f.base.Held() {
+		if w.Snapshot().Primed() || f.base.InUse() {
 			t.Fatal("opening a view starts its watch")
 		}
 		s := subscribe(t, w, nil)

@@ -3,6 +3,7 @@ package store_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -36,6 +37,30 @@ func BenchmarkDurable(b *testing.B) {
 			})
 		}
 	}
+	b.Run("writers=1/SQLite", func(b *testing.B) { writeToSQLite(b, string(value)) })
+}
+
+// writeToSQLite makes b.N writes, each in a transaction of its own, with the program sqlite3, which reads
+// them from a pipe and waits for nothing but the disk. SQLite makes one transaction at a time, so more
+// writers make no more of them.
+func writeToSQLite(b *testing.B, value string) {
+	program, err := exec.LookPath("sqlite3")
+	if err != nil {
+		b.Skip("sqlite3 is not installed")
+	}
+	var script strings.Builder
+	for n := range b.N {
+		fmt.Fprintf(&script, "INSERT OR REPLACE INTO notes VALUES ('key%03d', '%s');\n", n%1000, value)
+	}
+	c := exec.CommandContext(b.Context(), program, "-bail", "-batch", filepath.Join(b.TempDir(), "a.db"),
+		"-cmd", "PRAGMA journal_mode=WAL", "-cmd", "PRAGMA synchronous=FULL", "-cmd", "CREATE TABLE notes (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID")
+	c.Stdin = strings.NewReader(script.String())
+	b.ResetTimer()
+	start := time.Now()
+	if out, err := c.CombinedOutput(); err != nil {
+		b.Fatalf("%v: %s", err, out)
+	}
+	b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "writes/s")
 }
 
 // writeTogether makes b.N writes.

@@ -101,7 +101,7 @@ func TestRecentCommitsAreForgotten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.hold()
+			w.enter()
 			synctest.Wait()
 			commit := func(revision uint64) {
 				commits <- revision

@@ -8,41 +8,41 @@ import (
 	"github.com/watchtide/watchtide/internal/memory"
 )
 
-// PartConfig declares a part of a watch.
-type PartConfig struct {
-	// Account counts what the part holds.
+// RequestedViewConfig declares a view of a watch that clients request.
+type RequestedViewConfig struct {
+	// Account counts what the view holds.
 	Account *memory.Account
-	// Held is called by any goroutine when the first subscriber of the part, or the first
+	// InUse is called by any goroutine when the first subscriber of the view, or the first
 	// caller that waits for its state, arrives, and when the last one leaves.
-	Held func(bool)
+	InUse func(bool)
 }
 
-// Part is a part of a watch, as a watch of its own: it has the name, the source and the
-// upstream of the watch that it is a part of, and its own state. Subscribers of the part
+// RequestedView is a view of a watch, as a watch of its own: it has the name, the source and the
+// upstream of the watch that it is a view of, and its own state. Subscribers of the view
 // count as subscribers of both.
-type Part struct {
+type RequestedView struct {
 	Watch
 	// State is the writing side of its state, which belongs to one goroutine at a time.
-	State *log.Part
+	State *log.View
 }
 
-// NewPart returns a part of w that is not primed. Close it.
-func (w *Watch) NewPart(c PartConfig) *Part {
-	p := &Part{Watch: Watch{root: w.root, of: w, account: c.Account, held: c.Held}}
-	p.State = log.NewPart(w.log, log.Config{Watch: w.Name(), History: w.config.History, Account: c.Account, Counted: p.counted})
+// NewRequestedView returns a view of w that is not primed. Close it.
+func (w *Watch) NewRequestedView(c RequestedViewConfig) *RequestedView {
+	p := &RequestedView{Watch: Watch{root: w.root, of: w, account: c.Account, inUse: c.InUse}}
+	p.State = log.NewView(w.log, log.Config{Watch: w.Name(), History: w.config.History, Account: c.Account, Counted: p.counted})
 	p.log = p.State.Log()
 	return p
 }
 
-// Close ends the part: its subscribers see Done.
-func (p *Part) Close() {
+// Close ends the view: its subscribers see Done.
+func (p *RequestedView) Close() {
 	if p.done.Send() {
 		p.log.Notified()
 	}
 }
 
-// Notify has f called when there is something new in the part, and when it ends, until
-// stop is called. It returns false for a watch that is no part, whose readers wait for
+// Notify has f called when there is something new in the view, and when it ends, until
+// stop is called. It returns false for a watch that is no such view, whose readers wait for
 // Changed and Done. f is called by any goroutine, and must return at once.
 func (w *Watch) Notify(f func()) (stop func(), is bool) {
 	if w.of == nil {
@@ -51,11 +51,11 @@ func (w *Watch) Notify(f func()) (stop func(), is bool) {
 	return w.log.Notify(f), true
 }
 
-// catchUpWait is how long Prime waits for a part to have what its watch has.
+// catchUpWait is how long Prime waits for a view to have what its watch has.
 const catchUpWait = time.Second
 
-// catchUp waits for a part to have what its watch has already, so that who has written to
-// the watch finds it in the part. A part that lags for long is read as it is.
+// catchUp waits for a view to have what its watch has already, so that who has written to
+// the watch finds it in the view. A part that lags for long is read as it is.
 func (w *Watch) catchUp(ctx context.Context) {
 	if w.of == nil {
 		return
@@ -80,5 +80,5 @@ func (w *Watch) catchUp(ctx context.Context) {
 	}
 }
 
-// Of returns the watch that this one is a part of; nil if it is none.
+// Of returns the watch that this one is a view of; nil if it is none.
 func (w *Watch) Of() *Watch { return w.of }

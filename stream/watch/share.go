@@ -88,7 +88,7 @@ func (t *Template) asked(w *Watch, client string) error {
 	if client == "" {
 		by = t.opened[w].client
 	} else if full := t.exhausted(client, w.Name()); full != nil {
-		if !w.Held() {
+		if !w.InUse() {
 			return full // its request would keep the watch
 		}
 		by = t.opened[w].client
@@ -126,5 +126,5 @@ func (t *Template) exhausted(client, name string) *FullError {
 
 // keeps reports whether it is the last request for a watch that keeps it open. t.mu is held.
 func (t *Template) keeps(w *Watch, last ask) bool {
-	return t.shares.streams[w.Name()] == 0 && (w.Held() || last.at > t.now()-settle)
+	return t.shares.streams[w.Name()] == 0 && (w.InUse() || last.at > t.now()-settle)
 }

@@ -180,7 +180,7 @@ func TestHeldWatchCountsForWhoAskedLast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.hold()
+			w.enter()
 			defer w.release()
 		}
 		pass(time.Hour)

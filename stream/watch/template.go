@@ -26,9 +26,9 @@ const (
 	minLinger = time.Second
 )
 
-// retiredHolders is the number of holders of a watch that its template has removed. It
+// retiredUsers is the number of users of a watch that its template has removed. It
 // stays far below 0 whoever holds the watch afterwards.
-const retiredHolders = math.MinInt64 / 2
+const retiredUsers = math.MinInt64 / 2
 
 // ErrNoWatch is the error of Registry.Open if there is no watch with the name, and no
 // template makes one.
@@ -271,7 +271,7 @@ func (t *Template) makeRoom() bool {
 	var oldest *Watch
 	before := t.now() - settle
 	for w := range t.opened {
-		if used := t.lastUse(w); w.holders.Load() == 0 && used <= before {
+		if used := t.lastUse(w); w.users.Load() == 0 && used <= before {
 			oldest, before = w, used
 		}
 	}
@@ -289,7 +289,7 @@ func (t *Template) lastUse(w *Watch) time.Duration {
 
 // take removes a watch that nobody holds. t.mu is held.
 func (t *Template) take(w *Watch) bool {
-	if !w.holders.CompareAndSwap(0, retiredHolders) {
+	if !w.users.CompareAndSwap(0, retiredUsers) {
 		return false
 	}
 	t.drop(w)

@@ -28,7 +28,7 @@ type View struct {
 	*Watch
 	// State is the writing side. It belongs to the feed while Feed runs, to one goroutine at a
 	// time; so do the methods of View.
-	State *log.Part
+	State *log.View
 
 	// Static after construction.
 	account *memory.Account
@@ -126,7 +126,7 @@ type feed struct {
 // newFollower makes the log, and returns what keeps it in step with the watch that this one is a
 // view of.
 func (w *Watch) newFollower(logger *slog.Logger, retire func() (bool, time.Duration)) (run func(context.Context)) {
-	state := log.NewNamedPart(w.logConfig())
+	state := log.NewNamedView(w.logConfig())
 	w.log = state.Log()
 	f := &follower{
 		published: w.published, config: w.config, logger: logger, retire: retire,

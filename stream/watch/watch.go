@@ -110,13 +110,13 @@ type Watch struct {
 
 	// Static after construction.
 	of      *Watch     // the watch that this is a part of; nil: it is none
-	held    func(bool) // of a part; see PartConfig
+	inUse   func(bool) // of a requested view; see RequestedViewConfig
 	log     *log.Log
 	account *memory.Account
 
 	// Atomic.
 	subscribers atomic.Int64
-	holders     atomic.Int64  // subscribers, and callers that wait for the first snapshot
+	users       atomic.Int64  // subscribers, and callers that wait for the first snapshot
 	done        signal.Signal // sent when ingest, or the part, has ended
 }
 
@@ -127,7 +127,7 @@ type root struct {
 	*published
 	recent *recentCommits // only find; nil for a view
 	count  watchCounters
-	demand chan struct{} // signals ingest: holders may have changed
+	demand chan struct{} // signals ingest: users may have changed
 	cancel context.CancelFunc
 
 	template *Template // that made the watch; nil: it was declared
@@ -206,7 +206,7 @@ func (w *Watch) ended() {
 	}
 }
 
-func (w *Watch) wanted() bool { return !w.config.OnDemand || w.holders.Load() > 0 }
+func (w *Watch) wanted() bool { return !w.config.OnDemand || w.users.Load() > 0 }
 
 func (w *Watch) close() {
 	w.cancel()
@@ -337,15 +337,15 @@ func (w *Watch) counted(subscriptions, readers int) {
 	}
 	switch subscriptions {
 	case 1:
-		w.hold()
+		w.enter()
 	case -1:
 		w.release()
 	}
 }
 
-func (w *Watch) hold() {
-	if w.holders.Add(1) == 1 {
-		w.heldOrReleased(true)
+func (w *Watch) enter() {
+	if w.users.Add(1) == 1 {
+		w.usedOrReleased(true)
 	}
 }
 
@@ -353,30 +353,30 @@ func (w *Watch) release() {
 	if w.template != nil {
 		w.released.Store(int64(w.template.now())) // before the watch can be removed
 	}
-	if w.holders.Add(-1) == 0 {
-		w.heldOrReleased(false)
+	if w.users.Add(-1) == 0 {
+		w.usedOrReleased(false)
 	}
 }
 
-// heldOrReleased is called when the watch gets its first holder, or loses its last one.
-func (w *Watch) heldOrReleased(held bool) {
+// usedOrReleased is called when the watch gets its first user, or loses its last one.
+func (w *Watch) usedOrReleased(used bool) {
 	switch {
 	case w.of == nil:
 		w.notifyIngest()
-	case held:
-		w.of.hold()
-		w.held(true)
+	case used:
+		w.of.enter()
+		w.inUse(true)
 	default:
 		w.of.release()
-		w.held(false)
+		w.inUse(false)
 	}
 }
 
-// Held reports whether the watch has a subscriber, or a caller that waits for its first
+// InUse reports whether the watch has a subscriber, or a caller that waits for its first
 // snapshot.
-func (w *Watch) Held() bool { return w.holders.Load() > 0 }
+func (w *Watch) InUse() bool { return w.users.Load() > 0 }
 
-// notifyIngest tells ingest to look at the holders again.
+// notifyIngest tells ingest to look at the users again.
 func (w *Watch) notifyIngest() {
 	select {
 	case w.demand <- struct{}{}:
@@ -387,7 +387,7 @@ func (w *Watch) notifyIngest() {
 // Prime waits until the watch has a complete snapshot, and meanwhile starts a watch
 // that runs on demand. A part of a watch then soon has what the watch had at the call. The error says why there is none yet.
 func (w *Watch) Prime(ctx context.Context) error {
-	w.hold()
+	w.enter()
 	defer w.release()
 	for {
 		changed := w.log.Changed()

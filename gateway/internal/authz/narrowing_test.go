@@ -255,7 +255,7 @@ func TestNotPrimedView(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := w.NewPart(watch.PartConfig{Account: memory.NewAccount(0, memory.NewCeiling(1<<20))})
+	part := w.NewRequestedView(watch.RequestedViewConfig{Account: memory.NewAccount(0, memory.NewCeiling(1<<20))})
 	defer part.Close()
 	if err := w.Prime(t.Context()); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ type Past struct {
 	// Static after construction.
 	part  Part
 	state log.Snapshot
-	held  *log.Hold
+	held  *log.Pin
 }
 
 // Past returns the recent past of the part, as of now. It needs no view of the watch.
@@ -26,7 +26,7 @@ func (p Part) Past() (*Past, *problem.Problem) {
 	if !s.Primed() { // an on-demand watch that has just stopped
 		return nil, p.lookup.NotPrimed(p.watch)
 	}
-	return &Past{part: p, state: s, held: s.Hold()}, nil
+	return &Past{part: p, state: s, held: s.Pin()}, nil
 }
 
 // Release lets go of the state.

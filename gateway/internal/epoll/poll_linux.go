@@ -110,7 +110,7 @@ func (s tcpSockets) Take(c net.Conn) (Handle, error) {
 	if failed != nil {
 		return 0, os.NewSyscallError("fcntl", failed)
 	}
-	s.connections.Hold()
+	s.connections.Add()
 	return Handle(fd), nil
 }
 

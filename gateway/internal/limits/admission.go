@@ -104,8 +104,8 @@ func (a *Controller) Enter(c Client, watches []string) (Ref, *Refusal) {
 	return Ref{client: a.clients.Enter(c), watches: a.sets.Enter(set)}, nil
 }
 
-// Hold returns the reference to a stream that uses watches of templates. Leave releases them.
-func (a *Controller) Hold(r Ref, uses []*watch.Use) Ref {
+// AddUses returns the reference to a stream that uses watches of templates. Leave releases them.
+func (a *Controller) AddUses(r Ref, uses []*watch.Use) Ref {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(uses) > 0 {

@@ -79,10 +79,10 @@ func (a *Answer) Charge(to Client) {
 	}
 }
 
-// Hold calls read, which reads the content of the answer and returns its size in
-// bytes, once there is room for it. If the answer is larger than expected, Hold
+// Read calls read, which reads the content of the answer and returns its size in
+// bytes, once there is room for it. If the answer is larger than expected, Read
 // waits for that much room and reads again.
-func (a *Answer) Hold(ctx context.Context, expected int64, read func() (int64, error)) error {
+func (a *Answer) Read(ctx context.Context, expected int64, read func() (int64, error)) error {
 	for {
 		if err := a.Reserve(ctx, expected); err != nil {
 			return err

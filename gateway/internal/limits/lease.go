@@ -36,14 +36,14 @@ func IsMuch(sub *log.Subscription) bool {
 // whether a lease is needed.
 func (l *Lease) Check(sub *log.Subscription) bool {
 	if !IsMuch(sub) {
-		sub.Release()
+		sub.Unpause()
 		return false
 	}
 	if l.ask(1, sub) {
-		sub.Release()
+		sub.Unpause()
 		return true
 	}
-	sub.Hold(l.Reason())
+	sub.Pause(l.Reason())
 	return true
 }
 

@@ -118,8 +118,8 @@ func (c *Connections) leaveLocked(conn *StallTimeoutConn) {
 	}
 }
 
-// Hold counts a duplicated descriptor, and its connection with it.
-func (c *Connections) Hold() { c.add(1) }
+// Add counts a duplicated descriptor, and its connection with it.
+func (c *Connections) Add() { c.add(1) }
 
 // Drop is called after such a descriptor is closed.
 func (c *Connections) Drop() { c.add(-1) }

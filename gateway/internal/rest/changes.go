@@ -284,7 +284,7 @@ func (l *list) empty() *problem.Problem {
 	if l.pass.ReasonToEnd(time.Now()) != "" {
 		return problem.New(http.StatusUnauthorized, "the credential has ended, or lets its holder see something else by now").OnWatch(l.watch.Name())
 	}
-	if l.sub.Held() {
+	if l.sub.Paused() {
 		late := problem.New(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")
 		late.RetryAfter = 2 * l.api.Streams.RetryHint()
 		return late.OnWatch(l.watch.Name())

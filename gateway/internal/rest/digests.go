@@ -93,7 +93,7 @@ func (a *API) writeDigested(w http.ResponseWriter, r *http.Request, part authz.P
 		most += int64(state.Count()) * indexBytes
 	}
 	var text []byte
-	err = answer.Hold(ctx, most, func() (size int64, err error) {
+	err = answer.Read(ctx, most, func() (size int64, err error) {
 		scanned := answer.Scan(ctx, func() { text, size, err = make(ask) })
 		if scanned != nil {
 			err = scanned

@@ -127,7 +127,7 @@ func (a *API) writeHistory(w http.ResponseWriter, r *http.Request, part authz.Pa
 	defer answer.Release()
 	var page history.Page
 	expected := min(historyBytes, past.Bytes()) + changeBytes*int64(ask.Limit)
-	err := answer.Hold(ctx, expected, func() (int64, error) {
+	err := answer.Read(ctx, expected, func() (int64, error) {
 		var p *problem.Problem
 		err := a.evaluating(ctx, past, func() { page, p = past.Read(ask.Query) })
 		if err == nil && p != nil {

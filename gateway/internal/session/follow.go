@@ -59,7 +59,7 @@ func (d *Deps) Follow(w *watch.Watch, choice Choice, req *Request) Follow {
 // Next that had nothing. It is nil if the stream needs nothing more of the watch.
 // News does not wake a subscription that waits for its turn, or for another watch.
 func (f *Follow) Changed(until bool) <-chan struct{} {
-	if f.Sub.Held() {
+	if f.Sub.Paused() {
 		return f.granted
 	}
 	if f.waits || until && f.Sub.Synced() {

@@ -42,7 +42,7 @@ func (d *Deps) Admit(ctx context.Context, c limits.Client, watches ...authz.Hand
 		return as, refused
 	}
 	uses, refused := use(watches, c)
-	as = d.Admission.Hold(as, uses)
+	as = d.Admission.AddUses(as, uses)
 	if refused != nil {
 		d.Admission.Leave(as)
 		d.Quotas.Leave(who)

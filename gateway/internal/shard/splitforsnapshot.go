@@ -82,12 +82,12 @@ func (g *group) goOn() {
 	for i := range g.Follows {
 		f := &g.Follows[i]
 		if limits.IsMuch(f.Sub) {
-			f.Sub.Hold(g.Lease.Reason())
+			f.Sub.Pause(g.Lease.Reason())
 		}
-		for f.Sub.Held() && f.Sub.Next(&g.Batch) {
+		for f.Sub.Paused() && f.Sub.Next(&g.Batch) {
 			g.WriteBatch(f, g.encoder)
 		}
-		for !f.Sub.Held() && !limits.IsMuch(f.Sub) && g.TurnOf(i, g.encoder) {
+		for !f.Sub.Paused() && !limits.IsMuch(f.Sub) && g.TurnOf(i, g.encoder) {
 		}
 	}
 }

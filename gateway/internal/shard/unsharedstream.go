@@ -84,7 +84,7 @@ func (l *unsharedStream) called() { l.shard.call(l) }
 // turn.
 func (l *unsharedStream) idles() bool {
 	for i := range l.Follows {
-		if !l.Follows[i].Sub.Held() {
+		if !l.Follows[i].Sub.Paused() {
 			return false
 		}
 	}

@@ -109,7 +109,7 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	}
 	var page log.Page
 	answer := limits.AnswerOf(ctx)
-	err = answer.Hold(ctx, expectedPage(w.Snapshot(), size), func() (n int64, err error) {
+	err = answer.Read(ctx, expectedPage(w.Snapshot(), size), func() (n int64, err error) {
 		page, err = w.Page(r.GetPageToken(), size)
 		return bytesOfPage(page), err
 	})
@@ -189,7 +189,7 @@ func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	var found authz.Shown
 	ok := false
 	answer := limits.AnswerOf(ctx)
-	err = answer.Hold(ctx, resourceBytes, func() (n int64, err error) {
+	err = answer.Read(ctx, resourceBytes, func() (n int64, err error) {
 		// Evaluating a filter can take as long as reading a whole watch.
 		found, ok, err = part.Get(key, func(work func()) error { return answer.Scan(ctx, work) })
 		return bytesOfResource(found.Resource), err
