@@ -190,7 +190,7 @@ func TestDefaults(t *testing.T) {
 		"### `type: etcd`":       {etcd.Config{ConnectTimeout: etcd.DefaultConnectTimeout, RequestTimeout: etcd.DefaultRequestTimeout, StallAfter: etcd.DefaultStallAfter}},
 		"### `type: kubernetes`": {kubernetes.Config{StallAfter: kubernetes.DefaultStallAfter}},
 		"### `type: nats`":       {nats.Config{StallAfter: nats.DefaultStallAfter, PollInterval: nats.DefaultPollInterval}},
-		"### `type: postgres`":   {postgres.Config{Publication: postgres.DefaultPublication, StallAfter: postgres.DefaultStallAfter}},
+		"### `type: postgres`":   {postgres.Config{Publication: postgres.DefaultPublication, StallAfter: postgres.DefaultStallAfter, MaxRetainedWAL: postgres.DefaultMaxRetainedWAL}},
 		"### `type: consul`":     {consul.Config{ProbeInterval: consul.DefaultProbe, ListInterval: consul.DefaultRelist, MaxMessageBytes: consul.DefaultMaxMessageBytes}},
 	} {
 		described := defaultsIn(t, section)
@@ -257,6 +257,9 @@ func defaultsOf(section reflect.Value) map[string]string {
 }
 
 func size(n int64) string {
+	if n%(1<<30) == 0 {
+		return fmt.Sprintf("%dGiB", n>>30)
+	}
 	if n%(1<<20) == 0 {
 		return fmt.Sprintf("%dMiB", n>>20)
 	}

@@ -65,6 +65,14 @@ type Continuing interface {
 	Continue(from Resume, resources iter.Seq[Resource])
 }
 
+// Retaining is also implemented by a Source whose upstream keeps what the Source has not confirmed.
+type Retaining interface {
+	// RetainedBytes returns how many bytes the upstream keeps for the Source, as it was when it was last
+	// looked at, and whether that is known. Sources that share a connection return the same. It may be
+	// called from any goroutine.
+	RetainedBytes() (bytes int64, ok bool)
+}
+
 // Resume is the place from which a Source may continue: everything up to Revision of
 // the revision order Epoch is known, except for deletes without a revision that
 // happened at Revision-DeletesBehind or later; see SinkExtension. The zero value means

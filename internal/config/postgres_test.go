@@ -18,6 +18,9 @@ sources:
     tls: { server_name: db }
     publication: live
     stall_after: 3s
+    slot: gateway_1
+    failover: true
+    max_retained_wal: 2GiB
 watches:
   orders: { source: db, table: public.orders, key: [region, id], columns: [id, region, state] }
   "orders-{region}": { source: db, table: "orders_{region}", params: { region: "eu|us" } }
@@ -30,7 +33,8 @@ func TestPostgresSource(t *testing.T) {
 		t.Errorf("TLS is %+v, want the server name db", got.TLS)
 	}
 	got.TLS = nil
-	want := postgres.Config{URL: "postgres://wt@db/app?sslmode=disable", PasswordFile: "etc/token", Publication: "live", StallAfter: 3 * time.Second}
+	want := postgres.Config{URL: "postgres://wt@db/app?sslmode=disable", PasswordFile: "etc/token", Publication: "live", StallAfter: 3 * time.Second,
+		Slot: "gateway_1", Failover: true, MaxRetainedWAL: 2 << 30}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
@@ -50,6 +54,8 @@ func TestPostgresSourceErrors(t *testing.T) {
 		{"a password in the url", `url: "postgres://u:p@db/app"`, "table: t", "without a password, which password_file has"},
 		{"no database", `url: "postgres://u@db"`, "table: t", "want postgres://user@host:port/database"},
 		{"too short", url + `, stall_after: 10ms`, "table: t", "want a duration of at least 1s"},
+		{"a slot with capitals", url + `, slot: Gateway`, "table: t", "want the name of a slot"},
+		{"little WAL", url + `, max_retained_wal: 1MiB`, "table: t", "at least 16MiB"},
 		{"no table", url, "columns: [a]", "watches.orders: table is missing; want the name of a table"},
 		{"a table of three parts", url, "table: a.b.c", `watches.orders.table: "a.b.c": want the name of a table`},
 		{"an empty column", url, `table: t, key: [""]`, "want the name of a column"},

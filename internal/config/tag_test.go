@@ -107,27 +107,28 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestLeastDurationsOfSources compares the limits in tags with those of the packages
+// TestLimitsOfSources compares the limits in tags with those of the packages
 // that read the values.
-func TestLeastDurationsOfSources(t *testing.T) {
-	limits := map[string]time.Duration{
-		"consul.list_interval":   consul.MinRelist,
-		"consul.probe_interval":  consul.MinProbe,
-		"etcd.stall_after":       etcd.MinStallAfter,
-		"files.rescan":           files.MinRescan,
-		"grpc.keepalive":         grpcsource.MinKeepalive,
-		"host.interval":          host.MinInterval,
-		"kubernetes.stall_after": kubernetes.MinStallAfter,
-		"nats.poll_interval":     nats.MinPollInterval,
-		"nats.stall_after":       nats.MinStallAfter,
-		"postgres.stall_after":   postgres.MinStallAfter,
+func TestLimitsOfSources(t *testing.T) {
+	limits := map[string]int64{
+		"consul.list_interval":      int64(consul.MinRelist),
+		"consul.probe_interval":     int64(consul.MinProbe),
+		"etcd.stall_after":          int64(etcd.MinStallAfter),
+		"files.rescan":              int64(files.MinRescan),
+		"grpc.keepalive":            int64(grpcsource.MinKeepalive),
+		"host.interval":             int64(host.MinInterval),
+		"kubernetes.stall_after":    int64(kubernetes.MinStallAfter),
+		"nats.poll_interval":        int64(nats.MinPollInterval),
+		"nats.stall_after":          int64(nats.MinStallAfter),
+		"postgres.stall_after":      int64(postgres.MinStallAfter),
+		"postgres.max_retained_wal": postgres.MinMaxRetainedWAL,
 	}
 	found := 0
 	for of, section := range new(Source).sections() {
 		for _, k := range newDecoder("f", fakeEnvironment()).KeysOf(section) {
 			name := string(of) + "." + k.Name
-			if want := limits[name]; want != time.Duration(k.Least) {
-				t.Errorf("the least %s is %v, want %v", name, time.Duration(k.Least), want)
+			if want := limits[name]; want != k.Least {
+				t.Errorf("the least %s is %d, want %d", name, k.Least, want)
 			}
 			if k.Least != 0 {
 				found++

@@ -81,6 +81,7 @@ var texts = map[string]decode.Text{
 	"nats url":             {Want: nats.WantURL, Valid: nats.ValidURL},
 	"postgres column":      {Want: postgres.WantColumn, Valid: postgres.ValidColumn},
 	"postgres publication": {Want: postgres.WantPublication, Valid: postgres.ValidPublication},
+	"postgres slot":        {Want: postgres.WantSlot, Valid: postgres.ValidSlot},
 	"postgres table":       {Want: postgres.WantTable, Valid: postgres.ValidTable, Parameter: &decode.Rule{Escape: postgresName}},
 	"postgres url":         {Want: postgres.WantURL, Valid: postgres.ValidURL},
 }

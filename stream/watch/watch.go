@@ -270,6 +270,15 @@ func (w *Watch) Upstream() Upstream {
 	return Upstream{}
 }
 
+// RetainedBytes returns how many bytes the upstream keeps for the source of the watch, and whether that is
+// known; see stream.Retaining.
+func (w *Watch) RetainedBytes() (bytes int64, ok bool) {
+	if source, keeps := w.config.Source.(stream.Retaining); keeps {
+		return source.RetainedBytes()
+	}
+	return 0, false
+}
+
 // Full returns why the watch takes no more subscribers: it does not fit into its
 // memory, and shows an older state, if any. It returns nil if the watch takes them.
 func (w *Watch) Full() error { return w.full() }

@@ -14,6 +14,7 @@ func collectTemplate(out chan<- prometheus.Metric, t *watch.Template) {
 	var states [stream.Stale + 1]int
 	var resources, bytes, tombstones, subscribers, staged, superseded, kept, full, connected float64
 	var oldest, unsynced time.Duration
+	retained := int64(-1)
 	watches := t.Watches()
 	for _, w := range watches {
 		v := w.Snapshot()
@@ -29,6 +30,9 @@ func collectTemplate(out chan<- prometheus.Metric, t *watch.Template) {
 		if up := w.Upstream(); !up.Since.IsZero() {
 			connected += number(up.Connected)
 			unsynced = max(unsynced, outOfSync(v.Status(), up))
+		}
+		if bytes, ok := w.RetainedBytes(); ok {
+			retained = max(retained, bytes)
 		}
 		if _, since := v.Horizon(); v.Primed() && !since.IsZero() {
 			oldest = max(oldest, time.Since(since))
@@ -48,6 +52,9 @@ func collectTemplate(out chan<- prometheus.Metric, t *watch.Template) {
 	gauge(out, descFull, full, t.Name())
 	gauge(out, descConnected, connected, t.Name())
 	gauge(out, descOutOfSync, unsynced.Seconds(), t.Name())
+	if retained >= 0 {
+		gauge(out, descRetained, float64(retained), t.Name())
+	}
 	if oldest > 0 {
 		gauge(out, descHorizon, oldest.Seconds(), t.Name())
 	}

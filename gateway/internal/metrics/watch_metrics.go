@@ -31,6 +31,7 @@ var (
 	descEvents      = watchDesc("upstream_events_total", "Events received from the upstream.", "type")
 	descOpen        = watchDesc("template_watches", "Open watches of a template.")
 	descConnected   = watchDesc("upstream_connected", "1 if there is a connection to the upstream that has caught up, else 0; none for a watch that nobody has asked for. For a template, how many of its watches have one.")
+	descRetained    = watchDesc("upstream_retained_bytes", "Bytes that the upstream keeps until the gateway has confirmed them, as the WAL of a replication slot of PostgreSQL; none where that is not known. The watches of a source have the same. For a template, that of the watch with the most.")
 	descOutOfSync   = watchDesc("watch_out_of_sync_seconds", "Time since the watch was last in sync, or since the first attempt to prime it; 0 while it is in sync, none for a watch that nobody has asked for. For a template, that of the watch with the longest.")
 )
 
@@ -45,7 +46,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	describe(out, descState, descRevision, descResources, descBytes, descStaged, descSuperseded, descKept, descFull, descTombstones,
-		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen, descConnected, descOutOfSync)
+		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen, descConnected, descRetained, descOutOfSync)
 }
 
 func describe(out chan<- *prometheus.Desc, all ...*prometheus.Desc) {
@@ -69,6 +70,9 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(out, descSuperseded, float64(w.Memory().Superseded()), w.Name())
 		gauge(out, descKept, float64(w.Memory().Kept()), w.Name())
 		gauge(out, descFull, number(w.Full() != nil), w.Name())
+		if bytes, ok := w.RetainedBytes(); ok {
+			gauge(out, descRetained, float64(bytes), w.Name())
+		}
 		collectStats(out, w.Name(), w.Stats())
 		if up := w.Upstream(); !up.Since.IsZero() {
 			gauge(out, descConnected, number(up.Connected), w.Name())

@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +23,10 @@ const (
 	DefaultStallAfter = 10 * time.Second
 	// MinStallAfter leaves time for an answer from a busy server.
 	MinStallAfter = time.Second
+	// DefaultMaxRetainedWAL is the default of Config.MaxRetainedWAL.
+	DefaultMaxRetainedWAL = 10 << 30
+	// MinMaxRetainedWAL is a segment of WAL, of which a slot always keeps one.
+	MinMaxRetainedWAL = 16 << 20
 )
 
 // Config specifies how a database is reached. The fields with a key are those of a source of type
@@ -37,6 +43,16 @@ type Config struct {
 	// StallAfter is how long the server may be silent. It is asked for an answer three times as
 	// often. 0: DefaultStallAfter; at least MinStallAfter.
 	StallAfter time.Duration `yaml:"stall_after,min=1s"`
+	// Slot is the name of a permanent replication slot, with which a source goes on where it was. It is
+	// made if there is none. "": a temporary one.
+	Slot string `yaml:"slot,is=postgres slot"`
+	// Failover has standbys keep the permanent slot too. It needs PostgreSQL 17.
+	Failover bool `yaml:"failover"`
+	// MaxRetainedWAL is how many bytes of WAL the server may keep for a slot, before it is given up.
+	// 0: DefaultMaxRetainedWAL; at least MinMaxRetainedWAL.
+	MaxRetainedWAL int64 `yaml:"max_retained_wal,min=16MiB"`
+	// Logger logs what happens to slots. nil: slog.Default.
+	Logger *slog.Logger `yaml:"-"`
 
 	// network, if set, makes the connections: tests have one in memory.
 	network func(ctx context.Context, network, address string) (net.Conn, error)
@@ -62,6 +78,7 @@ const (
 	WantURL         = `postgres://user@host:port/database, without a password, which password_file has`
 	WantTable       = `the name of a table, such as orders or sales.orders, with "quotation marks" around a part that has a dot`
 	WantPublication = `the name of a publication, of at most 63 bytes`
+	WantSlot        = `the name of a slot: at most 63 lower-case letters, digits and _, and not watchtide_ at its beginning, as temporary ones have`
 	WantColumn      = `the name of a column, of at most 63 bytes`
 )
 
@@ -87,6 +104,11 @@ func ValidURL(text string) bool {
 
 // ValidPublication reports whether a publication can have the name.
 func ValidPublication(name string) bool { return validName(name) }
+
+// ValidSlot reports whether a permanent slot can have the name.
+func ValidSlot(name string) bool {
+	return validName(name) && !strings.HasPrefix(name, slotPrefix) && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
 
 // ValidColumn reports whether a column can have the name.
 func ValidColumn(name string) bool { return validName(name) }
@@ -142,6 +164,9 @@ func (c *Config) check() error {
 	}{
 		{"url", hidden(c.URL), WantURL, ValidURL(c.URL)},
 		{"publication", c.Publication, WantPublication, c.Publication == "" || ValidPublication(c.Publication)},
+		{"slot", c.Slot, WantSlot, c.Slot == "" || ValidSlot(c.Slot)},
+		{"max retained wal", strconv.FormatInt(c.MaxRetainedWAL, 10), "at least 16 MiB", c.MaxRetainedWAL == 0 || c.MaxRetainedWAL >= MinMaxRetainedWAL},
+		{"failover", "true", "slot, since a temporary slot has none", !c.Failover || c.Slot != ""},
 		{"stall after", c.StallAfter.String(), MinStallAfter.String() + " or more", c.StallAfter == 0 || c.StallAfter >= MinStallAfter},
 	} {
 		if !known.ok {
@@ -184,6 +209,12 @@ func (c *Config) setDefaults() {
 	}
 	if c.StallAfter == 0 {
 		c.StallAfter = DefaultStallAfter
+	}
+	if c.MaxRetainedWAL == 0 {
+		c.MaxRetainedWAL = DefaultMaxRetainedWAL
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
 	}
 	if c.checkEvery == 0 {
 		c.checkEvery = 30 * time.Second

@@ -55,7 +55,7 @@ func (d *database) followRaw(ctx context.Context, primed func(), changed func(va
 	}
 	defer closeConn(conn)
 	r := replication{conn, &c}
-	made, err := r.newSlot(ctx, true)
+	made, err := r.newSlot(ctx, slotOptions{temporary: true, export: true})
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (d *database) followRaw(ctx context.Context, primed func(), changed func(va
 	if err != nil {
 		return err
 	}
-	if err := r.start(ctx, made, DefaultPublication); err != nil {
+	if err := r.start(ctx, made.name, made.point, DefaultPublication); err != nil {
 		return err
 	}
 	primed()
@@ -74,7 +74,7 @@ func (d *database) followRaw(ctx context.Context, primed func(), changed func(va
 		}
 		if time.Since(confirmed) > time.Second {
 			confirmed = time.Now()
-			if err := r.confirm(ctx, made.point, false); err != nil {
+			if err := r.confirm(made.point, made.point, false); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -11,6 +12,10 @@ import (
 type member struct {
 	end   context.CancelCauseFunc // ends the call
 	queue *queue
+
+	// safe is the place up to which the watch needs nothing again, of a definition of the table that was
+	// looked at; 0: it has nothing. Atomic.
+	safe atomic.Uint64
 
 	late bool // it joined in the middle of a transaction, which it does not get; guarded by upstream.mu
 }

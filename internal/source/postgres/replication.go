@@ -26,33 +26,54 @@ type system struct {
 	timeline int32
 }
 
-// identify asks who the server is.
-func (r replication) identify(ctx context.Context) (system, error) {
+// identify asks who the server is, and where its WAL ends.
+func (r replication) identify(ctx context.Context) (who system, head uint64, err error) {
 	s, err := pglogrepl.IdentifySystem(ctx, r.conn)
 	if err != nil {
-		return system{}, because(ctx, err)
+		return system{}, 0, because(ctx, err)
 	}
-	return system{s.SystemID, s.Timeline}, nil
+	return system{s.SystemID, s.Timeline}, uint64(s.XLogPos), nil
 }
 
-// slot is a temporary slot.
+// slot is a slot from which a stream begins, or that exports a snapshot.
 type slot struct {
 	name     string
-	point    uint64 // the consistent point
+	point    uint64 // the consistent point, or what the last session has confirmed
 	snapshot string // the name of the exported snapshot; empty: there is none
+	catalog  string // of a permanent slot, the oldest transaction of the catalog that it needs
 }
 
-// newSlot makes a temporary slot. An exported snapshot lasts until the next command of the session.
-func (r replication) newSlot(ctx context.Context, export bool) (slot, error) {
+// slotOptions say which slot is made.
+type slotOptions struct {
+	temporary bool
+	export    bool   // it exports a snapshot, which lasts until the next command of the session
+	name      string // empty: any
+	failover  bool
+}
+
+// command returns the command that makes a slot.
+func (o slotOptions) command() string {
+	if o.name == "" {
+		o.name = slotPrefix + strings.ToLower(rand.Text()[:12])
+	}
+	if o.failover {
+		return "CREATE_REPLICATION_SLOT " + quoted(o.name) + " LOGICAL pgoutput (SNAPSHOT 'nothing', FAILOVER)"
+	}
+	kind, snapshot := "", " NOEXPORT_SNAPSHOT"
+	if o.temporary {
+		kind = " TEMPORARY"
+	}
+	if o.export {
+		snapshot = " EXPORT_SNAPSHOT"
+	}
+	return "CREATE_REPLICATION_SLOT " + quoted(o.name) + kind + " LOGICAL pgoutput" + snapshot
+}
+
+// newSlot makes a slot.
+func (r replication) newSlot(ctx context.Context, o slotOptions) (slot, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.config.slotTimeout, r.config.waiting())
 	defer cancel()
-	options := pglogrepl.CreateReplicationSlotOptions{
-		Temporary: true, Mode: pglogrepl.LogicalReplication, SnapshotAction: "NOEXPORT_SNAPSHOT",
-	}
-	if export {
-		options.SnapshotAction = "EXPORT_SNAPSHOT"
-	}
-	made, err := pglogrepl.CreateReplicationSlot(ctx, r.conn, "watchtide_"+strings.ToLower(rand.Text()[:12]), "pgoutput", options)
+	made, err := pglogrepl.ParseCreateReplicationSlot(r.conn.Exec(ctx, o.command()))
 	if err != nil {
 		return slot{}, because(ctx, err)
 	}
@@ -63,10 +84,18 @@ func (r replication) newSlot(ctx context.Context, export bool) (slot, error) {
 	return slot{name: made.SlotName, point: uint64(point), snapshot: made.SnapshotName}, nil
 }
 
-// start begins the stream of a slot.
-func (r replication) start(ctx context.Context, s slot, publication string) error {
+// setFailover has standbys keep a slot that exists.
+func (r replication) setFailover(ctx context.Context, name string) error {
+	ctx, cancel := r.config.limit(ctx)
+	defer cancel()
+	_, err := r.conn.Exec(ctx, "ALTER_REPLICATION_SLOT "+quoted(name)+" (FAILOVER true)").ReadAll()
+	return because(ctx, err)
+}
+
+// start begins the stream of a slot at a place.
+func (r replication) start(ctx context.Context, name string, from uint64, publication string) error {
 	names := strings.ReplaceAll(quoted(publication), "'", "''")
-	return because(ctx, pglogrepl.StartReplication(ctx, r.conn, s.name, pglogrepl.LSN(s.point), pglogrepl.StartReplicationOptions{
+	return because(ctx, pglogrepl.StartReplication(ctx, r.conn, name, pglogrepl.LSN(from), pglogrepl.StartReplicationOptions{
 		Mode: pglogrepl.LogicalReplication, PluginArgs: []string{"proto_version '1'", "publication_names '" + names + "'"},
 	}))
 }
@@ -119,9 +148,11 @@ func decodeCopy(data []byte) (*received, error) {
 	return &received{}, nil // of a newer protocol
 }
 
-// confirm tells the server that it need not keep what is before a place. ask asks for an answer.
-func (r replication) confirm(ctx context.Context, at uint64, ask bool) error {
-	return pglogrepl.SendStandbyStatusUpdate(ctx, r.conn, pglogrepl.StandbyStatusUpdate{
-		WALWritePosition: pglogrepl.LSN(at), ClientTime: time.Now(), ReplyRequested: ask,
+// confirm tells the server what was received, and that it need not keep what is before a place. ask asks
+// for an answer.
+func (r replication) confirm(received, safe uint64, ask bool) error {
+	return pglogrepl.SendStandbyStatusUpdate(context.Background(), r.conn, pglogrepl.StandbyStatusUpdate{
+		WALWritePosition: pglogrepl.LSN(received), WALFlushPosition: pglogrepl.LSN(safe), WALApplyPosition: pglogrepl.LSN(safe),
+		ClientTime: time.Now(), ReplyRequested: ask,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,7 +121,7 @@ func (d *database) url(address string) string {
 // upstream follows the database through an address.
 func (d *database) upstream(address string, options ...func(*Config)) *Upstream {
 	d.t.Helper()
-	c := Config{URL: d.url(address), StallAfter: 2 * time.Second, checkEvery: 200 * time.Millisecond}
+	c := Config{URL: d.url(address), StallAfter: 2 * time.Second, checkEvery: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)}
 	for _, o := range options {
 		o(&c)
 	}

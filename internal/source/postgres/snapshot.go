@@ -45,7 +45,8 @@ func (f *follower) snapshot(ctx context.Context) error {
 		return err
 	}
 	f.source.rows, f.source.committed, f.source.epoch = rows, made.point-1, f.epoch()
-	f.from, f.revision = made.point, made.point-1
+	f.from, f.revision, f.source.described = made.point, made.point-1, f.table
+	f.member.safe.Store(f.from)
 	return nil
 }
 
@@ -74,14 +75,14 @@ func (f *follower) export(ctx context.Context, reader *pgconn.PgConn) (slot, err
 	r := replication{conn, &u.config}
 	limited, cancel := u.config.limit(ctx)
 	defer cancel()
-	who, err := r.identify(limited)
+	who, _, err := r.identify(limited)
 	if err != nil {
 		return slot{}, err
 	}
 	if who != f.session.system {
 		return slot{}, fmt.Errorf("%w: connections reach different servers, or the timeline has changed", stream.ErrUnresumable)
 	}
-	made, err := r.newSlot(ctx, true)
+	made, err := r.newSlot(ctx, slotOptions{temporary: true, export: true})
 	if err != nil {
 		return slot{}, err
 	}

@@ -23,11 +23,13 @@ type Source struct {
 	rows      map[string]row // as of the last commit, unless it is nil
 	committed uint64         // the revision of the last commit
 	epoch     string         // its revision order
+	described *described     // the table of rows; nil: another process has read it
 }
 
 var (
 	_ stream.Source     = (*Source)(nil)
 	_ stream.Continuing = (*Source)(nil)
+	_ stream.Retaining  = (*Source)(nil)
 )
 
 // row is a row that was sent.
@@ -44,14 +46,21 @@ func (r *row) cost(key string) int64 { return int64(rowCost + len(key) + len(r.v
 
 // Continue implements stream.Continuing: the next snapshot is compared with the resources.
 func (s *Source) Continue(from stream.Resume, resources iter.Seq[stream.Resource]) {
-	s.rows, s.committed, s.epoch = map[string]row{}, from.Revision, from.Epoch
+	s.rows, s.committed, s.epoch, s.described = map[string]row{}, from.Revision, from.Epoch, nil
 	for r := range resources {
 		s.rows[r.Key] = row{value: bytes.Clone(r.Value), revision: r.Revision}
 	}
+	s.upstream.continues(s, true)
 }
 
-// Watch implements [stream.Source]. It always begins with a snapshot, in which a row that has not
-// changed keeps its revision.
+// RetainedBytes implements [stream.Retaining].
+func (s *Source) RetainedBytes() (bytes int64, ok bool) {
+	bytes = s.upstream.retained.Load()
+	return max(bytes, 0), bytes >= 0
+}
+
+// Watch implements [stream.Source]. It begins with a snapshot, in which a row that has not changed keeps
+// its revision, unless a permanent slot has all that came after the last commit.
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	outer := ctx
 	ctx, end := context.WithCancelCause(ctx)
@@ -67,6 +76,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	if outer.Err() != nil {
 		s.rows = nil // nobody may want them again
 	}
+	s.upstream.continues(s, s.rows != nil)
 	return s.upstream.failed(because(ctx, err))
 }
 
@@ -77,14 +87,21 @@ func (s *Source) watch(ctx context.Context, m *member, sink stream.Sink) error {
 		return err
 	}
 	defer session.leave(m)
+	defer session.settle(s)
 	d, err := session.check(ctx, s.table)
 	if err != nil {
 		return err
 	}
 	f := &follower{source: s, session: session, member: m, sink: sink, table: d}
-	session.follow(m, d.relations)
-	if err := f.snapshot(ctx); err != nil {
+	resumed, err := f.resume(ctx, session.follow(m, d.relations))
+	if err != nil {
 		return err
+	}
+	session.settle(s)
+	if !resumed {
+		if err := f.snapshot(ctx); err != nil {
+			return err
+		}
 	}
 	defer f.undo()
 	m.queue.setLive()
@@ -100,7 +117,9 @@ type follower struct {
 	sink    stream.Sink
 
 	table    *described
-	from     uint64            // the consistent point of the snapshot
+	from     uint64            // what commits before is known already
+	looked   uint64            // where the WAL ended when the table was last looked at
+	target   uint64            // the revision at which a watch that goes on has caught up; 0: it has
 	layouts  map[uint32]placed // of the relations of the stream
 	before   []undone          // what the transaction under way has replaced
 	revision uint64            // of the last commit
@@ -159,14 +178,21 @@ func (f *follower) check(ctx context.Context) error {
 	if err == nil && !f.table.same(now) {
 		return errChanged
 	}
+	if err == nil {
+		// A transaction may be in the WAL a moment before others see it.
+		f.member.safe.Store(min(f.revision+1, max(f.looked, f.from)))
+		f.looked = now.at
+	}
 	return err
 }
 
 // handle handles one event.
 func (f *follower) handle(e *event) error {
 	switch {
+	case f.target > 0 && e.progress && e.lsn >= f.target:
+		return f.commit(&event{transaction: transaction{lsn: max(e.lsn, f.revision)}, progress: true})
 	case e.lsn < f.from || e.progress && e.lsn <= f.revision:
-		return nil // the snapshot has it
+		return nil // it is known
 	case e.commit:
 		return f.commit(e)
 	case e.message[0] == msgTruncate:
@@ -271,7 +297,7 @@ func (f *follower) commit(e *event) error {
 	if freed > 0 {
 		f.sink.Charge(-freed)
 	}
-	return nil
+	return f.catchUp(e.lsn)
 }
 
 // maxKept is how many elements a slice has that is used for the next transaction.

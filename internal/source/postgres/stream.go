@@ -41,6 +41,15 @@ func (s *session) stream() error {
 		return err
 	}
 	close(s.ready)
+	if err := s.await(c.StallAfter); err != nil {
+		return err
+	}
+	ctx, cancel := c.limit(s.ctx)
+	defer cancel()
+	if err := s.start(ctx, s.slotName, s.from, c.Publication); err != nil {
+		return err
+	}
+	s.confirmed, s.heard = s.from, time.Now()
 	for {
 		if err := s.step(); err != nil {
 			return err
@@ -48,7 +57,7 @@ func (s *session) stream() error {
 	}
 }
 
-// prepare checks the server and starts the stream.
+// prepare checks the server, and finds or makes the slot.
 func (s *session) prepare() error {
 	c := &s.upstream.config
 	// A connection for replication takes simple queries only, so another one asks.
@@ -57,23 +66,43 @@ func (s *session) prepare() error {
 		return err
 	}
 	s.queries = &queries{conn, c}
-	if err := checkServer(s.ctx, *s.queries, c.Publication); err != nil {
+	if _, err := checkServer(s.ctx, *s.queries, c.Publication); err != nil {
 		return err
 	}
 	ctx, cancel := c.limit(s.ctx)
 	defer cancel()
-	if s.system, err = s.identify(ctx); err != nil {
+	if s.system, s.head, err = s.identify(ctx); err != nil {
 		return err
 	}
-	made, err := s.newSlot(s.ctx, false)
-	if err != nil {
-		return err
+	var made slot
+	if c.Slot != "" {
+		made, err = s.permanent(s.ctx)
+		s.upstream.sender.Store(s.conn.PID())
+	} else {
+		made, err = s.newSlot(s.ctx, slotOptions{temporary: true})
 	}
-	s.confirmed, s.heard = made.point, time.Now()
-	again, stop := c.limit(s.ctx)
-	defer stop()
-	return s.start(again, made, c.Publication)
+	s.slotName, s.from, s.catalog = made.name, made.point, made.catalog
+	return err
 }
+
+// safe is the place before which nothing is needed again.
+func (s *session) safe() uint64 {
+	s.upstream.mu.Lock()
+	defer s.upstream.mu.Unlock()
+	at := s.confirmed
+	if s.catalog == "" {
+		return at // nothing goes on with a temporary slot
+	}
+	for _, m := range s.members {
+		if known := m.safe.Load(); known > 0 {
+			at = min(at, known)
+		}
+	}
+	return at
+}
+
+// tell confirms what is safe.
+func (s *session) tell(ask bool) error { return s.confirm(s.confirmed, s.safe(), ask) }
 
 // step waits for the next message and handles it.
 func (s *session) step() error {
@@ -96,7 +125,7 @@ func (s *session) step() error {
 		s.progress(s.confirmed - 1)
 	}
 	if r.reply {
-		return s.confirm(s.ctx, s.confirmed, false)
+		return s.tell(false)
 	}
 	return nil
 }
@@ -112,7 +141,7 @@ func (s *session) pulse(every time.Duration) error {
 		return nil
 	}
 	s.asked = now
-	return s.confirm(s.ctx, s.confirmed, true)
+	return s.tell(true)
 }
 
 // handle handles a message of pgoutput.
@@ -121,7 +150,7 @@ func (s *session) handle(message []byte) error {
 	case msgBegin:
 		lsn, at, err := decodeBegin(message)
 		s.begin = transaction{lsn, at}
-		s.setWithin(true)
+		s.setWithin(true, lsn)
 		return err
 	case msgCommit:
 		return s.commit(message)
@@ -151,10 +180,11 @@ func (s *session) handle(message []byte) error {
 	return nil // others carry nothing that is served
 }
 
-func (s *session) setWithin(within bool) {
+// setWithin records that a transaction begins, or ends.
+func (s *session) setWithin(within bool, lsn uint64) {
 	s.upstream.mu.Lock()
 	defer s.upstream.mu.Unlock()
-	s.within = within
+	s.within, s.latest = within, max(s.latest, lsn)
 	if !within {
 		for _, m := range s.members {
 			m.late = false
@@ -192,15 +222,15 @@ func (s *session) pass(id uint32, message []byte) error {
 		if !slices.Contains(s.touched, m) {
 			s.touched = append(s.touched, m)
 		}
-		if err := s.await(m); err != nil {
+		if err := s.relieve(m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// await waits while a member that is up to date has a long queue. The server stays informed meanwhile.
-func (s *session) await(m *member) error {
+// relieve waits while a member that is up to date has a long queue. The server stays informed meanwhile.
+func (s *session) relieve(m *member) error {
 	every := s.upstream.config.StallAfter / 3
 	for m.queue.crowded() {
 		timer := time.NewTimer(every)
@@ -208,7 +238,7 @@ func (s *session) await(m *member) error {
 		case <-m.queue.room:
 		case <-timer.C:
 			s.heard = time.Now() // it was not listened to
-			if err := s.confirm(s.ctx, s.confirmed, false); err != nil {
+			if err := s.tell(false); err != nil {
 				timer.Stop()
 				return err
 			}
@@ -235,7 +265,7 @@ func (s *session) commit(message []byte) error {
 		m.queue.push(event{transaction: s.begin, commit: true})
 	}
 	s.confirmed, s.begin, s.touched = max(s.confirmed, end), transaction{}, nil
-	s.setWithin(false)
+	s.setWithin(false, lsn)
 	s.progress(s.confirmed - 1)
 	return nil
 }
@@ -246,7 +276,8 @@ const progressEvery = time.Second
 // progress tells the members that everything up to a revision has been handed on.
 func (s *session) progress(lsn uint64) {
 	now := time.Now()
-	if lsn <= s.told || now.Sub(s.toldAt) < progressEvery {
+	reached := s.told+1 < s.head && lsn+1 >= s.head // who goes on waits for that
+	if lsn <= s.told || now.Sub(s.toldAt) < progressEvery && !reached {
 		return
 	}
 	s.told, s.toldAt = lsn, now

@@ -22,13 +22,17 @@ type described struct {
 	known     []string // the names of all columns
 	key       []string
 	filter    string // which rows the publication has; empty: all
+	at        uint64 // the end of the WAL before it was described
 	listed    string // in the publication, as what; it is another one if the table was taken out and added
 }
 
 // same reports whether a table is still what it was when it was read, apart from new columns.
 func (d *described) same(now *described) bool {
 	return d.id == now.id && d.root == now.root && slices.Equal(d.relations, now.relations) && slices.Equal(d.key, now.key) &&
-		d.filter == now.filter && d.listed == now.listed
+		d.filter == now.filter && d.listed == now.listed &&
+		!slices.ContainsFunc(d.served, func(c column) bool {
+			return !slices.ContainsFunc(now.served, func(o column) bool { return o.name == c.name && o.typ == c.typ })
+		})
 }
 
 // identity names what a watch has of a server: with another one its revisions have another order, or its
@@ -70,34 +74,42 @@ func (conn queries) query(ctx context.Context, sql string, args ...string) ([][]
 func isTrue(text string) bool { return text == "t" || text == "true" }
 
 // checkServer reports what a database lacks for any watch.
-func checkServer(ctx context.Context, conn queries, publication string) error {
-	rows, err := conn.query(ctx, `SELECT current_setting('wal_level'), pg_is_in_recovery(), current_setting('server_version_num')::int`)
+// It returns where the WAL ended.
+func checkServer(ctx context.Context, conn queries, publication string) (at uint64, err error) {
+	rows, err := conn.query(ctx, `SELECT current_setting('wal_level'), pg_is_in_recovery(), current_setting('server_version_num')::int,
+		CASE WHEN pg_is_in_recovery() THEN 0 ELSE pg_current_wal_lsn() - '0/0' END`)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	switch r := rows[0]; {
 	case len(r[2]) < 6 || r[2] < "140000":
-		return fmt.Errorf("the server is of version %.10s: want PostgreSQL 14 or newer", r[2])
+		return 0, fmt.Errorf("the server is of version %.10s: want PostgreSQL 14 or newer", r[2])
 	case isTrue(r[1]):
-		return errors.New("the server is a standby: want the primary; with several hosts in url, target_session_attrs=read-write finds it")
+		return 0, errors.New("the server is a standby: want the primary; with several hosts in url, target_session_attrs=read-write finds it")
+	case conn.config.Failover && r[2] < "170000":
+		return 0, fmt.Errorf("the server is of version %.10s: want PostgreSQL 17 or newer for failover, or leave it out", r[2])
 	case r[0] != "logical":
-		return fmt.Errorf("wal_level is %.20q: %s", r[0], wantLogical)
+		return 0, fmt.Errorf("wal_level is %.20q: %s", r[0], wantLogical)
+	}
+	if at, err = strconv.ParseUint(rows[0][3], 10, 64); err != nil {
+		return 0, fmt.Errorf("the end of the WAL: %w", err)
 	}
 	rows, err = conn.query(ctx, `SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1`, publication)
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case len(rows) == 0:
-		return fmt.Errorf("there is no publication %q: want CREATE PUBLICATION %s FOR TABLE …", publication, quoted(publication))
+		return 0, fmt.Errorf("there is no publication %q: want CREATE PUBLICATION %s FOR TABLE …", publication, quoted(publication))
 	case !isTrue(rows[0][0]):
-		return fmt.Errorf("the publication %q leaves out some kinds of changes: want ALTER PUBLICATION %s SET (publish = 'insert, update, delete, truncate')", publication, quoted(publication))
+		return 0, fmt.Errorf("the publication %q leaves out some kinds of changes: want ALTER PUBLICATION %s SET (publish = 'insert, update, delete, truncate')", publication, quoted(publication))
 	}
-	return nil
+	return at, err
 }
 
 // describe returns a table, or what it lacks for a watch, with the statement that provides it.
 func describe(ctx context.Context, conn queries, t Table, publication string) (*described, error) {
-	if err := checkServer(ctx, conn, publication); err != nil {
+	at, err := checkServer(ctx, conn, publication)
+	if err != nil {
 		return nil, err
 	}
 	schema, name, _ := parseTable(t.Name)
@@ -105,6 +117,7 @@ func describe(ctx context.Context, conn queries, t Table, publication string) (*
 	if err != nil {
 		return nil, err
 	}
+	d.at = at
 	published, err := d.published(ctx, conn, schema, name, publication)
 	if err != nil {
 		return nil, err

@@ -2,9 +2,13 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -22,8 +26,13 @@ type Upstream struct {
 	// them makes its snapshot.
 	readers, exporter chan struct{}
 
-	mu      sync.Mutex // guards the following field, and those of sessions
-	session *session   // nil: no watch runs
+	// Atomic.
+	sender   atomic.Uint32 // the server process of the last connection for replication
+	retained atomic.Int64  // bytes of WAL that the server keeps for the slot; negative: it is not known
+
+	mu         sync.Mutex           // guards the following fields, and those of sessions
+	session    *session             // nil: no watch runs
+	continuing map[*Source]struct{} // what may go on with a permanent slot
 }
 
 // maxReaders is how many tables are read at once.
@@ -40,10 +49,13 @@ func New(c Config) (*Upstream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: url: %w", err)
 	}
-	return &Upstream{
-		config: c, user: parsed.User, name: fmt.Sprintf("%s:%d/%s", parsed.Host, parsed.Port, parsed.Database),
+	u := &Upstream{
+		continuing: map[*Source]struct{}{},
+		config:     c, user: parsed.User, name: fmt.Sprintf("%s:%d/%s", parsed.Host, parsed.Port, parsed.Database),
 		readers: make(chan struct{}, maxReaders), exporter: make(chan struct{}, 1),
-	}, nil
+	}
+	u.retained.Store(-1)
+	return u, nil
 }
 
 // Source returns the source of a table.
@@ -54,12 +66,14 @@ func (u *Upstream) Source(t Table) (*Source, error) {
 	return &Source{upstream: u, table: t}, nil
 }
 
-// join adds a member to the session, which it begins if there is none, and waits until it streams.
+// join adds a member to the session, which it begins if there is none, and waits until it is about to
+// stream.
 func (u *Upstream) join(ctx context.Context, m *member) (*session, error) {
 	u.mu.Lock()
 	s := u.session
 	if s == nil {
 		s = newSession(u)
+		s.awaited = maps.Clone(u.continuing)
 		u.session = s
 		go s.run()
 	}
@@ -83,28 +97,36 @@ type session struct {
 	upstream *Upstream
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	ready    chan struct{} // closed when it streams
+	ready    chan struct{} // closed when it is about to stream
 	done     chan struct{} // closed when run has returned
+	joined   chan struct{} // has an element if nothing may be awaited any longer
 
 	// Written before ready is closed, read after.
-	system system
+	system   system
+	slotName string
+	catalog  string // of a permanent slot, the oldest transaction of the catalog that it needs; else empty
+	from     uint64 // transactions that commit from here on are sent
+	head     uint64 // where the WAL ended then
 
-	// checking is full while queries is in use, a connection for checks; nil: there is none.
+	// checking is full while the following fields are in use.
 	checking chan struct{}
-	queries  *queries
+	queries  *queries  // a connection for checks; nil: there is none
+	looked   time.Time // when the slots were last looked at
 
 	// Guarded by upstream.mu.
 	over     bool
 	members  []*member
 	followed map[uint32][]*member // by the relations whose changes they get
 	within   bool                 // the stream is inside a transaction
+	latest   uint64               // the last transaction that the stream has begun
+	awaited  map[*Source]struct{} // what may go on, and has not joined yet
 
 	streaming // owned by run
 }
 
 func newSession(u *Upstream) *session {
 	s := &session{
-		upstream: u, ready: make(chan struct{}), done: make(chan struct{}), checking: make(chan struct{}, 1),
+		upstream: u, ready: make(chan struct{}), done: make(chan struct{}), joined: make(chan struct{}, 1), checking: make(chan struct{}, 1),
 		followed: map[uint32][]*member{},
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -115,6 +137,10 @@ func newSession(u *Upstream) *session {
 func (s *session) run() {
 	defer close(s.done)
 	err := s.upstream.failed(because(s.ctx, s.stream()))
+	if errors.Is(err, errGivenUp) {
+		s.giveUp()
+	}
+	s.upstream.retained.Store(-1)
 	s.upstream.mu.Lock()
 	members := s.members
 	s.endLocked()
@@ -159,29 +185,97 @@ func (s *session) leave(m *member) {
 	}
 }
 
+// settle says that the stream need not wait for a source any longer.
+func (s *session) settle(source *Source) {
+	s.upstream.mu.Lock()
+	defer s.upstream.mu.Unlock()
+	delete(s.awaited, source)
+	if len(s.awaited) == 0 {
+		wake(s.joined)
+	}
+}
+
+// await waits for the sources that go on where they were, before the stream begins: what it has passed is
+// not sent again. One that does not come in time reads its table.
+func (s *session) await(within time.Duration) error {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	for late := false; ; {
+		s.upstream.mu.Lock()
+		if late {
+			for source := range s.awaited {
+				delete(s.upstream.continuing, source)
+			}
+			clear(s.awaited)
+		}
+		waits := len(s.awaited) > 0
+		s.upstream.mu.Unlock()
+		if !waits {
+			return nil
+		}
+		select {
+		case <-s.joined:
+		case <-timer.C:
+			late = true
+		case <-s.ctx.Done():
+			return context.Cause(s.ctx)
+		}
+	}
+}
+
+// continues records whether a source has something with which it can go on, if the slot is permanent.
+func (u *Upstream) continues(source *Source, has bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if has && u.config.Slot != "" {
+		u.continuing[source] = struct{}{}
+	} else {
+		delete(u.continuing, source)
+	}
+}
+
 func without(members []*member, m *member) []*member {
 	return slices.DeleteFunc(slices.Clone(members), func(o *member) bool { return o == m })
 }
 
 // follow passes the changes of relations on to a member, beginning with the next transaction of the
-// stream.
-func (s *session) follow(m *member, relations []uint32) {
+// stream. It returns the last transaction that has begun before.
+func (s *session) follow(m *member, relations []uint32) (latest uint64) {
 	s.upstream.mu.Lock()
 	defer s.upstream.mu.Unlock()
 	m.late = s.within
 	for _, id := range relations {
 		s.followed[id] = append(slices.Clone(s.followed[id]), m)
 	}
+	return s.latest
 }
 
 // check describes a table, over a connection that all members use.
-func (s *session) check(ctx context.Context, t Table) (*described, error) {
-	select {
-	case s.checking <- struct{}{}:
-		defer func() { <-s.checking }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+func (s *session) check(ctx context.Context, t Table) (d *described, err error) {
+	err = s.ask(ctx, func(conn queries) error {
+		if d, err = describe(ctx, conn, t, s.upstream.config.Publication); err != nil {
+			return err
+		}
+		return s.look(ctx)
+	})
+	return d, err
+}
+
+// settled is described.settled, for the slot of the session.
+func (s *session) settled(ctx context.Context, d *described) (ok bool, err error) {
+	err = s.ask(ctx, func(conn queries) error {
+		ok, err = d.settled(ctx, conn, s.upstream.config.Publication, s.catalog)
+		return err
+	})
+	return ok, err
+}
+
+// ask calls a function with the connection for checks.
+func (s *session) ask(ctx context.Context, fn func(queries) error) error {
+	if err := acquire(ctx, s.checking); err != nil {
+		return err
 	}
+	defer func() { <-s.checking }()
 	c := &s.upstream.config
 	if s.queries != nil && s.queries.IsClosed() {
 		closeConn(s.queries.PgConn)
@@ -190,9 +284,9 @@ func (s *session) check(ctx context.Context, t Table) (*described, error) {
 	if s.queries == nil {
 		conn, err := c.connect(ctx, false)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.queries = &queries{conn, c}
 	}
-	return describe(ctx, *s.queries, t, c.Publication)
+	return fn(*s.queries)
 }

@@ -66,7 +66,22 @@ func newUpstreams(logger *slog.Logger, tracer trace.Tracer, declared *views.View
 // memory. Call settle on the upstreams that are in effect after that.
 func (u *upstreams) next(c *config.Config) *upstreams {
 	return &upstreams{logger: u.logger, tracer: u.tracer, config: c, memory: u.memory, stores: u.stores, journal: u.journal, views: u.views, hide: u.hide,
-		gateways: map[string]*gatewaysource.Upstream{}, databases: map[string]*postgres.Upstream{}}
+		gateways: map[string]*gatewaysource.Upstream{}, databases: u.databasesFor(c)}
+}
+
+// databasesFor returns the databases that another configuration has too. Their watches join the connection
+// that there is: a permanent slot has no more than one.
+func (u *upstreams) databasesFor(c *config.Config) map[string]*postgres.Upstream {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	kept := map[string]*postgres.Upstream{}
+	for name, upstream := range u.databases {
+		was, _ := named(u.config.Sources, name, nameOfSource)
+		if is, has := named(c.Sources, name, nameOfSource); has && was.Equal(is) {
+			kept[name] = upstream
+		}
+	}
+	return kept
 }
 
 // settle sets the limits of the stores, and removes the stores that the configuration does not
@@ -315,6 +330,7 @@ func (u *upstreams) table(s config.Source, w config.Watch) (made, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.databases[s.Name] == nil {
+		s.Postgres.Logger = u.logger.With("source", s.Name)
 		upstream, err := postgres.New(s.Postgres)
 		if err != nil {
 			return made{}, err
