@@ -237,7 +237,19 @@ func TestFreshnessMetrics(t *testing.T) {
 		want(0, 0) // it may be back at once
 		time.Sleep(time.Hour)
 		want(0, 3600)
-		r.Do("services", func(s stream.Sink) error { return errors.Join(s.Commit(7), s.Status(stream.InSync, "")) })
+		r.Do("services", func(s stream.Sink) error {
+			return errors.Join(s.Reset("e"), s.Upsert(gatewaytest.Resource("a", 5, `1`)), s.Upsert(gatewaytest.Resource("b", 5, `1`)))
+		})
+		synctest.Wait()
+		if got := counter(t, r.gateway, "watchtide_watch_loading_resources", "watch", "services"); got != 2 {
+			t.Errorf("%v resources are being loaded, want 2", got)
+		}
+		r.Do("services", func(s stream.Sink) error { return s.Commit(8) })
+		synctest.Wait()
+		if got := counter(t, r.gateway, "watchtide_watch_loading_resources", "watch", "services"); got != -1 {
+			t.Errorf("%v resources are being loaded by a watch that has caught up", got)
+		}
+		r.Do("services", func(s stream.Sink) error { return errors.Join(s.Commit(9), s.Status(stream.InSync, "")) })
 		want(1, 0)
 		for _, name := range []string{"watchtide_upstream_connected", "watchtide_watch_out_of_sync_seconds"} {
 			if got := counter(t, r.gateway, name, "watch", "asleep"); got != -1 {

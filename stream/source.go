@@ -73,6 +73,13 @@ type Retaining interface {
 	RetainedBytes() (bytes int64, ok bool)
 }
 
+// Estimating is also implemented by a Source that knows about how large a snapshot is before it is complete.
+type Estimating interface {
+	// EstimatedResources returns how many resources the snapshot under way has, about; 0: that is not
+	// known, or there is none. It may be called from any goroutine.
+	EstimatedResources() int64
+}
+
 // Resume is the place from which a Source may continue: everything up to Revision of
 // the revision order Epoch is known, except for deletes without a revision that
 // happened at Revision-DeletesBehind or later; see SinkExtension. The zero value means

@@ -107,7 +107,10 @@ func (in *ingest) onProgress() {
 // progressText describes the progress of a connection that has not caught up.
 func (in *ingest) progressText(took time.Duration) string {
 	received, revision := in.reader.sink.received.Load(), in.log.Snapshot().Revision()
-	late := took >= in.config.SnapshotTimeout
+	late, of, expected := took >= in.config.SnapshotTimeout, "", estimated(in.source)
+	if expected > 0 {
+		of = fmt.Sprintf(", of about %d", expected)
+	}
 	switch {
 	case in.committed && late:
 		in.logger.Warn("upstream does not say that it has caught up", "after", took, "revision", revision)
@@ -115,10 +118,21 @@ func (in *ingest) progressText(took time.Duration) string {
 	case in.committed:
 		return fmt.Sprintf("catching up, at revision %d so far", revision)
 	case late:
-		in.logger.Warn("upstream sends no end_of_snapshot", "after", took, "resources", received)
-		return fmt.Sprintf("no end_of_snapshot after %v, %s so far", took, resources(received))
+		in.logger.Warn("upstream sends no end_of_snapshot", "after", took, "resources", received, "expected", expected)
+		return fmt.Sprintf("no end_of_snapshot after %v, %s so far%s", took, resources(received), of)
 	}
-	return fmt.Sprintf("loading, %s so far", resources(received))
+	if received > 0 {
+		in.logger.Info("loading", "after", took, "resources", received, "expected", expected)
+	}
+	return fmt.Sprintf("loading, %s so far%s", resources(received), of)
+}
+
+// estimated returns how many resources the snapshot under way has, about; 0: that is not known.
+func estimated(s stream.Source) int64 {
+	if e, knows := s.(stream.Estimating); knows {
+		return e.EstimatedResources()
+	}
+	return 0
 }
 
 func resources(n int64) string {

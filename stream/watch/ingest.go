@@ -70,6 +70,7 @@ type outage struct {
 // published is what run writes and all goroutines read; in a view, what its follower writes.
 type published struct {
 	shown     atomic.Pointer[Upstream]     // nil before the first attempt
+	received  atomic.Pointer[atomic.Int64] // by a connection that has not caught up; nil: there is none
 	tooLarge  atomic.Pointer[memory.Error] // nil: the watch fits into its memory
 	incidents atomic.Pointer[[]Incident]   // never modified, only replaced; newest first
 }
@@ -224,6 +225,7 @@ func (in *ingest) connect(ctx context.Context) {
 		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), DeletesBehind: state.Position().DeletesBehind}
 	}
 	in.connection, in.peerBack = connection{reader: r, connected: time.Now()}, nil
+	in.received.Store(&r.sink.received)
 	in.log.Overlap()
 	in.beginResync(resume)
 	in.progress.start(in.progressEvery(0))
@@ -240,6 +242,7 @@ func (in *ingest) disconnect() {
 	<-in.reader.ended
 	in.reader.sink.release()
 	in.reader = nil
+	in.received.Store(nil)
 }
 
 func (in *ingest) handle(m message) error {
@@ -340,6 +343,7 @@ func (in *ingest) onCaughtUp() {
 // connectionReady ends the wait for the connection to catch up.
 func (in *ingest) connectionReady() {
 	in.reached()
+	in.received.Store(nil)
 	in.stale.stop()
 	in.progress.stop()
 }

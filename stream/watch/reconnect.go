@@ -22,6 +22,7 @@ func (in *ingest) onEnded(err error) {
 	err = in.noteTooLarge(err)
 	in.endResync(err)
 	in.reader = nil
+	in.received.Store(nil)
 	in.recallLost()
 	in.progress.stop()
 	in.settling.timer.stop() // what the upstream said is void

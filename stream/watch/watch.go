@@ -279,6 +279,16 @@ func (w *Watch) RetainedBytes() (bytes int64, ok bool) {
 	return 0, false
 }
 
+// Loading returns how many resources a connection has received that has not caught up, about how many there
+// will be, or 0 if that is not known, and whether there is such a connection.
+func (w *Watch) Loading() (received, expected int64, ok bool) {
+	n := w.received.Load()
+	if n == nil {
+		return 0, 0, false
+	}
+	return n.Load(), estimated(w.config.Source), true
+}
+
 // Full returns why the watch takes no more subscribers: it does not fit into its
 // memory, and shows an older state, if any. It returns nil if the watch takes them.
 func (w *Watch) Full() error { return w.full() }

@@ -31,6 +31,8 @@ var (
 	descEvents      = watchDesc("upstream_events_total", "Events received from the upstream.", "type")
 	descOpen        = watchDesc("template_watches", "Open watches of a template.")
 	descConnected   = watchDesc("upstream_connected", "1 if there is a connection to the upstream that has caught up, else 0; none for a watch that nobody has asked for. For a template, how many of its watches have one.")
+	descLoading     = watchDesc("watch_loading_resources", "Resources received by a connection to the upstream that has not caught up; none otherwise.")
+	descExpected    = watchDesc("watch_loading_expected_resources", "About how many resources that connection will have received when it has; none where the upstream does not tell.")
 	descRetained    = watchDesc("upstream_retained_bytes", "Bytes that the upstream keeps until the gateway has confirmed them, as the WAL of a replication slot of PostgreSQL; none where that is not known. The watches of a source have the same. For a template, that of the watch with the most.")
 	descOutOfSync   = watchDesc("watch_out_of_sync_seconds", "Time since the watch was last in sync, or since the first attempt to prime it; 0 while it is in sync, none for a watch that nobody has asked for. For a template, that of the watch with the longest.")
 )
@@ -46,7 +48,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	describe(out, descState, descRevision, descResources, descBytes, descStaged, descSuperseded, descKept, descFull, descTombstones,
-		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen, descConnected, descRetained, descOutOfSync)
+		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen, descConnected, descLoading, descExpected, descRetained, descOutOfSync)
 }
 
 func describe(out chan<- *prometheus.Desc, all ...*prometheus.Desc) {
@@ -70,6 +72,7 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(out, descSuperseded, float64(w.Memory().Superseded()), w.Name())
 		gauge(out, descKept, float64(w.Memory().Kept()), w.Name())
 		gauge(out, descFull, number(w.Full() != nil), w.Name())
+		collectLoading(out, w)
 		if bytes, ok := w.RetainedBytes(); ok {
 			gauge(out, descRetained, float64(bytes), w.Name())
 		}
@@ -78,6 +81,17 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 			gauge(out, descConnected, number(up.Connected), w.Name())
 			gauge(out, descOutOfSync, outOfSync(w.Status(), up).Seconds(), w.Name())
 		}
+	}
+}
+
+func collectLoading(out chan<- prometheus.Metric, w *watch.Watch) {
+	received, expected, ok := w.Loading()
+	if !ok {
+		return
+	}
+	gauge(out, descLoading, float64(received), w.Name())
+	if expected > 0 {
+		gauge(out, descExpected, float64(expected), w.Name())
 	}
 }
 

@@ -328,3 +328,21 @@ func TestJournalAndPermanentSlot(t *testing.T) {
 	end()
 	d.dropSlot()
 }
+
+// TestEstimatedResources: while a table is read, about how many rows it has is known.
+func TestEstimatedResources(t *testing.T) {
+	d := newDatabase(t, realserver.SharedPostgres(t))
+	d.exec("INSERT INTO items SELECT i, to_json(repeat('x', 1000)) FROM generate_series(1, 5000) i")
+	d.exec("ANALYZE items")
+	proxy := realserver.NewProxy(t, d.server.Addr())
+	source := d.source(proxy.Addr(), Table{Name: "items"})
+	proxy.Trickle(500_000)
+	f := follow(t, source, nil)
+	f.await("an estimate", func() bool { return source.EstimatedResources() == 5000 || len(f.Commits()) > 0 })
+	if got := source.EstimatedResources(); got != 5000 {
+		t.Errorf("about %d rows, want 5000", got)
+	}
+	proxy.Heal()
+	f.await("a snapshot", func() bool { return len(f.Commits()) > 0 })
+	f.await("no estimate", func() bool { return source.EstimatedResources() == 0 })
+}

@@ -36,6 +36,12 @@ func (f *follower) snapshot(ctx context.Context) error {
 		return errGone
 	}
 	f.table = now
+	expected, err := now.estimate(ctx, queries{conn, &u.config})
+	if err != nil {
+		return err
+	}
+	f.source.expected.Store(expected)
+	defer f.source.expected.Store(0)
 	rows, err := f.load(ctx, conn, made.point-1)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -19,6 +20,8 @@ type Source struct {
 	upstream *Upstream
 	table    Table
 
+	expected atomic.Int64 // about how many rows the table has that is being read; 0: it is not known
+
 	// Owned by Watch.
 	rows      map[string]row // as of the last commit, unless it is nil
 	committed uint64         // the revision of the last commit
@@ -30,6 +33,7 @@ var (
 	_ stream.Source     = (*Source)(nil)
 	_ stream.Continuing = (*Source)(nil)
 	_ stream.Retaining  = (*Source)(nil)
+	_ stream.Estimating = (*Source)(nil)
 )
 
 // row is a row that was sent.
@@ -58,6 +62,9 @@ func (s *Source) RetainedBytes() (bytes int64, ok bool) {
 	bytes = s.upstream.retained.Load()
 	return max(bytes, 0), bytes >= 0
 }
+
+// EstimatedResources implements [stream.Estimating].
+func (s *Source) EstimatedResources() int64 { return s.expected.Load() }
 
 // Watch implements [stream.Source]. It begins with a snapshot, in which a row that has not changed keeps
 // its revision, unless a permanent slot has all that came after the last commit.

@@ -162,6 +162,19 @@ func find(ctx context.Context, conn queries, schema, name string) (d *described,
 	return d, r[2], nil
 }
 
+// estimate returns about how many rows a table has; 0: it was not analyzed yet, or only a part is read.
+func (d *described) estimate(ctx context.Context, conn queries) (int64, error) {
+	if d.filter != "" {
+		return 0, nil
+	}
+	rows, err := conn.query(ctx, `SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint FROM pg_class WHERE relkind = 'r' AND oid IN (
+		SELECT $1::oid UNION SELECT relid::oid FROM pg_partition_tree($1::oid::regclass))`, strconv.FormatUint(uint64(d.id), 10))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(rows[0][0], 10, 64)
+}
+
 // publishedAs is what a publication has of a table.
 type publishedAs struct {
 	Columns []string `json:"attnames"` // nil: all
