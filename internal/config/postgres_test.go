@@ -19,10 +19,11 @@ sources:
     publication: live
     stall_after: 3s
     slot: gateway_1
+    manage: true
     failover: true
     max_retained_wal: 2GiB
 watches:
-  orders: { source: db, table: public.orders, key: [region, id], columns: [id, region, state] }
+  orders: { source: db, table: public.orders, key: [region, id], columns: [id, region, state], where: "id > 0" }
   "orders-{region}": { source: db, table: "orders_{region}", params: { region: "eu|us" } }
 `
 
@@ -34,11 +35,11 @@ func TestPostgresSource(t *testing.T) {
 	}
 	got.TLS = nil
 	want := postgres.Config{URL: "postgres://wt@db/app?sslmode=disable", PasswordFile: "etc/token", Publication: "live", StallAfter: 3 * time.Second,
-		Slot: "gateway_1", Failover: true, MaxRetainedWAL: 2 << 30}
+		Slot: "gateway_1", Manage: true, Failover: true, MaxRetainedWAL: 2 << 30}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
-	table := postgres.Table{Name: "public.orders", Key: []string{"region", "id"}, Columns: []string{"id", "region", "state"}}
+	table := postgres.Table{Name: "public.orders", Key: []string{"region", "id"}, Columns: []string{"id", "region", "state"}, Where: "id > 0"}
 	if w := c.Watches[0]; !reflect.DeepEqual(w.Postgres, table) {
 		t.Errorf("read %+v, want %+v", w.Postgres, table)
 	}

@@ -40,6 +40,8 @@ type Config struct {
 	TLS *tls.Config `yaml:"tls"`
 	// Publication is the publication that has the tables. "": DefaultPublication.
 	Publication string `yaml:"publication,is=postgres publication"`
+	// Manage has the gateway create the publication, and add tables to it.
+	Manage bool `yaml:"manage"`
 	// StallAfter is how long the server may be silent. It is asked for an answer three times as
 	// often. 0: DefaultStallAfter; at least MinStallAfter.
 	StallAfter time.Duration `yaml:"stall_after,min=1s"`
@@ -71,6 +73,11 @@ type Table struct {
 	Key []string `yaml:"key,is=postgres column"`
 	// Columns are the columns that are served. Empty: all that the publication has.
 	Columns []string `yaml:"columns,is=postgres column"`
+	// Where is the row filter that the publication has to have for the table, in SQL. "": any.
+	Where string `yaml:"where,is=expression"`
+
+	// Unmanaged means that the table is never added to the publication: clients choose it.
+	Unmanaged bool `yaml:"-"`
 }
 
 // Descriptions of valid texts, for error messages.

@@ -40,8 +40,21 @@ func (u *Upstream) secrets() iter.Seq[string] {
 	return slices.Values(all)
 }
 
+// refusedError is the error of a part of the configuration, or of a statement, that the server refuses.
+type refusedError struct {
+	what string
+	err  error
+}
+
+func (e *refusedError) Error() string { return e.what + ": " + e.err.Error() }
+func (e *refusedError) Unwrap() error { return e.err }
+
 // words is the text of an error, on one line.
 func (u *Upstream) words(err error) string {
+	var part *refusedError
+	if errors.As(err, &part) {
+		return part.what + ": " + u.words(part.err)
+	}
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
 		return strings.TrimSpace(refused.Message + " (" + refused.Code + ")")
@@ -53,7 +66,15 @@ func (u *Upstream) words(err error) string {
 const (
 	codeNotReady  = "55000"
 	codePrivilege = "42501"
+	codeUndefined = "42704"
 )
+
+// unpublished reports whether a stream cannot go on since the publication did not exist at a change: the
+// server says so again whenever it comes to that change.
+func unpublished(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == codeUndefined && strings.Contains(refused.Message, "publication")
+}
 
 // hint suggests a remedy, where the error indicates one.
 func (u *Upstream) hint(err error) string {

@@ -95,6 +95,9 @@ func (s *Source) watch(ctx context.Context, m *member, sink stream.Sink) error {
 	}
 	defer session.leave(m)
 	defer session.settle(s)
+	if err := session.manage(ctx, s.table); err != nil {
+		return err
+	}
 	d, err := session.check(ctx, s.table)
 	if err != nil {
 		return err

@@ -66,7 +66,13 @@ func (s *session) prepare() error {
 		return err
 	}
 	s.queries = &queries{conn, c}
-	if _, err := checkServer(s.ctx, *s.queries, c.Publication); err != nil {
+	if _, err := checkServer(s.ctx, *s.queries); err != nil {
+		return err
+	}
+	if err := createPublication(s.ctx, *s.queries); err != nil {
+		return err
+	}
+	if err := checkPublication(s.ctx, *s.queries, c.Publication); err != nil {
 		return err
 	}
 	ctx, cancel := c.limit(s.ctx)

@@ -21,9 +21,10 @@ type described struct {
 	served    []column
 	known     []string // the names of all columns
 	key       []string
-	filter    string // which rows the publication has; empty: all
-	at        uint64 // the end of the WAL before it was described
-	listed    string // in the publication, as what; it is another one if the table was taken out and added
+	filter    string   // which rows the publication has; empty: all
+	replica   []string // the columns of the replica identity; nil: all
+	at        uint64   // the end of the WAL before it was described
+	listed    string   // in the publication, as what; it is another one if the table was taken out and added
 }
 
 // same reports whether a table is still what it was when it was read, apart from new columns.
@@ -75,7 +76,7 @@ func isTrue(text string) bool { return text == "t" || text == "true" }
 
 // checkServer reports what a database lacks for any watch.
 // It returns where the WAL ended.
-func checkServer(ctx context.Context, conn queries, publication string) (at uint64, err error) {
+func checkServer(ctx context.Context, conn queries) (at uint64, err error) {
 	rows, err := conn.query(ctx, `SELECT current_setting('wal_level'), pg_is_in_recovery(), current_setting('server_version_num')::int,
 		CASE WHEN pg_is_in_recovery() THEN 0 ELSE pg_current_wal_lsn() - '0/0' END`)
 	if err != nil {
@@ -94,22 +95,30 @@ func checkServer(ctx context.Context, conn queries, publication string) (at uint
 	if at, err = strconv.ParseUint(rows[0][3], 10, 64); err != nil {
 		return 0, fmt.Errorf("the end of the WAL: %w", err)
 	}
-	rows, err = conn.query(ctx, `SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1`, publication)
+	return at, nil
+}
+
+// checkPublication reports what the publication lacks for any watch.
+func checkPublication(ctx context.Context, conn queries, publication string) error {
+	rows, err := conn.query(ctx, `SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1`, publication)
 	switch {
 	case err != nil:
-		return 0, err
+		return err
 	case len(rows) == 0:
-		return 0, fmt.Errorf("there is no publication %q: want CREATE PUBLICATION %s FOR TABLE …", publication, quoted(publication))
+		return fmt.Errorf("there is no publication %q: want CREATE PUBLICATION %s FOR TABLE …", publication, quoted(publication))
 	case !isTrue(rows[0][0]):
-		return 0, fmt.Errorf("the publication %q leaves out some kinds of changes: want ALTER PUBLICATION %s SET (publish = 'insert, update, delete, truncate')", publication, quoted(publication))
+		return fmt.Errorf("the publication %q leaves out some kinds of changes: want ALTER PUBLICATION %s SET (publish = 'insert, update, delete, truncate')", publication, quoted(publication))
 	}
-	return at, err
+	return nil
 }
 
 // describe returns a table, or what it lacks for a watch, with the statement that provides it.
 func describe(ctx context.Context, conn queries, t Table, publication string) (*described, error) {
-	at, err := checkServer(ctx, conn, publication)
+	at, err := checkServer(ctx, conn)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkPublication(ctx, conn, publication); err != nil {
 		return nil, err
 	}
 	schema, name, _ := parseTable(t.Name)
@@ -127,6 +136,9 @@ func describe(ctx context.Context, conn queries, t Table, publication string) (*
 		return nil, err
 	}
 	if err := d.findKey(ctx, conn, t, sqlName(schema, name), identity, all); err != nil {
+		return nil, err
+	}
+	if err := d.checkWhere(ctx, conn, t, publication); err != nil {
 		return nil, err
 	}
 	return d, d.choose(t, sqlName(schema, name), publication, all, published)
@@ -281,15 +293,18 @@ func (d *described) findKey(ctx context.Context, conn queries, t Table, table, i
 		}
 		unique = unique || isTrue(r[2]) && len(t.Key) > 0 && within(columns, t.Key)
 	}
+	if identity == "d" {
+		told = primary
+	}
+	if identity != "f" {
+		d.replica = told
+	}
 	d.key = t.Key
 	if len(d.key) == 0 {
 		if d.key = primary; len(primary) == 0 {
 			return fmt.Errorf("%s has no primary key: want ALTER TABLE %s ADD PRIMARY KEY (…), or key: [columns of a unique index] and that index as its replica identity", table, table)
 		}
 		unique = true
-	}
-	if identity == "d" {
-		told = primary
 	}
 	for _, name := range d.key {
 		at := slices.IndexFunc(all, func(a attribute) bool { return a.name == name })

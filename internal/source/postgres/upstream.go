@@ -137,7 +137,7 @@ func newSession(u *Upstream) *session {
 func (s *session) run() {
 	defer close(s.done)
 	err := s.upstream.failed(because(s.ctx, s.stream()))
-	if errors.Is(err, errGivenUp) {
+	if errors.Is(err, errGivenUp) || unpublished(err) {
 		s.giveUp()
 	}
 	s.upstream.retained.Store(-1)

@@ -235,6 +235,7 @@ func (u *upstreams) source(s config.Source, w config.Watch, template string, log
 		source, err := consul.Open(s.Consul)
 		return withWriter(source, err, w, func() (*adapter.Writer, error) { return consul.NewWriter(s.Consul, logger.With("watch", w.Name)) })
 	case config.Postgres:
+		w.Postgres.Unmanaged = template != ""
 		return u.table(s, w)
 	case config.NATS:
 		s.NATS.Bucket, s.NATS.Keys, s.NATS.Values = w.Bucket, w.Keys, w.Values
