@@ -23,6 +23,11 @@ func (c *Config) connect(ctx context.Context, replication bool) (*pgconn.PgConn,
 	}
 	if replication {
 		config.RuntimeParams["replication"] = "database"
+	} else {
+		// Not a parameter: a connection that is to be read-write would be refused for it.
+		config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+			return conn.Exec(ctx, "SET default_transaction_read_only = on").Close()
+		}
 	}
 	dial := config.DialFunc
 	if c.network != nil {

@@ -4,6 +4,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -16,10 +17,43 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	runFaults(t, "postgres", "", func(d *database, do func(sql string) func() error) []faults.Fault {
+		return []faults.Fault{
+			{Name: "slot dropped", Broken: true, Inject: do(endStream)},
+			{Name: "no slot is free", Gone: true, Inject: d.takeSlots, Heal: do("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_type = 'physical'")},
+		}
+	})
+}
+
+// TestFaultsOfAPermanentSlot is TestFaults for a source that goes on where it was.
+func TestFaultsOfAPermanentSlot(t *testing.T) {
+	runFaults(t, "postgres, slot", "mine", func(d *database, do func(sql string) func() error) []faults.Fault {
+		return []faults.Fault{
+			{Name: "connection ended by server", Broken: true, Inject: do(endStream)},
+			{Name: "slot dropped", Broken: true, Inject: d.dropActive},
+		}
+	})
+}
+
+// dropActive ends the stream and drops the slot, however often the gateway comes back in between.
+func (d *database) dropActive() error {
+	for range 1000 {
+		if err := d.try(endStream); err != nil {
+			return err
+		}
+		if d.try("SELECT pg_drop_replication_slot('mine')") == nil {
+			return nil
+		}
+	}
+	return errors.New("the slot stays in use")
+}
+
+// runFaults injects all faults into a server, and the connection to it.
+func runFaults(t *testing.T, name, slot string, more func(d *database, do func(sql string) func() error) []faults.Fault) {
 	s := realserver.StartPostgres(t, "max_replication_slots=4")
 	d := newDatabase(t, s)
 	proxy := realserver.NewProxy(t, s.Addr())
-	u := d.upstream(proxy.Addr(), func(c *Config) { c.StallAfter = 2 * time.Second })
+	u := d.upstream(proxy.Addr(), permanent(slot))
 	source, err := u.Source(Table{Name: "items"})
 	if err != nil {
 		t.Fatal(err)
@@ -34,20 +68,18 @@ func TestFaults(t *testing.T) {
 	}
 	do := func(sql string) func() error { return func() error { return d.try(sql) } }
 	faults.Run(t, &faults.Rig{
-		Name: "postgres", Source: source, Proxy: proxy, Counts: true, Notice: 3 * time.Second, // the revision of a write is not told to its writer
+		Name: name, Source: source, Proxy: proxy, Counts: true, Notice: 3 * time.Second, // the revision of a write is not told to its writer
 		Put: w.put, Delete: w.delete, List: w.list,
 		Kill: s.Kill, Restart: restart,
 		Wipe: do("DROP TABLE items; CREATE TABLE items (id text PRIMARY KEY, value json); ALTER PUBLICATION watchtide ADD TABLE items; GRANT SELECT ON items TO wt"),
-		More: []faults.Fault{
-			{Name: "slot dropped", Broken: true, Inject: do(endStream)},
-			{Name: "no slot is free", Gone: true, Inject: d.takeSlots, Heal: do("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_type = 'physical'")},
+		More: append(more(d, do), []faults.Fault{
 			{Name: "not published for a while", Gone: true,
 				Inject: do("ALTER PUBLICATION watchtide DROP TABLE items"), Heal: do("ALTER PUBLICATION watchtide ADD TABLE items")},
 			{Name: "not readable for a while", Gone: true,
 				Inject: do("REVOKE SELECT ON items FROM wt"), Heal: do("GRANT SELECT ON items TO wt")},
 			{Name: "VACUUM FULL", Inject: do("VACUUM FULL items")},
 			{Name: "table rewritten", Inject: do("ALTER TABLE items ALTER value TYPE jsonb USING value::jsonb; ALTER TABLE items ALTER value TYPE json USING value::json")},
-		},
+		}...),
 		Value: func(n int) string { return fmt.Sprintf(`{"n": %d}`, n) },
 		Close: func() { w.close(); d.close(); s.Kill() },
 	})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,91 @@ func TestStandbyIsRefused(t *testing.T) {
 	}
 	d.query("SELECT 1")
 	d.follow(Table{Name: "items"}).mustEnd("is a standby: want the primary")
+}
+
+// awaitPrimary waits until a server accepts writes.
+func (d *database) awaitPrimary() {
+	d.t.Helper()
+	for late := time.Now().Add(20 * time.Second); d.query("SELECT pg_is_in_recovery()") != "f"; {
+		if time.Now().After(late) {
+			d.t.Fatal("the server stays in recovery")
+		}
+	}
+}
+
+// at returns the database on another server.
+func (d *database) at(s *realserver.Server) *database {
+	other := &database{t: d.t, server: s, name: d.name, admin: "postgres://postgres@" + s.Addr() + "/" + d.name + "?sslmode=disable"}
+	d.t.Cleanup(other.close)
+	return other
+}
+
+// TestPromotedStandby: the primary is lost, and a standby is promoted. Subscribers get what it has, in
+// another order of revisions.
+func TestPromotedStandby(t *testing.T) {
+	for name, slot := range map[string]string{"temporary": "", "permanent": "mine"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary := realserver.StartPostgres(t)
+			d := newDatabase(t, primary)
+			d.exec(put("a", item("a", "1")))
+			standby := d.at(realserver.CopyPostgres(t, primary, true).Start(t))
+			address := strings.Join([]string{primary.Addr(), standby.server.Addr()}, ",")
+			source := sourceOf(t, d.upstream(address, permanent(slot), func(c *Config) { c.URL += "&target_session_attrs=read-write" }), "items")
+			f := follow(t, source, nil)
+			d.exec(put("b", item("b", "1")))
+			f.awaitValue("b", item("b", "1"))
+			for late := time.Now().Add(20 * time.Second); standby.query("SELECT count(*) FROM items") != "2"; {
+				if time.Now().After(late) {
+					t.Fatal("the standby does not follow")
+				}
+			}
+			primary.Kill()
+			<-f.ended
+			follow(t, source, f).mustEnd("postgres ")
+			standby.exec("SELECT pg_promote()")
+			standby.awaitPrimary()
+			standby.exec(put("a", item("a", "2")))
+			next := follow(t, source, f)
+			next.awaitValue("a", item("a", "2"))
+			next.awaitValue("b", item("b", "1"))
+			if before, after := f.Resume().Epoch, next.Resume().Epoch; before == after {
+				t.Errorf("epoch %q on both servers", after)
+			}
+		})
+	}
+}
+
+// TestRestoredBackup: the server is replaced with a restored backup, which lacks what came after it.
+func TestRestoredBackup(t *testing.T) {
+	for name, slot := range map[string]string{"temporary": "", "permanent": "mine"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := realserver.StartPostgres(t)
+			d := newDatabase(t, s)
+			d.exec(put("a", item("a", "1")))
+			proxy := realserver.NewProxy(t, s.Addr())
+			source := sourceOf(t, d.upstream(proxy.Addr(), permanent(slot)), "items")
+			f := follow(t, source, nil)
+			f.awaitValue("a", item("a", "1"))
+			backup := realserver.CopyPostgres(t, s, false)
+			d.exec(put("a", item("a", "2")) + ";" + put("b", item("b", "1")))
+			f.awaitValue("b", item("b", "1"))
+			s.Kill()
+			<-f.ended
+			restored := d.at(backup.Start(t))
+			restored.awaitPrimary()
+			restored.exec(put("c", item("c", "1")))
+			proxy.SetTarget(restored.server.Addr())
+			next := follow(t, source, f)
+			next.awaitValue("c", item("c", "1"))
+			next.awaitValue("a", item("a", "1"))
+			next.awaitValue("b", "")
+			if before, after := f.Resume().Epoch, next.Resume().Epoch; before == after {
+				t.Errorf("epoch %q before and after", after)
+			}
+		})
+	}
 }
 
 // awaitWatch waits until something holds of a watch.

@@ -23,6 +23,42 @@ func StartPostgres(t testing.TB, settings ...string) *Server {
 	return c.Start(t)
 }
 
+// CopyPostgres makes a base backup of a running server, and returns the command of a server with it, whose
+// address is another one. A standby follows the first server until it is promoted; any other copy is the server
+// as it was restored from the backup, and begins a timeline of its own.
+func CopyPostgres(t testing.TB, of *Server, standby bool, settings ...string) Command {
+	t.Helper()
+	parent, err := os.MkdirTemp("", "watchtide-postgres-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(parent) })
+	as, err := attributes(postgresUser)
+	if err == nil {
+		err = os.Chmod(parent, 0o777) // the user makes the folder
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(parent, "data")
+	args := []string{"-d", "postgres://postgres@" + of.Addr() + "/postgres?sslmode=disable", "-D", dir, "-X", "stream", "-c", "fast", "--no-sync"}
+	if standby {
+		args = append(args, "-R")
+	}
+	cmd := exec.Command(postgresProgram(t, "pg_basebackup"), args...)
+	cmd.SysProcAttr, cmd.Dir = as, parent
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	if !standby {
+		settings = append(settings, "restore_command=false", "recovery_target_action=promote")
+		if err := os.WriteFile(filepath.Join(dir, "recovery.signal"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return postgresIn(t, dir, settings)
+}
+
 // SharedPostgres is StartPostgres for a server that all tests of a package use. See [Shared].
 func SharedPostgres(t testing.TB) *Server {
 	t.Helper()
@@ -45,11 +81,19 @@ func SharedPostgres(t testing.TB) *Server {
 // postgresCommand makes a cluster, and returns the command of its server.
 func postgresCommand(t testing.TB, settings []string) Command {
 	t.Helper()
-	server, initdb := postgresProgram(t, "postgres"), postgresProgram(t, "initdb")
+	initdb := postgresProgram(t, "initdb")
 	parent, dir, err := newCluster(initdb)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c := postgresIn(t, dir, settings)
+	c.Remove = parent
+	return c
+}
+
+// postgresIn returns the command of a server of a cluster.
+func postgresIn(t testing.TB, dir string, settings []string) Command {
+	t.Helper()
 	port := FreePort(t)
 	args := []string{"-D", dir}
 	for _, setting := range append([]string{
@@ -58,7 +102,7 @@ func postgresCommand(t testing.TB, settings []string) Command {
 	}, settings...) {
 		args = append(args, "-c", setting)
 	}
-	return Command{Path: server, Args: args, Address: Address(port), User: postgresUser, Dir: dir, Remove: parent}
+	return Command{Path: postgresProgram(t, "postgres"), Args: args, Address: Address(port), User: postgresUser, Dir: dir}
 }
 
 // postgresProgram returns the path of a program of PostgreSQL, which Debian keeps out of the PATH.
