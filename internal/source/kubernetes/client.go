@@ -11,10 +11,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 )
 
@@ -28,14 +30,18 @@ type client struct {
 	config *Config
 	base   *url.URL // root of the server's paths
 	ca     string   // the authority that signs the server's certificate: a file name, or its content
-	http   http.Client
 	sent   *credentials
 	hold   func(bytes int64) // see stream.SinkExtension
 	proxy  func(*http.Request) (*url.URL, error)
-	close  func()
+	open   *connections
 
 	// Atomic: written by requests. The last answer came over HTTP/2.
 	http2 atomic.Bool
+
+	mu     sync.Mutex // guards what follows
+	loaded *rest.Config
+	plugin *plugin // nil: the credentials are those of loaded
+	login  *login  // of the last request; nil: the next one makes it
 }
 
 func newClient(c *Config, hold func(bytes int64)) (*client, error) {
@@ -47,20 +53,22 @@ func newClient(c *Config, hold func(bytes int64)) (*client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address %q: want a URL like https://127.0.0.1:6443: %w", loaded.Host, err)
 	}
-	sent := new(credentials)
-	proxy := http.ProxyFromEnvironment
-	if loaded.Proxy != nil {
-		proxy = loaded.Proxy
-	}
-	rt, end, err := newTransport(loaded, c.StallAfter, sent, proxy)
+	plugin, err := pluginOf(loaded)
 	if err != nil {
 		return nil, err
 	}
-	return &client{
-		config: c, base: base, ca: authority(loaded),
-		http: http.Client{Transport: rt, CheckRedirect: refuseRedirect}, sent: sent, hold: hold, proxy: proxy, close: end,
-	}, nil
+	made := &client{
+		config: c, base: base, ca: authority(loaded), sent: new(credentials), hold: hold, proxy: http.ProxyFromEnvironment,
+		open: newConnections(loaded, c.StallAfter), loaded: loaded, plugin: plugin,
+	}
+	if loaded.Proxy != nil {
+		made.proxy = loaded.Proxy
+	}
+	return made, nil
 }
+
+// close closes all connections.
+func (c *client) close() { c.open.close() }
 
 // refuseRedirect refuses all: the transport would send our credentials to wherever
 // the answer points.
@@ -116,7 +124,7 @@ func (c *client) read(ctx context.Context, path string, query url.Values, decode
 	defer end(nil)
 	timer := time.AfterFunc(silence, func() { end(errNoAnswer) })
 	defer timer.Stop()
-	body, err := c.open(ctx, path, query)
+	body, err := c.request(ctx, path, query)
 	if err != nil {
 		return err
 	}
@@ -148,13 +156,29 @@ func isJSON(err error) bool {
 	return errors.As(err, new(*json.SyntaxError)) || errors.As(err, new(*json.UnmarshalTypeError))
 }
 
-// open makes a request and returns the body of a successful answer.
-func (c *client) open(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+// request makes a request and returns the body of a successful answer.
+func (c *client) request(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
 	return c.send(ctx, http.MethodGet, path, query, nil)
 }
 
 // send makes a request with a body of JSON, if it is not nil, and returns the body of a successful answer.
+// A request that is refused for its credential is made once more, with the present one.
 func (c *client) send(ctx context.Context, method, path string, query url.Values, body []byte) (io.ReadCloser, error) {
+	as, err := c.enter(ctx)
+	if err != nil {
+		return nil, notSent(err)
+	}
+	answer, refused := c.sendAs(ctx, as, method, path, query, body)
+	if !apierrors.IsUnauthorized(refused) {
+		return answer, refused
+	}
+	if as, err = c.renew(ctx, as); err != nil {
+		return nil, fmt.Errorf("%w: %w", refused, notSent(err))
+	}
+	return c.sendAs(ctx, as, method, path, query, body)
+}
+
+func (c *client) sendAs(ctx context.Context, as *login, method, path string, query url.Values, body []byte) (io.ReadCloser, error) {
 	target := *c.base
 	target.Path = strings.TrimSuffix(target.Path, "/") + path
 	target.RawQuery = query.Encode()
@@ -166,7 +190,7 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	answer, err := c.http.Do(request)
+	answer, err := as.http.Do(request)
 	if err != nil {
 		return nil, because(ctx, err)
 	}

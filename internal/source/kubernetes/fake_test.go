@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -32,6 +33,9 @@ type fake struct {
 	// otherwise watch does, as on a server that does not support them.
 	cluster, definition, head, list, watch, initial http.HandlerFunc
 
+	// authorized reports whether a request has a good credential; nil: all have.
+	authorized func(*http.Request) bool
+
 	mu   sync.Mutex
 	seen []string // requests, shortened
 }
@@ -42,7 +46,7 @@ func inBubble(t *testing.T, test func(f *fake)) {
 		f := &fake{t: t, conns: make(chan net.Conn), closed: make(chan struct{})}
 		f.cluster = replies(200, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"cluster-1"}}`)
 		f.head = replies(200, listOf(1, ""))
-		server := &httptest.Server{Listener: f, Config: &http.Server{Handler: f}, EnableHTTP2: true}
+		server := &httptest.Server{Listener: f, Config: &http.Server{Handler: f}, EnableHTTP2: true, TLS: &tls.Config{ClientAuth: tls.RequestClientCert}}
 		server.StartTLS()
 		ca := pemOf(server.Certificate())
 		f.source = mustNew(t, Config{
@@ -109,6 +113,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		name, answer = "head", f.head
 	case q.Get("continue") != "":
 		name = "list " + q.Get("continue")
+	}
+	if f.authorized != nil && !f.authorized(r) {
+		replies(401, status(401, "Unauthorized", "Unauthorized: "+r.Header.Get("Authorization")))(w, r)
+		return
 	}
 	f.mu.Lock()
 	f.seen = append(f.seen, name)

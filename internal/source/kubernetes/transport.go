@@ -17,13 +17,14 @@ import (
 const (
 	maxHeader = 256 << 10 // bytes of the header of an answer
 	maxUnread = 1 << 20   // bytes of an answer that are received before they are read
+	// idleTimeout ends connections of a credential that has been replaced.
+	idleTimeout = 90 * time.Second
 )
 
-// newTransport returns a connection of our own, with client-go's TLS and
+// newTransport returns a transport of our own, with client-go's TLS and
 // credentials around it. client-go's own transports are shared in the process,
-// and ping after 30 s of silence. sent learns the credentials of each request. end closes
-// all connections.
-func newTransport(c *rest.Config, stallAfter time.Duration, sent *credentials, proxy func(*http.Request) (*url.URL, error)) (rt http.RoundTripper, end func(), err error) {
+// and ping after 30 s of silence. sent learns the credentials of each request.
+func newTransport(c *rest.Config, open *connections, stallAfter time.Duration, sent *credentials, proxy func(*http.Request) (*url.URL, error)) (http.RoundTripper, *http.Transport, error) {
 	tc, err := c.TransportConfig()
 	if err != nil {
 		return nil, nil, fmt.Errorf("credentials: %w", err)
@@ -32,13 +33,10 @@ func newTransport(c *rest.Config, stallAfter time.Duration, sent *credentials, p
 	if err != nil {
 		return nil, nil, fmt.Errorf("TLS: %w", err)
 	}
-	open := &connections{dial: (&net.Dialer{Timeout: stallAfter}).DialContext, open: map[net.Conn]struct{}{}}
-	if tc.DialHolder != nil {
-		open.dial = tc.DialHolder.Dial
-	}
 	t := &http.Transport{
 		Proxy: proxy, DialContext: open.connect, TLSClientConfig: tls,
 		TLSHandshakeTimeout: stallAfter,
+		IdleConnTimeout:     idleTimeout,
 		DisableCompression:  tc.DisableCompression,
 		ForceAttemptHTTP2:   true,
 		HTTP2: &http.HTTP2Config{
@@ -47,11 +45,11 @@ func newTransport(c *rest.Config, stallAfter time.Duration, sent *credentials, p
 		MaxResponseHeaderBytes: maxHeader,
 	}
 	tc.UserAgent = cmp.Or(tc.UserAgent, "watchtide-gateway")
-	rt, err = transport.HTTPWrappersForConfig(tc, &noting{t, sent})
+	rt, err := transport.HTTPWrappersForConfig(tc, &noting{t, sent})
 	if err != nil {
 		return nil, nil, fmt.Errorf("credentials: %w", err)
 	}
-	return rt, open.close, nil
+	return rt, t, nil
 }
 
 // connections are those of one client. http.Transport closes idle connections, and
@@ -62,6 +60,14 @@ type connections struct {
 
 	mu   sync.Mutex // guards what follows
 	open map[net.Conn]struct{}
+}
+
+func newConnections(c *rest.Config, timeout time.Duration) *connections {
+	made := &connections{dial: c.Dial, open: map[net.Conn]struct{}{}}
+	if made.dial == nil {
+		made.dial = (&net.Dialer{Timeout: timeout}).DialContext
+	}
+	return made
 }
 
 func (c *connections) connect(ctx context.Context, network, address string) (net.Conn, error) {

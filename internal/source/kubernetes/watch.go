@@ -66,7 +66,7 @@ func (c *client) watch(ctx context.Context, query url.Values) (*watchCall, error
 	query.Set("timeoutSeconds", strconv.Itoa(int(limit/time.Second)))
 	own, end := context.WithCancelCause(ctx)
 	overdue := time.AfterFunc(limit+c.config.StallAfter, func() { end(errOverdue) })
-	body, err := c.open(own, c.collection(), query)
+	body, err := c.request(own, c.collection(), query)
 	if err != nil {
 		overdue.Stop()
 		end(nil)
