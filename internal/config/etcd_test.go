@@ -32,7 +32,7 @@ func TestEtcdSource(t *testing.T) {
 	}
 	got.TLS = nil
 	want := etcd.Config{
-		Endpoints: []string{"https://etcd-1:2379", "etcd-2:2379"}, Username: "gateway", Password: "s3cret",
+		Endpoints: []string{"https://etcd-1:2379", "etcd-2:2379"}, Username: "gateway", PasswordFile: "etc/token",
 		ConnectTimeout: time.Second, RequestTimeout: 2 * time.Second, StallAfter: 3 * time.Second,
 		NoHistory: true,
 	}

@@ -4,7 +4,8 @@ package etcd
 
 import (
 	"context"
-	"github.com/watchtide/watchtide/internal/source/adapter"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,42 @@ func (s *server) secure() {
 
 func second[T any](_ T, err error) error { return err }
 
+// passwordFile writes a password into a file; "": there is none.
+func passwordFile(t *testing.T, password string) string {
+	t.Helper()
+	if password == "" {
+		return ""
+	}
+	path := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(path, []byte(password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestPasswordRotates: a password that is replaced, in etcd and in the file, interrupts nothing for long.
+func TestPasswordRotates(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	s.secure()
+	file := passwordFile(t, "pass-word")
+	c := subscribe(t, newSource(t, Config{
+		Endpoints: []string{s.Addr()}, Prefix: "/a/", Username: "gateway", PasswordFile: file, StallAfter: time.Second,
+	}))
+	s.put("/a/x", "1")
+	c.awaitState(s, "/a/")
+	if err := os.WriteFile(file, []byte("another-password\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.client.UserChangePassword(t.Context(), "gateway", "another-password"); err != nil {
+		t.Fatal(err)
+	}
+	s.restart() // no token of before is valid
+	s.put("/a/x", "2")
+	c.awaitState(s, "/a/")
+	c.wantResets("initial")
+}
+
 // TestLogin: a role for the prefix is enough; restarts, after which no token is
 // valid any longer, and expiring tokens do not matter.
 func TestLogin(t *testing.T) {
@@ -53,7 +90,7 @@ func TestLogin(t *testing.T) {
 	s := startServer(t, "-token-ttl", "1")
 	s.secure()
 	c := subscribe(t, newSource(t, Config{
-		Endpoints: []string{s.Addr()}, Prefix: "/a/", Username: "gateway", Password: "pass-word", StallAfter: 12 * time.Second,
+		Endpoints: []string{s.Addr()}, Prefix: "/a/", Username: "gateway", PasswordFile: passwordFile(t, "pass-word"), StallAfter: 12 * time.Second,
 	}))
 	s.put("/a/x", "1")
 	c.awaitState(s, "/a/")
@@ -91,7 +128,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := subscribe(t, newSource(t, Config{
-				Endpoints: []string{s.Addr()}, Prefix: test.prefix, Username: test.username, Password: adapter.Secret(test.password),
+				Endpoints: []string{s.Addr()}, Prefix: test.prefix, Username: test.username, PasswordFile: passwordFile(t, test.password),
 			}))
 			c.awaitReason(test.want...)
 			if reason := c.watch.Status().Full(); test.password != "" && strings.Contains(reason, test.password) {
@@ -108,7 +145,7 @@ func TestPermissionTakenAway(t *testing.T) {
 	onEachServer(t, func(t *testing.T, s *server) {
 		s.secure()
 		c := subscribe(t, newSource(t, Config{
-			Endpoints: []string{s.Addr()}, Prefix: "/a/", Username: "gateway", Password: "pass-word", StallAfter: time.Second,
+			Endpoints: []string{s.Addr()}, Prefix: "/a/", Username: "gateway", PasswordFile: passwordFile(t, "pass-word"), StallAfter: time.Second,
 		}))
 		s.put("/a/x", "1")
 		c.awaitState(s, "/a/")

@@ -41,9 +41,10 @@ type Config struct {
 	// TLS secures the connection; with certificates in it, mutually. nil:
 	// plaintext, and for endpoints with https:// the system's authorities.
 	TLS *tls.Config `yaml:"tls"`
-	// Username and Password log in. Neither is ever logged. Both empty: no login.
-	Username string         `yaml:"username"`
-	Password adapter.Secret `yaml:"password_file"`
+	// Username logs in with the password that PasswordFile holds, which is read for each
+	// connection. Both empty: no login.
+	Username     string `yaml:"username"`
+	PasswordFile string `yaml:"password_file,is=file of a secret"`
 
 	// ConnectTimeout is how long one endpoint may take to connect, to log in and
 	// to answer the first read. 0: DefaultConnectTimeout.
@@ -78,7 +79,7 @@ func (c *Config) check() error {
 
 // Validate reports fields that cannot be together.
 func (c *Config) Validate(report func(field any, problem string)) {
-	if (c.Username == "") != (c.Password == "") {
+	if (c.Username == "") != (c.PasswordFile == "") {
 		report(c, adapter.WantBoth)
 	}
 }

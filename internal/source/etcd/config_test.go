@@ -19,12 +19,12 @@ func TestConfig(t *testing.T) {
 		want   string // a part of the error; empty: none
 	}{
 		"the least":            {Config{Endpoints: one}, ""},
-		"everything":           {Config{Endpoints: []string{"https://a:1", "b:2"}, TLS: &tls.Config{}, Username: "u", Password: "p", StallAfter: time.Second}, ""},
+		"everything":           {Config{Endpoints: []string{"https://a:1", "b:2"}, TLS: &tls.Config{}, Username: "u", PasswordFile: "p", StallAfter: time.Second}, ""},
 		"no endpoint":          {Config{}, "no endpoint"},
 		"no port":              {Config{Endpoints: []string{"etcd:1", "etcd"}}, `endpoint "etcd": want a member's address`},
 		"plaintext beside TLS": {Config{Endpoints: []string{"http://etcd:1"}, TLS: &tls.Config{}}, `endpoint "http://etcd:1": want https://`},
 		"no password":          {Config{Endpoints: one, Username: "u"}, "both username and password_file, or neither"},
-		"no user":              {Config{Endpoints: one, Password: "p"}, "both username and password_file, or neither"},
+		"no user":              {Config{Endpoints: one, PasswordFile: "p"}, "both username and password_file, or neither"},
 		"a time below 0":       {Config{Endpoints: one, RequestTimeout: -1}, "want 0 or more"},
 		"too short":            {Config{Endpoints: one, StallAfter: time.Millisecond}, `stall after "1ms": want 500ms or more`},
 	} {

@@ -37,7 +37,10 @@ func (s *Source) connect(ctx context.Context, e endpoint, largest int) (*connect
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.ConnectTimeout,
 		fmt.Errorf("no answer within %v", s.config.ConnectTimeout))
 	defer cancel()
-	config := s.config.client(ctx, e)
+	config, err := s.config.client(ctx, e)
+	if err != nil {
+		return nil, err
+	}
 	config.MaxCallRecvMsgSize = largest
 	client, err := clientv3.New(config)
 	if err != nil {
@@ -53,7 +56,7 @@ func (s *Source) connect(ctx context.Context, e endpoint, largest int) (*connect
 
 // client is the configuration of the client library for one endpoint. The context
 // is that of the login alone.
-func (c *Config) client(ctx context.Context, e endpoint) clientv3.Config {
+func (c *Config) client(ctx context.Context, e endpoint) (clientv3.Config, error) {
 	options := []grpc.DialOption{grpc.WithChainUnaryInterceptor(failFast)}
 	if c.TLS != nil && c.TLS.ServerName != "" {
 		// The library verifies the name of the endpoint in any case.
@@ -62,14 +65,21 @@ func (c *Config) client(ctx context.Context, e endpoint) clientv3.Config {
 	if c.network != nil {
 		options = append(options, grpc.WithContextDialer(c.network))
 	}
+	password := ""
+	if c.PasswordFile != "" {
+		var err error
+		if password, err = adapter.ReadSecret(c.PasswordFile); err != nil {
+			return clientv3.Config{}, fmt.Errorf("password: %w", err)
+		}
+	}
 	return clientv3.Config{
 		Endpoints: []string{e.url(c.TLS != nil)}, TLS: c.TLS,
-		Username: c.Username, Password: string(c.Password),
+		Username: c.Username, Password: password,
 		Context: ctx,
 		// One for the request, one after a token was renewed, and one spare.
 		MaxUnaryRetries: 3,
 		DialOptions:     options, Logger: zap.NewNop(),
-	}
+	}, nil
 }
 
 // failFast makes a request to an unreachable member fail at once, with the

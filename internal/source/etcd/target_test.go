@@ -46,7 +46,7 @@ func TestTargetWithoutPermission(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
 	s.secure()
-	target, err := NewTarget(t.Context(), Config{Endpoints: []string{s.Addr()}, Prefix: "/a/", Username: "gateway", Password: "pass-word"})
+	target, err := NewTarget(t.Context(), Config{Endpoints: []string{s.Addr()}, Prefix: "/a/", Username: "gateway", PasswordFile: passwordFile(t, "pass-word")})
 	if err != nil {
 		t.Fatal(err)
 	}

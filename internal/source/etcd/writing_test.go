@@ -136,7 +136,7 @@ func TestWriterWithoutPermission(t *testing.T) {
 	s := startServer(t)
 	s.secure()
 	var log strings.Builder
-	w, err := NewWriter(Config{Endpoints: []string{s.Addr()}, Prefix: "/a/", Username: "gateway", Password: "pass-word"}, slog.New(slog.NewTextHandler(&log, nil)))
+	w, err := NewWriter(Config{Endpoints: []string{s.Addr()}, Prefix: "/a/", Username: "gateway", PasswordFile: passwordFile(t, "pass-word")}, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
