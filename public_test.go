@@ -16,6 +16,7 @@ var public = map[string]string{
 	"access":              "principals, rules and the audit log of gateway.Access",
 	"access/credential":   "the credentials of gateway.Access",
 	"client":              "the client",
+	"informer":            "a source for informers of client-go, in a module of its own",
 	"openapi/watchtidev1": "the contracts of the gRPC and the HTTP API",
 	"docs":                "the manual, which Go embeds where it lies",
 }

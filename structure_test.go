@@ -161,7 +161,7 @@ var mentions = []struct {
 	{"internal/log", "Writer", []string{"internal/log", "stream/watch", "stream/store", "bench"}},
 	{"stream/watch", "Registry", []string{
 		"gateway", "gateway/internal/authz", "gateway/internal/introspection", "gateway/internal/metrics", "gateway/internal/gatewaytest",
-		"cmd/gateway/internal/commands", "internal/config", "stream/watch", "internal/streamtest/...", "stream/sourcetest", "bench/...",
+		"cmd/gateway/internal/commands", "internal/config", "stream/watch", "internal/streamtest/...", "stream/sourcetest", "bench/...", "informer/pods",
 	}},
 	{"time", "Sleep", nil}, // a sleeping goroutine can neither be cancelled nor woken
 }
