@@ -13,6 +13,7 @@ const (
 	Token       = "token"       // a line of the tokens file
 	JWT         = "jwt"         // a token of an OpenID provider
 	Certificate = "certificate" // a client certificate
+	Kubernetes  = "kubernetes"  // a token that a Kubernetes cluster has authenticated
 )
 
 // Principal is a client that was identified. Mechanism, issuer and name together are its
@@ -23,13 +24,13 @@ type Principal struct {
 	// Mechanism is how it has proved who it is.
 	Mechanism string
 	// Issuer is the issuer of the credential: the URL of a provider, or the authority of a
-	// certificate; empty: this gateway.
+	// certificate, or the name of the source of a cluster; empty: this gateway.
 	Issuer string
 	// Name is unique among the principals of an issuer; empty only if anonymous.
 	Name string
 	// Groups are those that the principal is a member of.
 	Groups []string
-	// Claims are the claims of a JWT, as nil, bool, int64, float64, string, []any and
+	// Claims are the claims of a JWT, or uid, extra and audiences of a user of a cluster, as nil, bool, int64, float64, string, []any and
 	// map[string]any.
 	Claims map[string]any
 	// Signature says how a JWT is signed; zero: the credential is no JWT.
@@ -80,7 +81,7 @@ func (p *Principal) RevocationKeys() []string {
 	switch p.Mechanism {
 	case Token:
 		keys = append(keys, "token/"+p.Name)
-	case JWT, Certificate:
+	case JWT, Certificate, Kubernetes:
 		keys = append(keys, "subject/"+p.Issuer+"/"+escapeSubject.Replace(p.subject()))
 	}
 	if p.ID != "" {

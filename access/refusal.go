@@ -24,6 +24,7 @@ const (
 	PlainText           Reason = "plain_text"           // 403: it came without TLS, from another machine
 	TooManyFailures     Reason = "too_many_failures"    // 429: its address has failed too often
 	KeySetUnavailable   Reason = "key_set_unavailable"  // 503: the keys of its issuer are not known now
+	ReviewUnavailable   Reason = "review_unavailable"   // 503: the cluster that knows whose it is does not answer now
 	RevocationsUnknown  Reason = "revocations_unknown"  // 503: whether it is revoked is not known yet
 	CredentialTooLarge  Reason = "credential_too_large" // 400: it does not fit into a cookie or a ticket
 	CredentialNotUsable Reason = "credential_unusable"  // 403: it is valid, but not for this
@@ -34,7 +35,7 @@ const (
 // Reasons are all of them, for metrics.
 var Reasons = [...]Reason{
 	CredentialRequired, CredentialMissing, InvalidRequest, InvalidToken, TokenExpired, TokenNotYetValid, UnknownIssuer, UnknownKey, Revoked, PlainText,
-	TooManyFailures, KeySetUnavailable, RevocationsUnknown, CredentialTooLarge, CredentialNotUsable, LoginRefused, ProviderUnavailable,
+	TooManyFailures, KeySetUnavailable, ReviewUnavailable, RevocationsUnknown, CredentialTooLarge, CredentialNotUsable, LoginRefused, ProviderUnavailable,
 }
 
 // Status returns the status of the answer over HTTP.
@@ -44,7 +45,7 @@ func (r Reason) Status() int {
 		return http.StatusForbidden
 	case TooManyFailures:
 		return http.StatusTooManyRequests
-	case KeySetUnavailable, RevocationsUnknown, ProviderUnavailable:
+	case KeySetUnavailable, ReviewUnavailable, RevocationsUnknown, ProviderUnavailable:
 		return http.StatusServiceUnavailable
 	case CredentialTooLarge:
 		return http.StatusBadRequest

@@ -20,6 +20,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/internal/cluster"
 	"github.com/watchtide/watchtide/internal/headers"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/view"
@@ -77,6 +78,9 @@ type Config struct {
 	// Stores returns how the disks of durable stores are, by the name of their source. Only the metrics
 	// use it. Default: there are none.
 	Stores func() map[string]stream.DiskStats
+	// Cluster returns figures of what the cluster of Access is asked, by kind of question. Only the metrics
+	// use it. Default: no cluster is asked.
+	Cluster func() map[string]cluster.Stats
 	// Journal returns how the journal of the watches is. Only the metrics use it. Default: there is none.
 	Journal func() watch.JournalStats
 	// Profiles, if not nil, is served below /debug/pprof/ on Listeners.Operations:

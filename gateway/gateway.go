@@ -109,6 +109,7 @@ func New(c Config) (*Gateway, error) {
 	g.watchSpans(c.Tracing)
 	g.metrics.WatchStores(c.Stores)
 	g.metrics.WatchJournal(c.Journal)
+	g.metrics.WatchCluster(c.Cluster)
 	deps := g.newDeps(c)
 	first, err := g.settings(c, deps, authz.New(g.access(c)), nil)
 	if err != nil {

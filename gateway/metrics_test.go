@@ -15,6 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/internal/cluster"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -338,6 +339,21 @@ func TestStoreMetrics(t *testing.T) {
 		if got := counter(t, r.gateway, "watchtide_store_"+name, "source", "local"); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
+	}
+}
+
+// TestClusterMetrics checks that they are those of now, by kind.
+func TestClusterMetrics(t *testing.T) {
+	s := cluster.Stats{Results: map[cluster.Result]uint64{cluster.Allowed: 4, cluster.Failed: 2}, AtOnce: 3, Cached: 5}
+	r := newAPIRig(t, Config{Cluster: func() map[string]cluster.Stats { return map[string]cluster.Stats{"token": s} }})
+	s.AtOnce = 7
+	for name, want := range map[string]float64{"reviews_in_flight": 7, "answers": 5} {
+		if got := counter(t, r.gateway, "watchtide_cluster_"+name, "kind", "token"); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if got := counter(t, r.gateway, "watchtide_cluster_reviews_total", "kind", "token", "result", "failed"); got != 2 {
+		t.Errorf("%v reviews have failed, want 2", got)
 	}
 }
 

@@ -86,5 +86,5 @@ func (g *settings) revokeThose(w *watch.Watch, batch *log.Batch) {
 func (g *settings) couldRevoke(key string) bool {
 	issuer, ok := access.ParseRevocation(key)
 	c := g.cfg.Access.Credentials
-	return ok && (issuer == "" || c.Certificates != "" || slices.ContainsFunc(c.Issuers, func(i jwt.Issuer) bool { return i.URL == issuer }))
+	return ok && (issuer == "" || c.Certificates != "" || c.Cluster.IsIssuer(issuer) || slices.ContainsFunc(c.Issuers, func(i jwt.Issuer) bool { return i.URL == issuer }))
 }

@@ -11,8 +11,8 @@ var errUnaccepted = access.NewRefusal(access.InvalidToken, "the credential is no
 
 // Again identifies somebody again whom this authenticator, or one that it replaces, has
 // identified before. These may have changed: the groups of a static token, the relevant claims
-// of a JWT and the accepted algorithms and keys, the names and authorities of certificates, and
-// the keys of sessions and tickets. It neither checks the end of the credential nor verifies a
+// of a JWT and the accepted algorithms and keys, the names and authorities of certificates, the audiences of
+// tokens of a cluster, and the keys of sessions and tickets. It neither checks the end of the credential nor verifies a
 // signature again. The error is a *access.Refusal. With the status 401, the credential is no
 // longer accepted. With any other status it may still be, and the identity is returned as well.
 func (a *Authenticator) Again(id *Identity) (*Identity, error) {
@@ -27,6 +27,8 @@ func (a *Authenticator) Again(id *Identity) (*Identity, error) {
 		now, accepted = a.jwtAgain(id)
 	case access.Certificate:
 		now, accepted = a.certificateAgain(id)
+	case access.Kubernetes:
+		accepted = a.cfg.Cluster.Accepts(id.Principal)
 	}
 	if !accepted {
 		return nil, errUnaccepted

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
+	"github.com/watchtide/watchtide/internal/cluster"
 	"github.com/watchtide/watchtide/internal/jwt"
 )
 
@@ -26,6 +27,9 @@ type Config struct {
 	Tokens *access.TokenTable
 	// Issuers are the OpenID providers whose tokens are accepted.
 	Issuers []Issuer
+	// Cluster knows who the tokens of a Kubernetes cluster belong to that are of none of Issuers;
+	// nil: they are not accepted.
+	Cluster *cluster.Tokens
 	// Certificates is the kind of name that is read from client certificates; empty:
 	// certificates are ignored.
 	Certificates Subject
@@ -87,7 +91,8 @@ type Authenticator struct {
 	tokens   *jwt.Verifier
 	failures *failures
 	ended    *ended
-	turns    *turns
+	turns    *turns // of sign-ins
+	reviews  *turns // of tokens of a cluster
 }
 
 // New returns an authenticator. It makes no connections: Run does.
@@ -101,10 +106,10 @@ func New(cfg Config) (*Authenticator, error) {
 	if err := cfg.SignIn.check(&cfg); err != nil {
 		return nil, err
 	}
-	a := &Authenticator{cfg: cfg, failures: newFailures(), ended: newEnded(), turns: newTurns()}
+	a := &Authenticator{cfg: cfg, failures: newFailures(), ended: newEnded(), turns: newTurns(), reviews: newTurns()}
 	var verifier *jwt.Verifier
 	if old := cfg.Previous; old != nil {
-		a.failures, a.ended, a.turns, verifier = old.failures, old.ended, old.turns, old.tokens
+		a.failures, a.ended, a.turns, a.reviews, verifier = old.failures, old.ended, old.turns, old.reviews, old.tokens
 		a.cfg.Previous = nil
 	}
 	a.ring = a.newRing(cfg)
@@ -300,20 +305,46 @@ func (a *Authenticator) checkToken(r *request, text string) (*Identity, error) {
 			return &Identity{Principal: p, tokenHash: h}, nil
 		}
 	}
-	if !jwt.LooksLike(text) || len(a.cfg.Issuers) == 0 {
+	if !jwt.LooksLike(text) || len(a.cfg.Issuers) == 0 && a.cfg.Cluster == nil {
 		return nil, access.NewRefusal(access.InvalidToken, "the token is unknown")
 	}
+	if p := a.remembered(text); p != nil {
+		return &Identity{Principal: p}, nil
+	}
 	if blocked {
-		if p := a.tokens.Remembers(text); p != nil {
-			return &Identity{Principal: p}, nil
-		}
 		return nil, a.tooMany(r)
 	}
-	p, err := a.tokens.Verify(r.ctx, text)
+	p, err := a.verify(r, text)
 	if err != nil {
 		return nil, err
 	}
 	return &Identity{Principal: p}, nil
+}
+
+// remembered returns the principal of a JWT that was verified before; nil: it is not known.
+func (a *Authenticator) remembered(text string) *access.Principal {
+	if p := a.tokens.Remembers(text); p != nil || a.cfg.Cluster == nil {
+		return p
+	}
+	return a.cfg.Cluster.Remembers(text)
+}
+
+// verify returns the principal of a JWT, of one of the issuers or of the cluster.
+func (a *Authenticator) verify(r *request, text string) (*access.Principal, error) {
+	if a.cfg.Cluster == nil {
+		return a.tokens.Verify(r.ctx, text)
+	}
+	u, err := jwt.Peek(text, time.Now())
+	switch {
+	case err != nil:
+		return nil, err
+	case a.tokens.IsOf(u):
+		return a.tokens.Verify(r.ctx, text)
+	case !a.reviews.take(r.client):
+		return nil, access.Later(access.ReviewUnavailable, "many tokens of this address are being checked: come back later", time.Second)
+	}
+	defer a.reviews.leave(r.client)
+	return a.cfg.Cluster.Verify(r.ctx, text)
 }
 
 // revoked returns an error if a session has ended, or its principal has been revoked, or if

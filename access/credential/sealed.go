@@ -104,6 +104,8 @@ func (a *Authenticator) identity(s *sealed) (*Identity, error) {
 		id, accepted = a.jwtAgain(id)
 	case access.Certificate:
 		accepted = a.cfg.Certificates != ""
+	case access.Kubernetes:
+		accepted = a.cfg.Cluster.Accepts(id.Principal)
 	}
 	if !accepted {
 		return nil, access.NewRefusal(access.InvalidToken, "the credential behind this one is not accepted any more")

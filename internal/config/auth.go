@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/tls"
+	"maps"
 	"slices"
 
 	"github.com/watchtide/watchtide/access/credential"
@@ -45,12 +46,28 @@ func (d *decoder) credentials(c *Config) {
 	if c.Auth.Login.Issuer != "" && c.HTTP.PublicURL == "" {
 		d.Errorf(d.Given[&c.Auth.Login].AtKey(), "the provider needs an address to send browsers back to: want http.public_url")
 	}
+	d.cluster(c)
 	if watch := c.Auth.Revoked.Watch; watch != "" && !slices.Contains(d.named, watch) {
 		at, _ := d.Text(d.Given[&c.Auth.Revoked.Watch], wantWatch, nil)
 		d.Errorf(at.Value, "there is no watch %q; %s", at.Written, suggest.Sentence(watch, d.named))
 		return
 	}
 	d.revocationsLast(c)
+}
+
+// cluster reports a source of auth.kubernetes that is none, or of another type.
+func (d *decoder) cluster(c *Config) {
+	source := c.Auth.Kubernetes.Source
+	if source == "" {
+		return
+	}
+	at, _ := d.Text(d.Given[&c.Auth.Kubernetes.Source], wantText, nil)
+	switch of, declared := d.declared[source]; {
+	case !declared:
+		d.Errorf(at.Value, "there is no source %q; %s", at.Written, suggest.Sentence(source, slices.Collect(maps.Keys(d.declared))))
+	case of != Kubernetes && of != "":
+		d.Errorf(at.Value, "the source %q is of type %s; want one of type kubernetes, whose API server knows the users", at.Written, of)
+	}
 }
 
 // forgetful are the types of sources whose resources end with the process, and are not those of

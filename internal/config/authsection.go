@@ -30,6 +30,8 @@ type Auth struct {
 	JWT []Issuer `yaml:"jwt"`
 	// Login says with which of them users sign in, in a browser.
 	Login Login `yaml:"login"`
+	// Kubernetes is the cluster whose users are known.
+	Kubernetes Cluster `yaml:"kubernetes"`
 	// Certificates says which name in a client certificate is that of the principal.
 	Certificates Certificates `yaml:"certificates"`
 	// Tickets says how long tickets last.
@@ -80,6 +82,29 @@ type Login struct {
 // longestSession is the longest session of a user who has signed in: groups and claims are as old
 // as it is.
 const longestSession = 24 * time.Hour
+
+// Cluster is the section "kubernetes" of "auth".
+type Cluster struct {
+	// Source is the name of a source of type "kubernetes", whose API server is asked.
+	Source string `yaml:"source,required"`
+	// Audiences are those for one of which the token of a user must be.
+	Audiences []string `yaml:"audiences,required"`
+	// Hold is how long answers are used while the API server does not answer.
+	Hold time.Duration `yaml:"hold,min=1s"`
+}
+
+// longestHold is the longest time for which answers are used that nobody has confirmed.
+const longestHold = time.Hour
+
+// Validate reports an empty list, and answers that are used for too long.
+func (k *Cluster) Validate(report func(field any, problem string)) {
+	if k.Audiences != nil && len(k.Audiences) == 0 {
+		report(&k.Audiences, "want at least one: the audience of the tokens that clients send, such as watchtide")
+	}
+	if k.Hold > longestHold {
+		report(&k.Hold, "want at most 1h: what somebody has lost is seen until then")
+	}
+}
 
 // Certificates is the section "certificates" of "auth".
 type Certificates struct {

@@ -189,6 +189,7 @@ var everythingElse = []string{
 	everyKeyOfTemplates,
 	everyKeyOfAccess,
 	everyKeyOfAuth,
+	everyKeyOfCluster,
 	accessToReplicas,
 }
 

@@ -25,7 +25,7 @@ type ruleFailures struct {
 }
 
 func (m *Metrics) makeAccess() {
-	identified := counterVec("auth_total", "Requests and calls whose credential was accepted, by how it proves who asks: token, jwt or certificate, which are also behind sessions and tickets; anonymous: there was none.", "mechanism")
+	identified := counterVec("auth_total", "Requests and calls whose credential was accepted, by how it proves who asks: token, jwt, certificate or kubernetes, which are also behind sessions and tickets; anonymous: there was none.", "mechanism")
 	refused := counterVec("auth_failures_total", "Credentials that were not accepted, by why, and requests that lacked one.", "reason")
 	limited := counterVec("requests_refused_total", "Requests and calls that were refused because their principal, or their address without one, has made too many, by how it proves who asks.", "mechanism")
 	m.access.identified, m.access.refused, m.access.limited = map[string]prometheus.Counter{}, map[access.Reason]prometheus.Counter{}, map[string]prometheus.Counter{}
@@ -36,7 +36,7 @@ func (m *Metrics) makeAccess() {
 	failures := prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: Namespace + "rule_failures_total", Help: "Expressions of roles and rules without a result, so that they allow nothing. Each counts once for all principals with the same values, until they are forgotten, and once for each write or delete. Rules of views are in view_failures_total.",
 	}, m.access.failures.total)
-	for _, mechanism := range []string{access.Anonymous, access.Token, access.JWT, access.Certificate} {
+	for _, mechanism := range []string{access.Anonymous, access.Token, access.JWT, access.Certificate, access.Kubernetes} {
 		m.access.identified[mechanism] = identified.WithLabelValues(mechanism)
 		m.access.limited[mechanism] = limited.WithLabelValues(mechanism)
 	}

@@ -550,7 +550,7 @@ export interface SubscriberPrincipal {
   client_id?: string;
   /** Who issued the credential. Absent: this gateway. */
   issuer?: string;
-  mechanism: "token" | "jwt" | "certificate";
+  mechanism: "token" | "jwt" | "certificate" | "kubernetes";
   name: string;
 }
 

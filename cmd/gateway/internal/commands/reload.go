@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
@@ -36,6 +37,8 @@ type daemon struct {
 
 	current   *config.Config // in effect; nil: none is yet
 	upstreams *upstreams     // of current
+
+	cluster atomic.Pointer[clusterAccess] // of current; nil: it has none; set by the owner only
 }
 
 // apply puts a configuration into effect. On an error, the former one stays.
@@ -73,11 +76,29 @@ func (s *daemon) reload(c *config.Config) error {
 	if gc.Access != nil {
 		gc.Access.Audit = out
 	}
-	err = s.gateway.Reload(gc)
+	next, err := s.askCluster(c, gc.Access)
+	if err == nil {
+		err = s.gateway.Reload(gc)
+	}
 	if f, ok := out.(io.Closer); ok && err != nil {
 		_ = f.Close() // nothing was written to it
 	}
-	return err
+	if err != nil {
+		next.close(s.cluster.Load())
+		return err
+	}
+	s.cluster.Swap(next).close(next)
+	return nil
+}
+
+// askCluster adds what a cluster is asked to the access of a configuration, and returns it; nil: it
+// asks none.
+func (s *daemon) askCluster(c *config.Config, into *gateway.Access) (*clusterAccess, error) {
+	next, err := clusterOf(c, s.cluster.Load(), s.logger)
+	if next != nil && into != nil {
+		into.Credentials.Cluster = next.tokens
+	}
+	return next, err
 }
 
 // warnOfRestart logs the changes of the configuration that a reload cannot put into effect.

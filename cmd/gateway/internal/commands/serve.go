@@ -14,6 +14,7 @@ import (
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/telemetry"
 	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/cluster"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/internal/journal"
 	"github.com/watchtide/watchtide/internal/views"
@@ -161,6 +162,12 @@ func (s *daemon) begin(c *config.Config) (err error) {
 		s.openJournal(c)
 		gc.Journal = s.upstreams.journal.Stats
 	}
+	first, err := s.askCluster(c, gc.Access)
+	if err != nil {
+		return err
+	}
+	s.cluster.Store(first)
+	gc.Cluster = func() map[string]cluster.Stats { return s.cluster.Load().stats() }
 	if s.gateway, err = gateway.New(gc); err != nil {
 		return err
 	}
@@ -178,8 +185,10 @@ func (s *daemon) openJournal(c *config.Config) {
 	s.upstreams.journal = j
 }
 
-// closeStores closes the files of stores and the journal, when nothing writes to them any more.
+// closeStores closes the files of stores and the journal, when nothing writes to them any more, and the
+// connection to a cluster.
 func (s *daemon) closeStores() {
+	s.cluster.Load().close(nil)
 	if s.upstreams != nil {
 		s.upstreams.stores.close()
 		s.upstreams.journal.Close()

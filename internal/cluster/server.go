@@ -1,0 +1,37 @@
+package cluster
+
+import (
+	"context"
+	"time"
+)
+
+// Server is an API server. Its methods may be called from any goroutine. An error means that there is
+// no answer; one with a method RetryAfter says when to ask again.
+type Server interface {
+	// ReviewToken asks who a token belongs to, and for which of the audiences it is.
+	ReviewToken(ctx context.Context, token string, audiences []string) (Review, error)
+}
+
+// User is how a cluster knows somebody.
+//
+// Static after construction.
+type User struct {
+	Name, UID string
+	Groups    []string
+	Extra     map[string][]string
+}
+
+// Review is the answer about a token.
+type Review struct {
+	Authenticated bool
+	User          User
+	Audiences     []string
+}
+
+// retryAfter returns when the server wants to be asked again; 0: it does not say.
+func retryAfter(err error) time.Duration {
+	if busy, ok := err.(interface{ RetryAfter() time.Duration }); ok {
+		return busy.RetryAfter()
+	}
+	return 0
+}
