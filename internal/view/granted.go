@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/stream"
@@ -45,8 +46,11 @@ func (g *grants) of(e *extraction, labelsAt document.Path) (held granted, failed
 	return held, failed
 }
 
-// holds reports whether the filter of a grant is true of a resource.
+// holds reports whether a resource is in a namespace of a grant, and the filter is true of it.
 func (g *grant) holds(e *extraction, labelsAt document.Path) (bool, error) {
+	if !g.has(e.resource.Key) {
+		return false, nil
+	}
 	if g.filter == nil {
 		return true, nil
 	}
@@ -69,6 +73,16 @@ func (g *grant) holds(e *extraction, labelsAt document.Path) (bool, error) {
 		return false, NotJSON
 	}
 	return false, failure(err)
+}
+
+// has reports whether a key is in a namespace of the grant.
+func (g *grant) has(key string) bool {
+	if g.within == nil {
+		return true
+	}
+	namespace, _, ok := strings.Cut(key, "/")
+	_, shown := g.within[namespace]
+	return ok && shown
 }
 
 // keeps returns what the grants that hold show of values.

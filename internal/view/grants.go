@@ -18,6 +18,8 @@ const (
 	MaxGrants = 64
 	// MaxGrantsText is the maximum length of all grants together, in bytes.
 	MaxGrantsText = 64 << 10
+	// MaxNamespaces is the maximum number of namespaces of all grants together.
+	MaxNamespaces = 10_000
 )
 
 // Grant allows a part of a watch to be seen.
@@ -31,6 +33,10 @@ type Grant struct {
 	// Except are the paths of what may not be seen of that. Each is below one of Fields, if
 	// there are any.
 	Except []string
+	// Namespaces, if not nil, are those that the grant shows, besides what Filter says: the
+	// namespace of a resource is what its key has before the first slash. A key without a slash has
+	// none, and is not shown.
+	Namespaces []string
 
 	compiled *predicate.Predicate // what Filter means; nil: Parse compiles it
 }
@@ -76,10 +82,17 @@ type grants struct {
 type grant struct {
 	text   string               // of the filter
 	filter *predicate.Predicate // nil: true
+	within map[string]struct{}  // namespaces; nil: all
 	fields []document.Path      // none: all
 	except []document.Path      // of them
 	keeps  document.Paths       // both
 }
+
+// showsAll reports whether the grant shows something of every resource.
+func (g *grant) showsAll() bool { return g.filter == nil && g.within == nil }
+
+// namespaces returns the namespaces in order; nil: all. A grant that is kept has at least one then.
+func (g *grant) namespaces() []string { return slices.Sorted(maps.Keys(g.within)) }
 
 // whole reports whether the grant shows whole values.
 func (g *grant) whole() bool { return len(g.fields)+len(g.except) == 0 }
@@ -114,7 +127,7 @@ func newGrants(all []Grant, valueSize int) (*grants, error) {
 		if err != nil {
 			return nil, err
 		}
-		if compiled.text == "false" {
+		if compiled.text == "false" || compiled.within != nil && len(compiled.within) == 0 {
 			continue
 		}
 		key := compiled.key()
@@ -123,7 +136,7 @@ func newGrants(all []Grant, valueSize int) (*grants, error) {
 	g := &grants{}
 	for _, key := range slices.Sorted(maps.Keys(byFilter)) {
 		one := byFilter[key]
-		if one.filter == nil && one.whole() {
+		if one.showsAll() && one.whole() {
 			return nil, nil
 		}
 		g.add(one)
@@ -136,14 +149,18 @@ func newGrants(all []Grant, valueSize int) (*grants, error) {
 
 // limitGrants refuses grants that are too long together.
 func limitGrants(all []Grant) error {
-	size := 0
+	size, namespaces := 0, 0
 	for _, one := range all {
 		size += len(one.Filter)
+		namespaces += len(one.Namespaces)
 		for _, field := range slices.Concat(one.Fields, one.Except) {
 			size += len(field)
 		}
 	}
-	if size <= MaxGrantsText {
+	switch {
+	case namespaces > MaxNamespaces:
+		return refuse("grants", "", fmt.Errorf("there are %d namespaces, and at most %d are allowed", namespaces, MaxNamespaces))
+	case size <= MaxGrantsText:
 		return nil
 	}
 	return refuse("grants", "", fmt.Errorf("the grants are %d bytes long together, and at most %d are allowed", size, MaxGrantsText))
@@ -160,6 +177,12 @@ func compileGrant(one Grant, valueSize int) (g grant, err error) {
 	g.text = filter.String()
 	if g.text != "true" {
 		g.filter = filter
+	}
+	if one.Namespaces != nil {
+		g.within = map[string]struct{}{}
+		for _, name := range one.Namespaces {
+			g.within[name] = struct{}{}
+		}
 	}
 	if g.fields, err = parseGrantFields(one.Fields); err != nil {
 		return grant{}, err
@@ -180,13 +203,17 @@ func (g *grant) checkExcept() error {
 	return nil
 }
 
-// key returns what is equal for the grants that or can join: grants with the same filter, of which
-// none leaves fields out, or those that are equal.
+// key returns what is equal for the grants that or can join: grants with the same filter and the same
+// namespaces, of which none leaves fields out, or those that are equal.
 func (g *grant) key() string {
-	if len(g.except) == 0 {
-		return g.text
+	within := ""
+	if g.within != nil {
+		within = fmt.Sprintf("\x01%q", g.namespaces())
 	}
-	return fmt.Sprintf("%s\x00%q\x00%q", g.text, g.fields, g.except)
+	if len(g.except) == 0 {
+		return g.text + within
+	}
+	return fmt.Sprintf("%s\x00%q\x00%q%s", g.text, g.fields, g.except, within)
 }
 
 // parseGrantFields reads the fields of one grant.
@@ -248,7 +275,7 @@ func (g *grants) params() []Grant {
 	}
 	out := make([]Grant, len(g.all))
 	for i, one := range g.all {
-		out[i].Filter = one.text
+		out[i].Filter, out[i].Namespaces = one.text, one.namespaces()
 		for _, at := range one.fields {
 			out[i].Fields = append(out[i].Fields, at.String())
 		}
@@ -271,5 +298,5 @@ func (s Visibility) String() string {
 
 // hide reports whether the grants can leave out resources.
 func (g *grants) hide() bool {
-	return g != nil && !slices.ContainsFunc(g.all, func(one grant) bool { return one.filter == nil })
+	return g != nil && !slices.ContainsFunc(g.all, func(one grant) bool { return one.showsAll() })
 }

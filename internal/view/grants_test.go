@@ -36,6 +36,9 @@ func drawGrants(t *rapid.T) []Grant {
 		if _, err := Parse(Params{Grants: []Grant{g}}); err != nil {
 			g.Except = nil // it is not below one of the fields
 		}
+		if rapid.IntRange(0, 2).Draw(t, "some namespaces") == 0 {
+			g.Namespaces = rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "", "a/b", "ab"}), 0, 3).Draw(t, "namespaces")
+		}
 		all = append(all, g)
 	}
 	return all
@@ -63,7 +66,8 @@ func (n naive) see(r stream.Resource) (stream.Resource, bool) {
 	seen := false
 	for i, g := range n.grants {
 		p := n.params.Grants[i]
-		if !g.matches(r) {
+		namespace, _, named := strings.Cut(r.Key, "/")
+		if p.Namespaces != nil && (!named || !slices.Contains(p.Namespaces, namespace)) || !g.matches(r) {
 			continue
 		}
 		one := newShown(p.Fields, p.Except)
@@ -500,5 +504,60 @@ func TestLongGrants(t *testing.T) {
 	r := stream.Resource{Key: long, Revision: 1, Value: []byte("1")}
 	if matches, err := parse(t, Params{Grants: []Grant{{Filter: fmt.Sprintf("key == %q", long)}}}).Matches(r); !matches || err != nil {
 		t.Errorf("it matches %t, %v", matches, err)
+	}
+}
+
+// TestNamespacesOfGrants: a definition of namespaces is found by the key alone, and equal ones are one.
+func TestNamespacesOfGrants(t *testing.T) {
+	parse := func(grants ...Grant) *Definition {
+		t.Helper()
+		d, err := Parse(Params{Grants: grants})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	some := parse(Grant{Filter: "true", Namespaces: []string{"shop", "web", "shop"}})
+	for key, want := range map[string]bool{"shop/a": true, "web/a/b": true, "shop": false, "shop2/a": false, "sho/a": false, "/a": false, "": false} {
+		if got, err := some.Matches(stream.Resource{Key: key, Value: []byte("x")}); got != want || err != nil {
+			t.Errorf("%q: %v, %v", key, got, err)
+		}
+	}
+	if !some.Indexed() || some.Costly() || some.IsWhole() || !some.Hides() || !some.Restricts() || some.Projects() {
+		t.Error("a view of namespaces costs more than it must, or hides nothing")
+	}
+	again, err := Parse(some.Params())
+	if err != nil || again.ID() != some.ID() || parse(Grant{Filter: "true", Namespaces: []string{"web", "shop"}}).ID() != some.ID() {
+		t.Errorf("the same namespaces have another ID: %v", err)
+	}
+	ids := map[string]bool{}
+	for _, d := range []*Definition{
+		some, parse(Grant{Filter: "true", Namespaces: []string{"shop"}}), parse(Grant{Filter: "true"}), parse(Grant{Filter: "true", Namespaces: []string{}}),
+		parse(Grant{Filter: "true", Namespaces: []string{"shop", "web"}, Except: []string{"x"}}), parse(Grant{Filter: "key == 'x'", Namespaces: []string{"shop", "web"}}),
+		parse(Grant{Filter: "true", Namespaces: []string{"shopweb"}}), parse(Grant{Filter: "key == 'x'", Except: []string{"namespaces"}}),
+	} {
+		if ids[d.ID()] {
+			t.Errorf("two definitions have the ID %s", d.ID())
+		}
+		ids[d.ID()] = true
+	}
+	many := make([]string, MaxNamespaces+1)
+	for i := range many {
+		many[i] = fmt.Sprint("n", i)
+	}
+	if _, err := Parse(Params{Grants: []Grant{{Filter: "true", Namespaces: many}}}); err == nil || !strings.Contains(err.Error(), "there are 10001 namespaces") {
+		t.Errorf("too many: %v", err)
+	}
+	parse(Grant{Filter: "true", Namespaces: many[1:]})
+}
+
+// TestDefinitionsWithoutNamespacesAreTheSame: positions of clients are of these.
+func TestDefinitionsWithoutNamespacesAreTheSame(t *testing.T) {
+	d, err := Parse(Params{Grants: []Grant{{Filter: "value.a == 1", Fields: []string{"a"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(d.encode()); strings.Contains(got, "namespaces") {
+		t.Errorf("%q", got)
 	}
 }

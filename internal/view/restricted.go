@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/watchtide/watchtide/internal/view/internal/document"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -88,19 +89,34 @@ func (d *Definition) grantPlaces() (of [][][]place, ok bool) {
 		return nil, false
 	}
 	for _, g := range d.grants.all {
-		if g.filter == nil {
-			return nil, false
-		}
-		sets, prefix, values := filterPlaces(g.filter, d.labelsAt)
-		if prefix != "" {
-			sets = append(sets, []place{{prefix: &prefix}})
-		}
-		if sets = append(sets, values...); len(sets) == 0 {
+		sets := g.places(d.labelsAt)
+		if len(sets) == 0 {
 			return nil, false
 		}
 		of = append(of, sets)
 	}
 	return of, true
+}
+
+// places returns the sets of places any of which is enough to find the resources of a grant.
+func (g *grant) places(labelsAt document.Path) (sets [][]place) {
+	if g.filter != nil {
+		var prefix string
+		var values [][]place
+		if sets, prefix, values = filterPlaces(g.filter, labelsAt); prefix != "" {
+			sets = append(sets, []place{{prefix: &prefix}})
+		}
+		sets = append(sets, values...)
+	}
+	if g.within == nil {
+		return sets
+	}
+	within := []place{}
+	for name := range g.within {
+		prefix := name + "/"
+		within = append(within, place{prefix: &prefix})
+	}
+	return append(sets, within)
 }
 
 // appendGrants appends the grants to the encoding of a definition. It appends nothing if there
@@ -118,6 +134,26 @@ func (d *Definition) appendGrants(part func(string), count func(int)) {
 		}
 	}
 	d.appendExcept(part, count)
+	d.appendNamespaces(part, count)
+}
+
+// appendNamespaces appends the namespaces of the grants, if any has some: it begins with a word, so that it
+// is never what appendExcept appends.
+func (d *Definition) appendNamespaces(part func(string), count func(int)) {
+	if !slices.ContainsFunc(d.grants.all, func(g grant) bool { return g.within != nil }) {
+		return
+	}
+	part("namespaces")
+	for _, g := range d.grants.all {
+		if g.within == nil {
+			count(0)
+			continue
+		}
+		count(1 + len(g.within))
+		for _, name := range g.namespaces() {
+			part(name)
+		}
+	}
 }
 
 // appendExcept appends what the grants leave out, if any does.
