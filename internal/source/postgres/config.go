@@ -252,7 +252,7 @@ func (c *Config) settings() map[string]string {
 	return map[string]string{
 		"application_name": "watchtide", "client_encoding": "UTF8", "search_path": "pg_catalog",
 		"datestyle": "ISO", "timezone": "UTC", "intervalstyle": "iso_8601", "extra_float_digits": "1", "bytea_output": "hex",
-		"row_security": "off",
+		"row_security":      "off",
 		"statement_timeout": "0", "lock_timeout": "0", "idle_in_transaction_session_timeout": "0",
 		"wal_sender_timeout": fmt.Sprintf("%dms", 2*c.StallAfter.Milliseconds()),
 	}
