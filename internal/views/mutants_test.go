@@ -78,13 +78,13 @@ var mutants = []mutant{
 	},
 	{
 		"a view accepts positions from before it was made",
-		"internal/log/part.go",
+		"internal/log/view.go",
 		"w.next.Horizon, w.next.HorizonAge = low,",
 		"w.next.Horizon, w.next.HorizonAge = 0*low,",
 	},
 	{
 		"a view accepts all positions of the run",
-		"internal/log/part.go",
+		"internal/log/view.go",
 		"Horizon: low,",
 		"Horizon: 0 * low,",
 	},
@@ -96,13 +96,13 @@ var mutants = []mutant{
 	},
 	{
 		"a delete without a revision has one in a view",
-		"internal/log/part.go",
+		"internal/log/view.go",
 		"\tto.Flags |= e.e.Flags & storage.UnnumberedDelete\n",
 		"",
 	},
 	{
 		"each change in a view is a transaction",
-		"internal/log/part.go",
+		"internal/log/view.go",
 		"\tp.unclosed = to\n\tp.added",
 		"\tto.Flags |= storage.EndsCommit\n\tp.unclosed = to\n\tp.added",
 	},
