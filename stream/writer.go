@@ -46,6 +46,14 @@ type PutRequest struct {
 	// Client names the client that waits for the write. A Writer that makes a limited number of
 	// writes at a time gives each client a share of them. "" is a client as well.
 	Client string
+	// By is who writes, for an upstream that decides by that; nil: nobody who is known.
+	By *Author
+}
+
+// Author is who makes a write, as the gateway knows them by their credential.
+type Author struct {
+	Name   string
+	Groups []string
 }
 
 // DeleteRequest is one removal; the fields are those of PutRequest.
@@ -55,6 +63,7 @@ type DeleteRequest struct {
 	ValidateOnly bool
 	Condition    func(old *Resource) error
 	Client       string
+	By           *Author
 }
 
 // ConflictError reports that a compare-and-set found another revision.
@@ -114,6 +123,18 @@ type RejectedError struct {
 // Error has the reason.
 func (e *RejectedError) Error() string {
 	return fmt.Sprintf("the upstream rejects the value of key %.100q: %.1000s", e.Key, e.Reason)
+}
+
+// DeniedError reports that the upstream does not let the author of a write make it. Nothing was written.
+type DeniedError struct {
+	Key string
+	// Reason is in the words of the upstream, for clients.
+	Reason string
+}
+
+// Error has the reason.
+func (e *DeniedError) Error() string {
+	return fmt.Sprintf("the upstream does not let you do this with the key %.100q: %.1000s", e.Key, e.Reason)
 }
 
 // OutcomeUnknownError reports that the answer to a write was lost: the write was made, or is made

@@ -113,6 +113,9 @@ func (w *Watch) check(d *decoder, at decode.Value) {
 	if w.Writable && (w.Consul.Type != "" || w.Consul.Collection != "" && w.Consul.Collection != consul.KV) {
 		d.Errorf(d.Given[&w.Writable], "of consul, only the collection kv takes writes; leave out writable")
 	}
+	if w.Kubernetes.Impersonate && !w.Writable {
+		d.Errorf(d.Given[&w.Kubernetes.Impersonate], "only writes are made in the name of who makes them; want writable: true as well, or leave out impersonate")
+	}
 	if decode.IsName(w.Name) {
 		w.checkStart(d)
 		return

@@ -29,10 +29,12 @@ func (h Handle) Writes(ctx context.Context) *problem.Problem {
 // as much of the resource as its principal may read.
 func (h Handle) Put(ctx context.Context, r stream.PutRequest) (shown Shown, created bool, err error) {
 	var d verdict
+	r.By = h.author()
 	if h.rules.policy != nil {
 		r.Condition = func(old *stream.Resource, value []byte) error { return h.decidePut(&d, r, old, value) }
 	}
 	stored, created, err := h.watch.Writer().Put(ctx, r)
+	err = h.denied(err)
 	h.written(ctx, d.ofPut(r, stored, created), err)
 	if err != nil {
 		return Shown{}, false, err
@@ -41,6 +43,14 @@ func (h Handle) Put(ctx context.Context, r stream.PutRequest) (shown Shown, crea
 		readBack(ctx, h.watch, func(s log.Snapshot) bool { return s.Revision() >= stored.Revision })
 	}
 	return h.readable(stored), created, nil
+}
+
+// author returns the principal of the request for upstreams that decide by it; nil: there is no credential.
+func (h Handle) author() *stream.Author {
+	if h.rules.policy == nil || h.rules.who.IsAnonymous() {
+		return nil
+	}
+	return &stream.Author{Name: h.rules.who.Name, Groups: h.rules.who.Groups}
 }
 
 // decidePut returns an error unless the rules allow the write. A hidden resource looks as if it
@@ -94,6 +104,7 @@ func (h Handle) readable(r stream.Resource) Shown {
 // [stream.Writer]. The error is a *problem.Problem if the rules do not allow it.
 func (h Handle) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bool, err error) {
 	var d verdict
+	r.By = h.author()
 	if h.rules.policy != nil {
 		r.Condition = func(old *stream.Resource) error { return h.decideDelete(&d, r, old) }
 	}
@@ -102,6 +113,7 @@ func (h Handle) Delete(ctx context.Context, r stream.DeleteRequest) (deleted boo
 	if errors.Is(err, errHidden) {
 		deleted, err = false, nil
 	}
+	err = h.denied(err)
 	h.written(ctx, d.ofDelete(r, deleted), err)
 	if deleted && !r.ValidateOnly {
 		readBack(ctx, h.watch, func(s log.Snapshot) bool {
@@ -144,6 +156,15 @@ func (h Handle) refused(d access.Decision, key string) error {
 		return h.lookup.missing(text).OnWatch(h.Name()).OnKey(key)
 	}
 	return problem.New(http.StatusForbidden, "no rule of watch %q lets you do this with the key %q", h.Name(), key).OnWatch(h.Name()).OnKey(key)
+}
+
+// denied returns the answer to a write that the upstream does not let its author make. Without a credential it is a
+// 401, since one may help.
+func (h Handle) denied(err error) error {
+	if denied := new(stream.DeniedError); errors.As(err, &denied) && h.rules.policy != nil && h.rules.who.IsAnonymous() {
+		return h.lookup.missing(denied.Error() + ": send Authorization: Bearer").OnWatch(h.Name()).OnKey(denied.Key)
+	}
+	return err
 }
 
 // readBackWait is the longest time for which a write waits until reads show it. After that it

@@ -162,6 +162,7 @@ func Of(err error) *Problem {
 		unable   *stream.UnavailableError
 		unknown  *stream.OutcomeUnknownError
 		rejected *stream.RejectedError
+		denied   *stream.DeniedError
 	)
 	switch {
 	case errors.As(err, &known):
@@ -176,6 +177,8 @@ func Of(err error) *Problem {
 		return New(http.StatusServiceUnavailable, "%s", unable.Error())
 	case errors.As(err, &rejected):
 		return New(http.StatusUnprocessableEntity, "%s", rejected.Error()).OnKey(rejected.Key)
+	case errors.As(err, &denied):
+		return New(http.StatusForbidden, "%s", denied.Error()).OnKey(denied.Key)
 	case errors.As(err, &unknown):
 		return New(http.StatusGatewayTimeout, "%s", unknown.Error()).OnKey(unknown.Key)
 	case errors.Is(err, log.ErrPageGone):

@@ -56,7 +56,8 @@ type Stored struct {
 
 // WriteConn is a connection to an upstream that takes writes. Its methods are safe for concurrent
 // use, and bound the time that they take. An error of Put and Delete that is neither ErrChanged nor
-// marked by NotWritten leaves open whether the write was made. A [stream.RejectedError] so marked is for clients.
+// marked by NotWritten leaves open whether the write was made. A [stream.RejectedError] so marked is for clients,
+// and so is a [stream.DeniedError].
 type WriteConn interface {
 	io.Closer
 	// Check reports a key that the watch does not serve, or a value that the upstream does not take.
@@ -70,6 +71,15 @@ type WriteConn interface {
 	Put(ctx context.Context, key string, value []byte, over Stored, validateOnly bool) (Stored, error)
 	// Delete deletes a version. With validateOnly it changes nothing.
 	Delete(ctx context.Context, key string, over Stored, validateOnly bool) error
+}
+
+// ActingConn is a WriteConn whose upstream decides on a write by who makes it. The Writer then uses what As
+// returns in its place, also to read.
+type ActingConn interface {
+	WriteConn
+	// As returns a connection that acts for an author; nil: nobody is known. The error is for clients. What is
+	// returned is not closed.
+	As(key string, author *stream.Author) (WriteConn, error)
 }
 
 // Writer is a [stream.Writer] that makes each write by compare-and-set: what it reads before is what
@@ -138,7 +148,7 @@ func (w *Writer) Put(ctx context.Context, r stream.PutRequest) (stored stream.Re
 	case !ok:
 		return stored, false, &stream.InvalidError{What: "value", Got: string(r.Value[:min(len(r.Value), 128)]), Want: "JSON text in UTF-8"}
 	}
-	err = w.attempt(ctx, r.Client, r.Key, func(conn WriteConn, old Stored) error {
+	err = w.attempt(ctx, r.Client, r.Key, r.By, func(conn WriteConn, old Stored) error {
 		created = !old.Exists
 		raw, err := rawValue(w.values, value, old)
 		if err != nil {
@@ -173,7 +183,7 @@ func (w *Writer) Delete(ctx context.Context, r stream.DeleteRequest) (deleted bo
 	if r.Key == "" {
 		return false, wantKey()
 	}
-	err = w.attempt(ctx, r.Client, r.Key, func(conn WriteConn, old Stored) error {
+	err = w.attempt(ctx, r.Client, r.Key, r.By, func(conn WriteConn, old Stored) error {
 		deleted = old.Exists
 		if r.Condition != nil {
 			if err := r.Condition(w.resource(r.Key, old)); err != nil {
@@ -200,24 +210,30 @@ func unlessValidated(err error, validateOnly bool) error {
 }
 
 // attempt reads a key and calls write with what is stored, again while that changes in between.
-func (w *Writer) attempt(ctx context.Context, client, key string, write func(conn WriteConn, old Stored) error) error {
+func (w *Writer) attempt(ctx context.Context, client, key string, by *stream.Author, write func(conn WriteConn, old Stored) error) error {
 	release, err := w.slots.acquire(ctx, client)
 	if err != nil {
 		return err
 	}
 	defer release()
-	conn, err := w.acquire(ctx)
+	shared, err := w.acquire(ctx)
 	if err != nil {
 		return w.unavailable(ctx, err)
 	}
 	failed := false
-	defer func() { w.release(conn, failed) }()
+	defer func() { w.release(shared, failed) }()
+	conn := shared.WriteConn
+	if acting, ok := conn.(ActingConn); ok {
+		if conn, err = acting.As(key, by); err != nil {
+			return err
+		}
+	}
 	if err := conn.Check(key, nil); err != nil { // before anything is read
 		return err
 	}
 	for range mostAttempts {
 		old, err := conn.Read(ctx, key)
-		if invalid := new(stream.InvalidError); errors.As(err, &invalid) {
+		if isForClients(err) {
 			return err
 		}
 		if err != nil {
@@ -237,6 +253,9 @@ func (w *Writer) attempt(ctx context.Context, client, key string, write func(con
 			if rejected := new(stream.RejectedError); errors.As(err, &rejected) {
 				return rejected
 			}
+			if denied := new(stream.DeniedError); errors.As(err, &denied) {
+				return denied
+			}
 			return w.unavailable(ctx, definite.error)
 		case err != nil:
 			failed = true
@@ -246,6 +265,11 @@ func (w *Writer) attempt(ctx context.Context, client, key string, write func(con
 		return nil
 	}
 	return &stream.UnavailableError{What: fmt.Sprintf("key %.100q changes all the time: the write was tried %d times", key, mostAttempts)}
+}
+
+// isForClients reports whether an error of a read is for clients.
+func isForClients(err error) bool {
+	return errors.As(err, new(*stream.InvalidError)) || errors.As(err, new(*stream.DeniedError))
 }
 
 // unavailable returns the error of a write that was not made because of the upstream.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -164,21 +165,26 @@ func (c *client) request(ctx context.Context, path string, query url.Values) (io
 // send makes a request with a body of JSON, if it is not nil, and returns the body of a successful answer.
 // A request that is refused for its credential is made once more, with the present one.
 func (c *client) send(ctx context.Context, method, path string, query url.Values, body []byte) (io.ReadCloser, error) {
+	return c.sendWith(ctx, method, path, query, nil, body)
+}
+
+// sendWith is send with more headers.
+func (c *client) sendWith(ctx context.Context, method, path string, query url.Values, more http.Header, body []byte) (io.ReadCloser, error) {
 	as, err := c.enter(ctx)
 	if err != nil {
 		return nil, notSent(err)
 	}
-	answer, refused := c.sendAs(ctx, as, method, path, query, body)
+	answer, refused := c.sendAs(ctx, as, method, path, query, more, body)
 	if !apierrors.IsUnauthorized(refused) {
 		return answer, refused
 	}
 	if as, err = c.renew(ctx, as); err != nil {
 		return nil, fmt.Errorf("%w: %w", refused, notSent(err))
 	}
-	return c.sendAs(ctx, as, method, path, query, body)
+	return c.sendAs(ctx, as, method, path, query, more, body)
 }
 
-func (c *client) sendAs(ctx context.Context, as *login, method, path string, query url.Values, body []byte) (io.ReadCloser, error) {
+func (c *client) sendAs(ctx context.Context, as *login, method, path string, query url.Values, more http.Header, body []byte) (io.ReadCloser, error) {
 	target := *c.base
 	target.Path = strings.TrimSuffix(target.Path, "/") + path
 	target.RawQuery = query.Encode()
@@ -186,6 +192,7 @@ func (c *client) sendAs(ctx context.Context, as *login, method, path string, que
 	if err != nil {
 		return nil, err
 	}
+	maps.Copy(request.Header, more)
 	request.Header.Set("Accept", "application/json")
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")

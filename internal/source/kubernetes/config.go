@@ -68,6 +68,9 @@ type Objects struct {
 	// FieldSelector narrows to objects whose fields match, as in kubectl
 	// --field-selector; the server determines which fields exist.
 	FieldSelector string `yaml:"field_selector,is=field selector"`
+	// Impersonate makes each write in the name of who makes it, so that the cluster decides by
+	// their rights.
+	Impersonate bool `yaml:"impersonate"`
 }
 
 func (c *Config) check() error {

@@ -46,7 +46,11 @@ func NewWriter(c Config, logger *slog.Logger) (*adapter.Writer, error) {
 		if err != nil {
 			return nil, adapter.NewFailure(err, "kubernetes: "+err.Error())
 		}
-		return &objects{client: made, selector: selector}, nil
+		all := objects{client: made, selector: selector}
+		if c.Impersonate {
+			return &impersonating{all}, nil
+		}
+		return &all, nil
 	}), nil
 }
 
@@ -54,6 +58,7 @@ func NewWriter(c Config, logger *slog.Logger) (*adapter.Writer, error) {
 type objects struct {
 	client   *client
 	selector labels.Selector
+	as       http.Header // in whose name requests are made; nil: in that of the gateway
 }
 
 // Close implements [adapter.WriteConn].
@@ -151,6 +156,9 @@ func (o *objects) Read(ctx context.Context, key string) (adapter.Stored, error) 
 	if apierrors.IsNotFound(err) {
 		return adapter.Stored{}, nil
 	}
+	if denied := o.denied(key, err); denied != nil {
+		return adapter.Stored{}, denied
+	}
 	if err != nil {
 		return adapter.Stored{}, err
 	}
@@ -213,9 +221,12 @@ func (o *objects) Delete(ctx context.Context, key string, over adapter.Stored, v
 // outcome classifies the error of a write.
 func (o *objects) outcome(key string, err error) error {
 	var status apierrors.APIStatus
+	denied := o.denied(key, err)
 	switch {
 	case err == nil:
 		return nil
+	case denied != nil:
+		return adapter.NotWritten(denied)
 	case !errors.As(err, &status):
 		return err
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsNotFound(err), apierrors.IsRequestEntityTooLargeError(err):
@@ -236,7 +247,7 @@ func (o *objects) request(ctx context.Context, method, to string, query url.Valu
 			return now, err
 		}
 	}
-	answer, err := o.client.send(ctx, method, to, query, body)
+	answer, err := o.client.sendWith(ctx, method, to, query, o.as, body)
 	if err != nil {
 		return now, o.failed(method, err)
 	}
@@ -265,6 +276,9 @@ func (o *objects) failed(method string, err error) error {
 	if apierrors.IsForbidden(err) {
 		verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[method]
 		hint = "; want a role that may " + verb + " it"
+		if o.as != nil {
+			hint = "; want a role that may impersonate users and groups"
+		}
 	}
 	return adapter.NewFailure(err, fmt.Sprintf("kubernetes %s%s, %s: %s%s",
 		c.base.Redacted(), adapter.Through(c.proxy(&http.Request{URL: c.base})), c.config.name(), c.sent.hide(err.Error()), hint))
