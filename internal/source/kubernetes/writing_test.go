@@ -179,6 +179,59 @@ func TestWriterAndAnother(t *testing.T) {
 	}
 }
 
+// TestWriterInTheNameOfItsAuthor: the server decides by the rights of the author, and not by those of the gateway.
+func TestWriterInTheNameOfItsAuthor(t *testing.T) {
+	t.Parallel()
+	k := ownCluster(t).kind(true)
+	k.tokens("admin admin", "acts deputy", "reads reader")
+	as := func(token string) (*adapter.Writer, *strings.Builder) {
+		c := k.config()
+		c.Kubeconfig = k.kubeconfig(k.server.Addr(), `{token: `+token+`}`)
+		c.Impersonate = true
+		log := new(strings.Builder)
+		w, err := NewWriter(c, slog.New(slog.NewTextHandler(log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Close)
+		return w, log
+	}
+	w, log := as("acts")
+	alice := &stream.Author{Name: "alice ü", Groups: []string{"staff", "writers"}}
+	bob := &stream.Author{Name: "bob", Groups: []string{"staff"}}
+	put := func(w *adapter.Writer, by *stream.Author, spec string) error {
+		_, _, err := w.Put(t.Context(), stream.PutRequest{Key: "default/a", Value: []byte(k.json("default", "a", spec)), By: by})
+		return err
+	}
+	for _, spec := range []string{`1`, `2`} { // it is created, and replaced
+		if err := put(w, alice, spec); err != nil || k.specOf("default", "a") != spec {
+			t.Errorf("as alice: error %v, the server has %s", err, k.specOf("default", "a"))
+		}
+	}
+	denied := new(stream.DeniedError)
+	if err := put(w, bob, `3`); !errors.As(err, &denied) || !strings.Contains(err.Error(), `User "bob" cannot get resource`) {
+		t.Errorf("as bob: error %v", err)
+	}
+	if _, err := w.Delete(t.Context(), stream.DeleteRequest{Key: "default/a", By: bob}); !errors.As(err, &denied) {
+		t.Errorf("a delete as bob: error %v", err)
+	}
+	if err := put(w, nil, `3`); !errors.As(err, &denied) {
+		t.Errorf("as nobody: error %v", err)
+	}
+	if k.specOf("default", "a") != `2` || log.Len() > 0 {
+		t.Errorf("the server has %s, log %s", k.specOf("default", "a"), log)
+	}
+	other, log := as("reads")
+	unable := new(stream.UnavailableError)
+	if err := put(other, alice, `3`); !errors.As(err, &unable) || !strings.Contains(log.String(), "cannot impersonate resource") ||
+		!strings.Contains(log.String(), "want a role that may impersonate users and groups") {
+		t.Errorf("without the right to impersonate: error %v, log %s", err, log)
+	}
+	if deleted, err := w.Delete(t.Context(), stream.DeleteRequest{Key: "default/a", By: alice}); !deleted || err != nil {
+		t.Errorf("a delete as alice: %v, error %v", deleted, err)
+	}
+}
+
 func TestWriterWithoutPermission(t *testing.T) {
 	t.Parallel()
 	k := ownCluster(t).kind(true)
