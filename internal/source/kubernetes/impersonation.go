@@ -62,16 +62,16 @@ func impersonation(author *stream.Author) (header http.Header, problem string) {
 }
 
 // denied returns the error of a request that the cluster does not allow its author; nil: it is another error. It is
-// another one, too, if the gateway itself may not impersonate: that is about the author's name, and not about the
-// objects.
+// another one, too, if the gateway itself may not impersonate. Then it is about the author's name or, as of Kubernetes
+// 1.35, about the verb impersonate-on: of the object.
 func (o *objects) denied(key string, err error) error {
 	var status apierrors.APIStatus
 	if o.as == nil || !apierrors.IsForbidden(err) || !errors.As(err, &status) {
 		return nil
 	}
-	about := status.Status().Details
-	if about == nil || about.Kind != o.client.config.Resource || about.Group != o.client.config.Group {
+	about, text := status.Status().Details, o.client.sent.hide(status.Status().Message)
+	if about == nil || strings.Contains(text, "cannot impersonate") || about.Kind != o.client.config.Resource || about.Group != o.client.config.Group {
 		return nil
 	}
-	return &stream.DeniedError{Key: key, Reason: o.client.sent.hide(status.Status().Message)} // which is bounded where it is shown
+	return &stream.DeniedError{Key: key, Reason: text} // which is bounded where it is shown
 }

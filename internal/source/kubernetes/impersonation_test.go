@@ -85,9 +85,10 @@ func TestDeniedByTheCluster(t *testing.T) {
 		want        any
 		logged      string
 	}{
-		"the author":        {forbidden("widgets", "example.com", `User "alice" cannot create widgets`+strings.Repeat("!", 5000)), true, new(*stream.DeniedError), ""},
-		"the gateway":       {forbidden("users", "", `User "gateway" cannot impersonate users`), true, new(*stream.UnavailableError), "want a role that may impersonate users and groups"},
-		"without an author": {forbidden("widgets", "example.com", `User "gateway" cannot create widgets`), false, new(*stream.UnavailableError), "want a role that may create it"},
+		"the author":                 {forbidden("widgets", "example.com", `User "alice" cannot create widgets`+strings.Repeat("!", 5000)), true, new(*stream.DeniedError), ""},
+		"the gateway":                {forbidden("users", "", `User "gateway" cannot impersonate users`), true, new(*stream.UnavailableError), "want a role that may impersonate users and groups"},
+		"the gateway, on the object": {forbidden("widgets", "example.com", `User "gateway" cannot impersonate-on:user-info:create resource "widgets"`), true, new(*stream.UnavailableError), "want a role that may impersonate users and groups"},
+		"without an author":          {forbidden("widgets", "example.com", `User "gateway" cannot create widgets`), false, new(*stream.UnavailableError), "want a role that may create it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *fake) {

@@ -223,7 +223,7 @@ func TestWriterInTheNameOfItsAuthor(t *testing.T) {
 	}
 	other, log := as("reads")
 	unable := new(stream.UnavailableError)
-	if err := put(other, alice, `3`); !errors.As(err, &unable) || !strings.Contains(log.String(), "cannot impersonate resource") ||
+	if err := put(other, alice, `3`); !errors.As(err, &unable) || !strings.Contains(log.String(), "cannot impersonate") ||
 		!strings.Contains(log.String(), "want a role that may impersonate users and groups") {
 		t.Errorf("without the right to impersonate: error %v, log %s", err, log)
 	}
