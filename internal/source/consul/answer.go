@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,8 +79,8 @@ func (a *api) elements(d *json.Decoder, out *answer) error {
 
 // malformed says of errors of the content that they are such.
 func malformed(err error) error {
-	var invalid *stream.InvalidError
-	if errors.As(err, new(*json.SyntaxError)) || errors.As(err, new(*json.UnmarshalTypeError)) || errors.As(err, &invalid) {
+	if errors.As(err, new(*json.SyntaxError)) || errors.As(err, new(*json.UnmarshalTypeError)) ||
+		errors.As(err, new(base64.CorruptInputError)) || errors.As(err, new(*stream.InvalidError)) {
 		return fmt.Errorf("%w: the answer is not what Consul answers: %.300v", stream.ErrInvalid, err)
 	}
 	if errors.Is(err, io.EOF) {

@@ -7,12 +7,17 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"io"
+	"log"
 	"math/big"
 	"net"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -71,6 +76,47 @@ func TestTLS(t *testing.T) {
 	endsWith(t, Config{Address: address, TLS: &tls.Config{Certificates: []tls.Certificate{cert}}}, "certificate")
 	endsWith(t, Config{Address: address, TLS: &tls.Config{RootCAs: pool}}, "consul "+address)
 	endsWith(t, Config{Address: address}, "want TLS if that is what the port speaks")
+}
+
+// TestTLSOfTheHTTPAPI: as TestTLS, for the collections that are read over HTTP.
+func TestTLSOfTheHTTPAPI(t *testing.T) {
+	cert, pool := selfSigned(t)
+	f := newFakeHTTP()
+	f.said = keys(9, "a@5=1")
+	server := httptest.NewUnstartedServer(f)
+	server.EnableHTTP2 = true
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail
+	server.StartTLS()
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	address := server.Listener.Addr().String()
+	config := func(c *tls.Config) Config {
+		return Config{HTTPAddress: address, TLS: c, Resources: Resources{Collection: KV}, Prefix: "app/"}
+	}
+	s, err := NewQueried(config(&tls.Config{RootCAs: pool, Certificates: []tls.Certificate{cert}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := follow(t, s)
+	w.is(stream.InSync)
+	if r, ok := w.Snapshot().Get("a"); !ok || string(r.Value) != "1" {
+		t.Errorf("it has %+v", r)
+	}
+	for want, c := range map[string]*tls.Config{
+		"certificate":       {Certificates: []tls.Certificate{cert}}, // of an authority that is not trusted
+		"consul " + address: {RootCAs: pool},
+	} {
+		s, err := NewQueried(config(c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Watch(t.Context(), stream.Resume{}, streamtest.NewSinkRecorder(stream.Resume{}, nil)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
 }
 
 // TestPingsAreRareEnough: Consul ends connections that ping more often than every
