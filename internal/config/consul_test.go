@@ -30,6 +30,7 @@ watches:
     name_prefix: a-
   config: { source: mesh, collection: kv, prefix: app/, values: json, datacenter: dc2, writable: true }
   web: { source: mesh, collection: health, service: web, filter_expression: "Service.Port == 80" }
+  locks: { source: mesh, collection: kv, entries: true }
 `
 
 func TestConsulSource(t *testing.T) {
@@ -56,6 +57,10 @@ func TestConsulSource(t *testing.T) {
 	}
 	want = consul.Resources{Collection: consul.Health, Service: "web", FilterExpression: "Service.Port == 80"}
 	if w := c.Watches[2]; w.Consul != want || w.LabelsAt != "meta" {
+		t.Errorf("read %+v", w)
+	}
+	want = consul.Resources{Collection: consul.KV, Entries: true}
+	if w := c.Watches[3]; w.Consul != want {
 		t.Errorf("read %+v", w)
 	}
 }
@@ -89,6 +94,8 @@ func TestConsulSourceErrors(t *testing.T) {
 		{"a collection of another type", right, artists + ", bucket: a", "bucket is for watches of nats sources"},
 		{"writes to resources", right, artists + ", writable: true", "watches.artists.writable: of consul, only the collection kv takes writes"},
 		{"writes to the catalog", `http_address: "a:8500"`, "collection: nodes, writable: true", "watches.artists.writable: of consul, only the collection kv takes writes"},
+		{"entries of the catalog", `http_address: "a:8500"`, "collection: nodes, entries: true", "watches.artists.entries: entries is for the collection kv, and this one is nodes"},
+		{"writes to entries", `http_address: "a:8500"`, "collection: kv, entries: true, writable: true", "watches.artists.writable: whole entries cannot be written"},
 		{"a key of another type", right, artists + ", prefix: a", "watches.artists.prefix: prefix is for the collection kv, and this one is resource"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

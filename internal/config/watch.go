@@ -116,6 +116,9 @@ func (w *Watch) check(d *decoder, at decode.Value) {
 	if w.Kubernetes.Impersonate && !w.Writable {
 		d.Errorf(d.Given[&w.Kubernetes.Impersonate], "only writes are made in the name of who makes them; want writable: true as well, or leave out impersonate")
 	}
+	if w.Writable && w.Consul.Entries {
+		d.Errorf(d.Given[&w.Writable], "whole entries cannot be written, as Consul gives the session and the lock index itself; leave out writable, or entries")
+	}
 	if decode.IsName(w.Name) {
 		w.checkStart(d)
 		return
@@ -242,7 +245,7 @@ func (d *decoder) checkConsul(w *Watch, v decode.Value, source string) {
 		return
 	}
 	given := map[string]any{
-		"resource_type": &w.Consul.Type, "name_prefix": &w.Consul.NamePrefix, "service": &w.Consul.Service,
+		"resource_type": &w.Consul.Type, "name_prefix": &w.Consul.NamePrefix, "service": &w.Consul.Service, "entries": &w.Consul.Entries,
 		"datacenter": &w.Consul.Datacenter, "filter_expression": &w.Consul.FilterExpression,
 		"prefix": &w.Prefix, "values": &w.Values,
 	}

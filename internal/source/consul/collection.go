@@ -41,6 +41,7 @@ var options = []option{
 	{"name_prefix", func(c *Config) bool { return c.NamePrefix != "" }, []string{Resource}},
 	{"prefix", func(c *Config) bool { return c.Prefix != "" }, []string{KV}},
 	{"values", func(c *Config) bool { return c.Values != stream.AnyValues }, []string{KV}},
+	{"entries", func(c *Config) bool { return c.Entries }, []string{KV}},
 	{"service", func(c *Config) bool { return c.Service != "" }, []string{Health}},
 	{"datacenter", func(c *Config) bool { return c.Datacenter != "" }, []string{Checks, Health, Intentions, KV, Nodes, Services}},
 	{"filter_expression", func(c *Config) bool { return c.FilterExpression != "" }, []string{Checks, Health, Intentions, Nodes, Services}},

@@ -88,6 +88,9 @@ var Consistencies = []string{ConsistencyConsistent, ConsistencyStale}
 type Resources struct {
 	// Collection is one of Collections. Empty: Resource.
 	Collection string `yaml:"collection,is=consul collection"`
+	// Entries has the values of the collection kv be whole entries: the value with the flags, the
+	// session and the lock index.
+	Entries bool `yaml:"entries"`
 	// Service narrows the collection health to one service. Empty: all of them.
 	Service string `yaml:"service,is=consul service"`
 	// Datacenter is that of the collection. Empty: that of the server. Not of Resource.

@@ -36,10 +36,14 @@ type epochs struct {
 
 func newEpochs(c *Config) epochs {
 	if c.collection() != Resource {
-		return epochs{
+		e := epochs{
 			collection: []string{c.Collection, c.Service, c.Partition, c.Namespace, c.Prefix, string(c.Values), c.Datacenter, c.FilterExpression},
 			address:    c.HTTPAddress,
 		}
+		if c.Entries {
+			e.collection = append(e.collection, "entries")
+		}
+		return e
 	}
 	return epochs{
 		collection: []string{c.Type, c.Partition, c.Namespace, c.NamePrefix},

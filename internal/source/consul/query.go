@@ -86,6 +86,8 @@ func (c *Config) readKey(d *json.Decoder, add func(item)) error {
 	var k struct {
 		Key                      string
 		Value                    []byte
+		Flags, LockIndex         uint64
+		Session                  string
 		CreateIndex, ModifyIndex uint64
 	}
 	if err := d.Decode(&k); err != nil {
@@ -99,6 +101,19 @@ func (c *Config) readKey(d *json.Decoder, add func(item)) error {
 		return nil // the folder itself
 	}
 	value, encoding := c.Values.Value(k.Value)
+	if c.Entries {
+		entry, err := valued(key, struct {
+			Value     json.RawMessage `json:"value"`
+			Encoding  string          `json:"encoding,omitempty"`
+			Flags     uint64          `json:"flags"`
+			Session   string          `json:"session"`
+			LockIndex uint64          `json:"lock_index"`
+		}{value, encoding, k.Flags, k.Session, k.LockIndex})
+		if err != nil {
+			return err
+		}
+		value, encoding = entry.value, ""
+	}
 	add(item{key: key, value: value, encoding: encoding, version: version{revision: k.ModifyIndex, created: k.CreateIndex}})
 	return nil
 }

@@ -37,6 +37,9 @@ func NewWriter(c Config, logger *slog.Logger) (*adapter.Writer, error) {
 	if c.collection() != KV {
 		return nil, fmt.Errorf("consul: the collection %s takes no writes: want the collection %s", c.collection(), KV)
 	}
+	if c.Entries {
+		return nil, errors.New("consul: a watch with entries takes no writes: Consul gives the session and the lock index itself")
+	}
 	c.setDefaults()
 	return adapter.NewWriter(c.Values, maxValueBytes, logger, func(context.Context) (adapter.WriteConn, error) {
 		return &kvConn{newAPI(&c, nil, func(error) {})}, nil
