@@ -19,7 +19,7 @@ func TestReliabilityTable(t *testing.T) {
 		faults[row["source"]] = append(faults[row["source"]], row["fault"])
 	}
 	for source, want := range map[string][]string{
-		"grpc": server, "etcd": server, "kubernetes": server, "nats": server, "gateway": server, "postgres": server,
+		"grpc": server, "etcd": server, "kubernetes": server, "nats": server, "gateway": server, "postgres": server, "postgres, slot": append(slices.Clone(server), "slot dropped"),
 		"consul": append(slices.Clone(network), "wipe"), "consul 1.22.3": append(slices.Clone(network), "kill", "restart"),
 		"consul kv 1.22.3": append(slices.Clone(network), "kill", "restart", "restore of the snapshot"), "consul health 1.22.3": append(slices.Clone(network), "kill", "restart"),
 		"files": {"directory moved away", "half-written file"},
