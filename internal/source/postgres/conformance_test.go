@@ -31,11 +31,19 @@ func TestConformanceOfRestarts(t *testing.T) {
 	})
 }
 
+func TestConformanceOfAPermanentSlot(t *testing.T) {
+	s := realserver.StartPostgres(t, "max_replication_slots=200")
+	sourcetest.Run(t, func(t *testing.T) *sourcetest.Harness {
+		d := newDatabase(t, s)
+		return harness(d, permanent(d.slotName()))
+	})
+}
+
 // harness is the table "items" behind a proxy.
-func harness(d *database) *sourcetest.Harness {
+func harness(d *database, options ...func(*Config)) *sourcetest.Harness {
 	proxy := realserver.NewProxy(d.t, d.server.Addr())
 	return &sourcetest.Harness{
-		Source: d.source(proxy.Addr(), Table{Name: "items"}),
+		Source: sourceOf(d.t, d.upstream(proxy.Addr(), options...), "items"),
 		Put:    func(key, value string) error { return d.try(put(key, value)) },
 		Delete: func(key string) error { return d.try(remove(key)) },
 		Transaction: func(writes []sourcetest.Write) error {

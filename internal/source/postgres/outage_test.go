@@ -180,7 +180,11 @@ func TestTransactionThatDoesNotFit(t *testing.T) {
 	if testing.Short() {
 		rows = 300_000
 	}
-	d.exec(fmt.Sprintf("INSERT INTO items SELECT 'k' || i, to_json(repeat('x', 300)) FROM generate_series(1, %d) i", rows))
+	d.exec("BEGIN")
+	for part := range 10 {
+		d.exec(fmt.Sprintf("INSERT INTO items SELECT 'k%d.' || i, to_json(repeat('x', 300)) FROM generate_series(1, %d) i", part, rows/10))
+	}
+	d.exec("COMMIT")
 	awaitWatch(t, w, "stale", func() bool { return w.Status().State == stream.Stale })
 	awaitWatch(t, w, "refused for its memory", func() bool { return w.Stats().Reconnects["memory"] > 0 })
 	runtime.GC()

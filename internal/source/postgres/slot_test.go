@@ -346,3 +346,34 @@ func TestEstimatedResources(t *testing.T) {
 	f.await("a snapshot", func() bool { return len(f.Commits()) > 0 })
 	f.await("no estimate", func() bool { return source.EstimatedResources() == 0 })
 }
+
+// TestOthersDoNotWait: the stream of a permanent slot waits for what may go on, and not for a table that
+// cannot be followed.
+func TestOthersDoNotWait(t *testing.T) {
+	d := newDatabase(t, realserver.SharedPostgres(t))
+	u := d.upstream(d.server.Addr(), permanent(d.slotName()))
+	source := sourceOf(t, u, "items")
+	awaited := func(want int) {
+		t.Helper()
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		if got := len(u.continuing); got != want {
+			t.Errorf("a stream waits for %d sources, want %d", got, want)
+		}
+	}
+	f := follow(t, source, nil)
+	f.await("a snapshot", func() bool { return len(f.Commits()) > 0 })
+	d.exec("REVOKE SELECT ON items FROM wt")
+	f.mustEnd("want GRANT SELECT")
+	awaited(1)
+	again := follow(t, source, f)
+	again.mustEnd("want GRANT SELECT")
+	awaited(0)
+	d.exec("GRANT SELECT ON items TO wt")
+	last := follow(t, source, again)
+	d.exec(put("a", item("a", "1")))
+	last.awaitValue("a", item("a", "1"))
+	last.stop()
+	awaited(0)
+	d.dropSlot()
+}

@@ -83,7 +83,9 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	if outer.Err() != nil {
 		s.rows = nil // nobody may want them again
 	}
-	s.upstream.continues(s, s.rows != nil)
+	if s.rows == nil {
+		s.upstream.continues(s, false)
+	}
 	return s.upstream.failed(because(ctx, err))
 }
 
@@ -95,6 +97,10 @@ func (s *Source) watch(ctx context.Context, m *member, sink stream.Sink) error {
 	}
 	defer session.leave(m)
 	defer session.settle(s)
+	defer func() {
+		// Others do not wait for a table that cannot be followed.
+		s.upstream.continues(s, session.ctx.Err() != nil || m.safe.Load() > 0)
+	}()
 	if err := session.manage(ctx, s.table); err != nil {
 		return err
 	}
