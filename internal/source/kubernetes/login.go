@@ -47,20 +47,23 @@ func (c *client) enter(ctx context.Context) (*login, error) {
 // renew returns a login for a request that was refused with another one. The kubeconfig and the files
 // that it names are read again, and a plugin is run again.
 func (c *client) renew(ctx context.Context, refused *login) (*login, error) {
-	c.mu.Lock()
-	if plugin := c.plugin; plugin != nil && refused.issued != nil {
-		c.mu.Unlock()
-		plugin.refused(ctx, refused.issued)
-		c.mu.Lock()
+	if err := c.forget(refused); err != nil {
+		return nil, err
 	}
-	if c.login == refused {
-		if err := c.reload(); err != nil {
-			c.mu.Unlock()
-			return nil, err
-		}
-	}
-	c.mu.Unlock()
 	return c.enter(ctx)
+}
+
+// forget has the next request read everything again, unless another one has done so already.
+func (c *client) forget(refused *login) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.plugin != nil && refused.issued != nil {
+		c.plugin.refused(refused.issued)
+	}
+	if c.login != refused {
+		return nil
+	}
+	return c.reload()
 }
 
 // reload reads the kubeconfig again, unless it is of another server by now: that is for the next

@@ -225,8 +225,14 @@ func TestCredentialIsRefusedTwice(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "want credentials that the server knows") || strings.Contains(err.Error(), "sEcReT") {
 			t.Errorf("error %v", err)
 		}
-		if refusals != 2 || s.ran() != 2 {
-			t.Errorf("%d requests and %d runs, want two each", refusals, s.ran())
+		if refusals != 2 || s.ran() != 1 {
+			t.Errorf("%d requests and %d runs, want two and one", refusals, s.ran())
+		}
+		timer := time.NewTimer(pluginPause)
+		<-timer.C
+		_ = f.start(nil).end()
+		if refusals != 4 || s.ran() != 2 {
+			t.Errorf("later, %d requests and %d runs, want four and two", refusals, s.ran())
 		}
 	})
 }

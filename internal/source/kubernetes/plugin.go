@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -28,8 +29,9 @@ import (
 )
 
 const (
-	// pluginTimeout is how long a plugin may run.
+	// pluginTimeout is how long a plugin may run, and renewTimeout while its former credential is good.
 	pluginTimeout = 30 * time.Second
+	renewTimeout  = 10 * time.Second
 	// maxPluginOutput is how many bytes a plugin may write.
 	maxPluginOutput = 1 << 20
 	// maxPluginText is how many bytes of what a plugin says are in an error.
@@ -37,13 +39,12 @@ const (
 	// renewBefore is how long before its end a credential is replaced, but not earlier than in the
 	// last tenth of its time.
 	renewBefore = time.Minute
-	// pluginPause is how long a plugin that failed is not run again.
+	// pluginPause is how long a plugin is not run again after it has failed, or has issued what the server
+	// refuses.
 	pluginPause = 5 * time.Second
 	// mostPlugins is how many plugins are remembered, with what they have issued.
 	mostPlugins = 64
 )
-
-var errPluginSlow = fmt.Errorf("it did not end within %v", pluginTimeout)
 
 // plugin is a program that a kubeconfig names, which issues credentials.
 //
@@ -52,12 +53,14 @@ type plugin struct {
 	// Static after construction.
 	config *clientcmdapi.ExecConfig
 	info   string        // what the program is told, in KUBERNETES_EXEC_INFO
-	turn   chan struct{} // has a value while the program runs, and while what follows is used
+	turn   chan struct{} // has a value while the program runs
+
+	// Atomic: written with turn. nil: there is none.
+	issued atomic.Pointer[issued]
 
 	// Guarded by turn.
-	issued *issued
-	failed error // of the last run; nil: it did not fail
-	next   time.Time
+	failed error     // of the last run; nil: it did not fail
+	next   time.Time // when it may be run again, if it failed
 }
 
 // issued is a credential of a plugin.
@@ -66,8 +69,14 @@ type plugin struct {
 type issued struct {
 	token            string
 	certificate, key string    // of the client, in PEM; empty: none
-	renew, end       time.Time // zero: it lasts until the server refuses it
+	at, renew, end   time.Time // the last two zero: it lasts until the server refuses it
 }
+
+// good reports whether a credential can still be used.
+func (c *issued) good(now time.Time) bool { return c != nil && (c.end.IsZero() || now.Before(c.end)) }
+
+// due reports whether it should be replaced.
+func (c *issued) due(now time.Time) bool { return !c.renew.IsZero() && !now.Before(c.renew) }
 
 // plugins are those that the process knows: the watches of a source share what theirs has issued.
 var plugins = func() *lru.Cache[string, *plugin] {
@@ -119,52 +128,67 @@ func pluginOf(c *rest.Config) (*plugin, error) {
 	return p, nil
 }
 
-// credential returns what the program has issued. It runs the program if that is nothing, or ends soon.
+// credential returns what the program has issued. It runs the program if that is nothing, or ends soon. While
+// one request waits for that, others use what is still good.
 func (p *plugin) credential(ctx context.Context) (*issued, error) {
+	if c := p.issued.Load(); c.good(time.Now()) {
+		if !c.due(time.Now()) {
+			return c, nil
+		}
+		select {
+		case p.turn <- struct{}{}:
+			defer func() { <-p.turn }()
+			return p.replace(ctx, renewTimeout)
+		default:
+			return c, nil
+		}
+	}
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
+		return p.replace(ctx, pluginTimeout)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// replace runs the program, unless it has been run meanwhile, or has just failed. The caller has its turn.
+func (p *plugin) replace(ctx context.Context, limit time.Duration) (*issued, error) {
 	now := time.Now()
-	usable := p.issued != nil && (p.issued.end.IsZero() || now.Before(p.issued.end))
-	if usable && (p.issued.renew.IsZero() || now.Before(p.issued.renew)) {
-		return p.issued, nil
+	before := p.issued.Load()
+	good := before.good(now)
+	if good && !before.due(now) {
+		return before, nil
 	}
 	if p.failed == nil || !now.Before(p.next) {
-		next, err := p.run(ctx)
+		c, err := p.run(ctx, limit)
 		if err == nil {
-			p.issued, p.failed = next, nil
-			return next, nil
+			p.issued.Store(c)
+			p.failed = nil
+			return c, nil
 		}
 		if ctx.Err() != nil {
 			return nil, err // it says nothing about the program
 		}
 		p.failed, p.next = err, time.Now().Add(pluginPause)
 	}
-	if usable {
-		return p.issued, nil
+	if good {
+		return before, nil
 	}
 	return nil, p.failed
 }
 
-// refused has the program run again, unless it has issued another credential since.
-func (p *plugin) refused(ctx context.Context, c *issued) {
-	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
-	case <-ctx.Done():
-		return
-	}
-	if p.issued == c {
-		p.issued = nil
+// refused has the program run again, unless it has issued another credential since, or this one just now: a
+// server that refuses all does not have it run all the time.
+func (p *plugin) refused(c *issued) {
+	if time.Since(c.at) >= pluginPause {
+		p.issued.CompareAndSwap(c, nil)
 	}
 }
 
 // run runs the program.
-func (p *plugin) run(ctx context.Context) (*issued, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, pluginTimeout, errPluginSlow)
+func (p *plugin) run(ctx context.Context, limit time.Duration) (*issued, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v", limit))
 	defer cancel()
 	out, said := &bounded{most: maxPluginOutput, strict: true}, &bounded{most: maxPluginText}
 	cmd := exec.CommandContext(ctx, p.config.Command, p.config.Args...)
@@ -220,7 +244,7 @@ func parseIssued(out []byte, version string, now time.Time) (*issued, error) {
 		return nil, errors.New("no status; want one with a token, or with a certificate and its key")
 	}
 	s := answer.Status
-	c := &issued{token: s.Token, certificate: s.ClientCertificateData, key: s.ClientKeyData}
+	c := &issued{at: now, token: s.Token, certificate: s.ClientCertificateData, key: s.ClientKeyData}
 	switch {
 	case (c.certificate == "") != (c.key == ""):
 		return nil, errors.New("one of clientCertificateData and clientKeyData; want both, or neither")

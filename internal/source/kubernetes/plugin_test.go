@@ -204,13 +204,34 @@ func TestPluginThatHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errPluginSlow)
+	over := errors.New("the request is over")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, over)
 	defer cancel()
-	if _, err = p.credential(ctx); !errors.Is(err, errPluginSlow) || !strings.Contains(err.Error(), "it did not end within 30s") {
+	if _, err = p.credential(ctx); !errors.Is(err, over) {
 		t.Errorf("error %v", err)
 	}
 	if p.failed != nil {
 		t.Error("the next request is told the failure of this one")
+	}
+	if _, err = p.run(t.Context(), 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "failed: it did not end within 50ms") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestOthersDoNotWaitForAPlugin: while one request has it run, others use a credential that is still good.
+func TestOthersDoNotWaitForAPlugin(t *testing.T) {
+	p := newScript(t).plugin()
+	c := &issued{token: "t", renew: time.Now().Add(-time.Minute), end: time.Now().Add(time.Minute)}
+	p.issued.Store(c)
+	p.turn <- struct{}{}
+	if got, err := p.credential(t.Context()); got != c || err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	p.issued.Store(&issued{token: "t", renew: c.renew, end: time.Now().Add(-time.Second)})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got, err := p.credential(ctx); got != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("after its end: %+v, %v", got, err)
 	}
 }
 
