@@ -243,7 +243,7 @@ func TestEveryOption(t *testing.T) {
 			{Name: "machine", Type: Host, Host: host.Config{Interval: 2 * time.Second}},
 			{Name: "backend", Type: GRPCs, RetryMax: 2 * time.Minute, GRPC: grpcsource.Config{
 				Address: "dns:///backend:9000", TLS: tlsConfig,
-				Metadata:  adapter.Metadata{"x-team": "a ${b}", "authorization": "s3cret", "x-other": "absolute"},
+				Metadata:  adapter.Metadata{"x-team": {Text: "a ${b}"}, "authorization": {File: "etc/token"}, "x-other": {File: "/run/token"}},
 				Keepalive: 30 * time.Second, StallAfter: time.Minute, MaxMessageBytes: 4 << 20,
 			}},
 		},
@@ -329,7 +329,7 @@ func TestVariableIsTextNeverYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Sources[0].GRPC.Metadata["x"]; got != "a: {b, *c, ${HOST}" {
+	if got := c.Sources[0].GRPC.Metadata["x"].Text; got != "a: {b, *c, ${HOST}" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -34,7 +34,7 @@ func TestGatewaySource(t *testing.T) {
 	got.TLS = nil
 	want := gatewaysource.Config{
 		URL: "https://core.example.com/gw", TokenFile: "etc/token", StallAfter: time.Minute, MaxEventBytes: 32 << 20,
-		Headers: adapter.Metadata{"X-Team": "web", "X-Api-Key": "absolute"},
+		Headers: adapter.Metadata{"X-Team": {Text: "web"}, "X-Api-Key": {File: "/run/token"}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)

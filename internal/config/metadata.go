@@ -41,21 +41,24 @@ var nameKinds = map[string]nameKind{
 func (d *decoder) readMetadata(v decode.Value, k decode.Key, m *adapter.Metadata) {
 	entries, _ := d.Entries(v)
 	for _, e := range entries {
-		var content string
+		var value adapter.MetadataValue
 		switch {
 		case k.Name == k.Files:
-			content = d.ReadLine(e.Value, nameKinds[k.Names].line)
+			if name, ok := d.TextOf(e.Value, decode.FileName); ok {
+				d.Line(name, nameKinds[k.Names].line) // it may have another value later
+				value.File = d.Relative(name)
+			}
 		case decode.NamesCredential(e.Name):
 			d.Errorf(e.AtKey(), "credentials do not belong in the configuration; put the value into a file and name the file in %s", k.Files)
 			continue
 		default:
-			d.ReadText(e.Value, texts["printable"], &content)
+			d.ReadText(e.Value, texts["printable"], &value.Text)
 		}
-		d.addMetadata(m, e, content, k)
+		d.addMetadata(m, e, value, k)
 	}
 }
 
-func (d *decoder) addMetadata(m *adapter.Metadata, e decode.Entry, content string, k decode.Key) {
+func (d *decoder) addMetadata(m *adapter.Metadata, e decode.Entry, value adapter.MetadataValue, k decode.Key) {
 	kind := nameKinds[k.Names]
 	name := kind.canonical(e.Name)
 	if !kind.Valid(name) {
@@ -69,5 +72,5 @@ func (d *decoder) addMetadata(m *adapter.Metadata, e decode.Entry, content strin
 	if *m == nil {
 		*m = adapter.Metadata{}
 	}
-	(*m)[name] = content
+	(*m)[name] = value
 }

@@ -67,7 +67,32 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue("[hidden]") }
 
 // Metadata is sent with each request: headers, or metadata of gRPC. It may hold credentials, so it
 // never shows its values when it is printed or logged.
-type Metadata map[string]string
+type Metadata map[string]MetadataValue
+
+// MetadataValue is a value of Metadata.
+type MetadataValue struct {
+	Text string
+	File string // that holds the value when it is sent, in place of Text; empty: none
+}
+
+// Read returns the values of now. Those of files must be valid.
+func (m Metadata) Read(valid func(string) bool, want string) (map[string]string, error) {
+	values := make(map[string]string, len(m))
+	for name, v := range m {
+		if values[name] = v.Text; v.File == "" {
+			continue
+		}
+		text, err := ReadSecret(v.File)
+		if err != nil {
+			return nil, fmt.Errorf("file of %s: %w", name, err)
+		}
+		if !valid(text) {
+			return nil, fmt.Errorf("file %s of %s: want %s", v.File, name, want)
+		}
+		values[name] = text
+	}
+	return values, nil
+}
 
 // Format writes how many entries there are, for every verb.
 func (m Metadata) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "[%d hidden]", len(m)) }

@@ -92,7 +92,7 @@ func (c *Config) checkHeaders() error {
 		switch {
 		case !ValidHeaderName(name):
 			return fmt.Errorf("gateway: %w", &stream.InvalidError{What: "header name", Got: name, Want: WantHeaderName})
-		case !validHeaderValue(value):
+		case value.File == "" && !validHeaderValue(value.Text):
 			return fmt.Errorf("gateway: the value of header %q cannot be sent: want one line, not empty", name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -29,10 +30,10 @@ func TestInvalidConfig(t *testing.T) {
 		"TLS without TLS":  {Config{URL: "http://core", TLS: &tls.Config{}}, "want https, or no tls"},
 		"negative stall":   {Config{URL: "http://core", StallAfter: -1}, "want 0 or more"},
 		"negative size":    {Config{URL: "http://core", MaxEventBytes: -1}, "want 0 or more"},
-		"header of ours":   {Config{URL: "http://core", Headers: map[string]string{"accept": "x"}}, `header name "accept": want the name`},
-		"no header name":   {Config{URL: "http://core", Headers: map[string]string{"a b": "x"}}, `header name "a b": want the name`},
-		"no header value":  {Config{URL: "http://core", Headers: map[string]string{"x-a": "secret\n"}}, `the value of header "x-a" cannot be sent`},
-		"token and header": {Config{URL: "http://core", TokenFile: "f", Headers: map[string]string{"authorization": "secret"}}, "want token_file, or a header Authorization"},
+		"header of ours":   {Config{URL: "http://core", Headers: adapter.Metadata{"accept": {Text: "x"}}}, `header name "accept": want the name`},
+		"no header name":   {Config{URL: "http://core", Headers: adapter.Metadata{"a b": {Text: "x"}}}, `header name "a b": want the name`},
+		"no header value":  {Config{URL: "http://core", Headers: adapter.Metadata{"x-a": {Text: "secret\n"}}}, `the value of header "x-a" cannot be sent`},
+		"token and header": {Config{URL: "http://core", TokenFile: "f", Headers: adapter.Metadata{"authorization": {Text: "secret"}}}, "want token_file, or a header Authorization"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(test.config)
@@ -69,7 +70,7 @@ func definition(t *testing.T, p view.Params) *view.Definition {
 
 func TestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, u, stop := serve(t, Config{URL: "http://gateway.test/a%2Fpath/", Headers: map[string]string{"x-team": "blue"}}, replies(primed(), goodbye("draining", 0)))
+		f, u, stop := serve(t, Config{URL: "http://gateway.test/a%2Fpath/", Headers: adapter.Metadata{"x-team": {Text: "blue"}}}, replies(primed(), goodbye("draining", 0)))
 		defer stop()
 		s, err := u.Source("w", prefixed(t, "a b/"))
 		if err != nil {
@@ -121,18 +122,24 @@ func TestToken(t *testing.T) {
 func TestTokenThatWasRotated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "token")
-		f, u, stop := serve(t, Config{TokenFile: file}, replies(primed(), goodbye("max_age", 0)))
+		key := filepath.Join(t.TempDir(), "key")
+		f, u, stop := serve(t, Config{TokenFile: file, Headers: adapter.Metadata{"X-Api-Key": {File: key}}}, replies(primed(), goodbye("max_age", 0)))
 		defer stop()
 		s := sourceOf(t, u, "w")
 		for i := range 2 {
 			if err := os.WriteFile(file, fmt.Append(nil, "token-", i), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			if err := os.WriteFile(key, fmt.Append(nil, "key-", i, "\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			if _, _, err := watchOnce(t, s); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := f.requests[i].Header.Get("Authorization"), fmt.Sprint("Bearer token-", i); got != want {
-				t.Errorf("got %q, want %q", got, want)
+			for name, want := range map[string]string{"Authorization": fmt.Sprint("Bearer token-", i), "X-Api-Key": fmt.Sprint("key-", i)} {
+				if got := f.requests[i].Header.Get(name); got != want {
+					t.Errorf("%s: got %q, want %q", name, got, want)
+				}
 			}
 		}
 	})

@@ -86,12 +86,13 @@ func queryOf(sources ...*Source) url.Values {
 // and not a goodbye as for an EventSource, which does not.
 const anyType = "*/*"
 
-// header returns the headers of a request. The token is read again each time: it
+// header returns the headers of a request. The token and files are read again each time: they
 // may rotate.
 func (c *Config) header() (map[string]string, error) {
-	header := make(map[string]string, len(c.Headers)+2)
-	for name, value := range c.Headers {
-		header[name] = value
+	const line = "one line of text"
+	header, err := c.Headers.Read(validHeaderValue, line)
+	if err != nil {
+		return nil, err
 	}
 	header["Accept"] = anyType
 	if c.TokenFile == "" {
@@ -102,7 +103,7 @@ func (c *Config) header() (map[string]string, error) {
 		return nil, fmt.Errorf("token file: %w", err)
 	}
 	if !validHeaderValue(token) {
-		return nil, fmt.Errorf("token file %s: want one line of text", c.TokenFile)
+		return nil, fmt.Errorf("token file %s: want %s", c.TokenFile, line)
 	}
 	header["Authorization"] = "Bearer " + token
 	return header, nil

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"strings"
 	"time"
@@ -111,22 +110,20 @@ func (c *Config) checkMetadata() error {
 	return nil
 }
 
-// outgoing returns the metadata of a call. The token is read again each time: it may
-// rotate.
+// outgoing returns the metadata of a call. The token and files are read again each time: they
+// may rotate.
 func (c *Config) outgoing() (map[string]string, error) {
-	if c.TokenFile == "" {
-		return c.Metadata, nil
+	const line = "one line of printable ASCII"
+	all, err := c.Metadata.Read(validValue, line)
+	if err != nil || c.TokenFile == "" {
+		return all, err
 	}
 	token, err := adapter.ReadSecret(c.TokenFile)
 	if err != nil {
 		return nil, fmt.Errorf("token file: %w", err)
 	}
 	if !validValue(token) {
-		return nil, fmt.Errorf("token file %s: want one line of printable ASCII", c.TokenFile)
-	}
-	all := maps.Clone(c.Metadata)
-	if all == nil {
-		all = map[string]string{}
+		return nil, fmt.Errorf("token file %s: want %s", c.TokenFile, line)
 	}
 	all["authorization"] = "Bearer " + token
 	return all, nil

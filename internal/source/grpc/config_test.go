@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/source/adapter"
 )
 
 func TestBadConfig(t *testing.T) {
@@ -19,9 +21,9 @@ func TestBadConfig(t *testing.T) {
 		"keepalive":          {Config{Address: "a:1", Watch: "w", Keepalive: time.Second}, `keepalive "1s": want 10s or more`},
 		"stall":              {Config{Address: "a:1", Watch: "w", StallAfter: -1}, "want 0 or more"},
 		"message size":       {Config{Address: "a:1", Watch: "w", MaxMessageBytes: -1}, "want 0 or more"},
-		"metadata":           {Config{Address: "a:1", Watch: "w", Metadata: map[string]string{"grpc-timeout": "secret"}}, `metadata key "grpc-timeout": want a name that gRPC does not reserve`},
-		"token and metadata": {Config{Address: "a:1", Watch: "w", TokenFile: "f", Metadata: map[string]string{"Authorization": "secret"}}, "want one of them"},
-		"pseudo header":      {Config{Address: "a:1", Watch: "w", Metadata: map[string]string{":path": "secret"}}, `metadata key ":path"`},
+		"metadata":           {Config{Address: "a:1", Watch: "w", Metadata: adapter.Metadata{"grpc-timeout": {Text: "secret"}}}, `metadata key "grpc-timeout": want a name that gRPC does not reserve`},
+		"token and metadata": {Config{Address: "a:1", Watch: "w", TokenFile: "f", Metadata: adapter.Metadata{"Authorization": {Text: "secret"}}}, "want one of them"},
+		"pseudo header":      {Config{Address: "a:1", Watch: "w", Metadata: adapter.Metadata{":path": {Text: "secret"}}}, `metadata key ":path"`},
 	}
 	for name, test := range tests {
 		_, err := New(test.config)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/source/adapter"
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc"
@@ -300,7 +301,7 @@ func TestRequestAndMetadata(t *testing.T) {
 	})
 	s, err := New(Config{
 		Address: u.address, Watch: "services", Prefix: "web/",
-		Metadata: map[string]string{"Authorization": "Bearer secret", "x-tenant": "blue"},
+		Metadata: adapter.Metadata{"Authorization": {Text: "Bearer secret"}, "x-tenant": {Text: "blue"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -332,7 +333,7 @@ func TestErrorsKeepMetadataSecret(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := serve(t, test.script)
-			err := follows(t, Config{Address: u.address, Metadata: map[string]string{"authorization": test.value, "x-team": "a"}})
+			err := follows(t, Config{Address: u.address, Metadata: adapter.Metadata{"authorization": {Text: test.value}, "x-team": {Text: "a"}}})
 			if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %s", err, test.want)
 			}
@@ -351,7 +352,7 @@ func TestTokenFile(t *testing.T) {
 		got <- c
 		return status.Error(codes.Unauthenticated, "who is "+c.metadata.Get("authorization")[0])
 	})
-	c := Config{Address: u.address, TokenFile: file, Metadata: map[string]string{"x-team": "a"}}
+	c := Config{Address: u.address, TokenFile: file, Metadata: adapter.Metadata{"x-team": {Text: "a"}}}
 	for _, token := range []string{"tOkEn1", "tOkEn2"} {
 		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -383,6 +384,34 @@ func TestTokenFile(t *testing.T) {
 	}
 	if len(c.Metadata) != 1 {
 		t.Errorf("the configuration is now %v", c.Metadata)
+	}
+}
+
+// TestMetadataFileRotates: it is read for each call, as the token is.
+func TestMetadataFileRotates(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	got := make(chan *call, 1)
+	u := serve(t, func(c *call) error {
+		got <- c
+		return status.Error(codes.Unauthenticated, "who is "+c.metadata.Get("x-api-key")[0])
+	})
+	c := Config{Address: u.address, Metadata: adapter.Metadata{"x-api-key": {File: file}}}
+	for _, key := range []string{"first-key", "second-key"} {
+		if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := follows(t, c); err == nil || !strings.Contains(err.Error(), "who is [hidden]") {
+			t.Errorf("error %v", err)
+		}
+		if sent := (<-got).metadata.Get("x-api-key"); !slices.Equal(sent, []string{key}) {
+			t.Errorf("it sends %q, want %q", sent, key)
+		}
+	}
+	if err := os.WriteFile(file, []byte("two\nlines"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := follows(t, c); err == nil || !strings.Contains(err.Error(), "file "+file+" of x-api-key: want one line of printable ASCII") {
+		t.Errorf("error %v", err)
 	}
 }
 
