@@ -105,7 +105,7 @@ test-web:
 	else echo "==> web: NOT TESTED, npm is missing: install Node 20.19 or newer" >&2; fi
 
 # The packages of the main module whose tests start real servers, unless PACKAGES are set.
-WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench --exclude-dir=thirdparty --exclude-dir=provider --exclude-dir=release '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
+WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench --exclude-dir=thirdparty --exclude-dir=provider --exclude-dir=release --exclude-dir=informer '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
 
 .PHONY: test-servers
 test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS, PostgreSQL and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
@@ -114,6 +114,7 @@ test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS,
 	@$(if $(PACKAGES),,cd bench && $(GO_TEST) -tags servers ./soak)
 	@$(if $(PACKAGES),,cd client/thirdparty && $(GO_TEST) -tags servers ./...)
 	@$(if $(PACKAGES),,cd access/provider && $(GO_TEST) -tags servers ./...)
+	@$(if $(PACKAGES),,cd informer && $(GO_TEST) -tags servers ./...)
 	@$(if $(PACKAGES),,cd release && $(GO_TEST) -tags servers .)
 
 .PHONY: test-peers
