@@ -291,6 +291,28 @@ func TestStoppedInformer(t *testing.T) {
 	})
 }
 
+// TestLeftOut: an object without a value is as if it did not exist, and comes back with one.
+func TestLeftOut(t *testing.T) {
+	follows(t, func(f *fake, s *Source, sink *sink, _ *call) {
+		s.options.Value = func(o any) ([]byte, error) {
+			if text, err := textOf(o); string(text) != "hidden" {
+				return text, err
+			}
+			return nil, nil
+		}
+		for i, c := range []struct{ value, keys string }{{"hidden", "n/b"}, {"hidden", "n/b"}, {"2", "n/a n/b"}} {
+			f.handler.OnUpdate(nil, object("n/a", c.value))
+			synctest.Wait()
+			if sink.keys() != c.keys {
+				t.Errorf("%d: %s, want %s", i, sink.keys(), c.keys)
+			}
+		}
+		if sink.commits != 3 {
+			t.Errorf("%d commits, want three", sink.commits)
+		}
+	})
+}
+
 func TestNoInformer(t *testing.T) {
 	if err := New(nil, Options{}).Watch(t.Context(), stream.Resume{}, newSink()); err != errNone {
 		t.Errorf("error %v", err)
