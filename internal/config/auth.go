@@ -43,6 +43,11 @@ func (d *decoder) credentials(c *Config) {
 	if c.Auth.Certificates.Subject != "" && !asks(c.HTTP.TLS) && !asks(c.GRPC.TLS) {
 		d.Errorf(d.Given[&c.Auth.Certificates].AtKey(), "no listener asks for certificates: want client_ca_file in http.tls or grpc.tls")
 	}
+	if !c.Auth.Given {
+		for _, at := range d.impersonates {
+			d.Errorf(at, "without credentials nobody has a name to write in; want auth with credentials, or leave out impersonate")
+		}
+	}
 	if c.Auth.Login.Issuer != "" && c.HTTP.PublicURL == "" {
 		d.Errorf(d.Given[&c.Auth.Login].AtKey(), "the provider needs an address to send browsers back to: want http.public_url")
 	}

@@ -65,8 +65,9 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s does not count", renewed)
 		}
 	}
-	const pods = "sources: { k: { type: kubernetes } }\nwatches: { w: { source: k, version: v1, resource: pods, writable: true } }"
-	if id(pods) != id(strings.Replace(pods, "writable: true", "writable: true, impersonate: true", 1)) {
+	cluster, pods := &Source{Type: Kubernetes}, Watch{Writable: true}
+	before := cluster.Identity(pods)
+	if pods.Kubernetes.Impersonate = true; cluster.Identity(pods) != before {
 		t.Error("in whose name writes are made counts")
 	}
 }

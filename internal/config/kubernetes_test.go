@@ -9,6 +9,7 @@ import (
 )
 
 const everyKeyOfKubernetes = `
+auth: { tokens_file: tokens }
 sources: { cluster: { type: kubernetes, kubeconfig: /etc/kube/config, context: prod, stall_after: 5s } }
 watches:
   widgets: { source: cluster, group: example.com, version: v1, resource: widgets, namespace: team-a, label_selector: "app=web,tier!=test", field_selector: metadata.name=web }
@@ -74,6 +75,7 @@ func TestKubernetesErrors(t *testing.T) {
 		{"a bad selector from the environment", "", `version: v1, resource: pods, label_selector: "${SECRET} in b"`, `watches.w.label_selector: "${SECRET} in b": want a label selector`},
 		{"writes to what only the server selects", "", `version: v1, resource: pods, field_selector: "a=b", writable: true`, `watches.w.writable: only the server knows which objects match a field_selector; want label_selector`},
 		{"no writes to make in another name", "", `version: v1, resource: pods, impersonate: true`, `watches.w.impersonate: only writes are made in the name of who makes them; want writable: true`},
+		{"writes of nobody", "", `version: v1, resource: pods, writable: true, impersonate: true`, `watches.w.impersonate: without credentials nobody has a name to write in; want auth with credentials`},
 		{"another bad selector", "", `version: v1, resource: pods, field_selector: "a"`, `watches.w.field_selector: field selector "a": want`},
 		{"a key of another source", "", "version: v1, resource: pods, prefix: x", "prefix is for watches of"},
 	} {

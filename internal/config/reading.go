@@ -25,6 +25,8 @@ type decoder struct {
 	named    []string // all watches, those with errors too
 	circles  []string // those that were reported, by the first name
 
+	impersonates []decode.Value // of watches whose writes need a principal
+
 	definitions map[string]*view.Definition // of views
 	places      map[string]decode.Value     // of roles and rules, and of their keys, by path
 	templatings map[string]*templating      // of templates without an error
