@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,7 +44,7 @@ func (c choosy) Delete(ctx context.Context, r stream.DeleteRequest) (bool, error
 
 // TestAuthorOfAWrite: an upstream that decides by who writes is told, and its answer is the client's.
 func TestAuthorOfAWrite(t *testing.T) {
-	r := newGuarded(t, func(c *Config) {
+	r, out := audited(t, func(c *Config) {
 		policy, err := access.CompilePolicy(access.PolicyConfig{
 			Roles:   []access.Role{{Name: "anyone", When: "true"}},
 			Watches: []access.WatchRules{{Name: "choosy", Rules: []access.Rule{{Role: "anyone", Read: "true", Write: "true", Delete: "true"}}}},
@@ -73,5 +74,20 @@ func TestAuthorOfAWrite(t *testing.T) {
 		if answer.StatusCode != c.code || !strings.Contains(answer.text, c.want) {
 			t.Errorf("%d: %s by %s: %s %s; want %d and %s", i, c.method, c.who, answer.Status, answer.text, c.code, c.want)
 		}
+	}
+	var got []string
+	for _, e := range r.lines(out) {
+		got = append(got, brief(e))
+	}
+	want := []string{
+		"allowed write token samchoosy anyone#1 r1 201",
+		"denied write token annchoosy 403 (the upstream does not let the principal write)",
+		"denied delete token annchoosy 403 (the upstream does not let the principal write)",
+		"denied write anonymous choosy 401 (the upstream does not let the principal write)",
+		"denied delete anonymous choosy 401 (the upstream does not let the principal write)",
+		"allowed delete token samchoosy anyone#1 r1 200",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the audit log has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -2,6 +2,7 @@ package authz
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 
@@ -43,6 +44,8 @@ func (l *Lookup) RecordRefusal(ctx context.Context, why *access.Refusal, from ne
 const (
 	noSuchWatch = "there is no such watch"
 	noRule      = "no rule of the watch applies"
+	// notByUpstream is of writes alone.
+	notByUpstream = "the upstream does not let the principal write"
 )
 
 // denied is unknown for a request that is refused.
@@ -107,6 +110,15 @@ func (v verdict) entry(a access.Action) access.AuditEntry {
 		return access.AuditEntry{Decision: access.Denied, Action: a, Status: http.StatusOK, Reason: v.Reason}
 	}
 	return access.AuditEntry{Decision: access.Allowed, Action: a, Status: http.StatusOK, Rules: []access.AuditRule{{Role: v.Role, Number: v.Rule}}}
+}
+
+// byUpstream returns the entry of a write that has ended with err: another one if the upstream does not let its
+// author write, which it decides before the rules, or after them.
+func byUpstream(e access.AuditEntry, a access.Action, err error) access.AuditEntry {
+	if errors.As(err, new(*stream.DeniedError)) {
+		return access.AuditEntry{Decision: access.Denied, Action: a, Reason: notByUpstream}
+	}
+	return e
 }
 
 // written records a write that has ended with err.

@@ -34,8 +34,9 @@ func (h Handle) Put(ctx context.Context, r stream.PutRequest) (shown Shown, crea
 		r.Condition = func(old *stream.Resource, value []byte) error { return h.decidePut(&d, r, old, value) }
 	}
 	stored, created, err := h.watch.Writer().Put(ctx, r)
+	e := byUpstream(d.ofPut(r, stored, created), access.Write, err)
 	err = h.denied(err)
-	h.written(ctx, d.ofPut(r, stored, created), err)
+	h.written(ctx, e, err)
 	if err != nil {
 		return Shown{}, false, err
 	}
@@ -113,8 +114,9 @@ func (h Handle) Delete(ctx context.Context, r stream.DeleteRequest) (deleted boo
 	if errors.Is(err, errHidden) {
 		deleted, err = false, nil
 	}
+	e := byUpstream(d.ofDelete(r, deleted), access.Delete, err)
 	err = h.denied(err)
-	h.written(ctx, d.ofDelete(r, deleted), err)
+	h.written(ctx, e, err)
 	if deleted && !r.ValidateOnly {
 		readBack(ctx, h.watch, func(s log.Snapshot) bool {
 			now, there := s.Get(r.Key)
