@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -220,12 +221,14 @@ func (p *plugin) run(ctx context.Context, limit time.Duration) (*issued, error) 
 	return nil, fmt.Errorf("credentials: the plugin %q failed: %w%s", p.config.Command, err, after(": ", said.text.String()))
 }
 
-// after returns a text of bounded length after a separator, or nothing if it is empty.
+// after returns a text after a separator, on one line of bounded length, or nothing if it is empty.
 func after(separator, text string) string {
-	if text = strings.TrimSpace(text); text == "" {
+	text = strings.ToValidUTF8(text[:min(len(text), maxPluginText)], "")
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	if len(words) == 0 {
 		return ""
 	}
-	return separator + strings.ToValidUTF8(text[:min(len(text), maxPluginText)], "")
+	return separator + strings.Join(words, " ")
 }
 
 // parseIssued parses what a plugin has written.

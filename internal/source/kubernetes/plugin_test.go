@@ -173,6 +173,9 @@ func TestPluginThatFails(t *testing.T) {
 		"an exit code": {func(s *script, e *clientcmdapi.ExecConfig) {
 			e.Command, e.Args = "/bin/sh", []string{"-c", "echo please log in >&2; exit 3"}
 		}, `failed: exit status 3: please log in`},
+		"several lines": {func(s *script, e *clientcmdapi.ExecConfig) {
+			e.Command, e.Args = "/bin/sh", []string{"-c", `printf '\033[31mfirst\nsecond\377\n' >&2; exit 3`}
+		}, `exit status 3: [31mfirst second`},
 		"endless words": {func(s *script, e *clientcmdapi.ExecConfig) {
 			e.Command, e.Args = "/bin/sh", []string{"-c", "while :; do echo word; done"}
 		}, "it wrote more than 1048576 bytes"},
