@@ -507,3 +507,48 @@ func TestStalledServer(t *testing.T) {
 	}
 	proxy.Heal()
 }
+
+// TestSmallRowsOutOfLine: values are kept only of rows that may have parts that are stored out of line. One that
+// has, although its text is short, has the table read again, once.
+func TestSmallRowsOutOfLine(t *testing.T) {
+	d := newDatabase(t, realserver.SharedPostgres(t))
+	d.table("small (id int PRIMARY KEY, list int8[], n int)")
+	d.exec("ALTER TABLE small ALTER list SET STORAGE EXTERNAL")
+	d.exec("INSERT INTO small VALUES (1, '{}', 0)")
+	source := d.source(d.server.Addr(), Table{Name: "small"})
+	f := follow(t, source, nil)
+	value := func(id, ones, n int) string {
+		return fmt.Sprintf(`{"id":%d,"list":"{%s}","n":%d}`, id, strings.TrimSuffix(strings.Repeat("1,", ones), ","), n)
+	}
+	f.awaitValue("1", value(1, 0, 0))
+	d.exec("UPDATE small SET n = 1")
+	f.awaitValue("1", value(1, 0, 1))
+	d.exec("INSERT INTO small SELECT 2, array_agg(1), 0 FROM generate_series(1, 400)")
+	f.awaitValue("2", value(2, 400, 0))
+	if n := len(snapshotsOf(f)); n != 1 {
+		t.Fatalf("the table was read %d times, want once", n)
+	}
+	d.exec("UPDATE small SET n = n + 1")
+	f.mustEnd(errLarge.Error())
+	for _, r := range source.rows {
+		if r.value != nil {
+			t.Errorf("the value %s is kept", r.value)
+		}
+	}
+	next := follow(t, source, f)
+	next.awaitValue("2", value(2, 400, 1))
+	next.awaitValue("1", value(1, 0, 2))
+	d.exec("UPDATE small SET n = 9; UPDATE small SET id = 3 WHERE id = 2")
+	next.awaitValue("3", value(3, 400, 9))
+	next.awaitValue("1", value(1, 0, 9))
+}
+
+// snapshotsOf returns the commits of a whole table.
+func snapshotsOf(f *followed) (all []streamtest.CommitRecord) {
+	for _, c := range f.Commits() {
+		if c.Snapshot {
+			all = append(all, c)
+		}
+	}
+	return all
+}

@@ -246,10 +246,17 @@ func (f *follower) resume(ctx context.Context, latest uint64) (bool, error) {
 	if err != nil || !settled {
 		return false, err
 	}
+	err = session.ask(ctx, func(conn queries) (err error) {
+		_, f.small, err = f.table.estimate(ctx, conn)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
 	var held int64
 	for key, r := range s.rows {
-		if r.relation == 0 {
-			r.relation = f.table.id
+		if r.relation == 0 { // of another process, which keeps all values
+			r = s.keep(r.value, r.revision, f.table.id, f.small)
 			s.rows[key] = r
 		}
 		held += r.cost(key)

@@ -38,16 +38,6 @@ func (f *followed) saysInSync() bool {
 // slotName returns a name for a slot that no other test uses.
 func (d *database) slotName() string { return "gateway_" + d.name }
 
-// snapshots counts how often a table was read.
-func snapshots(f *followed) (n int) {
-	for _, c := range f.Commits() {
-		if c.Snapshot {
-			n++
-		}
-	}
-	return n
-}
-
 // awaitConfirmed waits until the server has been told that what exists now is safe.
 func (d *database) awaitConfirmed(slot string) {
 	d.t.Helper()
@@ -92,7 +82,7 @@ func TestPermanentSlotGoesOn(t *testing.T) {
 		for _, f := range all {
 			f.awaitValue(n, item(n, "1"))
 			f.await("in sync", f.saysInSync)
-			if got := snapshots(f); got != 0 {
+			if got := len(snapshotsOf(f)); got != 0 {
 				t.Fatalf("round %d: the table was read %d times, want not at all", round, got)
 			}
 		}
@@ -145,7 +135,7 @@ func TestPermanentSlotReadsAgain(t *testing.T) {
 				d.exec(statement)
 			}
 			next := follow(t, source, f)
-			next.await("a snapshot", func() bool { return snapshots(next) == 1 })
+			next.await("a snapshot", func() bool { return len(snapshotsOf(next)) == 1 })
 			rows := d.query("SELECT count(*) FROM items")
 			if name == "filtered" {
 				rows = "0"

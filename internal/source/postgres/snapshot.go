@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -36,10 +35,11 @@ func (f *follower) snapshot(ctx context.Context) error {
 		return errGone
 	}
 	f.table = now
-	expected, err := now.estimate(ctx, queries{conn, &u.config})
+	expected, small, err := now.estimate(ctx, queries{conn, &u.config})
 	if err != nil {
 		return err
 	}
+	f.small = small
 	f.source.expected.Store(expected)
 	defer f.source.expected.Store(0)
 	rows, err := f.load(ctx, conn, made.point-1)
@@ -130,13 +130,13 @@ func (f *follower) load(ctx context.Context, conn *pgconn.PgConn, revision uint6
 	rows := make(map[string]row, len(old))
 	tuple := make([]cell, l.columns)
 	for result.NextRow() {
-		key, r, err := f.read(l, tuple, result.Values(), old, revision)
+		key, value, r, err := f.read(l, tuple, result.Values(), old, revision)
 		if err != nil {
 			return nil, err
 		}
 		rows[key] = r
 		f.sink.Charge(r.cost(key))
-		if err := f.sink.Upsert(stream.Resource{Key: key, Revision: r.revision, Value: r.value}); err != nil {
+		if err := f.sink.Upsert(stream.Resource{Key: key, Revision: r.revision, Value: value}); err != nil {
 			return nil, err
 		}
 	}
@@ -146,9 +146,9 @@ func (f *follower) load(ctx context.Context, conn *pgconn.PgConn, revision uint6
 }
 
 // read makes a row of what a query returns: the relation, and then the columns.
-func (f *follower) read(l *layout, tuple []cell, values [][]byte, old map[string]row, revision uint64) (string, row, error) {
+func (f *follower) read(l *layout, tuple []cell, values [][]byte, old map[string]row, revision uint64) (key string, value []byte, r row, err error) {
 	if len(values) != len(tuple)+1 {
-		return "", row{}, fmt.Errorf("%w: a row of %d values, want %d", stream.ErrInvalid, len(values), len(tuple)+1)
+		return "", nil, row{}, fmt.Errorf("%w: a row of %d values, want %d", stream.ErrInvalid, len(values), len(tuple)+1)
 	}
 	for i, value := range values[1:] {
 		tuple[i] = cell{kind: cellText, text: value}
@@ -156,23 +156,23 @@ func (f *follower) read(l *layout, tuple []cell, values [][]byte, old map[string
 			tuple[i].kind = cellNull
 		}
 	}
-	key, err := l.keyOf(tuple, nil)
-	if err != nil {
-		return "", row{}, err
+	if key, err = l.keyOf(tuple, nil); err != nil {
+		return "", nil, row{}, err
 	}
-	value, err := l.valueOf(tuple, nil)
-	if err != nil {
-		return "", row{}, err
+	if value, err = l.valueOf(tuple, nil); err != nil {
+		return "", nil, row{}, err
 	}
 	id, err := strconv.ParseUint(string(values[0]), 10, 32)
 	if err != nil {
-		return "", row{}, fmt.Errorf("%w: relation %.20q: want a number", stream.ErrInvalid, values[0])
+		return "", nil, row{}, fmt.Errorf("%w: relation %.20q: want a number", stream.ErrInvalid, values[0])
 	}
-	r := row{value: value, revision: revision, relation: uint32(id)}
-	if known, ok := old[key]; ok && bytes.Equal(known.value, value) {
-		r.value, r.revision = known.value, known.revision
+	if known, ok := old[key]; ok && f.source.has(known, value) {
+		revision = known.revision
+		if known.value != nil {
+			value = known.value
+		}
 	}
-	return key, r, nil
+	return key, value, f.source.keep(value, revision, uint32(id), f.small), nil
 }
 
 // selection returns the query that reads the table, and how its rows are made.

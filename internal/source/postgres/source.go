@@ -23,6 +23,7 @@ type Source struct {
 	expected atomic.Int64 // about how many rows the table has that is being read; 0: it is not known
 
 	// Owned by Watch.
+	keeper
 	rows      map[string]row // as of the last commit, unless it is nil
 	committed uint64         // the revision of the last commit
 	epoch     string         // its revision order
@@ -35,18 +36,6 @@ var (
 	_ stream.Retaining  = (*Source)(nil)
 	_ stream.Estimating = (*Source)(nil)
 )
-
-// row is a row that was sent.
-type row struct {
-	value    []byte
-	revision uint64
-	relation uint32 // the partition that has it, or the table; 0: it is not known
-}
-
-// rowCost is what a row takes in addition to its key and its value.
-const rowCost = 120
-
-func (r *row) cost(key string) int64 { return int64(rowCost + len(key) + len(r.value)) }
 
 // Continue implements stream.Continuing: the next snapshot is compared with the resources.
 func (s *Source) Continue(from stream.Resume, resources iter.Seq[stream.Resource]) {
@@ -134,6 +123,7 @@ type follower struct {
 
 	table    *described
 	from     uint64            // what commits before is known already
+	small    bool              // no part of a row was stored out of line when the table was read
 	looked   uint64            // where the WAL ended when the table was last looked at
 	target   uint64            // the revision at which a watch that goes on has caught up; 0: it has
 	layouts  map[uint32]placed // of the relations of the stream
@@ -242,7 +232,7 @@ func (f *follower) change(e *event, l *layout, c change) error {
 	if c.old == nil {
 		was = is
 	}
-	before := f.source.rows[was].value
+	before, known := f.source.rows[was]
 	if c.old != nil && (c.new == nil || was != is) {
 		if err := f.remove(was, e.lsn); err != nil {
 			return err
@@ -251,11 +241,15 @@ func (f *follower) change(e *event, l *layout, c change) error {
 	if c.new == nil {
 		return nil
 	}
-	value, err := l.valueOf(c.new, before)
+	value, err := l.valueOf(c.new, before.value)
+	if known && before.value == nil && errors.Is(err, stream.ErrUnresumable) {
+		f.source.all = true
+		return errLarge
+	}
 	if err != nil {
 		return err
 	}
-	f.replace(is, row{value: value, revision: e.lsn, relation: e.id})
+	f.replace(is, f.source.keep(value, e.lsn, e.id, false))
 	return f.sink.Upsert(stream.Resource{Key: is, Revision: e.lsn, Value: value})
 }
 

@@ -174,17 +174,18 @@ func find(ctx context.Context, conn queries, schema, name string) (d *described,
 	return d, r[2], nil
 }
 
-// estimate returns about how many rows a table has; 0: it was not analyzed yet, or only a part is read.
-func (d *described) estimate(ctx context.Context, conn queries) (int64, error) {
-	if d.filter != "" {
-		return 0, nil
-	}
-	rows, err := conn.query(ctx, `SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint FROM pg_class WHERE relkind = 'r' AND oid IN (
-		SELECT $1::oid UNION SELECT relid::oid FROM pg_partition_tree($1::oid::regclass))`, strconv.FormatUint(uint64(d.id), 10))
+// estimate returns about how many rows a table has, or 0 if it was not analyzed yet, or only a part is read; and
+// whether no part of a row is stored out of line. A table that has none has an empty file for them.
+func (d *described) estimate(ctx context.Context, conn queries) (count int64, small bool, err error) {
+	rows, err := conn.query(ctx, `SELECT coalesce(sum(greatest(reltuples, 0)), 0)::bigint, coalesce(sum(pg_relation_size(nullif(reltoastrelid, 0))), 0) = 0
+		FROM pg_class WHERE relkind = 'r' AND oid IN (SELECT $1::oid UNION SELECT relid::oid FROM pg_partition_tree($1::oid::regclass))`, strconv.FormatUint(uint64(d.id), 10))
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
-	return strconv.ParseInt(rows[0][0], 10, 64)
+	if d.filter == "" {
+		count, err = strconv.ParseInt(rows[0][0], 10, 64)
+	}
+	return count, isTrue(rows[0][1]), err
 }
 
 // publishedAs is what a publication has of a table.

@@ -63,7 +63,7 @@ func (u *Upstream) Source(t Table) (*Source, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
-	return &Source{upstream: u, table: t}, nil
+	return &Source{upstream: u, table: t, keeper: newKeeper()}, nil
 }
 
 // join adds a member to the session, which it begins if there is none, and waits until it is about to
