@@ -5,6 +5,8 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"io"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/watchtide/watchtide/internal/streamtest/figures"
 	"github.com/watchtide/watchtide/internal/streamtest/realserver"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // BenchmarkUpstream compares the source with a program that uses only the library.
@@ -43,6 +47,64 @@ func BenchmarkUpstream(b *testing.B) {
 		},
 		Raw: d.followRaw,
 	})
+}
+
+// BenchmarkSnapshot reads a table of a million rows of 300 bytes, beside a program that uses only the library, and
+// COPY to nowhere. It reports what the process holds once the watch is in sync, too.
+func BenchmarkSnapshot(b *testing.B) {
+	rows := 1_000_000
+	if testing.Short() {
+		rows = 100_000
+	}
+	d := newDatabase(b, realserver.StartPostgres(b, "max_wal_size=4GB"))
+	d.exec("ALTER TABLE items ALTER value TYPE text")
+	for part := range 10 {
+		d.exec(fmt.Sprintf("INSERT INTO items SELECT 'k%d.' || i, repeat('x', 290) FROM generate_series(1, %d) i", part, rows/10))
+	}
+	d.exec("VACUUM ANALYZE items")
+	perSecond := func(what string, read func()) {
+		start := time.Now()
+		read()
+		b.ReportMetric(float64(rows)/time.Since(start).Seconds(), what+"-rows/s")
+	}
+	for range b.N {
+		perSecond("copy", func() {
+			if _, err := d.connection().CopyTo(b.Context(), io.Discard, "COPY items TO STDOUT"); err != nil {
+				b.Fatal(err)
+			}
+		})
+		perSecond("raw", func() {
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			if err := d.followRaw(ctx, cancel, func([]byte) {}); err != nil {
+				b.Fatal(err)
+			}
+		})
+		before := held()
+		registry := watch.NewRegistry()
+		var w *watch.Watch
+		perSecond("watch", func() {
+			var err error
+			if w, err = registry.Add(watch.Config{Name: "items", SourceName: "db", Source: d.source(d.server.Addr(), Table{Name: "items"})}); err != nil {
+				b.Fatal(err)
+			}
+			for changed := w.Changed(); w.Status().State != stream.InSync; changed = w.Changed() {
+				<-changed
+			}
+		})
+		b.ReportMetric(float64(held()-before)/1e6, "held-MB")
+		b.ReportMetric(float64(w.Snapshot().Bytes())/1e6, "log-MB")
+		registry.Close()
+	}
+}
+
+// held returns how many bytes the process uses.
+func held() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // followRaw is a program that uses only the library: it copies the table, and then decodes the stream.
