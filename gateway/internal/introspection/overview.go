@@ -44,6 +44,7 @@ type upstream struct {
 	Connected  bool              `json:"connected"`
 	Reconnects map[string]uint64 `json:"reconnects"`
 	Resyncs    map[string]uint64 `json:"resyncs"`
+	Retained   *int64            `json:"retained_bytes,omitempty"` // nil: it is not known
 	Incidents  []incident        `json:"incidents"`
 }
 
@@ -102,6 +103,9 @@ func upstreamOf(w *watch.Watch) upstream {
 	out := upstream{
 		Watch: w.Name(), Source: w.SourceName(), Connected: w.Upstream().Connected,
 		Reconnects: stats.Reconnects, Resyncs: stats.Resyncs, Incidents: []incident{},
+	}
+	if bytes, ok := w.RetainedBytes(); ok {
+		out.Retained = &bytes
 	}
 	for _, i := range w.Incidents() {
 		out.Incidents = append(out.Incidents, incident{

@@ -427,6 +427,8 @@ export interface WatchUpstream {
   reconnects: Record<string, number>;
   /** By reason, since the start of the process. */
   resyncs: Record<string, number>;
+  /** What the upstream keeps until the gateway has confirmed it, as the WAL of a replication slot. Absent if that is not known. */
+  retained_bytes?: number;
   source: string;
   watch: WatchName;
 }
