@@ -26,8 +26,13 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// flapping is an upstream that is lost after its snapshot, and comes back with a change.
-func flapping(_ context.Context, resume stream.Resume, sink stream.Sink) error {
+// flapping is an upstream that is lost after its snapshot, and comes back with a change. It keeps what was not
+// confirmed.
+type flapping struct{}
+
+func (flapping) RetainedBytes() (int64, bool) { return 0, true }
+
+func (flapping) Watch(_ context.Context, resume stream.Resume, sink stream.Sink) error {
 	if resume.Epoch == "" {
 		return errors.Join(sink.Reset("e"), sink.Upsert(stream.Resource{Key: "k", Revision: 1, Value: []byte("1")}), sink.Commit(1), stream.ErrStalled)
 	}
@@ -42,7 +47,7 @@ func liveMetrics(t *testing.T) map[string]*dto.MetricFamily {
 	registry := watch.NewRegistry()
 	defer registry.Close()
 	quick := watch.Backoff{Min: 10 * time.Millisecond, Max: 20 * time.Millisecond}
-	if _, err := registry.Add(watch.Config{Name: "w", Source: stream.SourceFunc(flapping), Backoff: quick}); err != nil {
+	if _, err := registry.Add(watch.Config{Name: "w", Source: flapping{}, Backoff: quick}); err != nil {
 		t.Fatal(err)
 	}
 	g, err := gateway.New(gateway.Config{

@@ -76,3 +76,30 @@ watches: { "orders-{region}": { source: db, table: "orders_{region}", params: { 
 	g.expectKeys("orders-eu", "1")
 	g.expectKeys("orders-us", "2")
 }
+
+// TestReloadWithASlot: a watch that a reload adds shares the permanent slot of its source, and the tables of
+// templates are not added to the publication.
+func TestReloadWithASlot(t *testing.T) {
+	url, exec := withPostgres(t)
+	exec("CREATE TABLE orders (id int PRIMARY KEY); CREATE TABLE customers (id int PRIMARY KEY); CREATE TABLE orders_eu (id int PRIMARY KEY)")
+	exec("INSERT INTO orders VALUES (1); INSERT INTO customers VALUES (2)")
+	source := `
+http: { listen: "127.0.0.1:0" }
+sources: { db: { type: postgres, url: "` + url + `", slot: gateway, manage: true } }
+`
+	conf := file(t, "watchtide.yaml", source+"watches: { orders: { source: db, table: orders } }\n")
+	g := serve(t, "--config", conf)
+	g.expectKeys("orders", "1")
+	g.reloaded(conf, source+`watches:
+  orders: { source: db, table: orders }
+  customers: { source: db, table: customers }
+  "orders-{region}": { source: db, table: "orders_{region}", params: { region: "eu|us" } }
+`)
+	g.expectKeys("customers", "2")
+	orders, customers := g.follow("/v1/watches/orders/events"), g.follow("/v1/watches/customers/events")
+	exec("INSERT INTO orders VALUES (3); INSERT INTO customers VALUES (4)")
+	awaitLine(t, orders, `"key":"3"`)
+	awaitLine(t, customers, `"key":"4"`)
+	g.follow("/v1/watches/orders-eu/events")
+	g.logs.awaitTimes(t, `does not have \"public\".\"orders_eu\"`, 1)
+}
