@@ -39,6 +39,7 @@ type rules struct {
 	name     string
 	labelsAt string
 	all      []rule
+	cluster  *ClusterResource  // which says who may read what instead; nil: the rules do
 	digest   [sha256.Size]byte // of all that decides
 }
 
@@ -169,13 +170,20 @@ func (k *compiler) watch(c WatchRules, at PolicyError) {
 		k.report(&at, "the watch %q is given twice", c.Name)
 		return
 	}
-	w := &rules{name: c.Name, labelsAt: c.LabelsAt}
+	w := &rules{name: c.Name, labelsAt: c.LabelsAt, cluster: c.Cluster}
 	k.policy.watches[c.Name] = w
+	if c.Cluster != nil && len(c.Rules) > 0 {
+		k.report(&at, "there are rules, and a cluster that says who may read what; want one of them")
+		return
+	}
 	if len(c.Rules) > MaxRules {
 		k.report(&at, "there are %d rules, and at most %d are allowed", len(c.Rules), MaxRules)
 		return
 	}
 	text := fmt.Sprintf("labels at %q\n", c.LabelsAt)
+	if c.Cluster != nil {
+		text += fmt.Sprintf("cluster %q\n", *c.Cluster)
+	}
 	for i, r := range c.Rules {
 		at.Rule = i
 		compiled, ok := k.rule(r, at)

@@ -43,6 +43,16 @@ type WatchRules struct {
 	// LabelsAt is as in view.Params.
 	LabelsAt string
 	Rules    []Rule
+	// Cluster, if not nil, lets a Kubernetes cluster say who may read what; then there are no Rules.
+	Cluster *ClusterResource
+}
+
+// ClusterResource is a collection of a Kubernetes cluster. Whoever may list and watch it there, in all
+// namespaces or in some, may read that much of its watch.
+type ClusterResource struct {
+	Group, Resource string
+	// Namespace is the only one that the watch has; empty: all.
+	Namespace string
 }
 
 // Rule allows something to the holders of a role. An empty condition allows nothing.

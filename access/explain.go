@@ -13,8 +13,10 @@ import (
 type Explanation struct {
 	// Roles are all roles of the policy.
 	Roles []RoleExplanation
-	// Rules are all rules of the watch; none: it is for nobody.
+	// Rules are all rules of the watch; none: it is for nobody, unless there is a Cluster.
 	Rules []RuleExplanation
+	// Cluster is the resource of a Kubernetes cluster that decides instead; nil: the rules do.
+	Cluster *ClusterResource
 	// Additions are the fields that a rule leaves out and another one shows, of a resource that
 	// both let the principal read. Without a resource, they may do so for different ones.
 	Additions []Addition
@@ -71,6 +73,7 @@ func (p *Policy) Explain(who *Principal, watch, key string, r *stream.Resource) 
 	if w == nil {
 		return out
 	}
+	out.Cluster = w.cluster
 	deletes := p.standing(who, watch).deletes
 	for i, rule := range w.all {
 		_, held := s.held[rule.role]

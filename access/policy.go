@@ -142,10 +142,20 @@ func SamePolicy(one, other *Policy, watch string) bool {
 
 // rulesOf returns the rules of a watch; nil: there are none.
 func (p *Policy) rulesOf(watch string) *rules {
-	if p == nil || p.watches[watch] == nil || len(p.watches[watch].all) == 0 {
+	if p == nil || p.watches[watch] == nil || len(p.watches[watch].all) == 0 && p.watches[watch].cluster == nil {
 		return nil
 	}
 	return p.watches[watch]
+}
+
+// Cluster returns the resource of a Kubernetes cluster that says who may read what of a watch, and the
+// path of the labels of its objects; false: the rules say it. A policy itself allows nothing then.
+func (p *Policy) Cluster(watch string) (of ClusterResource, labelsAt string, ok bool) {
+	w := p.rulesOf(watch)
+	if w == nil || w.cluster == nil {
+		return ClusterResource{}, "", false
+	}
+	return *w.cluster, w.labelsAt, true
 }
 
 // nothing is the standing of a principal in a watch without rules.

@@ -238,6 +238,9 @@ type Access struct {
 	// Policy says what principals may see and change. Nobody can see a watch without rules.
 	// Required.
 	Policy *access.Policy
+	// Rights are what a Kubernetes cluster lets its users read, for the watches about which Policy lets it
+	// decide. Default: nobody may read these.
+	Rights *cluster.Rights
 	// OperationsRole is the role whose holders are operators for the public handler; empty:
 	// nobody is.
 	OperationsRole string

@@ -17,6 +17,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/cluster"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -27,6 +28,14 @@ func (c Config) policy() *access.Policy {
 		return nil
 	}
 	return c.Access.Policy
+}
+
+// rights returns what a cluster lets its users read; nil: no cluster decides.
+func (c Config) rights() *cluster.Rights {
+	if c.Access == nil {
+		return nil
+	}
+	return c.Access.Rights
 }
 
 // audit returns the output of the audit log; nil: there is none.
@@ -82,6 +91,9 @@ func (g *settings) learn(ctx context.Context) {
 		running.Go(func() { g.who.Run(ctx) })
 		running.Go(func() { g.followRevocations(ctx) })
 		running.Go(func() { g.forgetEndings(ctx) })
+		if r := g.cfg.rights(); r != nil {
+			running.Go(func() { r.Run(ctx, g.passes.Recheck) })
+		}
 	}
 	select {
 	case <-g.replaced:

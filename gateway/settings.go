@@ -90,7 +90,7 @@ func (g *settings) refuseList(why *limits.Refusal) *problem.Problem {
 // access returns the settings of the way from requests to watches.
 func (g *Gateway) access(c Config) authz.Config {
 	return authz.Config{
-		Watches: c.Registry, Policy: c.policy(), Audit: g.audit, Views: g.views, Uncompressed: c.Uncompressed,
+		Watches: c.Registry, Policy: c.policy(), Rights: c.rights(), Audit: g.audit, Views: g.views, Uncompressed: c.Uncompressed,
 		PrimeWait: c.PrimeWait, Retry: c.Retry, Refused: g.metrics.CredentialRefused, Refusals: g.refusals,
 	}
 }

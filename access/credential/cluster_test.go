@@ -17,6 +17,7 @@ import (
 
 // reviewer is an API server that knows one token.
 type reviewer struct {
+	cluster.Server
 	token string
 	asked atomic.Int64
 }

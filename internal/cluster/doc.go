@@ -2,5 +2,6 @@
 // bounded: what a client sends costs the API server a limited number of questions, and answers are
 // remembered for a limited time.
 //
-// [Tokens] knows who a bearer token belongs to, by a TokenReview.
+// [Tokens] knows who a bearer token belongs to, by a TokenReview. [Rights] knows which namespaces of a
+// resource a user may list and watch, by SubjectAccessReviews, and looks again as long as somebody asks.
 package cluster

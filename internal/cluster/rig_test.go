@@ -23,6 +23,24 @@ type server struct {
 	// Guarded by mu.
 	token func(ctx context.Context, token string) (Review, error)
 	asked int // reviews of tokens
+	right func(ctx context.Context, u User, a Attributes) (bool, error)
+	names func() ([]string, error)
+}
+
+// ReviewAccess and Namespaces implement Server.
+func (s *server) ReviewAccess(ctx context.Context, u User, a Attributes) (bool, error) {
+	s.mu.Lock()
+	answer := s.right
+	s.mu.Unlock()
+	return answer(ctx, u, a)
+}
+
+func (s *server) Namespaces(_ context.Context, most int) ([]string, error) {
+	s.mu.Lock()
+	answer := s.names
+	s.mu.Unlock()
+	names, err := answer()
+	return names[:min(most, len(names))], err
 }
 
 func (s *server) ReviewToken(ctx context.Context, token string, _ []string) (Review, error) {

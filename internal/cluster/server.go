@@ -10,6 +10,16 @@ import (
 type Server interface {
 	// ReviewToken asks who a token belongs to, and for which of the audiences it is.
 	ReviewToken(ctx context.Context, token string, audiences []string) (Review, error)
+	// ReviewAccess asks whether a user may do something.
+	ReviewAccess(ctx context.Context, u User, a Attributes) (allowed bool, err error)
+	// Namespaces returns the names of at most that many namespaces.
+	Namespaces(ctx context.Context, most int) ([]string, error)
+}
+
+// Attributes are what somebody may do or not: a verb on all objects of a resource in a namespace, or if
+// that is empty, in all namespaces.
+type Attributes struct {
+	Verb, Group, Resource, Namespace string
 }
 
 // User is how a cluster knows somebody.

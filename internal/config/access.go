@@ -39,6 +39,35 @@ type Rule struct {
 	Except []string `yaml:"except"`
 }
 
+// Allow is the key "allow" of a watch: a list of rules, or the word AllowKubernetes.
+type Allow struct {
+	Rules []Rule `yaml:"-"`
+	// Kubernetes reports whether the cluster of the watch says who may read what of it.
+	Kubernetes bool `yaml:"-"`
+}
+
+// AllowKubernetes is the word that lets a cluster say who may read what.
+const AllowKubernetes = "kubernetes"
+
+// given reports whether anybody may be allowed anything.
+func (a *Allow) given() bool { return len(a.Rules) > 0 || a.Kubernetes }
+
+// read reads the rules, or the word.
+func (a *Allow) read(d *decoder, v decode.Value, k decode.Key) {
+	v, ok := d.Resolve(v)
+	if !ok {
+		return
+	}
+	if decode.KindOf(v.Node) == "a list" {
+		k.Into = &a.Rules
+		d.Read(v, k)
+		return
+	}
+	const want = "a list of rules, or kubernetes, which lets the cluster of the watch say who may read what"
+	d.places[v.Path] = v
+	_, a.Kubernetes = d.TextOf(v, decode.Text{Want: want, Valid: func(s string) bool { return s == AllowKubernetes }})
+}
+
 // read reads the role, and records where its keys are.
 func (r *Role) read(d *decoder, v decode.Value, _ decode.Key) {
 	d.Section(v, r)
@@ -79,17 +108,19 @@ func (d *decoder) policy(c *Config) {
 	for _, r := range c.Roles {
 		rules.Roles = append(rules.Roles, access.Role{Name: r.Name, When: r.When, With: r.With})
 	}
-	add := func(name, labelsAt string, allow []Rule) {
-		if len(allow) > 0 {
-			rules.Watches = append(rules.Watches, access.WatchRules{Name: name, LabelsAt: labelsAt, Rules: policyRules(allow)})
-			paths = append(paths, "watches."+name+".allow")
+	add := func(w *Watch) {
+		if w.Allow.given() {
+			rules.Watches = append(rules.Watches, access.WatchRules{Name: w.Name, LabelsAt: w.LabelsAt, Rules: policyRules(w.Allow.Rules), Cluster: d.clusterResource(c, w)})
+			paths = append(paths, "watches."+w.Name+".allow")
 		}
 	}
-	for _, w := range c.Watches {
-		add(w.Name, w.LabelsAt, w.Allow)
+	for i := range c.Watches {
+		add(&c.Watches[i])
 	}
 	for _, t := range c.Templates {
-		add(t.Name, t.LabelsAt(), t.sample.Allow)
+		sample := t.sample
+		sample.Name = t.Name
+		add(&sample)
 	}
 	if len(rules.Roles)+len(rules.Watches) == 0 {
 		return
@@ -106,6 +137,26 @@ func (d *decoder) policy(c *Config) {
 	default:
 		c.Policy = compiled
 	}
+}
+
+// clusterResource returns the resource about which the cluster of a watch is asked; nil: it is not. It
+// reports a watch for which the cluster cannot decide.
+func (d *decoder) clusterResource(c *Config, w *Watch) *access.ClusterResource {
+	if !w.Allow.Kubernetes {
+		return nil
+	}
+	at := d.places["watches."+w.Name+".allow"]
+	switch {
+	case decode.IsName(w.Name):
+		d.Errorf(at, "allow: kubernetes is for watches, and not for templates; want rules")
+	case d.declared[w.Source] != Kubernetes:
+		d.Errorf(at, "allow: kubernetes is for watches of kubernetes sources; want rules")
+	case c.Auth.Given && c.Auth.Kubernetes.Source != w.Source:
+		d.Errorf(at, "allow: kubernetes needs the users of the source %q; want auth.kubernetes.source: %s", w.Source, w.Source)
+	case w.Writable:
+		d.Errorf(at, "allow: kubernetes lets clients read, and the gateway would write with its own rights; want rules that say who may write, or leave out writable")
+	}
+	return &access.ClusterResource{Group: w.Kubernetes.Group, Resource: w.Kubernetes.Resource, Namespace: w.Kubernetes.Namespace}
 }
 
 func policyRules(allow []Rule) (out []access.Rule) {

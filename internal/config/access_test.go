@@ -88,7 +88,7 @@ watches: { a: { source: local, allow: [{ role: staff, read: "true", fields: ["a.
 watches: { "a-{x}": { source: local, params: { x: "[a-z]+" }, allow: [{ role: staff, read: 'value.x == {x}' }] } }`, `f:3:92: watches.a-{x}.allow[0].read: "value.x == {x}": a parameter cannot be used here`},
 		"a secret":       {`roles: { staff: { when: 'principal.name == "${NAME}" && principal.x' } }`, `f:2:25: roles.staff.when: line 1, column 31 of the text is wrong; what ${NAME} stands for is not shown`},
 		"no mapping":     {`roles: [staff]`, `f:2:8: roles: want a mapping, not a list`},
-		"no list":        {`watches: { a: { source: local, allow: { role: staff } } }`, `f:2:39: watches.a.allow: want a list, not a mapping`},
+		"no list":        {`watches: { a: { source: local, allow: { role: staff } } }`, `f:2:39: watches.a.allow: want a list of rules, or kubernetes, which lets the cluster of the watch say who may read what, not a mapping`},
 		"no name":        {`roles: { staff: { when: "true", with: { "a b": "1" } } }`, `f:2:48: roles.staff.with.a b: "a b" is no name for a value; want letters, digits and _, and no word of CEL`},
 		"an unknown key": {`roles: { staff: { whn: "true" } }`, `f:2:19: unknown key "whn" in roles.staff; did you mean "when"?`},
 	} {

@@ -44,12 +44,22 @@ func (d *decoder) firstOfAccess(c *Config) (decode.Value, bool) {
 	if len(c.Roles) > 0 {
 		return d.Given[&c.Roles].AtKey(), true
 	}
-	allowed := func(w Watch) bool { return len(w.Allow) > 0 }
-	if i := slices.IndexFunc(c.Watches, allowed); i >= 0 {
-		return d.places["watches."+c.Watches[i].Name+".allow[0]"], true
+	at := func(name string, a *Allow) (decode.Value, bool) {
+		path := "watches." + name + ".allow"
+		if a.Kubernetes {
+			return d.places[path], true
+		}
+		return d.places[path+"[0]"], len(a.Rules) > 0
 	}
-	if i := slices.IndexFunc(c.Templates, func(t *Template) bool { return allowed(t.sample) }); i >= 0 {
-		return d.places["watches."+c.Templates[i].Name+".allow[0]"], true
+	for i := range c.Watches {
+		if v, ok := at(c.Watches[i].Name, &c.Watches[i].Allow); ok {
+			return v, true
+		}
+	}
+	for _, t := range c.Templates {
+		if v, ok := at(t.Name, &t.sample.Allow); ok {
+			return v, true
+		}
 	}
 	return decode.Value{}, false
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"slices"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/cluster"
+	"github.com/watchtide/watchtide/internal/config/internal/decode"
 	"github.com/watchtide/watchtide/internal/jwt"
 )
 
@@ -61,6 +64,32 @@ type Issuer struct {
 	// TLS is for connections to the provider, as for a source of type grpc; nil: the
 	// system's authorities are trusted.
 	TLS *tls.Config `yaml:"tls"`
+	// Kubernetes says that the cluster of auth.kubernetes knows its users too (it does not).
+	Kubernetes ClusterNames `yaml:"kubernetes"`
+}
+
+// ClusterNames are the names by which a cluster knows the users of an OpenID provider.
+type ClusterNames struct {
+	// Known reports whether there is a section.
+	Known bool `yaml:"-"`
+	// NamePrefix and GroupsPrefix are what the cluster puts before the names and the groups (nothing).
+	NamePrefix   string `yaml:"name_prefix"`
+	GroupsPrefix string `yaml:"groups_prefix"`
+}
+
+// read reads the section.
+func (n *ClusterNames) read(d *decoder, v decode.Value, _ decode.Key) {
+	n.Known = true
+	d.Section(v, n)
+}
+
+// Validate reports prefixes with which nobody is known.
+func (n *ClusterNames) Validate(report func(field any, problem string)) {
+	for _, prefix := range []*string{&n.NamePrefix, &n.GroupsPrefix} {
+		if strings.HasPrefix(*prefix, "system:") {
+			report(prefix, "Kubernetes keeps names that begin with system: for itself, so that nobody would be known; want the prefix of the API server's --oidc flags")
+		}
+	}
 }
 
 // Login is the section "login" of "auth".
@@ -89,8 +118,12 @@ type Cluster struct {
 	Source string `yaml:"source,required"`
 	// Audiences are those for one of which the token of a user must be.
 	Audiences []string `yaml:"audiences,required"`
+	// Refresh is how often the rights of users are looked at.
+	Refresh time.Duration `yaml:"refresh,min=2s"`
 	// Hold is how long answers are used while the API server does not answer.
-	Hold time.Duration `yaml:"hold,min=1s"`
+	Hold time.Duration `yaml:"hold,min=2s"`
+	// ReviewsPerSecond is how many questions about rights are asked per second at most.
+	ReviewsPerSecond int `yaml:"reviews_per_second"`
 }
 
 // longestHold is the longest time for which answers are used that nobody has confirmed.
@@ -101,8 +134,13 @@ func (k *Cluster) Validate(report func(field any, problem string)) {
 	if k.Audiences != nil && len(k.Audiences) == 0 {
 		report(&k.Audiences, "want at least one: the audience of the tokens that clients send, such as watchtide")
 	}
-	if k.Hold > longestHold {
-		report(&k.Hold, "want at most 1h: what somebody has lost is seen until then")
+	for _, d := range []*time.Duration{&k.Hold, &k.Refresh} {
+		if *d > longestHold {
+			report(d, "want at most 1h: what somebody has lost is seen until then")
+		}
+	}
+	if refresh, hold := cmp.Or(k.Refresh, cluster.DefaultRefresh), cmp.Or(k.Hold, cluster.DefaultHold); hold < refresh {
+		report(k, fmt.Sprintf("hold is %s, and nothing is confirmed more often than refresh, which is %s; want a longer hold", hold, refresh))
 	}
 }
 

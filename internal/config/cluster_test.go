@@ -5,20 +5,53 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/access"
 )
 
 const everyKeyOfCluster = `
-auth: { kubernetes: { source: prod, audiences: [watchtide, "https://events.example.com"], hold: 3m } }
+auth:
+  kubernetes: { source: prod, audiences: [watchtide, "https://events.example.com"], refresh: 20s, hold: 3m, reviews_per_second: 50 }
+  jwt: [{ issuer: "https://idp.example.com", audience: a, algorithms: [ES256], kubernetes: { name_prefix: "oidc:", groups_prefix: "g:" } }]
 sources:
   prod: { type: kubernetes, kubeconfig: kube/config }
 watches:
-  pods: { source: prod, version: v1, resource: pods }
+  pods: { source: prod, version: v1, resource: pods, allow: kubernetes }
+  jobs: { source: prod, group: batch, version: v1, resource: jobs, namespace: shop, allow: [] }
 `
 
 func TestEveryKeyOfCluster(t *testing.T) {
-	want := Cluster{Source: "prod", Audiences: []string{"watchtide", "https://events.example.com"}, Hold: 3 * time.Minute}
-	if got := parse(t, everyKeyOfCluster).Auth.Kubernetes; !reflect.DeepEqual(got, want) {
+	want := Cluster{Source: "prod", Audiences: []string{"watchtide", "https://events.example.com"}, Refresh: 20 * time.Second, Hold: 3 * time.Minute, ReviewsPerSecond: 50}
+	c := parse(t, everyKeyOfCluster)
+	if got := c.Auth.Kubernetes; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := c.Auth.JWT[0].Kubernetes; got != (ClusterNames{true, "oidc:", "g:"}) {
+		t.Errorf("got %+v", got)
+	}
+	of, labelsAt, ok := c.Policy.Cluster("pods")
+	if of != (access.ClusterResource{Resource: "pods"}) || labelsAt != "metadata.labels" || !ok {
+		t.Errorf("got %+v, %q, %v", of, labelsAt, ok)
+	}
+	if _, _, ok := c.Policy.Cluster("jobs"); ok {
+		t.Error("the cluster decides about a watch with a list of rules")
+	}
+}
+
+func TestAllowKubernetes(t *testing.T) {
+	const auth = "auth: { kubernetes: { source: prod, audiences: [a] } }\nsources: { prod: { type: kubernetes, kubeconfig: c }, test: { type: kubernetes, kubeconfig: d }, local: { type: store } }\nwatches: { "
+	for text, want := range map[string]string{
+		auth + `a: { source: prod, version: v1, resource: pods, allow: cluster } }`:                                                                    "want a list of rules, or kubernetes",
+		auth + `a: { source: local, allow: kubernetes } }`:                                                                                             "allow: kubernetes is for watches of kubernetes sources; want rules",
+		auth + `p: { source: prod, version: v1, resource: pods }, a: { view_of: p, prefix: x, allow: kubernetes } }`:                                   "allow: kubernetes is for watches of kubernetes sources; want rules",
+		auth + `a: { source: test, version: v1, resource: pods, allow: kubernetes } }`:                                                                 `needs the users of the source "test"; want auth.kubernetes.source: test`,
+		auth + `a: { source: prod, version: v1, resource: pods, writable: true, allow: kubernetes } }`:                                                 "the gateway would write with its own rights",
+		auth + `"a-{n}": { source: prod, version: v1, resource: pods, namespace: "{n}", prime: false, params: { n: "[a-z]+" }, allow: kubernetes } }`:  "is for watches, and not for templates",
+		`{ sources: { prod: { type: kubernetes, kubeconfig: c } }, watches: { a: { source: prod, version: v1, resource: pods, allow: kubernetes } } }`: "there is no section auth",
+	} {
+		if _, err := Parse("f", []byte(text), fakeEnvironment()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
 	}
 }
 
@@ -32,6 +65,8 @@ func TestClusterIsValidated(t *testing.T) {
 		`{ source: local, audiences: [a] }`:                `the source "local" is of type store; want one of type kubernetes`,
 		`{ source: prod, audiences: [a], hold: 2h }`:       "want at most 1h",
 		`{ source: prod, audiences: [a], hold: 10ms }`:     "want",
+		`{ source: prod, audiences: [a], hold: 20s }`:      "hold is 20s, and nothing is confirmed more often than refresh, which is 30s",
+		`{ source: prod, audiences: [a], refresh: 90m }`:   "want at most 1h",
 		`{ source: prod, audiences: [""] }`:                "want",
 		`{ source: prod, audiences: [a], token: "x.y.z" }`: `unknown key "token"`,
 	} {
@@ -39,5 +74,14 @@ func TestClusterIsValidated(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+func TestClusterNamesAreValidated(t *testing.T) {
+	if found := problems((&ClusterNames{NamePrefix: "system:", GroupsPrefix: "system:x"}).Validate); len(found) != 2 {
+		t.Errorf("%v", found)
+	}
+	if found := problems((&ClusterNames{NamePrefix: "oidc:"}).Validate); len(found) != 0 {
+		t.Errorf("%v", found)
 	}
 }

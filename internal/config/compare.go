@@ -27,7 +27,7 @@ func (s Source) plain() Source {
 // count.
 func (w Watch) Equal(o Watch) bool {
 	same := idOf(w.Definition) == idOf(o.Definition)
-	w.Definition, w.Allow, o.Definition, o.Allow = nil, nil, nil, nil
+	w.Definition, w.Allow, o.Definition, o.Allow = nil, Allow{}, nil, Allow{}
 	w.Compression, o.Compression = "", ""
 	return same && reflect.DeepEqual(w, o)
 }

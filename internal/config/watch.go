@@ -49,7 +49,7 @@ type Watch struct {
 	SnapshotTimeout time.Duration `yaml:"snapshot_timeout"`
 
 	// Allow are the rules of access (none: with "auth", nobody can see the watch).
-	Allow []Rule `yaml:"allow"`
+	Allow Allow `yaml:"allow"`
 
 	// Compression is Uncompressed, or empty: as in "stream". That of a view is also
 	// Uncompressed if that of its watch is.

@@ -37,6 +37,24 @@ func (t *Table) Reevaluate(e Evaluator) {
 	}
 }
 
+// Recheck is like Reevaluate with the same evaluator, for the streams of watches of which a cluster says
+// who may read what.
+func (t *Table) Recheck() {
+	t.mu.Lock()
+	var passes []*Pass
+	for _, p := range t.open {
+		if p.clustered {
+			passes = append(passes, p)
+		}
+	}
+	t.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), switchWait)
+	defer cancel()
+	for _, p := range passes {
+		t.check(ctx, p)
+	}
+}
+
 // checkOne is check for a single pass.
 func (t *Table) checkOne(p *Pass) {
 	ctx, cancel := context.WithTimeout(context.Background(), switchWait)
@@ -77,10 +95,14 @@ func (e *Evaluator) identify(who *credential.Identity) (now *credential.Identity
 // compare compares what a stream follows with what its principal may see. If one of the watches
 // may not be seen any more, the pass is revoked, since a new request for the same watches would
 // be refused.
+//
+// If that is not known any more, the stream ends too, and its client comes back.
 func (t *Table) compare(ctx context.Context, e *Evaluator, p *Pass, who *credential.Identity) {
-	var losses, others []int
+	var losses, others, unknown []int
 	for i, part := range p.parts {
 		switch now, ok := e.Lookup.RightTo(part.Name(), who); {
+		case !ok && !e.Lookup.Knows(part.Name(), who):
+			unknown = append(unknown, i)
 		case !ok:
 			losses = append(losses, i)
 		case now != part.Right():
@@ -89,7 +111,9 @@ func (t *Table) compare(ctx context.Context, e *Evaluator, p *Pass, who *credent
 	}
 	switch {
 	case len(losses) > 0:
-		t.end(p, stream.GoodbyeRevoked, losses...)
+		t.end(p, stream.GoodbyeRevoked, append(losses, unknown...)...)
+	case len(unknown) > 0:
+		t.end(p, stream.GoodbyeOverloaded, unknown...)
 	case len(others) > 0 && !p.switches:
 		t.end(p, stream.GoodbyeWatchReplaced)
 	case len(others) > 0:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/internal/cluster"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -79,10 +80,13 @@ const definitionWait = 10 * time.Second
 // Narrow returns the part of the watch that a request of a client asks for.
 func (h Handle) Narrow(ctx context.Context, n Narrowing, client string) (Part, *problem.Problem) {
 	may, ok := h.rules.definition()
-	if !ok {
+	switch {
+	case !ok && !h.rules.isKnown():
+		return Part{}, h.lookup.undecided(h.Name(), cluster.ErrUnknown)
+	case !ok:
 		return Part{}, h.lookup.denied(ctx, h.Name(), noRule)
 	}
-	part := Part{h, may, n, client}
+	part := Part{h, may, n, client, rightTo(h.Name(), may)}
 	if !n.isEmpty() {
 		d, p := h.define(ctx, may, n, client)
 		if p != nil {

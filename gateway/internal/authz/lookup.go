@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/internal/cluster"
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
@@ -36,6 +37,7 @@ type Lookup struct {
 type Config struct {
 	Watches *watch.Registry
 	Policy  *access.Policy   // nil: everybody may do everything
+	Rights  *cluster.Rights  // of the cluster that decides about some watches; nil: nobody may read these
 	Audit   *access.AuditLog // nil: nobody is told
 	Views   Views
 	// Uncompressed are the entries of the configuration whose watches are not compressed.
@@ -67,8 +69,11 @@ func (l *Lookup) PrimeWait() time.Duration { return l.config.PrimeWait }
 // answered like one that does not exist.
 func (l *Lookup) Find(ctx context.Context, name, client string) (Handle, *problem.Problem) {
 	entry, declared := l.config.Watches.Declared(name)
-	may, visible := l.rulesFor(ctx, entry, name)
-	if declared && !visible {
+	may, visible, p := l.rulesFor(ctx, entry, name)
+	switch {
+	case declared && p != nil:
+		return Handle{}, p
+	case declared && !visible:
 		return Handle{}, l.denied(ctx, name, noRule)
 	}
 	w, err := l.config.Watches.OpenFor(may.payer(client), name)
@@ -82,10 +87,12 @@ func (l *Lookup) Find(ctx context.Context, name, client string) (Handle, *proble
 // not see. It makes no watch.
 func (l *Lookup) Check(ctx context.Context, name string) *problem.Problem {
 	entry, declared := l.config.Watches.Declared(name)
-	_, visible := l.rulesFor(ctx, entry, name)
+	_, visible, p := l.rulesFor(ctx, entry, name)
 	switch {
 	case !declared:
 		return l.denied(ctx, name, noSuchWatch)
+	case p != nil:
+		return p
 	case !visible:
 		return l.denied(ctx, name, noRule)
 	}
@@ -109,20 +116,37 @@ func (l *Lookup) CommittedAt(ctx context.Context, name string, revision uint64) 
 }
 
 // All returns the open watches that the principal may see. The name of a watch of a template
-// reveals what others look at, so only those who may read all of it see it.
+// reveals what others look at, so only those who may read all of it see it. A watch of which it is not
+// known in time whether they may see it is left out.
 func (l *Lookup) All(ctx context.Context) []Handle {
 	var all []Handle
+	l.prepare(ctx)
+	ctx, cancel := context.WithTimeout(ctx, l.config.PrimeWait)
+	defer cancel()
 	for _, w := range l.config.Watches.Watches() {
 		entry, made := w.Name(), w.Template() != nil
 		if made {
 			entry = w.Template().Name()
 		}
-		may, visible := l.rulesFor(ctx, entry, w.Name())
+		may, visible, _ := l.rulesFor(ctx, entry, w.Name())
 		if visible && (!made || may.readAll()) {
 			all = append(all, Handle{lookup: l, watch: w, rules: may})
 		}
 	}
 	return all
+}
+
+// prepare has it looked at what a cluster lets the principal of a request read, of all watches at once.
+func (l *Lookup) prepare(ctx context.Context) {
+	who := IdentityOf(ctx)
+	if l.config.Policy == nil || who == nil {
+		return
+	}
+	for _, w := range l.config.Watches.Watches() {
+		if entry, _ := l.config.Watches.Declared(w.Name()); who.May(w.Name()) {
+			l.rules(who, entry).isKnown()
+		}
+	}
 }
 
 // LargestValue returns the size of the largest value that any watch accepts, in bytes.

@@ -19,6 +19,7 @@ type Part struct {
 	definition *view.Definition // nil: all of it
 	narrowing  Narrowing        // of what its principal may read
 	client     string           // that asks for it
+	right      Right            // of its principal, when the part was made
 }
 
 // Definition returns the definition that selects the part; nil: it is the whole watch.

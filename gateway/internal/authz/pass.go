@@ -16,9 +16,10 @@ import (
 // All methods may be called from any goroutine.
 type Pass struct {
 	// Static after construction.
-	id       string
-	switches bool     // the stream can follow other parts of its watches while it goes on
-	watches  []string // the names of its watches
+	id        string
+	switches  bool     // the stream can follow other parts of its watches while it goes on
+	clustered bool     // a cluster says what may be read of one of its watches
+	watches   []string // the names of its watches
 
 	// Atomic.
 	validity atomic.Pointer[validity]

@@ -23,7 +23,7 @@ type Switch struct {
 // cannot go on.
 func (l *Lookup) Switch(ctx context.Context, index int, p Part, who *credential.Identity) (Switch, error) {
 	entry, _ := l.config.Watches.Declared(p.Name())
-	handle := Handle{lookup: l, watch: p.watch, rules: rules{l.config.Policy, who, entry}}
+	handle := Handle{lookup: l, watch: p.watch, rules: l.rules(who, entry)}
 	part, refused := handle.Narrow(WithAction(WithIdentity(ctx, who), access.Move), p.narrowing, p.client)
 	if refused != nil {
 		return Switch{}, refused

@@ -55,6 +55,9 @@ func (t *Table) enter(p *Pass, who *credential.Identity) *Pass {
 	p.id = rand.Text()
 	for _, part := range p.parts {
 		p.watches = append(p.watches, part.Name())
+		if _, decides := part.rules.resource(); decides {
+			p.clustered = true
+		}
 	}
 	p.validity.Store(validityOf(who, time.Now()))
 	t.mu.Lock()

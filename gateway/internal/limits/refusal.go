@@ -24,6 +24,7 @@ const (
 	RefusedMemory      Reason = "memory"      // the watch does not fit into its memory
 	RefusedConnections Reason = "connections" // too many connections in all
 	refusedTemplate    Reason = "template"    // too many watches of a template
+	refusedRights      Reason = "rights"      // a cluster has not said yet what the client may read
 
 	refusedClientTemplate Reason = "client_template" // too many of one client
 
@@ -34,7 +35,7 @@ const (
 
 // RefusalReasons are all reasons, for the metrics.
 var RefusalReasons = [...]Reason{
-	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedPrincipal, RefusedMemory, RefusedConnections, refusedTemplate, refusedClientTemplate,
+	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedPrincipal, RefusedMemory, RefusedConnections, refusedTemplate, refusedClientTemplate, refusedRights,
 	refusedViews, refusedClientViews, refusedViewMemory,
 }
 
@@ -72,9 +73,12 @@ type Refusal struct {
 }
 
 // RefusalOf returns the refusal of a stream whose watch could not be found, if that is for
-// lack of room; else nil.
+// lack of room, or since it is not known yet what the client may read; else nil.
 func RefusalOf(p *problem.Problem) *Refusal {
-	if p.Full == nil {
+	switch {
+	case p.Undecided:
+		return &Refusal{Reason: refusedRights, Watch: p.Watch}
+	case p.Full == nil:
 		return nil
 	}
 	return OfTemplate(p.Watch, p.Full)
@@ -104,6 +108,8 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("watch %q takes no subscribers: it is too large for its memory ceiling", r.Watch)
 	case refusedTemplate, refusedClientTemplate:
 		return (&watch.FullError{Open: r.Count, Max: r.Limit, OfClient: r.Reason == refusedClientTemplate}).Error()
+	case refusedRights:
+		return fmt.Sprintf("what you may read of watch %q is not known now: come back later", r.Watch)
 	case RefusedConnections:
 		return fmt.Sprintf("%d connections are open, of %d at most: come back later, to another replica if there is one", r.Count, r.Limit)
 	case refusedViews:

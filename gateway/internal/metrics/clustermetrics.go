@@ -11,7 +11,7 @@ type clusterCollector struct {
 }
 
 var (
-	descReviews       = desc("cluster_reviews_total", "Questions to the API server of auth.kubernetes, by kind (token: whose is it) and result: allowed and refused are answers; failed: there was none; crowded: not asked, since too many others waited; cached: not asked, since the answer no was known.", "kind", "result")
+	descReviews       = desc("cluster_reviews_total", "Questions to the API server of auth.kubernetes, by kind (token: whose it is; access: what somebody may list or watch) and result: allowed and refused are answers; failed: there was none; crowded: not asked, since too many others waited; cached: not asked, since the answer no was known.", "kind", "result")
 	descReviewsAsked  = desc("cluster_reviews_in_flight", "Questions to the API server of auth.kubernetes that have no answer yet, by kind.", "kind")
 	descReviewsCached = desc("cluster_answers", "Answers of the API server of auth.kubernetes that are remembered, by kind.", "kind")
 )

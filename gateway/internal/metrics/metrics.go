@@ -147,7 +147,7 @@ func (m *Metrics) makeTransports() {
 	timeouts := counterVec("write_timeouts_total", "Streams that were ended because the client stopped reading.", "transport")
 	goodbyes := counterVec("goodbyes_total", "Streams that the gateway ended on purpose, or refused because of overload.", "transport", "reason")
 	refusals := counterVec("refusals_total",
-		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), principal (too many of one principal), memory (the watch is over its ceiling), connections (too many connections in all), template (too many watches of one template), client_template (too many of them for one client), views (too many views in all), client_views (too many of one address), view_memory (the views are over their memory). The transport list stands for lists of a view that was not opened.",
+		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), principal (too many of one principal), memory (the watch is over its ceiling), connections (too many connections in all), template (too many watches of one template), client_template (too many of them for one client), rights (a cluster has not said what the client may read), views (too many views in all), client_views (too many of one address), view_memory (the views are over their memory). The transport list stands for lists of a view that was not opened.",
 		"transport", "reason")
 	m.Registry.MustRegister(subscribers, events, bytes, snapshots, conflated, timeouts, goodbyes, refusals)
 	for _, name := range transports {

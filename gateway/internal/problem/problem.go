@@ -42,6 +42,8 @@ type Problem struct {
 	RetryAfter time.Duration `json:"-"`
 	// Full is set if a template has too many watches open, in all or for the client.
 	Full *watch.FullError `json:"-"`
+	// Undecided is set if it is not known yet what the client may read.
+	Undecided bool `json:"-"`
 	// extra is a JSON object whose members are added to those of the problem.
 	Extra []byte `json:"-"`
 }

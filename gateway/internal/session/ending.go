@@ -84,7 +84,7 @@ func (s *Session) OverdueAt() time.Time {
 
 // Goodbye ends the stream deliberately.
 func (s *Session) Goodbye(reason stream.GoodbyeReason, out Encoder) {
-	if reason == stream.GoodbyeRevoked && s.Format != 0 {
+	if (reason == stream.GoodbyeRevoked || len(s.Pass.Losses()) > 0) && s.Format != 0 {
 		s.withdraw(out)
 	}
 	s.GoodbyeSaid = reason

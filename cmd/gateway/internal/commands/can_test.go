@@ -95,6 +95,26 @@ resource a-1:
 	}
 }
 
+// TestConfigCanOfACluster: it is the cluster that knows.
+func TestConfigCanOfACluster(t *testing.T) {
+	configuration := file(t, "gateway.yaml", `
+auth: { kubernetes: { source: prod, audiences: [watchtide] } }
+sources: { prod: { type: kubernetes, kubeconfig: c } }
+watches:
+  pods: { source: prod, version: v1, resource: pods, allow: kubernetes }
+  jobs: { source: prod, group: batch, version: v1, resource: jobs, namespace: shop, allow: kubernetes }
+`)
+	for watch, want := range map[string]string{
+		"pods": "watch pods: as the cluster says: who may both list and watch pods reads it; ask kubectl auth can-i list pods and kubectl auth can-i watch pods, in each namespace, or with -A in all\n",
+		"jobs": "who may both list and watch jobs.batch reads it; ask kubectl auth can-i list jobs.batch and kubectl auth can-i watch jobs.batch, in the namespace shop\n",
+	} {
+		code, stdout, stderr := command(t, "config", "can", "--config", configuration, watch)
+		if code != 0 || !strings.HasSuffix(stdout, want) {
+			t.Errorf("%s: exit code %d:\n%s%s\nwant\n%s", watch, code, stdout, stderr, want)
+		}
+	}
+}
+
 // TestConfigCheckWarnsOfWhatIsNotLeftOut: of what another rule shows to all who hold the role.
 func TestConfigCheckWarnsOfWhatIsNotLeftOut(t *testing.T) {
 	configuration := file(t, "gateway.yaml", withRules)

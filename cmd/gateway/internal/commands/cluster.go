@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"reflect"
 
 	"github.com/watchtide/watchtide/internal/cluster"
@@ -19,6 +20,9 @@ type clusterAccess struct {
 	source  config.Source
 	server  *kubernetes.Reviewer
 	tokens  *cluster.Tokens
+	rights  *cluster.Rights
+
+	providers map[string]cluster.Prefixes // whose users the cluster knows too, by issuer
 }
 
 // clusterOf returns the access of a configuration: before, if that is the same; nil: it has none.
@@ -31,7 +35,13 @@ func clusterOf(c *config.Config, before *clusterAccess, logger *slog.Logger) (*c
 	if err != nil {
 		return nil, err
 	}
-	if before != nil && reflect.DeepEqual(before.section, section) && before.source.Equal(source) {
+	providers := map[string]cluster.Prefixes{}
+	for _, i := range c.Auth.JWT {
+		if i.Kubernetes.Known {
+			providers[i.Issuer] = cluster.Prefixes{Name: i.Kubernetes.NamePrefix, Groups: i.Kubernetes.GroupsPrefix}
+		}
+	}
+	if before != nil && reflect.DeepEqual(before.section, section) && before.source.Equal(source) && maps.Equal(before.providers, providers) {
 		return before, nil
 	}
 	server, err := kubernetes.NewReviewer(source.Kubernetes)
@@ -39,9 +49,13 @@ func clusterOf(c *config.Config, before *clusterAccess, logger *slog.Logger) (*c
 		return nil, err
 	}
 	return &clusterAccess{
-		section: section, source: source, server: server,
+		section: section, source: source, server: server, providers: providers,
 		tokens: cluster.NewTokens(cluster.TokensConfig{
 			Server: apiServer{server}, Issuer: section.Source, Audiences: section.Audiences, Hold: section.Hold, Log: logger,
+		}),
+		rights: cluster.NewRights(cluster.RightsConfig{
+			Server: apiServer{server}, Log: logger, Refresh: section.Refresh, Hold: section.Hold, ReviewsPerSecond: section.ReviewsPerSecond,
+			UserOf: cluster.UserOf(section.Source, providers),
 		}),
 	}, nil
 }
@@ -58,7 +72,7 @@ func (c *clusterAccess) stats() map[string]cluster.Stats {
 	if c == nil {
 		return nil
 	}
-	return map[string]cluster.Stats{"token": c.tokens.Stats()}
+	return map[string]cluster.Stats{"token": c.tokens.Stats(), "access": c.rights.Stats()}
 }
 
 // apiServer is a cluster.Server.
@@ -68,4 +82,14 @@ type apiServer struct{ of *kubernetes.Reviewer }
 func (s apiServer) ReviewToken(ctx context.Context, token string, audiences []string) (cluster.Review, error) {
 	r, err := s.of.ReviewToken(ctx, token, audiences)
 	return cluster.Review{Authenticated: r.Authenticated, User: cluster.User(r.User), Audiences: r.Audiences}, err
+}
+
+// ReviewAccess implements [cluster.Server].
+func (s apiServer) ReviewAccess(ctx context.Context, u cluster.User, a cluster.Attributes) (bool, error) {
+	return s.of.ReviewAccess(ctx, kubernetes.User(u), kubernetes.Attributes(a))
+}
+
+// Namespaces implements [cluster.Server].
+func (s apiServer) Namespaces(ctx context.Context, most int) ([]string, error) {
+	return s.of.Namespaces(ctx, most)
 }

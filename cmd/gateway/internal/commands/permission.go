@@ -66,6 +66,9 @@ func permissionText(watch string, r *stream.Resource, e access.Explanation) stri
 		line("  %s: %s", r.Name, ofRole(r))
 	}
 	line("watch %s: %s", watch, ofWatch(e))
+	if e.Cluster != nil {
+		return out.String()
+	}
 	for _, r := range e.Rules {
 		line("  rule %d, for %s: %s", r.Number, r.Role, ofRule(r))
 	}
@@ -111,12 +114,26 @@ func ofWhich(r *stream.Resource) string {
 
 func ofWatch(e access.Explanation) string {
 	switch {
+	case e.Cluster != nil:
+		return ofCluster(e.Cluster)
 	case len(e.Rules) == 0:
 		return "for nobody, since it has no rules"
 	case !e.Visible:
 		return "hidden, since no rule applies"
 	}
 	return "visible"
+}
+
+// ofCluster says whom to ask.
+func ofCluster(c *access.ClusterResource) string {
+	name, where := c.Resource, "in each namespace, or with -A in all"
+	if c.Group != "" {
+		name += "." + c.Group
+	}
+	if c.Namespace != "" {
+		where = "in the namespace " + c.Namespace
+	}
+	return fmt.Sprintf("as the cluster says: who may both list and watch %s reads it; ask kubectl auth can-i list %[1]s and kubectl auth can-i watch %[1]s, %s", name, where)
 }
 
 func ofRule(r access.RuleExplanation) string {

@@ -96,7 +96,7 @@ func (s *daemon) reload(c *config.Config) error {
 func (s *daemon) askCluster(c *config.Config, into *gateway.Access) (*clusterAccess, error) {
 	next, err := clusterOf(c, s.cluster.Load(), s.logger)
 	if next != nil && into != nil {
-		into.Credentials.Cluster = next.tokens
+		into.Credentials.Cluster, into.Rights = next.tokens, next.rights
 	}
 	return next, err
 }

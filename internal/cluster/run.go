@@ -1,0 +1,255 @@
+package cluster
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+)
+
+const (
+	// retry is how long a question waits that the server did not answer.
+	retry = 2 * time.Second
+	// maxNamespaces is how many namespaces are asked about, and listedNamespaces how many are read.
+	maxNamespaces    = 10_000
+	listedNamespaces = 5 * maxNamespaces
+	// listWait is how long reading them may take.
+	listWait = 30 * time.Second
+)
+
+// Run asks until the context ends. It calls changed when what somebody may read has changed, and from
+// time to time, so that open streams ask again for what they show: what nobody asks for is forgotten.
+func (r *Rights) Run(ctx context.Context, changed func()) {
+	var running sync.WaitGroup
+	running.Go(func() { r.notify(ctx, changed) })
+	running.Go(func() { r.list(ctx) })
+	for ctx.Err() == nil {
+		if !r.awaitDue(ctx) || r.gate.enter(ctx) != nil {
+			continue
+		}
+		q := r.next()
+		if q == nil {
+			r.gate.leave()
+			continue
+		}
+		running.Go(func() {
+			defer r.gate.leave()
+			r.review(ctx, q)
+		})
+	}
+	running.Wait()
+}
+
+// next returns the next question; nil: none is due.
+func (r *Rights) next() *question {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.queues.pick(time.Now())
+}
+
+// awaitDue waits until a question may be due. It returns false if it is not certain that one is.
+func (r *Rights) awaitDue(ctx context.Context) bool {
+	r.mu.Lock()
+	now := time.Now()
+	at, ok := r.queues.next(now)
+	if r.resumeAt.After(at) {
+		at = r.resumeAt
+	}
+	r.mu.Unlock()
+	if ok && !at.After(now) {
+		return true
+	}
+	wait := time.Minute
+	if ok {
+		wait = at.Sub(now)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.wake:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// review asks one question. To list is not enough: a stream is a watch too.
+func (r *Rights) review(ctx context.Context, q *question) {
+	allowed := true
+	var err error
+	for _, verb := range []string{"list", "watch"} {
+		if verb == "watch" {
+			err = r.gate.pace.Wait(ctx)
+		}
+		if err == nil {
+			allowed, err = r.config.Server.ReviewAccess(ctx, q.of.user, Attributes{verb, q.of.resource.Group, q.of.resource.Name, q.namespace})
+		}
+		if err != nil || !allowed {
+			break
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer signal(r.wake) // the question is in a queue again
+	now := time.Now()
+	switch {
+	case err != nil:
+		if ctx.Err() == nil {
+			r.failed("rights in the cluster could not be looked at", err, now)
+		}
+		r.postpone(q, now)
+		return
+	case allowed:
+		r.reviews.add(Allowed)
+	default:
+		r.reviews.add(Refused)
+	}
+	r.answered, r.failures = now, 0
+	r.answer(q, allowed, now)
+}
+
+// failed notes that the server did not answer. The mutex must be held.
+func (r *Rights) failed(what string, err error, now time.Time) {
+	r.reviews.add(Failed)
+	if r.failures++; r.failures >= maxFailures || retryAfter(err) > 0 {
+		r.resumeAt = now.Add(min(max(pause, retryAfter(err)), time.Minute))
+	}
+	if now.Sub(r.warned) >= time.Minute {
+		r.warned = now
+		r.config.Log.Warn(what+": what was allowed holds for a while", "error", err.Error())
+	}
+}
+
+// postpone asks a question later. The mutex must be held.
+func (r *Rights) postpone(q *question, now time.Time) {
+	s := q.of
+	if s.gone || q != s.whole && s.of[q.namespace] != q {
+		return
+	}
+	if q.due = now.Add(retry); !q.known && (q.first || q == s.whole) && r.failures < maxFailures {
+		r.queues.first(q)
+		return
+	}
+	r.queues.again(q)
+}
+
+// notify tells of changes, at most once in a while, and forgets what nobody asks for.
+func (r *Rights) notify(ctx context.Context, changed func()) {
+	tick := time.NewTicker(settles)
+	defer tick.Stop()
+	told := time.Now()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		r.sweep(time.Now())
+		select {
+		case <-r.changes:
+		default:
+			if time.Since(told) < r.config.Refresh/2 {
+				continue
+			}
+		}
+		told = time.Now()
+		changed()
+	}
+}
+
+// sweep settles what has ended by itself, and drops what nobody asks for.
+func (r *Rights) sweep(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	silent := now.Sub(r.answered) >= r.config.Hold
+	for _, s := range r.standings {
+		if s.known && (silent || !s.until.IsZero() && !now.Before(s.until)) {
+			r.settle(s, now)
+		}
+	}
+	r.dropUnused(now, max(keptUnused, 2*r.config.Refresh))
+}
+
+// list lists the namespaces of the cluster as long as somebody needs them.
+func (r *Rights) list(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := r.config.Refresh / 2
+		if r.needsNamespaces() && !r.listOnce(ctx) {
+			wait = retry
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-r.needed:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// needsNamespaces reports whether somebody may not read all namespaces of a resource.
+func (r *Rights) needsNamespaces() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.standings {
+		if s.whole.known && !s.whole.allowed && s.resource.Namespace == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// listOnce lists the namespaces. false: there was no answer.
+func (r *Rights) listOnce(ctx context.Context) bool {
+	within, cancel := context.WithTimeout(ctx, listWait)
+	defer cancel()
+	names, err := r.config.Server.Namespaces(within, listedNamespaces)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		if ctx.Err() == nil {
+			r.failed("the namespaces of the cluster could not be listed", err, time.Now())
+		}
+		return false
+	}
+	r.found(names)
+	return true
+}
+
+// found takes the namespaces that there are. Of too many, those that were known before stay: whoever may
+// create namespaces must not displace others. The mutex must be held.
+func (r *Rights) found(names []string) {
+	now, there := time.Now(), map[string]bool{}
+	for _, known := range []bool{true, false} {
+		for _, name := range names {
+			if r.namespaces[name] == known && len(there) < maxNamespaces {
+				there[name] = true
+			}
+		}
+	}
+	if r.namespaces != nil && maps.Equal(there, r.namespaces) {
+		return
+	}
+	r.namespaces = there
+	r.generation++
+	for _, s := range r.standings {
+		for name, q := range s.of {
+			if !there[name] {
+				r.dropQuestion(s, q)
+			}
+		}
+		r.ask(s, now)
+		r.settle(s, now)
+	}
+	signal(r.wake)
+}
+
+// dropQuestion forgets a question about a namespace. The mutex must be held.
+func (r *Rights) dropQuestion(s *standing, q *question) {
+	r.queues.remove(q)
+	delete(s.of, q.namespace)
+	r.answers--
+	if q.first {
+		s.pending--
+	}
+}
