@@ -41,7 +41,7 @@ service: { type: LoadBalancer, annotations: { example.com/scheme: internal } }
 autoscaling: { enabled: true }
 serviceMonitor: { enabled: true, labels: { release: prometheus } }
 networkPolicy: { clients: [{ podSelector: {} }] }
-serviceAccount: { name: watchtide }
+serviceAccount: { name: watchtide, create: true, reviews: true, rules: [{ apiGroups: [""], resources: [pods], verbs: [list, watch] }] }
 volumes: [{ name: tls, secret: { secretName: watchtide-tls } }]
 volumeMounts: [{ name: tls, mountPath: /tls, readOnly: true }]
 env: [{ name: HOST, value: app.example.com }]
@@ -181,6 +181,42 @@ func TestReplicasAskEachOther(t *testing.T) {
 		got, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(after), "- "), "\n")
 		if found != (want != "") || got != want {
 			t.Errorf("operations: { %s }: %q is asked, want %q", operations, got, want)
+		}
+	}
+}
+
+// TestServiceAccount: pods have the account that the chart makes, with the rights that are asked for and no
+// others.
+func TestServiceAccount(t *testing.T) {
+	const watches = "image: { repository: watchtide }\nconfig:\n  sources: { c: { type: kubernetes } }\n  watches: { pods: { source: c, version: v1, resource: pods } }\n"
+	for account, c := range map[string]struct{ name, rules string }{
+		"":                           {"", ""},
+		"{ name: mine }":             {"mine", ""},
+		"{ create: true }":           {"watchtide", "get"},
+		"{ create: true, name: me }": {"me", "get"},
+		"{ create: true, reviews: true, rules: [{ apiGroups: [\"\"], resources: [pods], verbs: [list, watch] }] }": {"watchtide", "get pods tokenreviews subjectaccessreviews list"},
+	} {
+		text := watches
+		if account != "" {
+			text += "serviceAccount: " + account + "\n"
+		}
+		out := mustRender(t, text)
+		pod, rbac := out["watchtide/templates/deployment.yaml"], out["watchtide/templates/rbac.yaml"]
+		if got := strings.Contains(pod, "serviceAccountName: "+c.name+"\n"); got != (c.name != "") || got == strings.Contains(pod, "automountServiceAccountToken: false") {
+			t.Errorf("%s: want the account %q:\n%s", account, c.name, pod)
+		}
+		if made := strings.Contains(rbac, "kind: ServiceAccount"); made != (c.rules != "") || made && !strings.Contains(rbac, "name: "+c.name+"\n") {
+			t.Errorf("%s: want the account %q made:\n%s", account, c.name, rbac)
+		}
+		for _, right := range []string{"pods", "tokenreviews", "subjectaccessreviews"} {
+			if strings.Contains(rbac, right) != strings.Contains(c.rules, right) {
+				t.Errorf("%s: the right about %s:\n%s", account, right, rbac)
+			}
+		}
+		for i, object := range strings.Split(rbac, "\n---\n") {
+			if err := yaml.UnmarshalStrict([]byte(object), &map[string]any{}); err != nil {
+				t.Errorf("%s: object %d: %v", account, i, err)
+			}
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,6 +32,9 @@ type applied struct {
 	network  *networkingv1.NetworkPolicy
 	monitor  *monitoring.ServiceMonitor
 	config   *corev1.ConfigMap
+	account  *corev1.ServiceAccount
+	role     *rbacv1.ClusterRole
+	binding  *rbacv1.ClusterRoleBinding
 }
 
 // workload is the Deployment, or the StatefulSet.
@@ -92,6 +96,12 @@ func (a *applied) add(t *testing.T, object runtime.Object) {
 		a.monitor = o
 	case *corev1.ConfigMap:
 		a.config = o
+	case *corev1.ServiceAccount:
+		a.account = o
+	case *rbacv1.ClusterRole:
+		a.role = o
+	case *rbacv1.ClusterRoleBinding:
+		a.binding = o
 	default:
 		t.Errorf("the chart makes a %T: check it here", o)
 	}
@@ -118,6 +128,26 @@ func TestObjectsAreThoseOfTheCluster(t *testing.T) {
 		}
 	}
 	decode(t, map[string]string{"deploy/kubernetes.yaml": readFile(t, deploy+"kubernetes.yaml")})
+}
+
+// TestRoleIsThatOfThePods: the binding gives the role to the account that the pods have.
+func TestRoleIsThatOfThePods(t *testing.T) {
+	a := decode(t, mustRender(t, everything))
+	account := a.workload.template.Spec.ServiceAccountName
+	if a.account.Name != account || a.binding.RoleRef.Name != a.role.Name || len(a.binding.Subjects) != 1 ||
+		a.binding.Subjects[0].Name != account || a.binding.Subjects[0].Namespace != "default" {
+		t.Errorf("pods have the account %q; %+v gives %+v", account, a.binding.Subjects, a.binding.RoleRef)
+	}
+	for _, r := range a.role.Rules {
+		for _, verb := range r.Verbs {
+			if !slices.Contains([]string{"get", "list", "watch", "create"}, verb) || verb == "create" && !strings.HasSuffix(r.Resources[0], "reviews") {
+				t.Errorf("the role may %s %v", verb, r.Resources)
+			}
+		}
+	}
+	if b := decode(t, mustRender(t, readFile(t, deploy+"helm/kubernetes-values.yaml"))); b.account != nil || b.role != nil || b.binding != nil {
+		t.Error("an account is made that nobody asked for")
+	}
 }
 
 // TestSelectorsFindThePods: a selector that finds nothing is no error anywhere.

@@ -2,6 +2,16 @@
 {{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" }}{{ end -}}
 {{- end }}
 
+{{- /* The service account of the pods. */ -}}
+{{- define "watchtide.account" -}}
+{{- .Values.serviceAccount.name | default (include "watchtide.name" .) }}
+{{- end }}
+
+{{- /* Cluster roles have no namespace. */ -}}
+{{- define "watchtide.role" -}}
+{{- printf "%s-%s" .Release.Namespace (include "watchtide.name" .) }}
+{{- end }}
+
 {{- define "watchtide.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
