@@ -18,9 +18,12 @@ ATTACKERS   ?= 30
 MODULES := $(sort $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name node_modules -prune -o -mindepth 2 -name go.mod -print))) .
 
 # The real servers that sources are tested against; they are heavy, so each is a
-# module of its own. FULL_CONSUL are used only with WATCHTIDE_FULL_CONSUL=1.
-FULL_CONSUL := internal/streamtest/upstreams/consul internal/streamtest/upstreams/consul119
-SERVERS     := $(filter-out $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)),$(filter internal/streamtest/upstreams/%,$(MODULES)))
+# module of its own. FULL_CONSUL are used only with WATCHTIDE_FULL_CONSUL=1, and FULL_KUBERNETES only with
+# WATCHTIDE_FULL_KUBERNETES=1.
+FULL_CONSUL     := internal/streamtest/upstreams/consul internal/streamtest/upstreams/consul119
+FULL_KUBERNETES := internal/streamtest/upstreams/kubeapiserver
+UNUSED_SERVERS  := $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)) $(if $(WATCHTIDE_FULL_KUBERNETES),,$(FULL_KUBERNETES))
+SERVERS         := $(filter-out $(UNUSED_SERVERS),$(filter internal/streamtest/upstreams/%,$(MODULES)))
 OURS        := $(filter-out internal/streamtest/upstreams/%,$(MODULES))
 
 # Installing a package never runs its scripts. Packages are installed again only when the
@@ -108,7 +111,7 @@ test-web:
 WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench --exclude-dir=thirdparty --exclude-dir=provider --exclude-dir=release --exclude-dir=informer '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
 
 .PHONY: test-servers
-test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS, PostgreSQL and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
+test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS, PostgreSQL and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers; WATCHTIDE_FULL_KUBERNETES=1: with kube-apiserver)
 	@echo "==> with real servers" >&2
 	@$(GO_TEST) -tags servers $(or $(PACKAGES),$$($(WITH_SERVERS)))
 	@$(if $(PACKAGES),,cd bench && $(GO_TEST) -tags servers ./soak)
