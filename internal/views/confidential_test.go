@@ -52,10 +52,16 @@ type policy struct {
 	fields    []string // that it asks for; none: all
 }
 
-// grant is a rule, and the members of values that it shows; none: all.
+// grant is a rule, and the members of values and the namespaces of keys that it shows; nil: all.
 type grant struct {
 	rule
-	fields []string
+	fields, namespaces []string
+}
+
+// shows reports whether the grant shows something of a resource.
+func (g grant) shows(key string, value map[string]any) bool {
+	namespace, _, named := strings.Cut(key, "/")
+	return (g.namespaces == nil || named && slices.Contains(g.namespaces, namespace)) && g.holds(key, value)
 }
 
 var members = []string{"x", "team", "n", "y"}
@@ -71,6 +77,12 @@ func drawPolicy(random *rand.Rand) (p policy) {
 		if random.IntN(3) > 0 {
 			g.fields = some()
 		}
+		if random.IntN(3) == 0 {
+			g.namespaces = [][]string{{"a"}, {"b"}, {"a", "b"}, {"a/1"}}[random.IntN(4)]
+			if random.IntN(2) == 0 {
+				g.rule, g.fields = rule{"true", func(string, map[string]any) bool { return true }}, nil // as a cluster grants it
+			}
+		}
 		p.grants = append(p.grants, g)
 	}
 	if random.IntN(2) == 0 {
@@ -85,7 +97,7 @@ func drawPolicy(random *rand.Rand) (p policy) {
 func (p policy) definition(t *testing.T) *view.Definition {
 	params := view.Params{Fields: p.fields}
 	for _, g := range p.grants {
-		params.Grants = append(params.Grants, view.Grant{Filter: g.filter, Fields: g.fields})
+		params.Grants = append(params.Grants, view.Grant{Filter: g.filter, Fields: g.fields, Namespaces: g.namespaces})
 	}
 	for _, r := range p.narrowing {
 		params.Filter = r.filter
@@ -97,7 +109,7 @@ func (p policy) definition(t *testing.T) *view.Definition {
 func (p policy) see(r stream.Resource) (stream.Resource, bool) {
 	seen, whole, fields := false, false, []string(nil)
 	for _, g := range p.grants {
-		if g.holds(r.Key, object(r.Value)) {
+		if g.shows(r.Key, object(r.Value)) {
 			seen, whole, fields = true, whole || g.fields == nil, append(fields, g.fields...)
 		}
 	}
