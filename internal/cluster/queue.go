@@ -16,11 +16,13 @@ type question struct {
 	first   bool // the standing waits for its first answer
 	known   bool // there is an answer
 	allowed bool
-	at      time.Time // of the answer
+	at      time.Time // when it was asked that has the answer
 	due     time.Time // when it is asked again
-	queue   *queue    // that it is in; nil: it is being asked
-	place   int       // in the queue
-	order   int64
+	// failures counts how often it had no answer, although others had one at about that time.
+	failures int
+	queue    *queue // that it is in; nil: it is being asked
+	place    int    // in the queue
+	order    int64
 }
 
 // queue has questions in their order. It is a [heap.Interface].

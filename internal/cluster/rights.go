@@ -102,6 +102,7 @@ type standing struct {
 	pending    int  // first questions about namespaces that have no answer yet
 	begun      bool // they are asked
 	generation int  // of the namespaces that were asked about
+	full       bool // they are too many to be asked about
 
 	known   bool             // what follows is
 	all     bool             // everything may be read
@@ -128,7 +129,7 @@ func NewRights(c RightsConfig) *Rights {
 var (
 	// ErrUnknown means that what somebody may read is not known now.
 	ErrUnknown = errors.New("the API server of the cluster has not said yet what you may read")
-	// ErrFull means that it is remembered of too many users already.
+	// ErrFull means that it is remembered of too many users, or too many namespaces for them, already.
 	ErrFull = errors.New("too many users of the cluster are connected")
 )
 
@@ -174,8 +175,13 @@ func (r *Rights) Await(ctx context.Context, who *access.Principal, of Resource) 
 	case <-settled:
 		return nil
 	case <-ctx.Done():
-		return ErrUnknown
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.full {
+		return ErrFull
+	}
+	return ErrUnknown
 }
 
 // standing returns the standing of a user, which it makes if there is none. The mutex must be held.
@@ -188,7 +194,7 @@ func (r *Rights) standing(u User, of Resource) (*standing, error) {
 	size := bytesPerToken + u.size()
 	full := func() bool { return len(r.standings) >= maxStandings || r.bytes+size > maxUsersBytes }
 	if full() {
-		r.dropUnused(now, settles)
+		r.dropUnused(now, r.config.Refresh) // who has a stream open has asked since
 	}
 	if full() {
 		return nil, ErrFull
@@ -244,11 +250,11 @@ func (r *Rights) Stats() Stats {
 	return Stats{Results: r.reviews.all(), AtOnce: r.gate.load(), Cached: len(r.standings) + r.answers}
 }
 
-// answer takes the answer to a question. The mutex must be held.
-func (r *Rights) answer(q *question, allowed bool, now time.Time) {
+// answer takes the answer to a question that was asked at a time. The mutex must be held.
+func (r *Rights) answer(q *question, allowed bool, asked, now time.Time) {
 	s, before := q.of, q.known && q.allowed
 	first := !q.known
-	q.known, q.allowed, q.at, q.due = true, allowed, now, now.Add(r.config.Refresh/2)
+	q.known, q.allowed, q.at, q.due, q.failures = true, allowed, asked, now.Add(r.config.Refresh/2), 0
 	if s.gone || q != s.whole && s.of[q.namespace] != q {
 		return
 	}
@@ -283,6 +289,9 @@ func (r *Rights) ask(s *standing, now time.Time) {
 		return
 	case s.begun && s.generation == r.generation:
 		return
+	}
+	if s.full = !s.begun && r.answers+len(r.namespaces) > maxAnswers; s.full {
+		return // what could be asked about is not all that may be read
 	}
 	if s.of == nil {
 		s.of = map[string]*question{}
@@ -372,7 +381,7 @@ func (s *standing) show(all bool, set map[string]bool) {
 }
 
 // allowed returns what the answers allow that are young enough, and when that ends if nobody confirms
-// them. The set is nil if it is not known.
+// them. The set is nil if it is not known: also if there was no time to confirm one of them.
 func (r *Rights) allowed(s *standing, now time.Time) (all bool, set map[string]bool, until time.Time) {
 	valid := func(q *question) bool {
 		end := q.at.Add(r.config.Refresh + r.config.Hold)
@@ -394,8 +403,12 @@ func (r *Rights) allowed(s *standing, now time.Time) (all bool, set map[string]b
 	}
 	set = map[string]bool{}
 	for name, q := range s.of {
-		if r.namespaces[name] && valid(q) {
+		switch {
+		case !r.namespaces[name]:
+		case valid(q):
 			set[name] = true
+		case q.known && q.allowed && q.failures < maxFailures:
+			return false, nil, until
 		}
 	}
 	return false, set, until

@@ -75,7 +75,7 @@ func (r *Rights) awaitDue(ctx context.Context) bool {
 
 // review asks one question. To list is not enough: a stream is a watch too.
 func (r *Rights) review(ctx context.Context, q *question) {
-	allowed := true
+	asked, allowed := time.Now(), true
 	var err error
 	for _, verb := range []string{"list", "watch"} {
 		if verb == "watch" {
@@ -105,7 +105,7 @@ func (r *Rights) review(ctx context.Context, q *question) {
 		r.reviews.add(Refused)
 	}
 	r.answered, r.failures = now, 0
-	r.answer(q, allowed, now)
+	r.answer(q, allowed, asked, now)
 }
 
 // failed notes that the server did not answer. The mutex must be held.
@@ -125,6 +125,9 @@ func (r *Rights) postpone(q *question, now time.Time) {
 	s := q.of
 	if s.gone || q != s.whole && s.of[q.namespace] != q {
 		return
+	}
+	if now.Sub(r.answered) < 2*retry {
+		q.failures++
 	}
 	if q.due = now.Add(retry); !q.known && (q.first || q == s.whole) && r.failures < maxFailures {
 		r.queues.first(q)
