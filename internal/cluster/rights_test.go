@@ -378,6 +378,33 @@ func TestRightsThatComeAndGo(t *testing.T) {
 	})
 }
 
+// TestRightsThatGrow: whoever gives somebody one namespace after the other does not make their streams begin
+// again with each.
+func TestRightsThatGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var names []string
+		for i := range 300 {
+			names = append(names, fmt.Sprint("n", i))
+		}
+		w := newWorld(t, RightsConfig{}, names...)
+		defer w.stop()
+		last, switches := w.await("ann"), 0
+		w.during(300*time.Second, func(after time.Duration) {
+			w.let("ann", true, names[int(after.Seconds())])
+			if now := w.sees("ann"); now != last {
+				last, switches = now, switches+1
+			}
+		})
+		time.Sleep(2 * DefaultRefresh)
+		if got := strings.Count(w.sees("ann"), "n"); got != 300 {
+			t.Errorf("ann sees %d namespaces in the end", got)
+		}
+		if most := 2*int(300*time.Second/DefaultRefresh) + 2; switches > most {
+			t.Errorf("%d switches in 5 minutes, want %d at most", switches, most)
+		}
+	})
+}
+
 // TestWhoAUserIs: users are told apart by everything that the cluster knows of them.
 func TestWhoAUserIs(t *testing.T) {
 	var seen []User
