@@ -53,17 +53,13 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name stri
 	client := limits.ClientOf(from.Addr())
 	watches, p := g.chosen(r.Context(), req.Watches, client.String())
 	if p != nil {
-		if full := limits.RefusalOf(p); full != nil {
-			g.refuseStream(w, r, req, full)
-			return
-		}
-		problem.Write(w, p)
+		g.notFound(w, r, req, p)
 		return
 	}
 	req.Gzip = req.Gzip && !slices.ContainsFunc(watches, func(w authz.Handle) bool { return !w.Compressible() })
 	parts, p := req.Parts(r.Context(), watches, client)
 	if p != nil {
-		problem.Write(w, p)
+		g.notFound(w, r, req, p)
 		return
 	}
 	if p := canStream(w); p != nil {
@@ -122,6 +118,15 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req session.Re
 	if !session.Run(w, r, c) {
 		panic(http.ErrAbortHandler) // without the end of the body
 	}
+}
+
+// notFound answers a stream whose watches, or the parts of them that it asks for, were not found.
+func (g *settings) notFound(w http.ResponseWriter, r *http.Request, req session.Request, p *problem.Problem) {
+	if refused := limits.RefusalOf(p); refused != nil {
+		g.refuseStream(w, r, req, refused)
+		return
+	}
+	problem.Write(w, p)
 }
 
 // notOpened answers a stream whose views were not opened.
