@@ -284,7 +284,25 @@ func TestClusterDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// TestClusterChangesWhileNobodyWaits: a long poll that waits is answered when what its client may read
+// TestClusterRightsOutliveAReload: with the same cluster, a reload leaves open streams alone, and they go
+// on to follow.
+func TestClusterRightsOutliveAReload(t *testing.T) {
+	r, c := newColored(t, time.Minute)
+	l := r.follow("ann", "/v1/events?watch=orders", "identity")
+	l.hidden = []string{"blue/", "s3cret-blue", "goodbye"}
+	l.until("end_of_snapshot")
+	for range 3 {
+		if err := r.gateway.Reload(r.gateway.now.Load().cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.write("red/b", `{"is":"s3cret-red"}`)
+	l.until("red/b")
+	c.let("ann", true, "green")
+	l.until("green/a")
+}
+
+// TestClusterChangesALongPoll: a long poll that waits is answered when what its client may read
 // changes, with a position that tells nothing.
 func TestClusterChangesALongPoll(t *testing.T) {
 	r, c := newColored(t, time.Minute)
