@@ -439,6 +439,14 @@ func TestPartitions(t *testing.T) {
 	f3 := follow(t, source, f2)
 	f3.awaitValue("2", "")
 	f3.awaitValue("21", `{"id":21,"v":"e"}`)
+	d.exec("UPDATE parts1 SET v = 'detached'")
+	d.exec("ALTER TABLE parts ATTACH PARTITION parts1 FOR VALUES FROM (0) TO (10)")
+	f3.mustEnd(errChanged.Error())
+	f4 := follow(t, source, f3)
+	f4.awaitValue("2", `{"id":2,"v":"detached"}`)
+	f4.awaitValue("21", `{"id":21,"v":"e"}`)
+	d.exec("TRUNCATE parts1")
+	f4.awaitValue("2", "")
 }
 
 // TestRowFilter: the snapshot has the rows that the publication has.
