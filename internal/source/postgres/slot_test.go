@@ -46,6 +46,7 @@ func (d *database) awaitConfirmed(slot string) {
 		if time.Now().After(late) {
 			d.t.Fatalf("the slot %s is not confirmed up to %s", slot, at)
 		}
+		<-time.After(20 * time.Millisecond)
 	}
 }
 
@@ -105,6 +106,7 @@ func (d *database) dropSlot() {
 		if time.Now().After(late) {
 			d.t.Fatal("the slot stays in use")
 		}
+		<-time.After(20 * time.Millisecond)
 	}
 }
 
@@ -130,6 +132,7 @@ func TestPermanentSlotReadsAgain(t *testing.T) {
 			d.exec("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active AND database = current_database()")
 			<-f.ended
 			for d.query("SELECT count(*) FROM pg_replication_slots WHERE active AND database = current_database()") != "0" {
+				<-time.After(20 * time.Millisecond)
 			}
 			for statement := range strings.SplitSeq(change, "; ") {
 				d.exec(statement)
