@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/access"
+	"github.com/watchtide/watchtide/internal/cluster"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -42,17 +43,42 @@ func (c choosy) Delete(ctx context.Context, r stream.DeleteRequest) (bool, error
 	return c.Writer.Delete(ctx, r)
 }
 
+// TestAuthorOfACluster: with the users of a cluster, a principal is the one whom the cluster knows.
+func TestAuthorOfACluster(t *testing.T) {
+	r := newGuarded(t, func(c *Config) {
+		c.Access.Rights = cluster.NewRights(cluster.RightsConfig{UserOf: func(p *access.Principal) (cluster.User, bool) {
+			return cluster.User{Name: "sam", Groups: []string{"staff"}}, p.Name == "ann"
+		}})
+		c.Access.Policy = choosyPolicy(t)
+		c.Access.OperationsRole = ""
+	})
+	embedded := store.New(store.Config{})
+	r.add(watch.Config{Name: "choosy", SourceName: "embedded", Source: embedded.Source("choosy"), Writer: choosy{embedded.Writer("choosy")}})
+	r.primed("choosy")
+	for who, code := range map[string]int{"ann": 201, "sam": 403} {
+		if answer := r.send("PUT", "/v1/watches/choosy/resources/"+who, "1", r.as(who)...); answer.StatusCode != code {
+			t.Errorf("%s: %s %s, want %d", who, answer.Status, answer.text, code)
+		}
+	}
+}
+
+// choosyPolicy lets everybody do everything with the watch choosy.
+func choosyPolicy(t *testing.T) *access.Policy {
+	t.Helper()
+	policy, err := access.CompilePolicy(access.PolicyConfig{
+		Roles:   []access.Role{{Name: "anyone", When: "true"}},
+		Watches: []access.WatchRules{{Name: "choosy", Rules: []access.Rule{{Role: "anyone", Read: "true", Write: "true", Delete: "true"}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
+}
+
 // TestAuthorOfAWrite: an upstream that decides by who writes is told, and its answer is the client's.
 func TestAuthorOfAWrite(t *testing.T) {
 	r, out := audited(t, func(c *Config) {
-		policy, err := access.CompilePolicy(access.PolicyConfig{
-			Roles:   []access.Role{{Name: "anyone", When: "true"}},
-			Watches: []access.WatchRules{{Name: "choosy", Rules: []access.Rule{{Role: "anyone", Read: "true", Write: "true", Delete: "true"}}}},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Access.Policy, c.Access.OperationsRole = policy, ""
+		c.Access.Policy, c.Access.OperationsRole = choosyPolicy(t), ""
 	})
 	embedded := store.New(store.Config{})
 	r.add(watch.Config{Name: "choosy", SourceName: "embedded", Source: embedded.Source("choosy"), Writer: choosy{embedded.Writer("choosy")}})

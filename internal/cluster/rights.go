@@ -142,6 +142,9 @@ type Extent struct {
 // Any reports whether anything may be read.
 func (e Extent) Any() bool { return e.All || e.Definition != nil }
 
+// User returns how the cluster knows a principal; false: it does not.
+func (r *Rights) User(who *access.Principal) (User, bool) { return r.config.UserOf(who) }
+
 // Of returns what a principal may read of a resource, as far as it is known; false: it is not.
 func (r *Rights) Of(who *access.Principal, of Resource) (Extent, bool) {
 	user, ok := r.config.UserOf(who)

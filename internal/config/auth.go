@@ -43,9 +43,12 @@ func (d *decoder) credentials(c *Config) {
 	if c.Auth.Certificates.Subject != "" && !asks(c.HTTP.TLS) && !asks(c.GRPC.TLS) {
 		d.Errorf(d.Given[&c.Auth.Certificates].AtKey(), "no listener asks for certificates: want client_ca_file in http.tls or grpc.tls")
 	}
-	if !c.Auth.Given {
-		for _, at := range d.impersonates {
-			d.Errorf(at, "without credentials nobody has a name to write in; want auth with credentials, or leave out impersonate")
+	for _, at := range d.impersonates {
+		switch of := c.Auth.Kubernetes.Source; {
+		case !c.Auth.Given:
+			d.Errorf(at.Value, "without credentials nobody has a name to write in; want auth with credentials, or leave out impersonate")
+		case of != "" && of != at.source:
+			d.Errorf(at.Value, "users of the source %q of auth.kubernetes are others in the cluster of %q; want a watch of %q, or leave out impersonate", of, at.source, of)
 		}
 	}
 	if c.Auth.Login.Issuer != "" && c.HTTP.PublicURL == "" {

@@ -42,6 +42,7 @@ func TestAllowKubernetes(t *testing.T) {
 	const auth = "auth: { kubernetes: { source: prod, audiences: [a] } }\nsources: { prod: { type: kubernetes, kubeconfig: c }, test: { type: kubernetes, kubeconfig: d }, local: { type: store } }\nwatches: { "
 	for text, want := range map[string]string{
 		auth + `a: { source: prod, version: v1, resource: pods, allow: cluster } }`:                                                                    "want a list of rules, or kubernetes",
+		auth + `a: { source: test, version: v1, resource: pods, writable: true, impersonate: true, allow: [] } }`:                                      `users of the source "prod" of auth.kubernetes are others in the cluster of "test"`,
 		auth + `a: { source: local, allow: kubernetes } }`:                                                                                             "allow: kubernetes is for watches of kubernetes sources; want rules",
 		auth + `p: { source: prod, version: v1, resource: pods }, a: { view_of: p, prefix: x, allow: kubernetes } }`:                                   "allow: kubernetes is for watches of kubernetes sources; want rules",
 		auth + `a: { source: test, version: v1, resource: pods, allow: kubernetes } }`:                                                                 `needs the users of the source "test"; want auth.kubernetes.source: test`,

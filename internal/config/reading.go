@@ -25,7 +25,7 @@ type decoder struct {
 	named    []string // all watches, those with errors too
 	circles  []string // those that were reported, by the first name
 
-	impersonates []decode.Value // of watches whose writes need a principal
+	impersonates []impersonates // of watches whose writes need a principal
 
 	definitions map[string]*view.Definition // of views
 	places      map[string]decode.Value     // of roles and rules, and of their keys, by path
@@ -42,6 +42,12 @@ func newDecoder(file string, env Environment) *decoder {
 	}
 	d.Decoder = decode.New(file, decode.Inputs{Getenv: env.Getenv, ReadFile: env.ReadFile, Stat: env.Stat}, kinds, d)
 	return d
+}
+
+// impersonates is the key of a watch, and its source.
+type impersonates struct {
+	decode.Value
+	source string
 }
 
 // reader is a type that reads itself from a value.

@@ -117,7 +117,7 @@ func (w *Watch) check(d *decoder, at decode.Value) {
 		d.Errorf(d.Given[&w.Kubernetes.Impersonate], "only writes are made in the name of who makes them; want writable: true as well, or leave out impersonate")
 	}
 	if w.Kubernetes.Impersonate {
-		d.impersonates = append(d.impersonates, d.Given[&w.Kubernetes.Impersonate])
+		d.impersonates = append(d.impersonates, impersonates{d.Given[&w.Kubernetes.Impersonate], w.Source})
 	}
 	if w.Writable && w.Consul.Entries {
 		d.Errorf(d.Given[&w.Writable], "whole entries cannot be written, as Consul gives the session and the lock index itself; leave out writable, or entries")

@@ -46,12 +46,21 @@ func (h Handle) Put(ctx context.Context, r stream.PutRequest) (shown Shown, crea
 	return h.readable(stored), created, nil
 }
 
-// author returns the principal of the request for upstreams that decide by it; nil: there is no credential.
+// author returns the principal of the request for upstreams that decide by it: as the cluster knows it whose users the
+// gateway has, if there is one. nil: there is no credential, or that cluster does not know the principal.
 func (h Handle) author() *stream.Author {
 	if h.rules.policy == nil || h.rules.who.IsAnonymous() {
 		return nil
 	}
-	return &stream.Author{Name: h.rules.who.Name, Groups: h.rules.who.Groups}
+	who := h.rules.who.Principal
+	rights := h.lookup.config.Rights
+	if rights == nil {
+		return &stream.Author{Name: who.Name, Groups: who.Groups}
+	}
+	if user, known := rights.User(who); known {
+		return &stream.Author{Name: user.Name, Groups: user.Groups}
+	}
+	return nil
 }
 
 // decidePut returns an error unless the rules allow the write. A hidden resource looks as if it

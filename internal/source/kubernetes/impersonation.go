@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,18 +37,22 @@ func (i *impersonating) As(key string, author *stream.Author) (adapter.WriteConn
 	return &acting, nil
 }
 
+// everybody is the group that the cluster itself adds to all whom it knows, those who are impersonated too.
+const everybody = "system:authenticated"
+
 // impersonation returns the headers that make a request in the name of an author, or why there are none. A name
 // arrives as it was sent: an HTTP header has no line breaks, and no space at either end. The names that begin with
 // system: are the cluster's own, which nobody else gives.
 func impersonation(author *stream.Author) (header http.Header, problem string) {
 	if author == nil || author.Name == "" {
-		return nil, "the watch takes writes in the name of who makes them, and there is no credential"
+		return nil, "the watch takes writes in the name of who makes them, and there is no credential, or one that means nothing to the cluster"
 	}
 	if len(author.Groups) > mostGroups {
 		return nil, fmt.Sprintf("you are in %d groups; want %d at most", len(author.Groups), mostGroups)
 	}
 	header = http.Header{transport.ImpersonateUserHeader: {author.Name}}
-	for _, name := range append([]string{author.Name}, author.Groups...) {
+	groups := slices.DeleteFunc(slices.Clone(author.Groups), func(name string) bool { return name == everybody })
+	for _, name := range append([]string{author.Name}, groups...) {
 		switch {
 		case strings.HasPrefix(name, "system:"):
 			return nil, fmt.Sprintf("the name %.100q begins with system:, which only the cluster itself gives", name)
@@ -55,8 +60,8 @@ func impersonation(author *stream.Author) (header http.Header, problem string) {
 			return nil, fmt.Sprintf("the name %.100q of you or of a group of yours is none that can be sent to the cluster", name)
 		}
 	}
-	if len(author.Groups) > 0 {
-		header[transport.ImpersonateGroupHeader] = author.Groups
+	if len(groups) > 0 {
+		header[transport.ImpersonateGroupHeader] = groups
 	}
 	return header, ""
 }

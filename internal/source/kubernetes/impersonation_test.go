@@ -22,6 +22,7 @@ func TestImpersonation(t *testing.T) {
 	}{
 		"a name":            {author: &stream.Author{Name: "alice"}, user: "alice"},
 		"groups":            {author: &stream.Author{Name: "alice", Groups: []string{"a b", "c,d"}}, user: "alice", groups: []string{"a b", "c,d"}},
+		"of the cluster":    {author: &stream.Author{Name: "alice", Groups: []string{"system:authenticated", "a"}}, user: "alice", groups: []string{"a"}},
 		"letters":           {author: &stream.Author{Name: "алиса/ü@x"}, user: "алиса/ü@x"},
 		"nobody":            {problem: "there is no credential"},
 		"no name":           {author: &stream.Author{Groups: []string{"a"}}, problem: "there is no credential"},
