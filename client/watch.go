@@ -44,6 +44,12 @@ func UntilEndOfSnapshot() WatchOption {
 	return watchOption(func(f *follower) { f.until = true })
 }
 
+// MaxRate has changes sent at most so often, such as 2/s or 10/m: of each resource the newest. The server
+// takes the next lower rate that it has.
+func MaxRate(rate string) WatchOption {
+	return watchOption(func(f *follower) { f.maxRate = rate })
+}
+
 func (v View) apply(f *follower) { f.view = v }
 
 // Watch follows a watch over as many connections as it takes, each resuming where the previous
@@ -89,6 +95,7 @@ type follower struct {
 	yield     func(Event, error) bool
 	view      View
 	until     bool // the end of the snapshot
+	maxRate   string
 	verifying bool // see Verifying
 	// verify is called before each event that an id covers. If that has a digest, it makes what the client
 	// has the state with the digest, and returns what the client must be handed before. nil: the stream
@@ -308,6 +315,9 @@ func (f *follower) url() string {
 	}
 	if f.until {
 		query.Set("until", "end_of_snapshot")
+	}
+	if f.maxRate != "" {
+		query.Set("max_rate", f.maxRate)
 	}
 	if f.verify != nil && !f.undigested {
 		query.Set("digest", "1")

@@ -36,7 +36,7 @@ func (c Cohort) Admits(s *Subscription) bool {
 	o := c.cursor
 	s.settle()
 	o.settle()
-	return s.log == o.log && s.options.Digest == o.options.Digest && s.generation == o.generation &&
+	return s.log == o.log && s.options.Digest == o.options.Digest && s.options.Interval == o.options.Interval && s.generation == o.generation &&
 		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.CaughtUp() && o.CaughtUp() &&
 		storage.SameStatus(s.sentStatus, o.sentStatus)
 }
@@ -54,6 +54,9 @@ func (s *Subscription) settle() {
 // catch-up.
 func (c Cohort) NearHead() bool {
 	s, v := c.cursor, c.cursor.log.newest()
+	if s.options.Interval > 0 { // all are sent one state
+		return v.Generation == s.generation && s.cursor >= v.Forgotten
+	}
 	return v.Generation == s.generation && (v.Seq == s.cursor || v.Replayable(s.cursor, v.After(s.cursor), storage.ReplaySize))
 }
 

@@ -90,6 +90,8 @@ type Log struct {
 	listings listing.Cache
 	// The states that readers verify what they hold with.
 	digested digestedStates
+	// The states that readers with an interval are sent.
+	releases releases
 }
 
 // Changed is closed when there is something new: a change, or another status. Get it

@@ -96,6 +96,8 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 		w.revision, w.complete, w.delivered = s.position.AsOf, s.position.AsOf, 0
 	case w.purpose == snapshot:
 		w.purpose = resuming
+	case w.purpose == releasing:
+		w.purpose = catching
 	}
 	deletes, upserts := w.paused.asOf, w.paused.passed
 	if w.deletes {

@@ -10,7 +10,7 @@ import (
 // Pending returns about how many bytes Next has to deliver before the subscription
 // has everything, at most limit, and whether they are a whole snapshot rather than
 // what is newer than a position. Changes that a reader near the head gets one by one are
-// not counted.
+// not counted, nor are those that a reader with an interval gets in one tick.
 //
 // It is cheap enough to be called before each Next.
 func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
@@ -27,6 +27,9 @@ func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 
 func (s *Subscription) pendingOfWalk(newest *storage.Version, limit int) int {
 	w, v := s.walk, s.pin.Version()
+	if w.purpose == releasing {
+		return 0
+	}
 	from := w.at
 	if w.deletes {
 		from = w.upserts
@@ -67,7 +70,7 @@ func (s *Subscription) nextPlace(v *storage.Version) (from storage.Place, whole 
 		return storage.Place{Segment: len(v.Segments)}, false
 	}
 	from = v.After(s.cursor)
-	if s.cursor >= v.Intact && v.BytesFrom(from, storage.ReplaySize) < storage.ReplaySize {
+	if s.options.Interval > 0 && s.cursor >= v.Forgotten || s.cursor >= v.Intact && v.BytesFrom(from, storage.ReplaySize) < storage.ReplaySize {
 		return storage.Place{Segment: len(v.Segments)}, false
 	}
 	if s.cursor < v.Forgotten {

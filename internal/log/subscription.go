@@ -41,6 +41,9 @@ type SubscribeOptions struct {
 	// to keep the version that it is walking through. A slower one continues in the
 	// newest, as when memory is needed. If not positive, there is no minimum.
 	MinRate int64
+	// Interval, if not 0, is how often the reader wants changes at most: each time the newest state of
+	// what has changed. It is one of [Intervals].
+	Interval time.Duration
 }
 
 // ResumeOutcome is what became of the position that a subscription came with.
@@ -82,6 +85,8 @@ type Subscription struct {
 	readers    int  // number of subscribers that it counts for; more than 1 for the cursor of a cohort
 	changed    *signal.Signal
 	aheadUntil time.Time      // how long to wait until the log reaches the position; zero: not waiting
+	tick       int64          // the last one in which a release was sent
+	releaseAt  time.Time      // when the changes are released that wait for the next tick; zero: none do
 	ownStatus  *stream.Status // overrides the status of the watch; nil: nothing does
 	sentStatus *stream.Status
 	walk       *walk    // nil: it is at rest
@@ -210,8 +215,11 @@ func (s *Subscription) Changed() <-chan struct{} { return s.changed.Sent() }
 
 // Deadline is when Next must be called even if nothing changed; zero: never.
 func (s *Subscription) Deadline() time.Time {
-	if s.paused {
+	switch {
+	case s.paused:
 		return time.Time{}
+	case s.aheadUntil.IsZero():
+		return s.releaseAt
 	}
 	return s.aheadUntil
 }
@@ -250,15 +258,16 @@ func (s *Subscription) Busy() bool { return s.walking() && !s.paused }
 func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.newest()
-	s.changed = v.Changed
+	s.changed, s.releaseAt = v.Changed, time.Time{}
 	s.resumeWalk(b, v)
 	if !b.final {
 		s.addStatus(b, v, false)
 	}
 	// A flush ends where a walk ends: the next one may begin with what has no id for long.
 	for !s.paused && !b.full() && (s.walking() || !b.boundary && s.begin(b, v)) && !b.final {
+		deletes := s.walk.deletes && s.walk.purpose == releasing // the upserts that belong to them follow
 		s.advance(b)
-		if s.walking() && (!b.Empty() || s.walk.turnOver()) {
+		if s.walking() && (!b.Empty() && (!deletes || s.walk.deletes) || s.walk.turnOver()) {
 			break
 		}
 	}
@@ -285,7 +294,7 @@ func (s *Subscription) advance(b *Batch) {
 	case done:
 		s.cursor = w.v.Seq
 		s.place(w.v.Revision, w.v)
-	case w.purpose == verifying: // it has no place before the end
+	case w.whole(): // it has no place before the end
 	case w.replay:
 		// Deletes that were found since may be before the head.
 		s.cursor = w.seq
@@ -298,7 +307,7 @@ func (s *Subscription) advance(b *Batch) {
 	}
 	// Among the deletes of a catch-up the position is still the one from before: those that were
 	// sent are of the state as of the head.
-	b.boundary = !b.Empty() && !w.midTransaction && !w.deletes && (w.purpose != verifying || done)
+	b.boundary = !b.Empty() && !w.midTransaction && !w.deletes && (done || !w.whole())
 }
 
 // place sets the position of a reader that has seen v except for upserts beyond a
@@ -315,6 +324,8 @@ func (s *Subscription) end(b *Batch) {
 	switch w.purpose {
 	case following:
 		b.committed, b.age = w.v.Committed, w.v.Age
+	case releasing:
+		s.released(b, &w)
 	case snapshot:
 		s.synced = true
 		end := stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count()}
@@ -360,6 +371,8 @@ func (s *Subscription) begin(b *Batch, v *storage.Version) bool {
 		s.place(v.Revision, v)
 		s.addHorizon(b, v)
 		return false
+	case s.options.Interval > 0:
+		return s.release(b, v)
 	default:
 		s.follow(b, v)
 	}

@@ -40,6 +40,7 @@ const (
 	resuming                 // ends with end_of_snapshot (resumed)
 	catching                 // begins with status, ends with bookmark and status
 	verifying                // ends with end_of_snapshot (verify)
+	releasing                // ends with bookmark, if something was skipped or there is nothing else for the id
 )
 
 // skipped is how many changes a catch-up has left out. Of a view of another log, whose seqs
@@ -50,6 +51,9 @@ func (w *walk) skipped(inPart bool) uint64 {
 	}
 	return w.v.Seq - w.began - uint64(w.delivered)
 }
+
+// whole reports whether the reader has nothing of the walk before it has all of it.
+func (w *walk) whole() bool { return w.purpose == verifying || w.purpose == releasing }
 
 func (w *walk) done() bool {
 	return !w.deletes && w.at.Segment >= len(w.v.Segments)

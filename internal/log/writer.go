@@ -252,6 +252,7 @@ func (w *Writer) publish() {
 	w.listings.Expire(w.pins)
 	w.listings.ExpireSorted()
 	w.expireDigested()
+	w.releases.expire(w.Log)
 }
 
 // holds is how many bytes the version being made holds.

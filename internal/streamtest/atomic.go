@@ -18,7 +18,7 @@ func CheckAtomic(h *History) error {
 			if s.mark != nil {
 				return h.wholeAtID(c, s)
 			}
-			if s.last && s.flush.Mark == nil && !s.flush.Cut && !c.Slow && s.flush.bytes < h.large() && s.phase == live && isChange(s.event) {
+			if s.last && s.flush.Mark == nil && !s.flush.Cut && !c.Slow && c.Interval == 0 && s.flush.bytes < h.large() && s.phase == live && isChange(s.event) {
 				return errors.New("a flush ends here, and no id was sent")
 			}
 			return nil

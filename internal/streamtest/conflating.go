@@ -39,6 +39,9 @@ func (u *catchUp) check(s *step) error {
 		if !u.begun && !s.mark.Position.Partial() {
 			u.from = s.mark.Position.Upserts
 		}
+		if !u.begun {
+			u.seen = sent{}
+		}
 		return nil
 	}
 	switch s.event.Type {
@@ -50,8 +53,11 @@ func (u *catchUp) check(s *step) error {
 	case stream.Reset:
 		u.begun = false
 	case stream.Upsert, stream.Delete:
-		if u.begun {
+		switch {
+		case u.begun:
 			return u.seen.once(s, "a catch-up")
+		case u.connection.Interval > 0 && s.phase == live:
+			return u.seen.once(s, "a release")
 		}
 	case stream.EndOfSnapshot:
 		u.from = s.event.Revision // its id may be further on, after a catch-up
@@ -63,10 +69,13 @@ func (u *catchUp) check(s *step) error {
 }
 
 func (u *catchUp) end(s *step) error {
-	if s.phase != catchingUp && s.phase != lagging {
+	if s.phase != catchingUp && s.phase != lagging && u.connection.Interval == 0 {
 		if s.event.Skipped > 0 {
 			return errors.New("something was skipped without a status catching_up before")
 		}
+		return nil
+	}
+	if s.event.Skipped == 0 && s.phase != catchingUp {
 		return nil
 	}
 	if diff := u.history.differs(u.connection, s, s.event.Revision); diff != "" {

@@ -63,6 +63,8 @@ type Dial struct {
 	MinRate int64
 	// Verify means that the subscriber resumes by digest.
 	Verify bool
+	// Interval is the field of the Connection.
+	Interval time.Duration
 	// Forgets means that a remote replica may remember less than it seems.
 	Forgets bool
 }
@@ -70,7 +72,7 @@ type Dial struct {
 // Connect subscribes, and records what happens from then on.
 func (h *History) Connect(s Subscriber, d Dial) *Connection {
 	c := h.newConnection(s, d)
-	o := log.SubscribeOptions{MinRate: d.MinRate, Digest: true, Verify: d.Verify}
+	o := log.SubscribeOptions{MinRate: d.MinRate, Digest: true, Verify: d.Verify, Interval: d.Interval}
 	if d.From != nil {
 		o.Resume = c.overTheWire(d.From.Position)
 	}
@@ -82,7 +84,7 @@ func (h *History) Connect(s Subscriber, d Dial) *Connection {
 // newConnection returns a connection that has received nothing.
 func (h *History) newConnection(s Subscriber, d Dial) *Connection {
 	c := &Connection{
-		Client: d.Client, Replica: d.Replica, Slow: d.Slow, MinRate: d.MinRate,
+		Client: d.Client, Replica: d.Replica, Slow: d.Slow, MinRate: d.MinRate, Interval: d.Interval,
 		From: d.From, Begin: d.Begin, Ahead: d.Ahead, Mixed: d.Mixed, OfView: d.OfView, Opened: time.Now(),
 	}
 	if d.From != nil {
@@ -99,7 +101,7 @@ func (h *History) newConnection(s Subscriber, d Dial) *Connection {
 // Switch ends the connection, and returns the one that its subscriber has from then on, to
 // another part of the watch, whose history is h.
 func (c *Connection) Switch(h *History, to Subscriber) *Connection {
-	d := Dial{Client: c.Client, Replica: c.Replica, Slow: c.Slow}
+	d := Dial{Client: c.Client, Replica: c.Replica, Slow: c.Slow, Interval: c.Interval}
 	if _, placed := c.sub.Position(); !placed {
 		c.Close()
 		return h.Connect(to, d)

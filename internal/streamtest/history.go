@@ -90,6 +90,9 @@ type Connection struct {
 	// MinRate is how many bytes a second the subscriber must take to keep the state that it
 	// is sent; not positive: there is no minimum.
 	MinRate int64
+	// Interval is how often the subscriber wants changes at most: changes between two ids are like those of
+	// a catch-up, without a status. 0: as they come.
+	Interval time.Duration
 	// Opened and Closed are when; Closed is zero while it is open.
 	Opened, Closed time.Time
 	// Read is when the subscriber last looked for something to read.

@@ -14,23 +14,26 @@ var errBrokeOrdered = errors.New("broke Ordered: a key never goes back to an old
 func CheckOrdered(h *History) error {
 	return h.each(errBrokeOrdered, func(c *Connection) error {
 		keys := keyOrder{truth: h.Truth, begin: c.Begin, at: map[string]int{}}
-		var order flushOrder
+		order := flushOrder{released: c.Interval > 0}
 		return c.walk(func(s *step) error {
 			if s.event == nil {
+				if order.released {
+					order = flushOrder{released: true}
+				}
 				return nil
 			}
 			switch s.event.Type {
 			case stream.Reset:
 				clear(keys.at)
 				keys.begin = nil
-				order = flushOrder{}
+				order = flushOrder{released: c.Interval > 0}
 			case stream.Upsert, stream.Delete:
 				if err := keys.check(s); err != nil {
 					return err
 				}
 				return order.check(s)
 			case stream.EndOfSnapshot, stream.Bookmark, stream.StatusChange:
-				order = flushOrder{}
+				order = flushOrder{released: c.Interval > 0}
 			}
 			return nil
 		})
@@ -108,12 +111,13 @@ func deletion(versions []Version, from int) int {
 }
 
 // flushOrder follows revisions: rising all the way, or, in a snapshot or a
-// catch-up, first deletes and then upserts that rise.
+// catch-up, and for a subscriber with an interval between two ids, first deletes and then upserts that rise.
 type flushOrder struct {
 	revision uint64 // of the previous change
 	upserts  uint64 // of the previous upsert
 	mixed    bool   // a delete came after an upsert
 	falling  bool   // a change was older than the previous one
+	released bool   // the subscriber has an interval
 }
 
 func (o *flushOrder) check(s *step) error {
@@ -131,6 +135,10 @@ func (o *flushOrder) check(s *step) error {
 		o.revision, o.upserts = max(o.revision, r), r
 	}
 	switch {
+	case s.phase == live && o.released:
+		if o.mixed {
+			return errors.New("delete after an upsert in a release")
+		}
 	case s.phase == live && o.falling:
 		return fmt.Errorf("revision %d after %d", r, o.revision)
 	case s.phase == catchingUp && o.mixed:

@@ -1,6 +1,8 @@
 package histories
 
 import (
+	"time"
+
 	"github.com/watchtide/watchtide/internal/streamtest"
 )
 
@@ -11,6 +13,8 @@ type client struct {
 	name  string
 	slow  bool
 	rate  int64 // that it must take; 0: any
+	// interval is how often it wants changes at most; 0: as they come.
+	interval time.Duration
 	// holds: it applies events when an id arrives, and drops those without one
 	// when its connection ends. Otherwise it applies each at once.
 	holds bool
@@ -30,7 +34,7 @@ func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
 // last connection, the state that it holds.
 func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
 	c.at, c.last, c.held = n, from, nil
-	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Slow: c.slow, From: from, Mixed: n.mixed(), OfView: n.narrow, MinRate: c.rate, Verify: c.verifies}
+	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Slow: c.slow, From: from, Mixed: n.mixed(), OfView: n.narrow, MinRate: c.rate, Verify: c.verifies, Interval: c.interval}
 	if held != nil {
 		d.Begin, d.Ahead = held, c.ahead
 	}

@@ -19,9 +19,12 @@ func (w *world) connect() error {
 	if w.rarely(2) {
 		c.rate = 1 << 20
 	}
+	if w.rarely(4) {
+		c.interval = []time.Duration{500 * time.Millisecond, 2 * time.Second}[w.pick(2)]
+	}
 	w.clients = append(w.clients, c)
 	n := w.nodeOf(c.part)
-	w.say("%s connects to %s (%s, slow %t, holds %t, verifies %t)", c.name, n.name, c.part.name, c.slow, c.holds, c.verifies)
+	w.say("%s connects to %s (%s, slow %t, holds %t, verifies %t, interval %v)", c.name, n.name, c.part.name, c.slow, c.holds, c.verifies, c.interval)
 	c.dial(n, nil, nil)
 	return nil
 }

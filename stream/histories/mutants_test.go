@@ -28,6 +28,22 @@ type edit struct{ file, old, new string }
 // other faults of their kind either.
 var mutants = []mutant{
 	{
+		name: "a release has ids in the middle",
+		edits: []edit{{
+			file: "internal/log/subscription.go",
+			old:  "(done || !w.whole())",
+			new:  "(done || w.purpose != verifying)",
+		}},
+	},
+	{
+		name: "a release leaves deletes out",
+		edits: []edit{{
+			file: "internal/log/release.go",
+			old:  "purpose: releasing, deletes: true,",
+			new:  "purpose: releasing,",
+		}},
+	},
+	{
 		name: "a gateway ignores changes that its upstream gateway may have missed",
 		edits: []edit{{
 			file: "internal/source/adapter/reader.go",

@@ -47,6 +47,7 @@ func (d *Deps) Follow(w *watch.Watch, choice Choice, req *Request) Follow {
 			Deletes:   req.Deletes,
 			AheadWait: d.AheadWait,
 			MinRate:   d.MinRate,
+			Interval:  req.Interval,
 		}),
 		resumedFrom: choice.resume,
 		invalid:     choice.invalid,

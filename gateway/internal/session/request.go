@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/authz"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
@@ -12,6 +15,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/headers"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -21,12 +25,14 @@ type Request struct {
 	Format frame.Format // 0: it is not text
 	// Transport is the name of what carries the session, unless it is a stream in the format.
 	Transport string
-	Gzip      bool     // the client prefers it compressed
-	Until     bool     // end after the last end_of_snapshot
-	Digest    bool     // send digests
-	Verify    bool     // in place of a reset, send a digest of what the client has to have
-	Deletes   bool     // begin snapshots with the deletes that are remembered
-	Watches   []Choice // at least one, each name once, in the order of the request
+	Gzip      bool // the client prefers it compressed
+	Until     bool // end after the last end_of_snapshot
+	Digest    bool // send digests
+	Verify    bool // in place of a reset, send a digest of what the client has to have
+	Deletes   bool // begin snapshots with the deletes that are remembered
+	// Interval is how often changes are sent at most; 0: as they come.
+	Interval time.Duration
+	Watches  []Choice // at least one, each name once, in the order of the request
 	// Narrowings has what narrows each of the watches.
 	Narrowings []authz.Narrowing
 	// EventSource reports that the client named text/event-stream in Accept, as every
@@ -49,7 +55,7 @@ func (c *Choice) followed() introspection.Followed {
 
 // streamParameters are the parameters of a stream whose path names no watch.
 var streamParameters = problem.Parameters{
-	Once:     []string{"last_event_id", "resume", "digest", "deletes", "until", "prefix", "labels", "filter", "format", "prefix.", "labels.", "filter."},
+	Once:     []string{"last_event_id", "resume", "digest", "deletes", "until", "max_rate", "prefix", "labels", "filter", "format", "prefix.", "labels.", "filter."},
 	Repeated: []string{"watch", "fields", "fields."},
 	Foreign:  addedIDs,
 }
@@ -80,6 +86,9 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 	}
 	if req.Deletes = q.Has("deletes"); req.Deletes && q.Get("deletes") != "1" {
 		return req, problem.BadParameter("deletes", "deletes is %q: want 1", q.Get("deletes"))
+	}
+	if req.Interval, p = parseMaxRate(q); p != nil {
+		return req, p
 	}
 	if req.Watches, p = chooseWatches(q["watch"], name); p != nil {
 		return req, p
@@ -127,6 +136,26 @@ func parseDigest(q url.Values) (digest, verify bool, p *problem.Problem) {
 		return false, false, problem.BadParameter("resume", "resume is %q: want %s", got, ResumeByDigest)
 	}
 	return q.Has("digest") || q.Has("resume"), q.Has("resume"), nil
+}
+
+// parseMaxRate returns the interval of a rate, as in 2/s or 10/m: the shortest one there is that is not
+// shorter than asked for.
+func parseMaxRate(q url.Values) (time.Duration, *problem.Problem) {
+	if !q.Has("max_rate") {
+		return 0, nil
+	}
+	count, unit, _ := strings.Cut(q.Get("max_rate"), "/")
+	n, err := strconv.ParseUint(count, 10, 16)
+	per := map[string]time.Duration{"s": time.Second, "m": time.Minute}[unit]
+	if err != nil || n == 0 || per == 0 {
+		return 0, problem.BadParameter("max_rate", "max_rate is %.40q: want a number of times for each second or minute, such as 2/s or 10/m", q.Get("max_rate"))
+	}
+	for _, interval := range log.Intervals {
+		if interval*time.Duration(n) >= per {
+			return interval, nil
+		}
+	}
+	return 0, problem.BadParameter("max_rate", "max_rate is %.40q: want at least 1/m", q.Get("max_rate"))
 }
 
 // ResumeByDigest is the value of the parameter resume with which a client verifies what it has

@@ -26,11 +26,13 @@ type Session struct {
 	Deps    *Deps
 	Format  frame.Format // 0: it is not text
 	Until   bool
-	Digest  bool   // it has digests
-	Deletes bool   // its snapshots begin with deletes
-	Answer  Answer // nil: it is a stream
-	Gzip    bool   // the stream is sent in gzip
-	watches []Choice
+	Digest  bool // it has digests
+	Deletes bool // its snapshots begin with deletes
+	// Interval is how often changes are sent at most; 0: as they come.
+	Interval time.Duration
+	Answer   Answer // nil: it is a stream
+	Gzip     bool   // the stream is sent in gzip
+	watches  []Choice
 	// transport is empty if it has the name of the format.
 	transport string
 
@@ -75,7 +77,7 @@ type Scratch struct {
 func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Session {
 	now := time.Now()
 	c := Session{
-		Deps: d, Format: req.Format, Until: req.Until, Digest: req.Digest, Deletes: req.Deletes, watches: req.Watches, transport: req.Transport,
+		Deps: d, Format: req.Format, Until: req.Until, Digest: req.Digest, Deletes: req.Deletes, Interval: req.Interval, watches: req.Watches, transport: req.Transport,
 		Gzip: req.Gzip, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Streams: 1,
 	}
 	for i, watch := range watches {
@@ -237,7 +239,8 @@ func Closed(c <-chan struct{}) bool {
 func (s *Session) GroupKey() string {
 	key := strconv.AppendBool([]byte(s.Transport()), s.Gzip)
 	key = strconv.AppendBool(strconv.AppendBool(key, s.Digest), s.Deletes)
-	key = strconv.AppendUint(key, s.Deps.Generation, 10)
+	key = strconv.AppendInt(append(key, 0), int64(s.Interval), 10)
+	key = strconv.AppendUint(append(key, 0), s.Deps.Generation, 10)
 	for _, w := range s.watches {
 		key = append(append(key, 0), w.Name...)
 		key = append(append(key, 0), w.View.Definition()...)

@@ -386,6 +386,18 @@ func (g *group) publish(now time.Time) {
 	g.Flushed(now, g.said, nil)
 }
 
+// lookAt returns when the group must be looked at even without news.
+func (g *group) lookAt() time.Time {
+	at := g.HeartbeatAt()
+	if g.Interval == 0 {
+		return at
+	}
+	for i := range g.Follows {
+		at = session.Earlier(at, g.Follows[i].Sub.Deadline())
+	}
+	return at
+}
+
 // early is how long before it is due a heartbeat may be sent, together with those of other
 // groups.
 func (g *group) early() time.Duration { return g.Deps.Heartbeat / 10 }

@@ -7,7 +7,7 @@ import (
 )
 
 // quietGroups determines which groups of a shard must be checked without news,
-// since a heartbeat may be due. Only that check finds out whether news has
+// since a heartbeat or the changes of a tick may be due. Only that check finds out whether news has
 // already made it unnecessary, so that news costs nothing here.
 //
 // There may be a group for each of thousands of views. When the heartbeat of one is due, those
@@ -22,7 +22,7 @@ type quietGroups struct {
 
 // put adds a group, or records that it was served.
 func (q *quietGroups) put(g *group) {
-	if at := introspection.Nanos(g.HeartbeatAt()); g.looked == 0 || at < g.looked {
+	if at := introspection.Nanos(g.lookAt()); g.looked == 0 || at < g.looked {
 		g.looked = at
 		q.heap.push(quietGroup{at, g})
 	}
@@ -48,11 +48,13 @@ func (q *quietGroups) due(now time.Time, f func(*group)) {
 			continue // it was removed, or put again
 		}
 		g.looked = 0
-		if introspection.Nanos(g.HeartbeatAt()) > until {
+		switch {
+		case introspection.Nanos(g.lookAt()) > until:
 			q.put(g)
 			continue
+		case introspection.Nanos(g.HeartbeatAt()) <= until:
+			q.round, g.beats = true, true
 		}
-		q.round, g.beats = true, true
 		f(g)
 	}
 	q.round = q.round && q.goesOn(now)

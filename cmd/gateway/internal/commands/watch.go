@@ -18,6 +18,7 @@ import (
 type watchOptions struct {
 	clientOptions
 	until   string
+	maxRate string
 	waitFor string
 	timeout time.Duration
 
@@ -89,6 +90,7 @@ reset only what differs.
 	}
 	o.register(c)
 	c.Flags().StringVar(&o.until, "until", "", "end_of_snapshot: end when each watch is complete")
+	c.Flags().StringVar(&o.maxRate, "max-rate", "", "have changes at most so often, of each resource the newest: a `RATE` such as 2/s or 10/m")
 	c.Flags().StringVar(&o.waitFor, "wait-for", "", "end when the `CEL` expression is true")
 	c.Flags().DurationVar(&o.timeout, "timeout", 0, "end after this `TIME`, such as 60s, with exit code 3")
 	c.Flags().BoolVar(&o.changesOnly, "changes-only", false, "print changes only, not the state that they begin with")
@@ -187,6 +189,9 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 		return err
 	}
 	options := []client.WatchOption{client.And(names[1:]...), o.view, client.From(from)}
+	if o.maxRate != "" {
+		options = append(options, client.MaxRate(o.maxRate))
+	}
 	if o.until != "" {
 		options = append(options, client.UntilEndOfSnapshot())
 	} else {

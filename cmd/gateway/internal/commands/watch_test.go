@@ -96,6 +96,20 @@ func TestWatchUntilEndOfSnapshot(t *testing.T) {
 	}
 }
 
+// TestWatchHasAMaxRate checks that the rate reaches the gateway, and that its answer to a wrong one is told.
+func TestWatchHasAMaxRate(t *testing.T) {
+	g := serve(t)
+	g.put("a", `1`)
+	code, stdout, _ := command(t, "watch", "notes", "--server", g.url(), "--until", "end_of_snapshot", "--max-rate", "2/s")
+	if code != 0 || !strings.Contains(stdout, `"key":"a"`) {
+		t.Errorf("exit code %d:\n%s", code, stdout)
+	}
+	code, _, stderr := command(t, "watch", "notes", "--server", g.url(), "--max-rate", "2/h")
+	if code == 0 || !strings.Contains(stderr, `max_rate is "2/h": want a number of times for each second or minute`) {
+		t.Errorf("exit code %d:\n%s", code, stderr)
+	}
+}
+
 func TestWatchNarrowsToAPrefix(t *testing.T) {
 	g := serve(t)
 	g.put("eu/a", `1`)

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+)
+
+// changeOne commits a change of a resource.
+func (r *rig) changeOne(key string, revision uint64) {
+	r.Commit("a", revision, gatewaytest.Resource(key, revision, fmt.Sprintf(`"%d"`, revision)))
+	synctest.Wait()
+}
+
+// TestMaxRate: streams get the newest values at most so often, all of a rate the same, and others each
+// change.
+func TestMaxRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
+		limited := []*gatewaytest.Exchange{}
+		every := r.get("/v1/events?watch=a")
+		for i := range 6 {
+			limited = append(limited, r.get("/v1/events?watch=a&max_rate="+[]string{"2/s", "3/s"}[i%2]))
+			synctest.Wait()
+			r.changeOne("k", 10+uint64(i))
+			time.Sleep(700 * time.Millisecond)
+		}
+		synctest.Wait()
+		for _, x := range append(limited, every) {
+			x.Take()
+		}
+		for tick := range uint64(4) {
+			for i := range uint64(20) {
+				r.changeOne(fmt.Sprint("k", i%3), 100+100*tick+i)
+				time.Sleep(25 * time.Millisecond)
+			}
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := strings.Count(every.Take(), "event: upsert"); got != 80 {
+			t.Errorf("%d changes without a rate, want 80", got)
+		}
+		all := map[string]int{}
+		for i, x := range limited {
+			text := x.Take()
+			if i%2 == 0 { // 3/s is one each 500 ms as well, in a group of the same interval
+				all[text]++
+			}
+			upserts, ids := strings.Count(text, "event: upsert"), strings.Count(text, "\nid: ")
+			if !strings.Contains(text, `"key":"k1","revision":"419"`) || !strings.Contains(text, `"skipped":`) || upserts > 20 || ids > 7 {
+				t.Errorf("stream %d: %d upserts and %d ids:\n%s", i, upserts, ids, text)
+			}
+		}
+		if len(all) != 1 {
+			t.Errorf("streams of one rate were sent %d different texts", len(all))
+		}
+	})
+}
+
+// TestMaxRateIsChecked: a rate that the gateway does not have is refused with what would be right.
+func TestMaxRateIsChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		for _, rate := range []string{"", "2", "0/s", "-1/s", "2/h", "2/s/s", "1e3/s", "99999999/s", "/s"} {
+			p := refusedAs(t, r.get("/v1/events?watch=a&max_rate="+rate))
+			if p.Status != 400 || p.Parameter != "max_rate" || !strings.Contains(p.Detail, "2/s") {
+				t.Errorf("%q: %+v", rate, p)
+			}
+		}
+		for _, rate := range []string{"1/m", "2/s", "7/m", "1000/s"} {
+			if x := r.get("/v1/events?watch=a&max_rate=" + rate); x.StatusCode != 200 {
+				t.Errorf("%q: %s", rate, x.Status)
+			}
+		}
+	})
+}
