@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"errors"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
@@ -58,6 +60,10 @@ func TestInvalidConfigurations(t *testing.T) {
 	var invalid *stream.InvalidError
 	for name, c := range map[string]Config{
 		"no url":        {},
+		"slot":          {URL: "postgres://wt@db/app", Slot: "Mine"},
+		"reserved slot": {URL: "postgres://wt@db/app", Slot: "watchtide_mine"},
+		"failover":      {URL: "postgres://wt@db/app", Failover: true},
+		"little WAL":    {URL: "postgres://wt@db/app", MaxRetainedWAL: 1},
 		"a publication": {URL: "postgres://db/app", Publication: string(make([]byte, 64))},
 		"too short":     {URL: "postgres://db/app", StallAfter: 1},
 	} {
@@ -77,6 +83,41 @@ func TestInvalidConfigurations(t *testing.T) {
 	} {
 		if _, err := u.Source(table); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestSlotCommands: which slot is made.
+func TestSlotCommands(t *testing.T) {
+	for want, o := range map[string]slotOptions{
+		`CREATE_REPLICATION_SLOT "mine" LOGICAL pgoutput NOEXPORT_SNAPSHOT`:                  {name: "mine"},
+		`CREATE_REPLICATION_SLOT "mine" LOGICAL pgoutput (SNAPSHOT 'nothing', FAILOVER)`:     {name: "mine", failover: true},
+		`CREATE_REPLICATION_SLOT "watchtide_*" TEMPORARY LOGICAL pgoutput NOEXPORT_SNAPSHOT`: {temporary: true},
+		`CREATE_REPLICATION_SLOT "watchtide_*" TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT`:   {temporary: true, export: true},
+	} {
+		got := regexp.MustCompile(`watchtide_[a-z0-9]{12}"`).ReplaceAllString(o.command(), `watchtide_*"`)
+		if got != want {
+			t.Errorf("%+v: %s, want %s", o, got, want)
+		}
+	}
+}
+
+// TestLostSlots: why a slot is made again.
+func TestLostSlots(t *testing.T) {
+	well := kept{Plugin: "pgoutput", RestartLSN: "0/1", Confirmed: "0/2", WALStatus: "reserved", retained: 5}
+	if why := well.lost(10); why != "" {
+		t.Errorf("a slot that is well: %s", why)
+	}
+	for want, change := range map[string]func(*kept){
+		"invalidated it: idle_timeout": func(k *kept) { k.Invalidation = "idle_timeout" },
+		`wal_status is "lost"`:         func(k *kept) { k.WALStatus = "lost" },
+		"has removed WAL":              func(k *kept) { k.Conflicting = true },
+		"and max_retained_wal is 10":   func(k *kept) { k.retained = 11 },
+	} {
+		k := well
+		change(&k)
+		if why := k.lost(10); !strings.Contains(why, want) {
+			t.Errorf("%+v: %q, want %q", k, why, want)
 		}
 	}
 }

@@ -67,6 +67,7 @@ const (
 	codeNotReady  = "55000"
 	codePrivilege = "42501"
 	codeUndefined = "42704"
+	codeInUse     = "55006"
 )
 
 // unpublished reports whether a stream cannot go on since the publication did not exist at a change: the
@@ -87,6 +88,8 @@ func (u *Upstream) hint(err error) string {
 		return "; want a higher max_replication_slots: one for each gateway and source, and one more while a table is read"
 	case strings.Contains(text, "max_wal_senders"):
 		return "; want a higher max_wal_senders: one for each gateway and source, and one more while a table is read"
+	case refused.Code == codeInUse && strings.Contains(text, "replication slot"):
+		return "; want a slot of its own for each gateway, in slot"
 	case refused.Code == codeNotReady && strings.Contains(text, "wal_level"):
 		return "; " + wantLogical
 	case refused.Code == codePrivilege && strings.Contains(text, "row-level security"):

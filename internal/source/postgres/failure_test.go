@@ -31,6 +31,8 @@ func TestFailures(t *testing.T) {
 		{&pgconn.PgError{Code: codePrivilege, Message: `query would be affected by row-level security policy for table "t"`}, "BYPASSRLS"},
 		{&pgconn.PgError{Code: "53400", Message: "all replication slots are in use"}, "want a higher max_replication_slots"},
 		{&pgconn.PgError{Code: "53300", Message: "number of requested standby connections exceeds max_wal_senders (currently 1)"}, "want a higher max_wal_senders"},
+		{&pgconn.PgError{Code: codeInUse, Message: `replication slot "mine" is active for PID 7`}, "want a slot of its own for each gateway"},
+		{&refusedError{"where", &pgconn.PgError{Code: "42703", Message: `column "x" does not exist`}}, `: where: column "x" does not exist (42703)`},
 		{errors.New("no password hunter2hunter2 works\nhere"), "no password [hidden] works here"},
 		{fmt.Errorf("%w: x", stream.ErrStalled), "upstream stalled: x"},
 		{errors.New(strings.Repeat("x", 5000)), "xxx"},
