@@ -182,7 +182,7 @@ func (u *upstream) change(t *testing.T, put, remove string) {
 // TestJournalOfRealServers: whatever the upstream remembers, a client that does not verify resumes after an orderly
 // restart. After a kill, it does if the upstream remembers.
 func TestJournalOfRealServers(t *testing.T) {
-	for name, start := range map[string]func(*testing.T) upstream{"etcd": etcdToKeep, "nats": natsToKeep, "kubernetes": kubernetesToKeep, "consul": consulToKeep} {
+	for name, start := range map[string]func(*testing.T) upstream{"etcd": etcdToKeep, "nats": natsToKeep, "kubernetes": kubernetesToKeep, "consul": consulToKeep, "postgres": postgresToKeep} {
 		t.Run(name, func(t *testing.T) {
 			u := start(t)
 			for _, key := range []string{"a", "b", "c"} {

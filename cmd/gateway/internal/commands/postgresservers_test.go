@@ -4,6 +4,7 @@ package commands
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,23 @@ func withPostgres(t *testing.T) (url string, exec func(sql string)) {
 		if _, err := conn.Exec(ctx, sql).ReadAll(); err != nil {
 			t.Fatalf("%s: %v", sql, err)
 		}
+	}
+}
+
+// postgresToKeep is a table that is followed with a permanent slot.
+func postgresToKeep(t *testing.T) upstream {
+	url, exec := withPostgres(t)
+	exec("CREATE TABLE kept (id text PRIMARY KEY)")
+	return upstream{
+		source: fmt.Sprintf("{ type: postgres, url: %q, slot: gateway, manage: true }", url), watch: "table: kept",
+		put: func(_ context.Context, key string) error {
+			exec("INSERT INTO kept VALUES ('" + key + "')")
+			return nil
+		},
+		remove: func(_ context.Context, key string) error {
+			exec("DELETE FROM kept WHERE id = '" + key + "'")
+			return nil
+		},
 	}
 }
 
