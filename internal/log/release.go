@@ -94,17 +94,18 @@ func (r *releases) expire(l *Log) {
 func IsInterval(d time.Duration) bool { return slices.Contains(Intervals, d) }
 
 // release begins to send the state of the present tick, unless the reader has that, or a newer one: then
-// changes wait for the next tick. A change after a quiet time is sent at once.
+// changes wait for the next tick, and only what does not wakes the reader. A change after a quiet time is sent
+// at once.
 func (s *Subscription) release(b *Batch, v *storage.Version) bool {
 	tick, next := tickAt(time.Now(), s.options.Interval)
 	if tick == s.tick {
-		s.releaseAt = next
+		s.releaseAt, s.changed = next, v.Urgent
 		return false
 	}
 	s.tick = tick
 	to := s.log.releases.take(s.log, v, s.options.Interval, tick)
 	if to.Seq <= s.cursor {
-		s.releaseAt = next
+		s.releaseAt, s.changed = next, v.Urgent
 		return false
 	}
 	if s.cursor < to.Forgotten {

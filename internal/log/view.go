@@ -322,9 +322,10 @@ func (p *View) SetStatus(status stream.Status) {
 	for {
 		v := p.w.head.Load()
 		next := *v
-		next.Status, next.Changed = &status, new(signal.Signal)
+		next.Status, next.Changed, next.Urgent = &status, new(signal.Signal), new(signal.Signal)
 		if p.w.head.CompareAndSwap(v, &next) {
 			v.Changed.Send()
+			v.Urgent.Send()
 			p.w.Notified()
 			return
 		}

@@ -234,6 +234,12 @@ func (w *Writer) publish() {
 	v.Bytes = holds + sorted
 	w.recordRetired(v)
 	old := w.head.Load()
+	urgent := old == nil || old.Generation != v.Generation || old.Status != v.Status
+	if urgent {
+		v.Urgent = new(signal.Signal)
+	} else {
+		v.Urgent = old.Urgent
+	}
 	if old != nil && old.Generation != v.Generation {
 		// No reader continues in the old generation. From here on it can no longer be
 		// pinned, and the new one cannot be pinned yet.
@@ -246,6 +252,9 @@ func (w *Writer) publish() {
 	}
 	if old != nil {
 		old.Changed.Send()
+		if urgent {
+			old.Urgent.Send()
+		}
 	}
 	w.Notified()
 	w.account.Relieve(w.pins, v.Bytes-w.dead, w.dead)

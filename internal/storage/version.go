@@ -32,6 +32,7 @@ type Version struct {
 	Times     CommitTimes   // when entries became visible; in the log of a view of another log none are known
 
 	Changed *signal.Signal // sent when there is a newer version
+	Urgent  *signal.Signal // sent when there is a version of another status or generation
 
 	Reflected
 }
