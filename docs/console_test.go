@@ -43,6 +43,7 @@ var elsewhere = map[string]string{
 	"README.md: export PATH=":                                     "what newReader does for every command",
 	"docs/access.md: curl ":                                       "needs a public address; run by the tests of sessions and of tickets in gateway",
 	"docs/access.md: etcdctl ":                                    "needs etcd and its client; TestRevocationsSurviveARestart in gateway revokes so",
+	"docs/access.md: TOKEN=$(kubectl create token":                "needs a cluster; TestKubernetesForEachUser in cmd/gateway/internal/commands sends such tokens",
 	"docs/installing.md: ":                                        "changes the machine, or needs Docker or a cluster; the manifests are tested in deploy and release",
 	"docs/doctor.md: watchtide doctor":                            "needs a public address; run by the tests of the doctor",
 	"docs/configuration.md: watchtide init":                       "run by the tests of init with the real servers",
