@@ -137,14 +137,22 @@ func (p *pkg) text() string {
 // crashed: the race detector crashed, and nothing else failed.
 func (p *pkg) crashed() bool {
 	text := p.text()
-	return strings.Contains(text, "ThreadSanitizer: CHECK failed") && !broken(text) && !strings.Contains(text, "--- FAIL:")
+	return detectorCrashed(text) && !broken(text) && !strings.Contains(text, "--- FAIL:")
+}
+
+// detectorCrashed: the race detector found itself in a state that cannot be, or read memory that it does
+// not have while the runtime reported the expiry of a timer to it. Go code that reads such memory panics.
+func detectorCrashed(text string) bool {
+	segmentation := strings.Contains(text, "SIGSEGV: segmentation violation\nPC=") &&
+		strings.Contains(text, "\nruntime.(*timer") && strings.Contains(text, ", synctest bubble")
+	return segmentation || strings.Contains(text, "ThreadSanitizer: CHECK failed")
 }
 
 // onlyTests: tests have failed by their own verdict. None panicked or raced, the
 // detector did not crash, and the package was built.
 func (p *pkg) onlyTests() bool {
 	text := p.text()
-	return len(p.failed()) > 0 && !broken(text) && !strings.Contains(text, "ThreadSanitizer: CHECK failed")
+	return len(p.failed()) > 0 && !broken(text) && !detectorCrashed(text)
 }
 
 // broken: a panic, a fatal error or a data race.

@@ -11,6 +11,12 @@ import (
 	"testing"
 )
 
+// segmentation is what the runtime prints when the detector's own code reads memory that it does not have.
+var segmentation = []string{
+	"SIGSEGV: segmentation violation", "PC=0x41cb49 m=0 sigcode=1 addr=0x0",
+	"goroutine 144604 gp=0xc00197a000 m=0 mp=0x34bb700 [running, synctest bubble 382]:", "runtime.(*timer).maybeRunChan(0xc006c45ac0, 0xc006c459d0)",
+}
+
 const crash = "ThreadSanitizer: CHECK failed: tsan_rtl.cpp:346 \"((exiting)) != (0)\" (0x0, 0x0) (tid=1)\n"
 
 // stream makes the events of go test -json from short lines: "pass p", "fail p Test",
@@ -55,6 +61,10 @@ func TestSecondTry(t *testing.T) {
 	}{
 		"all pass": {first: []string{"output p ok  \tp\t1s", "pass p/TestA", "pass p"}, passed: true},
 		"a crash":  {[]string{"output p/TestA " + crash, "fail p"}, []string{"pass p/TestA", "pass p"}, "-cpu 1 p", true},
+		"a segmentation fault of the detector": {[]string{
+			"output p/TestA " + segmentation[0], "output p/TestA " + segmentation[1], "output p/TestA " + segmentation[2], "output p/TestA " + segmentation[3], "fail p/TestA", "fail p",
+		}, []string{"pass p/TestA", "pass p"}, "-cpu 1 p", true},
+		"a segmentation fault of something else": {first: []string{"output p/TestA " + segmentation[0], "output p/TestA " + segmentation[1], "fail p"}},
 		"a crash in the second process of a package": {[]string{
 			"run p/TestA", "output p/TestA --- PASS", "pass p/TestA", "run p/TestA", "output p/TestA " + crash, "fail p",
 		}, []string{"pass p/TestA", "pass p"}, "-cpu 1 p", true},
