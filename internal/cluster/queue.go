@@ -16,7 +16,7 @@ type question struct {
 	first   bool // the standing waits for its first answer
 	known   bool // there is an answer
 	allowed bool
-	at      time.Time // when it was asked that has the answer
+	at      time.Time // when the question of the answer was asked
 	due     time.Time // when it is asked again
 	// failures counts how often it had no answer, although others had one at about that time.
 	failures int
@@ -52,7 +52,7 @@ func (q *queue) Pop() any {
 }
 
 // queues have the questions that are not being asked. What may be read is confirmed first, since a loss
-// must be noticed in time; then come users who wait, in turns; then what may not be read.
+// must be noticed in time; then come users that wait, in turns; then what may not be read.
 //
 // The zero value is empty. Guarded by the mutex of Rights.
 type queues struct {
@@ -61,11 +61,11 @@ type queues struct {
 
 	turns  int64               // of the newest question that was asked for the first time
 	number int64               // of the newest question
-	asked  map[*standing]int64 // turns of those who wait
+	asked  map[*standing]int64 // the turn of the last question of each standing that waits
 	picks  int
 }
 
-// first adds a question that somebody waits for. Users take turns, one question each.
+// first adds a question whose answer a request waits for. Users take turns, one question each.
 func (q *queues) first(one *question) {
 	if q.asked == nil {
 		q.asked = map[*standing]int64{}
@@ -77,7 +77,7 @@ func (q *queues) first(one *question) {
 	q.put(&q.fresh, one)
 }
 
-// again adds a question that has been answered, or for which nobody waits.
+// again adds a question that has been answered, or for whose answer no request waits.
 func (q *queues) again(one *question) {
 	one.order = one.due.UnixNano()
 	if one.known && one.allowed {

@@ -41,7 +41,7 @@ const (
 type RightsConfig struct {
 	Server Server // required
 	Log    *slog.Logger
-	// Refresh is how often the rights of those who use them are looked at (DefaultRefresh).
+	// Refresh is how often rights that are in use are looked at (DefaultRefresh).
 	Refresh time.Duration
 	// Hold is how long rights hold that the server does not confirm, since it does not answer
 	// (DefaultHold).
@@ -108,7 +108,7 @@ type standing struct {
 	all     bool             // everything may be read
 	set     map[string]bool  // the namespaces that may be read, if not all
 	shown   *view.Definition // of that; nil: nothing, or all
-	until   time.Time        // when one of the answers ends that it is made of, if nobody confirms it
+	until   time.Time        // when the first of the answers that it is made of ends, unless it is confirmed
 	grownAt time.Time        // when something was added last
 	lossAt  time.Time        // when it ends that all could be read, unless the namespaces are known by then
 	settled chan struct{}    // closed when it becomes known
@@ -197,7 +197,7 @@ func (r *Rights) standing(u User, of Resource) (*standing, error) {
 	size := bytesPerToken + u.size()
 	full := func() bool { return len(r.standings) >= maxStandings || r.bytes+size > maxUsersBytes }
 	if full() {
-		r.dropUnused(now, r.config.Refresh) // who has a stream open has asked since
+		r.dropUnused(now, r.config.Refresh) // a standing with an open stream was used since
 	}
 	if full() {
 		return nil, ErrFull
@@ -332,7 +332,7 @@ func (r *Rights) settle(s *standing, now time.Time) {
 		return
 	}
 	if s.grows(all, set) {
-		// Whoever may give rights to others must not make their streams begin again and again.
+		// A user that may grant rights to others must not be able to restart their streams again and again.
 		if at := s.grownAt.Add(r.config.Refresh / 2); now.Before(at) {
 			all, set, until = false, s.common(all, set), earlier(until, at)
 		} else {

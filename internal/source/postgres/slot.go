@@ -235,7 +235,7 @@ func (f *follower) resume(ctx context.Context, latest uint64) (bool, error) {
 	if s.rows == nil || session.catalog == "" || s.epoch != f.epoch() {
 		return false, nil
 	}
-	// What the server has lost since, in a crash, it may write anew in another way.
+	// A server that has crashed may have lost the end of its WAL, and have written something else there.
 	if s.committed+1 < session.from || s.committed >= session.head || latest > s.committed {
 		return false, nil
 	}

@@ -282,7 +282,7 @@ const progressEvery = time.Second
 // progress tells the members that everything up to a revision has been handed on.
 func (s *session) progress(lsn uint64) {
 	now := time.Now()
-	reached := s.told+1 < s.head && lsn+1 >= s.head // who goes on waits for that
+	reached := s.told+1 < s.head && lsn+1 >= s.head // a table that goes on waits for that
 	if lsn <= s.told || now.Sub(s.toldAt) < progressEvery && !reached {
 		return
 	}
