@@ -322,7 +322,7 @@ func (h *hand) slowly(rate int64) *hand {
 
 // newer makes the replica have another revision from some time on.
 func (h *hand) newer(seconds int, revision uint64) *hand {
-	h.c.heads = append(h.c.heads, head{revision, at(seconds)})
+	h.c.heads = append(h.c.heads, head{revision, "", at(seconds)})
 	return h
 }
 

@@ -131,18 +131,19 @@ func (c *Connection) checkSwitch(e *stream.Event) {
 	}
 }
 
-// Look notes the revision of the replica: from then on there is something newer than older
-// states of it.
+// Look notes the state of the replica: from then on there is something newer than older states
+// of it. A revision that changes nothing is nothing newer: a view has many.
 func (c *Connection) Look() {
-	revision := c.source.Snapshot().Revision()
-	if n := len(c.heads); n == 0 || c.heads[n-1].revision != revision {
-		c.heads = append(c.heads, head{revision, time.Now()})
+	s := c.source.Snapshot()
+	if n := len(c.heads); n == 0 || c.heads[n-1].tag != s.Tag() {
+		c.heads = append(c.heads, head{s.Revision(), s.Tag(), time.Now()})
 	}
 }
 
-// head is a revision of a replica, and since when it had that.
+// head is a state of a replica, and since when it had that.
 type head struct {
 	revision uint64
+	tag      string
 	at       time.Time
 }
 

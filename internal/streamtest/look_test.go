@@ -1,0 +1,37 @@
+package streamtest
+
+import (
+	"testing"
+
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// A revision that changes nothing is nothing newer than the state before: a reader that is slow
+// may keep that.
+func TestLookIgnoresRevisionsWithoutAChange(t *testing.T) {
+	w := log.NewWriter(log.Config{Watch: "w", Account: memory.NewAccount(0, nil)})
+	if _, err := w.Replace("e", []stream.Resource{{Key: "a", Value: []byte("1"), Revision: 1}}, 1); err != nil {
+		t.Fatal(err)
+	}
+	h := &History{}
+	c := h.Connect(w.Log, Dial{MinRate: 1})
+	for _, step := range []struct {
+		revision uint64
+		changes  []log.Change
+		newer    bool
+	}{
+		{revision: 1},
+		{revision: 5},
+		{revision: 7, changes: []log.Change{{Resource: stream.Resource{Key: "a", Value: []byte("2"), Revision: 7}}}, newer: true},
+	} {
+		if _, err := w.Commit(step.changes, step.revision); err != nil {
+			t.Fatal(err)
+		}
+		c.Look()
+		if newer := !c.newerSince(1).IsZero(); newer != step.newer {
+			t.Errorf("at revision %d: something newer than revision 1 is there: %v, want %v", step.revision, newer, step.newer)
+		}
+	}
+}
