@@ -24,7 +24,7 @@ type kept struct {
 	// takes is how many transactions its disk still takes; negative: any number. A process that is killed
 	// leaves what a disk has that takes nothing more from some moment on.
 	takes atomic.Int64
-	weak  bool // the disk took few transactions when the process began: it may keep nothing
+	weak  bool // the disk took few transactions when the process or a watch of it began: it may keep nothing
 }
 
 var errDisk = errors.New("the disk takes nothing more")
@@ -75,6 +75,7 @@ func (k *kept) watch(name string) watch.Journal {
 	if k == nil || k.Journal == nil {
 		return nil
 	}
+	k.weak = k.weak || k.takes.Load() >= 0 || k.Stats().Failed
 	return k.Watch(name, "upstream")
 }
 
