@@ -131,7 +131,7 @@ var stalls = []mutant{
 	},
 }
 
-var all = flag.Bool("all", false, "build all mutants, and not only the fourth that is due today; take all seeds, and not only the half")
+var all = flag.Bool("all", false, "build all mutants, and not only the fourth that is due today; take all seeds, and not only a third")
 
 // seeds returns the seeds below n that are due today, or with -short those below short.
 func seeds(n, short uint64) (due []uint64) {
@@ -139,7 +139,7 @@ func seeds(n, short uint64) (due []uint64) {
 		n = short
 	}
 	for seed := range n {
-		if *all || testing.Short() || seed%2 == uint64(time.Now().YearDay())%2 {
+		if *all || testing.Short() || seed%3 == uint64(time.Now().YearDay())%3 {
 			due = append(due, seed)
 		}
 	}
