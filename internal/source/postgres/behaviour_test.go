@@ -213,10 +213,10 @@ func TestWhatIsMissing(t *testing.T) {
 		want   string
 	}{
 		"no table":               {"", Table{Name: "nothing"}, `there is no table "public"."nothing"`},
-		"no publication":         {"DROP PUBLICATION watchtide", Table{}, `want CREATE PUBLICATION "watchtide" FOR TABLE`},
+		"no publication":         {"DROP PUBLICATION watchtide", Table{}, `want CREATE PUBLICATION "watchtide" FOR TABLE "public"."items"`},
 		"not in the publication": {"ALTER PUBLICATION watchtide DROP TABLE items", Table{}, `want ALTER PUBLICATION "watchtide" ADD TABLE "public"."items"`},
 		"no deletes":             {"ALTER PUBLICATION watchtide SET (publish = 'insert, update')", Table{}, `SET (publish = 'insert, update, delete, truncate')`},
-		"no right to read":       {"REVOKE SELECT ON items FROM wt", Table{}, `may not read column "id": want GRANT SELECT ON "public"."items"`},
+		"no right to read":       {"REVOKE SELECT ON items FROM wt", Table{}, `may not read column "id": want GRANT SELECT ON "public"."items" TO "wt"`},
 		"no schema":              {"REVOKE USAGE ON SCHEMA public FROM public, wt", Table{}, `want GRANT USAGE ON SCHEMA "public" TO "wt"`},
 		"no primary key":         {"ALTER TABLE items DROP CONSTRAINT items_pkey", Table{}, `has no primary key: want ALTER TABLE "public"."items" ADD PRIMARY KEY`},
 		"no replica identity":    {"ALTER TABLE items REPLICA IDENTITY NOTHING", Table{}, `want ALTER TABLE "public"."items" REPLICA IDENTITY DEFAULT`},

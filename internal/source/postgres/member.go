@@ -10,6 +10,7 @@ import (
 
 // member is one running Watch call.
 type member struct {
+	table Table                   // static after construction
 	end   context.CancelCauseFunc // ends the call
 	queue *queue
 

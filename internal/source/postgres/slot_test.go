@@ -188,8 +188,18 @@ func TestForeignSlots(t *testing.T) {
 		})
 	}
 	d := newDatabase(t, s)
-	u := d.upstream(s.Addr(), permanent("mine"), func(c *Config) { c.Failover = true })
-	follow(t, sourceOf(t, u, "items"), nil).mustEnd("want PostgreSQL 17 or newer for failover")
+	u := d.upstream(s.Addr(), permanent(d.slotName()), func(c *Config) { c.Failover = true })
+	f := follow(t, sourceOf(t, u, "items"), nil)
+	if d.query("SELECT current_setting('server_version_num')::int < 170000") == "t" {
+		f.mustEnd("want PostgreSQL 17 or newer for failover")
+		return
+	}
+	f.await("a snapshot", func() bool { return len(f.Commits()) > 0 })
+	if got := d.query("SELECT failover FROM pg_replication_slots WHERE slot_name = " + literal(d.slotName())); got != "t" {
+		t.Errorf("the slot fails over: %s", got)
+	}
+	f.stop()
+	d.dropSlot()
 }
 
 // TestPermanentSlotLost: the server has removed WAL that the slot needs, and the table is read again.

@@ -64,7 +64,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	if s.rows != nil && (resume.Epoch != s.epoch || resume.Revision != s.committed) {
 		s.rows = nil // the sink has something else
 	}
-	m := &member{end: end}
+	m := &member{table: s.table, end: end}
 	m.queue = newQueue(sink, func() {
 		end(fmt.Errorf("%w: more than %d bytes of changes arrived while the table was read", stream.ErrUnresumable, maxWaiting))
 	})

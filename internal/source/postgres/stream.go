@@ -72,7 +72,7 @@ func (s *session) prepare() error {
 	if err := createPublication(s.ctx, *s.queries); err != nil {
 		return err
 	}
-	if err := checkPublication(s.ctx, *s.queries, c.Publication); err != nil {
+	if err := checkPublication(s.ctx, *s.queries, c.Publication, s.tables()...); err != nil {
 		return err
 	}
 	ctx, cancel := c.limit(s.ctx)

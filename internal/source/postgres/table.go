@@ -24,6 +24,7 @@ type described struct {
 	filter    string   // which rows the publication has; empty: all
 	replica   []string // the columns of the replica identity; nil: all
 	at        uint64   // the end of the WAL before it was described
+	role      string   // whose rights count
 	listed    string   // in the publication, as what; it is another one if the table was taken out and added
 }
 
@@ -98,18 +99,33 @@ func checkServer(ctx context.Context, conn queries) (at uint64, err error) {
 	return at, nil
 }
 
-// checkPublication reports what the publication lacks for any watch.
-func checkPublication(ctx context.Context, conn queries, publication string) error {
+// checkPublication reports what the publication lacks for any watch, or that there is none that tables could be in.
+func checkPublication(ctx context.Context, conn queries, publication string, tables ...Table) error {
 	rows, err := conn.query(ctx, `SELECT pubinsert AND pubupdate AND pubdelete AND pubtruncate FROM pg_publication WHERE pubname = $1`, publication)
 	switch {
 	case err != nil:
 		return err
 	case len(rows) == 0:
-		return fmt.Errorf("there is no publication %q: want CREATE PUBLICATION %s FOR TABLE …", publication, quoted(publication))
+		return fmt.Errorf("there is no publication %q: want CREATE PUBLICATION %s FOR TABLE %s", publication, quoted(publication), listed(tables))
 	case !isTrue(rows[0][0]):
 		return fmt.Errorf("the publication %q leaves out some kinds of changes: want ALTER PUBLICATION %s SET (publish = 'insert, update, delete, truncate')", publication, quoted(publication))
 	}
 	return nil
+}
+
+// listed returns the tables as in CREATE PUBLICATION, without repetition.
+func listed(tables []Table) string {
+	var all []string
+	for _, t := range tables {
+		schema, name, _ := parseTable(t.Name)
+		one := sqlName(schema, name)
+		if t.Where != "" {
+			one += " WHERE (" + t.Where + ")"
+		}
+		all = append(all, one)
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
 }
 
 // describe returns a table, or what it lacks for a watch, with the statement that provides it.
@@ -118,7 +134,7 @@ func describe(ctx context.Context, conn queries, t Table, publication string) (*
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPublication(ctx, conn, publication); err != nil {
+	if err := checkPublication(ctx, conn, publication, t); err != nil {
 		return nil, err
 	}
 	schema, name, _ := parseTable(t.Name)
@@ -160,7 +176,7 @@ func find(ctx context.Context, conn queries, schema, name string) (d *described,
 	if err != nil {
 		return nil, "", fmt.Errorf("the number of the table: %w", err)
 	}
-	d = &described{id: uint32(id), root: r[1] == "p"}
+	d = &described{id: uint32(id), root: r[1] == "p", role: r[5]}
 	switch table := sqlName(schema, name); {
 	case r[1] != "r" && r[1] != "p":
 		return nil, "", fmt.Errorf("%s is not a table: want one, or the root of partitions; views have no changes of their own", table)
@@ -352,7 +368,7 @@ func (d *described) choose(t Table, table, publication string, all []attribute, 
 		case len(t.Columns) > 0 && !listed && !inKey:
 			continue
 		case !a.readable:
-			return fmt.Errorf("the role may not read column %q: want GRANT SELECT ON %s TO the role of url", a.name, table)
+			return fmt.Errorf("the role may not read column %q: want GRANT SELECT ON %s TO %s", a.name, table, quoted(d.role))
 		case len(t.Columns) == 0 || listed:
 			d.served = append(d.served, a.column)
 		}

@@ -66,6 +66,16 @@ func (u *Upstream) Source(t Table) (*Source, error) {
 	return &Source{upstream: u, table: t, keeper: newKeeper()}, nil
 }
 
+// tables returns the tables of the members of a session.
+func (s *session) tables() (all []Table) {
+	s.upstream.mu.Lock()
+	defer s.upstream.mu.Unlock()
+	for _, m := range s.members {
+		all = append(all, m.table)
+	}
+	return all
+}
+
 // join adds a member to the session, which it begins if there is none, and waits until it is about to
 // stream.
 func (u *Upstream) join(ctx context.Context, m *member) (*session, error) {

@@ -13,8 +13,12 @@ import (
 // postgresUser is who runs a PostgreSQL server, which refuses to be root.
 const postgresUser = "postgres"
 
-// StartPostgres starts a PostgreSQL server of this machine, whose newest version counts, with an empty
-// cluster and logical decoding. It ends with the test, which is skipped if none is installed. Settings
+// postgresBin is the environment variable that names the folder of the programs of another version of
+// PostgreSQL than the newest one of this machine.
+const postgresBin = "WATCHTIDE_POSTGRES_BIN"
+
+// StartPostgres starts a PostgreSQL server of this machine, whose newest version counts unless
+// WATCHTIDE_POSTGRES_BIN names the folder of another one, with an empty cluster and logical decoding. It ends with the test, which is skipped if none is installed. Settings
 // are as in "max_wal_senders=3". Anybody can be its superuser, postgres.
 func StartPostgres(t testing.TB, settings ...string) *Server {
 	t.Helper()
@@ -108,6 +112,13 @@ func postgresIn(t testing.TB, dir string, settings []string) Command {
 // postgresProgram returns the path of a program of PostgreSQL, which Debian keeps out of the PATH.
 func postgresProgram(t testing.TB, name string) string {
 	t.Helper()
+	if bin := os.Getenv(postgresBin); bin != "" {
+		path := filepath.Join(bin, name)
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("%s has no %s: %v", postgresBin, name, err)
+		}
+		return path
+	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
 	if len(found) == 0 {
 		return Installed(t, name)
