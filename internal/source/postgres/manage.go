@@ -35,6 +35,9 @@ func (s *session) manage(ctx context.Context, t Table) error {
 		return nil
 	}
 	return s.ask(ctx, func(conn queries) error {
+		if _, err := checkServer(ctx, conn, t); err != nil {
+			return err
+		}
 		lacks, err := lacksTable(ctx, conn, t)
 		if err != nil || !lacks {
 			return err

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -161,3 +162,21 @@ func put(key, value string) string {
 
 // remove returns the statement that deletes a resource.
 func remove(key string) string { return "DELETE FROM items WHERE id = " + literal(key) }
+
+// version returns the major version of the server.
+func (d *database) version() int {
+	d.t.Helper()
+	n, err := strconv.Atoi(d.query("SELECT current_setting('server_version_num')::int / 10000"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return n
+}
+
+// skipBefore skips the test on a server that is older than a version, which has something.
+func (d *database) skipBefore(version int, what string) {
+	d.t.Helper()
+	if n := d.version(); n < version {
+		d.t.Skipf("PostgreSQL %d does not have %s", n, what)
+	}
+}

@@ -66,7 +66,7 @@ func (s *session) prepare() error {
 		return err
 	}
 	s.queries = &queries{conn, c}
-	if _, err := checkServer(s.ctx, *s.queries); err != nil {
+	if _, err := checkServer(s.ctx, *s.queries, s.tables()...); err != nil {
 		return err
 	}
 	if err := createPublication(s.ctx, *s.queries); err != nil {

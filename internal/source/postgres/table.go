@@ -75,9 +75,9 @@ func (conn queries) query(ctx context.Context, sql string, args ...string) ([][]
 // isTrue reports whether the server says true.
 func isTrue(text string) bool { return text == "t" || text == "true" }
 
-// checkServer reports what a database lacks for any watch.
+// checkServer reports what a database lacks for any watch, and for those of tables.
 // It returns where the WAL ended.
-func checkServer(ctx context.Context, conn queries) (at uint64, err error) {
+func checkServer(ctx context.Context, conn queries, tables ...Table) (at uint64, err error) {
 	rows, err := conn.query(ctx, `SELECT current_setting('wal_level'), pg_is_in_recovery(), current_setting('server_version_num')::int,
 		CASE WHEN pg_is_in_recovery() THEN 0 ELSE pg_current_wal_lsn() - '0/0' END`)
 	if err != nil {
@@ -90,6 +90,8 @@ func checkServer(ctx context.Context, conn queries) (at uint64, err error) {
 		return 0, errors.New("the server is a standby: want the primary; with several hosts in url, target_session_attrs=read-write finds it")
 	case conn.config.Failover && r[2] < "170000":
 		return 0, fmt.Errorf("the server is of version %.10s: want PostgreSQL 17 or newer for failover, or leave it out", r[2])
+	case r[2] < "150000" && slices.ContainsFunc(tables, func(t Table) bool { return t.Where != "" }):
+		return 0, fmt.Errorf("the server is of version %.10s: want PostgreSQL 15 or newer for where, or leave it out", r[2])
 	case r[0] != "logical":
 		return 0, fmt.Errorf("wal_level is %.20q: %s", r[0], wantLogical)
 	}
@@ -130,7 +132,7 @@ func listed(tables []Table) string {
 
 // describe returns a table, or what it lacks for a watch, with the statement that provides it.
 func describe(ctx context.Context, conn queries, t Table, publication string) (*described, error) {
-	at, err := checkServer(ctx, conn)
+	at, err := checkServer(ctx, conn, t)
 	if err != nil {
 		return nil, err
 	}
