@@ -18,6 +18,7 @@ type question struct {
 	allowed bool
 	at      time.Time // when the question of the answer was asked
 	due     time.Time // when it is asked again
+	stale   bool      // it is being asked, and the rules have changed since
 	// failures counts how often it had no answer, although others had one at about that time.
 	failures int
 	queue    *queue // that it is in; nil: it is being asked

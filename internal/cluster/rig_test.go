@@ -25,6 +25,7 @@ type server struct {
 	asked int // reviews of tokens
 	right func(ctx context.Context, u User, a Attributes) (bool, error)
 	names func() ([]string, error)
+	rules func(ctx context.Context, changed func(namespace string)) error // nil: they cannot be followed
 }
 
 // ReviewAccess and Namespaces implement Server.
@@ -41,6 +42,17 @@ func (s *server) Namespaces(_ context.Context, most int) ([]string, error) {
 	s.mu.Unlock()
 	names, err := answer()
 	return names[:min(most, len(names))], err
+}
+
+// FollowRules implements Server.
+func (s *server) FollowRules(ctx context.Context, changed func(namespace string)) error {
+	s.mu.Lock()
+	follow := s.rules
+	s.mu.Unlock()
+	if follow == nil {
+		return errors.New("the rules are hidden")
+	}
+	return follow(ctx, changed)
 }
 
 func (s *server) ReviewToken(ctx context.Context, token string, _ []string) (Review, error) {

@@ -70,6 +70,7 @@ type Rights struct {
 	gate    *gate
 	reviews Counts
 	wake    chan struct{} // holds an element if there is something new to ask
+	asked   chan struct{} // closed when a principal is asked about for the first time
 	needed  chan struct{} // holds an element if the namespaces are needed at once
 	changes chan struct{} // holds an element if what somebody may read has changed
 
@@ -85,6 +86,7 @@ type Rights struct {
 	resumeAt   time.Time       // when the server may be asked again after it did not answer
 	warned     time.Time
 	queues     queues
+	rules      map[string]bool // namespaces whose rules have changed since the questions were looked through; "": all
 }
 
 // standing is what one user may read of one resource.
@@ -120,7 +122,7 @@ func NewRights(c RightsConfig) *Rights {
 	c.Hold = max(c.Hold, c.Refresh)
 	return &Rights{
 		config: c, gate: newGate(c.ReviewsPerSecond, accessAtOnce, accessAtOnce),
-		wake: make(chan struct{}, 1), needed: make(chan struct{}, 1), changes: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), asked: make(chan struct{}), rules: map[string]bool{}, needed: make(chan struct{}, 1), changes: make(chan struct{}, 1),
 		standings: map[hash]*standing{}, answered: time.Now(),
 	}
 }
@@ -202,6 +204,11 @@ func (r *Rights) standing(u User, of Resource) (*standing, error) {
 	if full() {
 		return nil, ErrFull
 	}
+	select {
+	case <-r.asked:
+	default:
+		close(r.asked)
+	}
 	s := &standing{key: key, user: u, resource: of, used: now, settled: make(chan struct{})}
 	s.whole = &question{of: s, namespace: of.Namespace, due: now}
 	r.standings[key] = s
@@ -258,6 +265,9 @@ func (r *Rights) answer(q *question, allowed bool, asked, now time.Time) {
 	s, before := q.of, q.known && q.allowed
 	first := !q.known
 	q.known, q.allowed, q.at, q.due, q.failures = true, allowed, asked, now.Add(r.config.Refresh/2), 0
+	if q.stale {
+		q.stale, q.due = false, now
+	}
 	if s.gone || q != s.whole && s.of[q.namespace] != q {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,10 @@ const (
 	listedNamespaces = 5 * maxNamespaces
 	// listWait is how long reading them may take.
 	listWait = 30 * time.Second
+	// followAgain is how long after its begin rules are followed again that could not be, at most.
+	followAgain = time.Minute
+	// maxChanged is how many namespaces with changed rules are told apart.
+	maxChanged = 1000
 )
 
 // Run asks until the context ends. It calls changed when what somebody may read has changed, and from
@@ -23,6 +28,7 @@ func (r *Rights) Run(ctx context.Context, changed func()) {
 	var running sync.WaitGroup
 	running.Go(func() { r.notify(ctx, changed) })
 	running.Go(func() { r.list(ctx) })
+	running.Go(func() { r.follow(ctx) })
 	for ctx.Err() == nil {
 		if !r.awaitDue(ctx) || r.gate.enter(ctx) != nil {
 			continue
@@ -147,6 +153,7 @@ func (r *Rights) notify(ctx context.Context, changed func()) {
 		case <-ctx.Done():
 			return
 		}
+		r.reconsider(time.Now())
 		r.sweep(time.Now())
 		select {
 		case <-r.changes:
@@ -171,6 +178,77 @@ func (r *Rights) sweep(now time.Time) {
 		}
 	}
 	r.dropUnused(now, max(keptUnused, 2*r.config.Refresh))
+}
+
+// follow follows the rules of the cluster from the first question on. Where they cannot be followed, changes are
+// noticed when a question is asked again.
+func (r *Rights) follow(ctx context.Context) {
+	select {
+	case <-r.asked:
+	case <-ctx.Done():
+		return
+	}
+	var warned atomic.Bool
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := r.config.Server.FollowRules(ctx, func(namespace string) {
+			warned.Store(false)
+			r.changed(namespace)
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		if !warned.Swap(true) {
+			r.config.Log.Warn("the rules of the cluster cannot be followed, so a change of them takes effect within refresh: want list and watch on roles, rolebindings, clusterroles and clusterrolebindings of rbac.authorization.k8s.io",
+				"refresh", r.config.Refresh.String(), "error", err.Error())
+		}
+		timer := time.NewTimer(followAgain - min(time.Since(began), followAgain-retry))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// changed notes that the rules of a namespace have changed; empty: of all.
+func (r *Rights) changed(namespace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.rules) >= maxChanged {
+		clear(r.rules)
+		namespace = ""
+	}
+	r.rules[namespace] = true
+}
+
+// reconsider has the questions asked again whose rules have changed.
+func (r *Rights) reconsider(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.rules) == 0 {
+		return
+	}
+	for _, s := range r.standings {
+		for _, q := range s.of {
+			r.again(q, now)
+		}
+		r.again(s.whole, now)
+	}
+	clear(r.rules)
+	signal(r.wake)
+}
+
+// again has a question asked again if the rules of its namespace have changed. The mutex must be held.
+func (r *Rights) again(q *question, now time.Time) {
+	switch {
+	case !r.rules[""] && !r.rules[q.namespace]:
+	case q.queue == nil:
+		q.stale = true
+	case q.queue != &r.queues.fresh && q.due.After(now):
+		q.due = now
+		r.queues.again(q)
+	}
 }
 
 // list lists the namespaces of the cluster as long as somebody needs them.

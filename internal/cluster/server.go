@@ -14,6 +14,9 @@ type Server interface {
 	ReviewAccess(ctx context.Context, u User, a Attributes) (allowed bool, err error)
 	// Namespaces returns the names of at most that many namespaces.
 	Namespaces(ctx context.Context, most int) ([]string, error)
+	// FollowRules calls changed when what users may do may have changed in a namespace, or if that is empty,
+	// anywhere, as at the begin. The error says why it does not any more.
+	FollowRules(ctx context.Context, changed func(namespace string)) error
 }
 
 // Attributes are what somebody may do or not: a verb on all objects of a resource in a namespace, or if

@@ -194,7 +194,7 @@ func TestServiceAccount(t *testing.T) {
 		"{ name: mine }":             {"mine", ""},
 		"{ create: true }":           {"watchtide", "get"},
 		"{ create: true, name: me }": {"me", "get"},
-		"{ create: true, reviews: true, rules: [{ apiGroups: [\"\"], resources: [pods], verbs: [list, watch] }] }": {"watchtide", "get pods tokenreviews subjectaccessreviews list"},
+		"{ create: true, reviews: true, rules: [{ apiGroups: [\"\"], resources: [pods], verbs: [list, watch] }] }": {"watchtide", "get pods tokenreviews subjectaccessreviews rolebindings list"},
 	} {
 		text := watches
 		if account != "" {
@@ -208,7 +208,7 @@ func TestServiceAccount(t *testing.T) {
 		if made := strings.Contains(rbac, "kind: ServiceAccount"); made != (c.rules != "") || made && !strings.Contains(rbac, "name: "+c.name+"\n") {
 			t.Errorf("%s: want the account %q made:\n%s", account, c.name, rbac)
 		}
-		for _, right := range []string{"pods", "tokenreviews", "subjectaccessreviews"} {
+		for _, right := range []string{"pods", "tokenreviews", "subjectaccessreviews", "rolebindings"} {
 			if strings.Contains(rbac, right) != strings.Contains(c.rules, right) {
 				t.Errorf("%s: the right about %s:\n%s", account, right, rbac)
 			}

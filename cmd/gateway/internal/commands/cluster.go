@@ -93,3 +93,8 @@ func (s apiServer) ReviewAccess(ctx context.Context, u cluster.User, a cluster.A
 func (s apiServer) Namespaces(ctx context.Context, most int) ([]string, error) {
 	return s.of.Namespaces(ctx, most)
 }
+
+// FollowRules implements [cluster.Server].
+func (s apiServer) FollowRules(ctx context.Context, changed func(namespace string)) error {
+	return s.of.FollowRules(ctx, changed)
+}

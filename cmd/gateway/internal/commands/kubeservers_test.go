@@ -313,19 +313,16 @@ func configMap(i, version int) object {
 	return object{"metadata": object{"name": "c"}, "data": object{"is": streamtest.Marker(i), "version": fmt.Sprint(version)}}
 }
 
-// TestKubernetesForEachUser: users of a real API server with RBAC, whose rights come and go, are sent
-// what they may list and watch, and nothing else, and in the end have just that.
-func TestKubernetesForEachUser(t *testing.T) {
-	users, namespaces, rounds := 20, 200, 300
-	if testing.Short() {
-		users, namespaces, rounds = 6, 30, 60
-	}
-	k := newKube(t)
+// serve makes namespaces with a resource each, and starts a gateway that may follow them, and ask who may read them.
+func (k *kube) serve(refresh time.Duration, namespaces int) *served {
+	k.t.Helper()
+	t := k.t
 	k.role("reader", "", object{"apiGroups": []string{""}, "resources": []string{"configmaps"}, "verbs": []string{"list", "watch"}})
 	k.role("lister", "", object{"apiGroups": []string{""}, "resources": []string{"configmaps"}, "verbs": []string{"list"}})
 	k.role("gateway", "gateway",
 		object{"apiGroups": []string{""}, "resources": []string{"configmaps"}, "verbs": []string{"list", "watch"}},
 		object{"apiGroups": []string{""}, "resources": []string{"namespaces"}, "verbs": []string{"list"}},
+		object{"apiGroups": []string{"rbac.authorization.k8s.io"}, "resources": []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}, "verbs": []string{"list", "watch"}},
 		object{"apiGroups": []string{"authentication.k8s.io"}, "resources": []string{"tokenreviews"}, "verbs": []string{"create"}},
 		object{"apiGroups": []string{"authorization.k8s.io"}, "resources": []string{"subjectaccessreviews"}, "verbs": []string{"create"}})
 	k.do("POST", "/api/v1/namespaces", object{"metadata": object{"name": "users"}})
@@ -341,13 +338,23 @@ users: [{name: gateway, user: {token: gateway-token}}]
 contexts: [{name: this, context: {cluster: here, user: gateway}}]
 current-context: this
 `, k.address, k.ca))
-	s := serve(t, "--config", file(t, "gateway.yaml", fmt.Sprintf(`
+	return serve(t, "--config", file(t, "gateway.yaml", fmt.Sprintf(`
 auth: { kubernetes: { source: cluster, audiences: [watchtide], refresh: %v, hold: 20s, reviews_per_second: 1000 } }
 sources: { cluster: { type: kubernetes, kubeconfig: %q } }
 watches:
   maps: { source: cluster, version: v1, resource: configmaps, allow: kubernetes }
-`, kubeRefresh, kubeconfig)))
+`, refresh, kubeconfig)))
+}
 
+// TestKubernetesForEachUser: users of a real API server with RBAC, whose rights come and go, are sent
+// what they may list and watch, and nothing else, and in the end have just that.
+func TestKubernetesForEachUser(t *testing.T) {
+	users, namespaces, rounds := 20, 200, 300
+	if testing.Short() {
+		users, namespaces, rounds = 6, 30, 60
+	}
+	k := newKube(t)
+	s := k.serve(kubeRefresh, namespaces)
 	rights := &rightsOfUsers{may: map[string]bool{}, lost: map[string]time.Time{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -433,5 +440,35 @@ func (k *kube) refusals(s *served) {
 			}
 			return answer.StatusCode == c.code
 		})
+	}
+}
+
+// TestKubernetesRulesTakeEffectAtOnce: a user whose binding is deleted has nothing of its namespace soon, long before
+// rights are looked at again.
+func TestKubernetesRulesTakeEffectAtOnce(t *testing.T) {
+	const refresh = 10 * time.Minute
+	k := newKube(t)
+	s := k.serve(refresh, 3)
+	rights := &rightsOfUsers{may: map[string]bool{}, lost: map[string]time.Time{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	k.do("POST", "/api/v1/namespaces/users/serviceaccounts", object{"metadata": object{"name": "ann"}})
+	r := &kubeReader{t: t, url: s.url(), user: "ann", token: k.token("ann", "watchtide"), rights: rights, has: map[string]bool{}, goodbyes: map[string]int{}}
+	for _, namespace := range []string{"n0", "n1"} {
+		rights.set("ann", namespace, true)
+		k.let("ann", namespace, true)
+	}
+	running.Go(func() { r.run(ctx) })
+	k.settle([]*kubeReader{r}, rights)
+	began := time.Now()
+	k.let("ann", "n1", false)
+	rights.set("ann", "n1", false)
+	k.settle([]*kubeReader{r}, rights)
+	if took := time.Since(began); took > refresh/4 {
+		t.Errorf("it took %v", took)
+	} else {
+		t.Logf("it took %v", took)
 	}
 }
