@@ -182,7 +182,7 @@ func (k *compiler) watch(c WatchRules, at PolicyError) {
 	}
 	text := fmt.Sprintf("labels at %q\n", c.LabelsAt)
 	if c.Cluster != nil {
-		text += fmt.Sprintf("cluster %q\n", *c.Cluster)
+		text += fmt.Sprintf("cluster %q %q %q %v\n", c.Cluster.Group, c.Cluster.Resource, c.Cluster.Namespace, c.Cluster.Writes)
 	}
 	for i, r := range c.Rules {
 		at.Rule = i

@@ -53,6 +53,8 @@ type ClusterResource struct {
 	Group, Resource string
 	// Namespace is the only one that the watch has; empty: all.
 	Namespace string
+	// Writes means that the cluster also decides about each write, which is made in the name of the principal.
+	Writes bool
 }
 
 // Rule allows something to the holders of a role. An empty condition allows nothing.

@@ -45,6 +45,10 @@ func (c *colors) Namespaces(context.Context, int) ([]string, error) {
 	return []string{"red", "green", "blue", "re"}, nil
 }
 
+func (c *colors) FollowRules(context.Context, func(string)) error {
+	return errors.New("rules cannot be followed here")
+}
+
 // let gives rights, or takes them.
 func (c *colors) let(user string, may bool, namespaces ...string) {
 	c.mu.Lock()
@@ -66,12 +70,18 @@ const colorsRefresh = 200 * time.Millisecond
 // a resource in each namespace, and some in none.
 func newColored(t *testing.T, hold time.Duration) (*guarded, *colors) {
 	t.Helper()
+	return newColoredWith(t, hold, false)
+}
+
+// newColoredWith is newColored where the cluster may decide about writes too.
+func newColoredWith(t *testing.T, hold time.Duration, writes bool) (*guarded, *colors) {
+	t.Helper()
 	c := &colors{may: map[string]bool{"sam ": true, "ann red": true, "agent red": true, "agent green": true}}
 	r := newGuarded(t, func(g *Config) {
 		policy, err := access.CompilePolicy(access.PolicyConfig{
 			Roles: []access.Role{{Name: "staff", When: `"staff" in principal.groups`}},
 			Watches: []access.WatchRules{
-				{Name: "orders", Cluster: &access.ClusterResource{Resource: "orders"}},
+				{Name: "orders", Cluster: &access.ClusterResource{Resource: "orders", Writes: writes}},
 				{Name: "vault", Rules: []access.Rule{{Role: "staff", Read: "true"}}},
 			},
 		})
@@ -160,6 +170,39 @@ func TestClusterDecidesAtEveryDoor(t *testing.T) {
 		}
 	}
 	r.get("/v1/watches/orders/resources/red%2Fa", r.as("ann")...).want(t, 200, "")
+}
+
+// TestClusterDecidesAboutWrites: what a principal that the cluster knows writes goes to the upstream, which decides. The
+// answer has nothing that the principal may not read. A principal that sees nothing of the watch writes nothing.
+func TestClusterDecidesAboutWrites(t *testing.T) {
+	r, c := newColoredWith(t, time.Minute, true)
+	put := func(name, key string) reply {
+		return r.send(http.MethodPut, "/v1/watches/orders/resources/"+strings.ReplaceAll(key, "/", "%2F"), `{"is":"new"}`, r.as(name)...)
+	}
+	put("ann", "red/a").want(t, 200, "")
+	put("ann", "red/b").want(t, 201, "")
+	r.conceals("ann", put("ann", "green/a"), []string{"s3cret"}) // the store lets her; a cluster would be asked
+	put("outsider", "red/a").want(t, 404, "")
+	if got := put("nobody", "red/a"); got.StatusCode != 401 {
+		t.Errorf("nobody: %s", got.Status)
+	}
+	c.let("ann", false, "red")
+	r.eventually("her loss", func() bool { return put("ann", "red/a").StatusCode == 404 })
+	for name, want := range map[string]bool{"sam": true, "agent": true} {
+		got := r.get("/v1/watches/orders", r.as(name)...)
+		if strings.Contains(got.text, `"writable":true`) != want {
+			t.Errorf("%s: %s", name, got.text)
+		}
+	}
+	for path, want := range map[string]string{"red%2Fa": "GET, HEAD, PUT, DELETE", "b%6Cue%2Fa": "GET, HEAD", "none": "GET, HEAD"} {
+		if got := r.get("/v1/watches/orders/resources/"+path, r.as("agent")...).Header.Get("Allow"); got != want {
+			t.Errorf("%s allows %q, want %q", path, got, want)
+		}
+	}
+	r.send(http.MethodDelete, "/v1/watches/orders/resources/red%2Fa", "", r.as("agent")...).want(t, 200, "")
+	if got := r.get("/v1/watches/orders/resources", r.as("agent")...); strings.Contains(got.text, "red/a") || !strings.Contains(got.text, "red/b") {
+		t.Errorf("after a delete: %s", got.text)
+	}
 }
 
 // TestClusterDecidesOverGRPC is like TestClusterDecidesAtEveryDoor.

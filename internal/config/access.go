@@ -153,10 +153,12 @@ func (d *decoder) clusterResource(c *Config, w *Watch) *access.ClusterResource {
 		d.Errorf(at, "allow: kubernetes is for watches of kubernetes sources; want rules")
 	case c.Auth.Given && c.Auth.Kubernetes.Source != w.Source:
 		d.Errorf(at, "allow: kubernetes needs the users of the source %q; want auth.kubernetes.source: %s", w.Source, w.Source)
-	case w.Writable:
-		d.Errorf(at, "allow: kubernetes lets clients read, and the gateway would write with its own rights; want rules that say who may write, or leave out writable")
+	case w.Writable && !w.Kubernetes.Impersonate:
+		d.Errorf(at, "with allow: kubernetes and writable, the gateway would write with its own rights; want impersonate: true, so that the cluster decides about writes too, or leave out writable")
 	}
-	return &access.ClusterResource{Group: w.Kubernetes.Group, Resource: w.Kubernetes.Resource, Namespace: w.Kubernetes.Namespace}
+	return &access.ClusterResource{
+		Group: w.Kubernetes.Group, Resource: w.Kubernetes.Resource, Namespace: w.Kubernetes.Namespace, Writes: w.Writable,
+	}
 }
 
 func policyRules(allow []Rule) (out []access.Rule) {

@@ -57,6 +57,9 @@ func (h Handle) MayWrite() bool {
 	if h.rules.policy == nil {
 		return h.Writable()
 	}
+	if h.rules.clusterWrites() {
+		return h.Writable() && h.rules.who.Writes() && h.author() != nil
+	}
 	return h.Writable() && h.rules.who.Writes() && h.rules.policy.Changes(h.rules.who.Principal, h.rules.entry)
 }
 

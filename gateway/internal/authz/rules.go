@@ -97,6 +97,16 @@ func (r rules) resource() (cluster.Resource, bool) {
 	return cluster.Resource{Group: of.Group, Name: of.Resource, Namespace: of.Namespace, LabelsAt: labelsAt}, decides
 }
 
+// clusterWrites reports whether a cluster decides about each write to the watch: it is made in the name of the
+// principal, so nothing is left to decide here.
+func (r rules) clusterWrites() bool {
+	if r.policy == nil {
+		return false
+	}
+	of, _, decides := r.policy.Cluster(r.entry)
+	return decides && of.Writes
+}
+
 // definition returns what may be read; nil: all of the watch. false: nothing, as far as is known.
 func (r rules) definition() (*view.Definition, bool) {
 	if r.policy == nil {

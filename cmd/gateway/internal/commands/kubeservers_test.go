@@ -339,11 +339,11 @@ contexts: [{name: this, context: {cluster: here, user: gateway}}]
 current-context: this
 `, k.address, k.ca))
 	return serve(t, "--config", file(t, "gateway.yaml", fmt.Sprintf(`
-auth: { kubernetes: { source: cluster, audiences: [watchtide], refresh: %v, hold: 20s, reviews_per_second: 1000 } }
+auth: { kubernetes: { source: cluster, audiences: [watchtide], refresh: %v, hold: %v, reviews_per_second: 1000 } }
 sources: { cluster: { type: kubernetes, kubeconfig: %q } }
 watches:
   maps: { source: cluster, version: v1, resource: configmaps, allow: kubernetes }
-`, refresh, kubeconfig)))
+`, refresh, max(20*time.Second, 2*refresh), kubeconfig)))
 }
 
 // TestKubernetesForEachUser: users of a real API server with RBAC, whose rights come and go, are sent
