@@ -17,6 +17,7 @@ sources:
   prod: { type: kubernetes, kubeconfig: kube/config }
 watches:
   pods: { source: prod, version: v1, resource: pods, allow: kubernetes }
+  maps: { source: prod, version: v1, resource: configmaps, writable: true, impersonate: true, allow: kubernetes }
   jobs: { source: prod, group: batch, version: v1, resource: jobs, namespace: shop, allow: [] }
 `
 
@@ -32,6 +33,9 @@ func TestEveryKeyOfCluster(t *testing.T) {
 	of, labelsAt, ok := c.Policy.Cluster("pods")
 	if of != (access.ClusterResource{Resource: "pods"}) || labelsAt != "metadata.labels" || !ok {
 		t.Errorf("got %+v, %q, %v", of, labelsAt, ok)
+	}
+	if of, _, _ := c.Policy.Cluster("maps"); of != (access.ClusterResource{Resource: "configmaps", Writes: true}) {
+		t.Errorf("got %+v", of)
 	}
 	if _, _, ok := c.Policy.Cluster("jobs"); ok {
 		t.Error("the cluster decides about a watch with a list of rules")
