@@ -290,11 +290,13 @@ type ViewLimits struct {
 	MaxBytes int64
 	// Linger is how long a view is kept without subscribers. Default: 30 s.
 	Linger time.Duration
+	// MaxGroups is the maximum number of groups of a count. Counts are views otherwise. Default: 1,000.
+	MaxGroups int
 }
 
 // check returns an error that names the first invalid field.
 func (l ViewLimits) check() error {
-	if l.Max < 0 || l.MaxPerClient < 0 || l.MaxBytes < 0 || l.Linger < 0 {
+	if l.Max < 0 || l.MaxPerClient < 0 || l.MaxBytes < 0 || l.Linger < 0 || l.MaxGroups < 0 {
 		return fmt.Errorf("gateway.Config: Views is %+v: want positive numbers, or 0 for the defaults", l)
 	}
 	return nil
@@ -306,6 +308,9 @@ type viewEngine interface {
 	// of the watch, and lives as long as somebody follows it. The error is a views.Refusal
 	// if a limit is reached.
 	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
+	// Count returns the counts of a watch or of a view that Open has returned. The error is a
+	// views.Refusal if a limit is reached.
+	Count(w *watch.Watch, g *view.Grouping, r views.Request) (*watch.Watch, error)
 	// Shared returns the definition that all requests for a view share, given the view and the
 	// definition that Open was given.
 	Shared(of *watch.Watch, d *view.Definition) *view.Definition

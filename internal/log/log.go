@@ -74,6 +74,7 @@ type Log struct {
 	account *memory.Account
 	counted func(subscriptions, readers int)
 	isView  bool // of another log; see View
+	from    *Log // the log that this one is derived from; nil: it is not. See Derived
 	goesOn  bool // see Config.GoesOn
 
 	// Published by the writer, read by all through newest.

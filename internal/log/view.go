@@ -392,6 +392,9 @@ func (l *Log) changesAfter(v *storage.Version, seq uint64) uint64 {
 
 // newest returns the newest version.
 func (l *Log) newest() *storage.Version {
+	if l.from != nil {
+		return l.derivedNewest()
+	}
 	fed := l.fed.Load()
 	if fed == nil {
 		return l.head.Load()

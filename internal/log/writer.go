@@ -50,6 +50,7 @@ type usage struct {
 	used, dead int64         // bytes of frames, and of the superseded ones
 	allocated  int64         // bytes of slabs and tables
 	added      int64         // of them, by the version being made
+	beside     int64         // bytes beside the log, which are counted with it; see Derived.Beside
 	retired    []pin.Retired // by the version being made
 }
 
@@ -266,7 +267,7 @@ func (w *Writer) publish() {
 
 // holds is how many bytes the version being made holds.
 func (w *Writer) holds() int64 {
-	return w.allocated + w.index.Bytes() + w.deletes.Memory() + w.next.Times.Bytes()
+	return w.allocated + w.beside + w.index.Bytes() + w.deletes.Memory() + w.next.Times.Bytes()
 }
 
 // recordRetired counts what the version that is about to be published adds and retires.

@@ -66,6 +66,9 @@ type Knowledge struct {
 type Reflected struct {
 	Of, OfGeneration uint64
 	Since            uint64
+
+	OfSeq   uint64 // seq of that version, in a derived log
+	Stalled bool   // a derived log does not follow it
 }
 
 // Reflect takes over what a part of a log has in common with it.
@@ -79,6 +82,13 @@ func (v *Version) Reflect(of *Version) {
 			v.Horizon, v.HorizonAge = of.Conflated, of.Committed
 		}
 	}
+}
+
+// ReflectDerived is like Reflect for a log that is derived from another one, whose seqs are not
+// its own.
+func (v *Version) ReflectDerived(of *Version) {
+	v.Of, v.OfGeneration, v.OfSeq, v.Stalled = of.Number, of.Generation, of.Seq, false
+	v.reflect(of)
 }
 
 // HasReached reports whether the version of a part reflects a version of the other log, or a

@@ -26,6 +26,8 @@ type Config struct {
 	MaxBytes int64
 	// Linger is how long a view is kept without subscribers; 30 s by default.
 	Linger time.Duration
+	// MaxGroups is the number of groups of a count; 1,000 by default.
+	MaxGroups int
 }
 
 func (c Config) withDefaults() Config {
@@ -33,6 +35,7 @@ func (c Config) withDefaults() Config {
 	c.MaxPerClient = cmp.Or(c.MaxPerClient, max(1, c.Max/4))
 	c.MaxBytes = cmp.Or(c.MaxBytes, 256<<20)
 	c.Linger = cmp.Or(c.Linger, 30*time.Second)
+	c.MaxGroups = cmp.Or(c.MaxGroups, 1000)
 	return c
 }
 
@@ -57,6 +60,10 @@ type Views struct {
 	idle    list.List // of views without holders, the one that has been so for longest first
 	timer   *time.Timer
 	closed  bool
+
+	counted    map[*watch.Watch]*counted
+	idleCounts list.List // like idle
+	countTimer *time.Timer
 }
 
 // parent is a watch with views.
@@ -90,13 +97,15 @@ func (p *parent) exactFrom(s log.Snapshot) uint64 {
 // New returns an empty set of views. Close it.
 func New(c Config) *Views {
 	c = c.withDefaults()
-	v := &Views{memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}}
+	v := &Views{memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}, counted: map[*watch.Watch]*counted{}}
 	v.config.Store(&c)
 	for _, b := range []*builders{&v.builders, &v.costly} {
 		b.views, b.most, b.queues = v, max(1, runtime.GOMAXPROCS(0)/2), map[string][]job{}
 	}
 	v.timer = time.AfterFunc(time.Hour, v.expire)
 	v.timer.Stop()
+	v.countTimer = time.AfterFunc(time.Hour, v.expireCounts)
+	v.countTimer.Stop()
 	return v
 }
 
@@ -111,6 +120,7 @@ func (v *Views) Reconfigure(c Config) {
 	v.memory.SetBytes(c.MaxBytes)
 	v.relieve()
 	v.expire()
+	v.expireCounts()
 }
 
 // Request is the reason for which a view is opened.
@@ -173,13 +183,13 @@ func (v *Views) refuses(client string) *Refusal {
 	if v.closed {
 		return &Refusal{Reason: TooMany}
 	}
-	if v.clients[client] >= v.limits().MaxPerClient && !v.removeIdle(func(e *entry) bool { return e.client == client }) {
+	if v.clients[client] >= v.limits().MaxPerClient && !v.removeIdle(func(e *entry) bool { return e.client == client }) && !v.removeIdleCount(client) {
 		return &Refusal{Reason: TooManyOfAClient, Limit: v.limits().MaxPerClient}
 	}
-	if v.number >= v.limits().Max && !v.removeIdle(nil) {
+	if v.number >= v.limits().Max && !v.removeIdle(nil) && !v.removeIdleCount("") {
 		return &Refusal{Reason: TooMany, Limit: v.limits().Max}
 	}
-	if v.exceeds() && !v.removeIdle(nil) {
+	if v.exceeds() && !v.removeIdle(nil) && !v.removeIdleCount("") {
 		return &Refusal{Reason: NoMemory, Limit: int(v.limits().MaxBytes)}
 	}
 	return nil
@@ -346,6 +356,12 @@ func (v *Views) Close() {
 	v.mu.Lock()
 	v.closed = true
 	v.timer.Stop()
+	v.countTimer.Stop()
+	for _, of := range v.counted {
+		for _, c := range of.counts {
+			v.removeCount(c)
+		}
+	}
 	for _, p := range v.watches {
 		for _, e := range p.views {
 			v.remove(e)
@@ -365,7 +381,7 @@ func (v *Views) relieve() {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for v.exceeds() && v.removeIdle(nil) {
+	for v.exceeds() && (v.removeIdle(nil) || v.removeIdleCount("")) {
 	}
 	if !v.exceeds() {
 		return
@@ -377,6 +393,11 @@ func (v *Views) relieve() {
 				largest = e
 			}
 		}
+	}
+	if c, bytes := v.largestCount(); c != nil && (largest == nil || bytes > largest.bytes()) {
+		c.full.Store(true)
+		c.of.wake()
+		return
 	}
 	if largest != nil {
 		largest.leaves()

@@ -60,6 +60,7 @@ func (w *Watch) catchUp(ctx context.Context) {
 	if w.of == nil {
 		return
 	}
+	w.of.catchUp(ctx)
 	s := w.of.Snapshot()
 	reached, changed := w.log.Reached(s)
 	if reached || !s.Primed() {

@@ -118,6 +118,7 @@ type Watch struct {
 	subscribers atomic.Int64
 	users       atomic.Int64  // subscribers, and callers that wait for the first snapshot
 	done        signal.Signal // sent when ingest, or the part, has ended
+	refused     atomic.Pointer[error]
 }
 
 // root is what a watch and its parts have in common.
@@ -350,9 +351,8 @@ func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 // counted is called when subscriptions are opened or closed, and when the number of
 // readers that they serve changes.
 func (w *Watch) counted(subscriptions, readers int) {
-	w.subscribers.Add(int64(readers))
-	if w.of != nil {
-		w.of.subscribers.Add(int64(readers))
+	for of := w; of != nil; of = of.of {
+		of.subscribers.Add(int64(readers))
 	}
 	switch subscriptions {
 	case 1:
@@ -410,9 +410,12 @@ func (w *Watch) Prime(ctx context.Context) error {
 	defer w.release()
 	for {
 		changed := w.log.Changed()
+		if why := w.Refused(); why != nil {
+			return why
+		}
 		if w.log.Snapshot().Primed() {
 			w.catchUp(ctx)
-			return nil
+			return w.Refused()
 		}
 		select {
 		case <-changed:

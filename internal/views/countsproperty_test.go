@@ -1,0 +1,307 @@
+package views
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/streamtest"
+	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// countWorld is an upstream, replicas that count it, and readers of the counts, which move from
+// replica to replica.
+type countWorld struct {
+	t        *testing.T
+	random   *rand.Rand
+	deletes  streamtest.DeleteRevisions
+	upstream *streamtest.ViewUpstream
+	selects  *view.Definition // nil: all is counted
+	grouping *view.Grouping
+	replicas []*replica
+	readers  []*countReader
+	resumed  int
+}
+
+// countReader is a client that keeps the state of a count.
+type countReader struct {
+	name  string
+	at    *replica
+	sub   *log.Subscription
+	batch log.Batch
+	state map[string]string
+	last  *stream.Position
+	held  map[string]string // the state at last
+	reset bool              // a snapshot is under way
+}
+
+// TestCountsAgainstTheModel lets resources come, go and change, and compares each state that a
+// reader has seen with counts of all that the upstream had at that revision.
+func TestCountsAgainstTheModel(t *testing.T) {
+	resumed := 0
+	for _, seed := range seeds(60, 12) {
+		for _, deletes := range []streamtest.DeleteRevisions{
+			streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen, streamtest.Vanishing,
+		} {
+			t.Run(fmt.Sprint(seed, "/", deletes), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newCountWorld(t, seed, deletes)
+					w.run()
+					resumed += w.resumed
+				})
+			})
+		}
+	}
+	if resumed < 50 {
+		t.Errorf("only %d readers resumed", resumed)
+	}
+}
+
+func newCountWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *countWorld {
+	w := &countWorld{t: t, random: rand.New(rand.NewPCG(seed, 11)), deletes: deletes}
+	w.upstream = streamtest.NewViewUpstream(w.random, deletes)
+	by, sum := [][]string{{"team"}, {"n"}, {"team,n"}, {"missing"}}[seed%4], []string{"", "n"}[seed/4%2]
+	var err error
+	if w.grouping, err = view.ParseGrouping(by, sum); err != nil {
+		t.Fatal(err)
+	}
+	if p := []view.Params{{}, {Prefix: "a/"}, {Filter: `value.n > 1`}, {Grants: []view.Grant{{Filter: `value.team == "red"`, Fields: []string{"n"}}, {Filter: `value.n > 1`, Fields: []string{"team"}}}}}[w.random.IntN(4)]; !definition(t, p).IsWhole() {
+		w.selects = definition(t, p)
+	}
+	for _, name := range []string{"A", "B"} {
+		w.start(name)
+	}
+	for i := range 5 {
+		c := &countReader{name: fmt.Sprint("reader ", i)}
+		w.readers = append(w.readers, c)
+		w.dial(c, nil)
+	}
+	return w
+}
+
+func (w *countWorld) start(name string) {
+	r := &replica{name: name, endpoint: w.upstream.Replica(), registry: watch.NewRegistry()}
+	w.t.Cleanup(r.registry.Close)
+	backoff := watch.Backoff{Min: 100 * time.Millisecond, Max: 100 * time.Millisecond}
+	var err error
+	if r.base, err = r.registry.Add(watch.Config{
+		Name: "w", Source: r.endpoint, Backoff: backoff, BehindTimeout: time.Hour,
+		History: log.Retention{MaxDeletes: []int{3, 20, 1000}[w.random.IntN(3)]},
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	r.views = New(Config{Linger: []time.Duration{time.Millisecond, time.Second, 2 * time.Second}[w.random.IntN(3)]})
+	w.t.Cleanup(r.views.Close)
+	w.replicas = append(w.replicas, r)
+}
+
+// dial connects a reader, with a position that it has or without.
+func (w *countWorld) dial(c *countReader, from *stream.Position) {
+	if c.sub != nil {
+		c.sub.Close()
+	}
+	c.at = w.replicas[w.random.IntN(len(w.replicas))]
+	of := c.at.base
+	if w.selects != nil {
+		var err error
+		if of, err = c.at.views.Open(of, w.selects, Request{Client: c.name}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	counts, err := c.at.views.Count(of, w.grouping, Request{Client: c.name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c.state, c.last = map[string]string{}, from
+	if from != nil {
+		c.state = maps.Clone(c.held)
+	}
+	c.sub = counts.Subscribe(log.SubscribeOptions{Resume: from})
+}
+
+func (w *countWorld) run() {
+	for i := range 150 {
+		if i == 75 {
+			w.start("late")
+		}
+		r := w.replicas[w.random.IntN(len(w.replicas))]
+		switch n := w.random.IntN(20); {
+		case n < 14:
+			time.Sleep(w.upstream.Act(r.endpoint))
+		case n < 15:
+			w.disturb(r)
+		default:
+			c := w.readers[w.random.IntN(len(w.readers))]
+			time.Sleep(time.Duration(w.random.IntN(3)) * time.Second)
+			w.dial(c, c.last)
+		}
+		synctest.Wait()
+		w.read()
+	}
+	for _, r := range w.replicas {
+		streamtest.Heal(r.endpoint)
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	w.read()
+	states := w.upstream.Truth().States()
+	want := w.model(states[len(states)-1].Resources)
+	for _, c := range w.readers {
+		if !maps.Equal(c.state, want) {
+			w.t.Errorf("in the end, %s has %v, want %v", c.name, c.state, want)
+		}
+		c.sub.Close()
+	}
+	for _, r := range w.replicas {
+		r.views.Close()
+		if held := r.views.holds(); held != 0 {
+			w.t.Errorf("in the end, %d bytes are counted", held)
+		}
+	}
+}
+
+// disturb does something seldom.
+func (w *countWorld) disturb(r *replica) {
+	switch w.random.IntN(3) {
+	case 0:
+		r.endpoint.Compact()
+		r.endpoint.Disconnect(nil)
+	case 1:
+		if w.deletes == streamtest.OwnRevision {
+			r.endpoint.Conflate()
+		}
+		r.endpoint.Catch(w.random.IntN(4))
+		r.endpoint.Disconnect(nil)
+	default:
+		if w.deletes == streamtest.Vanishing {
+			w.upstream.Vanish(w.upstream.Key(w.random.IntN(len(streamtest.ViewKeys))))
+			r.endpoint.Poll()
+		}
+	}
+}
+
+// read lets the readers read what there is, and checks each state that they may rely on.
+func (w *countWorld) read() {
+	for _, c := range w.readers {
+		for c.sub.Next(&c.batch) {
+			for e := range c.batch.Events() {
+				w.apply(c, e)
+			}
+			p, ok := c.sub.Position()
+			if c.batch.Boundary() && ok && !p.Partial() && !c.reset {
+				w.check(c, p)
+				c.last, c.held = &p, maps.Clone(c.state)
+			}
+		}
+	}
+}
+
+// apply applies an event, and checks what does not depend on the model.
+func (w *countWorld) apply(c *countReader, e stream.Event) {
+	switch e.Type {
+	case stream.Reset:
+		clear(c.state)
+		c.reset = true
+	case stream.EndOfSnapshot:
+		c.reset = false
+		if e.Resumed {
+			w.resumed++
+		}
+		if e.Count != len(c.state) {
+			w.t.Errorf("%s has %d groups at the end of a snapshot of %d", c.name, len(c.state), e.Count)
+		}
+	case stream.Upsert:
+		c.state[e.Resource.Key] = string(e.Resource.Value)
+	case stream.Delete:
+		delete(c.state, e.Resource.Key)
+	}
+}
+
+// check compares the state of a reader at a position with the counts of the upstream.
+func (w *countWorld) check(c *countReader, at stream.Position) {
+	numbered := w.deletes == streamtest.OwnRevision
+	for _, s := range w.upstream.Truth().States() {
+		if numbered && (s.Revision != at.Upserts || w.epoch(s.Epoch) != at.Epoch) {
+			continue
+		}
+		if maps.Equal(w.model(s.Resources), c.state) {
+			return
+		}
+		if numbered {
+			w.t.Errorf("%s has %v at %v of replica %s, want %v", c.name, c.state, at, c.at.name, w.model(s.Resources))
+			return
+		}
+	}
+	if numbered {
+		w.t.Errorf("%s has a state of %v of replica %s, which the upstream has not had", c.name, at, c.at.name)
+	} else if w.deletes != streamtest.Vanishing {
+		w.t.Errorf("%s has %v at %v of replica %s, which the upstream has not had", c.name, c.state, at, c.at.name)
+	}
+}
+
+// epoch is the name of a revision order of the upstream in the counts.
+func (w *countWorld) epoch(name string) string {
+	name = stream.CanonicalEpoch(name)
+	if w.selects != nil {
+		name = w.selects.Epoch(name)
+	}
+	return w.grouping.Epoch(name)
+}
+
+// model counts resources in the plainest way.
+func (w *countWorld) model(resources map[string]stream.Resource) map[string]string {
+	type figures struct {
+		count   int
+		numbers []int
+	}
+	groups := map[string]*figures{}
+	for _, r := range resources {
+		if w.selects != nil {
+			if in, err := w.selects.Matches(r); !in || err != nil {
+				continue
+			}
+			r, _ = w.selects.Project(r)
+		}
+		var v map[string]any
+		_ = json.Unmarshal(r.Value, &v) // a value that is no object has no fields
+		var parts []string
+		for _, field := range w.grouping.By() {
+			part, _ := json.Marshal(v[field])
+			parts = append(parts, string(part))
+		}
+		key := "[" + strings.Join(parts, ",") + "]"
+		if text, ok := v[w.grouping.By()[0]].(string); len(parts) == 1 && ok {
+			key = text
+		} else if len(parts) == 1 {
+			key = parts[0]
+		}
+		if groups[key] == nil {
+			groups[key] = &figures{}
+		}
+		groups[key].count++
+		if n, ok := v[w.grouping.Sum()].(float64); ok {
+			groups[key].numbers = append(groups[key].numbers, int(n))
+		}
+	}
+	out := map[string]string{}
+	for key, g := range groups {
+		out[key] = fmt.Sprintf(`{"count":%d}`, g.count)
+		if len(g.numbers) > 0 {
+			sum := 0
+			for _, n := range g.numbers {
+				sum += n
+			}
+			out[key] = fmt.Sprintf(`{"count":%d,"sum":%d,"min":%d,"max":%d}`, g.count, sum, slices.Min(g.numbers), slices.Max(g.numbers))
+		}
+	}
+	return out
+}
