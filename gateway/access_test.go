@@ -172,6 +172,10 @@ var waysToRead = []string{
 	"/v1/watches/orders/history?limit=1",
 	"/v1/watches/orders/history?key=o_2",
 	"/v1/watches/orders/history?filter=true",
+	"/v1/watches/orders/counts?by=status",
+	"/v1/watches/orders/counts?by=owner,tenant,margin,note&sum=margin",
+	"/v1/watches/orders/counts/events?by=status,tenant&until=end_of_snapshot",
+	"/v1/watches/orders/counts/events?by=owner&sum=margin&filter=true&until=end_of_snapshot",
 	"/v1/watches/orders",
 	"/v1/watches",
 	"/v1/subscribers", "/v1/series", "/metrics", "/debug/pprof/heap",
@@ -292,6 +296,7 @@ func TestHiddenAndMissingWatchesAreTheSame(t *testing.T) {
 			for _, path := range []string{
 				"/v1/events?watch=%s", "/v1/events?watch=orders&watch=%s", "/v1/events?watch=%s&filter.%[1]s=(", "/v1/watches/%s/events", "/v1/watches/%s/changes", "/v1/watches/%s",
 				"/v1/watches/%s/resources", "/v1/watches/%s/resources?filter=(", "/v1/watches/%s/resources?page_size=0&page_token=x", "/v1/watches/%s/resources/k", "/v1/subscribers?watch=%s", "/v1/series?watch=%s",
+				"/v1/watches/%s/counts?by=a", "/v1/watches/%s/counts", "/v1/watches/%s/counts/events?by=a", "/v1/watches/%s/counts/events?by=(",
 				"/v1/watches/%s/history", "/v1/watches/%s/history?key=k&limit=1", "/v1/watches/%s/history?after=%[1]s@e1-1", "/v1/watches/%s/history?before=x", "/v1/watches/%s/history?filter=(",
 			} {
 				for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete} {

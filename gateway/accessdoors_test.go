@@ -146,7 +146,7 @@ func TestExpiredTokens(t *testing.T) {
 	r.get("/v1/watches/orders/resources/o_1", claims(time.Hour)).want(t, 200, "")
 	expired, old := claims(-10*time.Minute), claims(-2*time.Hour)
 	for range 3 { // a seat would be taken by the first
-		for _, path := range []string{"/v1/events?watch=orders", "/v1/watches/orders/events", "/v1/events?watch=vault", "/v1/events?watch=zzzzz"} {
+		for _, path := range []string{"/v1/events?watch=orders", "/v1/watches/orders/events", "/v1/watches/orders/counts/events?by=a", "/v1/events?watch=vault", "/v1/events?watch=zzzzz"} {
 			got := r.get(path, expired, "Accept: text/event-stream")
 			got.want(t, 200, "")
 			retry, _ := time.ParseDuration(between(got.text, "retry: ", "\n") + "ms")

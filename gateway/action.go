@@ -12,7 +12,7 @@ func actionOf(r *http.Request) access.Action {
 	watch, ofOne := strings.CutPrefix(r.URL.EscapedPath(), "/v1/watches/")
 	_, rest, _ := strings.Cut(watch, "/")
 	switch {
-	case r.URL.Path == "/v1/events", ofOne && rest == "events":
+	case r.URL.Path == "/v1/events", ofOne && (rest == "events" || rest == "counts/events"):
 		return access.Open
 	case r.URL.Path == "/v1/tickets":
 		return access.AuditTicket
@@ -22,7 +22,7 @@ func actionOf(r *http.Request) access.Action {
 		return access.Describe
 	case rest == "changes":
 		return access.Poll
-	case rest == "resources", rest == "history", strings.HasPrefix(rest, "digests/"):
+	case rest == "resources", rest == "counts", rest == "history", strings.HasPrefix(rest, "digests/"):
 		return access.List
 	case r.Method == http.MethodPut:
 		return access.Write

@@ -20,12 +20,20 @@ import (
 
 // handleEvents streams the watches that the query names.
 func (g *settings) handleEvents(w http.ResponseWriter, r *http.Request) {
-	g.serveEvents(w, r, "")
+	req, p := session.ParseRequest(r.URL.RawQuery, r.Header, "")
+	g.serveEvents(w, r, req, p)
 }
 
 // handleWatchEvents streams the watch that the path names.
 func (g *settings) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
-	g.serveEvents(w, r, problem.PathParameter(r, "watch"))
+	req, p := session.ParseRequest(r.URL.RawQuery, r.Header, problem.PathParameter(r, "watch"))
+	g.serveEvents(w, r, req, p)
+}
+
+// handleCountEvents streams the counts of the watch that the path names.
+func (g *settings) handleCountEvents(w http.ResponseWriter, r *http.Request) {
+	req, p := session.ParseCountsRequest(r.URL.RawQuery, r.Header, problem.PathParameter(r, "watch"))
+	g.serveEvents(w, r, req, p)
 }
 
 // digests refuses a stream with digests if there are none.
@@ -36,10 +44,9 @@ func (g *settings) digests(req session.Request) *problem.Problem {
 	return problem.BadParameter("digest", "stream.digest is off at this gateway: ask without digest and resume")
 }
 
-// serveEvents answers a stream request. A refusal is a problem, and everything that
+// serveEvents answers a stream request, unless there is already a problem. A refusal is a problem, and everything that
 // can be refused is refused before the first byte.
-func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name string) {
-	req, p := session.ParseRequest(r.URL.RawQuery, r.Header, name)
+func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, req session.Request, p *problem.Problem) {
 	if p != nil {
 		problem.WriteForPath(w, r, p)
 		return
@@ -87,7 +94,7 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, name stri
 // however it ends.
 func (g *settings) stream(w http.ResponseWriter, r *http.Request, req session.Request, parts []authz.Part, as limits.Ref, from netip.AddrPort) {
 	carried := false
-	with := g.passes.EnterSwitching(authz.IdentityOf(r.Context()), parts...)
+	with := g.enter(r.Context(), parts)
 	defer func() {
 		if !carried {
 			g.deps.Leave(as, with)
@@ -118,6 +125,15 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req session.Re
 	if !session.Run(w, r, c) {
 		panic(http.ErrAbortHandler) // without the end of the body
 	}
+}
+
+// enter makes the pass of a stream. One of counts ends when what its principal may see changes: a
+// count of something else has nothing in common with it.
+func (g *settings) enter(ctx context.Context, parts []authz.Part) *authz.Pass {
+	if slices.ContainsFunc(parts, authz.Part.Counts) {
+		return g.passes.Enter(authz.IdentityOf(ctx), parts...)
+	}
+	return g.passes.EnterSwitching(authz.IdentityOf(ctx), parts...)
 }
 
 // notFound answers a stream whose watches, or the parts of them that it asks for, were not found.

@@ -195,6 +195,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 	// Streams: shard pump where it can, else goroutine pump.
 	get("/v1/events", g.handleEvents)
 	get("/v1/watches/{watch}/events", g.handleWatchEvents)
+	get("/v1/watches/{watch}/counts/events", g.handleCountEvents)
 
 	// Renewals of streams with another credential.
 	r.Put("/v1/streams/{stream}", g.handleRenew)

@@ -241,7 +241,7 @@ func asksForStream(r *http.Request) bool {
 	}
 	watch, ofOne := strings.CutPrefix(r.URL.EscapedPath(), "/v1/watches/")
 	_, rest, _ := strings.Cut(watch, "/")
-	return r.URL.Path == "/v1/events" || ofOne && rest == "events"
+	return r.URL.Path == "/v1/events" || ofOne && (rest == "events" || rest == "counts/events")
 }
 
 // renewWait is how long an EventSource with an expired credential should wait, while its page

@@ -111,6 +111,13 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/v1/watches/x/resources", "", nil, 404},
 		{"GET", "/v1/watches/silent/resources", "", nil, 503},
 
+		{"GET", "/v1/watches/hosts/counts?by=n", "", nil, 200},
+		{"GET", "/v1/watches/hosts/counts?by=n,m&by=o.p&sum=n&filter=value.n>1&labels=!x&prefix=default/&page_size=1", "", nil, 200},
+		{"GET", "/v1/watches/hosts/counts?by=n", "", []string{"If-None-Match: " + r.get("/v1/watches/hosts/counts?by=n").Header.Get("ETag")}, 304},
+		{"GET", "/v1/watches/hosts/counts", "", nil, 400},
+		{"GET", "/v1/watches/x/counts?by=n", "", nil, 404},
+		{"GET", "/v1/watches/silent/counts?by=n", "", nil, 503},
+
 		{"PUT", "/v1/watches/notes/resources/a", `{"n":9007199254740993}`, []string{`If-None-Match: *`}, 201},
 		{"PUT", "/v1/watches/notes/resources/a", `null`, []string{`If-Match: "2"`}, 200},
 		{"PUT", "/v1/watches/notes/resources/b?validate_only=true", `[1]`, nil, 201},
@@ -205,6 +212,11 @@ func TestEveryDocumentedPath(t *testing.T) {
 	}
 	for _, stream := range []string{"/v1/events?watch=hosts", "/v1/watches/hosts/events?"} {
 		cases = append(cases, streamCases(stream, long)...)
+	}
+	for _, c := range streamCases("/v1/watches/hosts/counts/events?by=n&sum=m", long) {
+		if !strings.Contains(c.path, "fields") {
+			cases = append(cases, c)
+		}
 	}
 	for _, c := range cases {
 		d.check(t, r, c)
@@ -364,6 +376,8 @@ func (d *documented) checkDoors(t *testing.T) {
 		switch {
 		case path == "/v1/events":
 			at += "?watch=orders"
+		case strings.Contains(path, "/counts"):
+			at += "?by=status"
 		case strings.HasSuffix(path, "/keys"):
 			at += "?bucket=0"
 		case strings.HasSuffix(path, "{digest}/resources"):

@@ -112,6 +112,8 @@ type Stream struct {
 	MaxViewsPerClient int `yaml:"max_views_per_client"`
 	// ViewLinger is how long such a view is kept without subscribers.
 	ViewLinger time.Duration `yaml:"view_linger,min=1s"`
+	// MaxCountGroups is the most groups of a count.
+	MaxCountGroups int `yaml:"max_count_groups"`
 	// Memory limits the memory of the watches.
 	Memory Memory `yaml:"memory"`
 	// History limits the deletes that a watch keeps for resuming.

@@ -89,7 +89,11 @@ func (h Handle) Narrow(ctx context.Context, n Narrowing, client string) (Part, *
 	case !ok:
 		return Part{}, h.lookup.denied(ctx, h.Name(), noRule)
 	}
-	part := Part{h, may, n, client, rightTo(h.Name(), may)}
+	g, err := n.grouping()
+	if err != nil {
+		return Part{}, n.refused(h.watch, err)
+	}
+	part := Part{h, may, n, client, rightTo(h.Name(), may), g}
 	if !n.isEmpty() {
 		d, p := h.define(ctx, may, n, client)
 		if p != nil {

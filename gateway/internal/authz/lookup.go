@@ -21,6 +21,8 @@ type Views interface {
 	// Open returns the view of w that d selects. It has the name of w. The error is a
 	// views.Refusal if a limit is reached.
 	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
+	// Count returns the counts of a watch or of a view; see views.Views.
+	Count(w *watch.Watch, g *view.Grouping, r views.Request) (*watch.Watch, error)
 	// Shared returns the definition that all requests for a view share; see views.Views.
 	Shared(of *watch.Watch, d *view.Definition) *view.Definition
 }
@@ -233,6 +235,9 @@ func (l *Lookup) Prime(ctx context.Context, w *watch.Watch) *problem.Problem {
 	wait, cancel := context.WithTimeoutCause(ctx, l.config.PrimeWait, errNotPrimed)
 	defer cancel()
 	if err := w.Prime(wait); err != nil && ctx.Err() == nil {
+		if many := (*views.TooManyGroups)(nil); errors.As(err, &many) {
+			return problem.BadParameter(byParameter, "%s", many.Error()).OnWatch(w.Name())
+		}
 		return l.NotPrimed(w)
 	}
 	if err := ctx.Err(); err != nil {

@@ -33,6 +33,39 @@ var narrowing = []string{prefixParameter, labelsParameter, filterParameter, fiel
 type Narrowing struct {
 	params view.Params
 	of     map[string]string // by parameter: the name of the watch, if the client wrote it
+	counts *counting         // nil: resources are asked for, and not counts of them
+}
+
+// counting has the parameters of counts.
+type counting struct {
+	by  []string
+	sum string
+}
+
+// The parameters of a request for counts, beside those that narrow what is counted.
+const (
+	byParameter  = "by"
+	sumParameter = "sum"
+)
+
+// Countable returns the parameters that a request for counts may have, beside those in once.
+func Countable(once ...string) problem.Parameters {
+	return problem.Parameters{Once: append(once, prefixParameter, labelsParameter, filterParameter, sumParameter), Repeated: []string{byParameter}}
+}
+
+// CountingOf reads the parameters of a request for counts.
+func CountingOf(query url.Values) Narrowing {
+	n := NarrowingOf(query)
+	n.counts = &counting{by: given(query[byParameter]), sum: query.Get(sumParameter)}
+	return n
+}
+
+// grouping returns how resources are counted; nil: they are not.
+func (n Narrowing) grouping() (*view.Grouping, error) {
+	if n.counts == nil {
+		return nil, nil
+	}
+	return view.ParseGrouping(n.counts.by, n.counts.sum)
 }
 
 // Narrowable returns the parameters that a request for one watch may have: those in once, those
@@ -189,7 +222,7 @@ func (n Narrowing) paramsFor(w *watch.Watch) view.Params {
 // it.
 func (n Narrowing) refused(w *watch.Watch, err error) *problem.Problem {
 	var e *view.Error
-	if !errors.As(err, &e) || !slices.Contains(narrowing, e.Parameter) {
+	if !errors.As(err, &e) || !slices.Contains(narrowing, e.Parameter) && e.Parameter != byParameter && e.Parameter != sumParameter {
 		return problem.New(http.StatusInternalServerError, "watch %q cannot be narrowed: %v", w.Name(), err).OnWatch(w.Name())
 	}
 	as := n.written(e.Parameter)

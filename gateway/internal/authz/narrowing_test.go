@@ -27,6 +27,11 @@ func (noViews) Open(*watch.Watch, *view.Definition, views.Request) (*watch.Watch
 	return nil, errors.New("not here")
 }
 
+// Count implements Views.
+func (noViews) Count(*watch.Watch, *view.Grouping, views.Request) (*watch.Watch, error) {
+	return nil, errors.New("not here")
+}
+
 // Shared implements Views.
 func (noViews) Shared(_ *watch.Watch, d *view.Definition) *view.Definition { return d }
 

@@ -20,7 +20,11 @@ type Part struct {
 	narrowing  Narrowing        // of what its principal may read
 	client     string           // that asks for it
 	right      Right            // of its principal, when the part was made
+	grouping   *view.Grouping   // nil: the resources are read, and not counts of them
 }
+
+// Counts reports whether counts of the part are read, and not its resources.
+func (p Part) Counts() bool { return p.grouping != nil }
 
 // Definition returns the definition that selects the part; nil: it is the whole watch.
 func (p Part) Definition() *view.Definition { return p.definition }
@@ -44,7 +48,7 @@ func (p Part) Is(o Part) bool {
 // Who returns the identity that reads the part; nil: the gateway does not ask for credentials.
 func (p Part) Who() *credential.Identity { return p.rules.who }
 
-// Open returns the part as a watch: the watch itself, or a view of it. If its template has
+// Open returns the part as a watch: the watch itself, or a view of it, or the counts of either. If its template has
 // removed the watch while the request waited for its definition, the watch is made again.
 func (p Part) Open(r views.Request) (*watch.Watch, error) {
 	w := p.watch
@@ -56,10 +60,16 @@ func (p Part) Open(r views.Request) (*watch.Watch, error) {
 		}
 		w = again
 	}
-	if p.definition == nil {
+	if p.definition != nil {
+		var err error
+		if w, err = p.lookup.config.Views.Open(w, p.definition, r); err != nil {
+			return nil, err
+		}
+	}
+	if p.grouping == nil {
 		return w, nil
 	}
-	return p.lookup.config.Views.Open(w, p.definition, r)
+	return p.lookup.config.Views.Count(w, p.grouping, r)
 }
 
 // Prime waits until the watch is primed; see [Lookup.Prime].

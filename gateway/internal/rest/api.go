@@ -66,6 +66,8 @@ func (a *API) Route(r chi.Router) {
 	r.Head("/v1/watches/{watch}", a.getWatch)
 	r.Get("/v1/watches/{watch}/resources", a.listResources)
 	r.Head("/v1/watches/{watch}/resources", a.listResources)
+	r.Get("/v1/watches/{watch}/counts", a.listCounts)
+	r.Head("/v1/watches/{watch}/counts", a.listCounts)
 	for path, answer := range a.digests() {
 		r.Get(path, answer)
 		r.Head(path, answer)
@@ -194,12 +196,23 @@ func (a *API) getWatch(w http.ResponseWriter, r *http.Request) {
 
 func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Narrowable("page_size", "page_token"))
+	a.list(w, r, query, authz.NarrowingOf(query), p)
+}
+
+// listCounts lists the groups of a count as resources are listed.
+func (a *API) listCounts(w http.ResponseWriter, r *http.Request) {
+	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Countable("page_size", "page_token"))
+	a.list(w, r, query, authz.CountingOf(query), p)
+}
+
+// list answers with a list of what n selects, unless there is already a problem.
+func (a *API) list(w http.ResponseWriter, r *http.Request, query url.Values, n authz.Narrowing, p *problem.Problem) {
 	var size uint64
 	if p == nil {
 		size, p = problem.Uint(query, "page_size", unary.MaxPageSize)
 	}
 	watch, p := a.watchOf(r, p)
-	part, p := a.part(r, watch, query, p)
+	part, p := a.part(r, watch, n, p)
 	if p != nil {
 		problem.WriteForPath(w, r, p)
 		return
@@ -211,13 +224,12 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
 	a.pass(w, r, "/v1/watches/"+watch.Name()+"/resources", only(query, "page_size", "page_token"), nil)
 }
 
-// part returns the part of a watch that the parameters select, unless there is already a
-// problem.
-func (a *API) part(r *http.Request, w authz.Handle, query url.Values, before *problem.Problem) (authz.Part, *problem.Problem) {
+// part returns the part of a watch that a request selects, unless there is already a problem.
+func (a *API) part(r *http.Request, w authz.Handle, n authz.Narrowing, before *problem.Problem) (authz.Part, *problem.Problem) {
 	if before != nil {
 		return authz.Part{}, before
 	}
-	return w.Narrow(r.Context(), authz.NarrowingOf(query), a.Proxies.ClientOfRequest(r).String())
+	return w.Narrow(r.Context(), n, a.Proxies.ClientOfRequest(r).String())
 }
 
 // only returns some of the parameters.

@@ -59,7 +59,7 @@ func (a *API) digested(once, repeated []string, answer func(digestRequest) ([]by
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, p := problem.ParseQuery(r.URL.RawQuery, parameters)
 		watch, p := a.watchOf(r, p)
-		part, p := a.part(r, watch, query, p)
+		part, p := a.part(r, watch, authz.NarrowingOf(query), p)
 		if p != nil {
 			problem.WriteForPath(w, r, p)
 			return

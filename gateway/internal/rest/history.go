@@ -31,7 +31,7 @@ const (
 func (a *API) History(w http.ResponseWriter, r *http.Request) {
 	ask, p := parseHistory(r)
 	watch, p := a.watchOf(r, p)
-	part, p := a.part(r, watch, ask.query, p)
+	part, p := a.part(r, watch, authz.NarrowingOf(ask.query), p)
 	if p == nil {
 		p = part.Prime(r.Context())
 	}

@@ -18,7 +18,7 @@ import (
 func (a *API) getResource(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Narrowable("key_encoding"))
 	call, p := a.resourceCall(r, query, p)
-	part, p := a.part(r, call.watch, query, p)
+	part, p := a.part(r, call.watch, authz.NarrowingOf(query), p)
 	if p != nil {
 		problem.WriteForPath(w, r, p)
 		return

@@ -60,6 +60,13 @@ var streamParameters = problem.Parameters{
 	Foreign:  addedIDs,
 }
 
+// countParameters are the parameters of a stream of counts.
+var countParameters = func() problem.Parameters {
+	p := authz.Countable("last_event_id", "deletes", "until", "max_rate", "format")
+	p.Foreign = addedIDs
+	return p
+}()
+
 // addedIDs are the parameters with which a client adds the last id to its URL when it comes back,
 // because it cannot send the header Last-Event-ID: the EventSource polyfills event-source-polyfill
 // and reconnecting-eventsource, and clients of Mercure, new and old.
@@ -68,11 +75,31 @@ var addedIDs = []string{"lastEventId", "lastEventID", "Last-Event-ID"}
 // ParseRequest parses the query and the headers of a stream request. name is
 // the watch that the path names, or empty if the query names the watches.
 func ParseRequest(query string, header http.Header, name string) (Request, *problem.Problem) {
-	var req Request
 	q, p := parseStreamQuery(query, name != "")
+	if p != nil {
+		return Request{}, p
+	}
+	req, p := parseRequest(q, header, name)
 	if p != nil {
 		return req, p
 	}
+	req.Narrowings, p = authz.Narrowings(q, namesOf(req.Watches))
+	return req, p
+}
+
+// ParseCountsRequest is ParseRequest for a stream of counts of the watch that the path names.
+func ParseCountsRequest(query string, header http.Header, name string) (Request, *problem.Problem) {
+	q, p := problem.ParseQuery(query, countParameters)
+	if p != nil {
+		return Request{}, p
+	}
+	req, p := parseRequest(q, header, name)
+	req.Narrowings = []authz.Narrowing{authz.CountingOf(q)}
+	return req, p
+}
+
+// parseRequest parses what all streams may have.
+func parseRequest(q url.Values, header http.Header, name string) (req Request, p *problem.Problem) {
 	if req.Format, p = wire.ChooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
 		return req, p
 	}
@@ -91,9 +118,6 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 		return req, p
 	}
 	if req.Watches, p = chooseWatches(q["watch"], name); p != nil {
-		return req, p
-	}
-	if req.Narrowings, p = authz.Narrowings(q, namesOf(req.Watches)); p != nil {
 		return req, p
 	}
 	id, p := lastEventID(header, q)
