@@ -123,8 +123,16 @@ type Snapshot struct {
 
 // Snapshot returns the resources of a view, all as they were at one revision.
 func (c *Client) Snapshot(ctx context.Context, watch string, v View) (Snapshot, error) {
+	query := url.Values{"page_size": {pageSize}}
+	v.AddTo(query, "")
+	return c.whole(ctx, query, watch, "resources")
+}
+
+// whole returns all pages of a list of a watch, as they were at one revision.
+func (c *Client) whole(ctx context.Context, query url.Values, watch, list string) (Snapshot, error) {
 	for attempt := 1; ; attempt++ {
-		all, err := c.pages(ctx, watch, v)
+		query.Del("page_token")
+		all, err := c.pages(ctx, query, watch, list)
 		var p *Problem
 		if attempt < listAttempts && errors.As(err, &p) && p.Status == http.StatusGone {
 			continue
@@ -133,16 +141,14 @@ func (c *Client) Snapshot(ctx context.Context, watch string, v View) (Snapshot, 
 	}
 }
 
-func (c *Client) pages(ctx context.Context, watch string, v View) (Snapshot, error) {
-	query := url.Values{"page_size": {pageSize}}
-	v.AddTo(query, "")
+func (c *Client) pages(ctx context.Context, query url.Values, watch, list string) (Snapshot, error) {
 	all := Snapshot{Resources: []json.RawMessage{}}
 	for {
 		var page struct {
 			Snapshot
 			NextPageToken string `json:"next_page_token"`
 		}
-		if err := c.get(ctx, &page, anyLength, c.url(query, "v1", "watches", watch, "resources")); err != nil {
+		if err := c.get(ctx, &page, anyLength, c.url(query, "v1", "watches", watch, list)); err != nil {
 			return Snapshot{}, err
 		}
 		for i, line := range page.Resources {

@@ -20,8 +20,8 @@ var (
 	ErrRevoked = errors.New("the access was revoked")
 )
 
-// WatchOption says what of a watch is followed: a [View], [And], [From], [Verifying], or
-// [UntilEndOfSnapshot].
+// WatchOption says what of a watch is followed: a [View], a [Counting], [And], [From], [Verifying],
+// [MaxRate], or [UntilEndOfSnapshot].
 type WatchOption interface{ apply(*follower) }
 
 type watchOption func(*follower)
@@ -76,7 +76,11 @@ func (c *Client) Watch(ctx context.Context, watch string, options ...WatchOption
 		for _, o := range options {
 			o.apply(f)
 		}
-		if f.verifying && f.id == "" {
+		if f.counting != nil && len(f.watches) > 1 {
+			yield(Event{}, errOneWatch)
+			return
+		}
+		if f.verifying && f.id == "" && f.counting == nil {
 			f.verify = f.verifyHanded()
 		}
 		if err := f.follow(ctx); err != nil && !errors.Is(err, errBreak) {
@@ -94,7 +98,8 @@ type follower struct {
 	client    *Client
 	yield     func(Event, error) bool
 	view      View
-	until     bool // the end of the snapshot
+	counting  *Counting // nil: resources are followed, and not counts of them
+	until     bool      // the end of the snapshot
 	maxRate   string
 	verifying bool // see Verifying
 	// verify is called before each event that an id covers. If that has a digest, it makes what the client
@@ -309,9 +314,14 @@ func (f *follower) afterGoodbye(end Ending) (time.Duration, error) {
 }
 
 func (f *follower) url() string {
-	query := url.Values{"watch": f.watches}
-	for _, name := range f.watches {
-		f.view.AddTo(query, name)
+	query := url.Values{}
+	if f.counting != nil {
+		f.counting.addTo(query)
+	} else {
+		query["watch"] = f.watches
+		for _, name := range f.watches {
+			f.view.AddTo(query, name)
+		}
 	}
 	if f.until {
 		query.Set("until", "end_of_snapshot")
@@ -322,6 +332,9 @@ func (f *follower) url() string {
 	if f.verify != nil && !f.undigested {
 		query.Set("digest", "1")
 		query.Set("resume", "digest")
+	}
+	if f.counting != nil {
+		return f.client.url(query, "v1", "watches", f.watches[0], "counts", "events")
 	}
 	return f.client.url(query, "v1", "events")
 }

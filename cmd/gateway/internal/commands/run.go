@@ -132,7 +132,7 @@ func (a *app) command() *cobra.Command {
 	a.logging.Flags(root)
 	root.AddCommand(resources.Commands(a.console())...)
 	root.AddCommand(connect.ContextsCommand(a.stdout, a.terminal(), usageError))
-	root.AddCommand(a.serveCommand(), a.watchCommand(), doctor.Command(a.diagnosis()), a.configCommand(), a.storeCommand(), newTokenCommand(a.stdout, usageError), newKeyCommand(a.stdout, usageError), a.versionCommand(), manualCommand(buildVersion()))
+	root.AddCommand(a.serveCommand(), a.watchCommand(), a.countCommand(), doctor.Command(a.diagnosis()), a.configCommand(), a.storeCommand(), newTokenCommand(a.stdout, usageError), newKeyCommand(a.stdout, usageError), a.versionCommand(), manualCommand(buildVersion()))
 	root.AddCommand(setup.Command(setup.Tools{Stdout: a.stdout, Stderr: a.stderr, Check: a.checkText}))
 	return root
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -197,7 +198,13 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	} else {
 		options = append(options, client.Verifying())
 	}
-	for e, ended := range s.Watch(ctx, names[0], options...) {
+	closed, err := f.all(s.Watch(ctx, names[0], options...), show)
+	return errors.Join(closed, f.verdict(a.refused(o.clientOptions, err)))
+}
+
+// all shows the events of a loop until it ends, and returns the error of the viewer's end and why it ended.
+func (f *following) all(events iter.Seq2[client.Event, error], show viewer) (closed, err error) {
+	for e, ended := range events {
 		if err = ended; err == nil {
 			err = f.show(e, show)
 		}
@@ -205,11 +212,10 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 			break
 		}
 	}
-	closed := show.Close()
-	if errors.Is(err, closed) {
+	if closed = show.Close(); errors.Is(err, closed) {
 		closed = nil // it is why the watch has ended
 	}
-	return errors.Join(closed, f.verdict(a.refused(o.clientOptions, err)))
+	return closed, err
 }
 
 // show applies an event, and then shows it.

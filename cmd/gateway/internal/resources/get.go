@@ -76,7 +76,7 @@ func (c Console) doGet(cmd *cobra.Command, f *connect.Flags, o terminal.Flag, v 
 		if err != nil {
 			return err
 		}
-		return c.printState(state, format)
+		return c.Print(state, format)
 	})
 }
 
@@ -87,7 +87,8 @@ func (c Console) printOne(line json.RawMessage, format terminal.Format) error {
 	return format.Print(c.Stdout, line, c.Terminal)
 }
 
-func (c Console) printState(state client.Snapshot, format terminal.Format) error {
+// Print prints a state in a format.
+func (c Console) Print(state client.Snapshot, format terminal.Format) error {
 	switch format.Name {
 	case terminal.NDJSON:
 		return c.printLines(state.Resources)
