@@ -71,6 +71,9 @@ type Event struct {
 	// replica may have it.
 	Unseen bool
 
+	// Left is set for a Delete of a resource that only left a window, and is still in the view.
+	Left bool
+
 	// Reason is set for Reset and StatusChange.
 	Reason string
 
@@ -78,6 +81,10 @@ type Event struct {
 	Revision uint64
 	// Count is the number of resources, set for EndOfSnapshot.
 	Count int
+	// Window is set for EndOfSnapshot and Bookmark of a window. Total is the number of resources that
+	// it is a window of.
+	Window bool
+	Total  int
 	// Resumed is set for the EndOfSnapshot that says "caught up".
 	Resumed bool
 	// Verify is set for the EndOfSnapshot of which the subscriber must find out whether it has that

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -42,6 +43,7 @@ const (
 	keyEncodingField = `,"key_encoding":"base64"`
 	encodingField    = `,"encoding":"base64"`
 	valueField       = `,"value":`
+	leftField        = `,"left":true`
 	changeEnd        = "}" + frameEnd
 )
 
@@ -89,6 +91,19 @@ func (c *Changes) Append(dst []byte, r *stream.Resource, deleted bool, k Key) []
 	}
 	return append(appendChange(dst, r, deleted, k), changeEnd...)
 }
+
+// SizeLeft is the exact size of the frame that AppendLeft appends.
+func (c *Changes) SizeLeft(r *stream.Resource, k Key) int { return c.Size(r, true, k) + len(leftField) }
+
+// AppendLeft appends the frame of the delete of a resource that is still there, but not in the
+// window any more.
+func (c *Changes) AppendLeft(dst []byte, r *stream.Resource, k Key) []byte {
+	dst = appendChange(append(dst, c.delete...), r, true, k)
+	return append(append(dst, leftField...), changeEnd...)
+}
+
+// IsLeft reports whether AppendLeft has made the frame of a delete.
+func IsLeft(frame []byte) bool { return bytes.HasSuffix(frame, []byte(leftField+changeEnd)) }
 
 // appendChange appends what follows the quotation mark before the key, up to the end of the object.
 func appendChange(dst []byte, r *stream.Resource, deleted bool, k Key) []byte {

@@ -66,6 +66,7 @@ func AppendData(dst []byte, e stream.Event) []byte {
 		dst = appendRevision(dst, e.Revision)
 		dst = append(dst, `,"count":`...)
 		dst = strconv.AppendInt(dst, int64(e.Count), 10)
+		dst = appendTotal(dst, e)
 		if e.Resumed {
 			dst = append(dst, `,"resumed":true`...)
 		}
@@ -78,6 +79,7 @@ func AppendData(dst []byte, e stream.Event) []byte {
 		dst = appendDigest(dst, e)
 	case stream.Bookmark:
 		dst = appendRevision(dst, e.Revision)
+		dst = appendTotal(dst, e)
 		if e.Skipped > 0 {
 			dst = append(dst, `,"skipped":`...)
 			dst = strconv.AppendUint(dst, e.Skipped, 10)
@@ -95,6 +97,14 @@ func AppendData(dst []byte, e stream.Event) []byte {
 		dst = appendStatus(dst, e)
 	}
 	return append(dst, '}')
+}
+
+// appendTotal appends how many resources a window is a part of.
+func appendTotal(dst []byte, e stream.Event) []byte {
+	if !e.Window {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, `,"total":`...), int64(e.Total), 10)
 }
 
 func appendHorizon(dst []byte, e stream.Event) []byte {
@@ -118,7 +128,11 @@ func appendType(dst []byte, t stream.EventType, watch string) []byte {
 
 func appendResource(dst []byte, e stream.Event) []byte {
 	dst = append(dst, `,"key":"`...)
-	return appendChange(dst, &e.Resource, e.Type == stream.Delete, NewKey(e.Resource.Key))
+	dst = appendChange(dst, &e.Resource, e.Type == stream.Delete, NewKey(e.Resource.Key))
+	if e.Left {
+		dst = append(dst, leftField...)
+	}
+	return dst
 }
 
 func appendStatus(dst []byte, e stream.Event) []byte {

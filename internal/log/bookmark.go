@@ -47,7 +47,7 @@ func (s *Subscription) Bookmark(b *Batch) bool {
 		return false
 	}
 	if b.Empty() {
-		b.addEvent(s.withDigest(stream.Event{Type: stream.Bookmark, Revision: v.Revision}, v))
+		b.addEvent(s.withState(stream.Event{Type: stream.Bookmark, Revision: v.Revision}, v))
 	}
 	b.boundary = true
 	s.moved = false

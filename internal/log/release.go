@@ -128,7 +128,7 @@ func (s *Subscription) released(b *Batch, w *walk) {
 	// What was examined last may be superseded: then the id has no other event.
 	if skipped := w.skipped(s.log.isView); skipped > 0 || b.Empty() {
 		s.skipped += skipped
-		b.addEvent(s.withDigest(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped}, w.v))
+		b.addEvent(s.withState(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped}, w.v))
 	}
 	s.addStatus(b, s.log.newest(), true)
 }

@@ -332,23 +332,23 @@ func (s *Subscription) end(b *Batch) {
 		if s.hasDeletes(w.v) {
 			end.Deletes, end.Horizon = true, w.v.Horizon
 		}
-		b.addEvent(s.withDigest(end, w.v))
+		b.addEvent(s.withState(end, w.v))
 	case resuming:
 		s.synced = true
-		b.addEvent(s.withDigest(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true}, w.v))
+		b.addEvent(s.withState(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true}, w.v))
 		if restarted {
 			s.addStatus(b, w.v, true)
 		}
 	case verifying:
 		s.synced = true
-		b.addEvent(s.withDigest(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true, Verify: true}, w.v))
+		b.addEvent(s.withState(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count(), Resumed: true, Verify: true}, w.v))
 		if restarted {
 			s.addStatus(b, w.v, true)
 		}
 	case catching:
 		skipped := w.skipped(s.log.isView)
 		s.skipped += skipped
-		b.addEvent(s.withDigest(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped}, w.v))
+		b.addEvent(s.withState(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped}, w.v))
 		// It has caught up, even if there is more by now.
 		s.addStatus(b, w.v, true)
 	}
@@ -449,14 +449,14 @@ func (s *Subscription) snapshotWalk(v *storage.Version) walk {
 }
 
 // hasDeletes reports whether a snapshot of a version begins with deletes. Where they have no revision
-// of their own, they are of no use.
+// of their own, they are of no use, and those of a window are not all that were there.
 func (s *Subscription) hasDeletes(v *storage.Version) bool {
-	return s.options.Deletes && !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)
+	return s.options.Deletes && !v.Window && !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)
 }
 
 // refuse begins again for a reader that came with a position that cannot be resumed.
 func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetReason) {
-	if !s.options.Verify {
+	if !s.options.Verify || v.Window {
 		s.reset(b, v, reason)
 		return
 	}
@@ -470,7 +470,7 @@ func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetR
 
 // beginAgain begins again for a reader that has something already.
 func (s *Subscription) beginAgain(b *Batch, v *storage.Version, reason stream.ResetReason) {
-	if !s.options.Verify || !s.synced && s.begun {
+	if !s.options.Verify || v.Window || !s.synced && s.begun {
 		s.reset(b, v, reason)
 		return
 	}
@@ -499,13 +499,14 @@ func (s *Subscription) verify(b *Batch, v *storage.Version, from *stream.Positio
 	s.startWalk(b, walk{v: v, purpose: verifying, at: at, upserts: at, revision: v.Revision, complete: v.Revision})
 }
 
-// withDigest adds the digest of a version to an event at which the reader has all of it. Where
+// withState adds the total of a window, and the digest of a version, to an event at which the reader has all of it. Where
 // deletes have no revision, a reader that comes from another replica may have fewer resources than
 // this one, which has not noticed yet that they are gone.
-func (s *Subscription) withDigest(e stream.Event, v *storage.Version) stream.Event {
+func (s *Subscription) withState(e stream.Event, v *storage.Version) stream.Event {
 	if s.options.Digest && (s.fromThisLog || !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)) {
 		e.Digest = v.Digest.String()
 	}
+	e.Window, e.Total = v.Window, v.Total
 	return e
 }
 

@@ -8,10 +8,19 @@ import (
 )
 
 // Format reads the entries of one log, and writes their frames.
-type Format struct{ frame.Changes }
+type Format struct {
+	frame.Changes
+	window bool // the frames have revisions of their own
+}
 
 // NewFormat returns the format of the log of a watch.
-func NewFormat(watch string) *Format { return &Format{frame.ChangesOf(watch)} }
+func NewFormat(watch string) *Format { return &Format{Changes: frame.ChangesOf(watch)} }
+
+// NewWindowFormat returns the format of the log of a window. A resource that enters the window has an
+// older revision than the place of its entry.
+func NewWindowFormat(watch string) *Format {
+	return &Format{Changes: frame.ChangesOf(watch), window: true}
+}
 
 // KeyEquals reports whether the entry's key is k, without an allocation.
 func (f *Format) KeyEquals(s *Segment, e *Entry, k Key) bool {
@@ -39,13 +48,13 @@ func (f *Format) KeyOf(s *Segment, e *Entry) Key {
 	}
 }
 
-// ShownRevision is the revision in the frame. For an unnumbered delete it is not
+// ShownRevision is the revision in the frame. For an unnumbered delete, and in a window, it is not
 // the entry's place in the log.
 func (f *Format) ShownRevision(s *Segment, e *Entry) uint64 {
-	if !e.Is(UnnumberedDelete) {
+	if !f.window && !e.Is(UnnumberedDelete) {
 		return e.Revision
 	}
-	return f.RevisionIn(s.Frame(e), true, int(e.KeyLen))
+	return f.RevisionIn(s.Frame(e), e.Is(IsDelete), int(e.KeyLen))
 }
 
 // value aliases the slab; nil for a tombstone.
@@ -74,6 +83,7 @@ func (f *Format) Event(s *Segment, e *Entry) stream.Event {
 	}}
 	if e.Is(IsDelete) {
 		ev.Type, ev.Unseen = stream.Delete, e.Is(Unseen)
+		ev.Left = f.window && frame.IsLeft(s.Frame(e))
 	}
 	if e.Is(ValueBase64) {
 		ev.Resource.Encoding = stream.Base64

@@ -35,6 +35,9 @@ type Version struct {
 	Urgent  *signal.Signal // sent when there is a version of another status or generation
 
 	Reflected
+
+	Window bool // it is one of a window
+	Total  int  // resources that it is a window of
 }
 
 // Contents is what of the log belongs to a version.

@@ -38,6 +38,10 @@ type Params struct {
 	// Prefix, Labels, Filter and Fields see only that: what the grants hide is treated as
 	// absent, even for labels. With nil everything may be seen, with an empty list nothing.
 	Grants []Grant
+	// Order makes the view a window: of its resources, sorted by these members, it has Limit after the
+	// first Offset. A column is a path, with a minus before it if its order is descending; several
+	// have commas between them. Limit and Offset are numbers in decimal.
+	Order, Limit, Offset string
 	// ValueSize is the size of the largest values, by which the cost of a filter is
 	// estimated; 0: DefaultValueSize. Larger values are evaluated too. It is no part of
 	// the definition.
@@ -62,13 +66,17 @@ type Definition struct {
 	grants   *grants // nil: all may be seen
 	keys     keys
 
+	order   []document.Column // none: it is no window
+	window  Window
+	orderID string
+
 	planted atomic.Pointer[trees] // made when first needed
 }
 
 // parameters are the parameters in canonical form, except the filter.
 type parameters struct {
-	prefix, labels, labelsAt string
-	fields                   []string
+	prefix, labels, labelsAt, order string
+	fields                          []string
 }
 
 // trees are the paths of a definition. An Index has one tree for all of its definitions, so
@@ -131,7 +139,7 @@ func Parse(p Params) (*Definition, error) { return define(p, nil) }
 // define is like Parse. It takes grants that are compiled already, or compiles those of p.
 func define(p Params, g *grants) (*Definition, error) {
 	d := &Definition{grants: g}
-	for _, step := range []func(Params) error{d.parsePrefix, d.parseLabelsAt, d.parseLabels, d.parseFilter, d.parseFields, d.parseGrants} {
+	for _, step := range []func(Params) error{d.parsePrefix, d.parseLabelsAt, d.parseLabels, d.parseFilter, d.parseFields, d.parseOrder, d.parseGrants} {
 		if err := step(p); err != nil {
 			return nil, err
 		}
@@ -147,7 +155,10 @@ func define(p Params, g *grants) (*Definition, error) {
 	if d.filtered {
 		d.keys.follow(&d.filter)
 	}
-	d.id = identify(d.encode())
+	d.id = identify(d.encode(d.window))
+	if len(d.order) > 0 {
+		d.orderID = identify(d.encode(Window{}))
+	}
 	return d, nil
 }
 
@@ -297,17 +308,23 @@ func (d *Definition) readsLabels() bool { return d.labeled || d.grants != nil &&
 
 // encode returns bytes that no other definition has: a version, and each part with its
 // length before it.
-func (d *Definition) encode() []byte {
+func (d *Definition) encode(w Window) []byte {
 	out := []byte("view 1\n")
 	part := func(text string) {
 		out = binary.AppendUvarint(out, uint64(len(text)))
 		out = append(out, text...)
 	}
+	count := func(n int) { out = binary.AppendUvarint(out, uint64(n)) }
+	if len(d.order) > 0 {
+		out = []byte("window 1\n")
+		part(d.texts.order)
+		count(w.Limit)
+		count(w.Offset)
+	}
 	part(d.texts.prefix)
 	part(d.texts.labelsAt)
 	part(d.texts.labels)
 	part(d.filter.String())
-	count := func(n int) { out = binary.AppendUvarint(out, uint64(n)) }
 	count(len(d.texts.fields))
 	for _, text := range d.texts.fields {
 		part(text)
@@ -331,11 +348,12 @@ func (d *Definition) Params() Params {
 	return Params{
 		Prefix: d.texts.prefix, Labels: d.texts.labels, Filter: d.filter.String(), Fields: slices.Clone(d.texts.fields),
 		LabelsAt: d.texts.labelsAt, Grants: d.grants.params(),
+		Order: d.texts.order, Limit: decimal(d.window.Limit), Offset: decimal(d.window.Offset),
 	}
 }
 
 // IsWhole reports whether the definition narrows nothing: the view is the watch.
-func (d *Definition) IsWhole() bool { return !d.filters() && !d.Projects() }
+func (d *Definition) IsWhole() bool { return !d.filters() && !d.Projects() && len(d.order) == 0 }
 
 // filters reports whether the definition can leave resources out.
 func (d *Definition) filters() bool {

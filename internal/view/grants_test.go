@@ -557,7 +557,7 @@ func TestDefinitionsWithoutNamespacesAreTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(d.encode()); strings.Contains(got, "namespaces") {
+	if got := string(d.encode(Window{})); strings.Contains(got, "namespaces") {
 		t.Errorf("%q", got)
 	}
 }

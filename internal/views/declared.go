@@ -104,4 +104,6 @@ func newDeclared(v *Views, p *parent, d *view.Definition, to *watch.View) (e *en
 }
 
 // inUse reports whether a view must be kept: somebody uses it, or it is declared.
-func (e *entry) inUse() bool { return e.declared != nil || e.watch.InUse() }
+func (e *entry) inUse() bool {
+	return e.declared != nil || e.watch.InUse() || e.order != nil && e.order.inUse()
+}

@@ -27,7 +27,7 @@ type entry struct {
 
 	// Owned by the feeder or the builder that has it.
 	feeding
-	state    *log.View
+	state    target
 	begun    bool         // it has a part of the watch, if not all of it
 	whole    bool         // and was published
 	primed   string       // the epoch of what it had before it was made
@@ -50,6 +50,7 @@ type subject struct {
 	close      func()      // tells its readers that it was removed
 	end        func()      // frees what it holds then
 	account    *memory.Account
+	order      *sorted // nil: it is no order
 	costly     bool
 	hides      bool // no reader may learn of a resource that the view never had
 }
@@ -81,8 +82,18 @@ func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 	e.wanted.Store(math.MaxUint64)
 	part := p.of.NewRequestedView(watch.RequestedViewConfig{Account: e.account, InUse: func(bool) { v.held(e) }})
 	e.watch, e.state = &part.Watch, part.State
+	if _, is := d.Window(); is {
+		e.order, e.hides = newSorted(d, part.State, e.account), true
+		e.state = e.order
+	}
 	e.state.SetStatus(p.of.Status()) // it will be the same once there is a state
 	e.close, e.end = part.Close, e.endUnused
+	if e.order != nil {
+		e.close = func() {
+			part.Close()
+			e.order.close()
+		}
+	}
 	return e
 }
 
@@ -90,6 +101,9 @@ func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 func (e *entry) id() string {
 	if e.declared != nil {
 		return e.definition.ID() + " " + e.watch.Name()
+	}
+	if e.order != nil {
+		return e.definition.OrderID()
 	}
 	return e.definition.ID()
 }
@@ -107,7 +121,13 @@ func (p *parent) feeder(e *entry) *feeder {
 }
 
 // bytes is how many bytes the view holds.
-func (e *entry) bytes() int64 { return e.account.Own().Logs() + e.account.Own().Superseded() }
+func (e *entry) bytes() int64 {
+	n := e.account.Own().Logs() + e.account.Own().Superseded()
+	if e.order != nil {
+		n += e.order.bytes()
+	}
+	return n
+}
 
 // want records, with the mutex of Views held, that a client comes with a position. It can
 // resume if the view is not made yet. Once the view is made, nobody makes it again for the
@@ -287,7 +307,10 @@ func (e *entry) outdated(newest log.Snapshot) bool {
 // that hides resources must not guess: it knows deletes from the revision on as of which
 // nothing is in doubt.
 func (e *entry) lowest(s log.Snapshot) uint64 {
-	if e.hides {
+	switch {
+	case e.order != nil:
+		return math.MaxUint64 // who resumes needs to know what was in the window, not in the view
+	case e.hides:
 		return max(e.parent.exactFrom(s), s.Since())
 	}
 	horizon, _ := s.Horizon()
@@ -503,11 +526,17 @@ func (e *entry) leaves() {
 // left is called once it holds nothing.
 func (e *entry) left() { e.views.leaving.Add(-e.leaving.Swap(0)) }
 
+// unused is why a view that was removed has no state.
+const unused = "the view was not used"
+
 // endUnused frees what a view that clients asked for holds, once it was removed.
 func (e *entry) endUnused() {
 	e.release()
 	e.state.FedBy(nil)
-	e.state.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "the view was not used"})
+	e.state.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: unused})
+	if e.order != nil {
+		e.order.end()
+	}
 	e.account.Leave()
 	e.left()
 }

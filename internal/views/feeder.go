@@ -42,6 +42,7 @@ const (
 	suspends                    // a view waits for the next state
 	leaves                      // it was removed
 	fails                       // it has no room
+	windows                     // some of it were opened or closed
 )
 
 func newFeeder(v *Views, p *parent, indexed bool) *feeder {
@@ -154,8 +155,12 @@ func (f *feeder) read() {
 }
 
 func (f *feeder) handle(kind messageKind, e *entry) {
-	if kind == suspends {
+	switch kind {
+	case suspends:
 		f.suspend(e)
+		return
+	case windows:
+		f.showWindows(e)
 		return
 	}
 	if !f.remove(e) {
@@ -195,6 +200,23 @@ func (f *feeder) suspend(e *entry) {
 		f.views.build(e) // there is one already
 	default:
 		f.suspended[e] = struct{}{}
+		f.showWindows(e)
+	}
+}
+
+// showWindows publishes the windows of an order that were opened meanwhile. If a builder has the order, it
+// will.
+func (f *feeder) showWindows(e *entry) {
+	_, feeds := f.members[e]
+	_, suspends := f.suspended[e]
+	switch {
+	case e.order == nil || !e.order.Awaited():
+	case feeds:
+		e.show(f.at)
+	case suspends && e.whole:
+		e.show(e.at)
+	case suspends:
+		e.order.adopt()
 	}
 }
 

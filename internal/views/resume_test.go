@@ -262,7 +262,7 @@ func TestAwaitedWhileHandedOver(t *testing.T) {
 		}
 		f.commit(`b={"n":2}`)
 		newest := f.base.Snapshot()
-		reached, changed := e.state.Log().Reached(newest)
+		reached, changed := e.state.(*log.View).Log().Reached(newest)
 		if reached {
 			t.Fatal("it has what it was not given")
 		}
@@ -273,7 +273,7 @@ func TestAwaitedWhileHandedOver(t *testing.T) {
 		default:
 			t.Error("the reader is not woken")
 		}
-		if reached, _ := e.state.Log().Reached(newest); !reached {
+		if reached, _ := e.state.(*log.View).Log().Reached(newest); !reached {
 			t.Error("it has not what its feeder has")
 		}
 		e.end()

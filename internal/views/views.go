@@ -140,6 +140,9 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if _, is := d.Window(); is {
+		return v.openWindow(w, d, r)
+	}
 	if p := v.watches[w]; p != nil && p.views[d.ID()] != nil {
 		e := p.views[d.ID()]
 		if e.full.Load() {
@@ -227,7 +230,7 @@ func (v *Views) removeIdle(f func(*entry) bool) bool {
 		if time.Since(e.idleSince) < justOpened {
 			return false
 		}
-		if !e.watch.InUse() && (f == nil || f(e)) {
+		if !e.inUse() && (f == nil || f(e)) {
 			v.remove(e)
 			return true
 		}
@@ -255,7 +258,16 @@ func (v *Views) touch(e *entry) {
 		v.idle.Remove(e.idle)
 		e.idle = nil
 	}
-	if e.removed.Load() || e.inUse() {
+	if e.removed.Load() {
+		return
+	}
+	if e.inUse() {
+		if e.order == nil {
+			return
+		}
+		if left := v.sweep(e); left > 0 && v.idle.Len() == 0 {
+			v.timer.Reset(left)
+		}
 		return
 	}
 	e.idleSince = time.Now()
@@ -302,13 +314,16 @@ func (v *Views) wants(e *entry) bool {
 func (v *Views) expire() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if left := v.sweepAll(); left > 0 && !v.closed {
+		v.timer.Reset(left)
+	}
 	for !v.closed && v.idle.Len() > 0 {
 		e := v.idle.Front().Value.(*entry)
 		if left := v.limits().Linger - time.Since(e.idleSince); left > 0 {
 			v.timer.Reset(left)
 			return
 		}
-		if e.watch.InUse() {
+		if e.inUse() {
 			v.touch(e) // its holder is about to do that
 			continue
 		}
@@ -327,9 +342,11 @@ func (v *Views) remove(e *entry) {
 	}
 	p := e.parent
 	delete(p.views, e.id())
-	v.number--
-	if v.clients[e.client]--; v.clients[e.client] == 0 {
-		delete(v.clients, e.client)
+	v.uncharge(e.client)
+	if e.order != nil {
+		for _, w := range *e.order.list.Load() {
+			v.uncharge(w.client)
+		}
 	}
 	if e.started {
 		p.feeder(e).ask(leaves, e)

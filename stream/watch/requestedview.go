@@ -15,6 +15,8 @@ type RequestedViewConfig struct {
 	// InUse is called by any goroutine when the first subscriber of the view, or the first
 	// caller that waits for its state, arrives, and when the last one leaves.
 	InUse func(bool)
+	// Window makes it the log of a window.
+	Window bool
 }
 
 // RequestedView is a view of a watch, as a watch of its own: it has the name, the source and the
@@ -29,7 +31,12 @@ type RequestedView struct {
 // NewRequestedView returns a view of w that is not primed. Close it.
 func (w *Watch) NewRequestedView(c RequestedViewConfig) *RequestedView {
 	p := &RequestedView{Watch: Watch{root: w.root, of: w, account: c.Account, inUse: c.InUse}}
-	p.State = log.NewView(w.log, log.Config{Watch: w.Name(), History: w.config.History, Account: c.Account, Counted: p.counted})
+	of := log.Config{Watch: w.Name(), History: w.config.History, Account: c.Account, Counted: p.counted}
+	if c.Window {
+		p.State = log.NewWindow(of)
+	} else {
+		p.State = log.NewView(w.log, of)
+	}
 	p.log = p.State.Log()
 	return p
 }

@@ -312,6 +312,9 @@ func (w *Watch) Page(token string, size int) (log.Page, error) {
 	return w.log.Page(token, size)
 }
 
+// Window returns the state of a window; see Log.Window.
+func (w *Watch) Window() (p log.Page, total int) { return w.log.Window() }
+
 // Stats returns the counters.
 func (w *Watch) Stats() Stats {
 	s := w.count.stats()

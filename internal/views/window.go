@@ -1,0 +1,202 @@
+package views
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/memory"
+	"github.com/watchtide/watchtide/internal/order"
+	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// window is a window of an order.
+type window struct {
+	// Static after construction.
+	definition *view.Definition
+	view.Window
+	client  string // who is charged for it
+	watch   *watch.RequestedView
+	state   *log.View
+	account *memory.Account
+
+	idleSince time.Time // zero: it is in use; guarded by the mutex of Views
+
+	// Owned by who owns the order.
+	begun   bool
+	dirty   bool                // a step has changed which resources it has, or their order
+	moved   bool                // and so has one since the last Publish
+	rows    []row               // that it has, in order
+	shown   []row               // as of the last Publish
+	changed map[string]struct{} // keys in it that have changed since then
+	left    map[string]struct{} // keys that it did not have for a moment, or not any more
+	total   int
+}
+
+// row is a resource in a window.
+type row struct {
+	item    string // its sort key, and its key
+	sortKey int    // the length of the sort key
+}
+
+func (r row) key() string { return r.item[r.sortKey:] }
+
+func (w *window) forget() {
+	w.begun, w.dirty, w.moved, w.rows, w.shown, w.total = false, false, false, nil, nil, 0
+	clear(w.changed)
+	clear(w.left)
+}
+
+// change records where a resource was, and where it is.
+func (w *window) change(old, now []byte, n int) {
+	if old != nil && now != nil && w.has(old) {
+		w.changed[string(now[n:])] = struct{}{}
+	}
+	switch {
+	case bytes.Equal(old, now):
+	case len(w.rows) > 0 && w.precedes(old) && w.precedes(now): // as many as before come first
+	case !w.reaches(old) && !w.reaches(now):
+	default:
+		w.dirty = true
+	}
+}
+
+// has reports whether it had a resource at a place after the last step.
+func (w *window) has(item []byte) bool {
+	i := sort.Search(len(w.rows), func(i int) bool { return w.rows[i].item >= string(item) })
+	return i < len(w.rows) && w.rows[i].item == string(item)
+}
+
+// precedes reports whether a place comes before the window.
+func (w *window) precedes(item []byte) bool { return item != nil && string(item) < w.rows[0].item }
+
+// reaches reports whether a place does not come after the window.
+func (w *window) reaches(item []byte) bool {
+	return item != nil && (len(w.rows) < w.Limit || string(item) <= w.rows[len(w.rows)-1].item)
+}
+
+// read reads which resources it has after a step.
+func (w *window) read(tree *order.Tree) {
+	before := w.rows
+	rows := make([]row, 0, min(w.Limit, max(0, tree.Len()-w.Offset)))
+	for sortKey, key := range tree.From(w.Offset) {
+		if len(rows) == w.Limit {
+			break
+		}
+		for len(before) > 0 && compareItem(before[0], sortKey, key) < 0 {
+			w.left[before[0].key()] = struct{}{}
+			before = before[1:]
+		}
+		if len(before) > 0 && compareItem(before[0], sortKey, key) == 0 {
+			rows = append(rows, before[0])
+			before = before[1:]
+			continue
+		}
+		rows = append(rows, row{string(sortKey) + string(key), len(sortKey)})
+	}
+	for _, r := range before {
+		w.left[r.key()] = struct{}{}
+	}
+	w.rows, w.dirty, w.moved = rows, false, true
+}
+
+// compareItem compares the place of a row with another one.
+func compareItem(r row, sortKey, key []byte) int {
+	n := min(len(sortKey), len(r.item))
+	switch first, rest := r.item[:n], r.item[n:]; {
+	case first < string(sortKey), first == string(sortKey) && rest < string(key):
+		return -1
+	case first == string(sortKey) && rest == string(key):
+		return 0
+	}
+	return 1
+}
+
+// write writes what has changed since the last Publish: first what has left, then what has entered,
+// has another place, or has changed.
+func (w *window) write(t *sorted, s log.Snapshot) (wrote bool) {
+	has := make(map[string]struct{}, len(w.rows))
+	for _, r := range w.rows {
+		has[r.key()] = struct{}{}
+	}
+	gone := maps.Clone(w.left)
+	for _, r := range w.shown {
+		gone[r.key()] = struct{}{}
+	}
+	for _, key := range slices.Sorted(maps.Keys(gone)) {
+		if _, still := has[key]; still {
+			continue
+		}
+		if _, exists := t.tree.SortKey(key); exists {
+			w.state.Leave(key, t.revision)
+		} else {
+			w.state.Delete(key, t.revision)
+		}
+		wrote = true
+	}
+	shown := w.shown
+	for _, r := range w.rows {
+		for len(shown) > 0 && shown[0].item < r.item {
+			shown = shown[1:]
+		}
+		known := len(shown) > 0 && shown[0].item == r.item
+		_, changed := w.changed[r.key()]
+		if known && !changed && !w.returned(r) {
+			continue
+		}
+		w.enter(t, s, r, t.revision)
+		wrote = true
+	}
+	w.state.CloseTransaction(t.ended)
+	w.published()
+	return wrote
+}
+
+// returned reports whether it did not have a resource for a moment.
+func (w *window) returned(r row) bool {
+	_, was := w.left[r.key()]
+	return was
+}
+
+// enter writes a resource as it is in the state s.
+func (w *window) enter(t *sorted, s log.Snapshot, r row, revision uint64) {
+	found, ok := s.Get(r.key())
+	if !ok {
+		return
+	}
+	if t.definition.Projects() {
+		projected, err := t.definition.Project(found)
+		if err != nil {
+			return
+		}
+		found = projected
+	}
+	w.state.Enter(found, revision)
+}
+
+func (w *window) published() {
+	w.shown, w.moved = w.rows, false
+	clear(w.changed)
+	clear(w.left)
+}
+
+// bytes is about how much memory its rows take.
+func (w *window) bytes() (n int64) {
+	for _, r := range w.rows {
+		n += int64(len(r.item)) + 24
+	}
+	return n
+}
+
+// end frees what it holds, once it was closed.
+func (w *window) end() {
+	w.forget()
+	w.state.FedBy(nil)
+	w.state.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: unused})
+	w.account.Leave()
+}

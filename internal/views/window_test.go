@@ -1,0 +1,62 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/watchtide/watchtide/internal/view"
+)
+
+// ordered is a window.
+func ordered(t testing.TB, order string, limit, offset int) *view.Definition {
+	t.Helper()
+	return definition(t, view.Params{Order: order, Limit: fmt.Sprint(limit), Offset: fmt.Sprint(offset)})
+}
+
+// lines is read, with the total of a window.
+func (s *subscriber) lines() (out []string) {
+	synctest.Wait()
+	for s.Next(&s.batch) {
+		for e := range s.batch.Events() {
+			text := eventText(e)
+			if e.Window {
+				text += fmt.Sprintf(" of %d", e.Total)
+			}
+			if e.Left {
+				text += " left"
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func wantLines(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`, `b={"n":2}`, `c={"n":3}`, `d={"n":4}`)
+		w := f.open(ordered(t, "-n", 2, 0), "c")
+		s := subscribe(t, w, nil)
+		wantLines(t, "the snapshot", s.lines(), "reset initial", `d={"n":4}@2`, `c={"n":3}@2`, "end@2 of 4")
+		f.commit(`a={"n":9}`)
+		wantLines(t, "one enters", s.lines(), "-c@3 left", `a={"n":9}@3`)
+		f.commit(`a=`)
+		wantLines(t, "one is deleted", s.lines(), "-a@4", `c={"n":3}@2`)
+		f.commit(`d={"n":3.5}`)
+		wantLines(t, "one changes", s.lines(), `d={"n":3.5}@5`)
+		f.commit(`b={"n":0}`)
+		wantLines(t, "nothing changes", s.lines())
+		f.commit(`c={"n":5}`, `x={"n":4}`)
+		wantLines(t, "two change", s.lines(), "-d@7 left", `c={"n":5}@7`, `x={"n":4}@7`)
+	})
+}

@@ -1,0 +1,310 @@
+package views
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/streamtest"
+	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// windowValues are values in ascending order. The last one is absent.
+var windowValues = []string{"null", "false", "true", "-1e99", "-1", "0", "1", "1.5", "10", `"a"`, `"b"`, "[]", ""}
+
+// windowRow is a resource of the model of a window.
+type windowRow struct {
+	key  string
+	n, m int  // indices of its values
+	red  bool // it is of the team red
+}
+
+// windowCase is a window, and how the model sorts and selects.
+type windowCase struct {
+	params  view.Params
+	selects func(windowRow) bool
+	compare func(a, b windowRow) int
+
+	limit, offset int // drawn
+}
+
+// rank compares two values of a column.
+func rank(a, b int, descending bool) int {
+	absent := len(windowValues) - 1
+	if descending && a != absent && b != absent {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Compare(a, b)
+}
+
+func everything(windowRow) bool { return true }
+
+var windowCases = []windowCase{
+	{params: view.Params{Order: "n"}, selects: everything, compare: func(a, b windowRow) int { return rank(a.n, b.n, false) }},
+	{params: view.Params{Order: "-n,m"}, selects: everything, compare: func(a, b windowRow) int {
+		return cmp.Or(rank(a.n, b.n, true), rank(a.m, b.m, false))
+	}},
+	{params: view.Params{Order: "-m", Filter: `value.team == "red"`}, selects: func(r windowRow) bool { return r.red }, compare: func(a, b windowRow) int { return rank(a.m, b.m, true) }},
+	{params: view.Params{Order: "m,n", Fields: []string{"n"}}, selects: everything, compare: func(a, b windowRow) int { return rank(a.n, b.n, false) }},
+	{params: view.Params{Order: "n", Filter: `value.exists(k, k == "team" && value[k] == "red")`}, selects: func(r windowRow) bool { return r.red }, compare: func(a, b windowRow) int { return rank(a.n, b.n, false) }},
+	{params: view.Params{Order: "-n", Grants: []view.Grant{{Filter: `value.team == "red"`, Fields: []string{"n"}}}}, selects: func(r windowRow) bool { return r.red }, compare: func(a, b windowRow) int { return rank(a.n, b.n, true) }},
+}
+
+// windowState is a state of the upstream.
+type windowState map[string]windowRow
+
+// window returns the keys of a window in a state, and how many resources it is one of.
+func (c windowCase) window(s windowState) (keys []string, total int) {
+	rows := slices.Collect(maps.Values(s))
+	rows = slices.DeleteFunc(rows, func(r windowRow) bool { return !c.selects(r) })
+	slices.SortFunc(rows, func(a, b windowRow) int { return cmp.Or(c.compare(a, b), strings.Compare(a.key, b.key)) })
+	total = len(rows)
+	rows = rows[min(c.offset, total):]
+	for _, r := range rows[:min(c.limit, len(rows))] {
+		keys = append(keys, r.key)
+	}
+	slices.Sort(keys)
+	return keys, total
+}
+
+// windowWorld is an upstream, two replicas, and readers of windows.
+type windowWorld struct {
+	t        *testing.T
+	random   *rand.Rand
+	upstream *streamtest.Upstream
+	replicas []*fixture
+	states   map[uint64][]windowState // by revision: several where deletes have none
+	now      windowState
+	revision uint64
+	readers  []*windowReader
+	resumed  int
+}
+
+// windowReader holds back what it reads until its position covers it.
+type windowReader struct {
+	windowCase
+	world      *windowWorld
+	definition *view.Definition
+	sub        *subscriber
+	held       map[string]string // what was covered
+	pending    map[string]string
+	position   *stream.Position
+	whole      bool // the state is consistent
+	wasWhole   bool
+}
+
+func newWindowWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *windowWorld {
+	w := &windowWorld{
+		t: t, random: rand.New(rand.NewPCG(seed, 1)), upstream: streamtest.NewUpstream("e", deletes),
+		states: map[uint64][]windowState{}, now: windowState{},
+	}
+	w.revision = w.upstream.Revision()
+	w.remember()
+	for range 2 {
+		w.replicas = append(w.replicas, newFixtureOf(t, w.upstream, Config{}, watch.Config{}))
+	}
+	for range 4 {
+		c := windowCases[w.random.IntN(len(windowCases))]
+		c.limit, c.offset = 1+w.random.IntN(5), w.random.IntN(3)*w.random.IntN(4)
+		c.params.Limit, c.params.Offset = fmt.Sprint(c.limit), fmt.Sprint(c.offset)
+		w.readers = append(w.readers, &windowReader{windowCase: c, world: w, definition: definition(t, c.params), pending: map[string]string{}})
+	}
+	return w
+}
+
+func (w *windowWorld) remember() {
+	w.states[w.revision] = append(w.states[w.revision], maps.Clone(w.now))
+}
+
+func (w *windowWorld) value(i int) string { return windowValues[i] }
+
+// commit makes a transaction of some changes.
+func (w *windowWorld) commit() {
+	writes := map[string]streamtest.Write{}
+	for range 1 + w.random.IntN(3) {
+		key := fmt.Sprintf("k%d", w.random.IntN(12))
+		if w.random.IntN(3) == 0 {
+			writes[key] = streamtest.Write{Key: key, Delete: true}
+			delete(w.now, key)
+			continue
+		}
+		r := windowRow{key: key, n: w.random.IntN(len(windowValues)), m: w.random.IntN(len(windowValues)), red: w.random.IntN(3) > 0}
+		team := `"blue"`
+		if r.red {
+			team = `"red"`
+		}
+		value := `{"team":` + team
+		if v := w.value(r.n); v != "" {
+			value += `,"n":` + v
+		}
+		if v := w.value(r.m); v != "" {
+			value += `,"m":` + v
+		}
+		writes[key] = streamtest.Write{Key: key, Value: fmt.Sprintf(`%s,"x":%d}`, value, w.random.IntN(100))}
+		w.now[key] = r
+	}
+	var list []streamtest.Write
+	for _, key := range slices.Sorted(maps.Keys(writes)) {
+		list = append(list, writes[key])
+	}
+	w.revision = w.upstream.Commit(1, list...)
+	w.remember()
+}
+
+func (w *windowWorld) run(steps int) {
+	for range steps {
+		f := w.replicas[w.random.IntN(len(w.replicas))]
+		r := w.readers[w.random.IntN(len(w.readers))]
+		switch n := w.random.IntN(20); {
+		case n < 7:
+			w.commit()
+		case n < 11:
+			f.endpoint.Catch(1 + w.random.IntN(4))
+			synctest.Wait()
+		case n == 11:
+			f.endpoint.Disconnect(nil)
+			synctest.Wait()
+		case n == 12:
+			time.Sleep(time.Duration(w.random.IntN(4000)) * time.Millisecond)
+		case n < 15:
+			r.connect(f)
+		default:
+			r.read(1 + w.random.IntN(4))
+		}
+	}
+	time.Sleep(10 * time.Second) // which ends each wait for an upstream
+	for _, f := range w.replicas {
+		f.endpoint.Catch(-1)
+	}
+	synctest.Wait()
+	for _, r := range w.readers {
+		r.finish()
+	}
+}
+
+// connect follows the window at a replica, from where the reader was.
+func (r *windowReader) connect(f *fixture) {
+	if r.sub != nil {
+		r.sub.Close()
+	}
+	w := f.open(r.definition, "c")
+	r.pending, r.whole = maps.Clone(r.held), r.wasWhole
+	if r.pending == nil {
+		r.pending = map[string]string{}
+	}
+	if r.sub = subscribe(r.world.t, w, r.position); r.position != nil {
+		r.whole = false
+	}
+}
+
+// read reads some flushes.
+func (r *windowReader) read(flushes int) (more bool) {
+	if r.sub == nil {
+		return false
+	}
+	synctest.Wait()
+	for range flushes {
+		if !r.sub.Next(&r.sub.batch) {
+			return false
+		}
+		for e := range r.sub.batch.Events() {
+			r.apply(e)
+		}
+		p, placed := r.sub.Position()
+		if !placed || r.sub.Uncovered() {
+			continue
+		}
+		r.position, r.held, r.wasWhole = &p, maps.Clone(r.pending), r.whole
+		if r.whole {
+			r.check(p.AsOf, -1)
+		}
+	}
+	return true
+}
+
+func (r *windowReader) apply(e stream.Event) {
+	switch e.Type {
+	case stream.Reset:
+		clear(r.pending)
+		r.whole = false
+	case stream.Upsert:
+		r.pending[e.Resource.Key] = string(e.Resource.Value)
+	case stream.Delete:
+		delete(r.pending, e.Resource.Key)
+	case stream.EndOfSnapshot:
+		if e.Resumed {
+			r.world.resumed++
+		}
+		r.whole = true
+		r.check(e.Revision, e.Total)
+	case stream.StatusChange:
+		if e.State == stream.CatchingUp {
+			r.whole = false
+		}
+	case stream.Bookmark:
+		if e.Horizon == 0 {
+			r.whole = true
+			r.check(e.Revision, e.Total)
+		}
+	}
+}
+
+// check compares what the reader has with the model. A total that is not negative is compared too.
+func (r *windowReader) check(revision uint64, total int) {
+	r.world.t.Helper()
+	got := slices.Sorted(maps.Keys(r.pending))
+	var wants []string
+	for _, s := range r.world.states[revision] {
+		want, all := r.window(s)
+		if slices.Equal(got, want) && (total < 0 || total == all) {
+			return
+		}
+		wants = append(wants, fmt.Sprintf("%v of %d", want, all))
+	}
+	r.world.t.Fatalf("%+v at %d: %v of %d, want one of %v", r.params, revision, got, total, wants)
+}
+
+// finish checks that the reader ends with the newest state, as the upstream has it.
+func (r *windowReader) finish() {
+	r.connect(r.world.replicas[0])
+	for r.read(1) {
+	}
+	want, _ := r.window(r.world.now)
+	if got := slices.Sorted(maps.Keys(r.held)); !r.whole || !slices.Equal(got, want) {
+		r.world.t.Fatalf("%+v ends with %v (consistent: %t), want %v", r.params, got, r.whole, want)
+	}
+	for key, got := range r.held {
+		want, err := r.definition.Project(stream.Resource{Key: key, Value: []byte(r.world.upstream.State()[key].Value)})
+		if err != nil || got != string(want.Value) {
+			r.world.t.Fatalf("%+v ends with %s=%s, want %s (%v)", r.params, key, got, want.Value, err)
+		}
+	}
+}
+
+// TestWindowsAgainstTheModel changes resources at random, at two replicas that are behind at times, and
+// compares what readers of windows have, which come and go, with what is sorted by a model.
+func TestWindowsAgainstTheModel(t *testing.T) {
+	resumed := 0
+	for _, seed := range seeds(300, 60) {
+		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen} {
+			t.Run(fmt.Sprint(seed, "/", deletes), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWindowWorld(t, seed, deletes)
+					w.run(120)
+					resumed += w.resumed
+				})
+			})
+		}
+	}
+	if resumed == 0 {
+		t.Error("no reader has resumed")
+	}
+}
