@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -20,6 +21,11 @@ type View struct {
 	// Fields are the paths of the values to keep. Each element is a path, or several with
 	// commas between them. None: the values are whole.
 	Fields []string
+	// Order makes it a window: the resources are sorted by these paths, with commas between them
+	// and a minus before those in descending order, and it has Limit of them, 1 to 1,000, after the
+	// first Offset.
+	Order         string
+	Limit, Offset int
 }
 
 // AddTo adds the parameters of the view to a query. watch is the name of the watch in a
@@ -31,9 +37,18 @@ func (v View) AddTo(query url.Values, watch string) {
 	}
 	for _, parameter := range []struct{ name, text string }{
 		{"prefix", v.Prefix}, {"labels", v.Labels}, {"filter", v.Filter}, {"fields", strings.Join(v.Fields, ",")},
+		{"order", v.Order}, {"limit", decimal(v.Limit)}, {"offset", decimal(v.Offset)},
 	} {
 		if parameter.text != "" {
 			query.Set(parameter.name+suffix, parameter.text)
 		}
 	}
+}
+
+// decimal returns a number as a parameter; nothing: 0.
+func decimal(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }

@@ -348,7 +348,7 @@ func (d *Definition) Params() Params {
 	return Params{
 		Prefix: d.texts.prefix, Labels: d.texts.labels, Filter: d.filter.String(), Fields: slices.Clone(d.texts.fields),
 		LabelsAt: d.texts.labelsAt, Grants: d.grants.params(),
-		Order: d.texts.order, Limit: decimal(d.window.Limit), Offset: decimal(d.window.Offset),
+		Order: d.texts.order, Limit: asParameter(d.window.Limit), Offset: asParameter(d.window.Offset),
 	}
 }
 

@@ -97,8 +97,8 @@ func number(parameter, text string, least, most int) (int, error) {
 	return int(n), nil
 }
 
-// decimal returns a number as a parameter; nothing: 0.
-func decimal(n int) string {
+// asParameter returns a number as a parameter; nothing: 0.
+func asParameter(n int) string {
 	if n == 0 {
 		return ""
 	}

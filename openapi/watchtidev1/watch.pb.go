@@ -128,7 +128,13 @@ type WatchListRequest struct {
 	// Only resources for which this expression in CEL is true.
 	Filter string `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Only these paths of the values.
-	Fields        []string `protobuf:"bytes,7,rep,name=fields,proto3" json:"fields,omitempty"`
+	Fields []string `protobuf:"bytes,7,rep,name=fields,proto3" json:"fields,omitempty"`
+	// A window: of the view, sorted by these paths, the first limit resources after
+	// offset. A minus before a path makes its order descending.
+	Order string `protobuf:"bytes,8,opt,name=order,proto3" json:"order,omitempty"`
+	// 1 to 1,000, with order.
+	Limit         uint32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
+	Offset        uint32 `protobuf:"varint,10,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +216,27 @@ func (x *WatchListRequest) GetFields() []string {
 		return x.Fields
 	}
 	return nil
+}
+
+func (x *WatchListRequest) GetOrder() string {
+	if x != nil {
+		return x.Order
+	}
+	return ""
+}
+
+func (x *WatchListRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *WatchListRequest) GetOffset() uint32 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
 }
 
 // WatchListResponse is one event.
@@ -482,7 +509,9 @@ type Delete struct {
 	Key      string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Revision uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// "base64" where the upstream's key is not UTF-8.
-	KeyEncoding   string `protobuf:"bytes,3,opt,name=key_encoding,json=keyEncoding,proto3" json:"key_encoding,omitempty"`
+	KeyEncoding string `protobuf:"bytes,3,opt,name=key_encoding,json=keyEncoding,proto3" json:"key_encoding,omitempty"`
+	// With order: it is still there, but not in the window any more.
+	Left          bool `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -538,13 +567,22 @@ func (x *Delete) GetKeyEncoding() string {
 	return ""
 }
 
+func (x *Delete) GetLeft() bool {
+	if x != nil {
+		return x.Left
+	}
+	return false
+}
+
 // EndOfSnapshot: the client now holds exactly the state at revision.
 type EndOfSnapshot struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Revision uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	Count    uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// True after a resume: "caught up".
-	Resumed       bool `protobuf:"varint,3,opt,name=resumed,proto3" json:"resumed,omitempty"`
+	Resumed bool `protobuf:"varint,3,opt,name=resumed,proto3" json:"resumed,omitempty"`
+	// With order: the number of resources that it is a window of.
+	Total         *uint64 `protobuf:"varint,4,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -600,6 +638,13 @@ func (x *EndOfSnapshot) GetResumed() bool {
 	return false
 }
 
+func (x *EndOfSnapshot) GetTotal() uint64 {
+	if x != nil && x.Total != nil {
+		return *x.Total
+	}
+	return 0
+}
+
 // Bookmark: progress without data; also ends a catch-up.
 type Bookmark struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -612,7 +657,9 @@ type Bookmark struct {
 	Horizon uint64 `protobuf:"varint,3,opt,name=horizon,proto3" json:"horizon,omitempty"`
 	// Set before changes up to this revision that may lack values: the upstream of
 	// the server sent the newest value of a resource and not those in between.
-	Conflated     uint64 `protobuf:"varint,4,opt,name=conflated,proto3" json:"conflated,omitempty"`
+	Conflated uint64 `protobuf:"varint,4,opt,name=conflated,proto3" json:"conflated,omitempty"`
+	// With order: the number of resources that it is a window of.
+	Total         *uint64 `protobuf:"varint,5,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -671,6 +718,13 @@ func (x *Bookmark) GetHorizon() uint64 {
 func (x *Bookmark) GetConflated() uint64 {
 	if x != nil {
 		return x.Conflated
+	}
+	return 0
+}
+
+func (x *Bookmark) GetTotal() uint64 {
+	if x != nil && x.Total != nil {
+		return *x.Total
 	}
 	return 0
 }
@@ -1194,7 +1248,13 @@ type ListResourcesRequest struct {
 	// Only resources for which this expression in CEL is true.
 	Filter string `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Only these paths of the values.
-	Fields        []string `protobuf:"bytes,7,rep,name=fields,proto3" json:"fields,omitempty"`
+	Fields []string `protobuf:"bytes,7,rep,name=fields,proto3" json:"fields,omitempty"`
+	// A window: of the view, sorted by these paths, the first limit resources after
+	// offset. A minus before a path makes its order descending.
+	Order string `protobuf:"bytes,8,opt,name=order,proto3" json:"order,omitempty"`
+	// 1 to 1,000, with order.
+	Limit         uint32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
+	Offset        uint32 `protobuf:"varint,10,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1278,6 +1338,27 @@ func (x *ListResourcesRequest) GetFields() []string {
 	return nil
 }
 
+func (x *ListResourcesRequest) GetOrder() string {
+	if x != nil {
+		return x.Order
+	}
+	return ""
+}
+
+func (x *ListResourcesRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListResourcesRequest) GetOffset() uint32 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
 type ListResourcesResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Watch    string                 `protobuf:"bytes,1,opt,name=watch,proto3" json:"watch,omitempty"`
@@ -1288,6 +1369,8 @@ type ListResourcesResponse struct {
 	Resources []*Resource `protobuf:"bytes,5,rep,name=resources,proto3" json:"resources,omitempty"`
 	// Empty on the last page.
 	NextPageToken string `protobuf:"bytes,6,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// With order: the number of resources of which these are a window.
+	Total         *uint64 `protobuf:"varint,7,opt,name=total,proto3,oneof" json:"total,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1362,6 +1445,13 @@ func (x *ListResourcesResponse) GetNextPageToken() string {
 		return x.NextPageToken
 	}
 	return ""
+}
+
+func (x *ListResourcesResponse) GetTotal() uint64 {
+	if x != nil && x.Total != nil {
+		return *x.Total
+	}
+	return 0
 }
 
 type GetResourceRequest struct {
@@ -1735,7 +1825,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\fR\x05value\x12\x1a\n" +
 	"\bencoding\x18\x04 \x01(\tR\bencoding\x12!\n" +
-	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\xd7\x01\n" +
+	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\x9b\x02\n" +
 	"\x10WatchListRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x16\n" +
@@ -1743,7 +1833,11 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x15until_end_of_snapshot\x18\x04 \x01(\bR\x12untilEndOfSnapshot\x12\x16\n" +
 	"\x06labels\x18\x05 \x01(\tR\x06labels\x12\x16\n" +
 	"\x06filter\x18\x06 \x01(\tR\x06filter\x12\x16\n" +
-	"\x06fields\x18\a \x03(\tR\x06fields\"\xa5\x03\n" +
+	"\x06fields\x18\a \x03(\tR\x06fields\x12\x14\n" +
+	"\x05order\x18\b \x01(\tR\x05order\x12\x14\n" +
+	"\x05limit\x18\t \x01(\rR\x05limit\x12\x16\n" +
+	"\x06offset\x18\n" +
+	" \x01(\rR\x06offset\"\xa5\x03\n" +
 	"\x11WatchListResponse\x12+\n" +
 	"\x05reset\x18\x01 \x01(\v2\x13.watchtide.v1.ResetH\x00R\x05reset\x12.\n" +
 	"\x06upsert\x18\x02 \x01(\v2\x14.watchtide.v1.UpsertH\x00R\x06upsert\x12.\n" +
@@ -1757,20 +1851,25 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x05Reset\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"<\n" +
 	"\x06Upsert\x122\n" +
-	"\bresource\x18\x01 \x01(\v2\x16.watchtide.v1.ResourceR\bresource\"Y\n" +
+	"\bresource\x18\x01 \x01(\v2\x16.watchtide.v1.ResourceR\bresource\"m\n" +
 	"\x06Delete\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12!\n" +
-	"\fkey_encoding\x18\x03 \x01(\tR\vkeyEncoding\"[\n" +
+	"\fkey_encoding\x18\x03 \x01(\tR\vkeyEncoding\x12\x12\n" +
+	"\x04left\x18\x04 \x01(\bR\x04left\"\x80\x01\n" +
 	"\rEndOfSnapshot\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x18\n" +
-	"\aresumed\x18\x03 \x01(\bR\aresumed\"x\n" +
+	"\aresumed\x18\x03 \x01(\bR\aresumed\x12\x19\n" +
+	"\x05total\x18\x04 \x01(\x04H\x00R\x05total\x88\x01\x01B\b\n" +
+	"\x06_total\"\x9d\x01\n" +
 	"\bBookmark\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x18\n" +
 	"\askipped\x18\x02 \x01(\x04R\askipped\x12\x18\n" +
 	"\ahorizon\x18\x03 \x01(\x04R\ahorizon\x12\x1c\n" +
-	"\tconflated\x18\x04 \x01(\x04R\tconflated\"h\n" +
+	"\tconflated\x18\x04 \x01(\x04R\tconflated\x12\x19\n" +
+	"\x05total\x18\x05 \x01(\x04H\x00R\x05total\x88\x01\x01B\b\n" +
+	"\x06_total\"h\n" +
 	"\x06Status\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
@@ -1807,7 +1906,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\awatches\x18\x01 \x03(\v2\x13.watchtide.v1.WatchR\awatches\x12\x1a\n" +
 	"\binstance\x18\x14 \x01(\tR\binstance\"'\n" +
 	"\x0fGetWatchRequest\x12\x14\n" +
-	"\x05watch\x18\x01 \x01(\tR\x05watch\"\xc8\x01\n" +
+	"\x05watch\x18\x01 \x01(\tR\x05watch\"\x8c\x02\n" +
 	"\x14ListResourcesRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x1b\n" +
@@ -1816,14 +1915,20 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x16\n" +
 	"\x06labels\x18\x05 \x01(\tR\x06labels\x12\x16\n" +
 	"\x06filter\x18\x06 \x01(\tR\x06filter\x12\x16\n" +
-	"\x06fields\x18\a \x03(\tR\x06fields\"\xd9\x01\n" +
+	"\x06fields\x18\a \x03(\tR\x06fields\x12\x14\n" +
+	"\x05order\x18\b \x01(\tR\x05order\x12\x14\n" +
+	"\x05limit\x18\t \x01(\rR\x05limit\x12\x16\n" +
+	"\x06offset\x18\n" +
+	" \x01(\rR\x06offset\"\xfe\x01\n" +
 	"\x15ListResourcesResponse\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\x04R\x05count\x124\n" +
 	"\tresources\x18\x05 \x03(\v2\x16.watchtide.v1.ResourceR\tresources\x12&\n" +
-	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken\"\xbf\x01\n" +
+	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken\x12\x19\n" +
+	"\x05total\x18\a \x01(\x04H\x00R\x05total\x88\x01\x01B\b\n" +
+	"\x06_total\"\xbf\x01\n" +
 	"\x12GetResourceRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12!\n" +
@@ -1954,6 +2059,9 @@ func file_watchtide_v1_watch_proto_init() {
 		(*WatchListResponse_Status)(nil),
 		(*WatchListResponse_Goodbye)(nil),
 	}
+	file_watchtide_v1_watch_proto_msgTypes[6].OneofWrappers = []any{}
+	file_watchtide_v1_watch_proto_msgTypes[7].OneofWrappers = []any{}
+	file_watchtide_v1_watch_proto_msgTypes[16].OneofWrappers = []any{}
 	file_watchtide_v1_watch_proto_msgTypes[18].OneofWrappers = []any{}
 	file_watchtide_v1_watch_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
@@ -22,9 +23,17 @@ const (
 	labelsParameter = "labels"
 	filterParameter = "filter"
 	fieldsParameter = "fields"
+	orderParameter  = "order"
+	limitParameter  = "limit"
+	offsetParameter = "offset"
 )
 
-var narrowing = []string{prefixParameter, labelsParameter, filterParameter, fieldsParameter}
+var (
+	narrowing = []string{prefixParameter, labelsParameter, filterParameter, fieldsParameter}
+	// windowing are those that make a part a window of it.
+	windowing    = []string{orderParameter, limitParameter, offsetParameter}
+	allNarrowing = slices.Concat(narrowing, windowing)
+)
 
 // Narrowing has the parameters with which a client narrows a request for one watch, as the
 // client wrote them. The zero value does not narrow.
@@ -74,11 +83,20 @@ func Narrowable(once ...string) problem.Parameters {
 	return problem.Parameters{Once: append(once, narrowing[:3]...), Repeated: []string{fieldsParameter}}
 }
 
+// Windowable returns the parameters that a request for one watch may have, which may be about a
+// window.
+func Windowable(once ...string) problem.Parameters { return Narrowable(append(once, windowing...)...) }
+
 // NarrowingOf reads the parameters that narrow the only watch of a request. Empty ones are
 // ignored.
-func NarrowingOf(query url.Values) Narrowing {
+func NarrowingOf(query url.Values) Narrowing { return narrowingOf(query, narrowing) }
+
+// WindowOf is NarrowingOf for a request that may be about a window.
+func WindowOf(query url.Values) Narrowing { return narrowingOf(query, allNarrowing) }
+
+func narrowingOf(query url.Values, parameters []string) Narrowing {
 	var n Narrowing
-	for _, parameter := range narrowing {
+	for _, parameter := range parameters {
 		n.set(parameter, query[parameter])
 	}
 	return n
@@ -92,6 +110,21 @@ type NarrowingMessage interface {
 	GetFields() []string
 }
 
+// windowMessage is a request over gRPC that may be about a window.
+type windowMessage interface {
+	GetOrder() string
+	GetLimit() uint32
+	GetOffset() uint32
+}
+
+// given32 returns a number as a parameter; 0: it is not given.
+func given32(n uint32) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(n), 10)
+}
+
 // NarrowingIn is NarrowingOf for gRPC.
 func NarrowingIn(m NarrowingMessage) Narrowing {
 	var n Narrowing
@@ -99,6 +132,11 @@ func NarrowingIn(m NarrowingMessage) Narrowing {
 	n.set(labelsParameter, []string{m.GetLabels()})
 	n.set(filterParameter, []string{m.GetFilter()})
 	n.set(fieldsParameter, m.GetFields())
+	if w, ok := m.(windowMessage); ok {
+		n.set(orderParameter, []string{w.GetOrder()})
+		n.set(limitParameter, []string{given32(w.GetLimit())})
+		n.set(offsetParameter, []string{given32(w.GetOffset())})
+	}
 	return n
 }
 
@@ -108,11 +146,11 @@ func Narrowings(query url.Values, watches []string) ([]Narrowing, *problem.Probl
 	out := make([]Narrowing, len(watches))
 	for _, parameter := range slices.Sorted(maps.Keys(query)) { // so that the same mistakes get the same answer
 		base, name, dotted := strings.Cut(parameter, ".")
-		if dotted && slices.Contains(narrowing, base) && !slices.Contains(watches, name) {
+		if dotted && slices.Contains(allNarrowing, base) && !slices.Contains(watches, name) {
 			return nil, problem.BadParameter(parameter, "watch %q is not part of this stream", name).OnWatch(name)
 		}
 	}
-	for _, parameter := range narrowing {
+	for _, parameter := range allNarrowing {
 		if p := narrowBy(out, query, parameter, watches); p != nil {
 			return nil, p
 		}
@@ -170,6 +208,12 @@ func (n *Narrowing) set(parameter string, values []string) {
 		n.params.Filter = values[0]
 	case parameter == fieldsParameter:
 		n.params.Fields = values
+	case parameter == orderParameter:
+		n.params.Order = values[0]
+	case parameter == limitParameter:
+		n.params.Limit = values[0]
+	case parameter == offsetParameter:
+		n.params.Offset = values[0]
 	}
 }
 
@@ -185,6 +229,12 @@ func (n Narrowing) beyondPrefix() string {
 		return filterParameter
 	case len(p.Fields) > 0:
 		return fieldsParameter
+	case p.Order != "":
+		return orderParameter
+	case p.Limit != "":
+		return limitParameter
+	case p.Offset != "":
+		return offsetParameter
 	}
 	return ""
 }
@@ -222,7 +272,7 @@ func (n Narrowing) paramsFor(w *watch.Watch) view.Params {
 // it.
 func (n Narrowing) refused(w *watch.Watch, err error) *problem.Problem {
 	var e *view.Error
-	if !errors.As(err, &e) || !slices.Contains(narrowing, e.Parameter) && e.Parameter != byParameter && e.Parameter != sumParameter {
+	if !errors.As(err, &e) || !slices.Contains(allNarrowing, e.Parameter) && e.Parameter != byParameter && e.Parameter != sumParameter {
 		return problem.New(http.StatusInternalServerError, "watch %q cannot be narrowed: %v", w.Name(), err).OnWatch(w.Name())
 	}
 	as := n.written(e.Parameter)
@@ -239,13 +289,13 @@ func (n Narrowing) refused(w *watch.Watch, err error) *problem.Problem {
 // whichField returns the index of the wrong value of fields, if there are several and only one
 // is wrong.
 func (n Narrowing) whichField() string {
-	all := n.params.Fields
-	if len(all) < 2 {
+	fields := n.params.Fields
+	if len(fields) < 2 {
 		return ""
 	}
-	for i, value := range all {
+	for i, value := range fields {
 		if _, err := view.Parse(view.Params{Fields: []string{value}}); err != nil {
-			return fmt.Sprintf(" (value %d of %d)", i+1, len(all))
+			return fmt.Sprintf(" (value %d of %d)", i+1, len(fields))
 		}
 	}
 	return ""

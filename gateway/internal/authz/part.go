@@ -29,6 +29,15 @@ func (p Part) Counts() bool { return p.grouping != nil }
 // Definition returns the definition that selects the part; nil: it is the whole watch.
 func (p Part) Definition() *view.Definition { return p.definition }
 
+// IsWindow reports whether the part is a window.
+func (p Part) IsWindow() bool {
+	if p.definition == nil {
+		return false
+	}
+	_, is := p.definition.Window()
+	return is
+}
+
 // Shared returns the definition that all parts which Open has opened as the same view share.
 func (p Part) Shared(opened *watch.Watch) *view.Definition {
 	if p.definition == nil {

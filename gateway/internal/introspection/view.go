@@ -13,6 +13,9 @@ type View struct {
 	Labels string `json:"labels,omitempty"`
 	Filter string `json:"filter,omitempty"`
 	Fields string `json:"fields,omitempty"` // with commas between them
+	Order  string `json:"order,omitempty"`  // that of a window
+	Limit  int    `json:"limit,omitempty"`
+	Offset int    `json:"offset,omitempty"`
 }
 
 // ViewRef refers to a View by its definition, which all streams of the view should share; see
@@ -42,9 +45,10 @@ func (v ViewRef) View() View {
 		return View{}
 	}
 	p := v.of.Params()
+	w, _ := v.of.Window()
 	return View{
 		Watch: v.watch, Prefix: strings.ToValidUTF8(p.Prefix, "\uFFFD"), Labels: p.Labels, Filter: p.Filter,
-		Fields: strings.Join(p.Fields, ","),
+		Fields: strings.Join(p.Fields, ","), Order: p.Order, Limit: w.Limit, Offset: w.Offset,
 	}
 }
 

@@ -195,8 +195,8 @@ func (a *API) getWatch(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
-	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Narrowable("page_size", "page_token"))
-	a.list(w, r, query, authz.NarrowingOf(query), p)
+	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Windowable("page_size", "page_token"))
+	a.list(w, r, query, authz.WindowOf(query), p)
 }
 
 // listCounts lists the groups of a count as resources are listed.
@@ -217,7 +217,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, query url.Values, n a
 		problem.WriteForPath(w, r, p)
 		return
 	}
-	if query.Get("page_token") == "" && a.unchanged(w, r, part, int(cmp.Or(size, unary.DefaultPageSize))) {
+	if query.Get("page_token") == "" && !part.IsWindow() && a.unchanged(w, r, part, int(cmp.Or(size, unary.DefaultPageSize))) {
 		return
 	}
 	r = r.WithContext(unary.WithPart(r.Context(), part))

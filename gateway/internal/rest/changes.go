@@ -91,7 +91,7 @@ type changesRequest struct {
 
 func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 	ask := changesRequest{watch: problem.PathParameter(r, "watch")}
-	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Narrowable("after", "wait"))
+	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Windowable("after", "wait"))
 	if p != nil {
 		return ask, p.OnWatch(ask.watch)
 	}
@@ -104,7 +104,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 		p.Parameter = "after"
 		return ask, p.OnWatch(ask.watch)
 	}
-	ask.narrowing = authz.NarrowingOf(query)
+	ask.narrowing = authz.WindowOf(query)
 	return ask, nil
 }
 

@@ -144,6 +144,9 @@ func appendPage(dst []byte, p *api.ListResourcesResponse) []byte {
 	dst = appendString(append(dst, `,"position":`...), p.GetPosition())
 	dst = appendRevision(dst, p.GetRevision())
 	dst = strconv.AppendUint(append(dst, `,"count":`...), p.GetCount(), 10)
+	if p.Total != nil {
+		dst = strconv.AppendUint(append(dst, `,"total":`...), p.GetTotal(), 10)
+	}
 	dst = append(dst, `,"resources":[`...)
 	for i, r := range p.GetResources() {
 		if i > 0 {

@@ -190,20 +190,28 @@ func eventMessage(e stream.Event) *api.WatchListResponse {
 	case stream.Delete:
 		key, encoding := stream.WireKey(e.Resource.Key)
 		m.Event = &api.WatchListResponse_Delete{Delete: &api.Delete{
-			Key: key, KeyEncoding: encoding, Revision: e.Resource.Revision,
+			Key: key, KeyEncoding: encoding, Revision: e.Resource.Revision, Left: e.Left,
 		}}
 	case stream.EndOfSnapshot:
 		m.Event = &api.WatchListResponse_EndOfSnapshot{EndOfSnapshot: &api.EndOfSnapshot{
-			Revision: e.Revision, Count: uint64(e.Count), Resumed: e.Resumed,
+			Revision: e.Revision, Count: uint64(e.Count), Resumed: e.Resumed, Total: totalOf(e),
 		}}
 	case stream.Bookmark:
 		m.Event = &api.WatchListResponse_Bookmark{Bookmark: &api.Bookmark{
-			Revision: e.Revision, Skipped: e.Skipped, Horizon: e.Horizon, Conflated: e.Conflated,
+			Revision: e.Revision, Skipped: e.Skipped, Horizon: e.Horizon, Conflated: e.Conflated, Total: totalOf(e),
 		}}
 	case stream.StatusChange:
 		m.Event = &api.WatchListResponse_Status{Status: statusMessage(e)}
 	}
 	return &m
+}
+
+// totalOf returns how many resources a window is one of; nil: it is no window.
+func totalOf(e stream.Event) *uint64 {
+	if !e.Window {
+		return nil
+	}
+	return new(uint64(e.Total))
 }
 
 func statusMessage(e stream.Event) *api.Status {

@@ -103,9 +103,16 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if size > MaxPageSize {
 		return nil, problem.BadParameter("page_size", "page_size %d: want at most %d", size, MaxPageSize)
 	}
-	w, err := s.listed(ctx, r)
-	if err != nil {
+	part, p := s.part(ctx, r)
+	if p != nil {
+		return nil, p
+	}
+	w, err := s.Open(ctx, part)
+	switch {
+	case err != nil:
 		return nil, err
+	case part.IsWindow():
+		return s.listWindow(ctx, r, part, w)
 	}
 	var page log.Page
 	answer := limits.AnswerOf(ctx)
@@ -121,15 +128,6 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	}
 	setTag(ctx, page.Tag)
 	return pageMessage(w.Name(), page), nil
-}
-
-// listed returns the part of a watch that a list is about, once it is primed.
-func (s *Service) listed(ctx context.Context, r *api.ListResourcesRequest) (*watch.Watch, error) {
-	part, p := s.part(ctx, r)
-	if p != nil {
-		return nil, p
-	}
-	return s.Open(ctx, part)
 }
 
 // Open returns the watch or the view that is a part of a watch, once it is primed.

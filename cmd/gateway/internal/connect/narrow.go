@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ func RegisterNarrowing(c *cobra.Command, v *client.View) {
 // CheckNarrowing finds a Mistake before there is a connection, and shows its place on a terminal. What a
 // filter may cost is for the server to say.
 func CheckNarrowing(v client.View, t terminal.Terminal) error {
-	p := view.Params{Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter, ValueSize: 1}
+	p := view.Params{Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter, Order: v.Order, Limit: number(v.Limit), Offset: number(v.Offset), ValueSize: 1}
 	if len(v.Fields) > 0 {
 		p.Fields = []string{strings.Join(v.Fields, ",")}
 	}
@@ -58,7 +59,10 @@ func CheckNarrowing(v client.View, t terminal.Terminal) error {
 
 // textsOf returns the texts that narrow a watch, by parameter.
 func textsOf(v client.View) map[string]string {
-	return map[string]string{"prefix": v.Prefix, "labels": v.Labels, "filter": v.Filter, "fields": strings.Join(v.Fields, ",")}
+	return map[string]string{
+		"prefix": v.Prefix, "labels": v.Labels, "filter": v.Filter, "fields": strings.Join(v.Fields, ","),
+		"order": v.Order, "limit": number(v.Limit), "offset": number(v.Offset),
+	}
 }
 
 // NarrowingRefused makes a Mistake of the server's refusal of what a flag says, and shows its place on a
@@ -77,4 +81,26 @@ func NarrowingRefused(err error, v client.View, t terminal.Terminal) error {
 		return NarrowingMistake{err}
 	}
 	return NarrowingMistake{fmt.Errorf("%w%s", err, t.Excerpt(text, p.Offset))}
+}
+
+// WindowHelp describes the flags of a window.
+const WindowHelp = `--order and --limit show a part of the resources: the first ones, sorted by paths of their
+values. A minus before a path makes its order descending.`
+
+// RegisterWindow adds the flags of a window to a command, which set v.
+func RegisterWindow(c *cobra.Command, v *client.View) {
+	c.Flags().StringVar(&v.Order, "order", "", "sort by these `PATHS` of the values, with commas between them, and have the first ones only")
+	c.Flags().IntVar(&v.Limit, "limit", 0, "how many resources to have with --order, at most: a `NUMBER` from 1 to 1000")
+	c.Flags().IntVar(&v.Offset, "offset", 0, "how many resources come before the first one with --order: a `NUMBER`")
+	for _, name := range []string{"order", "limit", "offset"} {
+		_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+}
+
+// number returns what a flag says; nothing: 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }

@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+)
+
+// keysIn returns the keys that a stream, a list or a long poll has, in order.
+func keysIn(text string) (out []string) {
+	for _, one := range upserts(text) {
+		key, _, _ := strings.Cut(one, " ")
+		out = append(out, key)
+	}
+	return out
+}
+
+// TestStreamOfAWindow: only what is in the window travels.
+func TestStreamOfAWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		x := r.get("/v1/watches/orders/events" + asking("order", "-n", "limit", "2"))
+		synctest.Wait()
+		text := x.Take()
+		if got := keysIn(text); !slices.Equal(got, []string{"b/3", "a/2"}) || !strings.Contains(text, `"count":2,"total":3}`) {
+			t.Errorf("the snapshot has %q:\n%s", got, text)
+		}
+		r.Commit("orders", 4, gatewaytest.Resource("a/1", 4, `{"n":7}`))
+		synctest.Wait()
+		text = x.Take()
+		for _, want := range []string{`{"type":"delete","watch":"orders","key":"a/2","revision":"4","left":true}`, `"key":"a/1","revision":"4","value":{"n":7}`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the change lacks %s:\n%s", want, text)
+			}
+		}
+		id := lastID(t, text)
+		r.Commit("orders", 5, gatewaytest.Resource("a/1", 5, `{"n":0}`))
+		y := r.get("/v1/watches/orders/events"+asking("order", "-n", "limit", "2"), "Last-Event-ID: "+id)
+		synctest.Wait()
+		text = y.Take()
+		for _, want := range []string{`"mode":"resume"`, `"key":"a/1","revision":"5","left":true}`, `"key":"a/2","revision":"2"`, `"total":3,"resumed":true}`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the resume lacks %s:\n%s", want, text)
+			}
+		}
+	})
+}
+
+// TestListOfAWindow: a list comes in the order of its window, without pages.
+func TestListOfAWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		at := "/v1/watches/orders/resources"
+		x := r.get(at + asking("order", "team,-n", "limit", "2", "offset", "1"))
+		text := x.Text()
+		if got := keysIn(text); !slices.Equal(got, []string{"b/3", "a/1"}) || !strings.Contains(text, `"count":2,"total":3,`) || x.Header.Get("ETag") != "" {
+			t.Errorf("the list has %q: %s", got, text)
+		}
+		if got := keysIn(r.get(at + asking("order", "-n", "limit", "5", "labels", "zone=y")).Text()); !slices.Equal(got, []string{"b/3", "a/2"}) {
+			t.Errorf("with labels: %q", got)
+		}
+		if got := r.get(at + asking("order", "n", "limit", "5", "offset", "3")).Text(); !strings.Contains(got, `"count":0,"total":3,"resources":[]`) {
+			t.Errorf("beyond the end: %s", got)
+		}
+		poll := r.get("/v1/watches/orders/changes" + asking("order", "-n", "limit", "1")).Text()
+		if !strings.Contains(poll, `"key":"b/3"`) || !strings.Contains(poll, `"count":1,"total":3}`) {
+			t.Errorf("the long poll: %s", poll)
+		}
+	})
+}
+
+// TestStreamOfSeveralWindows names the watches of the parameters.
+func TestStreamOfSeveralWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		text := r.get("/v1/events" + asking("watch", "orders", "watch", "other", "order.orders", "n", "limit.orders", "1", "until", "end_of_snapshot")).Text()
+		if strings.Count(text, "event: upsert") != 2 || strings.Count(text, `"total":3`) != 1 || strings.Count(text, "end_of_snapshot\ndata") != 2 {
+			t.Errorf("%s", text)
+		}
+	})
+}
+
+func TestBadWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		for _, test := range []struct {
+			query             []string
+			parameter, detail string
+		}{
+			{[]string{"order", "n"}, "limit", "limit, column 1: it is missing: want 1 to 1000 with an order"},
+			{[]string{"order", "n", "limit", "0"}, "limit", `limit, column 1: "0": want 1 to 1000`},
+			{[]string{"order", "n", "limit", "1001"}, "limit", `"1001": want 1 to 1000`},
+			{[]string{"order", "n", "limit", "x"}, "limit", `"x": want 1 to 1000`},
+			{[]string{"order", "n", "limit", "1", "offset", "-1"}, "offset", `"-1": want 0 to 2147483648`},
+			{[]string{"order", "n,-", "limit", "1"}, "order", "order, column 4: a name is missing at the end"},
+			{[]string{"order", "a[0]", "limit", "1"}, "order", "there are no indices"},
+			{[]string{"order", "a,b,c,d,e,f,g,h,i", "limit", "1"}, "order", "there are 9 columns, and at most 8 are allowed"},
+		} {
+			for door, path := range doors("orders", asking(test.query...)) {
+				if door == "one" {
+					continue
+				}
+				if p := refusedAs(t, r.get(path)); p.Status != 400 || p.Parameter != test.parameter || !strings.Contains(p.Detail, test.detail) {
+					t.Errorf("%s of %q: %+v", door, test.query, p)
+				}
+			}
+		}
+		if p := refusedAs(t, r.get("/v1/watches/orders/events"+asking("limit", "1"))); p.Parameter != "limit" || !strings.Contains(p.Detail, "want order=") {
+			t.Errorf("a limit alone: %+v", p)
+		}
+		for _, parameter := range []string{"page_size", "page_token"} {
+			p := refusedAs(t, r.get("/v1/watches/orders/resources"+asking("order", "n", "limit", "1", parameter, "5")))
+			if p.Parameter != parameter || !strings.Contains(p.Detail, "a window has no pages") {
+				t.Errorf("%s: %+v", parameter, p)
+			}
+		}
+		if x := r.get("/v1/watches/orders/resources/a%2F1?order=n&limit=1"); x.StatusCode != 400 {
+			t.Errorf("a single resource with an order: %s", x.Status)
+		}
+	})
+}
