@@ -136,7 +136,7 @@ func TestSnapshotHasResourcesOnOneLine(t *testing.T) {
 	all, err := s.Snapshot(t.Context(), "w", View{})
 	want := []string{`{"key":"a","value":{"n": 1}}`, `{"key":"b","value":"<  >"}`}
 	if err != nil || fmt.Sprintf("%s", all.Resources) != fmt.Sprint(want) || all.Revision != "7" || all.Watch != "w" {
-		t.Errorf("got %s, %v, want %s", all, err, want)
+		t.Errorf("got %s at %s of %s, %v, want %s", all.Resources, all.Revision, all.Watch, err, want)
 	}
 }
 

@@ -102,6 +102,11 @@ type Event struct {
 	// Count and Resumed are set for end_of_snapshot.
 	Count   int  `json:"count"`
 	Resumed bool `json:"resumed"`
+	// Total is set for end_of_snapshot and bookmark of a window: the number of resources that it is a
+	// window of.
+	Total int `json:"total"`
+	// Left is set for a delete of a resource that is still there, but not in the window any more.
+	Left bool `json:"left"`
 	// Verify is set for an end_of_snapshot of a stream that resumes by digest: what was sent may not
 	// be all that differs.
 	Verify bool `json:"verify"`

@@ -119,11 +119,16 @@ type Snapshot struct {
 	Position  string            `json:"position"`
 	Revision  string            `json:"revision"`
 	Resources []json.RawMessage `json:"resources"`
+	// Total is the number of resources that they are a window of, if they are: then they are sorted.
+	Total int `json:"total,omitempty"`
 }
 
 // Snapshot returns the resources of a view, all as they were at one revision.
 func (c *Client) Snapshot(ctx context.Context, watch string, v View) (Snapshot, error) {
-	query := url.Values{"page_size": {pageSize}}
+	query := url.Values{}
+	if v.Order == "" { // a window has no pages
+		query.Set("page_size", pageSize)
+	}
 	v.AddTo(query, "")
 	return c.whole(ctx, query, watch, "resources")
 }
@@ -154,7 +159,7 @@ func (c *Client) pages(ctx context.Context, query url.Values, watch, list string
 		for i, line := range page.Resources {
 			page.Resources[i] = oneLine(line)
 		}
-		all.Watch, all.Position, all.Revision = page.Watch, page.Position, page.Revision
+		all.Watch, all.Position, all.Revision, all.Total = page.Watch, page.Position, page.Revision, page.Total
 		all.Resources = append(all.Resources, page.Resources...)
 		if page.NextPageToken == "" {
 			return all, nil

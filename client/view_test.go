@@ -35,6 +35,23 @@ func TestViewIsSentWithEveryRequest(t *testing.T) {
 	}
 }
 
+// TestSnapshotOfAWindow: the parameters of a window are sent, and no page size.
+func TestSnapshotOfAWindow(t *testing.T) {
+	var asked url.Values
+	s, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Query()
+		fmt.Fprint(w, `{"total":9,"resources":[{"key":"b"},{"key":"a"}]}`)
+	})
+	defer stop()
+	got, err := s.Snapshot(t.Context(), "w", View{Order: "-n,m", Limit: 2, Offset: 3})
+	if err != nil || got.Total != 9 || len(got.Resources) != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if want := (url.Values{"order": {"-n,m"}, "limit": {"2"}, "offset": {"3"}}); asked.Encode() != want.Encode() {
+		t.Errorf("got %v, want %v", asked, want)
+	}
+}
+
 // wantView checks that a query has the parameters of narrow, and no others.
 func wantView(t *testing.T, what string, got url.Values, suffix string) {
 	t.Helper()

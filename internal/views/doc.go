@@ -12,4 +12,7 @@
 // that takes long delays others by a turn at most. A view whose filter can cost much has
 // builders apart, and is never fed by the two goroutines, but by these too. So it lags alone,
 // and no cheap view waits for it.
+//
+// A window of a view is a log that is fed by an order of the view, which all of its windows
+// share. The order takes the place of a view in all of the above.
 package views

@@ -23,11 +23,15 @@ type Subject struct {
 	Labels  string   `json:"labels,omitempty"`
 	Filter  string   `json:"filter,omitempty"`
 	Fields  []string `json:"fields,omitempty"` // nil: all
+	Order   string   `json:"order,omitempty"`
+	Limit   int      `json:"limit,omitempty"`
+	Offset  int      `json:"offset,omitempty"`
 }
 
 // NewSubject returns what the state of these watches belongs to.
 func NewSubject(watches []string, v client.View) Subject {
 	s := Subject{Watches: slices.Sorted(slices.Values(watches)), Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter}
+	s.Order, s.Limit, s.Offset = v.Order, v.Limit, v.Offset
 	if len(v.Fields) > 0 {
 		s.Fields = v.Fields
 	}

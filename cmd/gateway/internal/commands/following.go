@@ -19,7 +19,8 @@ type following struct {
 	ctx       context.Context // of the command, for evaluations that take long
 	condition *changes.Condition
 	names     []string
-	shown     bool // on a screen, which needs the resources
+	shown     bool                         // on a screen, which needs the resources
+	sortKey   func(client.Resource) string // by which a screen sorts them; nil: by their keys
 
 	watches map[string]*followed
 }

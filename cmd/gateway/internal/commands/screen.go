@@ -46,7 +46,7 @@ func newScreen(out io.Writer, size func() (width, height int, err error), f *fol
 		sections: map[string]*section{},
 	}
 	for _, name := range f.names {
-		s.sections[name] = &section{name: name, table: terminal.NewTable()}
+		s.sections[name] = &section{name: name, sortKey: f.sortKey, table: terminal.NewTable()}
 	}
 	go s.run()
 	return s

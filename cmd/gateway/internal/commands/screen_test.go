@@ -40,6 +40,37 @@ func TestWatchDrawsATableOnATerminal(t *testing.T) {
 	}
 }
 
+func TestWatchDrawsAWindowInItsOrder(t *testing.T) {
+	g := serve(t)
+	g.put("a", `{"n":1}`)
+	g.put("b", `{"n":2}`)
+	g.put("c", `{"n":10}`)
+	out, signals := newLines(), make(chan os.Signal, 1)
+	p := process{stdout: out, stderr: newLines(), signals: signals, exit: func(int) {},
+		size: func() (int, int, error) { return 60, 10, nil }}
+	code := make(chan int, 1)
+	go func() { code <- run(t.Context(), p, []string{"watch", "notes", "--order=-n", "--limit=2", "--server", g.url()}) }()
+	out.await(t, "c    10")
+	g.put("a", `{"n":30}`)
+	out.await(t, "a    30")
+	signals <- os.Interrupt
+	<-code
+	_, left, _ := strings.Cut(out.String(), leaveScreen)
+	if _, table, _ := strings.Cut(left, "\n"); table != "KEY  N\na    30\nc    10\n" {
+		t.Errorf("left on the terminal:\n%s", left)
+	}
+}
+
+func TestOrderThatIsWrong(t *testing.T) {
+	for _, flags := range [][]string{{"--order=n"}, {"--order=n", "--limit=2000"}, {"--limit=2"}, {"--order=a..b", "--limit=2"}} {
+		stderr := newLines()
+		p := process{stdout: newLines(), stderr: stderr, signals: make(chan os.Signal), exit: func(int) {}}
+		if got := run(t.Context(), p, append([]string{"watch", "notes", "--server", "http://127.0.0.1:1"}, flags...)); got != exitUsage {
+			t.Errorf("%v: exit code %d, want %d: %s", flags, got, exitUsage, stderr.String())
+		}
+	}
+}
+
 // drawing is a screen in fake time, on a terminal of a given size.
 func drawing(width, height int, names ...string) (*screen, *following, *lines) {
 	f, out := newFollowing(context.Background(), names, nil, true), newLines()

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,9 +13,10 @@ import (
 // section is the part of a screen that shows one watch: a line with its
 // freshness, and a table. Owned by the screen.
 type section struct {
-	name  string
-	table *terminal.Table
-	rows  []terminal.Row // those that are visible
+	name    string
+	sortKey func(client.Resource) string // nil: the key
+	table   *terminal.Table
+	rows    []terminal.Row // those that are visible
 }
 
 // lines returns at most height lines.
@@ -43,12 +45,32 @@ func (s *section) lines(r *client.Replica[client.Resource], width, height int) [
 // take takes the first rows, and returns how many there are.
 func (s *section) take(r *client.Replica[client.Resource], room int) (total int) {
 	s.rows = s.rows[:0]
+	if s.sortKey != nil {
+		return s.takeSorted(r, room)
+	}
 	for _, u := range r.All() {
 		if total++; total <= room {
 			s.rows = append(s.rows, terminal.Row{Key: u.Key, Value: u.Value})
 		}
 	}
 	return total
+}
+
+// takeSorted is take for a window, which has few resources.
+func (s *section) takeSorted(r *client.Replica[client.Resource], room int) (total int) {
+	type item struct {
+		sortKey string
+		row     terminal.Row
+	}
+	var items []item
+	for _, u := range r.All() {
+		items = append(items, item{s.sortKey(u), terminal.Row{Key: u.Key, Value: u.Value}})
+	}
+	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.sortKey, b.sortKey) })
+	for _, i := range items[:min(room, len(items))] {
+		s.rows = append(s.rows, i.row)
+	}
+	return len(items)
 }
 
 // status returns for instance: services  in_sync  revision 1042  17 resources  verified 12:03:04.

@@ -66,6 +66,8 @@ reset only what differs.
 
 ` + viewHelp + `
 
+` + connect.WindowHelp + `
+
 --wait-for sees only the resources that these flags select.
 
 ` + connect.Help + "\n\n" + exitHelp,
@@ -77,6 +79,7 @@ reset only what differs.
   watchtide watch backends --exec ./reload.sh --state /var/lib/reload.state
   watchtide watch services --labels 'app in (web, shop)' --fields state,node
   watchtide watch services --filter 'value.state != "passing"'
+  watchtide watch services --order=-cpu_percent --limit=20
   watchtide watch services --wait-for 'count > 3' --timeout 60s
   watchtide watch services --wait-for 'resources.exists(k, resources[k].state == "ready")'
   watchtide watch services --wait-for '"web" in resources && resources["web"].replicas >= 2'`,
@@ -90,6 +93,7 @@ reset only what differs.
 		},
 	}
 	o.register(c)
+	connect.RegisterWindow(c, &o.view)
 	c.Flags().StringVar(&o.until, "until", "", "end_of_snapshot: end when each watch is complete")
 	c.Flags().StringVar(&o.maxRate, "max-rate", "", "have changes at most so often, of each resource the newest: a `RATE` such as 2/s or 10/m")
 	c.Flags().StringVar(&o.waitFor, "wait-for", "", "end when the `CEL` expression is true")
@@ -185,6 +189,7 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 		defer cancel()
 	}
 	f := newFollowing(ctx, names, o.condition, a.onScreen(o))
+	f.sortKey = connect.SortKey(o.view)
 	show, from, err := a.viewer(ctx, o, f)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/internal/terminal"
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // NarrowingHelp describes the flags.
@@ -45,16 +46,31 @@ func RegisterNarrowing(c *cobra.Command, v *client.View) {
 // CheckNarrowing finds a Mistake before there is a connection, and shows its place on a terminal. What a
 // filter may cost is for the server to say.
 func CheckNarrowing(v client.View, t terminal.Terminal) error {
-	p := view.Params{Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter, Order: v.Order, Limit: number(v.Limit), Offset: number(v.Offset), ValueSize: 1}
-	if len(v.Fields) > 0 {
-		p.Fields = []string{strings.Join(v.Fields, ",")}
-	}
-	_, err := view.Parse(p)
+	_, err := definition(v)
 	var bad *view.Error
 	if !errors.As(err, &bad) {
 		return err
 	}
 	return NarrowingMistake{fmt.Errorf("--%w%s", bad, t.Excerpt(textsOf(v)[bad.Parameter], bad.Offset))}
+}
+
+func definition(v client.View) (*view.Definition, error) {
+	p := view.Params{Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter, Order: v.Order, Limit: number(v.Limit), Offset: number(v.Offset), ValueSize: 1}
+	if len(v.Fields) > 0 {
+		p.Fields = []string{strings.Join(v.Fields, ",")}
+	}
+	return view.Parse(p)
+}
+
+// SortKey returns what the resources of a window are sorted by, with their keys; nil: v is no window.
+func SortKey(v client.View) func(client.Resource) string {
+	d, err := definition(v)
+	if err != nil || v.Order == "" {
+		return nil
+	}
+	return func(r client.Resource) string {
+		return string(append(d.AppendSortKey(nil, stream.Resource{Value: r.Value}), r.ID()...))
+	}
 }
 
 // textsOf returns the texts that narrow a watch, by parameter.

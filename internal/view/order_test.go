@@ -1,0 +1,102 @@
+package view
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+func windowOf(t testing.TB, p Params) *Definition {
+	t.Helper()
+	d, err := Parse(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestOrder(t *testing.T) {
+	d := windowOf(t, Params{Order: `-a."x.y" , b`, Limit: "5"})
+	sorted := []string{
+		`{"a":{"x.y":[]}}`, `{"a":{"x.y":"b"}}`, `{"a":{"x.y":2},"b":1}`, `{"a":{"x.y":2},"b":2}`, `{"a":{"x.y":2}}`,
+		`{"a":{"x.y":1},"b":3}`, `{"a":{"x.y":9,"x.y":0}}`, `{"a":{"\u0078.y":null}}`, `{"a":[{"x.y":5}],"b":1}`, `{"b":2}`, `7`,
+	}
+	for i := range sorted[1:] {
+		a, b := d.AppendSortKey(nil, stream.Resource{Value: []byte(sorted[i])}), d.AppendSortKey(nil, stream.Resource{Value: []byte(sorted[i+1])})
+		if bytes.Compare(a, b) > 0 || i < len(sorted)-2 && bytes.Equal(a, b) {
+			t.Errorf("%s does not come before %s", sorted[i], sorted[i+1])
+		}
+	}
+}
+
+// TestOrderHasACanonicalForm: what is equal has one ID, and windows of one order share another one.
+func TestOrderHasACanonicalForm(t *testing.T) {
+	a := windowOf(t, Params{Order: ` -a.b, c,"-d"`, Limit: "5", Offset: "0"})
+	b := windowOf(t, Params{Order: `-a."b","c",  "-d"`, Limit: "05"})
+	if a.ID() != b.ID() || a.Params().Order != `-a.b,c,"-d"` {
+		t.Errorf("%q and %q", a.Params().Order, b.Params().Order)
+	}
+	again := windowOf(t, a.Params())
+	if again.ID() != a.ID() {
+		t.Errorf("the parameters %+v make another definition", a.Params())
+	}
+	other := windowOf(t, Params{Order: `-a.b,c,"-d"`, Limit: "5", Offset: "5"})
+	if other.ID() == a.ID() || other.OrderID() != a.OrderID() {
+		t.Error("a window with another offset has the same ID, or belongs to another order")
+	}
+	for _, p := range []Params{{Order: `a.b,c,"-d"`, Limit: "5"}, {Order: `-a.b,c,-d`, Limit: "5"}, {Order: `-a.b,c,"-d"`, Limit: "5", Prefix: "x"}} {
+		if windowOf(t, p).OrderID() == a.OrderID() {
+			t.Errorf("%+v has the order of another definition", p)
+		}
+	}
+	if a.IsWhole() {
+		t.Error("a window is all of the watch")
+	}
+}
+
+func TestBadOrder(t *testing.T) {
+	for _, test := range []struct {
+		p         Params
+		parameter string
+		offset    int
+	}{
+		{Params{Order: "a,,b", Limit: "1"}, "order", 2},
+		{Params{Order: "--a..b", Limit: "1"}, "order", 4},
+		{Params{Order: "a\xff", Limit: "1"}, "order", 1},
+		{Params{Order: strings.Repeat("a.", 2000) + "a", Limit: "1"}, "order", MaxText},
+		{Params{Order: strings.Repeat("a,", MaxColumns) + "a", Limit: "1"}, "order", 0},
+		{Params{Order: "a"}, "limit", 0},
+		{Params{Order: "a", Limit: "1", Offset: "4294967296"}, "offset", 0},
+		{Params{Offset: "1"}, "offset", 0},
+	} {
+		_, err := Parse(test.p)
+		var bad *Error
+		if !errors.As(err, &bad) || bad.Parameter != test.parameter || bad.Offset != test.offset {
+			t.Errorf("%.40q: %v, want a mistake in %s at %d", test.p.Order, err, test.parameter, test.offset)
+		}
+	}
+}
+
+// FuzzOrder parses any order, and its canonical form, and sorts any value by it.
+func FuzzOrder(f *testing.F) {
+	f.Add("-a,b", `{"a":1}`)
+	f.Add(`"-a".b`, `{"-a":{"b":[1]}}`)
+	f.Add("a.b", `{"a":{"b":`)
+	f.Fuzz(func(t *testing.T, order, value string) {
+		d, err := Parse(Params{Order: order, Limit: "1"})
+		if err != nil || order == "" {
+			return
+		}
+		again, err := Parse(d.Params())
+		if err != nil || again.ID() != d.ID() {
+			t.Fatalf("the canonical form %q of %q: %v", d.Params().Order, order, err)
+		}
+		r := stream.Resource{Value: []byte(value)}
+		if a, b := d.AppendSortKey(nil, r), again.AppendSortKey(nil, r); !bytes.Equal(a, b) {
+			t.Fatalf("%q sorts by %x, its canonical form by %x", value, a, b)
+		}
+	})
+}
