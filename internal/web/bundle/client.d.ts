@@ -133,6 +133,8 @@ interface View<V = unknown> extends Freshness {
     readonly revision: string;
     /** When `resources` were last found to be what the gateway has, by its digest, in ms as of `Date.now`; missing before. */
     readonly verifiedAt?: number;
+    /** How often changes are sent at most, such as `2/s`; missing without such a bound, and without a connection. */
+    readonly maxRate?: string;
 }
 
 interface Freshness {
@@ -292,6 +294,19 @@ interface GoodbyeEvent {
     type: "goodbye";
 }
 
+/** Begins to choose the rate of a connection. chosen is to be called when the rate is another one. */
+type RateChooser = (chosen: () => void) => RateControl;
+
+/** Chooses the rate of a connection. */
+interface RateControl {
+    /** How often changes are to be sent at most, such as `2/s` or `10/m`; undefined: whenever there are some. */
+    readonly rate: string | undefined;
+    /** Called when changes have arrived on a stream that is up to date. */
+    changed?(): void;
+    /** Called when the connection is closed. */
+    close?(): void;
+}
+
 /**
  * Returns the key of a resource in a map. It is the key itself, except for keys that
  * are not UTF-8: their base64 gets a lone surrogate as a prefix, which no UTF-8 key
@@ -412,6 +427,8 @@ interface WatchOptions<Name extends string = string> {
     readonly onVerify?: OnVerify;
     /** `off`: what stores hold is not verified, and a position that cannot be resumed costs a snapshot. */
     readonly digest?: 'on' | 'off';
+    /** How often changes are sent at most, of each resource the newest: a rate such as `2/s` or `10/m`, or `autoRate`. Whenever there are some unless set. */
+    readonly maxRate?: string | RateChooser;
     /** Additional headers of each request. */
     readonly headers?: Readonly<Record<string, string>>;
     /** As in `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
@@ -437,6 +454,8 @@ interface ConnectionOptions {
     readonly onVerify?: OnVerify;
     /** Whether what stores hold is verified by digests; `on` unless set. */
     readonly digest?: 'on' | 'off';
+    /** How often changes are sent at most. */
+    readonly maxRate?: string | RateChooser;
     /** Moves stores, for which a stream has no room, to other connections. */
     readonly move: (stores: Store[]) => void;
     readonly parse?: (json: string) => unknown;
@@ -810,6 +829,13 @@ interface QueryOptions<V> {
 declare const query: <V>(store: Readable<V>, options?: QueryOptions<V>) => Query<V>;
 
 /**
+ * Chooses the rate from what the page can take: `watch(url, { maxRate: autoRate })`. There is no bound at first. If frames are
+ * late while changes arrive, it takes half of the rate, down to one a second, and the next higher one when frames have been
+ * in time for some seconds. A hidden tab gets changes every five seconds. Where there is no page, as in Node, there is no bound.
+ */
+declare const autoRate: (chosen: () => void) => RateControl;
+
+/**
  * Serves the tabs of a browser from connections that they share: to each tab it is a
  * gateway that speaks the protocol over a port. It lives in a SharedWorker, or in the
  * leader tab.
@@ -830,7 +856,10 @@ declare class Hub {
 }
 
 /** The options of the connection. Those that concern a tab are set in the tab. */
-type HubOptions = Pick<WatchOptions, 'getToken' | 'onError' | 'headers' | 'credentials' | 'transport'>;
+type HubOptions = Pick<WatchOptions, 'getToken' | 'onError' | 'headers' | 'credentials' | 'transport'> & {
+    /** How often changes are sent at most: a rate such as `2/s` or `10/m`. Whenever there are some unless set. */
+    readonly maxRate?: string;
+};
 
 /** Carries messages between tabs and a hub: a MessagePort, or a BroadcastChannel of the two. */
 interface Port {
@@ -850,7 +879,7 @@ interface Port {
  */
 declare function sharedTransport(port: Port, onUnresponsive?: () => void, tag?: string, onHub?: () => void): Transport;
 
-interface SharedOptions<Name extends string = string> extends WatchOptions<Name> {
+interface SharedOptions<Name extends string = string> extends Omit<WatchOptions<Name>, 'maxRate'> {
     /**
      * Creates the SharedWorker in which `serveTabs` runs. The page creates it because
      * with Trusted Types the URL of a script must come from a policy of the page.
@@ -860,6 +889,8 @@ interface SharedOptions<Name extends string = string> extends WatchOptions<Name>
     readonly name?: string;
     /** The tag of the principal whose data is shown, from `getSession`, or null for a gateway without sessions; the gateway is asked for it before each stream unless set. */
     readonly tag?: string | null;
+    /** How often changes are sent at most: a rate such as `2/s` or `10/m`. Whenever there are some unless set. */
+    readonly maxRate?: string;
 }
 
 /** In a SharedWorker: serves the tabs that connect, over one connection to the gateway at url. */
@@ -871,7 +902,7 @@ declare function serveTabs(url: string | URL, options?: HubOptions): void;
  * The worker holds it; if there is none, or it does not answer, one of the tabs does;
  * and without Web Locks, each tab has its own.
  *
- * getToken, headers, credentials and transport apply to a connection of this tab: those of the
+ * getToken, headers, credentials, transport and maxRate apply to a connection of this tab: those of the
  * worker are passed to `serveTabs`.
  */
 declare function watchShared<Values = Record<string, unknown>>(url: string | URL, options?: SharedOptions<keyof NoInfer<Values> & string>): Watches<Values>;
@@ -948,4 +979,4 @@ type SchemaResult<Output> = {
 /** The type of the values that a schema returns. */
 type SchemaOutput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
-export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LogEvent, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WriteOptions, Writer, authenticated, beginSession, changes, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, watch, watchShared };
+export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LogEvent, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, RateChooser, RateControl, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WriteOptions, Writer, authenticated, autoRate, beginSession, changes, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, watch, watchShared };

@@ -77,6 +77,7 @@ function use(tarball) {
     import { watch, RefusedError, type View, type WatchSpec } from '@watchtide/client';
     import { authenticated, beginSession, endSession, getSession, type Session } from '@watchtide/client/auth';
     import { reportDelivery } from '@watchtide/client/delivery';
+    import { autoRate } from '@watchtide/client/rate';
     import { hydrating, renderedStore, useResource, useWatch, useWatchSuspense } from '@watchtide/client/react';
     import * as solid from '@watchtide/client/solid';
     import * as svelte from '@watchtide/client/svelte';
@@ -84,8 +85,9 @@ function use(tarball) {
     import * as vue from '@watchtide/client/vue';
     import { Hub, serveTabs, sharedTransport, watchShared } from '@watchtide/client/shared';
     const tide = watch<{ notes: { text: string } }>('http://127.0.0.1:1/', { watches: ['notes'] });
+    watch('http://127.0.0.1:1/', { maxRate: autoRate }).close();
     const view: View<{ text: string }> = tide.store('notes').view;
-    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [authenticated, beginSession, endSession, getSession, reportDelivery, hydrating, renderedStore, useResource, useWatchSuspense, solid.useResource, solid.useResources, solid.useWatch, svelte.useResource, svelte.useWatch, vue.useResource, vue.useWatch, watchCollectionOptions, Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
+    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [authenticated, beginSession, endSession, getSession, reportDelivery, autoRate, hydrating, renderedStore, useResource, useWatchSuspense, solid.useResource, solid.useResources, solid.useWatch, svelte.useResource, svelte.useWatch, vue.useResource, vue.useWatch, watchCollectionOptions, Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
     tide.close();
     const untyped = watch('http://127.0.0.1:1/', { watches: ['notes'] });
     untyped.add({ watch: 'mounts', prefix: '/home', labels: 'a=b', filter: 'true', fields: ['a', 'b.c'] });

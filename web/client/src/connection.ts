@@ -2,6 +2,7 @@ import { Backoff, healthyMs } from './backoff.js';
 import { RefusedError } from './errors.js';
 import { PageLifecycle } from './page_lifecycle.js';
 import { Pause } from './pause.js';
+import type { RateChooser, RateControl } from './rate_control.js';
 import type { OnVerify, Store } from './store.js';
 import { closed, Stores } from './stores.js';
 import { Stream, type StreamEnd } from './stream.js';
@@ -41,6 +42,8 @@ export interface ConnectionOptions {
   readonly onVerify?: OnVerify;
   /** Whether what stores hold is verified by digests; `on` unless set. */
   readonly digest?: 'on' | 'off';
+  /** How often changes are sent at most. */
+  readonly maxRate?: string | RateChooser;
   /** Moves stores, for which a stream has no room, to other connections. */
   readonly move: (stores: Store[]) => void;
   readonly parse?: (json: string) => unknown;
@@ -61,6 +64,9 @@ export class Connection {
   readonly #backoff = new Backoff();
   readonly #pause = new Pause();
   readonly #page: PageLifecycle;
+  readonly #control: RateControl;
+  #rate: string | undefined; // that of the newest request
+  #withoutRate: boolean | undefined; // the gateway is older than rates
   #stream: Stream | undefined;
   #running: boolean | undefined;
   #closed: boolean | undefined;
@@ -82,6 +88,8 @@ export class Connection {
   constructor(private readonly options: ConnectionOptions) {
     this.stores = new Stores(options.onVerify);
     this.#headers = options.headers;
+    const { maxRate } = options;
+    this.#control = typeof maxRate === 'function' ? maxRate(() => this.#followRate()) : { rate: maxRate };
     this.#page = new PageLifecycle(options.hiddenMs, {
       online: () => this.hurry(),
       shown: () => this.#resume(),
@@ -114,6 +122,7 @@ export class Connection {
     this.#closed = true;
     this.#ended.abort();
     this.#page.close();
+    this.#control.close?.();
     clearTimeout(this.#debounce);
     clearTimeout(this.#grace);
     this.#stream?.cut('ended');
@@ -145,12 +154,17 @@ export class Connection {
 
   async #attempt(): Promise<StreamEnd> {
     this.#immediately = false;
-    const digests = this.#digests && !this.stores.undigested;
-    const end = await this.#read(digests);
-    const { status, problem } = end.error instanceof RefusedError ? end.error : {};
-    // An older gateway.
-    const older = digests && status === 400 && (problem?.parameter === 'digest' || problem?.parameter === 'resume');
-    return older && this.#wanted && !this.#cut ? this.#read(false) : end;
+    this.#withoutRate = false;
+    let digests = this.#digests && !this.stores.undigested;
+    for (;;) {
+      const end = await this.#read(digests);
+      const { status, problem } = end.error instanceof RefusedError ? end.error : {};
+      const parameter = status === 400 && this.#wanted && !this.#cut && problem?.parameter;
+      // An older gateway is asked again without what it does not know.
+      if (digests && (parameter === 'digest' || parameter === 'resume')) digests = false;
+      else if (this.#rate && parameter === 'max_rate') this.#withoutRate = true;
+      else return end;
+    }
   }
 
   // Hashes are kept also of what an older gateway sends, for when there is a newer one.
@@ -166,11 +180,12 @@ export class Connection {
 
   async #read(digests: boolean): Promise<StreamEnd> {
     const { transport, parse, url, credentials = 'same-origin' } = this.options;
-    const stream = (this.#stream = new Stream(this.stores, transport, this.#digests, parse));
+    const stream = (this.#stream = new Stream(this.stores, transport, this.#digests, parse, (changed) => this.#arrived(changed)));
     try {
       const headers = await this.#authorized();
       if (this.#suspended) stream.cut(this.#suspended);
-      const query = this.stores.request() + (digests ? `&digest=1${this.stores.verifiable ? '&resume=digest' : ''}` : '');
+      this.#rate = this.#withoutRate ? undefined : this.#control.rate;
+      const query = this.stores.request(this.#rate) + (digests ? `&digest=1${this.stores.verifiable ? '&resume=digest' : ''}` : '');
       return await stream.run({ url: `${url}?${query}`, lastEventId: this.stores.position, headers, credentials });
     } catch (error) {
       // thrown by getToken
@@ -179,6 +194,19 @@ export class Connection {
       this.stores.ended(!this.#cut);
       this.#stream = undefined;
     }
+  }
+
+  // Something has arrived.
+  #arrived(changed: boolean): void {
+    if (changed) this.#control.changed?.();
+    this.#followRate();
+  }
+
+  // Another rate takes another stream, which waits until this one has brought its watches up to date.
+  #followRate(): void {
+    if (this.#withoutRate || this.#rate === this.#control.rate || !this.#stream?.settled) return;
+    this.#immediately = true;
+    this.#stream.cut('ended');
   }
 
   async #authorized(): Promise<Record<string, string>> {

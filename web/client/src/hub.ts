@@ -2,6 +2,7 @@ import { authenticated } from './authenticated.js';
 import type { RefusedError } from './errors.js';
 import { onLogout } from './logout.js';
 import type { Port } from './port.js';
+import { checkRate } from './rate_control.js';
 import { type SharedSpec, SharedWatch } from './shared_watch.js';
 import { canonical } from './spec.js';
 import { Tab } from './tab.js';
@@ -12,7 +13,10 @@ import { type Watches, type WatchOptions, watch } from './watch.js';
 const maxShared = 50;
 
 /** The options of the connection. Those that concern a tab are set in the tab. */
-export type HubOptions = Pick<WatchOptions, 'getToken' | 'onError' | 'headers' | 'credentials' | 'transport'>;
+export type HubOptions = Pick<WatchOptions, 'getToken' | 'onError' | 'headers' | 'credentials' | 'transport'> & {
+  /** How often changes are sent at most: a rate such as `2/s` or `10/m`. Whenever there are some unless set. */
+  readonly maxRate?: string;
+};
 
 /**
  * Serves the tabs of a browser from connections that they share: to each tab it is a
@@ -35,6 +39,7 @@ export class Hub {
   readonly #options: HubOptions;
 
   constructor(url: string | URL, options: HubOptions = {}) {
+    if (options.maxRate !== undefined) checkRate(options.maxRate);
     this.#url = url;
     this.#options = options;
   }

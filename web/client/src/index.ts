@@ -21,6 +21,7 @@ export type {
   Value,
   WatchName,
 } from './protocol.js';
+export type { RateChooser, RateControl } from './rate_control.js';
 export type { Changes } from './replica.js';
 export { mapKey, type Resource } from './resource.js';
 export type { HashedResource, Snapshot } from './snapshot.js';

@@ -17,7 +17,7 @@ export type LogEvent =
   | { readonly type: 'refused'; readonly status: number; readonly reason: string; readonly retryMs: number | undefined }
   /** The stream ended, `afterMs` after the request. */
   | { readonly type: 'lost'; readonly reason: string; readonly afterMs: number }
-  /** The client ended the stream: it needs other watches, is closed, or the page was hidden. */
+  /** The client ended the stream: it needs other watches or another rate, is closed, or the page was hidden. */
   | { readonly type: 'ended'; readonly reason: string; readonly afterMs: number }
   /** The client waits for so long before its next request, unless it is told to hurry. */
   | { readonly type: 'retry'; readonly inMs: number };

@@ -196,6 +196,7 @@ export class Store<V = unknown> implements Readable<V> {
       resources: shown,
       revision,
       ...(verifiedAt && { verifiedAt }),
+      ...(connection.maxRate && { maxRate: connection.maxRate }),
     };
   }
 }

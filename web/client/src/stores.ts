@@ -26,6 +26,7 @@ export class Stores {
   // have its resources.
   readonly #parked = new Map<string, Store>();
   #requested = new Map<string, Store>();
+  #maxRate: string | undefined; // that was requested
   // Those of the open stream, by watch. An event is for the store whose definition was
   // requested, and not for another one of the same watch that is wanted by now.
   #streamed = new Map<string, Store>();
@@ -43,10 +44,11 @@ export class Stores {
     return [...new Map(ids.map((one) => [one.split('@')[0], one])).values()].join(); // at most one of each watch
   }
 
-  /** A request is made. Returns its query. */
-  request(): string {
+  /** A request is made, with a rate or without one. Returns its query. */
+  request(maxRate?: string): string {
     this.#requested = new Map(this.#wanted);
-    return this.query;
+    this.#maxRate = maxRate;
+    return this.query + (maxRate ? `&max_rate=${maxRate}` : '');
   }
 
   /** The newest request is for exactly these watches, in any order. */
@@ -107,7 +109,7 @@ export class Stores {
   /** A stream begins. It is the first one, or replaces one that was lost or healthy. */
   open(): void {
     const renewing = this.connection.state === 'open';
-    this.connection = { state: 'open', since: Date.now(), reason: '' };
+    this.connection = { state: 'open', since: Date.now(), reason: '', ...(this.#maxRate && { maxRate: this.#maxRate }) };
     this.#streamed = this.#requested;
     for (const store of this.#streamed.values()) store.begin(renewing);
   }

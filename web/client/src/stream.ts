@@ -44,15 +44,21 @@ export class Stream {
   #goodbye: GoodbyeEvent | undefined;
   #retryMs: number | undefined;
   #watchdog: ReturnType<typeof setTimeout> | undefined;
+  #live = false; // it was up to date when something arrived last
+  #changed = false; // resources have arrived since
   readonly #mending = new Set<Store>();
   #request!: Omit<StreamRequest, 'signal'>;
 
-  /** hashes: those of resources are computed, so that what the stores hold can be verified. */
+  /**
+   * hashes: those of resources are computed, so that what the stores hold can be verified. arrived is called after
+   * everything that arrived together; changed: resources were among it, and the stream had been up to date before.
+   */
   constructor(
     private readonly stores: Stores,
     private readonly transport: Transport,
     private readonly hashes: boolean,
     private readonly parse: (json: string) => unknown = JSON.parse,
+    private readonly arrived: (changed: boolean) => void = () => {},
   ) {}
 
   get open(): boolean {
@@ -133,7 +139,13 @@ export class Stream {
           stores.commit(id);
           this.#mendAll();
         }),
-      flush: () => live(() => stores.publish()),
+      flush: () =>
+        live(() => {
+          stores.publish();
+          this.arrived(this.#live && this.#changed);
+          this.#live = this.settled;
+          this.#changed = false;
+        }),
     };
   }
 
@@ -196,6 +208,7 @@ export class Stream {
   }
 
   #take(event: Event, hash?: Hash): void {
+    this.#changed ||= 'key' in event;
     if (event.type === 'goodbye') this.#goodbye = event;
     else if (event.type !== 'hello') this.stores.take(event, hash);
     else {

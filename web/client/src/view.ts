@@ -42,6 +42,8 @@ export interface View<V = unknown> extends Freshness {
   readonly revision: string;
   /** When `resources` were last found to be what the gateway has, by its digest, in ms as of `Date.now`; missing before. */
   readonly verifiedAt?: number;
+  /** How often changes are sent at most, such as `2/s`; missing without such a bound, and without a connection. */
+  readonly maxRate?: string;
 }
 
 /** The state of the connection, on which freshness depends. */
@@ -50,6 +52,7 @@ export interface ConnectionState {
   readonly since: number;
   readonly reason: string;
   readonly error?: Error;
+  readonly maxRate?: string;
 }
 
 /** Returns the freshness of a watch, given its copy, its connection and its last status event. */

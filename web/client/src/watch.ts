@@ -1,4 +1,5 @@
 import { Connection, type ConnectionOptions, type OnError } from './connection.js';
+import { checkRate, type RateChooser } from './rate_control.js';
 import { type CanonicalSpec, canonical, type WatchSpec } from './spec.js';
 import type { OnVerify, Store } from './store.js';
 import { fetchTransport, type Transport } from './transport.js';
@@ -14,6 +15,8 @@ export interface WatchOptions<Name extends string = string> {
   readonly onVerify?: OnVerify;
   /** `off`: what stores hold is not verified, and a position that cannot be resumed costs a snapshot. */
   readonly digest?: 'on' | 'off';
+  /** How often changes are sent at most, of each resource the newest: a rate such as `2/s` or `10/m`, or `autoRate`. Whenever there are some unless set. */
+  readonly maxRate?: string | RateChooser;
   /** Additional headers of each request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** As in `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
@@ -59,6 +62,7 @@ export function watch<Values = Record<string, unknown>>(
   url: string | URL,
   { watches = [], transport = fetchTransport, ...rest }: WatchOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
+  if (rest.maxRate !== undefined && typeof rest.maxRate !== 'function') checkRate(rest.maxRate);
   if (rest.getToken) transport.checkHeaders?.();
   const options = { ...rest, transport, url: `${String(url).replace(/\/$/, '')}/v1/events`, move };
   let connections: Connection[] = [];

@@ -5,11 +5,12 @@ import { LeaderTransport } from './leader_transport.js';
 import { dialect } from './port.js';
 import { sharedTransport } from './port_transport.js';
 import { PrincipalTransport } from './principal_transport.js';
+import { checkRate } from './rate_control.js';
 import type { WatchSpec } from './spec.js';
 import type { Transport } from './transport.js';
 import { type Watches, type WatchOptions, watch } from './watch.js';
 
-export interface SharedOptions<Name extends string = string> extends WatchOptions<Name> {
+export interface SharedOptions<Name extends string = string> extends Omit<WatchOptions<Name>, 'maxRate'> {
   /**
    * Creates the SharedWorker in which `serveTabs` runs. The page creates it because
    * with Trusted Types the URL of a script must come from a policy of the page.
@@ -19,6 +20,8 @@ export interface SharedOptions<Name extends string = string> extends WatchOption
   readonly name?: string;
   /** The tag of the principal whose data is shown, from `getSession`, or null for a gateway without sessions; the gateway is asked for it before each stream unless set. */
   readonly tag?: string | null;
+  /** How often changes are sent at most: a rate such as `2/s` or `10/m`. Whenever there are some unless set. */
+  readonly maxRate?: string;
 }
 
 /**
@@ -27,21 +30,23 @@ export interface SharedOptions<Name extends string = string> extends WatchOption
  * The worker holds it; if there is none, or it does not answer, one of the tabs does;
  * and without Web Locks, each tab has its own.
  *
- * getToken, headers, credentials and transport apply to a connection of this tab: those of the
+ * getToken, headers, credentials, transport and maxRate apply to a connection of this tab: those of the
  * worker are passed to `serveTabs`.
  */
 export function watchShared<Values = Record<string, unknown>>(
   url: string | URL,
   options: SharedOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
-  const { worker, name = String(url), tag, getToken, onError, headers, credentials, transport, ...tab } = options;
+  const { worker, name = String(url), tag, getToken, onError, headers, credentials, transport, maxRate, ...tab } = options;
   const connection: HubOptions = {
     ...(getToken && { getToken }),
     ...(onError && { onError }),
     ...(headers && { headers }),
     ...(credentials && { credentials }),
     ...(transport && { transport }),
+    ...(maxRate !== undefined && { maxRate }),
   };
+  if (maxRate !== undefined) checkRate(maxRate);
   const newHub = () => new Hub(url, connection);
   const hasWorker = worker !== undefined && 'SharedWorker' in globalThis;
   const hasLocks = globalThis.navigator?.locks !== undefined;

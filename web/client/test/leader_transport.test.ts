@@ -69,6 +69,17 @@ async function answer(value: number): Promise<void> {
 
 const leader = () => browser.locks.held.get(`watchtide ${dialect} ${url}`)?.owner;
 
+test('the rate is that of the shared connection, whichever tab holds it', async () => {
+  const [first, second] = await share(2, { maxRate: '2/s' });
+  expect(server.last.url.searchParams.get('max_rate')).toBe('2/s');
+  expect(second!.tide.store('w').view).not.toHaveProperty('maxRate');
+  first.tab.kill();
+  await pass();
+  expect(server.exchanges).toHaveLength(2);
+  expect(server.last.url.searchParams.get('max_rate')).toBe('2/s');
+  expect(() => open({ maxRate: 'auto' })).toThrow('maxRate is auto: want a rate, such as 2/s or 10/m');
+});
+
 test('six tabs share one connection', async () => {
   await share(6);
   server.last.send(upsert('w', 'b', 6, 2, 'w@e-6'));

@@ -16,6 +16,7 @@ const entries: Record<string, () => Promise<object>> = {
   '@watchtide/client/optimistic': () => import('../src/optimistic.js'),
   '@watchtide/client/pool': () => import('../src/pool.js'),
   '@watchtide/client/query': () => import('../src/query.js'),
+  '@watchtide/client/rate': () => import('../src/rate.js'),
   '@watchtide/client/validate': () => import('../src/validate.js'),
   '@watchtide/client/react': () => import('../src/react.js'),
   '@watchtide/client/shared': () => import('../src/shared.js'),

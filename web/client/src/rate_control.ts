@@ -1,0 +1,17 @@
+/** Chooses the rate of a connection. */
+export interface RateControl {
+  /** How often changes are to be sent at most, such as `2/s` or `10/m`; undefined: whenever there are some. */
+  readonly rate: string | undefined;
+  /** Called when changes have arrived on a stream that is up to date. */
+  changed?(): void;
+  /** Called when the connection is closed. */
+  close?(): void;
+}
+
+/** Begins to choose the rate of a connection. chosen is to be called when the rate is another one. */
+export type RateChooser = (chosen: () => void) => RateControl;
+
+/** Throws unless it is a rate. A gateway that refuses the parameter is then one that does not know it. */
+export function checkRate(rate: string): void {
+  if (!/^[1-9]\d{0,3}\/[sm]$/.test(rate)) throw new TypeError(`maxRate is ${rate}: want a rate, such as 2/s or 10/m`);
+}
