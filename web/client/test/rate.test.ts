@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { eventSourceTransport, type View } from '../src/index.js';
 import { autoRate } from '../src/rate.js';
+import { watch } from '../src/watch.js';
 import { FakeEventSource } from './fake_event_source.js';
 import { following, url } from './following.js';
 import { endOfSnapshot, hello, pass, reset, snapshot, upsert } from './server.js';
-import { watch } from '../src/watch.js';
 
 const f = following();
 
