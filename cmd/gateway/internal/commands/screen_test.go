@@ -49,7 +49,9 @@ func TestWatchDrawsAWindowInItsOrder(t *testing.T) {
 	p := process{stdout: out, stderr: newLines(), signals: signals, exit: func(int) {},
 		size: func() (int, int, error) { return 60, 10, nil }}
 	code := make(chan int, 1)
-	go func() { code <- run(t.Context(), p, []string{"watch", "notes", "--order=-n", "--limit=2", "--server", g.url()}) }()
+	go func() {
+		code <- run(t.Context(), p, []string{"watch", "notes", "--order=-n", "--limit=2", "--server", g.url()})
+	}()
 	out.await(t, "c    10")
 	g.put("a", `{"n":30}`)
 	out.await(t, "a    30")
