@@ -1,0 +1,131 @@
+package views
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/view"
+)
+
+// TestWindowsShareAnOrder: a window of an order that is there is not made from the watch.
+func TestWindowsShareAnOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{Linger: 10 * time.Second})
+		f.commit(`a={"n":1}`, `b={"n":2}`, `c={"n":3}`, `d={"n":4}`)
+		first := subscribe(t, f.open(ordered(t, "n", 2, 0), "c"), nil)
+		second := subscribe(t, f.open(ordered(t, "n", 2, 2), "c"), nil)
+		wantLines(t, "the first window", first.lines(), "reset initial", `a={"n":1}@2`, `b={"n":2}@2`, "end@2 of 4")
+		wantLines(t, "the second window", second.lines(), "reset initial", `c={"n":3}@2`, `d={"n":4}@2`, "end@2 of 4")
+		if s := f.views.Stats(); s.Builds != 1 || s.Views != 3 {
+			t.Errorf("%d builds and %d views, want 1 and 3: an order and two windows", s.Builds, s.Views)
+		}
+		f.commit(`a={"n":3.5}`)
+		wantLines(t, "the first window", first.lines(), "-a@3 left", `c={"n":3}@2`)
+		wantLines(t, "the second window", second.lines(), "-c@3 left", `a={"n":3.5}@3`)
+
+		second.Close()
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if s := f.views.Stats(); s.Views != 2 {
+			t.Errorf("%d views, want 2: the order and the window that is read", s.Views)
+		}
+		f.commit(`e={"n":0}`)
+		wantLines(t, "the window that is left", first.lines(), "-c@4 left", `e={"n":0}@4`)
+		again := subscribe(t, f.open(ordered(t, "n", 2, 2), "c"), nil)
+		wantLines(t, "the second window again", again.lines(), "reset initial", `c={"n":3}@2`, `a={"n":3.5}@3`, "end@4 of 5")
+		if s := f.views.Stats(); s.Builds != 1 {
+			t.Errorf("%d builds, want 1", s.Builds)
+		}
+		first.Close()
+		again.Close()
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if s := f.views.Stats(); s.Views != 0 || s.Bytes != 0 || len(f.views.clients) != 0 {
+			t.Errorf("%d views, %d bytes and the clients %v are left", s.Views, s.Bytes, f.views.clients)
+		}
+	})
+}
+
+// TestWindowOfACostlyFilter: builders feed the order, and a window that is opened later needs no change of
+// the watch.
+func TestWindowOfACostlyFilter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`, `b={"n":2}`)
+		of := func(offset int) *view.Definition {
+			return definition(t, view.Params{Filter: `value.exists(k, k == "n")`, Order: "-n", Limit: "1", Offset: fmt.Sprint(offset)})
+		}
+		first := subscribe(t, f.open(of(0), "c"), nil)
+		wantLines(t, "the first window", first.lines(), "reset initial", `b={"n":2}@2`, "end@2 of 2")
+		second := subscribe(t, f.open(of(1), "c"), nil)
+		wantLines(t, "the second window", second.lines(), "reset initial", `a={"n":1}@2`, "end@2 of 2")
+		f.commit(`a={"n":3}`)
+		wantLines(t, "the first window", first.lines(), "-b@3 left", `a={"n":3}@3`)
+		wantLines(t, "the second window", second.lines(), "-a@3 left", `b={"n":2}@2`)
+	})
+}
+
+// TestWindowHidesWhatRulesHide: a hidden field sorts nothing, and of a resource that is hidden nothing is
+// said.
+func TestWindowHidesWhatRulesHide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"team":"red","secret":1}`, `b={"team":"red","secret":0}`, `c={"team":"blue","secret":2}`)
+		d := definition(t, view.Params{Order: "-secret", Limit: "2", Grants: []view.Grant{{Filter: `value.team == "red"`, Fields: []string{"team"}}}})
+		s := subscribe(t, f.open(d, "c"), nil)
+		wantLines(t, "the snapshot", s.lines(), "reset initial", `a={"team":"red"}@2`, `b={"team":"red"}@2`, "end@2 of 2")
+		f.commit(`b={"team":"red","secret":9}`, `c={"team":"blue","secret":9}`)
+		wantLines(t, "a change of what is hidden", s.lines(), `b={"team":"red"}@3`)
+		f.commit(`a={"team":"blue"}`)
+		wantLines(t, "one is hidden", s.lines(), "-a@4")
+	})
+}
+
+func TestWindowsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxPerClient: 3})
+		f.commit(`a={"n":1}`)
+		for i := range 2 {
+			subscribe(t, f.open(ordered(t, "n", 1, i), "c"), nil)
+		}
+		var refused *Refusal
+		if _, err := f.views.Open(f.base, ordered(t, "n", 1, 2), Request{Client: "c"}); !errors.As(err, &refused) || refused.Reason != TooManyOfAClient {
+			t.Errorf("a third window beside the order: %v", err)
+		}
+		if _, err := f.views.Open(f.base, ordered(t, "n", 1, 2), Request{Client: "d"}); err != nil {
+			t.Errorf("a window of another client: %v", err)
+		}
+	})
+}
+
+// TestOrderThatDoesNotFit: its windows are stale, and go on once there is room.
+func TestOrderThatDoesNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxBytes: 300 << 10, Linger: time.Hour})
+		f.commit(`a={"n":1}`)
+		w := f.open(ordered(t, "n", 1, 0), "c")
+		s := subscribe(t, w, nil)
+		s.lines()
+		var texts, gone []string
+		for i := range 2000 {
+			texts = append(texts, fmt.Sprintf(`%s%d={"n":%d}`, strings.Repeat("k", 200), i, i))
+			gone = append(gone, fmt.Sprintf("%s%d=", strings.Repeat("k", 200), i))
+		}
+		f.commit(texts...)
+		s.lines()
+		f.commit(`a={"n":-1}`)
+		s.lines()
+		if state := w.Status(); state.Reason != noRoom {
+			t.Errorf("the window is %v: %q", state.State, state.Reason)
+		}
+		f.commit(gone...)
+		time.Sleep(time.Minute)
+		if got := s.lines(); len(got) == 0 || got[len(got)-1] == "" || !strings.Contains(strings.Join(got, "\n"), `a={"n":-1}`) {
+			t.Errorf("once there is room: %q", got)
+		}
+	})
+}
