@@ -1,6 +1,7 @@
 package views
 
 import (
+	"bytes"
 	"slices"
 	"sync/atomic"
 
@@ -88,14 +89,22 @@ func (t *sorted) Add(c log.Entry, projected *stream.Resource) {
 	t.follow(c)
 	t.item = t.definition.AppendSortKey(t.item[:0], *projected)
 	n := len(t.item)
-	had := t.placeOf(projected.Key)
-	t.tree.Set(projected.Key, t.item)
-	t.item = append(t.item, projected.Key...)
-	if !had {
-		t.changes(nil, t.item, n)
+	if !t.whole {
+		t.tree.Set(projected.Key, t.item)
 		return
 	}
-	t.changes(t.old, t.item, n)
+	had := t.placeOf(projected.Key)
+	t.item = append(t.item, projected.Key...)
+	switch {
+	case !had:
+		t.tree.Set(projected.Key, t.item[:n])
+		t.changes(nil, t.item, n)
+	case bytes.Equal(t.old, t.item):
+		t.changes(t.old, t.item, n)
+	default:
+		t.tree.Set(projected.Key, t.item[:n])
+		t.changes(t.old, t.item, n)
+	}
 }
 
 // placeOf reads the place of a key into old.
@@ -280,7 +289,7 @@ func (t *sorted) Awaited() bool {
 func (t *sorted) Count() bool {
 	n := t.tree.Bytes()
 	for _, w := range t.windows {
-		n += w.bytes()
+		n += w.size
 	}
 	t.account.SetLog(n, 0)
 	return false

@@ -36,6 +36,7 @@ type window struct {
 	changed map[string]struct{} // keys in it that have changed since then
 	left    map[string]struct{} // keys that it did not have for a moment, or not any more
 	total   int
+	size    int64 // about how much memory the rows take
 }
 
 // row is a resource in a window.
@@ -44,17 +45,20 @@ type row struct {
 	sortKey int    // the length of the sort key
 }
 
+// rowBytes is what a row takes besides its item.
+const rowBytes = 24
+
 func (r row) key() string { return r.item[r.sortKey:] }
 
 func (w *window) forget() {
-	w.begun, w.dirty, w.moved, w.rows, w.shown, w.total = false, false, false, nil, nil, 0
+	w.begun, w.dirty, w.moved, w.rows, w.shown, w.total, w.size = false, false, false, nil, nil, 0, 0
 	clear(w.changed)
 	clear(w.left)
 }
 
 // change records where a resource was, and where it is.
 func (w *window) change(old, now []byte, n int) {
-	if old != nil && now != nil && w.has(old) {
+	if old != nil && now != nil && len(w.rows) > 0 && !w.precedes(old) && w.reaches(old) && w.has(old) {
 		w.changed[string(now[n:])] = struct{}{}
 	}
 	switch {
@@ -180,17 +184,15 @@ func (w *window) enter(t *sorted, s log.Snapshot, r row, revision uint64) {
 }
 
 func (w *window) published() {
+	if w.moved {
+		w.size = 0
+		for _, r := range w.rows {
+			w.size += int64(len(r.item)) + rowBytes
+		}
+	}
 	w.shown, w.moved = w.rows, false
 	clear(w.changed)
 	clear(w.left)
-}
-
-// bytes is about how much memory its rows take.
-func (w *window) bytes() (n int64) {
-	for _, r := range w.rows {
-		n += int64(len(r.item)) + 24
-	}
-	return n
 }
 
 // end frees what it holds, once it was closed.
