@@ -77,7 +77,7 @@ func place(path []declaredWatch, name string) int {
 func (l *lineage) setDefinition(w Watch) {
 	for _, t := range l.templates {
 		if t.Name == w.Name {
-			t.sample.Definition, t.sample.LabelsAt, t.sample.Compression = w.Definition, w.LabelsAt, w.Compression
+			t.sample.Definition, t.sample.Grouping, t.sample.LabelsAt, t.sample.Compression = w.Definition, w.Grouping, w.LabelsAt, w.Compression
 		}
 	}
 }

@@ -28,6 +28,7 @@ type decoder struct {
 	impersonates []impersonates // of watches whose writes need a principal
 
 	definitions map[string]*view.Definition // of views
+	groupings   map[string]*view.Grouping   // of those that count
 	places      map[string]decode.Value     // of roles and rules, and of their keys, by path
 	templatings map[string]*templating      // of templates without an error
 	template    *templating                 // that is being read; nil: none is
@@ -37,7 +38,7 @@ func newDecoder(file string, env Environment) *decoder {
 	env = env.withDefaults()
 	d := &decoder{
 		flags: env.Flags, declared: map[string]SourceType{}, stores: map[string]string{}, consuls: map[string]consul.Config{}, watches: map[string]declaredWatch{},
-		lineage: &lineage{}, definitions: map[string]*view.Definition{}, templatings: map[string]*templating{},
+		lineage: &lineage{}, definitions: map[string]*view.Definition{}, groupings: map[string]*view.Grouping{}, templatings: map[string]*templating{},
 		places: map[string]decode.Value{},
 	}
 	d.Decoder = decode.New(file, decode.Inputs{Getenv: env.Getenv, ReadFile: env.ReadFile, Stat: env.Stat}, kinds, d)

@@ -69,6 +69,9 @@ func (w *Watch) definitionReader(d *decoder, v decode.Value) func(string) {
 		filter = t.given[&w.Filter]
 	}
 	isView := w.ViewOf != ""
+	if d.IsGiven(&w.By) || d.IsGiven(&w.Sum) {
+		return w.groupingReader(d, v, params)
+	}
 	return func(labelsAt string) {
 		params.LabelsAt = labelsAt
 		definition, err := view.Parse(params)
@@ -84,8 +87,26 @@ func (w *Watch) definitionReader(d *decoder, v decode.Value) func(string) {
 		case !definition.IsWhole():
 			d.definitions[name] = definition
 		case isView:
-			d.Errorf(v.AtKey(), "the view selects everything; want prefix, labels, filter or fields")
+			d.Errorf(v.AtKey(), "the view selects everything; want prefix, labels, filter or fields, or by to count")
 		}
+	}
+}
+
+// groupingReader is definitionReader for a view that counts.
+func (w *Watch) groupingReader(d *decoder, v decode.Value, params view.Params) func(string) {
+	places := map[string]decode.Value{"by": d.Given[&w.By], "sum": d.Given[&w.Sum]}
+	name, by, sum := w.Name, w.By, w.Sum
+	return func(string) {
+		if params.Prefix != "" || params.Filter != "" || params.Labels != "" || len(params.Fields) > 0 {
+			d.Errorf(v.AtKey(), "a count is of all of another watch; want prefix, labels, filter and fields in a view of their own, and view_of that one here")
+			return
+		}
+		g, err := view.ParseGrouping(by, sum)
+		if err != nil {
+			d.wrongDefinition(v, places, nil, err)
+			return
+		}
+		d.groupings[name] = g
 	}
 }
 
@@ -166,11 +187,29 @@ func (d *decoder) views(c *Config) {
 	}
 	for i := range c.Watches {
 		w := &c.Watches[i]
-		w.Definition, w.LabelsAt = d.definitions[w.Name], d.watches[w.Name].labelsAt
+		w.Definition, w.Grouping, w.LabelsAt = d.definitions[w.Name], d.groupings[w.Name], d.watches[w.Name].labelsAt
 		if d.isPlain(w.Name) {
 			w.Compression = Uncompressed
 		}
 	}
+}
+
+// Limited returns the first of a watch and the watches that it is a view of of which rules let somebody see
+// only a part, or nothing.
+func (c *Config) Limited(name string) (of string, limited bool) {
+	for range c.Watches { // a circle was reported
+		at := slices.IndexFunc(c.Watches, func(w Watch) bool { return w.Name == name })
+		if at < 0 {
+			return "", false
+		}
+		w := &c.Watches[at]
+		part := func(r Rule) bool { return r.Read != "true" || len(r.Fields) > 0 || len(r.Except) > 0 }
+		if w.Allow.Kubernetes || slices.ContainsFunc(w.Allow.Rules, part) {
+			return name, true
+		}
+		name = w.ViewOf
+	}
+	return "", false
 }
 
 // checkLabelsAt reports a place of labels that is no path.

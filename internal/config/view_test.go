@@ -52,6 +52,26 @@ watches:
 	}
 }
 
+// TestCounts checks how the watches are counted that count, also those of a template.
+func TestCounts(t *testing.T) {
+	c, err := Parse("f", []byte(viewSources+`
+watches:
+  services: { source: local }
+  states: { view_of: services, by: [state, "node.zone"], sum: cpu }
+  "states-{region}": { view_of: "services-{region}", by: [state], params: { region: "[a-z]+" } }
+  "services-{region}": { view_of: services, prefix: "{region}/", params: { region: "[a-z]+" } }
+`), Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := c.Watches[1].Grouping; g == nil || strings.Join(g.By(), ",") != "state,node.zone" || g.Sum() != "cpu" || c.Watches[0].Grouping != nil {
+		t.Errorf("%+v", c.Watches[1])
+	}
+	if w, ok := c.Templates[0].Watch("states-eu"); !ok || w.Grouping == nil || w.Grouping.By()[0] != "state" {
+		t.Errorf("%+v, %v", w, ok)
+	}
+}
+
 // TestViewErrors checks that each mistake is reported at its place, once.
 func TestViewErrors(t *testing.T) {
 	for name, c := range map[string]struct{ watches, want string }{
@@ -86,7 +106,19 @@ func TestViewErrors(t *testing.T) {
   a: { view_of: services, prefix: x }`, `f:6:23: watches.services.source: there is no source "locl"; did you mean "local"?`},
 		"nothing narrowed": {`
   services: { source: local }
-  a: { view_of: services }`, `f:7:3: watches.a: the view selects everything; want prefix, labels, filter or fields`},
+  a: { view_of: services }`, `f:7:3: watches.a: the view selects everything; want prefix, labels, filter or fields, or by to count`},
+		"a count of a part": {`
+  services: { source: local }
+  a: { view_of: services, by: [state], prefix: x }`, `f:7:3: watches.a: a count is of all of another watch; want prefix`},
+		"a count by no path": {`
+  services: { source: local }
+  a: { view_of: services, by: ["a..b"] }`, `f:7:31: watches.a.by: column 3: a name is missing`},
+		"a count by nothing": {`
+  services: { source: local }
+  a: { view_of: services, sum: n }`, `f:7:3: watches.a: by, column 1: no field is named`},
+		"a sum of two": {`
+  services: { source: local }
+  a: { view_of: services, by: [s], sum: "a,b" }`, `f:7:41: watches.a.sum: column 1: there are 2 fields; want one`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse("f", []byte(viewSources+"watches:"+c.watches), Environment{})

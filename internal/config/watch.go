@@ -86,6 +86,12 @@ type Selection struct {
 	Filter string   `yaml:"filter,is=filter,of=gateway|view"`
 	Labels string   `yaml:"labels,is=labels,of=gateway|view"`
 	Fields []string `yaml:"fields,of=gateway|view"`
+	// By are the fields by whose values the resources of the other watch are counted, and Sum is the field
+	// that is added; see view.Grouping. None: they are not counted.
+	By  []string `yaml:"by,of=view"`
+	Sum string   `yaml:"sum,of=view"`
+	// Grouping is how they are counted; nil: they are not.
+	Grouping *view.Grouping `yaml:"-"`
 	// Definition is what a view, or a watch of a gateway source, has of the other watch;
 	// nil: all of it, or the watch has another source.
 	Definition *view.Definition `yaml:"-"`

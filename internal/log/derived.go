@@ -150,7 +150,7 @@ func (d *Derived) Publish(s Snapshot) {
 func (d *Derived) reflect(s Snapshot) bool {
 	for {
 		v := d.w.head.Load()
-		if !storage.SameStatus(v.Status, s.v.Status) || v.Origin != s.v.Origin {
+		if !storage.SameStatus(v.Status, s.v.Status) || v.Origin != originOf(s.v) {
 			return false
 		}
 		next := *v
@@ -159,6 +159,14 @@ func (d *Derived) reflect(s Snapshot) bool {
 			return true
 		}
 	}
+}
+
+// originOf is the origin of a log that is derived from a version.
+func originOf(of *storage.Version) uint64 {
+	if numbersItself(of) {
+		return 0
+	}
+	return of.Origin
 }
 
 // reflectDerived takes over what a derived log has in common with the other one.
@@ -204,12 +212,13 @@ func (d *Derived) Discard(s stream.Status) {
 }
 
 // derivedNewest returns the newest version of a derived log. If nothing has changed in the other
-// log since, it reflects the newest state of that one.
+// log since, it reflects the newest state of that one. What readers must be told is for Publish.
 func (l *Log) derivedNewest() *storage.Version {
 	of := l.from.newest() // before the derived log itself, which then has at least what it is derived from
 	for {
 		v := l.head.Load()
-		if v.Stalled || !v.Primed() || v.OfGeneration != of.Generation || v.OfSeq != of.Seq || v.Of >= of.Number {
+		changed := v.OfGeneration != of.Generation || v.OfSeq != of.Seq || v.Origin != originOf(of) || !storage.SameStatus(v.Status, of.Status)
+		if v.Stalled || !v.Primed() || changed || v.Of >= of.Number {
 			return v
 		}
 		next := *v

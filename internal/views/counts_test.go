@@ -194,3 +194,71 @@ func BenchmarkCounts(b *testing.B) {
 		})
 	}
 }
+
+// TestDeclaredCounts: a watch of counts follows another watch, with its revisions, its freshness, and what
+// it has after it was away.
+func TestDeclaredCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxGroups: 2})
+		f.commit(`a={"s":"up","n":1}`, `b={"s":"up","n":2}`)
+		declared, err := f.registry.Add(watch.Config{
+			Name: "states", Source: f.views.CountSource("w", func() (*watch.Watch, error) { return f.registry.Open("w") }, grouping(t, "s", "n")),
+			Backoff: watch.Backoff{Min: time.Second, Max: time.Second},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		expectState(t, declared, `up={"count":2,"sum":3,"min":1,"max":2}`)
+		s := subscribe(t, declared, nil)
+		s.expect(t, "reset initial", `up={"count":2,"sum":3,"min":1,"max":2}@2`, "end@2")
+		f.commit(`a={"s":"down","n":1}`)
+		s.expect(t, `down={"count":1,"sum":1,"min":1,"max":1}@3`, `up={"count":1,"sum":2,"min":2,"max":2}@3`)
+		f.commit(`a={"s":"down","n":1,"other":1}`)
+		if got := declared.Snapshot().Revision(); got != 4 {
+			t.Errorf("at revision %d after a commit that changes no group, want 4", got)
+		}
+		f.endpoint.Say(stream.Stale, "far behind")
+		time.Sleep(2 * time.Second)
+		s.expect(t, "status stale")
+		f.endpoint.Say(stream.InSync, "")
+		s.expect(t, "status in_sync")
+		f.commit(`c={"s":"lost"}`)
+		s.expect(t, "status stale")
+		f.commit("c", `b={"s":"up","n":7}`)
+		time.Sleep(2 * retryEvery)
+		s.read()
+		expectState(t, declared, `down={"count":1,"sum":1,"min":1,"max":1}`, `up={"count":1,"sum":7,"min":7,"max":7}`)
+		if declared.Status().State != stream.InSync {
+			t.Errorf("%v", declared.Status())
+		}
+		f.upstream.Restore("e2", f.upstream.Oldest())
+		f.endpoint.Move()
+		f.endpoint.Catch(-1)
+		time.Sleep(time.Minute)
+		s.read()
+		expectState(t, declared, state(f.count(f.base, "s", "n"))...)
+	})
+}
+
+// TestDeclaredCountsOfTooManyGroups: the watch says why it has no state.
+func TestDeclaredCountsOfTooManyGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxGroups: 1})
+		f.commit(`a={"s":1}`, `b={"s":2}`)
+		declared, err := f.registry.Add(watch.Config{
+			Name: "states", Source: f.views.CountSource("w", func() (*watch.Watch, error) { return f.registry.Open("w") }, grouping(t, "s", "")),
+			Backoff: watch.Backoff{Min: time.Second, Max: time.Second},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		if declared.Snapshot().Primed() || !strings.Contains(declared.Upstream().LastError, "the field s has 2 values") {
+			t.Errorf("%+v", declared.Upstream())
+		}
+		f.commit("a")
+		time.Sleep(time.Minute)
+		expectState(t, declared, `2={"count":1}`)
+	})
+}

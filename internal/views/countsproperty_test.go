@@ -28,12 +28,12 @@ type countWorld struct {
 	selects  *view.Definition // nil: all is counted
 	grouping *view.Grouping
 	replicas []*replica
-	readers  []*countReader
+	readers  []*countClient
 	resumed  int
 }
 
-// countReader is a client that keeps the state of a count.
-type countReader struct {
+// countClient is a client that keeps the state of a count.
+type countClient struct {
 	name  string
 	at    *replica
 	sub   *log.Subscription
@@ -42,6 +42,7 @@ type countReader struct {
 	last  *stream.Position
 	held  map[string]string // the state at last
 	reset bool              // a snapshot is under way
+	told  stream.State      // the freshness; 0: it was not told
 }
 
 // TestCountsAgainstTheModel lets resources come, go and change, and compares each state that a
@@ -81,7 +82,7 @@ func newCountWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions
 		w.start(name)
 	}
 	for i := range 5 {
-		c := &countReader{name: fmt.Sprint("reader ", i)}
+		c := &countClient{name: fmt.Sprint("reader ", i)}
 		w.readers = append(w.readers, c)
 		w.dial(c, nil)
 	}
@@ -105,7 +106,7 @@ func (w *countWorld) start(name string) {
 }
 
 // dial connects a reader, with a position that it has or without.
-func (w *countWorld) dial(c *countReader, from *stream.Position) {
+func (w *countWorld) dial(c *countClient, from *stream.Position) {
 	if c.sub != nil {
 		c.sub.Close()
 	}
@@ -121,7 +122,7 @@ func (w *countWorld) dial(c *countReader, from *stream.Position) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	c.state, c.last = map[string]string{}, from
+	c.state, c.last, c.told = map[string]string{}, from, 0
 	if from != nil {
 		c.state = maps.Clone(c.held)
 	}
@@ -159,6 +160,9 @@ func (w *countWorld) run() {
 		if !maps.Equal(c.state, want) {
 			w.t.Errorf("in the end, %s has %v, want %v", c.name, c.state, want)
 		}
+		if c.told != 0 && c.told != stream.InSync {
+			w.t.Errorf("in the end, %s was last told %v", c.name, c.told)
+		}
 		c.sub.Close()
 	}
 	for _, r := range w.replicas {
@@ -171,7 +175,12 @@ func (w *countWorld) run() {
 
 // disturb does something seldom.
 func (w *countWorld) disturb(r *replica) {
-	switch w.random.IntN(3) {
+	switch w.random.IntN(4) {
+	case 3:
+		r.endpoint.Say(stream.Stale, "far behind")
+		synctest.Wait()
+		w.read()
+		r.endpoint.Say(stream.InSync, "")
 	case 0:
 		r.endpoint.Compact()
 		r.endpoint.Disconnect(nil)
@@ -206,7 +215,7 @@ func (w *countWorld) read() {
 }
 
 // apply applies an event, and checks what does not depend on the model.
-func (w *countWorld) apply(c *countReader, e stream.Event) {
+func (w *countWorld) apply(c *countClient, e stream.Event) {
 	switch e.Type {
 	case stream.Reset:
 		clear(c.state)
@@ -223,11 +232,13 @@ func (w *countWorld) apply(c *countReader, e stream.Event) {
 		c.state[e.Resource.Key] = string(e.Resource.Value)
 	case stream.Delete:
 		delete(c.state, e.Resource.Key)
+	case stream.StatusChange:
+		c.told = e.State
 	}
 }
 
 // check compares the state of a reader at a position with the counts of the upstream.
-func (w *countWorld) check(c *countReader, at stream.Position) {
+func (w *countWorld) check(c *countClient, at stream.Position) {
 	numbered := w.deletes == streamtest.OwnRevision
 	for _, s := range w.upstream.Truth().States() {
 		if numbered && (s.Revision != at.Upserts || w.epoch(s.Epoch) != at.Epoch) {

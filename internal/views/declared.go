@@ -15,6 +15,9 @@ import (
 // watch. Close it.
 func NewDeclared() *Views { return New(Config{Max: math.MaxInt}) }
 
+// LimitGroups sets the number of groups of a declared count.
+func (v *Views) LimitGroups(most int) { v.Reconfigure(Config{Max: math.MaxInt, MaxGroups: most}) }
+
 // View returns what makes a watch the view that d selects of another one, which has a name and
 // which open returns.
 func (v *Views) View(name string, open func() (*watch.Watch, error), d *view.Definition) *watch.ViewConfig {

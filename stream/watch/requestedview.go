@@ -75,7 +75,7 @@ func (w *Watch) catchUp(ctx context.Context) {
 	}
 	enough := time.NewTimer(catchUpWait)
 	defer enough.Stop()
-	for ; !reached; reached, changed = w.log.Reached(s) {
+	for ; !reached && w.Refused() == nil; reached, changed = w.log.Reached(s) {
 		select {
 		case <-changed:
 		case <-enough.C:

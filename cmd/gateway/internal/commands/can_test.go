@@ -115,6 +115,29 @@ watches:
 	}
 }
 
+// TestConfigCheckWarnsOfCounts: of those that tell more than some may see of what is counted.
+func TestConfigCheckWarnsOfCounts(t *testing.T) {
+	for rule, want := range map[string]string{
+		`{ role: all, read: "true" }`:              "",
+		`{ role: all, read: 'value.n == 1' }`:      "warning: watches.states: all of red is counted, of which rules of notes let some see only a part\n",
+		`{ role: all, read: "true", fields: [n] }`: "warning: watches.states: all of red is counted",
+	} {
+		configuration := file(t, "gateway.yaml", `
+auth: {}
+roles: { all: { when: "true" } }
+sources: { local: { type: store } }
+watches:
+  notes: { source: local, allow: [`+rule+`] }
+  red: { view_of: notes, prefix: red/ }
+  states: { view_of: red, by: [state], allow: [{ role: all, read: "true" }] }
+`)
+		code, stdout, stderr := command(t, "config", "check", configuration)
+		if code != 0 || !strings.Contains(stdout, want) || (want == "") != !strings.Contains(stdout, "warning") {
+			t.Errorf("%s: exit code %d:\n%s%s", rule, code, stdout, stderr)
+		}
+	}
+}
+
 // TestConfigCheckWarnsOfWhatIsNotLeftOut: of what another rule shows to all who hold the role.
 func TestConfigCheckWarnsOfWhatIsNotLeftOut(t *testing.T) {
 	configuration := file(t, "gateway.yaml", withRules)

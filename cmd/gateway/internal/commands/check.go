@@ -56,6 +56,9 @@ func (a *app) checkConfig(file string) error {
 	if err == nil && c.Policy != nil {
 		err = a.warnOfAdditions(c.Policy)
 	}
+	if err == nil {
+		err = a.warnOfCounts(c)
+	}
 	if err == nil && len(c.Watches)+len(c.Templates) == 0 {
 		_, err = fmt.Fprintln(a.stdout, "There is nothing to serve: add watches, or serve with --demo.")
 	}
@@ -67,6 +70,21 @@ func (a *app) warnOfAdditions(p *access.Policy) error {
 	for _, one := range p.Additions() {
 		if _, err := fmt.Fprintf(a.stdout, "warning: watches.%s.allow: %s to everybody who holds its role\n", one.Watch, one); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// warnOfCounts says which counts tell more than their readers may see of what is counted.
+func (a *app) warnOfCounts(c *config.Config) error {
+	for _, w := range c.Watches {
+		if w.Grouping == nil || len(w.Allow.Rules) == 0 && !w.Allow.Kubernetes {
+			continue
+		}
+		if of, limited := c.Limited(w.ViewOf); limited {
+			if _, err := fmt.Fprintf(a.stdout, "warning: watches.%s: all of %s is counted, of which rules of %s let some see only a part\n", w.Name, w.ViewOf, of); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -56,3 +56,19 @@ func TestCountFollows(t *testing.T) {
 		}
 	}
 }
+
+// TestDeclaredCountsAreServed: a watch of the configuration counts another one.
+func TestDeclaredCountsAreServed(t *testing.T) {
+	conf := file(t, "gateway.yaml", `
+sources: { local: { type: store } }
+watches:
+  notes: { source: local }
+  states: { view_of: notes, by: [state], sum: n }
+`)
+	g := serve(t, "--config", conf)
+	g.put("a", `{"state":"up","n":1.5}`)
+	g.put("b", `{"state":"up"}`)
+	w := start(t, "watch", "states", "--server", g.url())
+	for line := ""; !strings.Contains(line, `"key":"up","revision":"2","value":{"count":2,"sum":1.5,"min":1.5,"max":1.5}`); line = w.line() {
+	}
+}

@@ -58,6 +58,7 @@ func (s *daemon) apply(c *config.Config) (counts, error) {
 		return counts{}, err
 	}
 	s.secured.set(c)
+	s.views.LimitGroups(c.Stream.MaxCountGroups)
 	up.memory.SetBytes(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
 	d.Commit()
 	up.settle()

@@ -157,6 +157,7 @@ func (s *daemon) begin(c *config.Config) (err error) {
 	gc.Registry, gc.Logger, gc.Version, gc.Commit, gc.Profiles = s.registry, s.logger, buildVersion(), buildCommit(), telemetry.Handler(s.flight)
 	gc.Tracing = tracingConfig(s.spans, c.Tracing)
 	s.upstreams = newUpstreams(s.logger, s.tracer(), s.views, s.hide)
+	s.views.LimitGroups(c.Stream.MaxCountGroups)
 	gc.Stores = s.upstreams.stores.disks
 	if c.State.Dir != "" {
 		s.openJournal(c)

@@ -164,6 +164,10 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 	wc.Logger, wc.Hide, wc.Memory, wc.Resynced = logger, u.hide, u.memory, traceResyncs(u.tracer, w.Name, w.Source)
 	if w.ViewOf != "" {
 		wc.SourceName, wc.SourceType = "view of "+w.ViewOf, string(config.View)
+		if w.Grouping != nil {
+			wc.Source = u.views.CountSource(w.ViewOf, func() (*watch.Watch, error) { return registry.Open(w.ViewOf) }, w.Grouping)
+			return wc, nil
+		}
 		// A draft is committed before its watches start, so that all of them can be found.
 		wc.View = u.views.View(w.ViewOf, func() (*watch.Watch, error) { return registry.Open(w.ViewOf) }, w.Definition)
 		return wc, nil
