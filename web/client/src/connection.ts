@@ -191,6 +191,8 @@ export class Connection {
       // thrown by getToken
       return { error, aliveAt: Date.now() };
     } finally {
+      // It has taken the place of the one before in time.
+      if (stream.open && this.stores.settled) this.#grace = void clearTimeout(this.#grace);
       this.stores.ended(!this.#cut);
       this.#stream = undefined;
     }

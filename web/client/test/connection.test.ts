@@ -127,6 +127,19 @@ describe('the replacement of a stream', () => {
     });
   });
 
+  test('has 15 s, however soon it follows another one that has caught up', async () => {
+    const { store, states } = await goodbyeAfter(5_000);
+    await pass(4_000);
+    f.server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
+    await pass(10_000);
+    f.server.last.send(goodbye('draining', 4_000));
+    f.server.last.end();
+    await pass(14_999);
+    expect(states).toEqual(['in_sync']);
+    await pass(1);
+    expect(store.view).toMatchObject({ state: 'offline', since: 1_019_000, reason: 'the server said goodbye: draining' });
+  });
+
   test('for other watches is reported if it fails', async () => {
     const store = await f.follow();
     await pass(5_000);
