@@ -14,7 +14,7 @@ const budgets = [
   { name: 'all of the main entry point', limit: 12_400, code: `export * from './index.js'` },
   {
     name: 'core and useWatch',
-    limit: 12_000,
+    limit: 12_100,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useWatch } from './react.js'`,
   },
   {
