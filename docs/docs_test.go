@@ -326,8 +326,18 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s: link to %s: %v", name, m[1], err)
 				continue
 			}
-			inDocs := strings.TrimPrefix(filepath.ToSlash(file), "../docs/")
-			if anchor != "" && !slices.Contains(headings(all[inDocs]), anchor) {
+			if anchor == "" {
+				continue
+			}
+			page, ok := all[strings.TrimPrefix(filepath.ToSlash(file), "../docs/")]
+			if !ok {
+				text, err := os.ReadFile(file)
+				if err != nil {
+					t.Error(err)
+				}
+				page = string(text)
+			}
+			if !slices.Contains(headings(page), anchor) {
 				t.Errorf("%s: link to %s: there is no such heading", name, m[1])
 			}
 		}
