@@ -66,8 +66,8 @@ func TestNarrowings(t *testing.T) {
 	if p != nil {
 		t.Fatal(p)
 	}
-	for i, want := range []string{`view.Params{Prefix:"x", Labels:"", Filter:"", Fields:[]string{"m", "n", "o"}, LabelsAt:"", Grants:[]view.Grant(nil), ValueSize:0}`,
-		`view.Params{Prefix:"", Labels:"z", Filter:"true", Fields:[]string(nil), LabelsAt:"meta.b.c", Grants:[]view.Grant(nil), ValueSize:0}`} {
+	for i, want := range []string{`view.Params{Prefix:"x", Labels:"", Filter:"", Fields:[]string{"m", "n", "o"}, LabelsAt:"", Grants:[]view.Grant(nil), Order:"", Limit:"", Offset:"", ValueSize:0}`,
+		`view.Params{Prefix:"", Labels:"z", Filter:"true", Fields:[]string(nil), LabelsAt:"meta.b.c", Grants:[]view.Grant(nil), Order:"", Limit:"", Offset:"", ValueSize:0}`} {
 		part, p := watches[i].Narrow(t.Context(), all[i], "me")
 		if p != nil {
 			t.Fatal(p)
