@@ -30,27 +30,28 @@ const patience = time.Minute
 // elsewhere are the commands that this file does not run, by how they begin, each with the
 // reason.
 var elsewhere = map[string]string{
-	"docs/command-line.md: ":                                      "run by TestCommandLineExamples",
-	"docs/following-changes.md: watchtide watch backends":         "run by TestTheScriptOfTheGuide",
-	"README.md: make ":                                            "checked by TestCommandsOfTheRepositoryExist",
-	"docs/README.md: git clone":                                   "what the tests are in",
-	"docs/README.md: cd ":                                         "what the tests are in",
-	"docs/README.md: make ":                                       "checked by TestCommandsOfTheRepositoryExist",
-	"docs/README.md: mkdir ":                                      "newReader makes the folder of resources",
-	"docs/README.md: python3 ":                                    "the page is run by the tests of the examples",
-	"docs/README.md: echo ":                                       "newReader writes the file",
-	"docs/README.md: export PATH=":                                "what newReader does for every command",
-	"README.md: export PATH=":                                     "what newReader does for every command",
-	"docs/access.md: curl ":                                       "needs a public address; run by the tests of sessions and of tickets in gateway",
-	"docs/access.md: etcdctl ":                                    "needs etcd and its client; TestRevocationsSurviveARestart in gateway revokes so",
-	"docs/access.md: TOKEN=$(kubectl create token":                "needs a cluster; TestKubernetesForEachUser in cmd/gateway/internal/commands sends such tokens",
-	"docs/installing.md: ":                                        "changes the machine, or needs Docker or a cluster; the manifests are tested in deploy and release",
-	"docs/doctor.md: watchtide doctor":                            "needs a public address; run by the tests of the doctor",
-	"docs/configuration.md: watchtide init":                       "run by the tests of init with the real servers",
-	"docs/tracing.md: OTEL_EXPORTER_OTLP_ENDPOINT=":               "needs a collector; run by the tests of traces",
-	"docs/tracing.md: curl -s -H 'Accept: application/openmetric": "needs a collector; run by the tests of traces",
-	"docs/tracing.md: go tool pprof":                              "interactive; the profile is read by the tests of the operations listener",
-	"docs/tracing.md: curl -o":                                    "interactive; the trace is read by the tests of the operations listener",
+	"docs/command-line.md: ":                              "run by TestCommandLineExamples",
+	"docs/following-changes.md: watchtide watch backends": "run by TestTheScriptOfTheGuide",
+	"README.md: make ":                                    "checked by TestCommandsOfTheRepositoryExist",
+	"docs/README.md: git clone":                           "what the tests are in",
+	"docs/README.md: cd ":                                 "what the tests are in",
+	"docs/README.md: make ":                               "checked by TestCommandsOfTheRepositoryExist",
+	"docs/README.md: mkdir ":                              "newReader makes the folder of resources",
+	"docs/README.md: python3 ":                            "the page is run by the tests of the examples",
+	"docs/README.md: echo ":                               "newReader writes the file",
+	"docs/README.md: export PATH=":                        "what newReader does for every command",
+	"README.md: export PATH=":                             "what newReader does for every command",
+	"docs/access.md: curl ":                               "needs a public address; run by the tests of sessions and of tickets in gateway",
+	"docs/access.md: etcdctl ":                            "needs etcd and its client; TestRevocationsSurviveARestart in gateway revokes so",
+	"docs/access.md: TOKEN=$(kubectl create token":        "needs a cluster; TestKubernetesForEachUser in cmd/gateway/internal/commands sends such tokens",
+	"docs/installing.md: ":                                "changes the machine, or needs Docker or a cluster; the manifests are tested in deploy and release",
+	"docs/protocol.md: curl -N 'http://127.0.0.1:8080/v1/watches/services/counts": "needs a watch of services; run by the tests of counts in gateway",
+	"docs/doctor.md: watchtide doctor":                                            "needs a public address; run by the tests of the doctor",
+	"docs/configuration.md: watchtide init":                                       "run by the tests of init with the real servers",
+	"docs/tracing.md: OTEL_EXPORTER_OTLP_ENDPOINT=":                               "needs a collector; run by the tests of traces",
+	"docs/tracing.md: curl -s -H 'Accept: application/openmetric":                 "needs a collector; run by the tests of traces",
+	"docs/tracing.md: go tool pprof":                                              "interactive; the profile is read by the tests of the operations listener",
+	"docs/tracing.md: curl -o":                                                    "interactive; the trace is read by the tests of the operations listener",
 }
 
 // harmless are the commands that leave the machine as it is.
@@ -369,7 +370,7 @@ var varying = []struct {
 	pattern     *regexp.Regexp
 	replacement string
 }{
-	{regexp.MustCompile(`@[0-9A-Za-z]{8,12}-`), "@E-"},
+	{regexp.MustCompile(`@[0-9A-Za-z]{8,24}-`), "@E-"},
 	{regexp.MustCompile(`^retry: \d+$`), "retry: N"},
 	{regexp.MustCompile(`"(retry_ms|heartbeat_ms|bytes)":\d+`), `"$1":0`},
 	{regexp.MustCompile(`"instance":"\w+"`), `"instance":"I"`},

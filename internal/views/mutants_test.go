@@ -131,6 +131,52 @@ var stalls = []mutant{
 	},
 }
 
+// miscounts are faults that TestCountsAgainstTheModel must find.
+var miscounts = []mutant{
+	{
+		"a count accepts positions from before it was made",
+		"internal/log/derived.go",
+		"\tw.next.Horizon, w.next.HorizonAge = derivedRevision(s.v), s.v.Committed\n",
+		"",
+	},
+	{
+		"states that were left out are as if they had been seen",
+		"internal/views/counts.go",
+		"lacks = lacks || doubtful || e.Conflated() || e.Revision() != first",
+		"lacks = lacks && doubtful",
+	},
+	{
+		"an outage is as if all of it had been seen",
+		"internal/views/counts.go",
+		"\toneStep := s.Intact() > c.seq || s.Origin() != c.origin\n",
+		"\toneStep := s.Intact() > c.seq\n",
+	},
+	{
+		"the deletes of a watch without revisions of deletes have revisions in a count",
+		"internal/log/derived.go",
+		"return strings.HasPrefix(of.Epoch, stream.UnnumberedEpoch)",
+		"return strings.HasPrefix(of.Epoch, stream.UnnumberedEpoch+stream.UnnumberedEpoch)",
+	},
+	{
+		"a reader is not told that the watch is fresh again",
+		"internal/log/derived.go",
+		" || !storage.SameStatus(v.Status, of.Status)\n\t\tif v.Stalled",
+		"\n\t\tif v.Stalled",
+	},
+	{
+		"each group is a transaction",
+		"internal/log/derived.go",
+		"\td.last = e\n}",
+		"\te.Flags |= storage.EndsCommit\n\td.last = e\n}",
+	},
+	{
+		"a count goes on with the groups of another generation",
+		"internal/views/counts.go",
+		"return c.begun && !c.stale && c.primed == newest.Generation() && newest.Forgotten() <= c.seq",
+		"return c.begun && !c.stale && newest.Forgotten() <= c.seq",
+	},
+}
+
 var all = flag.Bool("all", false, "build all mutants, and not only the fourth that is due today; take all seeds, and not only a third")
 
 // seeds returns the seeds below n that are due today, or with -short those below short.
@@ -157,6 +203,11 @@ func TestStalls(t *testing.T) {
 
 // TestLeaks does so with faults that show what is hidden.
 func TestLeaks(t *testing.T) { testMutants(t, leaks, "^TestConfidential", "broke Confidential") }
+
+// TestMiscounts does so with faults of counts.
+func TestMiscounts(t *testing.T) {
+	testMutants(t, miscounts, "^TestCountsAgainstTheModel$", "broke ")
+}
 
 func testMutants(t *testing.T, mutants []mutant, test, finding string) {
 	module, err := filepath.Abs("../..")
