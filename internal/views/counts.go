@@ -54,6 +54,7 @@ type count struct {
 	// Atomic.
 	removed atomic.Bool
 	full    atomic.Bool // it is to give up its tally, since others need the memory
+	gone    atomic.Bool // it has given it up
 
 	// Guarded by the mutex of Views.
 	started   bool          // it has had a holder
@@ -534,6 +535,7 @@ func (c *count) reach(s log.Snapshot) {
 		c.stale = false
 		c.derived.Refuse(nil)
 	}
+	c.gone.Store(false)
 	c.release()
 	c.releaseBase()
 	c.base = s.Pin()
@@ -566,6 +568,7 @@ func (c *count) stall(s log.Snapshot, why error) {
 	}
 	c.stale, c.noRoom, c.tried = true, why == errNoRoom, s.Number()
 	c.full.Store(false)
+	c.gone.Store(true)
 }
 
 // forget gives up what there is, since the watch has no state.
@@ -618,7 +621,7 @@ func (v *Views) largestCount() (largest *count, bytes int64) {
 			if c.full.Load() {
 				return nil, 0
 			}
-			if n := c.account.Own().Logs(); c.started && n > bytes {
+			if n := c.account.Own().Logs(); c.started && !c.gone.Load() && n > bytes {
 				largest, bytes = c, n
 			}
 		}

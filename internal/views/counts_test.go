@@ -100,6 +100,31 @@ func TestTooManyGroups(t *testing.T) {
 	})
 }
 
+// TestCountsWithoutRoom: a count that does not fit keeps what it has, and goes on once there is room.
+func TestCountsWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxBytes: 200_000})
+		f.commit(`a={"s":1,"n":0}`)
+		w := f.count(f.base, "s", "n")
+		s := subscribe(t, w, nil)
+		s.read()
+		var writes []string
+		for i := range 2000 {
+			writes = append(writes, fmt.Sprintf(`k%d={"s":1,"n":%d}`, i, i))
+		}
+		f.commit(writes...)
+		s.expect(t, "status stale")
+		if w.Status().Reason != noRoom || f.views.holds() > 200_000 {
+			t.Errorf("%v, and %d bytes are held", w.Status(), f.views.holds())
+		}
+		expectState(t, w, `1={"count":1,"sum":0,"min":0,"max":0}`)
+		f.views.Reconfigure(Config{MaxBytes: 10_000_000})
+		time.Sleep(2 * retryEvery)
+		s.read()
+		expectState(t, w, `1={"count":2001,"sum":1999000,"min":0,"max":1999}`)
+	})
+}
+
 // TestCountsAreShared: equal groupings share a count, which goes a while after its last reader.
 func TestCountsAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
