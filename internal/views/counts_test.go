@@ -287,3 +287,24 @@ func TestDeclaredCountsOfTooManyGroups(t *testing.T) {
 		expectState(t, declared, `2={"count":1}`)
 	})
 }
+
+// BenchmarkMakingCounts is the making of a count of a watch of a million.
+func BenchmarkMakingCounts(b *testing.B) {
+	for _, sum := range []string{"", "n"} {
+		b.Run("sum "+sum, func(b *testing.B) {
+			f := newUpstream(b, 1_000_000)
+			for b.Loop() {
+				v := New(Config{})
+				w, err := v.Count(f.watch, grouping(b, "team", sum), Request{})
+				if err == nil {
+					err = w.Prime(b.Context())
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(v.holds()), "bytes")
+				v.Close()
+			}
+		})
+	}
+}
