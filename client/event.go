@@ -105,6 +105,10 @@ type Event struct {
 	// Total is set for end_of_snapshot and bookmark of a window: the number of resources that it is a
 	// window of.
 	Total int `json:"total"`
+	// Before is how many of them come before the window. Next is the After of what comes next; empty:
+	// nothing does.
+	Before int    `json:"before"`
+	Next   string `json:"next"`
 	// Left is set for a delete of a resource that is still there, but not in the window any more.
 	Left bool `json:"left"`
 	// Verify is set for an end_of_snapshot of a stream that resumes by digest: what was sent may not

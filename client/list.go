@@ -121,6 +121,10 @@ type Snapshot struct {
 	Resources []json.RawMessage `json:"resources"`
 	// Total is the number of resources that they are a window of, if they are: then they are sorted.
 	Total int `json:"total,omitempty"`
+	// Before is how many of them come before the window. Next is the View.After of what comes next; empty:
+	// nothing does.
+	Before int    `json:"before,omitempty"`
+	Next   string `json:"next,omitempty"`
 }
 
 // Snapshot returns the resources of a view, all as they were at one revision.
@@ -160,6 +164,7 @@ func (c *Client) pages(ctx context.Context, query url.Values, watch, list string
 			page.Resources[i] = oneLine(line)
 		}
 		all.Watch, all.Position, all.Revision, all.Total = page.Watch, page.Position, page.Revision, page.Total
+		all.Before, all.Next = page.Before, page.Next
 		all.Resources = append(all.Resources, page.Resources...)
 		if page.NextPageToken == "" {
 			return all, nil

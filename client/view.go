@@ -26,6 +26,9 @@ type View struct {
 	// first Offset.
 	Order         string
 	Limit, Offset int
+	// After, in place of Offset, is a Next that was received for the same Order: the window begins
+	// behind the place that it names, whatever becomes of the resource that was there.
+	After string
 }
 
 // AddTo adds the parameters of the view to a query. watch is the name of the watch in a
@@ -37,7 +40,7 @@ func (v View) AddTo(query url.Values, watch string) {
 	}
 	for _, parameter := range []struct{ name, text string }{
 		{"prefix", v.Prefix}, {"labels", v.Labels}, {"filter", v.Filter}, {"fields", strings.Join(v.Fields, ",")},
-		{"order", v.Order}, {"limit", decimal(v.Limit)}, {"offset", decimal(v.Offset)},
+		{"order", v.Order}, {"limit", decimal(v.Limit)}, {"offset", decimal(v.Offset)}, {"after", v.After},
 	} {
 		if parameter.text != "" {
 			query.Set(parameter.name+suffix, parameter.text)

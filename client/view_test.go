@@ -40,11 +40,11 @@ func TestSnapshotOfAWindow(t *testing.T) {
 	var asked url.Values
 	s, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.Query()
-		fmt.Fprint(w, `{"total":9,"resources":[{"key":"b"},{"key":"a"}]}`)
+		fmt.Fprint(w, `{"total":9,"before":3,"next":"abc","resources":[{"key":"b"},{"key":"a"}]}`)
 	})
 	defer stop()
 	got, err := s.Snapshot(t.Context(), "w", View{Order: "-n,m", Limit: 2, Offset: 3})
-	if err != nil || got.Total != 9 || len(got.Resources) != 2 {
+	if err != nil || got.Total != 9 || got.Before != 3 || got.Next != "abc" || len(got.Resources) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if want := (url.Values{"order": {"-n,m"}, "limit": {"2"}, "offset": {"3"}}); asked.Encode() != want.Encode() {

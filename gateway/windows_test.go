@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestStreamOfAWindow(t *testing.T) {
 		x := r.get("/v1/watches/orders/events" + asking("order", "-n", "limit", "2"))
 		synctest.Wait()
 		text := x.Take()
-		if got := keysIn(text); !slices.Equal(got, []string{"b/3", "a/2"}) || !strings.Contains(text, `"count":2,"total":3}`) {
+		if got := keysIn(text); !slices.Equal(got, []string{"b/3", "a/2"}) || !strings.Contains(text, `"count":2,"total":3,"before":0,"next":"`) {
 			t.Errorf("the snapshot has %q:\n%s", got, text)
 		}
 		r.Commit("orders", 4, gatewaytest.Resource("a/1", 4, `{"n":7}`))
@@ -41,7 +42,7 @@ func TestStreamOfAWindow(t *testing.T) {
 		y := r.get("/v1/watches/orders/events"+asking("order", "-n", "limit", "2"), "Last-Event-ID: "+id)
 		synctest.Wait()
 		text = y.Take()
-		for _, want := range []string{`"mode":"resume"`, `"key":"a/1","revision":"5","left":true}`, `"key":"a/2","revision":"2"`, `"total":3,"resumed":true}`} {
+		for _, want := range []string{`"mode":"resume"`, `"key":"a/1","revision":"5","left":true}`, `"key":"a/2","revision":"2"`, `"total":3,"before":0,"next":"`} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the resume lacks %s:\n%s", want, text)
 			}
@@ -56,18 +57,65 @@ func TestListOfAWindow(t *testing.T) {
 		at := "/v1/watches/orders/resources"
 		x := r.get(at + asking("order", "team,-n", "limit", "2", "offset", "1"))
 		text := x.Text()
-		if got := keysIn(text); !slices.Equal(got, []string{"b/3", "a/1"}) || !strings.Contains(text, `"count":2,"total":3,`) || x.Header.Get("ETag") != "" {
+		if got := keysIn(text); !slices.Equal(got, []string{"b/3", "a/1"}) || !strings.Contains(text, `"count":2,"total":3,"before":1,"resources":[`) || x.Header.Get("ETag") != "" {
 			t.Errorf("the list has %q: %s", got, text)
 		}
 		if got := keysIn(r.get(at + asking("order", "-n", "limit", "5", "labels", "zone=y")).Text()); !slices.Equal(got, []string{"b/3", "a/2"}) {
 			t.Errorf("with labels: %q", got)
 		}
-		if got := r.get(at + asking("order", "n", "limit", "5", "offset", "3")).Text(); !strings.Contains(got, `"count":0,"total":3,"resources":[]`) {
+		if got := r.get(at + asking("order", "n", "limit", "5", "offset", "3")).Text(); !strings.Contains(got, `"count":0,"total":3,"before":3,"resources":[]`) {
 			t.Errorf("beyond the end: %s", got)
 		}
 		poll := r.get("/v1/watches/orders/changes" + asking("order", "-n", "limit", "1")).Text()
-		if !strings.Contains(poll, `"key":"b/3"`) || !strings.Contains(poll, `"count":1,"total":3}`) {
+		if !strings.Contains(poll, `"key":"b/3"`) || !strings.Contains(poll, `"count":1,"total":3,"before":0,"next":"`) {
 			t.Errorf("the long poll: %s", poll)
+		}
+	})
+}
+
+// nextIn returns the cursor that a stream or a list has sent last.
+func nextIn(t *testing.T, text string) string {
+	t.Helper()
+	all := regexp.MustCompile(`"next":"([^"]+)"`).FindAllStringSubmatch(text, -1)
+	if len(all) == 0 {
+		t.Fatalf("no cursor in %s", text)
+	}
+	return all[len(all)-1][1]
+}
+
+// TestWindowAfterAPlace: a cursor keeps its place when what is before it changes, and its own resource.
+func TestWindowAfterAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		list := "/v1/watches/orders/resources"
+		next := nextIn(t, r.get(list+asking("order", "n", "limit", "1")).Text())
+		x := r.get("/v1/watches/orders/events" + asking("order", "n", "limit", "2", "after", next))
+		synctest.Wait()
+		if text := x.Take(); !slices.Equal(keysIn(text), []string{"a/2", "b/3"}) || !strings.Contains(text, `"total":3,"before":1}`) {
+			t.Errorf("after the first: %s", text)
+		}
+		r.Commit("orders", 4, gatewaytest.Resource("c", 4, `{"n":0}`), gatewaytest.Resource("a/1", 4, `{"n":9}`))
+		synctest.Wait()
+		if text := x.Take(); strings.Contains(text, "event: upsert") || strings.Contains(text, "event: delete") {
+			t.Errorf("what is before the place has changed, and what is behind the window: %s", text)
+		}
+		text := r.get(list + asking("order", "n", "limit", "2", "after", next)).Text()
+		if !slices.Equal(keysIn(text), []string{"a/2", "b/3"}) || !strings.Contains(text, `"total":4,"before":1,"next":"`) {
+			t.Errorf("the list: %s", text)
+		}
+		text = r.get(list + asking("order", "n", "limit", "2", "after", nextIn(t, text))).Text()
+		if !slices.Equal(keysIn(text), []string{"a/1"}) || strings.Contains(text, `"next":`) {
+			t.Errorf("the last page: %s", text)
+		}
+		for _, test := range []struct{ detail, query string }{
+			{"cursor of another order", asking("order", "-n", "limit", "2", "after", next)},
+			{"no cursor", asking("order", "n", "limit", "2", "after", "orders@e-3")},
+			{"want one of them", asking("order", "n", "limit", "2", "after", next, "offset", "1")},
+			{"want order=", asking("after", next)},
+		} {
+			if p := refusedAs(t, r.get(list+test.query)); p.Status != 400 || p.Parameter != "after" || !strings.Contains(p.Detail, test.detail) {
+				t.Errorf("%s: %+v", test.query, p)
+			}
 		}
 	})
 }

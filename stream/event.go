@@ -85,6 +85,10 @@ type Event struct {
 	// it is a window of.
 	Window bool
 	Total  int
+	// Before is how many of them come before it. Next is the cursor of its last resource; empty: none
+	// comes after it.
+	Before int
+	Next   string
 	// Resumed is set for the EndOfSnapshot that says "caught up".
 	Resumed bool
 	// Verify is set for the EndOfSnapshot of which the subscriber must find out whether it has that

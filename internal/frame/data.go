@@ -66,7 +66,7 @@ func AppendData(dst []byte, e stream.Event) []byte {
 		dst = appendRevision(dst, e.Revision)
 		dst = append(dst, `,"count":`...)
 		dst = strconv.AppendInt(dst, int64(e.Count), 10)
-		dst = appendTotal(dst, e)
+		dst = appendWindow(dst, e)
 		if e.Resumed {
 			dst = append(dst, `,"resumed":true`...)
 		}
@@ -79,7 +79,7 @@ func AppendData(dst []byte, e stream.Event) []byte {
 		dst = appendDigest(dst, e)
 	case stream.Bookmark:
 		dst = appendRevision(dst, e.Revision)
-		dst = appendTotal(dst, e)
+		dst = appendWindow(dst, e)
 		if e.Skipped > 0 {
 			dst = append(dst, `,"skipped":`...)
 			dst = strconv.AppendUint(dst, e.Skipped, 10)
@@ -99,12 +99,17 @@ func AppendData(dst []byte, e stream.Event) []byte {
 	return append(dst, '}')
 }
 
-// appendTotal appends how many resources a window is a part of.
-func appendTotal(dst []byte, e stream.Event) []byte {
+// appendWindow appends what a window says besides its resources.
+func appendWindow(dst []byte, e stream.Event) []byte {
 	if !e.Window {
 		return dst
 	}
-	return strconv.AppendInt(append(dst, `,"total":`...), int64(e.Total), 10)
+	dst = strconv.AppendInt(append(dst, `,"total":`...), int64(e.Total), 10)
+	dst = strconv.AppendInt(append(dst, `,"before":`...), int64(e.Before), 10)
+	if e.Next == "" {
+		return dst
+	}
+	return appendField(dst, "next", e.Next)
 }
 
 func appendHorizon(dst []byte, e stream.Event) []byte {

@@ -451,12 +451,12 @@ func (s *Subscription) snapshotWalk(v *storage.Version) walk {
 // hasDeletes reports whether a snapshot of a version begins with deletes. Where they have no revision
 // of their own, they are of no use, and those of a window are not all that were there.
 func (s *Subscription) hasDeletes(v *storage.Version) bool {
-	return s.options.Deletes && !v.Window && !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)
+	return s.options.Deletes && !v.Window.Is && !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)
 }
 
 // refuse begins again for a reader that came with a position that cannot be resumed.
 func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetReason) {
-	if !s.options.Verify || v.Window {
+	if !s.options.Verify || v.Window.Is {
 		s.reset(b, v, reason)
 		return
 	}
@@ -470,7 +470,7 @@ func (s *Subscription) refuse(b *Batch, v *storage.Version, reason stream.ResetR
 
 // beginAgain begins again for a reader that has something already.
 func (s *Subscription) beginAgain(b *Batch, v *storage.Version, reason stream.ResetReason) {
-	if !s.options.Verify || v.Window || !s.synced && s.begun {
+	if !s.options.Verify || v.Window.Is || !s.synced && s.begun {
 		s.reset(b, v, reason)
 		return
 	}
@@ -506,7 +506,7 @@ func (s *Subscription) withState(e stream.Event, v *storage.Version) stream.Even
 	if s.options.Digest && (s.fromThisLog || !strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)) {
 		e.Digest = v.Digest.String()
 	}
-	e.Window, e.Total = v.Window, v.Total
+	e.Window, e.Total, e.Before, e.Next = v.Window.Is, v.Window.Total, v.Window.Before, v.Window.Next
 	return e
 }
 

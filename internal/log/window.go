@@ -29,7 +29,7 @@ func NewWindow(c Config) *View {
 // the state at a revision is not the same on all replicas, so only readers of this log resume.
 func (p *View) BeginWindow(s Snapshot, epoch string) {
 	p.Begin(s, epoch, s.v.Revision)
-	p.w.next.Window = true
+	p.w.next.Window.Is = true
 	if strings.HasPrefix(epoch, stream.UnnumberedEpoch) {
 		p.w.next.Horizon = math.MaxUint64
 	}
@@ -103,30 +103,30 @@ func (p *View) Doubt(revision uint64) {
 	p.lacks = true
 }
 
-// SetTotal sets how many resources there are that it is a window of, as of a state that changes nothing
-// else in it.
-func (p *View) SetTotal(s Snapshot, total int) {
+// SetWindow sets what the window says besides its resources, as of a state that changes nothing else
+// in it.
+func (p *View) SetWindow(s Snapshot, about storage.Window) {
 	if p.w.next != nil {
-		p.w.next.Total = total
+		p.w.next.Window = about
 		return
 	}
 	for {
 		v := p.w.head.Load()
 		next := *v
 		next.Reflect(s.v)
-		if next.Total = total; p.w.head.CompareAndSwap(v, &next) {
+		if next.Window = about; p.w.head.CompareAndSwap(v, &next) {
 			return
 		}
 	}
 }
 
-// Window returns the state of a window, whose resources are not sorted, and how many resources it is one
-// of. The log must be primed.
-func (l *Log) Window() (p Page, total int) {
+// Window returns the state of a window, whose resources are not sorted, and what the window says
+// besides. The log must be primed.
+func (l *Log) Window() (Page, storage.Window) {
 	v := l.newest()
-	p = Page{Revision: v.Revision, Count: v.Count(), Position: v.WithRun(Snapshot{l, v}.Position())}
+	p := Page{Revision: v.Revision, Count: v.Count(), Position: v.WithRun(Snapshot{l, v}.Position())}
 	for r := range (Snapshot{l, v}).Resources() {
 		p.Resources = append(p.Resources, r)
 	}
-	return p, v.Total
+	return p, v.Window
 }

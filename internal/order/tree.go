@@ -238,9 +238,9 @@ func (t *Tree) merge(n *node, at int) {
 	t.forget(n, at+1)
 }
 
-// Rank returns how many keys come before a place in the order: a sort key, and a key of it.
-func (t *Tree) Rank(sortKey []byte, key string) (rank int) {
-	item := append(slices.Clip(sortKey), key...)
+// Rank returns how many keys come before a place in the order, which is a sort key with a key after
+// it, and whether a key is there.
+func (t *Tree) Rank(item []byte) (rank int, found bool) {
 	n := t.root
 	for n != nil && n.kids != nil {
 		at := t.kid(n, item)
@@ -249,11 +249,11 @@ func (t *Tree) Rank(sortKey []byte, key string) (rank int) {
 		}
 		n = n.kids[at]
 	}
-	if n != nil {
-		at, _ := t.place(n, item)
-		rank += at
+	if n == nil {
+		return 0, false
 	}
-	return rank
+	at, found := t.place(n, item)
+	return rank + at, found
 }
 
 // From returns the sort keys and keys from a rank on, in order. They are valid until the tree

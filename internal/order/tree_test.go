@@ -41,8 +41,11 @@ func check(t interface{ Fatalf(string, ...any) }, tree *Tree, m model, from int)
 		t.Fatalf("from %d on the tree has %q, want %q", from, got, want[from:])
 	}
 	for i, r := range want {
-		if got := tree.Rank([]byte(r.sortKey), r.key); got != i {
-			t.Fatalf("%q comes after %d others, want %d", r, got, i)
+		if got, found := tree.Rank([]byte(r.sortKey + r.key)); got != i || !found {
+			t.Fatalf("%q comes after %d others (found: %t), want %d", r, got, found, i)
+		}
+		if got, found := tree.Rank([]byte(r.sortKey + r.key + "\x00")); got != i+1 || found {
+			t.Fatalf("what follows %q comes after %d others (found: %t), want %d", r, got, found, i+1)
 		}
 		if got, ok := tree.SortKey(r.key); !ok || string(got) != r.sortKey {
 			t.Fatalf("the sort key of %q is %q, want %q", r.key, got, r.sortKey)

@@ -36,8 +36,15 @@ type Version struct {
 
 	Reflected
 
-	Window bool // it is one of a window
-	Total  int  // resources that it is a window of
+	Window Window
+}
+
+// Window is what a version of a window says of it besides its resources.
+type Window struct {
+	Is     bool   // the log is that of a window
+	Total  int    // resources that it is a window of
+	Before int    // resources that come before it
+	Next   string // the cursor of its last resource; empty: none comes after it
 }
 
 // Contents is what of the log belongs to a version.

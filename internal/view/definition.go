@@ -40,8 +40,9 @@ type Params struct {
 	Grants []Grant
 	// Order makes the view a window: of its resources, sorted by these members, it has Limit after the
 	// first Offset. A column is a path, with a minus before it if its order is descending; several
-	// have commas between them. Limit and Offset are numbers in decimal.
-	Order, Limit, Offset string
+	// have commas between them. Limit and Offset are numbers in decimal. After, in place of Offset, is
+	// a Cursor of the same order: the window begins behind the place that it names.
+	Order, Limit, Offset, After string
 	// ValueSize is the size of the largest values, by which the cost of a filter is
 	// estimated; 0: DefaultValueSize. Larger values are evaluated too. It is no part of
 	// the definition.
@@ -75,8 +76,8 @@ type Definition struct {
 
 // parameters are the parameters in canonical form, except the filter.
 type parameters struct {
-	prefix, labels, labelsAt, order string
-	fields                          []string
+	prefix, labels, labelsAt, order, after string
+	fields                                 []string
 }
 
 // trees are the paths of a definition. An Index has one tree for all of its definitions, so
@@ -320,6 +321,7 @@ func (d *Definition) encode(w Window) []byte {
 		part(d.texts.order)
 		count(w.Limit)
 		count(w.Offset)
+		part(w.After)
 	}
 	part(d.texts.prefix)
 	part(d.texts.labelsAt)
@@ -348,7 +350,7 @@ func (d *Definition) Params() Params {
 	return Params{
 		Prefix: d.texts.prefix, Labels: d.texts.labels, Filter: d.filter.String(), Fields: slices.Clone(d.texts.fields),
 		LabelsAt: d.texts.labelsAt, Grants: d.grants.params(),
-		Order: d.texts.order, Limit: asParameter(d.window.Limit), Offset: asParameter(d.window.Offset),
+		Order: d.texts.order, Limit: asParameter(d.window.Limit), Offset: asParameter(d.window.Offset), After: d.texts.after,
 	}
 }
 

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,15 +15,18 @@ import (
 
 // Limits of a window.
 const (
-	MaxColumns = 8       // of its order
-	MaxLimit   = 1000    // resources in it
-	MaxOffset  = 1 << 31 // resources before it
+	MaxColumns = 8        // of its order
+	MaxLimit   = 1000     // resources in it
+	MaxOffset  = 1 << 31  // resources before it
+	MaxCursor  = 16 << 10 // bytes of a cursor
 )
 
 // Window is which resources of a view are in a window of it.
 type Window struct {
 	Limit  int // how many, at most
 	Offset int // how many come before them in the order
+	// After is the place behind which they begin, a sort key and a key; empty: there is none.
+	After string
 }
 
 // Window returns which resources of the view are in the window; false if the definition is none of a
@@ -53,6 +58,8 @@ func (d *Definition) parseOrder(p Params) error {
 			return refuse("limit", "", errors.New("a limit belongs to an order: want order=… too"))
 		case p.Offset != "":
 			return refuse("offset", "", errors.New("an offset belongs to an order: want order=… too"))
+		case p.After != "":
+			return refuse("after", "", errors.New("a cursor belongs to an order: want order=… too"))
 		}
 		return nil
 	}
@@ -82,7 +89,51 @@ func (d *Definition) parseOrder(p Params) error {
 		}
 	}
 	d.order, d.texts.order = columns, strings.Join(texts, ",")
-	return limitCanonical("order", d.texts.order)
+	if err := limitCanonical("order", d.texts.order); err != nil {
+		return err
+	}
+	return d.parseAfter(p)
+}
+
+// parseAfter reads the cursor.
+func (d *Definition) parseAfter(p Params) error {
+	if p.After == "" {
+		return nil
+	}
+	if p.Offset != "" {
+		return refuse("after", "", errors.New("both after and offset are given: want one of them"))
+	}
+	if len(p.After) > MaxCursor {
+		return refuse("after", "", fmt.Errorf("the cursor is %d bytes long, and at most %d are allowed", len(p.After), MaxCursor))
+	}
+	place, err := base64.RawURLEncoding.Strict().DecodeString(p.After)
+	if err != nil || len(place) <= orderBytes {
+		return refuse("after", "", errors.New("it is no cursor: want one as it was sent"))
+	}
+	if string(place[:orderBytes]) != d.orderName() {
+		return refuse("after", "", errors.New("it is a cursor of another order: want one that was sent for this order"))
+	}
+	d.window.After, d.texts.after = string(place[orderBytes:]), p.After
+	return nil
+}
+
+// orderBytes is how many bytes of a cursor name its order.
+const orderBytes = 4
+
+// orderName names the order in its cursors.
+func (d *Definition) orderName() string {
+	sum := sha256.Sum256([]byte(d.texts.order))
+	return string(sum[:orderBytes])
+}
+
+// Cursor returns the cursor of a place in the order: a sort key, with a key after it. It is empty if it
+// would be too long.
+func (d *Definition) Cursor(place string) string {
+	text := base64.RawURLEncoding.EncodeToString([]byte(d.orderName() + place))
+	if len(text) > MaxCursor {
+		return ""
+	}
+	return text
 }
 
 // number reads a number from least to most.

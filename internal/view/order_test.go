@@ -57,6 +57,32 @@ func TestOrderHasACanonicalForm(t *testing.T) {
 	}
 }
 
+// TestCursor: a cursor belongs to its order, whatever else the definition selects.
+func TestCursor(t *testing.T) {
+	d := windowOf(t, Params{Order: "-n", Limit: "5"})
+	place := string(d.AppendSortKey(nil, stream.Resource{Value: []byte(`{"n":7}`)})) + "key"
+	cursor := d.Cursor(place)
+	after := windowOf(t, Params{Order: " -n", Limit: "7", After: cursor, Prefix: "x"})
+	if w, _ := after.Window(); w.After != place || w.Limit != 7 {
+		t.Errorf("the window is %+v, want it after %q", w, place)
+	}
+	if again := windowOf(t, after.Params()); again.ID() != after.ID() {
+		t.Errorf("the parameters %+v make another definition", after.Params())
+	}
+	if d.Cursor(strings.Repeat("x", MaxCursor)) != "" {
+		t.Error("a cursor is longer than one may be")
+	}
+	for _, p := range []Params{
+		{Order: "n", Limit: "5", After: cursor}, {Order: "-n", Limit: "5", Offset: "1", After: cursor}, {After: cursor},
+		{Order: "-n", Limit: "5", After: cursor[:5]}, {Order: "-n", Limit: "5", After: "!" + cursor}, {Order: "-n", Limit: "5", After: strings.Repeat("A", MaxCursor+1)},
+	} {
+		var bad *Error
+		if _, err := Parse(p); !errors.As(err, &bad) || bad.Parameter != "after" {
+			t.Errorf("%.60v: %v, want a mistake in after", p, err)
+		}
+	}
+}
+
 func TestBadOrder(t *testing.T) {
 	for _, test := range []struct {
 		p         Params

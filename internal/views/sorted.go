@@ -56,6 +56,7 @@ type sorted struct {
 	revision  uint64 // of the newest change
 	ended     bool   // its transaction has ended
 	unordered bool   // deletes without a revision are among the changes since the last Publish
+	moved     bool   // keys have come, gone, or have other places, since the last Publish
 	doubt     uint64 // a revision before which the windows may have been others; 0: none
 	item, old []byte // used again
 }
@@ -98,11 +99,13 @@ func (t *sorted) Add(c log.Entry, projected *stream.Resource) {
 	switch {
 	case !had:
 		t.tree.Set(projected.Key, t.item[:n])
+		t.moved = true
 		t.changes(nil, t.item, n)
 	case bytes.Equal(t.old, t.item):
 		t.changes(t.old, t.item, n)
 	default:
 		t.tree.Set(projected.Key, t.item[:n])
+		t.moved = true
 		t.changes(t.old, t.item, n)
 	}
 }
@@ -121,6 +124,7 @@ func (t *sorted) Remove(c log.Entry) {
 	key := c.Resource().Key
 	if t.placeOf(key) {
 		t.tree.Delete(key)
+		t.moved = true
 		t.changes(t.old, nil, 0)
 	}
 }
@@ -194,13 +198,14 @@ func (t *sorted) Publish(s log.Snapshot) (news bool) {
 		}
 	}
 	t.at, t.origin = status, s.Origin()
-	t.whole, t.doubt, t.unordered = true, 0, false
+	t.whole, t.moved, t.doubt, t.unordered = true, false, 0, false
 	t.Count()
 	return news
 }
 
 // write writes to a window what has changed in it. It reports whether there is something to publish.
 func (t *sorted) write(w *window, s log.Snapshot) (wrote bool) {
+	moved := w.moved || !w.begun
 	switch {
 	case !w.begun:
 		w.read(&t.tree)
@@ -221,9 +226,12 @@ func (t *sorted) write(w *window, s log.Snapshot) (wrote bool) {
 		w.state.Doubt(t.doubt)
 		wrote = true
 	}
-	if total := t.tree.Len(); wrote || total != w.total {
-		w.state.SetTotal(s, total)
-		w.total = total
+	if !t.moved && !moved {
+		return wrote
+	}
+	if about := w.say(&t.tree, moved); about != w.about {
+		w.state.SetWindow(s, about)
+		w.about = about
 	}
 	return wrote
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/order"
+	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -35,7 +36,7 @@ type window struct {
 	shown   []row               // as of the last Publish
 	changed map[string]struct{} // keys in it that have changed since then
 	left    map[string]struct{} // keys that it did not have for a moment, or not any more
-	total   int
+	about   storage.Window
 	size    int64 // about how much memory the rows take
 }
 
@@ -51,7 +52,7 @@ const rowBytes = 24
 func (r row) key() string { return r.item[r.sortKey:] }
 
 func (w *window) forget() {
-	w.begun, w.dirty, w.moved, w.rows, w.shown, w.total, w.size = false, false, false, nil, nil, 0, 0
+	w.begun, w.dirty, w.moved, w.rows, w.shown, w.about, w.size = false, false, false, nil, nil, storage.Window{}, 0
 	clear(w.changed)
 	clear(w.left)
 }
@@ -63,7 +64,8 @@ func (w *window) change(old, now []byte, n int) {
 	}
 	switch {
 	case bytes.Equal(old, now):
-	case len(w.rows) > 0 && w.precedes(old) && w.precedes(now): // as many as before come first
+	case w.precedes(old) && w.precedes(now): // as many as before come first
+	case w.After != "" && (old == nil || w.precedes(old)) && (now == nil || w.precedes(now)):
 	case !w.reaches(old) && !w.reaches(now):
 	default:
 		w.dirty = true
@@ -77,7 +79,15 @@ func (w *window) has(item []byte) bool {
 }
 
 // precedes reports whether a place comes before the window.
-func (w *window) precedes(item []byte) bool { return item != nil && string(item) < w.rows[0].item }
+func (w *window) precedes(item []byte) bool {
+	switch {
+	case item == nil:
+		return false
+	case w.After != "":
+		return string(item) <= w.After
+	}
+	return len(w.rows) > 0 && string(item) < w.rows[0].item
+}
 
 // reaches reports whether a place does not come after the window.
 func (w *window) reaches(item []byte) bool {
@@ -87,8 +97,9 @@ func (w *window) reaches(item []byte) bool {
 // read reads which resources it has after a step.
 func (w *window) read(tree *order.Tree) {
 	before := w.rows
-	rows := make([]row, 0, min(w.Limit, max(0, tree.Len()-w.Offset)))
-	for sortKey, key := range tree.From(w.Offset) {
+	first := w.first(tree)
+	rows := make([]row, 0, min(w.Limit, tree.Len()-first))
+	for sortKey, key := range tree.From(first) {
 		if len(rows) == w.Limit {
 			break
 		}
@@ -107,6 +118,29 @@ func (w *window) read(tree *order.Tree) {
 		w.left[r.key()] = struct{}{}
 	}
 	w.rows, w.dirty, w.moved = rows, false, true
+}
+
+// first returns how many resources come before the window.
+func (w *window) first(tree *order.Tree) int {
+	if w.After == "" {
+		return min(w.Offset, tree.Len())
+	}
+	rank, found := tree.Rank([]byte(w.After))
+	if found {
+		rank++
+	}
+	return rank
+}
+
+// say returns what the window says besides its resources. moved says whether these are others.
+func (w *window) say(tree *order.Tree, moved bool) storage.Window {
+	about := storage.Window{Is: true, Total: tree.Len(), Before: w.first(tree)}
+	if n := len(w.rows); n > 0 && about.Before+n < about.Total {
+		if about.Next = w.about.Next; moved || about.Next == "" {
+			about.Next = w.definition.Cursor(w.rows[n-1].item)
+		}
+	}
+	return about
 }
 
 // compareItem compares the place of a row with another one.

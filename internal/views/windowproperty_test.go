@@ -33,7 +33,8 @@ type windowCase struct {
 	selects func(windowRow) bool
 	compare func(a, b windowRow) int
 
-	limit, offset int // drawn
+	limit, offset int        // drawn
+	after         *windowRow // in place of an offset; nil: there is none
 }
 
 // rank compares two values of a column.
@@ -61,18 +62,25 @@ var windowCases = []windowCase{
 // windowState is a state of the upstream.
 type windowState map[string]windowRow
 
-// window returns the keys of a window in a state, and how many resources it is one of.
-func (c windowCase) window(s windowState) (keys []string, total int) {
+// windowAbout is what a window says besides its resources.
+type windowAbout struct{ total, before int }
+
+// window returns the keys of a window in a state, and what it says besides.
+func (c windowCase) window(s windowState) (keys []string, about windowAbout) {
 	rows := slices.Collect(maps.Values(s))
 	rows = slices.DeleteFunc(rows, func(r windowRow) bool { return !c.selects(r) })
-	slices.SortFunc(rows, func(a, b windowRow) int { return cmp.Or(c.compare(a, b), strings.Compare(a.key, b.key)) })
-	total = len(rows)
-	rows = rows[min(c.offset, total):]
+	place := func(a, b windowRow) int { return cmp.Or(c.compare(a, b), strings.Compare(a.key, b.key)) }
+	slices.SortFunc(rows, place)
+	about = windowAbout{len(rows), min(c.offset, len(rows))}
+	if c.after != nil {
+		about.before = len(slices.DeleteFunc(slices.Clone(rows), func(r windowRow) bool { return place(r, *c.after) > 0 }))
+	}
+	rows = rows[about.before:]
 	for _, r := range rows[:min(c.limit, len(rows))] {
 		keys = append(keys, r.key)
 	}
 	slices.Sort(keys)
-	return keys, total
+	return keys, about
 }
 
 // windowWorld is an upstream, two replicas, and readers of windows.
@@ -115,16 +123,50 @@ func newWindowWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevision
 		c := windowCases[w.random.IntN(len(windowCases))]
 		c.limit, c.offset = 1+w.random.IntN(5), w.random.IntN(3)*w.random.IntN(4)
 		c.params.Limit, c.params.Offset = fmt.Sprint(c.limit), fmt.Sprint(c.offset)
+		if w.random.IntN(2) == 0 {
+			c.begin(t, w.row(fmt.Sprintf("k%d", w.random.IntN(12))))
+		}
 		w.readers = append(w.readers, &windowReader{windowCase: c, world: w, definition: definition(t, c.params), pending: map[string]string{}})
 	}
 	return w
 }
 
+// begin lets the window begin after a place.
+func (c *windowCase) begin(t *testing.T, after windowRow) {
+	c.after, c.offset, c.params.Offset = &after, 0, ""
+	d := definition(t, c.params)
+	r, err := d.Project(stream.Resource{Key: after.key, Value: []byte(after.value())})
+	if err != nil { // it is hidden
+		r.Value = []byte("null")
+		c.after.n = len(windowValues) - 1
+	}
+	c.params.After = d.Cursor(string(d.AppendSortKey(nil, r)) + after.key)
+}
+
+// row draws a resource.
+func (w *windowWorld) row(key string) windowRow {
+	return windowRow{key: key, n: w.random.IntN(len(windowValues)), m: w.random.IntN(len(windowValues)), red: w.random.IntN(3) > 0}
+}
+
+// value is its value.
+func (r windowRow) value() string {
+	team := `"blue"`
+	if r.red {
+		team = `"red"`
+	}
+	value := `{"team":` + team
+	if v := windowValues[r.n]; v != "" {
+		value += `,"n":` + v
+	}
+	if v := windowValues[r.m]; v != "" {
+		value += `,"m":` + v
+	}
+	return value + "}"
+}
+
 func (w *windowWorld) remember() {
 	w.states[w.revision] = append(w.states[w.revision], maps.Clone(w.now))
 }
-
-func (w *windowWorld) value(i int) string { return windowValues[i] }
 
 // commit makes a transaction of some changes.
 func (w *windowWorld) commit() {
@@ -136,19 +178,8 @@ func (w *windowWorld) commit() {
 			delete(w.now, key)
 			continue
 		}
-		r := windowRow{key: key, n: w.random.IntN(len(windowValues)), m: w.random.IntN(len(windowValues)), red: w.random.IntN(3) > 0}
-		team := `"blue"`
-		if r.red {
-			team = `"red"`
-		}
-		value := `{"team":` + team
-		if v := w.value(r.n); v != "" {
-			value += `,"n":` + v
-		}
-		if v := w.value(r.m); v != "" {
-			value += `,"m":` + v
-		}
-		writes[key] = streamtest.Write{Key: key, Value: fmt.Sprintf(`%s,"x":%d}`, value, w.random.IntN(100))}
+		r := w.row(key)
+		writes[key] = streamtest.Write{Key: key, Value: fmt.Sprintf(`%s,"x":%d}`, strings.TrimSuffix(r.value(), "}"), w.random.IntN(100))}
 		w.now[key] = r
 	}
 	var list []streamtest.Write
@@ -224,7 +255,7 @@ func (r *windowReader) read(flushes int) (more bool) {
 		}
 		r.position, r.held, r.wasWhole = &p, maps.Clone(r.pending), r.whole
 		if r.whole {
-			r.check(p.AsOf, -1)
+			r.check(p.AsOf, nil)
 		}
 	}
 	return true
@@ -244,7 +275,7 @@ func (r *windowReader) apply(e stream.Event) {
 			r.world.resumed++
 		}
 		r.whole = true
-		r.check(e.Revision, e.Total)
+		r.check(e.Revision, &windowAbout{e.Total, e.Before})
 	case stream.StatusChange:
 		if e.State == stream.CatchingUp {
 			r.whole = false
@@ -252,24 +283,24 @@ func (r *windowReader) apply(e stream.Event) {
 	case stream.Bookmark:
 		if e.Horizon == 0 {
 			r.whole = true
-			r.check(e.Revision, e.Total)
+			r.check(e.Revision, &windowAbout{e.Total, e.Before})
 		}
 	}
 }
 
-// check compares what the reader has with the model. A total that is not negative is compared too.
-func (r *windowReader) check(revision uint64, total int) {
+// check compares what the reader has with the model, and what the window says besides, if anything.
+func (r *windowReader) check(revision uint64, about *windowAbout) {
 	r.world.t.Helper()
 	got := slices.Sorted(maps.Keys(r.pending))
 	var wants []string
 	for _, s := range r.world.states[revision] {
-		want, all := r.window(s)
-		if slices.Equal(got, want) && (total < 0 || total == all) {
+		want, says := r.window(s)
+		if slices.Equal(got, want) && (about == nil || *about == says) {
 			return
 		}
-		wants = append(wants, fmt.Sprintf("%v of %d", want, all))
+		wants = append(wants, fmt.Sprintf("%v %+v", want, says))
 	}
-	r.world.t.Fatalf("%+v at %d: %v of %d, want one of %v", r.params, revision, got, total, wants)
+	r.world.t.Fatalf("%+v at %d: %v %+v, want one of %v", r.params, revision, got, about, wants)
 }
 
 // finish checks that the reader ends with the newest state, as the upstream has it.

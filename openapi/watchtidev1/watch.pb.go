@@ -133,8 +133,10 @@ type WatchListRequest struct {
 	// offset. A minus before a path makes its order descending.
 	Order string `protobuf:"bytes,8,opt,name=order,proto3" json:"order,omitempty"`
 	// 1 to 1,000, with order.
-	Limit         uint32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        uint32 `protobuf:"varint,10,opt,name=offset,proto3" json:"offset,omitempty"`
+	Limit  uint32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
+	Offset uint32 `protobuf:"varint,10,opt,name=offset,proto3" json:"offset,omitempty"`
+	// In place of offset: the window begins behind the place that a next has named.
+	After         string `protobuf:"bytes,11,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -237,6 +239,13 @@ func (x *WatchListRequest) GetOffset() uint32 {
 		return x.Offset
 	}
 	return 0
+}
+
+func (x *WatchListRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
 }
 
 // WatchListResponse is one event.
@@ -581,8 +590,8 @@ type EndOfSnapshot struct {
 	Count    uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// True after a resume: "caught up".
 	Resumed bool `protobuf:"varint,3,opt,name=resumed,proto3" json:"resumed,omitempty"`
-	// With order: the number of resources that it is a window of.
-	Total         *uint64 `protobuf:"varint,4,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	// With order.
+	Window        *Window `protobuf:"bytes,4,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -638,11 +647,11 @@ func (x *EndOfSnapshot) GetResumed() bool {
 	return false
 }
 
-func (x *EndOfSnapshot) GetTotal() uint64 {
-	if x != nil && x.Total != nil {
-		return *x.Total
+func (x *EndOfSnapshot) GetWindow() *Window {
+	if x != nil {
+		return x.Window
 	}
-	return 0
+	return nil
 }
 
 // Bookmark: progress without data; also ends a catch-up.
@@ -658,8 +667,8 @@ type Bookmark struct {
 	// Set before changes up to this revision that may lack values: the upstream of
 	// the server sent the newest value of a resource and not those in between.
 	Conflated uint64 `protobuf:"varint,4,opt,name=conflated,proto3" json:"conflated,omitempty"`
-	// With order: the number of resources that it is a window of.
-	Total         *uint64 `protobuf:"varint,5,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	// With order.
+	Window        *Window `protobuf:"bytes,5,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -722,11 +731,76 @@ func (x *Bookmark) GetConflated() uint64 {
 	return 0
 }
 
-func (x *Bookmark) GetTotal() uint64 {
-	if x != nil && x.Total != nil {
-		return *x.Total
+func (x *Bookmark) GetWindow() *Window {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+// Window is what a window says besides its resources.
+type Window struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of resources that it is a window of.
+	Total uint64 `protobuf:"varint,1,opt,name=total,proto3" json:"total,omitempty"`
+	// How many of them come before it.
+	Before uint64 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
+	// After which the next resources come, as after of a request. Empty: there are
+	// none.
+	Next          string `protobuf:"bytes,3,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Window) Reset() {
+	*x = Window{}
+	mi := &file_watchtide_v1_watch_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Window) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Window) ProtoMessage() {}
+
+func (x *Window) ProtoReflect() protoreflect.Message {
+	mi := &file_watchtide_v1_watch_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Window.ProtoReflect.Descriptor instead.
+func (*Window) Descriptor() ([]byte, []int) {
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Window) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
 	}
 	return 0
+}
+
+func (x *Window) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *Window) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
 }
 
 // Status: the freshness of the watch, or of this subscriber, changed.
@@ -742,7 +816,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[8]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -754,7 +828,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[8]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -767,7 +841,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{8}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Status) GetState() string {
@@ -805,7 +879,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[9]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +891,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[9]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +904,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{9}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Goodbye) GetReason() string {
@@ -882,7 +956,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[10]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +968,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[10]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +981,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{10}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Watch) GetName() string {
@@ -1029,7 +1103,7 @@ type Upstream struct {
 
 func (x *Upstream) Reset() {
 	*x = Upstream{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[11]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1041,7 +1115,7 @@ func (x *Upstream) String() string {
 func (*Upstream) ProtoMessage() {}
 
 func (x *Upstream) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[11]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1054,7 +1128,7 @@ func (x *Upstream) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Upstream.ProtoReflect.Descriptor instead.
 func (*Upstream) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{11}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Upstream) GetConnected() bool {
@@ -1107,7 +1181,7 @@ type ListWatchesRequest struct {
 
 func (x *ListWatchesRequest) Reset() {
 	*x = ListWatchesRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[12]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1193,7 @@ func (x *ListWatchesRequest) String() string {
 func (*ListWatchesRequest) ProtoMessage() {}
 
 func (x *ListWatchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[12]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1206,7 @@ func (x *ListWatchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWatchesRequest.ProtoReflect.Descriptor instead.
 func (*ListWatchesRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{12}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{13}
 }
 
 type ListWatchesResponse struct {
@@ -1147,7 +1221,7 @@ type ListWatchesResponse struct {
 
 func (x *ListWatchesResponse) Reset() {
 	*x = ListWatchesResponse{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[13]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1233,7 @@ func (x *ListWatchesResponse) String() string {
 func (*ListWatchesResponse) ProtoMessage() {}
 
 func (x *ListWatchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[13]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1172,7 +1246,7 @@ func (x *ListWatchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWatchesResponse.ProtoReflect.Descriptor instead.
 func (*ListWatchesResponse) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{13}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListWatchesResponse) GetWatches() []*Watch {
@@ -1198,7 +1272,7 @@ type GetWatchRequest struct {
 
 func (x *GetWatchRequest) Reset() {
 	*x = GetWatchRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[14]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1210,7 +1284,7 @@ func (x *GetWatchRequest) String() string {
 func (*GetWatchRequest) ProtoMessage() {}
 
 func (x *GetWatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[14]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1223,7 +1297,7 @@ func (x *GetWatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWatchRequest.ProtoReflect.Descriptor instead.
 func (*GetWatchRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{14}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetWatchRequest) GetWatch() string {
@@ -1253,15 +1327,17 @@ type ListResourcesRequest struct {
 	// offset. A minus before a path makes its order descending.
 	Order string `protobuf:"bytes,8,opt,name=order,proto3" json:"order,omitempty"`
 	// 1 to 1,000, with order.
-	Limit         uint32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        uint32 `protobuf:"varint,10,opt,name=offset,proto3" json:"offset,omitempty"`
+	Limit  uint32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
+	Offset uint32 `protobuf:"varint,10,opt,name=offset,proto3" json:"offset,omitempty"`
+	// In place of offset: the window begins behind the place that a next has named.
+	After         string `protobuf:"bytes,11,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListResourcesRequest) Reset() {
 	*x = ListResourcesRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[15]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1349,7 @@ func (x *ListResourcesRequest) String() string {
 func (*ListResourcesRequest) ProtoMessage() {}
 
 func (x *ListResourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[15]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1362,7 @@ func (x *ListResourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResourcesRequest.ProtoReflect.Descriptor instead.
 func (*ListResourcesRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{15}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListResourcesRequest) GetWatch() string {
@@ -1359,6 +1435,13 @@ func (x *ListResourcesRequest) GetOffset() uint32 {
 	return 0
 }
 
+func (x *ListResourcesRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
 type ListResourcesResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Watch    string                 `protobuf:"bytes,1,opt,name=watch,proto3" json:"watch,omitempty"`
@@ -1370,14 +1453,19 @@ type ListResourcesResponse struct {
 	// Empty on the last page.
 	NextPageToken string `protobuf:"bytes,6,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// With order: the number of resources of which these are a window.
-	Total         *uint64 `protobuf:"varint,7,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	Total *uint64 `protobuf:"varint,7,opt,name=total,proto3,oneof" json:"total,omitempty"`
+	// With order: how many of them come before the window.
+	Before *uint64 `protobuf:"varint,8,opt,name=before,proto3,oneof" json:"before,omitempty"`
+	// With order: after which the next resources come, as after. Empty: there are
+	// none.
+	Next          string `protobuf:"bytes,9,opt,name=next,proto3" json:"next,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListResourcesResponse) Reset() {
 	*x = ListResourcesResponse{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[16]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1389,7 +1477,7 @@ func (x *ListResourcesResponse) String() string {
 func (*ListResourcesResponse) ProtoMessage() {}
 
 func (x *ListResourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[16]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1402,7 +1490,7 @@ func (x *ListResourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResourcesResponse.ProtoReflect.Descriptor instead.
 func (*ListResourcesResponse) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{16}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListResourcesResponse) GetWatch() string {
@@ -1454,6 +1542,20 @@ func (x *ListResourcesResponse) GetTotal() uint64 {
 	return 0
 }
 
+func (x *ListResourcesResponse) GetBefore() uint64 {
+	if x != nil && x.Before != nil {
+		return *x.Before
+	}
+	return 0
+}
+
+func (x *ListResourcesResponse) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
 type GetResourceRequest struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Watch       string                 `protobuf:"bytes,1,opt,name=watch,proto3" json:"watch,omitempty"`
@@ -1474,7 +1576,7 @@ type GetResourceRequest struct {
 
 func (x *GetResourceRequest) Reset() {
 	*x = GetResourceRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[17]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1588,7 @@ func (x *GetResourceRequest) String() string {
 func (*GetResourceRequest) ProtoMessage() {}
 
 func (x *GetResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[17]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1601,7 @@ func (x *GetResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResourceRequest.ProtoReflect.Descriptor instead.
 func (*GetResourceRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{17}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetResourceRequest) GetWatch() string {
@@ -1569,7 +1671,7 @@ type PutResourceRequest struct {
 
 func (x *PutResourceRequest) Reset() {
 	*x = PutResourceRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[18]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1683,7 @@ func (x *PutResourceRequest) String() string {
 func (*PutResourceRequest) ProtoMessage() {}
 
 func (x *PutResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[18]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1696,7 @@ func (x *PutResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutResourceRequest.ProtoReflect.Descriptor instead.
 func (*PutResourceRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{18}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PutResourceRequest) GetWatch() string {
@@ -1651,7 +1753,7 @@ type PutResourceResponse struct {
 
 func (x *PutResourceResponse) Reset() {
 	*x = PutResourceResponse{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[19]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1765,7 @@ func (x *PutResourceResponse) String() string {
 func (*PutResourceResponse) ProtoMessage() {}
 
 func (x *PutResourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[19]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1778,7 @@ func (x *PutResourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutResourceResponse.ProtoReflect.Descriptor instead.
 func (*PutResourceResponse) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{19}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PutResourceResponse) GetResource() *Resource {
@@ -1707,7 +1809,7 @@ type DeleteResourceRequest struct {
 
 func (x *DeleteResourceRequest) Reset() {
 	*x = DeleteResourceRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[20]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1821,7 @@ func (x *DeleteResourceRequest) String() string {
 func (*DeleteResourceRequest) ProtoMessage() {}
 
 func (x *DeleteResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[20]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1834,7 @@ func (x *DeleteResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteResourceRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{20}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteResourceRequest) GetWatch() string {
@@ -1780,7 +1882,7 @@ type DeleteResourceResponse struct {
 
 func (x *DeleteResourceResponse) Reset() {
 	*x = DeleteResourceResponse{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[21]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1894,7 @@ func (x *DeleteResourceResponse) String() string {
 func (*DeleteResourceResponse) ProtoMessage() {}
 
 func (x *DeleteResourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[21]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1907,7 @@ func (x *DeleteResourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResourceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResourceResponse) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{21}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeleteResourceResponse) GetDeleted() bool {
@@ -1825,7 +1927,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\fR\x05value\x12\x1a\n" +
 	"\bencoding\x18\x04 \x01(\tR\bencoding\x12!\n" +
-	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\x9b\x02\n" +
+	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\xb1\x02\n" +
 	"\x10WatchListRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x16\n" +
@@ -1837,7 +1939,8 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x05order\x18\b \x01(\tR\x05order\x12\x14\n" +
 	"\x05limit\x18\t \x01(\rR\x05limit\x12\x16\n" +
 	"\x06offset\x18\n" +
-	" \x01(\rR\x06offset\"\xa5\x03\n" +
+	" \x01(\rR\x06offset\x12\x14\n" +
+	"\x05after\x18\v \x01(\tR\x05after\"\xa5\x03\n" +
 	"\x11WatchListResponse\x12+\n" +
 	"\x05reset\x18\x01 \x01(\v2\x13.watchtide.v1.ResetH\x00R\x05reset\x12.\n" +
 	"\x06upsert\x18\x02 \x01(\v2\x14.watchtide.v1.UpsertH\x00R\x06upsert\x12.\n" +
@@ -1856,20 +1959,22 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12!\n" +
 	"\fkey_encoding\x18\x03 \x01(\tR\vkeyEncoding\x12\x12\n" +
-	"\x04left\x18\x04 \x01(\bR\x04left\"\x80\x01\n" +
+	"\x04left\x18\x04 \x01(\bR\x04left\"\x89\x01\n" +
 	"\rEndOfSnapshot\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x18\n" +
-	"\aresumed\x18\x03 \x01(\bR\aresumed\x12\x19\n" +
-	"\x05total\x18\x04 \x01(\x04H\x00R\x05total\x88\x01\x01B\b\n" +
-	"\x06_total\"\x9d\x01\n" +
+	"\aresumed\x18\x03 \x01(\bR\aresumed\x12,\n" +
+	"\x06window\x18\x04 \x01(\v2\x14.watchtide.v1.WindowR\x06window\"\xa6\x01\n" +
 	"\bBookmark\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x18\n" +
 	"\askipped\x18\x02 \x01(\x04R\askipped\x12\x18\n" +
 	"\ahorizon\x18\x03 \x01(\x04R\ahorizon\x12\x1c\n" +
-	"\tconflated\x18\x04 \x01(\x04R\tconflated\x12\x19\n" +
-	"\x05total\x18\x05 \x01(\x04H\x00R\x05total\x88\x01\x01B\b\n" +
-	"\x06_total\"h\n" +
+	"\tconflated\x18\x04 \x01(\x04R\tconflated\x12,\n" +
+	"\x06window\x18\x05 \x01(\v2\x14.watchtide.v1.WindowR\x06window\"J\n" +
+	"\x06Window\x12\x14\n" +
+	"\x05total\x18\x01 \x01(\x04R\x05total\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\x04R\x06before\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\tR\x04next\"h\n" +
 	"\x06Status\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
@@ -1906,7 +2011,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\awatches\x18\x01 \x03(\v2\x13.watchtide.v1.WatchR\awatches\x12\x1a\n" +
 	"\binstance\x18\x14 \x01(\tR\binstance\"'\n" +
 	"\x0fGetWatchRequest\x12\x14\n" +
-	"\x05watch\x18\x01 \x01(\tR\x05watch\"\x8c\x02\n" +
+	"\x05watch\x18\x01 \x01(\tR\x05watch\"\xa2\x02\n" +
 	"\x14ListResourcesRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x1b\n" +
@@ -1919,7 +2024,8 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x05order\x18\b \x01(\tR\x05order\x12\x14\n" +
 	"\x05limit\x18\t \x01(\rR\x05limit\x12\x16\n" +
 	"\x06offset\x18\n" +
-	" \x01(\rR\x06offset\"\xfe\x01\n" +
+	" \x01(\rR\x06offset\x12\x14\n" +
+	"\x05after\x18\v \x01(\tR\x05after\"\xba\x02\n" +
 	"\x15ListResourcesResponse\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x1a\n" +
@@ -1927,8 +2033,11 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x05count\x18\x04 \x01(\x04R\x05count\x124\n" +
 	"\tresources\x18\x05 \x03(\v2\x16.watchtide.v1.ResourceR\tresources\x12&\n" +
 	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken\x12\x19\n" +
-	"\x05total\x18\a \x01(\x04H\x00R\x05total\x88\x01\x01B\b\n" +
-	"\x06_total\"\xbf\x01\n" +
+	"\x05total\x18\a \x01(\x04H\x00R\x05total\x88\x01\x01\x12\x1b\n" +
+	"\x06before\x18\b \x01(\x04H\x01R\x06before\x88\x01\x01\x12\x12\n" +
+	"\x04next\x18\t \x01(\tR\x04nextB\b\n" +
+	"\x06_totalB\t\n" +
+	"\a_before\"\xbf\x01\n" +
 	"\x12GetResourceRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12!\n" +
@@ -1980,7 +2089,7 @@ func file_watchtide_v1_watch_proto_rawDescGZIP() []byte {
 	return file_watchtide_v1_watch_proto_rawDescData
 }
 
-var file_watchtide_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_watchtide_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_watchtide_v1_watch_proto_goTypes = []any{
 	(*Resource)(nil),               // 0: watchtide.v1.Resource
 	(*WatchListRequest)(nil),       // 1: watchtide.v1.WatchListRequest
@@ -1990,21 +2099,22 @@ var file_watchtide_v1_watch_proto_goTypes = []any{
 	(*Delete)(nil),                 // 5: watchtide.v1.Delete
 	(*EndOfSnapshot)(nil),          // 6: watchtide.v1.EndOfSnapshot
 	(*Bookmark)(nil),               // 7: watchtide.v1.Bookmark
-	(*Status)(nil),                 // 8: watchtide.v1.Status
-	(*Goodbye)(nil),                // 9: watchtide.v1.Goodbye
-	(*Watch)(nil),                  // 10: watchtide.v1.Watch
-	(*Upstream)(nil),               // 11: watchtide.v1.Upstream
-	(*ListWatchesRequest)(nil),     // 12: watchtide.v1.ListWatchesRequest
-	(*ListWatchesResponse)(nil),    // 13: watchtide.v1.ListWatchesResponse
-	(*GetWatchRequest)(nil),        // 14: watchtide.v1.GetWatchRequest
-	(*ListResourcesRequest)(nil),   // 15: watchtide.v1.ListResourcesRequest
-	(*ListResourcesResponse)(nil),  // 16: watchtide.v1.ListResourcesResponse
-	(*GetResourceRequest)(nil),     // 17: watchtide.v1.GetResourceRequest
-	(*PutResourceRequest)(nil),     // 18: watchtide.v1.PutResourceRequest
-	(*PutResourceResponse)(nil),    // 19: watchtide.v1.PutResourceResponse
-	(*DeleteResourceRequest)(nil),  // 20: watchtide.v1.DeleteResourceRequest
-	(*DeleteResourceResponse)(nil), // 21: watchtide.v1.DeleteResourceResponse
-	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
+	(*Window)(nil),                 // 8: watchtide.v1.Window
+	(*Status)(nil),                 // 9: watchtide.v1.Status
+	(*Goodbye)(nil),                // 10: watchtide.v1.Goodbye
+	(*Watch)(nil),                  // 11: watchtide.v1.Watch
+	(*Upstream)(nil),               // 12: watchtide.v1.Upstream
+	(*ListWatchesRequest)(nil),     // 13: watchtide.v1.ListWatchesRequest
+	(*ListWatchesResponse)(nil),    // 14: watchtide.v1.ListWatchesResponse
+	(*GetWatchRequest)(nil),        // 15: watchtide.v1.GetWatchRequest
+	(*ListResourcesRequest)(nil),   // 16: watchtide.v1.ListResourcesRequest
+	(*ListResourcesResponse)(nil),  // 17: watchtide.v1.ListResourcesResponse
+	(*GetResourceRequest)(nil),     // 18: watchtide.v1.GetResourceRequest
+	(*PutResourceRequest)(nil),     // 19: watchtide.v1.PutResourceRequest
+	(*PutResourceResponse)(nil),    // 20: watchtide.v1.PutResourceResponse
+	(*DeleteResourceRequest)(nil),  // 21: watchtide.v1.DeleteResourceRequest
+	(*DeleteResourceResponse)(nil), // 22: watchtide.v1.DeleteResourceResponse
+	(*timestamppb.Timestamp)(nil),  // 23: google.protobuf.Timestamp
 }
 var file_watchtide_v1_watch_proto_depIdxs = []int32{
 	3,  // 0: watchtide.v1.WatchListResponse.reset:type_name -> watchtide.v1.Reset
@@ -2012,37 +2122,39 @@ var file_watchtide_v1_watch_proto_depIdxs = []int32{
 	5,  // 2: watchtide.v1.WatchListResponse.delete:type_name -> watchtide.v1.Delete
 	6,  // 3: watchtide.v1.WatchListResponse.end_of_snapshot:type_name -> watchtide.v1.EndOfSnapshot
 	7,  // 4: watchtide.v1.WatchListResponse.bookmark:type_name -> watchtide.v1.Bookmark
-	8,  // 5: watchtide.v1.WatchListResponse.status:type_name -> watchtide.v1.Status
-	9,  // 6: watchtide.v1.WatchListResponse.goodbye:type_name -> watchtide.v1.Goodbye
+	9,  // 5: watchtide.v1.WatchListResponse.status:type_name -> watchtide.v1.Status
+	10, // 6: watchtide.v1.WatchListResponse.goodbye:type_name -> watchtide.v1.Goodbye
 	0,  // 7: watchtide.v1.Upsert.resource:type_name -> watchtide.v1.Resource
-	22, // 8: watchtide.v1.Status.since:type_name -> google.protobuf.Timestamp
-	22, // 9: watchtide.v1.Watch.since:type_name -> google.protobuf.Timestamp
-	11, // 10: watchtide.v1.Watch.upstream:type_name -> watchtide.v1.Upstream
-	22, // 11: watchtide.v1.Upstream.since:type_name -> google.protobuf.Timestamp
-	22, // 12: watchtide.v1.Upstream.last_error_at:type_name -> google.protobuf.Timestamp
-	22, // 13: watchtide.v1.Upstream.next_attempt_at:type_name -> google.protobuf.Timestamp
-	10, // 14: watchtide.v1.ListWatchesResponse.watches:type_name -> watchtide.v1.Watch
-	0,  // 15: watchtide.v1.ListResourcesResponse.resources:type_name -> watchtide.v1.Resource
-	0,  // 16: watchtide.v1.PutResourceResponse.resource:type_name -> watchtide.v1.Resource
-	1,  // 17: watchtide.v1.WatchService.WatchList:input_type -> watchtide.v1.WatchListRequest
-	12, // 18: watchtide.v1.WatchService.ListWatches:input_type -> watchtide.v1.ListWatchesRequest
-	14, // 19: watchtide.v1.WatchService.GetWatch:input_type -> watchtide.v1.GetWatchRequest
-	15, // 20: watchtide.v1.WatchService.ListResources:input_type -> watchtide.v1.ListResourcesRequest
-	17, // 21: watchtide.v1.WatchService.GetResource:input_type -> watchtide.v1.GetResourceRequest
-	18, // 22: watchtide.v1.WatchService.PutResource:input_type -> watchtide.v1.PutResourceRequest
-	20, // 23: watchtide.v1.WatchService.DeleteResource:input_type -> watchtide.v1.DeleteResourceRequest
-	2,  // 24: watchtide.v1.WatchService.WatchList:output_type -> watchtide.v1.WatchListResponse
-	13, // 25: watchtide.v1.WatchService.ListWatches:output_type -> watchtide.v1.ListWatchesResponse
-	10, // 26: watchtide.v1.WatchService.GetWatch:output_type -> watchtide.v1.Watch
-	16, // 27: watchtide.v1.WatchService.ListResources:output_type -> watchtide.v1.ListResourcesResponse
-	0,  // 28: watchtide.v1.WatchService.GetResource:output_type -> watchtide.v1.Resource
-	19, // 29: watchtide.v1.WatchService.PutResource:output_type -> watchtide.v1.PutResourceResponse
-	21, // 30: watchtide.v1.WatchService.DeleteResource:output_type -> watchtide.v1.DeleteResourceResponse
-	24, // [24:31] is the sub-list for method output_type
-	17, // [17:24] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	8,  // 8: watchtide.v1.EndOfSnapshot.window:type_name -> watchtide.v1.Window
+	8,  // 9: watchtide.v1.Bookmark.window:type_name -> watchtide.v1.Window
+	23, // 10: watchtide.v1.Status.since:type_name -> google.protobuf.Timestamp
+	23, // 11: watchtide.v1.Watch.since:type_name -> google.protobuf.Timestamp
+	12, // 12: watchtide.v1.Watch.upstream:type_name -> watchtide.v1.Upstream
+	23, // 13: watchtide.v1.Upstream.since:type_name -> google.protobuf.Timestamp
+	23, // 14: watchtide.v1.Upstream.last_error_at:type_name -> google.protobuf.Timestamp
+	23, // 15: watchtide.v1.Upstream.next_attempt_at:type_name -> google.protobuf.Timestamp
+	11, // 16: watchtide.v1.ListWatchesResponse.watches:type_name -> watchtide.v1.Watch
+	0,  // 17: watchtide.v1.ListResourcesResponse.resources:type_name -> watchtide.v1.Resource
+	0,  // 18: watchtide.v1.PutResourceResponse.resource:type_name -> watchtide.v1.Resource
+	1,  // 19: watchtide.v1.WatchService.WatchList:input_type -> watchtide.v1.WatchListRequest
+	13, // 20: watchtide.v1.WatchService.ListWatches:input_type -> watchtide.v1.ListWatchesRequest
+	15, // 21: watchtide.v1.WatchService.GetWatch:input_type -> watchtide.v1.GetWatchRequest
+	16, // 22: watchtide.v1.WatchService.ListResources:input_type -> watchtide.v1.ListResourcesRequest
+	18, // 23: watchtide.v1.WatchService.GetResource:input_type -> watchtide.v1.GetResourceRequest
+	19, // 24: watchtide.v1.WatchService.PutResource:input_type -> watchtide.v1.PutResourceRequest
+	21, // 25: watchtide.v1.WatchService.DeleteResource:input_type -> watchtide.v1.DeleteResourceRequest
+	2,  // 26: watchtide.v1.WatchService.WatchList:output_type -> watchtide.v1.WatchListResponse
+	14, // 27: watchtide.v1.WatchService.ListWatches:output_type -> watchtide.v1.ListWatchesResponse
+	11, // 28: watchtide.v1.WatchService.GetWatch:output_type -> watchtide.v1.Watch
+	17, // 29: watchtide.v1.WatchService.ListResources:output_type -> watchtide.v1.ListResourcesResponse
+	0,  // 30: watchtide.v1.WatchService.GetResource:output_type -> watchtide.v1.Resource
+	20, // 31: watchtide.v1.WatchService.PutResource:output_type -> watchtide.v1.PutResourceResponse
+	22, // 32: watchtide.v1.WatchService.DeleteResource:output_type -> watchtide.v1.DeleteResourceResponse
+	26, // [26:33] is the sub-list for method output_type
+	19, // [19:26] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_watchtide_v1_watch_proto_init() }
@@ -2059,18 +2171,16 @@ func file_watchtide_v1_watch_proto_init() {
 		(*WatchListResponse_Status)(nil),
 		(*WatchListResponse_Goodbye)(nil),
 	}
-	file_watchtide_v1_watch_proto_msgTypes[6].OneofWrappers = []any{}
-	file_watchtide_v1_watch_proto_msgTypes[7].OneofWrappers = []any{}
-	file_watchtide_v1_watch_proto_msgTypes[16].OneofWrappers = []any{}
-	file_watchtide_v1_watch_proto_msgTypes[18].OneofWrappers = []any{}
-	file_watchtide_v1_watch_proto_msgTypes[20].OneofWrappers = []any{}
+	file_watchtide_v1_watch_proto_msgTypes[17].OneofWrappers = []any{}
+	file_watchtide_v1_watch_proto_msgTypes[19].OneofWrappers = []any{}
+	file_watchtide_v1_watch_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_watchtide_v1_watch_proto_rawDesc), len(file_watchtide_v1_watch_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
 	"github.com/watchtide/watchtide/internal/signal"
+	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -313,7 +314,7 @@ func (w *Watch) Page(token string, size int) (log.Page, error) {
 }
 
 // Window returns the state of a window; see Log.Window.
-func (w *Watch) Window() (p log.Page, total int) { return w.log.Window() }
+func (w *Watch) Window() (log.Page, storage.Window) { return w.log.Window() }
 
 // Stats returns the counters.
 func (w *Watch) Stats() Stats {

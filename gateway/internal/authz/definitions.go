@@ -139,7 +139,7 @@ func (d *definitions) remember(key string, made *view.Definition) {
 // keyOf returns a text that only equal parameters share. Each part is preceded by its length.
 func keyOf(p view.Params) string {
 	out := binary.AppendUvarint(nil, uint64(max(0, p.ValueSize)))
-	for _, part := range append([]string{p.Prefix, p.Labels, p.Filter, p.LabelsAt, p.Order, p.Limit, p.Offset}, p.Fields...) {
+	for _, part := range append([]string{p.Prefix, p.Labels, p.Filter, p.LabelsAt, p.Order, p.Limit, p.Offset, p.After}, p.Fields...) {
 		out = append(binary.AppendUvarint(out, uint64(len(part))), part...)
 	}
 	return string(out)

@@ -26,12 +26,13 @@ const (
 	orderParameter  = "order"
 	limitParameter  = "limit"
 	offsetParameter = "offset"
+	afterParameter  = "after"
 )
 
 var (
 	narrowing = []string{prefixParameter, labelsParameter, filterParameter, fieldsParameter}
 	// windowing are those that make a part a window of it.
-	windowing    = []string{orderParameter, limitParameter, offsetParameter}
+	windowing    = []string{orderParameter, limitParameter, offsetParameter, afterParameter}
 	allNarrowing = slices.Concat(narrowing, windowing)
 )
 
@@ -84,15 +85,21 @@ func Narrowable(once ...string) problem.Parameters {
 }
 
 // Windowable returns the parameters that a request for one watch may have, which may be about a
-// window.
-func Windowable(once ...string) problem.Parameters { return Narrowable(append(once, windowing...)...) }
+// window. Those in once are of the request, whatever else they may mean.
+func Windowable(once ...string) problem.Parameters {
+	of := slices.DeleteFunc(slices.Clone(windowing), func(name string) bool { return slices.Contains(once, name) })
+	return Narrowable(append(once, of...)...)
+}
 
 // NarrowingOf reads the parameters that narrow the only watch of a request. Empty ones are
 // ignored.
 func NarrowingOf(query url.Values) Narrowing { return narrowingOf(query, narrowing) }
 
-// WindowOf is NarrowingOf for a request that may be about a window.
-func WindowOf(query url.Values) Narrowing { return narrowingOf(query, allNarrowing) }
+// WindowOf is NarrowingOf for a request that may be about a window. Parameters that mean something else
+// in the request are left out.
+func WindowOf(query url.Values, without ...string) Narrowing {
+	return narrowingOf(query, slices.DeleteFunc(slices.Clone(allNarrowing), func(name string) bool { return slices.Contains(without, name) }))
+}
 
 func narrowingOf(query url.Values, parameters []string) Narrowing {
 	var n Narrowing
@@ -115,6 +122,7 @@ type windowMessage interface {
 	GetOrder() string
 	GetLimit() uint32
 	GetOffset() uint32
+	GetAfter() string
 }
 
 // given32 returns a number as a parameter; 0: it is not given.
@@ -136,6 +144,7 @@ func NarrowingIn(m NarrowingMessage) Narrowing {
 		n.set(orderParameter, []string{w.GetOrder()})
 		n.set(limitParameter, []string{given32(w.GetLimit())})
 		n.set(offsetParameter, []string{given32(w.GetOffset())})
+		n.set(afterParameter, []string{w.GetAfter()})
 	}
 	return n
 }
@@ -214,6 +223,8 @@ func (n *Narrowing) set(parameter string, values []string) {
 		n.params.Limit = values[0]
 	case parameter == offsetParameter:
 		n.params.Offset = values[0]
+	case parameter == afterParameter:
+		n.params.After = values[0]
 	}
 }
 
@@ -235,6 +246,8 @@ func (n Narrowing) beyondPrefix() string {
 		return limitParameter
 	case p.Offset != "":
 		return offsetParameter
+	case p.After != "":
+		return afterParameter
 	}
 	return ""
 }

@@ -16,6 +16,7 @@ type View struct {
 	Order  string `json:"order,omitempty"`  // that of a window
 	Limit  int    `json:"limit,omitempty"`
 	Offset int    `json:"offset,omitempty"`
+	After  string `json:"after,omitempty"`
 }
 
 // ViewRef refers to a View by its definition, which all streams of the view should share; see
@@ -48,7 +49,7 @@ func (v ViewRef) View() View {
 	w, _ := v.of.Window()
 	return View{
 		Watch: v.watch, Prefix: strings.ToValidUTF8(p.Prefix, "\uFFFD"), Labels: p.Labels, Filter: p.Filter,
-		Fields: strings.Join(p.Fields, ","), Order: p.Order, Limit: w.Limit, Offset: w.Offset,
+		Fields: strings.Join(p.Fields, ","), Order: p.Order, Limit: w.Limit, Offset: w.Offset, After: p.After,
 	}
 }
 

@@ -104,7 +104,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 		p.Parameter = "after"
 		return ask, p.OnWatch(ask.watch)
 	}
-	ask.narrowing = authz.WindowOf(query)
+	ask.narrowing = authz.WindowOf(query, "after")
 	return ask, nil
 }
 

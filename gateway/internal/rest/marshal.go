@@ -146,6 +146,8 @@ func appendPage(dst []byte, p *api.ListResourcesResponse) []byte {
 	dst = strconv.AppendUint(append(dst, `,"count":`...), p.GetCount(), 10)
 	if p.Total != nil {
 		dst = strconv.AppendUint(append(dst, `,"total":`...), p.GetTotal(), 10)
+		dst = strconv.AppendUint(append(dst, `,"before":`...), p.GetBefore(), 10)
+		dst = appendText(dst, "next", p.GetNext())
 	}
 	dst = append(dst, `,"resources":[`...)
 	for i, r := range p.GetResources() {

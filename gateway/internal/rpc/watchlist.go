@@ -194,11 +194,11 @@ func eventMessage(e stream.Event) *api.WatchListResponse {
 		}}
 	case stream.EndOfSnapshot:
 		m.Event = &api.WatchListResponse_EndOfSnapshot{EndOfSnapshot: &api.EndOfSnapshot{
-			Revision: e.Revision, Count: uint64(e.Count), Resumed: e.Resumed, Total: totalOf(e),
+			Revision: e.Revision, Count: uint64(e.Count), Resumed: e.Resumed, Window: windowMessage(e),
 		}}
 	case stream.Bookmark:
 		m.Event = &api.WatchListResponse_Bookmark{Bookmark: &api.Bookmark{
-			Revision: e.Revision, Skipped: e.Skipped, Horizon: e.Horizon, Conflated: e.Conflated, Total: totalOf(e),
+			Revision: e.Revision, Skipped: e.Skipped, Horizon: e.Horizon, Conflated: e.Conflated, Window: windowMessage(e),
 		}}
 	case stream.StatusChange:
 		m.Event = &api.WatchListResponse_Status{Status: statusMessage(e)}
@@ -206,12 +206,12 @@ func eventMessage(e stream.Event) *api.WatchListResponse {
 	return &m
 }
 
-// totalOf returns how many resources a window is one of; nil: it is no window.
-func totalOf(e stream.Event) *uint64 {
+// windowMessage returns what a window says besides its resources; nil: it is no window.
+func windowMessage(e stream.Event) *api.Window {
 	if !e.Window {
 		return nil
 	}
-	return new(uint64(e.Total))
+	return &api.Window{Total: uint64(e.Total), Before: uint64(e.Before), Next: e.Next}
 }
 
 func statusMessage(e stream.Event) *api.Status {

@@ -55,7 +55,7 @@ func (c *Choice) followed() introspection.Followed {
 
 // streamParameters are the parameters of a stream whose path names no watch.
 var streamParameters = problem.Parameters{
-	Once:     []string{"last_event_id", "resume", "digest", "deletes", "until", "max_rate", "prefix", "labels", "filter", "order", "limit", "offset", "format", "prefix.", "labels.", "filter.", "order.", "limit.", "offset."},
+	Once:     []string{"last_event_id", "resume", "digest", "deletes", "until", "max_rate", "prefix", "labels", "filter", "order", "limit", "offset", "after", "format", "prefix.", "labels.", "filter.", "order.", "limit.", "offset.", "after."},
 	Repeated: []string{"watch", "fields", "fields."},
 	Foreign:  addedIDs,
 }

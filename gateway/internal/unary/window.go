@@ -9,6 +9,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/view"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -28,10 +29,10 @@ func (s *Service) listWindow(ctx context.Context, r *api.ListResourcesRequest, p
 		return nil, s.Lookup.NotPrimed(w)
 	}
 	var page log.Page
-	var total int
+	var about storage.Window
 	answer := limits.AnswerOf(ctx)
 	err := answer.Read(ctx, expectedPage(v, v.Count()), func() (n int64, err error) {
-		page, total = w.Window()
+		page, about = w.Window()
 		inOrder(page.Resources, part.Definition())
 		return bytesOfPage(page), nil
 	})
@@ -42,7 +43,7 @@ func (s *Service) listWindow(ctx context.Context, r *api.ListResourcesRequest, p
 		return nil, s.Lookup.NotPrimed(w)
 	}
 	out := pageMessage(w.Name(), page)
-	out.Total = new(uint64(total))
+	out.Total, out.Before, out.Next = new(uint64(about.Total)), new(uint64(about.Before)), about.Next
 	return out, nil
 }
 

@@ -55,7 +55,7 @@ func CheckNarrowing(v client.View, t terminal.Terminal) error {
 }
 
 func definition(v client.View) (*view.Definition, error) {
-	p := view.Params{Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter, Order: v.Order, Limit: number(v.Limit), Offset: number(v.Offset), ValueSize: 1}
+	p := view.Params{Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter, Order: v.Order, Limit: number(v.Limit), Offset: number(v.Offset), After: v.After, ValueSize: 1}
 	if len(v.Fields) > 0 {
 		p.Fields = []string{strings.Join(v.Fields, ",")}
 	}
