@@ -7,7 +7,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
 // keysIn returns the keys that a stream, a list or a long poll has, in order.
@@ -167,6 +171,47 @@ func TestBadWindows(t *testing.T) {
 		}
 		if x := r.get("/v1/watches/orders/resources/a%2F1?order=n&limit=1"); x.StatusCode != 400 {
 			t.Errorf("a single resource with an order: %s", x.Status)
+		}
+	})
+}
+
+// TestWindowOverGRPC: a call of WatchList and a list have what a stream has.
+func TestWindowOverGRPC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newViewRig(t, Config{})
+		c := dialGRPC(t, r.gateway)
+		list, err := c.ListResources(t.Context(), &api.ListResourcesRequest{Watch: "orders", Order: "-n", Limit: 1, Offset: 1})
+		if err != nil || len(list.GetResources()) != 1 || list.GetResources()[0].GetKey() != "a/2" || list.GetTotal() != 3 || list.GetBefore() != 1 || list.GetNext() == "" {
+			t.Fatalf("the list: %v, %v", list, err)
+		}
+		calls, err := c.WatchList(t.Context(), &api.WatchListRequest{Watch: "orders", Order: "-n", Limit: 1, After: list.GetNext()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := func() *api.WatchListResponse {
+			m, err := calls.Recv()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		next()
+		if got := next().GetUpsert().GetResource().GetKey(); got != "a/1" {
+			t.Errorf("the window has %q, want a/1", got)
+		}
+		if w := next().GetEndOfSnapshot().GetWindow(); w.GetTotal() != 3 || w.GetBefore() != 2 || w.GetNext() != "" {
+			t.Errorf("the window says %v", w)
+		}
+		r.Commit("orders", 4, gatewaytest.Resource("c", 4, `{"n":1.5}`))
+		if d := next().GetDelete(); d.GetKey() != "a/1" || !d.GetLeft() || d.GetRevision() != 4 {
+			t.Errorf("what leaves is %v", d)
+		}
+		if u := next().GetUpsert().GetResource(); u.GetKey() != "c" || u.GetRevision() != 4 {
+			t.Errorf("what enters is %v", u)
+		}
+		_, err = c.ListResources(t.Context(), &api.ListResourcesRequest{Watch: "orders", Order: "n", Limit: 1001})
+		if status.Code(err) != codes.InvalidArgument {
+			t.Errorf("a limit that is too large: %v", err)
 		}
 	})
 }

@@ -120,6 +120,58 @@ var mutants = []mutant{
 	},
 }
 
+// windowMutants are faults that TestWindowsAgainstTheModel must find.
+var windowMutants = []mutant{
+	{
+		"what was in a window for a moment is not deleted",
+		"internal/views/window.go",
+		"\tgone := maps.Clone(w.left)",
+		"\tgone := map[string]struct{}{}",
+	},
+	{
+		"what was not in a window for a moment is not sent again",
+		"internal/views/window.go",
+		"known && !changed && !w.returned(r)",
+		"known && !changed",
+	},
+	{
+		"a window accepts positions from before it was made",
+		"internal/log/window.go",
+		"\tp.Begin(s, epoch, s.v.Revision)",
+		"\tp.Begin(s, epoch, 0)",
+	},
+	{
+		"a window resumes positions of other replicas where deletes have no revision",
+		"internal/log/window.go",
+		"p.w.next.Horizon = math.MaxUint64",
+		"p.w.next.Horizon = math.MaxUint64 & 1",
+	},
+	{
+		"a window resumes at a revision that two states have",
+		"internal/views/sorted.go",
+		"\t\tif t.unordered && wrote {",
+		"\t\tif t.unordered && wrote && false {",
+	},
+	{
+		"the resources with which a window begins have their own place",
+		"internal/views/sorted.go",
+		"\t\t\tw.enter(t, s, r, s.Revision())",
+		"\t\t\tw.enter(t, s, r, 0)",
+	},
+	{
+		"what comes before a window does not move it",
+		"internal/views/window.go",
+		"\tcase !w.reaches(old) && !w.reaches(now):",
+		"\tcase !w.reaches(old) && !w.reaches(now) || w.precedes(old) && now == nil:",
+	},
+	{
+		"the total of a window that nothing touches stays",
+		"internal/views/sorted.go",
+		"\tif !t.moved && !moved {",
+		"\tif !moved {",
+	},
+}
+
 // stalls are faults with which readers of a view wait for what is made for others.
 var stalls = []mutant{
 	{
@@ -195,6 +247,11 @@ func seeds(n, short uint64) (due []uint64) {
 // TestMutants builds this package with a fourth of the faults each day, or with all, and
 // checks that the model finds them.
 func TestMutants(t *testing.T) { testMutants(t, mutants, "^TestAgainstTheModel$", "broke ") }
+
+// TestWindowMutants does so with faults of windows.
+func TestWindowMutants(t *testing.T) {
+	testMutants(t, windowMutants, "^TestWindowsAgainstTheModel$", "want ")
+}
 
 // TestStalls does so with faults that keep changes from readers for a while.
 func TestStalls(t *testing.T) {

@@ -153,3 +153,16 @@ func (v *Views) uncharge(client string) {
 		delete(v.clients, client)
 	}
 }
+
+// listWindows returns the windows of an order. The memory of the order is that of the first one.
+func (e *entry) listWindows(of string) (out []Listed) {
+	bytes := e.account.Own().Logs()
+	for _, w := range *e.order.list.Load() {
+		bytes += w.account.Own().Logs() + w.account.Own().Superseded()
+		out = append(out, Listed{
+			Watch: of, Definition: w.definition, Resources: w.watch.Snapshot().Count(), Bytes: bytes, Subscribers: w.watch.Subscribers(),
+		})
+		bytes = 0
+	}
+	return out
+}

@@ -81,6 +81,10 @@ func (v *Views) list(watch string) (out []Listed) {
 			continue
 		}
 		for _, e := range p.views {
+			if e.order != nil {
+				out = append(out, e.listWindows(w.Name())...)
+				continue
+			}
 			out = append(out, Listed{
 				Watch: w.Name(), Definition: e.definition, Resources: e.watch.Snapshot().Count(), Bytes: e.bytes(), Subscribers: e.watch.Subscribers(),
 			})

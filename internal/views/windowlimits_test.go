@@ -23,6 +23,11 @@ func TestWindowsShareAnOrder(t *testing.T) {
 		if s := f.views.Stats(); s.Builds != 1 || s.Views != 3 {
 			t.Errorf("%d builds and %d views, want 1 and 3: an order and two windows", s.Builds, s.Views)
 		}
+		for _, listed := range f.views.Largest(5, "w") {
+			if w, _ := listed.Definition.Window(); listed.Resources != 2 || listed.Bytes == 0 || listed.Subscribers != 1 || w.Limit != 2 {
+				t.Errorf("the list has %+v with %+v", listed, w)
+			}
+		}
 		f.commit(`a={"n":3.5}`)
 		wantLines(t, "the first window", first.lines(), "-a@3 left", `c={"n":3}@2`)
 		wantLines(t, "the second window", second.lines(), "-c@3 left", `a={"n":3.5}@3`)
