@@ -879,7 +879,7 @@ interface Port {
  */
 declare function sharedTransport(port: Port, onUnresponsive?: () => void, tag?: string, onHub?: () => void): Transport;
 
-interface SharedOptions<Name extends string = string> extends Omit<WatchOptions<Name>, 'maxRate'> {
+interface SharedOptions<Name extends string = string> extends WatchOptions<Name> {
     /**
      * Creates the SharedWorker in which `serveTabs` runs. The page creates it because
      * with Trusted Types the URL of a script must come from a policy of the page.
@@ -889,8 +889,6 @@ interface SharedOptions<Name extends string = string> extends Omit<WatchOptions<
     readonly name?: string;
     /** The tag of the principal whose data is shown, from `getSession`, or null for a gateway without sessions; the gateway is asked for it before each stream unless set. */
     readonly tag?: string | null;
-    /** How often changes are sent at most: a rate such as `2/s` or `10/m`. Whenever there are some unless set. */
-    readonly maxRate?: string;
 }
 
 /** In a SharedWorker: serves the tabs that connect, over one connection to the gateway at url. */
@@ -902,8 +900,8 @@ declare function serveTabs(url: string | URL, options?: HubOptions): void;
  * The worker holds it; if there is none, or it does not answer, one of the tabs does;
  * and without Web Locks, each tab has its own.
  *
- * getToken, headers, credentials, transport and maxRate apply to a connection of this tab: those of the
- * worker are passed to `serveTabs`.
+ * getToken, headers, credentials, transport and a fixed maxRate apply to a connection of this tab: those of the
+ * worker are passed to `serveTabs`. With autoRate, a tab chooses how often it gets changes from whatever holds the connection.
  */
 declare function watchShared<Values = Record<string, unknown>>(url: string | URL, options?: SharedOptions<keyof NoInfer<Values> & string>): Watches<Values>;
 

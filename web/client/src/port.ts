@@ -20,7 +20,7 @@ export interface Port {
 /** From a tab to the hub, about one stream of the tab. */
 export type TabMessage = {
   readonly stream: number;
-} /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, the newest id that the tab has, the tag of its principal (none where there are no sessions), and the snapshots that it goes on from. */ & (
+} /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…&max_rate=…`, the newest id that the tab has, the tag of its principal (none where there are no sessions), and the snapshots that it goes on from. */ & (
   | { readonly query: string; readonly lastEventId: string; readonly tag?: string; readonly snapshots?: readonly RawSnapshot[] }
   /** `more`: the events are processed, and the next may be sent. `alive`: a ping, which is answered. `hurry`: an attempt to connect is more likely to succeed now. */
   | { readonly say: 'more' | 'alive' | 'end' | 'hurry' }

@@ -15,3 +15,9 @@ export type RateChooser = (chosen: () => void) => RateControl;
 export function checkRate(rate: string): void {
   if (!/^[1-9]\d{0,3}\/[sm]$/.test(rate)) throw new TypeError(`maxRate is ${rate}: want a rate, such as 2/s or 10/m`);
 }
+
+/** Returns the time between changes of a rate, in ms; 0 without one. */
+export function intervalOf(rate: string | null): number {
+  const [count, unit] = rate?.split('/') ?? [];
+  return count ? { s: 1_000, m: 60_000 }[unit as 's' | 'm'] / Number(count) : 0;
+}

@@ -66,6 +66,12 @@ export class Subscription {
     return this.#snapshotDue && this.shared.view.revision !== '';
   }
 
+  /** There is something to send besides changes of resources. */
+  get urgent(): boolean {
+    const sent = this.#sent;
+    return this.hasSnapshot || this.#resumeEndDue || !sent || freshness.some((field) => sent[field] !== this.shared.view[field]);
+  }
+
   /** Takes the events that the tab has not received yet, which make one consistent change. */
   takeEvents(): string[] {
     const { view } = this.shared;
@@ -116,7 +122,8 @@ export class Subscription {
   }
 }
 
-const told = ['state', 'since', 'reason', 'verifiedAt'] as const;
+const freshness = ['state', 'since', 'reason'] as const;
+const told = [...freshness, 'verifiedAt'] as const;
 
 const line = <E>(event: E): string => JSON.stringify(event);
 

@@ -1,6 +1,7 @@
 import { RefusedError } from './errors.js';
 import type { HubMessage, TabMessage } from './port.js';
 import type { HelloEvent } from './protocol.js';
+import { intervalOf } from './rate_control.js';
 import type { SharedSpec, SharedWatch } from './shared_watch.js';
 import { canonical, specsOf } from './spec.js';
 import { Subscription } from './subscription.js';
@@ -38,6 +39,9 @@ export class TabStream {
   #ready = true; // the tab has acknowledged all messages
   #quiet: boolean; // the hub's initial states are not sent
   #scheduled = false;
+  readonly #intervalMs: number; // between changes of resources
+  #filledAt = -Infinity; // when there was something to send
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #ended = false;
 
   constructor(
@@ -45,7 +49,9 @@ export class TabStream {
     { query, lastEventId, snapshots = [] }: TabRequest,
     private readonly post: (message: Message) => void,
   ) {
-    this.#subscriptions = specsOf(new URLSearchParams(query)).map(({ prefix, ...spec }) => {
+    const parameters = new URLSearchParams(query);
+    this.#intervalMs = intervalOf(parameters.get('max_rate'));
+    this.#subscriptions = specsOf(parameters).map(({ prefix, ...spec }) => {
       const { query } = canonical({ ...spec, prefix });
       const snapshot = snapshots.find((one) => one.query === query);
       return new Subscription(hub.follow(spec), { prefix, lastEventId, snapshot }, () => this.#schedule());
@@ -70,6 +76,7 @@ export class TabStream {
 
   end(): void {
     this.#ended = true;
+    clearTimeout(this.#timer);
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
   }
 
@@ -88,7 +95,10 @@ export class TabStream {
     const refused = this.#subscriptions.find(({ closed }) => closed);
     if (refused) return this.#refuse(refused);
     if (!this.#ready || this.#waiting) return;
-    if (this.#sent === this.#lines.length) this.#fill();
+    if (this.#sent === this.#lines.length) {
+      if (this.#early) return;
+      this.#fill();
+    }
     if (this.#sent === this.#lines.length) return;
     this.#ready = false;
     const events = this.#slice();
@@ -102,6 +112,15 @@ export class TabStream {
     return this.#quiet && this.#subscriptions.every(({ starting }) => starting);
   }
 
+  // Changes of resources wait until they may be sent. What comes after a quiet time is sent at once.
+  get #early(): boolean {
+    const wait = this.#filledAt + this.#intervalMs - performance.now();
+    if (wait <= 0 || this.#subscriptions.some(({ urgent }) => urgent)) return false;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#send(), wait);
+    return true;
+  }
+
   // A snapshot is sent alone: nothing is shown before its end, so that the tab may
   // store each piece.
   #fill(): void {
@@ -111,6 +130,7 @@ export class TabStream {
     this.#lines = this.#hello.splice(0).concat(events);
     this.#id = this.#position;
     this.#sent = 0;
+    if (this.#lines.length) this.#filledAt = performance.now();
   }
 
   get #position(): string {

@@ -10,7 +10,7 @@ import type { WatchSpec } from './spec.js';
 import type { Transport } from './transport.js';
 import { type Watches, type WatchOptions, watch } from './watch.js';
 
-export interface SharedOptions<Name extends string = string> extends Omit<WatchOptions<Name>, 'maxRate'> {
+export interface SharedOptions<Name extends string = string> extends WatchOptions<Name> {
   /**
    * Creates the SharedWorker in which `serveTabs` runs. The page creates it because
    * with Trusted Types the URL of a script must come from a policy of the page.
@@ -20,8 +20,6 @@ export interface SharedOptions<Name extends string = string> extends Omit<WatchO
   readonly name?: string;
   /** The tag of the principal whose data is shown, from `getSession`, or null for a gateway without sessions; the gateway is asked for it before each stream unless set. */
   readonly tag?: string | null;
-  /** How often changes are sent at most: a rate such as `2/s` or `10/m`. Whenever there are some unless set. */
-  readonly maxRate?: string;
 }
 
 /**
@@ -30,23 +28,24 @@ export interface SharedOptions<Name extends string = string> extends Omit<WatchO
  * The worker holds it; if there is none, or it does not answer, one of the tabs does;
  * and without Web Locks, each tab has its own.
  *
- * getToken, headers, credentials, transport and maxRate apply to a connection of this tab: those of the
- * worker are passed to `serveTabs`.
+ * getToken, headers, credentials, transport and a fixed maxRate apply to a connection of this tab: those of the
+ * worker are passed to `serveTabs`. With autoRate, a tab chooses how often it gets changes from whatever holds the connection.
  */
 export function watchShared<Values = Record<string, unknown>>(
   url: string | URL,
   options: SharedOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
-  const { worker, name = String(url), tag, getToken, onError, headers, credentials, transport, maxRate, ...tab } = options;
+  const { worker, name = String(url), tag, getToken, onError, headers, credentials, transport, maxRate, ...rest } = options;
   const connection: HubOptions = {
     ...(getToken && { getToken }),
     ...(onError && { onError }),
     ...(headers && { headers }),
     ...(credentials && { credentials }),
     ...(transport && { transport }),
-    ...(maxRate !== undefined && { maxRate }),
+    ...(typeof maxRate === 'string' && { maxRate }),
   };
-  if (maxRate !== undefined) checkRate(maxRate);
+  const tab = { ...rest, ...(typeof maxRate === 'function' && { maxRate }) };
+  if (connection.maxRate !== undefined) checkRate(connection.maxRate);
   const newHub = () => new Hub(url, connection);
   const hasWorker = worker !== undefined && 'SharedWorker' in globalThis;
   const hasLocks = globalThis.navigator?.locks !== undefined;
