@@ -153,10 +153,10 @@ var windowMutants = []mutant{
 		"\t\tif t.unordered && wrote && false {",
 	},
 	{
-		"the resources with which a window begins have their own place",
-		"internal/views/sorted.go",
-		"\t\t\tw.enter(t, s, r, s.Revision())",
-		"\t\t\tw.enter(t, s, r, 0)",
+		"a resource that enters a window has the place of its own revision",
+		"internal/log/window.go",
+		"\tto, frame := p.appendAt(revision, k, w.framing.Size(&r,",
+		"\tto, frame := p.appendAt(r.Revision, k, w.framing.Size(&r,",
 	},
 	{
 		"what comes before a window does not move it",

@@ -189,14 +189,20 @@ interface Readable<V = unknown> {
 
 /** Progress without data; also ends a catch-up. */
 interface BookmarkEvent {
+    /** With `order`: how many of them come before the window. */
+    before?: number;
     /** Before changes up to this revision that may lack values: the upstream of the gateway sent the newest value of a resource and not those in between. For whoever serves the watch to others; other clients ignore it. */
     conflated?: Revision;
     digest?: Digest;
     /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
     horizon?: Revision;
+    /** With `order`: the `after` of what comes next. Absent: nothing does. */
+    next?: string;
     revision: Revision;
     /** After a catch-up: changes that this subscriber did not see one by one. */
     skipped?: number;
+    /** With `order`: the number of resources that it is a window of. */
+    total?: number;
     type: "bookmark";
     watch: WatchName;
 }
@@ -213,6 +219,8 @@ type WatchName = string;
 interface DeleteEvent {
     key: string;
     key_encoding?: Encoding;
+    /** With `order`: it is still there, but not in the window any more. */
+    left?: true;
     revision: Revision;
     type: "delete";
     watch: WatchName;
@@ -220,14 +228,20 @@ interface DeleteEvent {
 
 /** The client now holds exactly the state at `revision`. After a resume, "caught up". */
 interface EndOfSnapshotEvent {
+    /** With `order`: how many of them come before the window. */
+    before?: number;
     /** Number of resources. */
     count: number;
     digest?: Digest;
     /** With `deletes=1`: what was deleted after this revision, and is not in the snapshot, is among its deletes. */
     horizon?: Revision;
+    /** With `order`: the `after` of what comes next. Absent: nothing does. */
+    next?: string;
     /** After a resume. */
     resumed?: true;
     revision: Revision;
+    /** With `order`: the number of resources that it is a window of. */
+    total?: number;
     type: "end_of_snapshot";
     /** With `resume=digest`: what was sent may not be all that differs. */
     verify?: true;
