@@ -48,6 +48,10 @@ export class FallbackTransport implements Transport {
     }
   }
 
+  hold(): () => void {
+    return this.#transport.hold?.() ?? (() => {});
+  }
+
   hurry(): void {
     this.#transport.hurry?.();
   }

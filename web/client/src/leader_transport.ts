@@ -50,8 +50,15 @@ export class LeaderTransport implements Transport {
     try {
       await channel.transport.read(request, receiver);
     } finally {
-      if (--this.#reads === 0) this.#closing = setTimeout(() => this.#close(), lingerMs);
+      this.#release();
     }
+  }
+
+  hold(): () => void {
+    if (!this.#channel) return () => {};
+    this.#reads++;
+    clearTimeout(this.#closing);
+    return () => this.#release();
   }
 
   hurry(): void {
@@ -68,6 +75,10 @@ export class LeaderTransport implements Transport {
     globalThis.addEventListener?.('pageshow', this.#resume);
     this.#election.campaign();
     return (this.#channel = new LeaderChannel(this.name, () => this.#election.takeOver(), this.tag));
+  }
+
+  #release(): void {
+    if (--this.#reads === 0) this.#closing = setTimeout(() => this.#close(), lingerMs);
   }
 
   #close(): void {

@@ -24,11 +24,16 @@ export class PrincipalTransport implements Transport {
   ) {}
 
   async read(request: StreamRequest, receiver: Receiver): Promise<void> {
-    const tag = await this.#identify(request.signal);
-    receiver.alive();
-    const shared = (this.#shared ??= { tag, transport: this.create(tag) });
-    if (shared.tag !== tag) throw anotherUser();
-    await shared.transport.read({ ...request, snapshots: this.begun.of(request) }, receiver);
+    const release = this.#shared?.transport.hold?.();
+    try {
+      const tag = await this.#identify(request.signal);
+      receiver.alive();
+      const shared = (this.#shared ??= { tag, transport: this.create(tag) });
+      if (shared.tag !== tag) throw anotherUser();
+      await shared.transport.read({ ...request, snapshots: this.begun.of(request) }, receiver);
+    } finally {
+      release?.();
+    }
   }
 
   hurry(): void {

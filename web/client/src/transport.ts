@@ -38,6 +38,8 @@ export interface Transport {
   checkHeaders?(): void;
   /** Tells whoever holds the connection, if that is not the transport's user, that an attempt is more likely to succeed now. */
   hurry?(): void;
+  /** @internal A stream may follow soon: what is kept from the last one is kept until the returned function is called. */
+  hold?(): () => void;
   /** Makes a request for one answer, as the user whose streams it reads. Without it, its streams have no digests. */
   ask?(request: AnswerRequest): Promise<Response>;
   /** Reads one stream: resolves at its end, rejects if it is refused or lost. */

@@ -80,6 +80,24 @@ test('the rate is that of the shared connection, whichever tab holds it', async 
   expect(() => open({ maxRate: 'auto' })).toThrow('maxRate is auto: want a rate, such as 2/s or 10/m');
 });
 
+test('a leader whose next stream waits for the name of its user stays the leader', async () => {
+  const [first, second] = await share(2);
+  const states: string[] = [];
+  second!.tide.store('w').subscribe(({ state }) => states.push(state));
+  const answered = globalThis.fetch;
+  vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+    if (url.endsWith('/v1/session')) await new Promise((resolve) => setTimeout(resolve, 8_000));
+    return answered(url, init);
+  });
+  first.tab.run(() => first.tide.add('v'));
+  await pass(9_000);
+  expect(leader()).toBe(first.tab);
+  expect(server.exchanges).toHaveLength(2); // the second one for both watches
+  server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
+  await pass();
+  expect(states).toEqual(['in_sync']);
+});
+
 test('six tabs share one connection', async () => {
   await share(6);
   server.last.send(upsert('w', 'b', 6, 2, 'w@e-6'));
