@@ -45,7 +45,6 @@ var elsewhere = map[string]string{
 	"docs/access.md: etcdctl ":                            "needs etcd and its client; TestRevocationsSurviveARestart in gateway revokes so",
 	"docs/access.md: TOKEN=$(kubectl create token":        "needs a cluster; TestKubernetesForEachUser in cmd/gateway/internal/commands sends such tokens",
 	"docs/installing.md: ":                                "changes the machine, or needs Docker or a cluster; the manifests are tested in deploy and release",
-	"docs/protocol.md: curl -N 'http://127.0.0.1:8080/v1/watches/services/counts": "needs a watch of services; run by the tests of counts in gateway",
 	"docs/doctor.md: watchtide doctor":                                            "needs a public address; run by the tests of the doctor",
 	"docs/configuration.md: watchtide init":                                       "run by the tests of init with the real servers",
 	"docs/tracing.md: OTEL_EXPORTER_OTLP_ENDPOINT=":                               "needs a collector; run by the tests of traces",
