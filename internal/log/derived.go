@@ -145,6 +145,14 @@ func (d *Derived) Publish(s Snapshot) {
 	w.publish()
 }
 
+// Reflects reports whether the log has what a state of the other log has, and its revision and its
+// freshness.
+func (d *Derived) Reflects(s Snapshot) bool {
+	v := d.w.head.Load()
+	return v.Primed() && !v.Stalled && v.OfGeneration == s.v.Generation && v.Of == s.v.Number && v.OfSeq == s.v.Seq &&
+		v.Revision == derivedRevision(s.v) && v.Origin == originOf(s.v) && storage.SameStatus(v.Status, s.v.Status)
+}
+
 // reflect makes the newest version reflect a state that changes nothing for its readers. It
 // returns false if it changes something.
 func (d *Derived) reflect(s Snapshot) bool {
@@ -218,7 +226,9 @@ func (l *Log) derivedNewest() *storage.Version {
 	for {
 		v := l.head.Load()
 		changed := v.OfGeneration != of.Generation || v.OfSeq != of.Seq || v.Origin != originOf(of) || !storage.SameStatus(v.Status, of.Status)
-		if v.Stalled || !v.Primed() || changed || v.Of >= of.Number {
+		// The revision of a view can rise without another version.
+		newer := v.Of > of.Number || v.Of == of.Number && v.Revision >= derivedRevision(of)
+		if v.Stalled || !v.Primed() || changed || newer {
 			return v
 		}
 		next := *v

@@ -368,6 +368,9 @@ func (l *Log) awaited(v *storage.Version) *storage.Version {
 	if fed := l.fed.Load(); fed != nil {
 		fed.wanted.Store(true)
 	}
+	if l.from != nil {
+		l.from.awaited(l.from.newest())
+	}
 	return l.newest()
 }
 

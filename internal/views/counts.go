@@ -70,7 +70,6 @@ type tallying struct {
 	begun  bool   // the log is primed
 	primed uint64 // generation of the watch for which it is
 	seq    uint64 // of the state that the log has
-	number uint64
 	origin uint64
 	shown  map[string]string // what was written to the log, by key
 	base   *log.Pin          // that state
@@ -313,7 +312,7 @@ func (c *count) work(t *turn) (done bool) {
 		return true
 	case c.stale && !c.retries(newest):
 		return true
-	case c.target == nil && c.begun && !c.stale && newest.Number() == c.number:
+	case c.target == nil && c.begun && !c.stale && c.derived.State.Reflects(newest):
 		return true
 	case c.target != nil && !c.valid(newest), c.target == nil && !c.follows(newest):
 		c.countAll(newest)
@@ -539,7 +538,7 @@ func (c *count) reach(s log.Snapshot) {
 	c.release()
 	c.releaseBase()
 	c.base = s.Pin()
-	c.begun, c.primed, c.seq, c.number, c.origin = true, s.Generation(), s.Seq(), s.Number(), s.Origin()
+	c.begun, c.primed, c.seq, c.origin = true, s.Generation(), s.Seq(), s.Origin()
 	c.derived.State.Publish(s)
 }
 

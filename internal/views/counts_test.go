@@ -64,8 +64,23 @@ func TestCountsOfAView(t *testing.T) {
 		s.expect(t, "reset initial", `[null,1]={"count":1}@2`, "end@2")
 		f.commit(`b={"s":"down","n":1}`)
 		s.expect(t, `[null,1]={"count":2}@3`)
-		f.commit(`c={"s":"down","n":7}`)
+		last := f.commit(`c={"s":"down","n":7}`)
 		s.expect(t)
+		ahead := *s.at(t)
+		if ahead.AsOf != last {
+			t.Errorf("at %d after a commit that the view has nothing of, want %d", ahead.AsOf, last)
+		}
+		ahead.AsOf, ahead.Upserts = last+1, last+1
+		waits := subscribe(t, f.count(f.open(d, "c"), "s,n", ""), &ahead)
+		waits.expect(t, "status resyncing")
+		woken := waits.Changed()
+		f.commit(`c={"s":"down","n":8}`)
+		select {
+		case <-woken:
+		default:
+			t.Error("a reader that was ahead is not woken")
+		}
+		waits.expect(t, "end@5", "status in_sync")
 	})
 }
 

@@ -30,6 +30,7 @@ type countWorld struct {
 	grouping *view.Grouping
 	replicas []*replica
 	readers  []*countClient
+	marks    []countMark // all that readers were given
 	resumed  int
 }
 
@@ -44,6 +45,12 @@ type countClient struct {
 	held  map[string]string // the state at last
 	reset bool              // a snapshot is under way
 	told  stream.State      // the freshness; 0: it was not told
+}
+
+// countMark is a position, and the state of a reader that has it.
+type countMark struct {
+	at   stream.Position
+	held map[string]string
 }
 
 // TestCountsAgainstTheModel lets resources come, go and change, and compares each state that a
@@ -123,6 +130,11 @@ func (w *countWorld) dial(c *countClient, from *stream.Position) {
 		c.sub.Close()
 	}
 	c.at = w.replicas[w.random.IntN(len(w.replicas))]
+	w.connect(c, from)
+}
+
+// connect connects a reader to the replica where it is.
+func (w *countWorld) connect(c *countClient, from *stream.Position) {
 	of := c.at.base
 	if w.selects != nil {
 		var err error
@@ -168,6 +180,7 @@ func (w *countWorld) run() {
 	w.read()
 	states := w.upstream.Truth().States()
 	want := w.model(states[len(states)-1].Resources)
+	w.tryAll()
 	for _, c := range w.readers {
 		if !maps.Equal(c.state, want) {
 			w.t.Errorf("broke Fresh: in the end, %s has %v, want %v", c.name, c.state, want)
@@ -183,6 +196,20 @@ func (w *countWorld) run() {
 			w.t.Errorf("in the end, %d bytes are counted", held)
 		}
 	}
+}
+
+// tryAll resumes from each position at each replica.
+func (w *countWorld) tryAll() {
+	for _, r := range w.replicas {
+		for i, m := range w.marks {
+			c := &countClient{name: fmt.Sprint("again ", i), at: r, held: m.held}
+			w.connect(c, &m.at)
+			w.readers = append(w.readers, c)
+		}
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	w.read()
 }
 
 // disturb does something seldom.
@@ -220,6 +247,9 @@ func (w *countWorld) read() {
 			p, ok := c.sub.Position()
 			if c.batch.Boundary() && ok && !p.Partial() && !c.reset {
 				w.check(c, p)
+				if c.last == nil || *c.last != p {
+					w.marks = append(w.marks, countMark{p, maps.Clone(c.state)})
+				}
 				c.last, c.held = &p, maps.Clone(c.state)
 			}
 		}

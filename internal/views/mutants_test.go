@@ -210,18 +210,6 @@ var miscounts = []mutant{
 		"return strings.HasPrefix(of.Epoch, stream.UnnumberedEpoch+stream.UnnumberedEpoch)",
 	},
 	{
-		"a reader is not told that the watch is fresh again",
-		"internal/log/derived.go",
-		" || !storage.SameStatus(v.Status, of.Status)\n\t\tif v.Stalled",
-		"\n\t\tif v.Stalled",
-	},
-	{
-		"each group is a transaction",
-		"internal/log/derived.go",
-		"\td.last = e\n}",
-		"\te.Flags |= storage.EndsCommit\n\td.last = e\n}",
-	},
-	{
 		"a count goes on with the groups of another generation",
 		"internal/views/counts.go",
 		"return c.begun && !c.stale && c.primed == newest.Generation() && newest.Forgotten() <= c.seq",
