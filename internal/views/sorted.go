@@ -54,8 +54,9 @@ type sorted struct {
 	at        stream.Status // that was published last
 	origin    uint64
 	revision  uint64 // of the newest change
+	published uint64 // that of the last Publish
 	ended     bool   // its transaction has ended
-	unordered bool   // deletes without a revision are among the changes since the last Publish
+	unordered bool   // changes that have no revision of their own are among those since the last Publish
 	moved     bool   // keys have come, gone, or have other places, since the last Publish
 	doubt     uint64 // a revision before which the windows may have been others; 0: none
 	item, old []byte // used again
@@ -75,7 +76,8 @@ func (t *sorted) Begin(log.Snapshot, string, uint64) {
 }
 
 func (t *sorted) forget() {
-	t.tree, t.begun, t.whole, t.doubt, t.unordered, t.ended = order.Tree{}, false, false, 0, false, false
+	t.tree, t.begun, t.whole, t.revision, t.published, t.doubt = order.Tree{}, false, false, 0, 0, 0
+	t.ended, t.unordered, t.moved = false, false, false
 	for _, w := range t.windows {
 		w.forget()
 	}
@@ -137,7 +139,11 @@ func (t *sorted) Has(c log.Entry) bool {
 
 // follow is called before each change. Those of one revision make a step: no reader has some of them.
 func (t *sorted) follow(c log.Entry) {
-	if place := c.Place(); place > t.revision || t.ended {
+	place := c.Place()
+	if t.whole && place <= t.published {
+		t.unordered = true // a reader at that revision may have been sent another state
+	}
+	if place > t.revision || t.ended {
 		t.endStep()
 		t.revision, t.ended = max(t.revision, place), false
 	}
@@ -199,6 +205,7 @@ func (t *sorted) Publish(s log.Snapshot) (news bool) {
 	}
 	t.at, t.origin = status, s.Origin()
 	t.whole, t.moved, t.doubt, t.unordered = true, false, 0, false
+	t.published, t.revision = s.Revision(), max(t.revision, s.Revision())
 	t.Count()
 	return news
 }

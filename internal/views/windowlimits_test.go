@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // TestWindowsShareAnOrder: a window of an order that is there is not made from the watch.
@@ -132,5 +133,49 @@ func TestOrderThatDoesNotFit(t *testing.T) {
 		if got := s.lines(); len(got) == 0 || got[len(got)-1] == "" || !strings.Contains(strings.Join(got, "\n"), `a={"n":-1}`) {
 			t.Errorf("once there is room: %q", got)
 		}
+	})
+}
+
+// TestWindowInANewEpoch: its places are those of the new order of revisions.
+func TestWindowInANewEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`)
+		for range 5 {
+			f.commit(`b={"n":2}`)
+		}
+		w := f.open(ordered(t, "n", 1, 0), "c")
+		s := subscribe(t, w, nil)
+		f.commit(`a={"n":0}`)
+		s.lines()
+		f.upstream.Restore("e2", 2)
+		f.endpoint.Move()
+		time.Sleep(time.Minute)
+		wantLines(t, "the new epoch", s.lines(), "reset epoch_changed", `a={"n":1}@2`, "end@2 of 1")
+		f.commit(`a=`, `c={"n":5}`)
+		wantLines(t, "a change", s.lines(), "-a@3", `c={"n":5}@3`)
+		p, _ := s.Position()
+		again := subscribe(t, w, &p)
+		f.commit(`c=`)
+		wantLines(t, "after a resume", again.lines(), "-c@4", "end@4 of 0")
+	})
+}
+
+// TestWindowOfADeclaredView follows the view, and not its watch.
+func TestWindowOfADeclaredView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`, `b={"n":2}`, `c={"n":3}`)
+		v := f.declare(watch.Config{}, view.Params{Filter: "value.n < 3"})
+		w, err := f.views.Open(v, ordered(t, "-n", 1, 0), Request{Client: "c"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := subscribe(t, w, nil)
+		wantLines(t, "the snapshot", s.lines(), "reset initial", `b={"n":2}@2`, "end@2 of 2")
+		f.commit(`c={"n":2.5}`)
+		wantLines(t, "one enters the view", s.lines(), "-b@3 left", `c={"n":2.5}@3`)
+		f.commit(`c={"n":4}`)
+		wantLines(t, "one leaves the view", s.lines(), "-c@4", `b={"n":2}@2`)
 	})
 }
