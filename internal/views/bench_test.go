@@ -79,7 +79,7 @@ func (f *upstream) commit(i int) {
 }
 
 func openAll(b *testing.B, f *upstream, params func(i int) view.Params, n int) ([]*watch.Watch, *Views) {
-	v := New(Config{Max: 2 * n, MaxPerClient: 2 * n})
+	v := New(Config{Max: 2 * n, MaxPerClient: 2 * n, MaxBytes: 4 << 30})
 	b.Cleanup(v.Close)
 	var all []*watch.Watch
 	for i := range n {

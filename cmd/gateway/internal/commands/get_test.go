@@ -73,6 +73,20 @@ func TestGetNarrowsToAPrefix(t *testing.T) {
 	}
 }
 
+func TestGetAWindow(t *testing.T) {
+	g := serve(t)
+	for i, key := range []string{"a", "b", "c"} {
+		g.put(key, fmt.Sprintf(`{"n":%d}`, i))
+	}
+	code, stdout, stderr := command(t, "get", "notes", "--order=-n", "--limit=2", "--server", g.url(), "-o", "jsonpath={.resources[*].key} {.total} {.before}")
+	if code != 0 || !strings.HasPrefix(stdout, "c b 3") {
+		t.Errorf("exit code %d: %q %s", code, stdout, stderr)
+	}
+	if code, _, stderr := command(t, "get", "notes", "a", "--order=n", "--limit=2", "--server", g.url()); code != exitUsage || !strings.Contains(stderr, "--order is for all resources") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
 func TestGetExitCodes(t *testing.T) {
 	g := serve(t)
 	for name, c := range map[string]struct {

@@ -29,13 +29,14 @@ On a terminal it is a table, and one resource is indented; in a pipe it is JSON,
 a resource to a line: {"key":…,"revision":…,"value":…}. With -o json, yaml or jsonpath
 all of them are one object, with the members watch, position, revision and resources.
 
-` + connect.NarrowingHelp + "\n\n" + connect.Help + "\n\n" + c.ExitCodes,
+` + connect.NarrowingHelp + "\n\n" + connect.WindowHelp + "\n\n" + connect.Help + "\n\n" + c.ExitCodes,
 		Example: `  watchtide get notes
   watchtide get notes greeting | jq .value
   watchtide get notes greeting -o jsonpath=.value.text
   watchtide get services -o jsonpath='{range .resources[*]}{.key} {.value.state}{"\n"}{end}'
   watchtide get services --labels 'app in (web, shop)' --fields state,node
-  watchtide get services --filter 'value.state != "passing"'`,
+  watchtide get services --filter 'value.state != "passing"'
+  watchtide get services --order=-cpu_percent,name --limit 20`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: f.CompleteWatchAndKey,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,6 +45,7 @@ all of them are one object, with the members watch, position, revision and resou
 	}
 	f.Register(get)
 	connect.RegisterNarrowing(get, &v)
+	connect.RegisterWindow(get, &v)
 	o.Register(get, terminal.TableFormat, terminal.JSON, terminal.NDJSON, terminal.YAML, terminal.JSONPath)
 	return get
 }
@@ -51,6 +53,9 @@ all of them are one object, with the members watch, position, revision and resou
 func (c Console) doGet(cmd *cobra.Command, f *connect.Flags, o terminal.Flag, v client.View, args []string) error {
 	if len(args) == 2 && v.Prefix != "" {
 		return c.Usage("--prefix is for all resources of a watch, not for the one with a key")
+	}
+	if len(args) == 2 && v.Order != "" {
+		return c.Usage("--order is for all resources of a watch, not for the one with a key")
 	}
 	if err := connect.CheckNarrowing(v, c.Terminal); err != nil {
 		return err
@@ -108,7 +113,10 @@ func document(s client.Snapshot) ([]byte, error) {
 		Watch    string `json:"watch"`
 		Position string `json:"position"`
 		Revision string `json:"revision"`
-	}{s.Watch, s.Position, s.Revision})
+		Total    int    `json:"total,omitempty"`
+		Before   int    `json:"before,omitempty"`
+		Next     string `json:"next,omitempty"`
+	}{s.Watch, s.Position, s.Revision, s.Total, s.Before, s.Next})
 	if err != nil {
 		return nil, err
 	}
