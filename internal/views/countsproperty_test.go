@@ -57,7 +57,7 @@ type countMark struct {
 // reader has seen with counts of all that the upstream had at that revision.
 func TestCountsAgainstTheModel(t *testing.T) {
 	resumed := 0
-	for _, seed := range seeds(60, 12) {
+	for _, seed := range seeds(40, 10) {
 		for _, deletes := range []streamtest.DeleteRevisions{
 			streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen, streamtest.Vanishing,
 		} {
@@ -224,17 +224,34 @@ func (w *countWorld) disturb(r *replica) {
 		r.endpoint.Compact()
 		r.endpoint.Disconnect(nil)
 	case 1:
-		if w.deletes == streamtest.OwnRevision {
-			r.endpoint.Conflate()
-		}
-		r.endpoint.Catch(w.random.IntN(4))
-		r.endpoint.Disconnect(nil)
+		w.conflate(r)
 	default:
 		if w.deletes == streamtest.Vanishing {
 			w.upstream.Vanish(w.upstream.Key(w.random.IntN(len(streamtest.ViewKeys))))
 			r.endpoint.Poll()
 		}
 	}
+}
+
+// conflate lets a replica see a few changes of one resource as one, and the others each of them.
+func (w *countWorld) conflate(r *replica) {
+	if w.deletes == streamtest.OwnRevision {
+		r.endpoint.Conflate()
+	}
+	r.endpoint.Disconnect(nil)
+	key := w.upstream.Key(w.random.IntN(len(streamtest.ViewKeys)))
+	for n := range 3 {
+		w.upstream.Commit(1, streamtest.Write{Key: key, Value: fmt.Sprintf(`{"x":"%d","team":"t%d","n":%d}`, w.random.IntN(1000), n, 2+n)})
+		for _, other := range w.replicas {
+			if other != r {
+				other.endpoint.Catch(-1)
+			}
+		}
+		synctest.Wait()
+		w.read()
+	}
+	r.endpoint.Catch(-1)
+	time.Sleep(time.Second)
 }
 
 // read lets the readers read what there is, and checks each state that they may rely on.

@@ -198,12 +198,6 @@ var miscounts = []mutant{
 		"lacks = lacks && doubtful",
 	},
 	{
-		"an outage is as if all of it had been seen",
-		"internal/views/counts.go",
-		"\toneStep := s.Intact() > c.seq || s.Origin() != c.origin\n",
-		"\toneStep := s.Intact() > c.seq\n",
-	},
-	{
 		"the deletes of a watch without revisions of deletes have revisions in a count",
 		"internal/log/derived.go",
 		"return strings.HasPrefix(of.Epoch, stream.UnnumberedEpoch)",
