@@ -56,7 +56,7 @@ func (s *Store) ListResources(_ context.Context, r *pb.ListResourcesRequest) (*p
 	if w == nil {
 		return nil, unknownWatch(r.GetWatch())
 	}
-	if err := notNarrowed(r.GetPrefix(), r.GetLabels(), r.GetFilter(), r.GetFields()); err != nil {
+	if err := notNarrowed(r.GetPrefix(), r); err != nil {
 		return nil, err
 	}
 	size := int(r.GetPageSize())
@@ -83,7 +83,7 @@ func (s *Store) GetResource(_ context.Context, r *pb.GetResourceRequest) (*pb.Re
 	if w == nil {
 		return nil, unknownWatch(r.GetWatch())
 	}
-	if err := notNarrowed(r.GetPrefix(), r.GetLabels(), r.GetFilter(), r.GetFields()); err != nil {
+	if err := notNarrowed(r.GetPrefix(), r); err != nil {
 		return nil, err
 	}
 	key, err := stream.KeyFromWire(r.GetKey(), r.GetKeyEncoding())
@@ -141,12 +141,31 @@ func (s *Store) target(name, wireKey, encoding string) (*writer, string, error) 
 	return &writer{store: s, watch: w}, key, nil
 }
 
+// narrowing is a request that may be for a part of a watch.
+type narrowing interface {
+	GetLabels() string
+	GetFilter() string
+	GetFields() []string
+}
+
+// windowing is a request that may be for a window.
+type windowing interface {
+	GetOrder() string
+	GetLimit() uint32
+	GetOffset() uint32
+	GetAfter() string
+}
+
 // notNarrowed refuses to narrow a watch: that is left to the gateway.
-func notNarrowed(prefix, labels, filter string, fields []string) error {
-	if prefix == "" && labels == "" && filter == "" && len(fields) == 0 {
+func notNarrowed(prefix string, r narrowing) error {
+	narrows := prefix != "" || r.GetLabels() != "" || r.GetFilter() != "" || len(r.GetFields()) > 0
+	if w, ok := r.(windowing); ok {
+		narrows = narrows || w.GetOrder() != "" || w.GetLimit() != 0 || w.GetOffset() != 0 || w.GetAfter() != ""
+	}
+	if !narrows {
 		return nil
 	}
-	return status.Error(codes.InvalidArgument, "the store serves whole watches: want no labels, filter or fields, and prefix only in WatchList")
+	return status.Error(codes.InvalidArgument, "the store serves whole watches: want no labels, filter, fields or order, and prefix only in WatchList")
 }
 
 func unknownWatch(name string) error {

@@ -121,6 +121,7 @@ func TestStoreDoesNotNarrow(t *testing.T) {
 	s := filled(t)
 	for name, request := range map[string]func() error{
 		"labels": func() error { _, err := transcript(t, s, &pb.WatchListRequest{Labels: "a=b"}, 1); return err },
+		"order":  func() error { _, err := transcript(t, s, &pb.WatchListRequest{Order: "n", Limit: 1}, 1); return err },
 		"filter": func() error { _, err := transcript(t, s, &pb.WatchListRequest{Filter: "true"}, 1); return err },
 		"fields": func() error { _, err := transcript(t, s, &pb.WatchListRequest{Fields: []string{"a"}}, 1); return err },
 		"list": func() error {

@@ -127,6 +127,7 @@ func (sharing) Copy(out, in any) error {
 			to.Watch, to.Position, to.Prefix = from.Watch, from.Position, from.Prefix
 			to.UntilEndOfSnapshot = from.UntilEndOfSnapshot
 			to.Labels, to.Filter, to.Fields = from.Labels, from.Filter, from.Fields
+			to.Order, to.Limit, to.Offset, to.After = from.Order, from.Limit, from.Offset, from.After
 			return nil
 		}
 	case *pb.WatchListResponse:

@@ -19,7 +19,7 @@ func (s *Store) WatchList(r *pb.WatchListRequest, out grpc.ServerStreamingServer
 	if w == nil {
 		return unknownWatch(r.GetWatch())
 	}
-	if err := notNarrowed("", r.GetLabels(), r.GetFilter(), r.GetFields()); err != nil {
+	if err := notNarrowed("", r); err != nil {
 		return err
 	}
 	sub := w.log.Subscribe(subscribeOptions(r))
