@@ -18,8 +18,11 @@ import (
 
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/internal/cluster"
+	"github.com/watchtide/watchtide/internal/view"
+	"github.com/watchtide/watchtide/internal/views"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // colors is a cluster whose namespaces are colors. The names of users are those of [guarded].
@@ -82,6 +85,8 @@ func newColoredWith(t *testing.T, hold time.Duration, writes bool) (*guarded, *c
 			Roles: []access.Role{{Name: "staff", When: `"staff" in principal.groups`}},
 			Watches: []access.WatchRules{
 				{Name: "orders", Cluster: &access.ClusterResource{Resource: "orders", Writes: writes}},
+				{Name: "firsts", Cluster: &access.ClusterResource{Resource: "orders"}},
+				{Name: "vault-{region}", Cluster: &access.ClusterResource{Resource: "orders"}},
 				{Name: "vault", Rules: []access.Rule{{Role: "staff", Read: "true"}}},
 			},
 		})
@@ -279,6 +284,55 @@ func TestClusterTakesAndGives(t *testing.T) {
 		r.eventually("everything", func() bool {
 			return strings.Count(r.get("/v1/watches/orders/resources", r.as("ann")...).text, `"key":`) == 10
 		})
+	}
+}
+
+// TestClusterDecidesAboutViewsAndTemplates: of a declared view and of a watch of a template, everybody sees the
+// namespaces of the resource that it leads to, and open streams follow.
+func TestClusterDecidesAboutViewsAndTemplates(t *testing.T) {
+	r, c := newColored(t, time.Minute)
+	d, err := view.Parse(view.Params{Filter: "key.endsWith('/a')"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := views.NewDeclared()
+	t.Cleanup(own.Close)
+	r.add(watch.Config{Name: "firsts", SourceName: "embedded", View: own.View("orders", func() (*watch.Watch, error) { return r.registry.Open("orders") }, d)})
+	r.primed("firsts")
+	r.write("red/b", `{"is":"s3cret-red"}`)
+	made, err := r.registry.Open("vault-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"red/a", "green/a", "blue/a", "re/a", "o_1"} {
+		if _, _, err := made.Writer().Put(t.Context(), stream.PutRequest{Key: key, Value: []byte(`{"is":"s3cret-` + strings.TrimSuffix(key, "/a") + `"}`)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string][2]int{"sam": {4, 5}, "agent": {2, 2}, "ann": {1, 1}} {
+		for i, of := range []string{"firsts", "vault-1"} {
+			path := "/v1/watches/" + of + "/resources"
+			r.eventually(fmt.Sprintf("%s to see %d of %s", name, want[i], of), func() bool {
+				got := r.get(path, r.as(name)...)
+				r.conceals(name, got, coloredHides[name])
+				return strings.Count(got.text, `"key":`) == want[i]
+			})
+		}
+	}
+	for _, of := range []string{"firsts", "vault-1"} {
+		r.get("/v1/watches/"+of+"/resources", r.as("outsider")...).want(t, 404, "")
+		l := r.follow("ann", "/v1/events?watch="+of, "identity")
+		l.hidden = []string{"blue/", `"re/`, "s3cret-blue", "/b"}
+		l.until("red/a")
+		l.until("end_of_snapshot")
+		c.let("ann", true, "green")
+		l.until("reset")
+		l.until("green/a")
+		l.until("end_of_snapshot")
+		c.let("ann", false, "green")
+		l.until("reset")
+		l.hidden = append(l.hidden, "green/")
+		l.until("end_of_snapshot")
 	}
 }
 

@@ -139,26 +139,70 @@ func (d *decoder) policy(c *Config) {
 	}
 }
 
-// clusterResource returns the resource about which the cluster of a watch is asked; nil: it is not. It
-// reports a watch for which the cluster cannot decide.
+// clusterResource returns the resource about which the cluster of a watch is asked; nil: it is not. For a
+// view, that is the resource of the watch that it leads to: a view has the keys of that, and so its
+// namespaces. It reports a watch for which the cluster cannot decide.
 func (d *decoder) clusterResource(c *Config, w *Watch) *access.ClusterResource {
 	if !w.Allow.Kubernetes {
 		return nil
 	}
 	at := d.places["watches."+w.Name+".allow"]
+	root, fixed, ok := d.rootWatch(c, w)
 	switch {
-	case decode.IsName(w.Name):
-		d.Errorf(at, "allow: kubernetes is for watches, and not for templates; want rules")
-	case d.declared[w.Source] != Kubernetes:
-		d.Errorf(at, "allow: kubernetes is for watches of kubernetes sources; want rules")
-	case c.Auth.Given && c.Auth.Kubernetes.Source != w.Source:
-		d.Errorf(at, "allow: kubernetes needs the users of the source %q; want auth.kubernetes.source: %s", w.Source, w.Source)
+	case !ok && d.countsOn(c, w):
+		d.Errorf(at, "allow: kubernetes is for namespaces, and a count that the configuration declares counts all of them; want rules, or leave the count out: clients may count what they may see")
+		return &access.ClusterResource{}
+	case !ok: // which is reported elsewhere
+		return &access.ClusterResource{}
+	case d.declared[root.Source] != Kubernetes:
+		d.Errorf(at, "allow: kubernetes is for watches of kubernetes sources, and views of these; want rules")
+	case c.Auth.Given && c.Auth.Kubernetes.Source != root.Source:
+		d.Errorf(at, "allow: kubernetes needs the users of the source %q; want auth.kubernetes.source: %s", root.Source, root.Source)
 	case w.Writable && !w.Kubernetes.Impersonate:
 		d.Errorf(at, "with allow: kubernetes and writable, the gateway would write with its own rights; want impersonate: true, so that the cluster decides about writes too, or leave out writable")
+	case !fixed:
+		d.Errorf(at, "allow: kubernetes asks about one resource, and here a parameter is in group, resource or namespace; want rules, or parameters in label_selector or field_selector, or in a view, only")
 	}
 	return &access.ClusterResource{
-		Group: w.Kubernetes.Group, Resource: w.Kubernetes.Resource, Namespace: w.Kubernetes.Namespace, Writes: w.Writable,
+		Group: root.Kubernetes.Group, Resource: root.Kubernetes.Resource, Namespace: root.Kubernetes.Namespace, Writes: w.Writable,
 	}
+}
+
+// rootWatch returns the watch with a source that a watch leads to, which is itself unless it is a view.
+// fixed reports whether all watches of the entry lead to objects of the same resource and namespaces.
+// ok is false if there is none, or its entry has a mistake.
+func (d *decoder) rootWatch(c *Config, w *Watch) (root Watch, fixed, ok bool) {
+	declared, valid := d.watches[w.Name]
+	path, ok := d.lineage.follow(declared)
+	if !valid || !ok {
+		return Watch{}, false, false
+	}
+	if d.countsOn(c, w) {
+		return Watch{}, false, false
+	}
+	last := path[len(path)-1].name
+	if i := slices.IndexFunc(c.Watches, func(one Watch) bool { return one.Name == last }); i >= 0 {
+		return c.Watches[i], true, true
+	}
+	i := slices.IndexFunc(c.Templates, func(one *Template) bool { return one.Name == last })
+	if i < 0 {
+		return Watch{}, false, false
+	}
+	t := c.Templates[i]
+	if decode.IsName(w.Name) {
+		return t.sample, t.hasFixedResource(), true
+	}
+	root, ok = t.fill(path[len(path)-2].viewOf)
+	return root, true, ok
+}
+
+// countsOn reports whether a watch is a count, or a view of one.
+func (d *decoder) countsOn(c *Config, w *Watch) bool {
+	path, _ := d.lineage.follow(d.watches[w.Name])
+	return slices.ContainsFunc(path, func(on declaredWatch) bool {
+		return slices.ContainsFunc(c.Watches, func(one Watch) bool { return one.Name == on.name && len(one.By) > 0 }) ||
+			slices.ContainsFunc(c.Templates, func(one *Template) bool { return one.Name == on.name && len(one.sample.By) > 0 })
+	})
 }
 
 func policyRules(allow []Rule) (out []access.Rule) {

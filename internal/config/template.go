@@ -350,6 +350,16 @@ func textFields(w *Watch) []*string {
 	}
 }
 
+// hasFixedResource reports whether no parameter is in what says which resource of a cluster, and which
+// namespace of it, the watches are of.
+func (t *Template) hasFixedResource() bool {
+	of := &t.sample.Kubernetes
+	fields := textFields(&t.sample)
+	return !slices.ContainsFunc(t.options, func(o option) bool {
+		return slices.Contains([]*string{&of.Group, &of.Resource, &of.Namespace}, fields[o.field])
+	})
+}
+
 // templates moves the templates from the watches to a list of their own.
 func (d *decoder) templates(c *Config) {
 	for _, w := range c.Watches {
