@@ -23,7 +23,7 @@ const (
 	maxAnswers   = 500_000
 	// maxUsersBytes is how much the users may take together.
 	maxUsersBytes = 64 << 20
-	// keptUnused is how long a standing is remembered that nobody asks for.
+	// keptUnused is how long a standing is remembered that no request asks for.
 	keptUnused = 5 * time.Minute
 	// settles is how often streams are told of changes at most.
 	settles = time.Second
@@ -61,8 +61,8 @@ type Resource struct {
 	LabelsAt string
 }
 
-// Rights knows which namespaces of a resource somebody may list and watch. It looks again as long as
-// somebody asks.
+// Rights knows which namespaces of a resource a user may list and watch. It looks again while requests
+// ask.
 //
 // All methods may be called from any goroutine.
 type Rights struct {
@@ -72,7 +72,7 @@ type Rights struct {
 	wake    chan struct{} // holds an element if there is something new to ask
 	asked   chan struct{} // closed when a principal is asked about for the first time
 	needed  chan struct{} // holds an element if the namespaces are needed at once
-	changes chan struct{} // holds an element if what somebody may read has changed
+	changes chan struct{} // holds an element if what a user may read has changed
 
 	mu sync.Mutex
 	// Guarded by mu.
@@ -129,13 +129,13 @@ func NewRights(c RightsConfig) *Rights {
 
 // Errors of Await.
 var (
-	// ErrUnknown means that what somebody may read is not known now.
+	// ErrUnknown means that what the user may read is not known now.
 	ErrUnknown = errors.New("the API server of the cluster has not said yet what you may read")
 	// ErrFull means that it is remembered of too many users, or too many namespaces for them, already.
 	ErrFull = errors.New("too many users of the cluster are connected")
 )
 
-// Extent is what somebody may read of a resource. The zero value is nothing.
+// Extent is what a user may read of a resource. The zero value is nothing.
 type Extent struct {
 	All        bool
 	Definition *view.Definition // of what may be read, if not all; nil: nothing may be
@@ -218,7 +218,7 @@ func (r *Rights) standing(u User, of Resource) (*standing, error) {
 	return s, nil
 }
 
-// dropUnused drops the standings that nobody has asked for lately. The mutex must be held.
+// dropUnused drops the standings that no request has asked for lately. The mutex must be held.
 func (r *Rights) dropUnused(now time.Time, unused time.Duration) {
 	for _, s := range r.standings {
 		if now.Sub(s.used) > unused {
@@ -393,8 +393,8 @@ func (s *standing) show(all bool, set map[string]bool) {
 	}
 }
 
-// allowed returns what the answers allow that are young enough, and when that ends if nobody confirms
-// them. The set is nil if it is not known: also if there was no time to confirm one of them.
+// allowed returns what the answers allow that are young enough, and when that ends unless they are
+// confirmed. The set is nil if it is not known: also if there was no time to confirm one of them.
 func (r *Rights) allowed(s *standing, now time.Time) (all bool, set map[string]bool, until time.Time) {
 	valid := func(q *question) bool {
 		end := q.at.Add(r.config.Refresh + r.config.Hold)

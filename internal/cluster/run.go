@@ -22,8 +22,8 @@ const (
 	maxChanged = 1000
 )
 
-// Run asks until the context ends. It calls changed when what somebody may read has changed, and from
-// time to time, so that open streams ask again for what they show: what nobody asks for is forgotten.
+// Run asks until the context ends. It calls changed when what a user may read has changed, and from
+// time to time, so that open streams ask again for what they show: standings that no request asks for are forgotten.
 func (r *Rights) Run(ctx context.Context, changed func()) {
 	var running sync.WaitGroup
 	running.Go(func() { r.notify(ctx, changed) })
@@ -142,7 +142,7 @@ func (r *Rights) postpone(q *question, now time.Time) {
 	r.queues.again(q)
 }
 
-// notify tells of changes, at most once in a while, and forgets what nobody asks for.
+// notify tells of changes, at most once in a while, and forgets standings that no request asks for.
 func (r *Rights) notify(ctx context.Context, changed func()) {
 	tick := time.NewTicker(settles)
 	defer tick.Stop()
@@ -167,7 +167,7 @@ func (r *Rights) notify(ctx context.Context, changed func()) {
 	}
 }
 
-// sweep settles what has ended by itself, and drops what nobody asks for.
+// sweep settles what has ended by itself, and drops standings that no request asks for.
 func (r *Rights) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -251,7 +251,7 @@ func (r *Rights) again(q *question, now time.Time) {
 	}
 }
 
-// list lists the namespaces of the cluster as long as somebody needs them.
+// list lists the namespaces of the cluster while a standing needs them.
 func (r *Rights) list(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := r.config.Refresh / 2
@@ -268,7 +268,7 @@ func (r *Rights) list(ctx context.Context) {
 	}
 }
 
-// needsNamespaces reports whether somebody may not read all namespaces of a resource.
+// needsNamespaces reports whether a user may not read all namespaces of a resource.
 func (r *Rights) needsNamespaces() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -297,7 +297,7 @@ func (r *Rights) listOnce(ctx context.Context) bool {
 	return true
 }
 
-// found takes the namespaces that there are. Of too many, those that were known before stay: whoever may
+// found takes the namespaces that there are. Of too many, those that were known before stay: a user that may
 // create namespaces must not displace others. The mutex must be held.
 func (r *Rights) found(names []string) {
 	now, there := time.Now(), map[string]bool{}

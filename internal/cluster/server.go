@@ -8,7 +8,7 @@ import (
 // Server is an API server. Its methods may be called from any goroutine. An error means that there is
 // no answer; one with a method RetryAfter says when to ask again.
 type Server interface {
-	// ReviewToken asks who a token belongs to, and for which of the audiences it is.
+	// ReviewToken asks for the user of a token, and for which of the audiences it is.
 	ReviewToken(ctx context.Context, token string, audiences []string) (Review, error)
 	// ReviewAccess asks whether a user may do something.
 	ReviewAccess(ctx context.Context, u User, a Attributes) (allowed bool, err error)
@@ -19,13 +19,13 @@ type Server interface {
 	FollowRules(ctx context.Context, changed func(namespace string)) error
 }
 
-// Attributes are what somebody may do or not: a verb on all objects of a resource in a namespace, or if
+// Attributes are what a user may do or not: a verb on all objects of a resource in a namespace, or if
 // that is empty, in all namespaces.
 type Attributes struct {
 	Verb, Group, Resource, Namespace string
 }
 
-// User is how a cluster knows somebody.
+// User is a user as a cluster knows them.
 //
 // Static after construction.
 type User struct {

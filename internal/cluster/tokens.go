@@ -27,7 +27,7 @@ const (
 	freshFor = time.Minute
 	// refusedFor is how long the answer that a token is unknown is used.
 	refusedFor = time.Minute
-	// longest is how long somebody is known by one review: tokens can be withdrawn before they expire.
+	// longest is how long a user is known by one review: tokens can be withdrawn before they expire.
 	longest = time.Hour
 	// pause is how long the server is left alone after it has failed maxFailures times in a row.
 	pause       = 2 * time.Second
@@ -63,7 +63,7 @@ type TokensConfig struct {
 	Log  *slog.Logger
 }
 
-// Tokens knows who bearer tokens belong to. It asks the API server, and remembers the answers by
+// Tokens knows the users of bearer tokens. It asks the API server, and remembers the answers by
 // hashes of the tokens.
 //
 // All methods may be called from any goroutine.
@@ -288,7 +288,7 @@ func (t *Tokens) failed(err error, now time.Time) {
 	}
 	t.mu.Unlock()
 	if warn {
-		t.config.Log.Warn("a token could not be reviewed: who has not been reviewed lately gets 503", "issuer", t.config.Issuer, "error", err.Error())
+		t.config.Log.Warn("a token could not be reviewed: tokens that were not reviewed lately get 503", "issuer", t.config.Issuer, "error", err.Error())
 	}
 }
 

@@ -19,7 +19,7 @@ const reserved = "system:"
 // UserOf returns a function that returns how a cluster knows a principal; false: it does not. issuer is
 // that of its own users, and providers are the OpenID providers whose users it knows, by their issuers.
 //
-// A provider cannot name anybody "system:": a user of such a name is not known, and a group of such a
+// A provider cannot name a user "system:": a user of such a name is not known, and a group of such a
 // name is left out.
 func UserOf(issuer string, providers map[string]Prefixes) func(*access.Principal) (User, bool) {
 	return func(p *access.Principal) (User, bool) {
@@ -44,7 +44,7 @@ func UserOf(issuer string, providers map[string]Prefixes) func(*access.Principal
 	}
 }
 
-// ofProvider returns how a cluster knows a user of a provider. Everybody whom it knows is in the group
+// ofProvider returns how a cluster knows a user of a provider. Every user that it knows is in the group
 // system:authenticated.
 func ofProvider(p *access.Principal, prefixes Prefixes) User {
 	u := User{Name: prefixes.Name + p.Name}

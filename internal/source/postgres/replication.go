@@ -26,7 +26,7 @@ type system struct {
 	timeline int32
 }
 
-// identify asks who the server is, and where its WAL ends.
+// identify asks for the identity of the server, and where its WAL ends.
 func (r replication) identify(ctx context.Context) (who system, head uint64, err error) {
 	s, err := pglogrepl.IdentifySystem(ctx, r.conn)
 	if err != nil {

@@ -125,7 +125,7 @@ func (s *session) permanent(ctx context.Context) (slot, error) {
 }
 
 // free ends the connection of this process that still has the slot: the server may not know yet that it
-// was lost. A connection of anybody else is left alone.
+// was lost. A connection of any other client is left alone.
 func (s *session) free(ctx context.Context, pid uint32) error {
 	u := s.upstream
 	if pid == 0 {

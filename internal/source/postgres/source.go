@@ -70,7 +70,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	})
 	err := s.watch(ctx, m, sink)
 	if outer.Err() != nil {
-		s.rows = nil // nobody may want them again
+		s.rows = nil // perhaps no watch needs them again
 	}
 	if s.rows == nil {
 		s.upstream.continues(s, false)
