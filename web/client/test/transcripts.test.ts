@@ -32,24 +32,27 @@ describe.each(files)('%s', (file) => {
     expect(transcript.clients.length).toBeGreaterThan(0);
   });
 
-  test.runIf(streams.length > 0).each(streams.map((client) => [client.name, client] as const))('%s holds what the upstream has', async (_, client) => {
-    const names = watchesOf(client);
-    const specs = names.map((name) => specOf(client, name));
-    tide = watch('http://gateway.test', { watches: specs });
-    await pass();
-    await prepare(transcript, client, specs);
-    server.last.accept();
-    let compared = 0;
-    for (const { text, over, now } of client.blocks) {
-      server.last.send(text.replaceAll('RANDOM', '1000'));
-      if (over) server.last.end();
+  test.runIf(streams.length > 0).each(streams.map((client) => [client.name, client] as const))(
+    '%s holds what the upstream has',
+    async (_, client) => {
+      const names = watchesOf(client);
+      const specs = names.map((name) => specOf(client, name));
+      tide = watch('http://gateway.test', { watches: specs });
       await pass();
-      for (const spec of specs) compared += check(tide.store(spec), now.get(spec.watch), spec);
-    }
-    // A refused client and a watch that does not exist have no resources.
-    const welcome = client.blocks.some(({ text }) => text.includes('event: hello'));
-    expect(compared > 0).toBe(welcome);
-  });
+      await prepare(transcript, client, specs);
+      server.last.accept();
+      let compared = 0;
+      for (const { text, over, now } of client.blocks) {
+        server.last.send(text.replaceAll('RANDOM', '1000'));
+        if (over) server.last.end();
+        await pass();
+        for (const spec of specs) compared += check(tide.store(spec), now.get(spec.watch), spec);
+      }
+      // A refused client and a watch that does not exist have no resources.
+      const welcome = client.blocks.some(({ text }) => text.includes('event: hello'));
+      expect(compared > 0).toBe(welcome);
+    },
+  );
 });
 
 /** Gives the client the position of the transcript, and the state that belongs to it. */
@@ -127,5 +130,14 @@ type Spec = ReturnType<typeof specOf>;
 
 function specOf({ request: { searchParams } }: Client, watch: string) {
   const of = (parameter: string) => [`${parameter}.${watch}`, parameter].flatMap((name) => searchParams.getAll(name)).join();
-  return { watch, prefix: of('prefix'), labels: of('labels'), filter: of('filter'), fields: of('fields'), order: of('order'), limit: of('limit'), offset: of('offset') };
+  return {
+    watch,
+    prefix: of('prefix'),
+    labels: of('labels'),
+    filter: of('filter'),
+    fields: of('fields'),
+    order: of('order'),
+    limit: of('limit'),
+    offset: of('offset'),
+  };
 }
