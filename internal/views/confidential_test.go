@@ -192,6 +192,7 @@ func TestConfidentialSlabs(t *testing.T) {
 // TestConfidential gives random policies to subscribers of three replicas, of which each may
 // be behind, and checks what they are sent, byte by byte, against what they may see.
 func TestConfidential(t *testing.T) {
+	t.Parallel()
 	seeds := seeds(40, 4)
 	switches := 0
 	for _, seed := range seeds {

@@ -56,6 +56,7 @@ type countMark struct {
 // TestCountsAgainstTheModel lets resources come, go and change, and compares each state that a
 // reader has seen with counts of all that the upstream had at that revision.
 func TestCountsAgainstTheModel(t *testing.T) {
+	t.Parallel()
 	resumed := 0
 	for _, seed := range seeds(40, 10) {
 		for _, deletes := range []streamtest.DeleteRevisions{

@@ -62,6 +62,7 @@ var (
 // TestDeclaredAgainstTheModel lets resources enter and leave a view in every way, and checks what
 // its subscribers see against a model of the view, with all checkers.
 func TestDeclaredAgainstTheModel(t *testing.T) {
+	t.Parallel()
 	seeds := seeds(50, 15)
 	for _, seed := range seeds {
 		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen} {

@@ -58,6 +58,7 @@ type client struct {
 // TestAgainstTheModel lets resources enter and leave views in every way, and checks what
 // their subscribers see against a model of each view, with all checkers.
 func TestAgainstTheModel(t *testing.T) {
+	t.Parallel()
 	seeds := seeds(40, 8)
 	switches := 0
 	for _, seed := range seeds {

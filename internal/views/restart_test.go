@@ -207,6 +207,7 @@ func (r *restarting) read(c *owner) {
 // get a reset while three replicas are restarted one after the other. While changes are so
 // few that the watch remembers those of two heartbeats, nobody does.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it feeds a large watch to thousands of views")
 	}

@@ -34,6 +34,7 @@ type begunListing struct {
 // with the same tag are the same, that equal states have the same tag whatever has changed
 // elsewhere, and that a page is of the state of the page before it.
 func TestTagsNameStates(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(20)
 	if testing.Short() {
 		seeds = 5

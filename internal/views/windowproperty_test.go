@@ -328,6 +328,7 @@ func (r *windowReader) finish() {
 // TestWindowsAgainstTheModel changes resources at random, at two replicas that are behind at times, and
 // compares what readers of windows have, which come and go, with what is sorted by a model.
 func TestWindowsAgainstTheModel(t *testing.T) {
+	t.Parallel()
 	resumed := 0
 	for _, seed := range seeds(300, 60) {
 		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen} {
