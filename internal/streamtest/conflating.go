@@ -3,6 +3,7 @@ package streamtest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -135,12 +136,13 @@ func (c *Connection) givesUp() error {
 }
 
 // newerSince returns since when the replica had something newer than a revision; zero: that is
-// not known.
-func (c *Connection) newerSince(revision uint64) time.Time {
-	for _, h := range c.heads {
-		if h.revision > revision {
-			return h.at
+// not known. What it had before it was at that revision last is not newer: its upstream went back.
+func (c *Connection) newerSince(revision uint64) (at time.Time) {
+	for _, h := range slices.Backward(c.heads) {
+		if h.revision <= revision {
+			break
 		}
+		at = h.at
 	}
-	return time.Time{}
+	return at
 }

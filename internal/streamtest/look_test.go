@@ -35,3 +35,16 @@ func TestLookIgnoresRevisionsWithoutAChange(t *testing.T) {
 		}
 	}
 }
+
+// What a replica had before its upstream went back is nothing newer.
+func TestNewerSinceTheUpstreamWentBack(t *testing.T) {
+	c := newHand().connect(nil).c
+	c.heads = []head{{revision: 9, at: at(1)}, {revision: 4, at: at(2)}}
+	if got := c.newerSince(4); !got.IsZero() {
+		t.Errorf("something is newer than the head, since %v", got)
+	}
+	c.heads = append(c.heads, head{revision: 5, at: at(3)}, head{revision: 6, at: at(4)})
+	if got := c.newerSince(4); !got.Equal(at(3)) {
+		t.Errorf("got %v, want %v", got, at(3))
+	}
+}
