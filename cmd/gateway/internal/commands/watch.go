@@ -34,6 +34,19 @@ type watchOptions struct {
 
 const endOfSnapshot = "end_of_snapshot"
 
+const watchExample = `  watchtide watch processes
+  watchtide watch notes | jq -c 'select(.type == "upsert")'
+  watchtide watch notes --until end_of_snapshot
+  watchtide watch notes --changes-only
+  watchtide watch notes --changes-only -o jsonpath='{.type} {.key}'
+  watchtide watch backends --exec ./reload.sh --state /var/lib/reload.state
+  watchtide watch services --labels 'app in (web, shop)' --fields state,node
+  watchtide watch services --filter 'value.state != "passing"'
+  watchtide watch services --order=-cpu_percent --limit=20
+  watchtide watch services --wait-for 'count > 3' --timeout 60s
+  watchtide watch services --wait-for 'resources.exists(k, resources[k].state == "ready")'
+  watchtide watch services --wait-for '"web" in resources && resources["web"].replicas >= 2'`
+
 func (a *app) watchCommand() *cobra.Command {
 	var o watchOptions
 	c := &cobra.Command{
@@ -71,18 +84,7 @@ reset only what differs.
 --wait-for sees only the resources that these flags select.
 
 ` + connect.Help + "\n\n" + exitHelp,
-		Example: `  watchtide watch processes
-  watchtide watch notes | jq -c 'select(.type == "upsert")'
-  watchtide watch notes --until end_of_snapshot
-  watchtide watch notes --changes-only
-  watchtide watch notes --changes-only -o jsonpath='{.type} {.key}'
-  watchtide watch backends --exec ./reload.sh --state /var/lib/reload.state
-  watchtide watch services --labels 'app in (web, shop)' --fields state,node
-  watchtide watch services --filter 'value.state != "passing"'
-  watchtide watch services --order=-cpu_percent --limit=20
-  watchtide watch services --wait-for 'count > 3' --timeout 60s
-  watchtide watch services --wait-for 'resources.exists(k, resources[k].state == "ready")'
-  watchtide watch services --wait-for '"web" in resources && resources["web"].replicas >= 2'`,
+		Example:           watchExample,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: o.completeWatches,
 		RunE: func(cmd *cobra.Command, args []string) error {
