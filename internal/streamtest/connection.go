@@ -259,6 +259,9 @@ func (c *Connection) Marks() []*Mark {
 // step reads one flush, of which only limit events arrive if limit is not
 // negative.
 func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
+	if c.MinRate > 0 {
+		c.Look() // the state that a flush may begin with
+	}
 	head := c.source.Snapshot().Revision()
 	c.Read = time.Now()
 	if !next(&c.batch) {

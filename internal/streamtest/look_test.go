@@ -36,6 +36,25 @@ func TestLookIgnoresRevisionsWithoutAChange(t *testing.T) {
 	}
 }
 
+// The state that a reader is sent is known when it is read: if the replica was looked at first
+// when a revision without a change had come, that revision is nothing newer either.
+func TestLookFirstAtARevisionWithoutAChange(t *testing.T) {
+	w := log.NewWriter(log.Config{Watch: "w", Account: memory.NewAccount(0, nil)})
+	if _, err := w.Replace("e", []stream.Resource{{Key: "a", Value: []byte("1"), Revision: 1}}, 1); err != nil {
+		t.Fatal(err)
+	}
+	h := &History{}
+	c := h.Connect(w.Log, Dial{MinRate: 1})
+	c.Drain()
+	if _, err := w.Commit([]log.Change{{Resource: stream.Resource{Key: "b", Revision: 2}, Deleted: true}}, 2); err != nil {
+		t.Fatal(err)
+	}
+	c.Look()
+	if got := c.newerSince(1); !got.IsZero() {
+		t.Errorf("a delete of what is not there is something newer, since %v", got)
+	}
+}
+
 // What a replica had before its upstream went back is nothing newer.
 func TestNewerSinceTheUpstreamWentBack(t *testing.T) {
 	c := newHand().connect(nil).c
