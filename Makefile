@@ -233,6 +233,12 @@ bench-views: ## measure the cost of views and of access rules and print the tabl
 bench-access: ## measure what access costs, and print the table of docs/performance.md; about a minute
 	$(GO) run -C bench ./access
 
+.PHONY: bench-crowd
+bench-crowd: ## connect N=190000 real subscribers to a tree of gateways, restart all of it, check what each has received, and print the table of docs/scale.md; about ten minutes (ARGS="-help": the options)
+	@mkdir -p profile
+	$(GO) build -C bench -o $(CURDIR)/profile/crowd ./crowd
+	profile/crowd $(if $(filter file,$(origin N)),,-n $(N)) $(ARGS)
+
 .PHONY: bench-proxies
 bench-proxies: ## restart and pause replicas behind nginx, HAProxy and Caddy with the default times, print the tables of docs/behind-a-proxy.md and docs/continuity.md; about eight minutes
 	@$(GO) test -tags servers -count 1 -timeout 15m -run '^Test(Restarts|PausedReplica|Resent)BehindProxies$$' -v ./deploy -args -full

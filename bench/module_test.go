@@ -15,7 +15,7 @@ const module = "github.com/watchtide/watchtide"
 
 // inside are internal packages that the bench may import: its own, the log, which it also measures by
 // itself, and what tests are made of.
-var inside = []string{"bench/internal/", "internal/log", "internal/frame", "internal/view", "internal/streamtest"}
+var inside = []string{"bench/internal/", "internal/log", "internal/plot", "internal/frame", "internal/view", "internal/streamtest"}
 
 // TestNoInternals: the path of this module begins with that of the gateway's, so that the go
 // command lets it import internal packages, tests too. Of the gateway it measures what users get.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/bench/internal/received"
 	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
@@ -126,7 +127,7 @@ func heard(t *testing.T, text string, ndjson bool, of *part) *track {
 	s := &subscriber{run: &run{totals: newTotals()}, left: -1}
 	s.tracks = []*track{{of: collectionOfText(), client: "s", part: of, held: streamtest.State{}}}
 	s.tracks[0].open(false)
-	if err := s.read(newFrames(strings.NewReader(text), ndjson)); err == nil || errors.Is(err, errGoodbye) {
+	if err := s.read(received.New(strings.NewReader(text), ndjson)); err == nil || errors.Is(err, errGoodbye) {
 		t.Fatalf("the stream ended with %v: want a missing goodbye", err)
 	}
 	return s.tracks[0]

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/bench/internal/received"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -123,7 +124,7 @@ func (s *subscriber) follow(ctx context.Context, v visit) error {
 	if err != nil {
 		return err
 	}
-	return s.read(newFrames(body, s.ndjson))
+	return s.read(received.New(body, s.ndjson))
 }
 
 // ask sends the request and returns the body of the answer.
@@ -183,10 +184,10 @@ func (s *subscriber) id() string {
 }
 
 // read processes events until the stream ends.
-func (s *subscriber) read(events *frames) error {
+func (s *subscriber) read(events *received.Reader) error {
 	goodbye := ""
 	for {
-		f, err := events.next()
+		f, err := events.Next()
 		switch {
 		case errors.Is(err, io.EOF) && goodbye != "":
 			return fmt.Errorf("%w: %s", errGoodbye, goodbye)
@@ -194,7 +195,7 @@ func (s *subscriber) read(events *frames) error {
 			return errors.New("the stream ended without a goodbye")
 		case err != nil:
 			return err
-		case f.kind == "goodbye":
+		case f.Kind == "goodbye":
 			goodbye = cmp.Or(f.Reason, "no reason")
 		}
 		if s.left == 0 {
@@ -209,23 +210,23 @@ func (s *subscriber) read(events *frames) error {
 var errGoodbye = errors.New("goodbye")
 
 // take processes one event, and its id.
-func (s *subscriber) take(f frame) error {
+func (s *subscriber) take(f received.Event) error {
 	if t := s.track(f.Watch); t != nil && f.Type != 0 {
 		t.event(f.Event)
 		s.left = max(s.left-1, -1)
 		s.run.totals.events.Add(1)
 	}
-	if f.id == "" {
+	if f.ID == "" {
 		return nil
 	}
-	positions, err := stream.ParsePositions(f.id)
+	positions, err := stream.ParsePositions(f.ID)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errWrong, err)
 	}
 	for _, p := range positions {
 		t := s.track(p.Watch)
 		if t == nil {
-			return fmt.Errorf("%w: the id %q names %q, which was not requested", errWrong, f.id, p.Watch)
+			return fmt.Errorf("%w: the id %q names %q, which was not requested", errWrong, f.ID, p.Watch)
 		}
 		t.pass(p)
 	}

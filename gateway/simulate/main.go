@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/plot"
 )
 
 // scenario is what happens, and to whom.
@@ -123,9 +125,9 @@ func draw(title string, c *Crowd) string {
 		share = append(share, 100*float64(sum)/float64(all))
 	}
 	seconds := float64(len(c.Seconds))
-	return Draw(
-		Panel{Title: title, X: "s", Last: seconds, Lines: []Line{{Name: "streams", Points: open}, {Name: "in sync", Points: inSync}}},
-		Panel{Title: "Gbit/s of all gateways", X: "s", Last: seconds, Lines: []Line{{Points: gbit}}},
-		Panel{Title: "% of those that were not in sync, back in sync within", X: "s", Last: float64(len(c.Synced)) / 10, Lines: []Line{{Points: share}}},
+	return plot.Draw(
+		plot.Panel{Title: title, X: "s", Last: seconds, Lines: []plot.Line{{Name: "streams", Points: open}, {Name: "in sync", Points: inSync}}},
+		plot.Panel{Title: "Gbit/s of all gateways", X: "s", Last: seconds, Lines: []plot.Line{{Points: gbit}}},
+		plot.Panel{Title: "% of those that were not in sync, back in sync within", X: "s", Last: float64(len(c.Synced)) / 10, Lines: []plot.Line{{Points: share}}},
 	)
 }

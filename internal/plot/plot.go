@@ -1,4 +1,5 @@
-package main
+// Package plot draws diagrams as SVG.
+package plot
 
 import (
 	"fmt"

@@ -30,11 +30,20 @@ type Client struct {
 // readSize is how much is read in one call: enough for the contents of a socket.
 const readSize = 256 << 10
 
+// parseAddress returns the address of a server.
+func parseAddress(text string) (netip.AddrPort, error) {
+	server, err := netip.ParseAddrPort(text)
+	if err != nil || !server.Addr().Is4() {
+		return server, fmt.Errorf("address %q: want an IPv4 number and a port, such as 127.0.0.1:8080", text)
+	}
+	return server, nil
+}
+
 // New returns a Client without connections.
 func New(o Options) (*Client, error) {
-	server, err := netip.ParseAddrPort(o.Address)
-	if err != nil || !server.Addr().Is4() {
-		return nil, fmt.Errorf("address %q: want an IPv4 number and a port, such as 127.0.0.1:8080", o.Address)
+	server, err := parseAddress(o.Address)
+	if err != nil {
+		return nil, err
 	}
 	if o.InFlight == 0 {
 		o.InFlight = 256
@@ -56,6 +65,15 @@ func New(o Options) (*Client, error) {
 	}
 	c.poll, err = newPoll()
 	return c, err
+}
+
+// SetAddress changes Options.Address for the connections that are started from now on.
+func (c *Client) SetAddress(address string) error {
+	server, err := parseAddress(address)
+	if err == nil {
+		c.server = server
+	}
+	return err
 }
 
 // Connect starts one more connection and returns its number. It is made, and the
@@ -107,7 +125,7 @@ func (c *Client) source() netip.Addr {
 	if !c.server.Addr().IsLoopback() {
 		return netip.Addr{}
 	}
-	return netip.AddrFrom4([4]byte{127, 0, 0, byte(1 + c.made/each%addresses)})
+	return netip.AddrFrom4([4]byte{127, 0, 0, byte(1 + (c.o.Earlier+c.made)/each%addresses)})
 }
 
 // Release sends the request of a connection that was Held.

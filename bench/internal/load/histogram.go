@@ -1,6 +1,9 @@
 package load
 
 import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
 	"math/bits"
 	"time"
 )
@@ -68,4 +71,40 @@ func upper(bucket int) int64 {
 	}
 	shift := bucket/fine - 1
 	return int64(bucket-shift*fine+1)<<shift - 1
+}
+
+// GobEncode returns what GobDecode reads: the counts of the buckets that are not empty.
+func (h *Histogram) GobEncode() ([]byte, error) {
+	out := binary.AppendVarint(nil, h.largest)
+	for i, n := range h.buckets[:] {
+		if n > 0 {
+			out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(i)), n)
+		}
+	}
+	return out, nil
+}
+
+// GobDecode replaces what was recorded by what another Histogram has encoded.
+func (h *Histogram) GobDecode(b []byte) (err error) {
+	*h = Histogram{}
+	r := bytes.NewReader(b)
+	if h.largest, err = binary.ReadVarint(r); err != nil {
+		return err
+	}
+	for r.Len() > 0 {
+		i, err := binary.ReadUvarint(r)
+		if err != nil {
+			return err
+		}
+		n, err := binary.ReadUvarint(r)
+		if err != nil {
+			return err
+		}
+		if i >= uint64(len(h.buckets)) {
+			return fmt.Errorf("bucket %d: want at most %d", i, len(h.buckets)-1)
+		}
+		h.buckets[i] = n
+		h.count += n
+	}
+	return nil
 }

@@ -22,7 +22,15 @@ func TestQuantile(t *testing.T) {
 				other.Record(time.Duration(v))
 			}
 		}
-		h.Merge(&other)
+		encoded, err := other.GobEncode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var decoded Histogram
+		if err := decoded.GobDecode(encoded); err != nil {
+			t.Fatal(err)
+		}
+		h.Merge(&decoded)
 		slices.Sort(values)
 		want := values[min(int(q*float64(len(values))), len(values)-1)]
 		if got := int64(h.Quantile(q)); got < want || float64(got-want) > float64(want)/fine {

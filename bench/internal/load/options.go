@@ -5,6 +5,10 @@ type Options struct {
 	// Address is the host:port to connect to; the host is an IPv4 number.
 	Address string
 
+	// Earlier is how many connections other processes make to the same address, so that
+	// these come from other ones. It matters if it is more than 20,000.
+	Earlier int
+
 	// Marker occurs once in each event to be counted. One whose first byte is
 	// rare in the stream, such as a line feed, is found fastest.
 	Marker []byte

@@ -179,6 +179,29 @@ func (g *Gateway) Stop() {
 	g.client.CloseIdleConnections()
 }
 
+// PID is the process.
+func (g *Gateway) PID() int { return g.cmd.Process.Pid }
+
+// Drain asks the gateway to end, and waits until it has moved its clients and ended.
+func (g *Gateway) Drain(ctx context.Context) error {
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		<-g.read
+		ended <- g.cmd.Wait()
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(4 * Patience):
+		return fmt.Errorf("the gateway has not ended %v after SIGTERM", 4*Patience)
+	}
+}
+
 // Metric is a figure of the gateway: the sum, if there is one for each label.
 func (g *Gateway) Metric(ctx context.Context, name string) (sum float64, err error) {
 	text, err := g.Get(ctx, g.Operations, "/metrics")

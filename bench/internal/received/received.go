@@ -1,6 +1,5 @@
-//go:build servers
-
-package soak
+// Package received reads the events of a stream, as its subscriber received them.
+package received
 
 import (
 	"bufio"
@@ -13,25 +12,30 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// frame is one event of a stream as received, with the id after it.
-type frame struct {
+// Event is one event of a stream, with the id after it.
+type Event struct {
 	stream.Event
-	kind string // as the stream names it; "" for an id alone
-	id   string
+	// Kind is the name of the event; "" for an id alone.
+	Kind string
+	// ID is the id after it; "" if there was none.
+	ID string
+	// RetryMS is that of a goodbye.
+	RetryMS int
 }
 
-// frames reads the events of a body, in either format. An event that the end of the
-// body cuts off is dropped.
-type frames struct {
+// Reader reads the events of a body, in either format. An event that the end of the
+// body cuts off is dropped. It belongs to one goroutine.
+type Reader struct {
 	lines  *bufio.Scanner
 	ndjson bool
 }
 
-func newFrames(body io.Reader, ndjson bool) *frames {
+// New returns a Reader of a body of text/event-stream, or of application/x-ndjson.
+func New(body io.Reader, ndjson bool) *Reader {
 	s := bufio.NewScanner(body)
 	s.Buffer(make([]byte, 4<<10), 1<<20)
 	s.Split(wholeLines)
-	return &frames{lines: s, ndjson: ndjson}
+	return &Reader{lines: s, ndjson: ndjson}
 }
 
 // wholeLines is bufio.ScanLines without an unterminated last line.
@@ -45,40 +49,40 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	return 0, nil, nil
 }
 
-// next returns the next event; io.EOF at a clean end of the body.
-func (f *frames) next() (frame, error) {
-	if f.ndjson {
-		return f.nextLine()
+// Next returns the next event; io.EOF at a clean end of the body.
+func (r *Reader) Next() (Event, error) {
+	if r.ndjson {
+		return r.nextLine()
 	}
 	var data []byte
-	var out frame
-	for f.lines.Scan() {
-		line := f.lines.Bytes()
+	var out Event
+	for r.lines.Scan() {
+		line := r.lines.Bytes()
 		name, value, _ := bytes.Cut(line, []byte(": "))
 		switch {
 		case len(line) == 0 && data != nil:
 			return out.read(data)
-		case len(line) == 0 && out.id != "":
+		case len(line) == 0 && out.ID != "":
 			return out, nil
 		case string(name) == "data":
 			data = bytes.Clone(value)
 		case string(name) == "id":
-			out.id = string(value)
+			out.ID = string(value)
 		}
 	}
-	return frame{}, f.end()
+	return Event{}, r.end()
 }
 
-func (f *frames) nextLine() (frame, error) {
-	if !f.lines.Scan() {
-		return frame{}, f.end()
+func (r *Reader) nextLine() (Event, error) {
+	if !r.lines.Scan() {
+		return Event{}, r.end()
 	}
-	var out frame
-	return out.read(bytes.Clone(f.lines.Bytes()))
+	var out Event
+	return out.read(bytes.Clone(r.lines.Bytes()))
 }
 
-func (f *frames) end() error {
-	if err := f.lines.Err(); err != nil {
+func (r *Reader) end() error {
+	if err := r.lines.Err(); err != nil {
 		return err
 	}
 	return io.EOF
@@ -93,25 +97,26 @@ type payload struct {
 	Resumed                             bool
 	Skipped                             uint64
 	Since                               time.Time
+	RetryMS                             int `json:"retry_ms"`
 }
 
-func (f frame) read(data []byte) (frame, error) {
+func (e Event) read(data []byte) (Event, error) {
 	var p payload
 	if err := json.Unmarshal(data, &p); err != nil {
-		return f, err
+		return e, err
 	}
 	if p.Type == "position" { // NDJSON has the id on its own line
-		f.id = p.ID
-		return f, nil
+		e.ID = p.ID
+		return e, nil
 	}
-	f.kind = p.Type
+	e.Kind, e.RetryMS = p.Type, p.RetryMS
 	state, _ := stream.ParseState(p.State)
-	f.Event = stream.Event{
+	e.Event = stream.Event{
 		Type: eventType(p.Type), Watch: p.Watch, Resource: stream.Resource{Key: p.Key, Revision: p.Revision, Value: p.Value},
 		Reason: p.Reason, Revision: p.Revision, Count: p.Count, Resumed: p.Resumed, Skipped: p.Skipped,
 		State: state, Since: p.Since,
 	}
-	return f, nil
+	return e, nil
 }
 
 // eventType is 0 for anything that is not an event of a watch.
