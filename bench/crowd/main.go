@@ -35,7 +35,7 @@ func main() {
 	var p plan
 	flag.IntVar(&p.subscribers, "n", 190_000, "`subscribers`")
 	flag.IntVar(&p.leaves, "leaves", 0, "leaf gateways; 0: as many as the limit on descriptors requires")
-	flag.IntVar(&p.resources, "resources", 1000, "resources of the watch")
+	flag.IntVar(&p.resources, "resources", 500, "resources of the watch")
 	flag.IntVar(&p.bytes, "bytes", 300, "bytes of the value of each resource")
 	flag.DurationVar(&p.interval, "interval", 5*time.Second, "time between two changes")
 	flag.DurationVar(&p.each, "phase", time.Minute, "how long the changes are measured")
