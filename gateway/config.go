@@ -338,7 +338,7 @@ const (
 type Pump string
 
 const (
-	// PumpShards carries plain HTTP/1.1 that Serve accepted on Linux with a few
+	// PumpShards carries HTTP/1.1, with TLS or without, that Serve accepted on Linux with a few
 	// goroutines in total, and everything else as PumpGoroutines does.
 	PumpShards Pump = "shards"
 	// PumpGoroutines carries each stream in its own goroutine.

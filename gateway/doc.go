@@ -23,7 +23,7 @@
 //	repeat: write what is new; wait for a change, or for the client to read
 //	goodbye, and a clean end of the body
 //
-// The shard pump (internal/shard) takes connections of plain HTTP/1.1 from net/http. A
+// The shard pump (internal/shard) takes connections of HTTP/1.1 from net/http. A
 // few goroutines, one for each processor, carry all of their streams: those at the same
 // position in the same watches form a group, and share the bytes of a flush. The
 // goroutine pump (internal/session) runs one goroutine for each stream, on a connection

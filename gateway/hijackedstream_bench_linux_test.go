@@ -9,6 +9,7 @@ import (
 	"net"
 	"runtime"
 	measure "runtime/metrics"
+	"strings"
 	"testing"
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
@@ -17,32 +18,103 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkIdleStream measures the cost of a waiting stream of the goroutine pump:
-// KiB of heap and stack after a collection, and goroutines. Its clients are nothing
-// but descriptors.
-func BenchmarkIdleStream(b *testing.B) {
+// BenchmarkStream measures the cost of a stream, of both pumps, in plain text and over TLS: the
+// processor time to connect, that of the client included, beside that of a handshake without a
+// gateway; the KiB of heap and stack of a stream that waits, after a collection; and the processor
+// time of one event. The clients are nothing but descriptors, whose buffers take the events.
+func BenchmarkStream(b *testing.B) {
 	secure, roots := certificate(b)
-	b.Run("plain", func(b *testing.B) { benchmarkIdle(b, nil, nil) })
-	b.Run("TLS", func(b *testing.B) { benchmarkIdle(b, secure, roots) })
+	b.Run("handshake", func(b *testing.B) { benchmarkHandshake(b, secure, roots) })
+	for _, pump := range []Pump{PumpShards, PumpGoroutines} {
+		b.Run(string(pump)+"/plain", func(b *testing.B) { benchmarkStream(b, pump, nil, nil) })
+		b.Run(string(pump)+"/TLS", func(b *testing.B) { benchmarkStream(b, pump, secure, roots) })
+	}
 }
 
-func benchmarkIdle(b *testing.B, secure *tls.Config, roots *x509.CertPool) {
-	const n = 1000
-	address := idleGateway(b, secure)
+func benchmarkStream(b *testing.B, pump Pump, secure *tls.Config, roots *x509.CertPool) {
+	const n, events = 3000, 50
+	address, source := idleGateway(b, pump, secure)
+	revision := uint64(1)
 	for b.Loop() {
 		heap, stack, goroutines := inUse()
+		before := processorTime(b)
 		var clients []int
 		for range n {
 			clients = append(clients, idleClient(b, address, roots))
 		}
+		b.ReportMetric(float64((processorTime(b)-before).Microseconds())/n, "CPU-µs/connect")
 		moreHeap, moreStack, moreGoroutines := inUse()
 		b.ReportMetric(float64(moreHeap-heap)/n/1024, "heap-KiB/stream")
 		b.ReportMetric(float64(moreStack-stack)/n/1024, "stack-KiB/stream")
 		b.ReportMetric(float64(moreGoroutines-goroutines)/n, "goroutines/stream")
+		const size = 200
+		value := `"` + strings.Repeat("x", size) + `"`
+		before = processorTime(b)
+		for range events {
+			revision++
+			had := inBuffers(b, clients)
+			source.Steps <- func(s stream.Sink) error {
+				return errors.Join(s.Upsert(gatewaytest.Resource("k", revision, value)), s.Commit(revision))
+			}
+			for inBuffers(b, clients) < had+n*size {
+				runtime.Gosched()
+			}
+		}
+		b.ReportMetric(float64((processorTime(b)-before).Nanoseconds())/1e3/events/n, "CPU-µs/event")
 		for _, fd := range clients {
 			unix.Close(fd)
 		}
 	}
+}
+
+// benchmarkHandshake connects clients to a server that does nothing but the handshake, and sends a
+// byte.
+func benchmarkHandshake(b *testing.B, secure *tls.Config, roots *x509.CertPool) {
+	l, err := tls.Listen("tcp", "127.0.0.1:0", secure)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, _ = c.Write([]byte("x"))
+				_, _ = c.Read(make([]byte, 1))
+			}()
+		}
+	}()
+	const n = 1000
+	for b.Loop() {
+		before := processorTime(b)
+		for range n {
+			c, err := tls.Dial("tcp", l.Addr().String(), &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := c.Read(make([]byte, 1)); err != nil {
+				b.Fatal(err)
+			}
+			c.Close()
+		}
+		b.ReportMetric(float64((processorTime(b)-before).Microseconds())/n, "CPU-µs/connect")
+	}
+}
+
+// inBuffers is how many bytes sockets have received that nobody has read.
+func inBuffers(b *testing.B, sockets []int) (sum int) {
+	for _, fd := range sockets {
+		n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
 }
 
 // inUse returns the bytes and goroutines in use after collections: the first one
@@ -73,10 +145,10 @@ func idleClient(b *testing.B, address string, roots *x509.CertPool) (fd int) {
 	return fd
 }
 
-// idleGateway serves one watch through the goroutine pump.
-func idleGateway(b *testing.B, secure *tls.Config) (address string) {
+// idleGateway serves one watch.
+func idleGateway(b *testing.B, pump Pump, secure *tls.Config) (address string, source *gatewaytest.Script) {
 	registry := watch.NewRegistry()
-	source := gatewaytest.NewScript()
+	source = gatewaytest.NewScript()
 	w, err := registry.Add(watch.Config{Name: "a", Source: source})
 	if err != nil {
 		b.Fatal(err)
@@ -85,7 +157,7 @@ func idleGateway(b *testing.B, secure *tls.Config) (address string) {
 	if err := w.Prime(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	g, err := New(Config{Registry: registry, StreamSettings: StreamSettings{Pump: PumpGoroutines, DrainDelay: -1, Drain: -1}, Logger: slog.New(slog.DiscardHandler)})
+	g, err := New(Config{Registry: registry, StreamSettings: StreamSettings{Pump: pump, DrainDelay: -1, Drain: -1}, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -101,5 +173,5 @@ func idleGateway(b *testing.B, secure *tls.Config) (address string) {
 		<-served
 		registry.Close()
 	})
-	return listener.Addr().String()
+	return listener.Addr().String(), source
 }

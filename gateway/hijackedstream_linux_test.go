@@ -18,14 +18,21 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
-// onHijackedStreams runs a test over TLS, and also in plain text when the
-// goroutine pump is tested: otherwise a shard would carry that.
+// onHijackedStreams runs a test over TLS and in plain text, with the goroutine pump.
 func onHijackedStreams(t *testing.T, c Config, test func(*testing.T, *realGateway, *x509.CertPool)) {
 	secure, roots := certificate(t)
+	c.Pump = PumpGoroutines
 	t.Run("TLS", func(t *testing.T) { test(t, newRealGateway(t, c, secure), roots) })
-	if pumpUnderTest() == PumpGoroutines {
-		t.Run("plain", func(t *testing.T) { test(t, newRealGateway(t, c, nil), nil) })
-	}
+	t.Run("plain", func(t *testing.T) { test(t, newRealGateway(t, c, nil), nil) })
+}
+
+// onTakenConnections is onHijackedStreams also with the shards, which take over the connections too.
+func onTakenConnections(t *testing.T, c Config, test func(*testing.T, *realGateway, *x509.CertPool)) {
+	onHijackedStreams(t, c, test)
+	secure, roots := certificate(t)
+	c.Pump = PumpShards
+	t.Run("shards/TLS", func(t *testing.T) { test(t, newRealGateway(t, c, secure), roots) })
+	t.Run("shards/plain", func(t *testing.T) { test(t, newRealGateway(t, c, nil), nil) })
 }
 
 // handStream is a client that writes HTTP itself, perhaps over TLS.
@@ -118,7 +125,7 @@ func TestHijackedClientDisconnects(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onHijackedStreams(t, Config{StreamSettings: StreamSettings{Heartbeat: 24 * time.Hour}}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+			onTakenConnections(t, Config{StreamSettings: StreamSettings{Heartbeat: 24 * time.Hour}}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 				if err := leave(dialStream(t, r.address, roots, "")); err != nil {
 					t.Fatal(err)
 				}
@@ -188,7 +195,7 @@ func TestHijackedBytesAfterRequest(t *testing.T) {
 		"much":      strings.Repeat("nonsense", 10_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			onHijackedStreams(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+			onTakenConnections(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 				s := dialStream(t, r.address, roots, behind)
 				if _, err := io.WriteString(s, behind); err != nil {
 					t.Fatal(err)
@@ -213,7 +220,7 @@ func TestHijackedBytesAfterRequest(t *testing.T) {
 // TestShutdownOfHijackedStreams checks that they get a goodbye, and that clients
 // can read to the end.
 func TestShutdownOfHijackedStreams(t *testing.T) {
-	onHijackedStreams(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+	onTakenConnections(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		s := dialStream(t, r.address, roots, "")
 		r.stop()
 		rest, err := io.ReadAll(s.r)

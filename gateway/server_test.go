@@ -3,6 +3,7 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -56,7 +57,7 @@ func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 	if err := r.watch.Prime(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.Pump = pumpUnderTest()
+	c.Pump = cmp.Or(c.Pump, pumpUnderTest())
 	if r.gateway, err = New(c); err != nil {
 		t.Fatal(err)
 	}

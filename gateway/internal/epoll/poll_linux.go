@@ -1,6 +1,7 @@
 package epoll
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -23,13 +24,19 @@ type epoll struct {
 	waker int // eventfd(2)
 	slabs *slabFile
 	poll  func(fd uintptr) bool // method ready
+	// secured are the connections with TLS.
+	secured *securedTable
 
 	// Owned by the shard.
-	events  []unix.EpollEvent
+	notices []unix.EpollEvent
 	found   int          // what ready has found
 	failed  error        // or why not
 	vector  []unix.Iovec // these are reused, and hold nothing between calls
 	message unix.Msghdr
+	plain   []byte // of a record
+	sealed  []byte // what crypto/tls has encrypted
+	one     [1][]byte
+	heard   []Notice // of what clients have said by TLS, for Wait
 }
 
 // tcpSockets are the sockets of the kernel.
@@ -37,10 +44,13 @@ type tcpSockets struct {
 	// Static after construction.
 	slabs       *slabFile
 	connections *netconn.Connections // that count the handles
+	secured     *securedTable
 }
 
 // SystemSockets returns the sockets of the kernel. The connections count the handles.
-func SystemSockets(c *netconn.Connections) Sockets { return tcpSockets{newSlabFile(), c} }
+func SystemSockets(c *netconn.Connections) Sockets {
+	return tcpSockets{newSlabFile(), c, newSecuredTable()}
+}
 
 // NewPoller implements sockets.
 func (s tcpSockets) NewPoller() (Poller, error) {
@@ -53,7 +63,7 @@ func (s tcpSockets) NewPoller() (Poller, error) {
 		file.Close()
 		return nil, os.NewSyscallError("eventfd", err)
 	}
-	p := &epoll{file: file, fd: fd, waker: waker, slabs: s.slabs, events: make([]unix.EpollEvent, 256)}
+	p := &epoll{file: file, fd: fd, waker: waker, slabs: s.slabs, secured: s.secured, notices: make([]unix.EpollEvent, 256)}
 	p.poll = p.ready
 	if p.raw, err = file.SyscallConn(); err == nil {
 		err = p.control(unix.EPOLL_CTL_ADD, waker, unix.EPOLLIN, wakerKey)
@@ -100,6 +110,9 @@ func (s tcpSockets) Take(c net.Conn) (Handle, error) {
 	if err != nil {
 		return 0, err
 	}
+	if secure, ok := c.(*tls.Conn); ok && (netconn.Of(c) == nil || !secure.ConnectionState().HandshakeComplete) {
+		return 0, errors.New("the handshake of TLS is not complete, or the connection is not from a listener of this program")
+	}
 	fd := -1
 	var failed error
 	if err := raw.Control(func(old uintptr) {
@@ -111,7 +124,12 @@ func (s tcpSockets) Take(c net.Conn) (Handle, error) {
 		return 0, os.NewSyscallError("fcntl", failed)
 	}
 	s.connections.Add()
-	return Handle(fd), nil
+	h := Handle(fd)
+	if secure, ok := c.(*tls.Conn); ok {
+		h |= securedBit
+		s.secured.set(h, &secured{conn: secure, beneath: netconn.Of(c)})
+	}
+	return h, nil
 }
 
 // watched are the events that are reported once for a connection: a client that has
@@ -119,27 +137,31 @@ func (s tcpSockets) Take(c net.Conn) (Handle, error) {
 const watched = unix.EPOLLRDHUP | unix.EPOLLET
 
 func (p *epoll) Watch(h Handle, key uint64) error {
-	return p.control(unix.EPOLL_CTL_ADD, int(h), watched, key)
+	if h&securedBit != 0 {
+		p.take(p.secured.get(h), h, key)
+	}
+	return p.control(unix.EPOLL_CTL_ADD, h.fd(), p.events(h, false), key)
 }
 
 func (p *epoll) Await(h Handle, key uint64, writable bool) error {
-	events := uint32(watched)
-	if writable {
-		events |= unix.EPOLLOUT
+	if h&securedBit != 0 {
+		p.secured.get(h).awaits = writable
 	}
-	return p.control(unix.EPOLL_CTL_MOD, int(h), events, key)
+	return p.control(unix.EPOLL_CTL_MOD, h.fd(), p.events(h, writable), key)
 }
 
 func (p *epoll) Wait(dst []Notice, timeout time.Duration) ([]Notice, error) {
-	if !p.ready(uintptr(p.fd)) && timeout != 0 {
+	dst = append(dst, p.heard...)
+	if !p.ready(uintptr(p.fd)) && timeout != 0 && len(p.heard) == 0 {
 		if err := p.park(timeout); err != nil {
 			return dst, err
 		}
 	}
+	p.heard = p.heard[:0]
 	if p.failed != nil && !errors.Is(p.failed, unix.EINTR) {
 		return dst, os.NewSyscallError("epoll_wait", p.failed)
 	}
-	for _, e := range p.events[:max(p.found, 0)] {
+	for _, e := range p.notices[:max(p.found, 0)] {
 		key := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
 		if key == wakerKey {
 			p.silence()
@@ -158,7 +180,7 @@ func (p *epoll) Wait(dst []Notice, timeout time.Duration) ([]Notice, error) {
 
 // ready looks for events, and reports whether there is anything to return.
 func (p *epoll) ready(fd uintptr) bool {
-	p.found, p.failed = unix.EpollWait(int(fd), p.events, 0)
+	p.found, p.failed = unix.EpollWait(int(fd), p.notices, 0)
 	return p.found != 0
 }
 
@@ -192,7 +214,17 @@ func (p *epoll) silence() {
 
 // Write calls the kernel without notifying the scheduler: the call cannot block.
 func (p *epoll) Write(h Handle, b []byte) (int, error) {
-	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(h), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+	if h&securedBit != 0 {
+		p.one[0] = b
+		defer clear(p.one[:])
+		return p.writeSecured(h, p.one[:])
+	}
+	return p.send(int(h), b)
+}
+
+// send writes one slice.
+func (p *epoll) send(fd int, b []byte) (int, error) {
+	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	if errno != 0 {
 		return 0, socketError(errno)
 	}
@@ -207,6 +239,9 @@ const maxVector = 512
 
 // WriteAll sends slabs that go to many connections from a file.
 func (p *epoll) WriteAll(h Handle, bs [][]byte) (total int, err error) {
+	if h&securedBit != 0 {
+		return p.writeSecured(h, bs)
+	}
 	for len(bs) > 0 {
 		n, whole, err := p.writeSome(h, bs)
 		total += n
@@ -278,16 +313,25 @@ func socketError(err error) error {
 }
 
 func (p *epoll) Finish(h Handle, key uint64) error {
-	if err := unix.Shutdown(int(h), unix.SHUT_WR); err != nil {
+	if h&securedBit != 0 {
+		p.sayLast(h)
+		p.secured.get(h).ended = true
+	}
+	if err := unix.Shutdown(h.fd(), unix.SHUT_WR); err != nil {
 		return os.NewSyscallError("shutdown", err)
 	}
-	return p.control(unix.EPOLL_CTL_MOD, int(h), unix.EPOLLIN|unix.EPOLLRDHUP, key)
+	return p.control(unix.EPOLL_CTL_MOD, h.fd(), unix.EPOLLIN|unix.EPOLLRDHUP, key)
 }
 
 func (p *epoll) Discard(h Handle) bool {
+	if h&securedBit != 0 {
+		if c := p.secured.get(h); !c.ended {
+			return p.hear(h, c)
+		}
+	}
 	var b [4096]byte
 	for range 16 {
-		n, err := unix.Read(int(h), b[:])
+		n, err := unix.Read(h.fd(), b[:])
 		if n <= 0 {
 			return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR)
 		}
@@ -297,7 +341,10 @@ func (p *epoll) Discard(h Handle) bool {
 
 // Close implements sockets.
 func (s tcpSockets) Close(h Handle) {
-	unix.Close(int(h))
+	if h&securedBit != 0 {
+		s.secured.set(h, nil)
+	}
+	unix.Close(h.fd())
 	s.connections.Drop()
 }
 

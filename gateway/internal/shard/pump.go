@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"net"
 	"net/http"
 	"sync/atomic"
 
@@ -37,7 +38,7 @@ func New(d *session.Deps, s epoll.Sockets, n int, afterRush func()) *Pump {
 // nothing has happened, and the goroutine pump can carry the stream.
 func (p *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) bool {
 	conn, whole := netconn.WholeConn(r)
-	if p == nil || !whole || r.TLS != nil || p.aborted.Load() {
+	if p == nil || !whole || p.aborted.Load() {
 		return false
 	}
 	h, err := p.sockets.Take(conn)
@@ -55,7 +56,7 @@ func (p *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) 
 	if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
 		return false
 	}
-	conn.Close()
+	closeOriginal(conn)
 	if err := p.arrive(h, netconn.ResponseHead(w.Header()), c); err != nil {
 		c.Deps.Log.Error("the shard pump cannot run", "error", err)
 		c.Deps.Leave(c.AdmissionRef, c.Pass)
@@ -63,6 +64,14 @@ func (p *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) 
 	}
 	arrived = true
 	return true
+}
+
+// closeOriginal closes a connection of which the poller has a duplicate, without a word of TLS.
+func closeOriginal(conn net.Conn) {
+	if c := netconn.Of(conn); c != nil {
+		conn = c
+	}
+	conn.Close()
 }
 
 // arrive gives the stream to one of the shards. If it fails, the caller still owns

@@ -13,7 +13,7 @@ import (
 )
 
 // shard is the shard pump: one goroutine that carries the streams of very many
-// connections, all of plain HTTP/1.1. A stream that needs bytes of its own (a
+// connections, all of HTTP/1.1. A stream that needs bytes of its own (a
 // snapshot, a client that does not keep up) is an unshared stream. A stream that is
 // up to date is a member of a group: streams of the same watches at the same
 // position, which get the same bytes, rendered once.
@@ -165,13 +165,13 @@ func (s *shard) listen(busy bool) error {
 
 func (s *shard) notice(at int32, n epoll.Notice) {
 	l := s.unshared[at]
+	gone := n.Readable && !s.p.Discard(s.table.slots[at].handle) || n.Gone
 	switch {
-	case l == nil && n.Gone:
+	case l == nil && gone:
 		s.dropMember(at, introspection.LeftByItself)
 		return
 	case l == nil: // if it can take bytes, so can every member
-	case n.Readable && s.p.Discard(l.handle) && !n.Gone:
-	case n.Gone || n.Readable:
+	case gone:
 		s.drop(l, introspection.LeftByItself)
 		return
 	case n.Writable:

@@ -1,0 +1,247 @@
+package epoll
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	mathrand "math/rand/v2"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
+)
+
+// rig is a connection with TLS that a poller carries, and its client.
+type rig struct {
+	t       *testing.T
+	sockets Sockets
+	p       Poller
+	h       Handle
+	client  *tls.Conn
+	tcp     *net.TCPConn // of the client
+	blocked int          // how often a write was
+}
+
+const rigKey = 7
+
+func newRig(t *testing.T, version uint16) *rig {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MaxVersion: version}
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	listener := netconn.Listen(tcp, time.Minute, slog.New(slog.DiscardHandler)).Counted(netconn.NewConnections(10, slog.New(slog.DiscardHandler)), false)
+	far, err := net.Dial("tcp", tcp.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, sockets: SystemSockets(nil), client: tls.Client(far, &tls.Config{InsecureSkipVerify: true, MaxVersion: version}), tcp: far.(*net.TCPConn)}
+	server := tls.Server(near, config)
+	done := make(chan error, 1)
+	go func() { done <- r.client.Handshake() }()
+	if err := errors.Join(server.Handshake(), <-done); err != nil {
+		t.Fatal(err)
+	}
+	if r.h, err = r.sockets.Take(server); err != nil {
+		t.Fatal(err)
+	}
+	near.Close()
+	if r.p, err = r.sockets.NewPoller(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.p.Watch(r.h, rigKey); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.sockets.Close(r.h)
+		r.p.Shut()
+		r.client.NetConn().Close()
+	})
+	return r
+}
+
+// await waits for an event of the connection.
+func (r *rig) await(is func(Notice) bool) Notice {
+	r.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		notices, err := r.p.Wait(nil, time.Until(deadline))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, n := range notices {
+			if n.Key == rigKey && is(n) {
+				return n
+			}
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatal("no event within 20 s")
+		}
+	}
+}
+
+// write writes as a shard does: what is not taken is written again when the connection takes bytes,
+// perhaps cut in another way, with more after it.
+func (r *rig) write(all []byte) {
+	r.t.Helper()
+	for visible := 0; len(all) > 0; {
+		visible = min(len(all), max(visible, 1+mathrand.IntN(100_000)))
+		n, err := r.p.WriteAll(r.h, cut(all[:visible]))
+		if mathrand.IntN(3) == 0 && err == nil && n < len(all) {
+			var more int
+			more, err = r.p.Write(r.h, all[n:min(len(all), n+1+mathrand.IntN(1000))])
+			n += more
+		}
+		all, visible = all[n:], max(0, visible-n)
+		if errors.Is(err, ErrBlocked) {
+			r.blocked++
+			if err := r.p.Await(r.h, rigKey, true); err != nil {
+				r.t.Fatal(err)
+			}
+			r.await(func(n Notice) bool { return n.Writable })
+		} else if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// cut returns bytes as several slices, of which some may be empty.
+func cut(b []byte) (out [][]byte) {
+	for len(b) > 0 {
+		n := mathrand.IntN(min(len(b), 20_000) + 1)
+		out, b = append(out, b[:n:n]), b[n:]
+	}
+	return out
+}
+
+var versions = []uint16{tls.VersionTLS12, tls.VersionTLS13}
+
+// TestSecuredWritesEverythingOnce: whatever a slow client takes at a time, it gets the bytes in order,
+// and then the end.
+func TestSecuredWritesEverythingOnce(t *testing.T) {
+	for _, version := range versions {
+		r := newRig(t, version)
+		if err := r.tcp.SetReadBuffer(32 << 10); err != nil {
+			t.Fatal(err)
+		}
+		want := make([]byte, 1<<20)
+		for i := range want {
+			want[i] = byte(mathrand.Uint32())
+		}
+		got := make(chan []byte, 1)
+		go func() {
+			all, err := io.ReadAll(r.client)
+			if err != nil {
+				t.Errorf("%s: %v, want the end that TLS has", tls.VersionName(version), err)
+			}
+			got <- all
+		}()
+		r.write(want)
+		if err := r.p.Finish(r.h, rigKey); err != nil {
+			t.Fatal(err)
+		}
+		if r.blocked == 0 {
+			t.Error("no write was blocked")
+		}
+		if all := <-got; !bytes.Equal(all, want) {
+			t.Errorf("%s: the client got %d bytes, which are not the %d that were written", tls.VersionName(version), len(all), len(want))
+		}
+	}
+}
+
+// TestSecuredReportsProgress: a client that takes a little of a record moves.
+func TestSecuredReportsProgress(t *testing.T) {
+	r := newRig(t, tls.VersionTLS13)
+	all, taken := make([]byte, 16<<20), 0
+	n, err := r.p.Write(r.h, all)
+	for ; err == nil; n, err = r.p.Write(r.h, all) {
+	}
+	if taken = n; !errors.Is(err, ErrBlocked) {
+		t.Fatal(err)
+	}
+	c := r.sockets.(tcpSockets).secured.get(r.h)
+	if len(c.rest) == 0 || len(c.rest) > recordBytes+1024 || c.ahead == 0 {
+		t.Fatalf("%d bytes are kept of a record of %d, for %d bytes that are to be written again", len(c.rest), recordBytes, c.ahead)
+	}
+	rest := len(c.rest)
+	for len(c.rest) == rest {
+		if _, err := r.client.NetConn().Read(make([]byte, 64<<10)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err = r.p.Write(r.h, all[taken:]); err != nil && !errors.Is(err, ErrBlocked) {
+			t.Fatal(err)
+		}
+	}
+	if n == 0 {
+		t.Error("bytes were sent, and none is reported")
+	}
+}
+
+// TestSecuredHears: what a client sends is dropped, up to a limit; and TLS 1.2 ends both sides, TLS
+// 1.3 one.
+func TestSecuredHears(t *testing.T) {
+	for _, version := range versions {
+		r := newRig(t, version)
+		hear := func() bool {
+			r.t.Helper()
+			r.await(func(n Notice) bool { return n.Readable })
+			return r.p.Discard(r.h)
+		}
+		if _, err := r.client.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if !hear() {
+			t.Errorf("%s: a client that sends something has ended", tls.VersionName(version))
+		}
+		if err := r.client.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := hear(), version == tls.VersionTLS13; got != want {
+			t.Errorf("%s: after the end of its side a client may read: %v, want %v", tls.VersionName(version), got, want)
+		}
+		if version == tls.VersionTLS13 {
+			r.await(func(n Notice) bool { return n.Ended })
+		}
+		r = newRig(t, version)
+		go func() { _, _ = r.client.Write(make([]byte, 2*heardAtMost)) }() // it is cut off
+		turns := 1
+		for ; hear(); turns++ {
+		}
+		if turns < 3 || turns > heardAtMost/heardAtOnce+20 {
+			t.Errorf("%s: a client that sends without an end was cut off after %d turns", tls.VersionName(version), turns)
+		}
+	}
+}
+
+// TestSecuredNonsense: bytes that are no TLS end the connection.
+func TestSecuredNonsense(t *testing.T) {
+	r := newRig(t, tls.VersionTLS13)
+	if _, err := r.tcp.Write([]byte("this is no record of TLS, which has a type and a length")); err != nil {
+		t.Fatal(err)
+	}
+	r.await(func(n Notice) bool { return n.Readable })
+	if r.p.Discard(r.h) {
+		t.Error("a client that sends nonsense may go on")
+	}
+}
