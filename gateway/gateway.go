@@ -140,6 +140,7 @@ func (g *Gateway) watch() {
 	g.metrics.WatchConnections(g.doors)
 	g.metrics.WatchViews(g.views.Stats)
 	g.metrics.WatchPieces(g.pieces)
+	g.metrics.WatchStretches(func() (made, sent uint64, bytes int64) { return g.shards.Stretches() })
 	g.metrics.WatchAudit(g.audit)
 	g.metrics.WatchCertificates(func() map[string]*x509.Certificate { return g.now.Load().cfg.Certificates })
 	g.metrics.WatchBudgets(g.bodies.Bytes, g.answers.Bytes)

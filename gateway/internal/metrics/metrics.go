@@ -273,6 +273,21 @@ func (m *Metrics) Compressed(raw, zipped int) {
 	m.zipped.Add(float64(zipped))
 }
 
+// WatchStretches exports how many stretches the shards have made, how often they sent one, and how many bytes
+// their files have, read at each scrape.
+func (m *Metrics) WatchStretches(read func() (made, sent uint64, bytes int64)) {
+	m.Registry.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: Namespace + "stretches_made_total", Help: "Stretches of snapshots and resumes that were rendered once for several streams.",
+		}, func() float64 { made, _, _ := read(); return float64(made) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: Namespace + "stretches_sent_total", Help: "Stretches that were sent to a stream from a memory file.",
+		}, func() float64 { _, sent, _ := read(); return float64(sent) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: Namespace + "stretches_bytes", Help: "Memory used by the files of stretches.",
+		}, func() float64 { _, _, bytes := read(); return float64(bytes) }))
+}
+
 // WatchPieces exports the statistics of a cache of compressed events, read at each
 // scrape.
 func (m *Metrics) WatchPieces(c *wire.Cache) {

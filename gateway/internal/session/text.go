@@ -77,6 +77,31 @@ func (t *Text) WriteGoodbye(c *Session, reason stream.GoodbyeReason) {
 	}
 }
 
+// Restart begins to sum up what is written from now on, and returns the sum of all before it.
+func (t *Text) Restart() (before wire.Sum) {
+	if t.Zipper != nil {
+		before, t.Zipper.Sum = t.Zipper.Sum, before
+	}
+	return before
+}
+
+// Resume returns the sum of what was written since Restart, and continues with that of everything.
+func (t *Text) Resume(before wire.Sum) (since wire.Sum) {
+	if t.Zipper != nil {
+		since = t.Zipper.Sum
+		t.Zipper.Sum = before.Then(since)
+	}
+	return since
+}
+
+// Wrote counts a text with a sum that was written by others, as so many bytes.
+func (t *Text) Wrote(sum wire.Sum, bytes int) {
+	if t.Zipper != nil {
+		t.Zipper.Sum = t.Zipper.Sum.Then(sum)
+		t.Zipper.metrics.Compressed(sum.Length(), bytes)
+	}
+}
+
 // write writes bytes that are in no log.
 func (t *Text) write(p []byte) {
 	if t.Zipper != nil {

@@ -72,6 +72,14 @@ func (p *countingPoller) WriteAll(h epoll.Handle, bs [][]byte) (int, error) {
 	return p.Write(h, bytes.Join(bs, nil))
 }
 
+func (p *countingPoller) Send(h epoll.Handle, f *epoll.File, from int) (int, error) {
+	b := make([]byte, f.Size()-from)
+	if _, err := f.ReadAt(b, int64(from)); err != nil {
+		return 0, err
+	}
+	return p.Write(h, b)
+}
+
 func (p *countingPoller) Ring() {
 	select {
 	case p.waker <- struct{}{}:

@@ -21,6 +21,7 @@ func (s *shard) fail(why error) {
 	}
 	for _, l := range s.unshared {
 		s.attempt(l.Release)
+		s.attempt(l.out.detach)
 	}
 	for _, g := range s.groups {
 		if g != nil {

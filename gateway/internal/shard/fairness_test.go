@@ -41,6 +41,12 @@ func (p *turnPoller) WriteAll(h epoll.Handle, bs [][]byte) (int, error) {
 	return wire.LengthOf(bs), nil
 }
 
+func (p *turnPoller) Send(h epoll.Handle, f *epoll.File, from int) (int, error) {
+	time.Sleep(writeTakes)
+	p.written = append(p.written, turnTaken{h, f.Size() - from})
+	return f.Size() - from, nil
+}
+
 // turns is a shard that a test runs turn by turn.
 type turns struct {
 	*shard
@@ -56,7 +62,7 @@ func newTurns(t *testing.T, watches ...string) *turns {
 	d := gatewaytest.NewDeps(r)
 	d.MaxAge, d.Heartbeat = -1, time.Hour
 	p := &turnPoller{countingPoller: countingPoller{countingSockets: newCountingSockets(), waker: make(chan struct{}, 1)}}
-	s := newShard(d, p.countingSockets)
+	s := newShard(d, p.countingSockets, newStretches(stretchesBudget))
 	s.poll, s.p, s.wheel = p, p, newWheel(time.Now())
 	t.Cleanup(s.closeAll)
 	return &turns{shard: s, t: t, p: p, rig: r}

@@ -41,6 +41,7 @@ func (s *shard) arrive(l *unsharedStream) error {
 			return err
 		}
 		s.poll = p
+		s.stretches.enter()
 		go s.run(p)
 	}
 	s.arrived = append(s.arrived, l)
@@ -124,6 +125,7 @@ func (s *shard) retire() bool {
 	}
 	s.poll, s.granted, s.called, s.changedPasses = nil, nil, nil, nil
 	s.p.Shut()
+	s.stretches.leave()
 	s.carried = carried{}
 	return true
 }

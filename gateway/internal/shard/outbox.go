@@ -19,6 +19,9 @@ type outbox struct {
 	said   int      // bytes of all chunks so far, without their heads
 	unsent int      // bytes of sealed chunks
 	holds  int      // bytes of the log that slices may retain, in larger slabs
+
+	file *epoll.File // what follows the slices, held; nil: nothing does
+	at   int         // where the bytes begin in the file that are not written yet
 }
 
 // outboxSmall is the largest size of a slice that is copied. A larger one is in the
@@ -42,9 +45,35 @@ const _ uint = epoll.SlabFileSmallest - outboxKept - 1
 const outboxHolds = 512 << 10
 
 // full reports whether the outbox must be written before more is added.
-func (o *outbox) full() bool { return o.unsent >= outboxFull || o.holds >= outboxHolds }
+func (o *outbox) full() bool {
+	return o.unsent >= outboxFull || o.holds >= outboxHolds || o.file != nil
+}
 
-func (o *outbox) empty() bool { return len(o.slices) == 0 && len(o.buffer) == o.from }
+func (o *outbox) empty() bool {
+	return len(o.slices) == 0 && len(o.buffer) == o.from && o.file == nil
+}
+
+// attach adds complete chunks that are in a file, which the outbox holds from then on. Nothing may be
+// added after it before it is written. said is how many bytes the chunks have without their heads.
+func (o *outbox) attach(f *epoll.File, said int) {
+	o.file, o.at = f, 0
+	o.said += said
+}
+
+// sentFile drops the first n bytes of the file.
+func (o *outbox) sentFile(n int) {
+	if o.at += n; o.at == o.file.Size() {
+		o.detach()
+	}
+}
+
+// detach releases the file, if there is one.
+func (o *outbox) detach() {
+	if o.file != nil {
+		o.file.Release()
+		o.file, o.at = nil, 0
+	}
+}
 
 // Write implements outlet: p becomes a part of the open chunk.
 func (o *outbox) Write(p []byte) {

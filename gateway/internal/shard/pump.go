@@ -16,8 +16,9 @@ import (
 // All methods may be called from any goroutine.
 type Pump struct {
 	// Static after construction.
-	sockets epoll.Sockets
-	all     []*shard
+	sockets   epoll.Sockets
+	all       []*shard
+	stretches *stretches
 
 	next    atomic.Uint64
 	aborted atomic.Bool
@@ -27,9 +28,9 @@ type Pump struct {
 // New returns a pump of n shards. afterRush, which may be nil, is called once a rush of
 // arrivals has ended.
 func New(d *session.Deps, s epoll.Sockets, n int, afterRush func()) *Pump {
-	out := &Pump{sockets: s, rush: rush{over: afterRush}}
+	out := &Pump{sockets: s, rush: rush{over: afterRush}, stretches: newStretches(stretchesBudget)}
 	for range n {
-		out.all = append(out.all, newShard(d, s))
+		out.all = append(out.all, newShard(d, s, out.stretches))
 	}
 	return out
 }
@@ -106,6 +107,15 @@ func (p *Pump) Carriers() []introspection.Carrier {
 		out[i] = p.all[i]
 	}
 	return out
+}
+
+// Stretches returns how many stretches were made and how often one was sent, and how many bytes the files
+// of those have that there are.
+func (p *Pump) Stretches() (made, sent uint64, bytes int64) {
+	if p == nil {
+		return 0, 0, 0
+	}
+	return p.stretches.files.Load(), p.stretches.sent.Load(), p.stretches.bytes.Load()
 }
 
 // Ring makes all shards look for news.

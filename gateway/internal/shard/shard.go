@@ -21,8 +21,9 @@ import (
 // The goroutine runs while there is a stream.
 type shard struct {
 	// Static after construction.
-	deps    *session.Deps // what all streams have in common; each has its own settings
-	sockets epoll.Sockets
+	deps      *session.Deps // what all streams have in common; each has its own settings
+	sockets   epoll.Sockets
+	stretches *stretches // of all shards
 
 	inbox // from other goroutines
 
@@ -81,8 +82,8 @@ const (
 	sampled = 64
 )
 
-func newShard(d *session.Deps, s epoll.Sockets) *shard {
-	return &shard{deps: d, sockets: s, carried: newCarried(nil)}
+func newShard(d *session.Deps, s epoll.Sockets, all *stretches) *shard {
+	return &shard{deps: d, sockets: s, stretches: all, carried: newCarried(nil)}
 }
 
 // run carries streams until there are none. After a failure it starts again.

@@ -17,6 +17,7 @@ func (s *shard) addUnshared(l *unsharedStream) {
 // removeUnshared removes an unshared stream. A map never shrinks: the room that a rush
 // of arrivals needed would stay allocated after its streams became members.
 func (s *shard) removeUnshared(l *unsharedStream) {
+	l.out.detach()
 	delete(s.unshared, l.slot)
 	if len(s.unshared) == 0 && s.most >= rushSize {
 		s.unshared, s.most = map[int32]*unsharedStream{}, 0
@@ -109,12 +110,20 @@ func (s *shard) serveStream(l *unsharedStream, now time.Time) (busy bool) {
 }
 
 // flush writes the outbox.
-func (s *shard) flush(l *unsharedStream, now time.Time) (int, error) {
+func (s *shard) flush(l *unsharedStream, now time.Time) (n int, err error) {
 	if l.out.empty() {
 		return 0, nil
 	}
-	n, err := s.p.WriteAll(l.handle, l.out.slices)
-	l.out.sent(n)
+	if len(l.out.slices) > 0 {
+		n, err = s.p.WriteAll(l.handle, l.out.slices)
+		l.out.sent(n)
+	}
+	if err == nil && l.out.file != nil {
+		var more int
+		more, err = s.p.Send(l.handle, l.out.file, l.out.at)
+		l.out.sentFile(more)
+		n += more
+	}
 	if err == nil {
 		l.Flushed(now, l.out.said, nil)
 	}

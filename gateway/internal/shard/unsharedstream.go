@@ -7,6 +7,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -46,14 +47,13 @@ func (l *unsharedStream) speak(now time.Time) bool {
 		return true
 	}
 	l.shard.switchStream(l)
+	if l.speakStretch(now) {
+		return true
+	}
 	for range l.Follows {
 		i := l.next
 		l.next = (l.next + 1) % len(l.Follows)
-		if l.TurnOf(i, &l.text) {
-			l.out.seal()
-			if l.text.Zipper == nil {
-				l.out.holds += l.Batch.Held()
-			}
+		if l.turnOf(i) {
 			return true
 		}
 	}
@@ -67,6 +67,70 @@ func (l *unsharedStream) speak(now time.Time) bool {
 		return true
 	}
 	return false
+}
+
+// turnOf adds one batch of the watch at the index, if it has one.
+func (l *unsharedStream) turnOf(i int) bool {
+	if !l.TurnOf(i, &l.text) {
+		return false
+	}
+	l.out.seal()
+	if l.text.Zipper == nil {
+		l.out.holds += l.Batch.Held()
+	}
+	return true
+}
+
+// speakStretch adds what all streams at the spot are sent, if there is such a thing. It returns false if
+// there is nothing, or if the next batch must be found in another way.
+//
+// A stream for which the stretch does not exist reads as much as it has, even if it does not make it:
+// so it arrives at the spots where the others are.
+func (l *unsharedStream) speakStretch(now time.Time) bool {
+	spot, ok := l.Spot()
+	if !ok {
+		return false
+	}
+	key := stretchKey{spot, l.Format, l.Gzip}
+	found, makes := l.shard.stretches.find(key, now)
+	if found != nil {
+		return l.take(found)
+	}
+	r, ok := l.Follows[0].Sub.Record()
+	if !ok {
+		return false
+	}
+	from, said, before := len(l.out.slices), l.out.said, l.text.Restart()
+	l.read(r)
+	t := &stretch{key: key, said: l.out.said - said, sum: l.text.Resume(before)}
+	if t.Stretch, ok = r.Stretch(); ok && makes {
+		l.shard.stretches.put(t, l.out.slices[from:], now)
+	}
+	return l.out.said > said
+}
+
+// read adds a stretch to the outbox, as it is in the log.
+func (l *unsharedStream) read(r *log.Recording) {
+	full := l.out.unsent + stretchBytes
+	if l.Gzip {
+		full = l.out.unsent + outboxFull // other streams wait while it is compressed
+	}
+	for l.out.unsent < full && l.out.holds < outboxHolds && l.turnOf(0) {
+		if r.Note(&l.Batch); r.Done() {
+			return
+		}
+	}
+}
+
+// take adds a stretch that exists, whose file is held. It returns false if the stream cannot take it.
+func (l *unsharedStream) take(t *stretch) bool {
+	if !l.Take(t.key.spot, &t.Stretch) {
+		t.file.Release()
+		return false
+	}
+	l.text.Wrote(t.sum, t.said)
+	l.out.attach(t.file, t.said)
+	return true
 }
 
 // sayGoodbye ends the stream with a goodbye.

@@ -15,6 +15,9 @@ type Sum struct {
 // SumOf returns the sum of a text.
 func SumOf(p []byte) Sum { return Sum{crc: crc32.ChecksumIEEE(p), length: uint64(len(p))} }
 
+// Length returns the length of the text in bytes.
+func (s Sum) Length() int { return int(s.length) }
+
 // Then returns the sum of a text followed by another one.
 func (s Sum) Then(next Sum) Sum {
 	if next.length == 0 {

@@ -1,0 +1,232 @@
+package shard
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/session"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/internal/frame"
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// newSpot returns a subscription of its own log that is in a snapshot.
+func newSpot(t *testing.T) *log.Subscription {
+	t.Helper()
+	w := log.NewWriter(log.Config{Watch: "a"})
+	var all []stream.Resource
+	for i := range 4000 {
+		all = append(all, stream.Resource{Key: fmt.Sprint("key-", i), Revision: uint64(i + 1), Value: []byte(`"` + strings.Repeat("v", 300) + `"`)})
+	}
+	if _, err := w.Replace("e", all, 4000); err != nil {
+		t.Fatal(err)
+	}
+	s := w.Subscribe(log.SubscribeOptions{})
+	t.Cleanup(s.Close)
+	var b log.Batch
+	s.NextTurn(&b) // the reset
+	return s
+}
+
+// keyOf returns the key of the stretch that comes next.
+func keyOf(t *testing.T, s *log.Subscription) stretchKey {
+	t.Helper()
+	spot, ok := s.Spot()
+	if !ok {
+		t.Fatal("a reader in a snapshot is at no spot")
+	}
+	return stretchKey{spot: spot, format: frame.SSE}
+}
+
+// next moves a reader on, and returns the key of the stretch that comes next.
+func next(t *testing.T, s *log.Subscription) stretchKey {
+	t.Helper()
+	var b log.Batch
+	if !s.NextTurn(&b) {
+		t.Fatal("the snapshot is too short")
+	}
+	return keyOf(t, s)
+}
+
+// made has a stretch of so many bytes made.
+func made(s *stretches, key stretchKey, size int) {
+	now := time.Now()
+	s.find(key, now)
+	s.find(key, now)
+	s.put(&stretch{key: key}, [][]byte{make([]byte, size)}, now)
+}
+
+// TestSecondStreamMakesStretch: one stream alone does not, and while one makes it, others do not.
+func TestSecondStreamMakesStretch(t *testing.T) {
+	s, key, now := newStretches(1<<20), keyOf(t, newSpot(t)), time.Now()
+	defer s.forgetUnused(time.Now().Add(time.Hour))
+	for i, want := range []bool{false, true, false, false} {
+		if found, makes := s.find(key, now); found != nil || makes != want {
+			t.Errorf("stream %d is to make the stretch: %v, want %v", i, makes, want)
+		}
+	}
+	if _, makes := s.find(key, now.Add(2*stretchKept)); makes {
+		t.Error("a stream makes a stretch that nobody asked for within a while")
+	}
+	s.put(&stretch{key: key}, [][]byte{[]byte("one"), []byte("two")}, now)
+	found, _ := s.find(key, now)
+	if found == nil {
+		t.Fatal("a stretch that was made is not found")
+	}
+	defer found.file.Release()
+	text := make([]byte, 6)
+	if _, err := found.file.ReadAt(text, 0); err != nil || string(text) != "onetwo" {
+		t.Errorf("the file has %q, error %v", text, err)
+	}
+	other := key
+	other.gzip = true
+	if found, _ := s.find(other, now); found != nil {
+		t.Error("a stretch is found in another form")
+	}
+}
+
+// TestStretchesStayWithinTheirBudget, whoever holds the files of those that were dropped.
+func TestStretchesStayWithinTheirBudget(t *testing.T) {
+	const size = 1 << 10
+	s, reader := newStretches(4*size), newSpot(t)
+	var held []*stretch
+	for range 6 {
+		key := next(t, reader)
+		made(s, key, size)
+		if found, _ := s.find(key, time.Now()); found != nil {
+			held = append(held, found)
+		}
+		if n := s.bytes.Load(); n > s.budget {
+			t.Fatalf("files have %d bytes, and may have %d", n, s.budget)
+		}
+	}
+	if len(held) != 4 {
+		t.Errorf("%d files were made while slow streams hold all: want 4", len(held))
+	}
+	for _, one := range held {
+		one.file.Release()
+	}
+	for range 6 { // nobody holds these: the least recently used ones go
+		key := next(t, reader)
+		made(s, key, size)
+		found, _ := s.find(key, time.Now())
+		if found == nil {
+			t.Fatal("there is no room although no stream holds a file")
+		}
+		found.file.Release()
+	}
+	s.forgetUnused(time.Now().Add(time.Hour))
+	if n := s.bytes.Load(); n != 0 {
+		t.Errorf("%d bytes are left of files that nobody uses", n)
+	}
+}
+
+// TestInventedPositionsMakeNoStretches, and what is remembered of them is bounded.
+func TestInventedPositionsMakeNoStretches(t *testing.T) {
+	w := log.NewWriter(log.Config{Watch: "a"})
+	one := stream.Resource{Key: "one", Revision: 1, Value: []byte("1")}
+	if _, err := w.Replace("e", []stream.Resource{one}, 1); err != nil {
+		t.Fatal(err)
+	}
+	w.SetStatus(stream.Status{State: stream.InSync})
+	one.Revision = 20_000
+	if _, err := w.Commit([]log.Change{{Resource: one}}, 20_000); err != nil {
+		t.Fatal(err)
+	}
+	s := newStretches(stretchesBudget)
+	for i := range uint64(10_000) {
+		r := w.Subscribe(log.SubscribeOptions{Resume: &stream.Position{Watch: "a", Epoch: "e", Upserts: 5000 + i, AsOf: 5000 + i}})
+		if _, makes := s.find(keyOf(t, r), time.Now()); makes {
+			t.Fatal("a stretch is made for a position that only one client has")
+		}
+		r.Close()
+		if len(s.asked) > stretchAsks {
+			t.Fatalf("%d spots are remembered, want %d at most", len(s.asked), stretchAsks)
+		}
+	}
+	s.forgetUnused(time.Now().Add(time.Hour))
+}
+
+// TestStretchesAreWhatTheLogHas: many streams that come at once are sent the same as the first one, in
+// each form, and leave nothing behind.
+func TestStretchesAreWhatTheLogHas(t *testing.T) {
+	for _, encoding := range []string{"identity", "gzip"} {
+		t.Run(encoding, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { checkStretches(t, encoding) })
+		})
+	}
+}
+
+func checkStretches(t *testing.T, encoding string) {
+	r := newRig(t, func(d *session.Deps) { d.Pieces = wire.NewCache(1 << 20) }, "a")
+	var all []stream.Resource
+	for i := range 2000 {
+		value := fmt.Sprintf(`"%d %s"`, i, strings.Repeat("v", 900))
+		all = append(all, gatewaytest.Resource(fmt.Sprint("key-", i), uint64(i+1), value))
+	}
+	r.Prime("a", 2000, all...)
+	synctest.Wait()
+	want := r.snapshot(encoding)
+	if n := strings.Count(want, "event: upsert"); n != 2000 {
+		t.Fatalf("a stream alone is sent %d resources", n)
+	}
+	var clients sync.WaitGroup
+	for range 12 {
+		clients.Go(func() {
+			if got := r.snapshot(encoding); got != want {
+				t.Errorf("a stream is sent %d bytes that differ from the %d of the first", len(got), len(want))
+			}
+		})
+	}
+	clients.Wait()
+	if made, sent, _ := r.shards.Stretches(); made == 0 || sent == 0 {
+		t.Errorf("%d stretches were made, and sent %d times", made, sent)
+	}
+	r.client.CloseIdleConnections()
+	synctest.Wait()
+	time.Sleep(netconn.Linger + time.Second)
+	synctest.Wait()
+	if _, _, bytes := r.shards.Stretches(); bytes != 0 {
+		t.Errorf("files have %d bytes although there is no stream", bytes)
+	}
+}
+
+// snapshot returns a snapshot of the watch, from its reset on.
+func (r *rig) snapshot(encoding string) string {
+	q, err := http.NewRequest(http.MethodGet, "http://gateway/v1/events?watch=a&until=end_of_snapshot", nil)
+	if err != nil {
+		r.t.Error(err)
+		return ""
+	}
+	q.Header.Set("Accept-Encoding", encoding)
+	res, err := r.client.Do(q)
+	if err != nil {
+		r.t.Error(err)
+		return ""
+	}
+	defer res.Body.Close()
+	var body io.Reader = res.Body
+	if encoding == "gzip" {
+		if body, err = gzip.NewReader(body); err != nil {
+			r.t.Error(err)
+			return ""
+		}
+	}
+	text, err := io.ReadAll(body) // which checks the sum and the length at the end of a gzip stream
+	if err != nil {
+		r.t.Error(err)
+	}
+	_, after, _ := strings.Cut(string(text), "event: reset")
+	after, _, _ = strings.Cut(after, "event: goodbye") // with a hint of its own
+	return after
+}
