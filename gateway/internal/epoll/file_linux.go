@@ -3,6 +3,7 @@ package epoll
 import (
 	"errors"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -10,10 +11,13 @@ import (
 // errHugeFiles means that a small file would take a huge page.
 var errHugeFiles = errors.New("memory files have huge pages here")
 
+// hugeByDefault reports whether memory files have huge pages here. The setting is read once.
+var hugeByDefault = sync.OnceValue(func() bool { return hugeFiles(hugeFilesSetting) })
+
 // NewFile returns a file of some bytes, which the caller holds. Once nobody holds it any more, it is
 // closed, and closed is called.
 func NewFile(bytes [][]byte, closed func()) (*File, error) {
-	if hugeFiles(hugeFilesSetting) {
+	if hugeByDefault() {
 		return nil, errHugeFiles
 	}
 	fd, err := unix.MemfdCreate("watchtide-stretch", unix.MFD_CLOEXEC)

@@ -60,10 +60,23 @@ func (o *outbox) attach(f *epoll.File, said int) {
 	o.said += said
 }
 
+// cut drops the slices from an index on, where a chunk begins, since a file has their bytes. They count as
+// said. holds is what the outbox held before them. All chunks must be sealed.
+func (o *outbox) cut(from, holds int) {
+	o.unsent -= wire.LengthOf(o.slices[from:])
+	clear(o.slices[from:])
+	o.slices = o.slices[:from]
+	o.begun, o.holds = from, holds
+}
+
 // sentFile drops the first n bytes of the file.
 func (o *outbox) sentFile(n int) {
-	if o.at += n; o.at == o.file.Size() {
-		o.detach()
+	if o.at += n; o.at < o.file.Size() {
+		return
+	}
+	o.detach()
+	if len(o.slices) == 0 {
+		o.reset()
 	}
 }
 

@@ -104,8 +104,9 @@ func (s *stretches) find(key stretchKey, now time.Time) (found *stretch, makes b
 	return nil, known
 }
 
-// put keeps a stretch that was made, with its bytes.
-func (s *stretches) put(t *stretch, bytes [][]byte, now time.Time) {
+// put keeps a stretch that was made, with its bytes. Its file is held for the caller. It returns false if
+// the stretch is not kept.
+func (s *stretches) put(t *stretch, bytes [][]byte, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.asked, t.key)
@@ -114,17 +115,19 @@ func (s *stretches) put(t *stretch, bytes [][]byte, now time.Time) {
 		s.drop(s.recent.Back())
 	}
 	if s.made[t.key] != nil || s.bytes.Load()+size > s.budget {
-		return // streams are still being sent the others
+		return false // streams are still being sent the others
 	}
 	file, err := epoll.NewFile(bytes, func() { s.bytes.Add(-size) })
 	if err != nil {
-		return // each stream is sent it from the log
+		return false // each stream is sent it from the log
 	}
 	s.bytes.Add(size)
 	s.files.Add(1)
 	t.file, t.used = file, now
+	file.Hold()
 	s.made[t.key] = s.recent.PushFront(t)
 	s.startSweep()
+	return true
 }
 
 // drop forgets a stretch. s.mu is held.

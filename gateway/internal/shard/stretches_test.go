@@ -63,7 +63,9 @@ func made(s *stretches, key stretchKey, size int) {
 	now := time.Now()
 	s.find(key, now)
 	s.find(key, now)
-	s.put(&stretch{key: key}, [][]byte{make([]byte, size)}, now)
+	if t := (&stretch{key: key}); s.put(t, [][]byte{make([]byte, size)}, now) {
+		t.file.Release()
+	}
 }
 
 // TestSecondStreamMakesStretch: one stream alone does not, and while one makes it, others do not.
@@ -78,7 +80,11 @@ func TestSecondStreamMakesStretch(t *testing.T) {
 	if _, makes := s.find(key, now.Add(2*stretchKept)); makes {
 		t.Error("a stream makes a stretch that nobody asked for within a while")
 	}
-	s.put(&stretch{key: key}, [][]byte{[]byte("one"), []byte("two")}, now)
+	one := &stretch{key: key}
+	if !s.put(one, [][]byte{[]byte("one"), []byte("two")}, now) {
+		t.Fatal("a stretch is not kept")
+	}
+	one.file.Release()
 	found, _ := s.find(key, now)
 	if found == nil {
 		t.Fatal("a stretch that was made is not found")

@@ -100,11 +100,12 @@ func (l *unsharedStream) speakStretch(now time.Time) bool {
 	if !ok {
 		return false
 	}
-	from, said, before := len(l.out.slices), l.out.said, l.text.Restart()
+	from, said, holds, before := len(l.out.slices), l.out.said, l.out.holds, l.text.Restart()
 	l.read(r)
 	t := &stretch{key: key, said: l.out.said - said, sum: l.text.Resume(before)}
-	if t.Stretch, ok = r.Stretch(); ok && makes {
-		l.shard.stretches.put(t, l.out.slices[from:], now)
+	if t.Stretch, ok = r.Stretch(); ok && makes && l.shard.stretches.put(t, l.out.slices[from:], now) {
+		l.out.cut(from, holds)
+		l.out.attach(t.file, 0)
 	}
 	return l.out.said > said
 }
