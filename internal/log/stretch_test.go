@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/storage"
@@ -96,7 +98,7 @@ func (l *stretchLog) commit(most int) {
 }
 
 func (l *stretchLog) subscribe() {
-	rare := func(what string) bool { return rapid.IntRange(0, 5).Draw(l.t, what) == 0 }
+	rare := func(what string) bool { return rapid.IntRange(0, 2).Draw(l.t, what) == 0 }
 	o := SubscribeOptions{Digest: rare("digest"), Deletes: rare("deletes"), Verify: rare("verify")}
 	if len(l.positions) > 0 && rapid.Bool().Draw(l.t, "resume") {
 		p := rapid.SampledFrom(l.positions).Draw(l.t, "position")
@@ -187,7 +189,47 @@ func TestStretches(t *testing.T) {
 		}
 		taken += l.taken
 	})
-	if taken < 100 {
-		t.Errorf("%d stretches were taken, want hundreds", taken)
+	if taken < 20 {
+		t.Errorf("%d stretches were taken, want more", taken)
 	}
+}
+
+// TestReadersOfStretchesKeepTheirRate: a stretch counts for the minimum rate as what NextTurn gives does, so a
+// reader that is slow loses its version, and with it the stretches.
+func TestReadersOfStretchesKeepTheirRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rate = 4 << 10
+		r := newPaced(t, rate)
+		other := r.s.fork()
+		defer other.Close()
+		takes := func() {
+			t.Helper()
+			spot, ok := r.s.Spot()
+			if !ok {
+				t.Fatal("the reader is at no spot")
+			}
+			one, ok := recordStretch(other, 4)
+			if !ok {
+				t.Fatalf("no stretch is recorded: %+v", one)
+			}
+			if !r.s.Take(spot, &one.stretch, &Batch{}) {
+				t.Fatal("a stretch cannot be taken")
+			}
+			if size := one.stretch.bytes; size < 4*storage.FlushSize/2 {
+				t.Fatalf("the stretch has %d bytes", size)
+			}
+		}
+		takes()
+		mustCommit(t, r.l, 2001, upsert("new", 2001))
+		for range 4 {
+			r.pass(40 * time.Second) // a stretch of 256 KiB is worth 64 s
+			r.keeps(true)
+			takes()
+		}
+		r.pass(110 * time.Second)
+		r.keeps(false)
+		if _, ok := r.s.Spot(); ok {
+			t.Error("a reader that has lost its version is at a spot")
+		}
+	})
 }
