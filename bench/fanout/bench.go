@@ -41,7 +41,7 @@ type part struct {
 var allParts = []part{
 	{"streams", streams, (*bench).inStreams},
 	{"snapshots", snapshots, (*bench).inSnapshots},
-	{"resumes", ours, (*bench).inResumes},
+	{"resumes", resumes, (*bench).inResumes},
 	{"stall", ours, (*bench).inStall},
 	{"three", ours, (*bench).inThree},
 	{"crowd", ours, (*bench).inCrowd},
@@ -61,6 +61,7 @@ var slow = []string{"Pushpin", "grpc-gateway"}
 
 func streams(p plan, peer peers.Peer) bool   { return p.slow || !slices.Contains(slow, peer.Name) }
 func snapshots(_ plan, peer peers.Peer) bool { return !slices.Contains(slow, peer.Name) }
+func resumes(p plan, peer peers.Peer) bool   { return ours(p, peer) || peer.Name == file }
 func ours(_ plan, peer peers.Peer) bool      { return strings.HasPrefix(peer.Name, "gateway") }
 
 func newBench(ctx context.Context, p plan, only, parts string) (*bench, error) {

@@ -15,6 +15,9 @@ var endOfSnapshot = []byte("\nevent: end_of_snapshot\n")
 
 // inResumes measures subscribers that all reconnect at once, with a position.
 func (b *bench) inResumes(ctx context.Context, p peers.Peer) error {
+	if p.Name == file {
+		return b.fileOfChanges(ctx, p)
+	}
 	for _, encoding := range []string{"identity", "gzip"} {
 		if err := b.resumes(ctx, p, encoding); err != nil {
 			return fmt.Errorf("%s: %w", encoding, err)
@@ -70,9 +73,17 @@ func (b *pairing) reconnect(ctx context.Context, position, encoding string) erro
 	return again.resumed(ctx, request, encoding)
 }
 
-// resumed measures from the first connection to the last byte.
-func (b *pairing) resumed(ctx context.Context, request []byte, encoding string) error {
-	figure := "resumes, " + encoding
+// fileOfChanges measures a server that sends a file with as many bytes to as many connections.
+func (b *bench) fileOfChanges(ctx context.Context, p peers.Peer) error {
+	o := peers.Options{Subscribers: b.plan.resumes, Resources: b.plan.changes, ResourceBytes: b.plan.bytes}
+	return b.between(ctx, p, o, child.Options{EndIsDone: true}, func(b *pairing) error {
+		_, err := b.burst(ctx, b.server.Snapshot, "resumes, identity")
+		return err
+	})
+}
+
+// burst opens all connections, and measures from the first of them to the last byte.
+func (b *pairing) burst(ctx context.Context, request []byte, figure string) (load.Stats, error) {
 	began := time.Now()
 	used, err := b.cost(func() error {
 		if err := b.loader.Open(b.plan.resumes, load.Request{Bytes: request}); err != nil {
@@ -81,18 +92,26 @@ func (b *pairing) resumed(ctx context.Context, request []byte, encoding string) 
 		return b.done(ctx, uint64(b.plan.resumes))
 	})
 	if err != nil {
-		return err
+		return load.Stats{}, err
 	}
-	took := time.Since(began)
+	b.add(figure+": s", time.Since(began).Seconds())
+	b.add(figure+": CPU s", used.total().Seconds())
 	s, err := b.loader.Stats()
+	if err != nil {
+		return load.Stats{}, err
+	}
+	b.add(figure+": bytes per change", float64(s.Bytes)/float64(b.plan.resumes)/float64(b.plan.changes))
+	return s, nil
+}
+
+// resumed measures all subscribers that reconnect.
+func (b *pairing) resumed(ctx context.Context, request []byte, encoding string) error {
+	s, err := b.burst(ctx, request, "resumes, "+encoding)
 	if err != nil {
 		return err
 	}
 	if want := uint64(b.plan.resumes * b.plan.changes); encoding == "identity" && s.Events != want {
 		return fmt.Errorf("%d changes sent to resumed subscribers, want %d", s.Events, want)
 	}
-	b.add(figure+": s", took.Seconds())
-	b.add(figure+": CPU s", used.total().Seconds())
-	b.add(figure+": bytes per change", float64(s.Bytes)/float64(b.plan.resumes)/float64(b.plan.changes))
 	return nil
 }
