@@ -21,6 +21,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/storage"
 	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
@@ -35,7 +36,17 @@ import (
 func TestHistoriesOverHTTP(t *testing.T) {
 	histories := gatewaytest.Length(60, 20)
 	const steps = 120
+	var shared uint64 // how often a client was sent what was rendered for several
+	var shards bool
+	usual := [4]int{storage.FlushSize, storage.ReplaySize, storage.TurnEntries, storage.SegmentSize}
+	divide := func(of [4]int) {
+		storage.FlushSize, storage.ReplaySize, storage.TurnEntries, storage.SegmentSize = of[0], of[1], of[2], of[3]
+	}
+	defer divide(usual)
 	for seed := range uint64(histories) {
+		if divide(usual); seed%2 == 1 {
+			divide([4]int{300, 1000, 4, 500}) // a snapshot takes several flushes
+		}
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, seed)
@@ -50,10 +61,18 @@ func TestHistoriesOverHTTP(t *testing.T) {
 						t.Errorf("%s: %v", p.query, err)
 					}
 				}
+				for _, g := range w.gateways {
+					_, sent, _ := g.gateway.shards.Stretches()
+					shared += sent
+					shards = shards || g.gateway.shards != nil
+				}
 			})
 		})
 	}
-	t.Logf("%d histories of %d steps", histories, steps)
+	if shards && shared == 0 {
+		t.Error("no client was sent what others were sent too")
+	}
+	t.Logf("%d histories of %d steps; clients were sent %d stretches that others were sent too", histories, steps, shared)
 }
 
 // world is one running history.
@@ -194,8 +213,10 @@ func (w *world) step() {
 		w.disturb()
 	case 7, 8:
 		time.Sleep(time.Duration(w.random.Int64N(int64(6 * time.Second))))
-	case 9, 10:
-		w.connect()
+	case 9:
+		w.connect(1)
+	case 10:
+		w.connect(4)
 	case 11:
 		if c := w.client(); c != nil {
 			c.slow(w.random.IntN(2) == 0)
@@ -260,21 +281,24 @@ func (w *world) client() *recorder {
 	return c
 }
 
-// connect opens a stream: from nothing, from any id ever given, or as a client that
+// connect opens so many streams at once: from nothing, from any id ever given, or as a client that
 // was cut off, with the state that it held then.
-func (w *world) connect() {
+func (w *world) connect(together int) {
 	n := w.random.IntN(len(w.gateways))
 	part := w.parts[w.random.IntN(len(w.parts))]
-	c := &recorder{world: w, part: part, gateway: w.gateways[n], Connection: &streamtest.Connection{
-		Client: fmt.Sprintf("client %d", len(w.everyone)), Replica: fmt.Sprint(n), Opened: time.Now(),
-	}, gate: make(chan struct{}, 1)}
-	if old := w.before(part); old != nil {
-		old.reconnectAs(c, w.random)
+	old := w.before(part)
+	for range together {
+		c := &recorder{world: w, part: part, gateway: w.gateways[n], Connection: &streamtest.Connection{
+			Client: fmt.Sprintf("client %d", len(w.everyone)), Replica: fmt.Sprint(n), Opened: time.Now(),
+		}, gate: make(chan struct{}, 1)}
+		if old != nil {
+			old.reconnectAs(c, w.random)
+		}
+		c.state = c.Begin.Clone()
+		part.history.Add(c.Connection)
+		w.clients, w.everyone = append(w.clients, c), append(w.everyone, c)
+		c.open()
 	}
-	c.state = c.Begin.Clone()
-	part.history.Add(c.Connection)
-	w.clients, w.everyone = append(w.clients, c), append(w.everyone, c)
-	c.open()
 }
 
 // before returns a client of that part, if there was one.
