@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/gateway/internal/epoll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"pgregory.net/rapid"
 )
@@ -65,39 +64,5 @@ func TestOutboxWithoutData(t *testing.T) {
 	o.seal()
 	if got := string(slices.Concat(o.slices...)); got != "1a\r\n"+strings.Repeat("x", 26)+"\r\n" {
 		t.Errorf("%q", got)
-	}
-}
-
-// TestOutboxWithFile: what a file has of an outbox follows the rest, and the outbox is empty once both are
-// written.
-func TestOutboxWithFile(t *testing.T) {
-	var o outbox
-	o.raw([]byte("head"))
-	from := len(o.slices)
-	o.Write(make([]byte, 3*outboxSmall))
-	o.seal()
-	o.holds = 100
-	file, err := epoll.NewFile(o.slices[from:], nil)
-	if err != nil {
-		t.Skip(err)
-	}
-	o.cut(from, 10)
-	o.attach(file, 0)
-	if o.unsent != len("head") || o.holds != 10 || o.said != 3*outboxSmall || !o.full() || o.empty() {
-		t.Fatalf("%+v", o)
-	}
-	o.sent(len("head"))
-	o.sentFile(1)
-	if o.empty() || !o.full() {
-		t.Error("the outbox has nothing although a file is not written")
-	}
-	o.sentFile(file.Size() - 1)
-	if !o.empty() || o.full() || len(o.buffer) > 0 || o.from > 0 || o.holds > 0 {
-		t.Errorf("everything is written, and %+v is left", o)
-	}
-	o.Write([]byte("more"))
-	o.seal()
-	if got := string(bytes.Join(o.slices, nil)); got != "4\r\nmore\r\n" {
-		t.Errorf("then %q is to be written", got)
 	}
 }
