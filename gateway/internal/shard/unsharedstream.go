@@ -94,7 +94,7 @@ func (l *unsharedStream) speakStretch(now time.Time) bool {
 	key := stretchKey{spot, l.Format, l.Gzip}
 	found, makes := l.shard.stretches.find(key, now)
 	if found != nil {
-		return l.take(found)
+		return l.take(spot, found)
 	}
 	r, ok := l.Follows[0].Sub.Record()
 	if !ok {
@@ -124,8 +124,8 @@ func (l *unsharedStream) read(r *log.Recording) {
 }
 
 // take adds a stretch that exists, whose file is held. It returns false if the stream cannot take it.
-func (l *unsharedStream) take(t *stretch) bool {
-	if !l.Take(t.key.spot, &t.Stretch) {
+func (l *unsharedStream) take(at log.Spot, t *stretch) bool {
+	if !l.Take(at, &t.Stretch) {
 		t.file.Release()
 		return false
 	}
