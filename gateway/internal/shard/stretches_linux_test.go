@@ -175,7 +175,8 @@ func TestStretchesAreWhatTheLogHas(t *testing.T) {
 	}
 }
 
-func checkStretches(t *testing.T, encoding string) {
+// newStretchRig serves a watch whose snapshot has several stretches.
+func newStretchRig(t *testing.T) *rig {
 	r := newRig(t, func(d *session.Deps) { d.Pieces = wire.NewCache(1 << 20) }, "a")
 	var all []stream.Resource
 	for i := range 2000 {
@@ -184,6 +185,11 @@ func checkStretches(t *testing.T, encoding string) {
 	}
 	r.Prime("a", 2000, all...)
 	synctest.Wait()
+	return r
+}
+
+func checkStretches(t *testing.T, encoding string) {
+	r := newStretchRig(t)
 	want := r.snapshot(encoding)
 	if n := strings.Count(want, "event: upsert"); n != 2000 {
 		t.Fatalf("a stream alone is sent %d resources", n)
@@ -271,4 +277,36 @@ func TestOutboxWithFile(t *testing.T) {
 	if got := string(bytes.Join(o.slices, nil)); got != "4\r\nmore\r\n" {
 		t.Errorf("then %q is to be written", got)
 	}
+}
+
+// TestStalledStreamsGiveFilesBack: streams that take no more bytes hold what they are sent, within the budget,
+// until they are ended.
+func TestStalledStreamsGiveFilesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStretchRig(t)
+		var stalled []*http.Response
+		for range 12 {
+			res, err := r.client.Get("http://gateway/v1/events?watch=a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			stalled = append(stalled, res)
+			if _, err := io.CopyN(io.Discard, res.Body, 300<<10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * stretchKept) // nobody asks for a stretch any more
+		synctest.Wait()
+		if _, _, bytes := r.shards.Stretches(); bytes == 0 || bytes > stretchesBudget {
+			t.Errorf("files have %d bytes while streams are being sent them", bytes)
+		}
+		time.Sleep(2 * r.deps.WriteTimeout)
+		synctest.Wait()
+		if _, _, bytes := r.shards.Stretches(); bytes != 0 {
+			t.Errorf("files have %d bytes although all streams are ended", bytes)
+		}
+		for _, res := range stalled {
+			res.Body.Close()
+		}
+	})
 }
