@@ -382,3 +382,10 @@ func TestServerLog(t *testing.T) {
 		t.Errorf("a panic is logged as %q", &out)
 	}
 }
+
+// write changes one resource.
+func (r *realGateway) write(key string, revision uint64, value string) {
+	r.source.Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Upsert(gatewaytest.Resource(key, revision, value)), s.Commit(revision))
+	}
+}

@@ -61,13 +61,6 @@ func (s *rawStream) until(what string) error {
 	}
 }
 
-// write changes one resource.
-func (r *realGateway) write(key string, revision uint64, value string) {
-	r.source.Steps <- func(s stream.Sink) error {
-		return errors.Join(s.Upsert(gatewaytest.Resource(key, revision, value)), s.Commit(revision))
-	}
-}
-
 func descriptors(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")

@@ -63,6 +63,9 @@ func (f *File) close() { unix.Close(f.fd) }
 
 // Send sends a file from an offset on.
 func (p *epoll) Send(h Handle, f *File, from int) (int, error) {
+	if h&securedBit != 0 {
+		return p.sendSecured(h, f, from)
+	}
 	n, err, _ := sendFile(int(h), f.fd, int64(from), f.size-from)
 	n, _, err = complete(n, 1, f.size-from, err)
 	return n, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -144,6 +145,23 @@ func (p *epoll) writeSecured(h Handle, all [][]byte) (total int, err error) {
 			return total, err
 		}
 	}
+}
+
+// sendSecured writes a file from an offset on.
+func (p *epoll) sendSecured(h Handle, f *File, from int) (total int, err error) {
+	for from+total < f.size {
+		p.plain = slices.Grow(p.plain[:0], recordBytes)
+		n, err := f.ReadAt(p.plain[:min(recordBytes, f.size-from-total)], int64(from+total))
+		if err != nil {
+			return total, err
+		}
+		p.one[0] = p.plain[:n]
+		n, err = p.writeSecured(h, p.one[:])
+		if total += n; err != nil {
+			return total, err
+		}
+	}
+	return total, nil
 }
 
 // plaintext is what a write has left: slices, of which the first begins at an offset.

@@ -126,6 +126,51 @@ func (r *rig) write(all []byte) {
 	}
 }
 
+// TestSecuredSendsFiles: what follows slices may be in a file.
+func TestSecuredSendsFiles(t *testing.T) {
+	r := newRig(t, tls.VersionTLS13)
+	if err := r.tcp.SetReadBuffer(32 << 10); err != nil {
+		t.Fatal(err)
+	}
+	want := make([]byte, 1<<20)
+	for i := range want {
+		want[i] = byte(mathrand.Uint32())
+	}
+	file, err := NewFile([][]byte{want[1000 : len(want)-1000]}, nil)
+	if errors.Is(err, errHugeFiles) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Release()
+	got := make(chan []byte, 1)
+	go func() {
+		all := make([]byte, len(want))
+		if _, err := io.ReadFull(r.client, all); err != nil {
+			t.Error(err)
+		}
+		got <- all
+	}()
+	r.write(want[:1000])
+	for at := 0; at < file.Size(); {
+		n, err := r.p.Send(r.h, file, at)
+		if at += n; errors.Is(err, ErrBlocked) {
+			r.blocked++
+			if err := r.p.Await(r.h, rigKey, true); err != nil {
+				t.Fatal(err)
+			}
+			r.await(func(n Notice) bool { return n.Writable })
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.write(want[len(want)-1000:])
+	if all := <-got; !bytes.Equal(all, want) || r.blocked == 0 {
+		t.Errorf("the client got other bytes than were written, or no write was blocked (%d)", r.blocked)
+	}
+}
+
 // cut returns bytes as several slices, of which some may be empty.
 func cut(b []byte) (out [][]byte) {
 	for len(b) > 0 {
