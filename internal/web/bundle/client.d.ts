@@ -133,6 +133,8 @@ interface View<V = unknown> extends Freshness {
     readonly revision: string;
     /** When `resources` were last found to be what the gateway has, by its digest, in ms as of `Date.now`; missing before. */
     readonly verifiedAt?: number;
+    /** Of a window, as it was last said. */
+    readonly place?: Place;
     /** How often changes are sent at most, such as `2/s`; missing without such a bound, and without a connection. */
     readonly maxRate?: string;
 }
@@ -169,6 +171,16 @@ interface Resource<V = unknown> {
     readonly value: V;
     /** `value` is a string that holds bytes in base64. */
     readonly encoding?: 'base64';
+}
+
+/** Where a window is among the resources of its watch, in its order. */
+interface Place {
+    /** The number of resources that it is a window of. */
+    readonly total: number;
+    /** How many of them come before the window. */
+    readonly before: number;
+    /** The `after` of what comes after the window; empty: nothing does. */
+    readonly next: string;
 }
 
 /** What changed from one consistent state to the next. */
@@ -357,6 +369,14 @@ interface Definition {
     readonly filter?: string;
     /** Only these paths of the values: names with dots between them. */
     readonly fields?: string | readonly string[];
+    /** Only a window of the resources in this order: paths with commas between them, a minus before those that descend, such as `-cpu_percent,name`. With it, `limit` is required. */
+    readonly order?: string | readonly string[];
+    /** How many resources the window has at most, 1 to 1,000. */
+    readonly limit?: number;
+    /** How many resources come before the window; 0 unless set. */
+    readonly offset?: number;
+    /** In place of `offset`, the `next` of a window with the same order: the window begins after it. */
+    readonly after?: string;
 }
 
 /** A watch to follow: its name, or its name, what of it, and what to begin with. */
@@ -991,4 +1011,44 @@ type SchemaResult<Output> = {
 /** The type of the values that a schema returns. */
 type SchemaOutput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
-export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LogEvent, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, RateChooser, RateControl, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WriteOptions, Writer, authenticated, autoRate, beginSession, changes, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, watch, watchShared };
+/** What a window is of, and where it begins. */
+type WindowOptions<Name extends string = string> = {
+    readonly watch: Name;
+} & Definition & Required<Pick<Definition, 'order' | 'limit'>>;
+
+/** What changes when a window moves. Another filter or another order may take any resource in or out. */
+type Move = Pick<Definition, 'offset' | 'after' | 'limit' | 'order' | 'prefix' | 'labels' | 'filter'>;
+
+/** A window at one moment: a new object whenever anything in it changes. */
+interface WindowView<V = unknown> extends DerivedView, Place {
+    /** In order; another array whenever one of them has changed. A resource is the same object until it changes. */
+    readonly rows: ReadonlyArray<Resource<V>>;
+    /** The window has been moved, and the rows are still those from before. */
+    readonly moving: boolean;
+}
+
+/** A part of a sorted watch that follows it. */
+interface LiveWindow<V = unknown> {
+    readonly view: WindowView<V>;
+    /** Calls run at once, and after each change, until the returned function is called. */
+    subscribe(run: (view: WindowView<V>) => void): () => void;
+    /** Moves the window. What it shows stays until all of the new rows are there. */
+    move(to: Move): void;
+    /** Ends it: its view is `closed`, and subscribe throws. */
+    close(): void;
+}
+
+/**
+ * Follows so many resources of a watch in an order, for a page that shows no more: only these are sent, with the number
+ * of all. It is a store of its own among those of watches, with its own stream if the watch has another one.
+ */
+declare const watchWindow: <Values, Name extends keyof Values & string>(watches: Watches<Values>, options: WindowOptions<Name>) => LiveWindow<Values[Name]>;
+
+/**
+ * Returns a function that compares resources as a gateway does: by null, false, true, numbers, texts by code points, and
+ * then arrays and objects, which are all equal. What is absent comes last in both directions, and what is equal comes in
+ * the order of its keys. Numbers are compared as they were parsed: with the digits that `parse` has kept.
+ */
+declare function compareBy(order: string | readonly string[]): (a: Resource, b: Resource) => number;
+
+export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LiveWindow, LogEvent, Move, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Place, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, RateChooser, RateControl, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WindowOptions, WindowView, WriteOptions, Writer, authenticated, autoRate, beginSession, changes, compareBy, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, watch, watchShared, watchWindow };

@@ -10,16 +10,16 @@ import { build } from 'esbuild';
 const core = `export { watch, RefusedError, NotAStreamError } from './index.js'`;
 
 const budgets = [
-  { name: 'core', limit: 11_800, code: core },
-  { name: 'all of the main entry point', limit: 12_400, code: `export * from './index.js'` },
+  { name: 'core', limit: 12_000, code: core },
+  { name: 'all of the main entry point', limit: 12_700, code: `export * from './index.js'` },
   {
     name: 'core and useWatch',
-    limit: 12_100,
+    limit: 12_300,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useWatch } from './react.js'`,
   },
   {
     name: 'core and useResource',
-    limit: 12_400,
+    limit: 12_700,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { useResource } from './react.js'`,
   },
   { name: 'React: all hooks, `hydrating`, alone', limit: 3_100, code: `export * from './react.js'` },
@@ -29,20 +29,20 @@ const budgets = [
   { name: 'TanStack DB: `watchCollectionOptions`, alone', limit: 1_500, code: `export * from './tanstack_db.js'` },
   {
     name: 'core and authenticated',
-    limit: 13_700,
+    limit: 14_000,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './auth.js'`,
   },
   {
     name: 'core and reportDelivery',
-    limit: 12_300,
+    limit: 12_600,
     code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './delivery.js'`,
   },
   {
     name: 'core and watchShared',
-    limit: 18_900,
+    limit: 19_300,
     code: `export { RefusedError, NotAStreamError } from './index.js'; export { watchShared } from './shared.js'`,
   },
-  { name: 'the worker that tabs share', limit: 16_600, code: `export { serveTabs } from './shared.js'` },
+  { name: 'the worker that tabs share', limit: 17_000, code: `export { serveTabs } from './shared.js'` },
   beside('digits', 600),
   beside('http', 1_300),
   beside('log', 450),
@@ -52,6 +52,7 @@ const budgets = [
   beside('query', 1_450),
   beside('rate', 800),
   beside('validate', 1_100),
+  beside('window', 1_900),
 ];
 
 // What an entry point adds to a page that has the core.

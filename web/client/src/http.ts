@@ -3,7 +3,7 @@ import type { Problem } from './protocol.js';
 import { Requester, type RequesterOptions } from './request.js';
 import type { Resource } from './resource.js';
 import type { Snapshot } from './snapshot.js';
-import { parameters, type WatchSpec } from './spec.js';
+import { parametersOf, type WatchSpec } from './spec.js';
 
 export interface HttpOptions extends RequesterOptions {
   /** Parses the JSON of an answer; `JSON.parse` unless set. */
@@ -108,7 +108,7 @@ class Http implements Requests {
   async *list(spec: WatchSpec, { pageSize, signal }: ListOptions = {}): AsyncGenerator<Page, void, void> {
     const definition: Exclude<WatchSpec, string> = typeof spec === 'string' ? { watch: spec } : spec;
     const query = new URLSearchParams();
-    for (const name of parameters) if (definition[name]?.length) query.set(name, String(definition[name]));
+    for (const [name, text] of parametersOf(definition)) query.set(name, text);
     if (pageSize) query.set('page_size', String(pageSize));
     for (;;) {
       const url = `${this.base}/v1/watches/${encodeURIComponent(definition.watch)}/resources?${query}`;

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import type { Resource, View } from './index.js';
 import type { Readable } from './listeners.js';
 import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
@@ -6,6 +6,7 @@ import { sameResource } from './on_change.js';
 import { onKey } from './on_key.js';
 import { mapKey } from './resource.js';
 import { hasState, settled } from './settled.js';
+import type { LiveWindow, WindowView } from './window.js';
 
 export type { Readable } from './listeners.js';
 
@@ -58,6 +59,17 @@ export function useQuery<V>(store: Readable<V> & { readonly rendered?: View<V> }
   }, [store, filter, compare]);
   return useSyncExternalStore(subscribe, current, rendered);
 }
+
+/**
+ * Returns the view of a window: its `rows` in order, and where it is; the component is rendered again when that changes.
+ * Keep the window outside of the component, or in an effect that closes it.
+ */
+export const useWindow = <V>(window: LiveWindow<V>): WindowView<V> =>
+  useSyncExternalStore(
+    useCallback((changed: () => void) => window.subscribe(changed), [window]),
+    () => window.view,
+    () => window.view,
+  );
 
 /**
  * Returns what useWatch returns, but suspends the component until there is something to

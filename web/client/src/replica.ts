@@ -15,6 +15,16 @@ export interface Changes {
   readonly keys: ReadonlySet<string>;
 }
 
+/** Where a window is among the resources of its watch, in its order. */
+export interface Place {
+  /** The number of resources that it is a window of. */
+  readonly total: number;
+  /** How many of them come before the window. */
+  readonly before: number;
+  /** The `after` of what comes after the window; empty: nothing does. */
+  readonly next: string;
+}
+
 // What an event says of the state at its revision.
 type Said = Pick<BookmarkEvent, 'watch' | 'digest'> & Partial<Pick<EndOfSnapshotEvent, 'count' | 'verify'>>;
 
@@ -22,6 +32,16 @@ interface Taken {
   readonly event: Event;
   /** Of the resource of an upsert, if it is known. */
   readonly hash: Hash | undefined;
+}
+
+// Returns the same object while nothing in it changes. Numbers may be bigints.
+function placeOf(
+  { total, before, next = '' }: Pick<BookmarkEvent, 'total' | 'before' | 'next'>,
+  known: Place | undefined,
+): Place | undefined {
+  if (total === undefined) return known;
+  const place = { total: Number(total), before: Number(before), next };
+  return known && known.total === place.total && known.before === place.before && known.next === next ? known : place;
 }
 
 // The most events that wait while it is found out what differs.
@@ -61,6 +81,10 @@ export class Replica<V = unknown> {
   // not ended, or the server said that it skips values.
   #loading = true;
   #skipping: boolean | undefined;
+
+  /** Where what is shown is among the resources that it is a window of. */
+  place: Place | undefined;
+  #place: Place | undefined; // of what is staged
 
   #uncommitted: Taken[] = [];
   #covered = 0; // how many of them an id has completed
@@ -200,11 +224,13 @@ export class Replica<V = unknown> {
         return;
       case 'end_of_snapshot':
         this.#compare(event);
+        this.#place = placeOf(event, this.#place);
         this.#loading = this.#skipping = !!this.miscounted;
         this.#revision = '';
         break;
       case 'bookmark':
         this.#compare(event);
+        this.#place = placeOf(event, this.#place);
         this.#skipping = false;
         break;
       default:
@@ -253,6 +279,7 @@ export class Replica<V = unknown> {
     if (this.#replacing) this.#replace();
     else if (this.#staged.size) this.#merge();
     this.revision = this.#revision;
+    this.place = this.#place;
     this.#shownDigest = this.#digest.copy();
     this.complete = true;
     if (this.#proved === undefined) return;

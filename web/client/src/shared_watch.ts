@@ -14,8 +14,8 @@ const narrowMs = 30_000;
 
 type RawWatches = Watches<Record<string, string>>;
 
-/** What of a watch is shared: everything that defines it except for the prefix of its keys. */
-export type SharedSpec = { readonly watch: string } & Omit<Definition, 'prefix'>;
+/** What of a watch is shared: everything that defines it except for the prefix of its keys. A window has its own. */
+export type SharedSpec = { readonly watch: string } & Definition;
 
 /**
  * A watch, or a part of it, that the hub follows for any number of streams, with its recent changes:
@@ -89,7 +89,7 @@ export class SharedWatch {
   }
 
   get #followed(): Exclude<WatchSpec, string> {
-    return { ...this.spec, prefix: this.#prefix! };
+    return this.spec.order ? this.spec : { ...this.spec, prefix: this.#prefix! };
   }
 
   /** It has begun with a snapshot of this position, and has received nothing since. */

@@ -10,6 +10,14 @@ export interface Definition {
   readonly filter?: string;
   /** Only these paths of the values: names with dots between them. */
   readonly fields?: string | readonly string[];
+  /** Only a window of the resources in this order: paths with commas between them, a minus before those that descend, such as `-cpu_percent,name`. With it, `limit` is required. */
+  readonly order?: string | readonly string[];
+  /** How many resources the window has at most, 1 to 1,000. */
+  readonly limit?: number;
+  /** How many resources come before the window; 0 unless set. */
+  readonly offset?: number;
+  /** In place of `offset`, the `next` of a window with the same order: the window begins after it. */
+  readonly after?: string;
 }
 
 /** A watch to follow: its name, or its name, what of it, and what to begin with. */
@@ -18,7 +26,16 @@ export type WatchSpec<Name extends string = string> =
   | ({ readonly watch: Name; readonly initial?: Snapshot | undefined } & Definition);
 
 /** The parts of a definition, as they are called in queries. */
-export const parameters = ['prefix', 'labels', 'filter', 'fields'] as const;
+export const viewParameters = ['prefix', 'labels', 'filter', 'fields'] as const;
+const parameters = [...viewParameters, 'order', 'limit', 'offset', 'after'] as const;
+
+/** The parameters of a definition that are set, as text. */
+export function* parametersOf(definition: Definition): Generator<[name: string, text: string]> {
+  for (const name of parameters) {
+    const text = String([definition[name] || '']); // empty if there is none; a list has commas between its elements
+    if (text) yield [name, text];
+  }
+}
 
 /** The canonical form of a spec: the name of the watch, and its part of the query of a stream, the same text for the same definition. */
 export interface CanonicalSpec {
@@ -31,16 +48,15 @@ export function canonical(spec: WatchSpec): CanonicalSpec {
   const definition: Exclude<WatchSpec, string> = typeof spec === 'string' ? { watch: spec } : spec;
   const { watch, initial } = definition;
   const query = new URLSearchParams({ watch });
-  for (const name of parameters) {
-    const text = String([definition[name]]); // empty if there is none; a list has commas between its elements
-    if (text) query.append(`${name}.${watch}`, text);
-  }
+  for (const [name, text] of parametersOf(definition)) query.append(`${name}.${watch}`, text);
   return { watch, query: `${query}`, initial };
 }
 
 /** Returns the watches of the query of a stream. */
-export const specsOf = (query: URLSearchParams) =>
+export const specsOf = (query: URLSearchParams): Array<{ watch: string; prefix: string } & Definition> =>
   query.getAll('watch').map((watch) => {
-    const of = (name: (typeof parameters)[number]) => query.get(`${name}.${watch}`) ?? '';
-    return { watch, prefix: of('prefix'), labels: of('labels'), filter: of('filter'), fields: of('fields') };
+    const of = (name: keyof Definition) => query.get(`${name}.${watch}`) ?? '';
+    const window = { order: of('order'), limit: Number(of('limit')), offset: Number(of('offset')), after: of('after') };
+    const spec = { watch, prefix: of('prefix'), labels: of('labels'), filter: of('filter'), fields: of('fields') };
+    return window.order ? { ...spec, ...window } : spec;
   });

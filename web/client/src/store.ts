@@ -189,13 +189,14 @@ export class Store<V = unknown> implements Readable<V> {
 
   #current(connection: ConnectionState): View<V> {
     if (this.#renewing && connection.state === 'open') return this.#view;
-    const { shown, revision } = this.#replica;
+    const { shown, revision, place } = this.#replica;
     const verifiedAt = this.#replica.verifiedAt ?? verifiedBefore(this.#status, this.#view);
     return {
       ...freshness(this.#replica, connection, this.#status, this.#view),
       resources: shown,
       revision,
       ...(verifiedAt && { verifiedAt }),
+      ...(place && { place }),
       ...(connection.maxRate && { maxRate: connection.maxRate }),
     };
   }

@@ -3,7 +3,7 @@ import { refusedBy } from './errors.js';
 import { startOfValue, valueText } from './json_text.js';
 import type { Event, GoodbyeEvent, UpsertEvent } from './protocol.js';
 import { repair, TooMuchError } from './repair.js';
-import { parameters, specsOf } from './spec.js';
+import { specsOf, viewParameters } from './spec.js';
 import type { Store } from './store.js';
 import type { Stores } from './stores.js';
 import { timer } from './timer.js';
@@ -198,7 +198,7 @@ export class Stream {
     const { url, headers, credentials } = this.#request;
     const { signal } = this.#abort;
     const [spec] = specsOf(new URLSearchParams(store.query));
-    for (const name of parameters) if (spec![name]) query.set(name, spec![name]);
+    for (const name of viewParameters) if (spec![name]) query.set(name, String(spec![name]));
     const state = `${url.slice(0, url.lastIndexOf('/events?'))}/watches/${encodeURIComponent(store.watch)}/digests/${store.differing!.differs}`;
     const response = await this.transport.ask!({ url: `${state}${path}?${query}`, headers, credentials, signal });
     if (!response.ok) throw await refusedBy(response);

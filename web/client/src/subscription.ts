@@ -1,6 +1,6 @@
 import type { RawSnapshot } from './initial_snapshots.js';
 import type { BookmarkEvent, DeleteEvent, EndOfSnapshotEvent, ResetEvent } from './protocol.js';
-import type { Changes } from './replica.js';
+import type { Changes, Place } from './replica.js';
 import type { SharedWatch } from './shared_watch.js';
 import type { HubStatusEvent, View } from './view.js';
 
@@ -22,7 +22,7 @@ export class Subscription {
   #snapshotDue: boolean; // a snapshot is to be sent
   #resumeEndDue: boolean; // or the end of a resume
   #changed: Set<string>; // or these keys
-  #sent: Pick<View, 'state' | 'since' | 'reason' | 'revision' | 'verifiedAt'> | undefined;
+  #sent: Pick<View, 'state' | 'since' | 'reason' | 'revision' | 'verifiedAt' | 'place'> | undefined;
 
   constructor(
     readonly shared: SharedWatch,
@@ -76,10 +76,10 @@ export class Subscription {
   takeEvents(): string[] {
     const { view } = this.shared;
     const lines = this.hasSnapshot ? this.#snapshot(view) : this.#snapshotDue ? [] : this.#changes(view);
-    const { state, since, reason, revision, verifiedAt } = view;
+    const { state, since, reason, revision, verifiedAt, place } = view;
     const sent = this.#sent;
     if (!sent || told.some((field) => sent[field] !== view[field])) lines.push(statusLine(this.watch, view));
-    this.#sent = { state, since, reason, revision, ...(verifiedAt && { verifiedAt }) };
+    this.#sent = { state, since, reason, revision, ...(verifiedAt && { verifiedAt }), ...(place && { place }) };
     this.position = this.#snapshotDue ? '' : this.shared.position(this.prefix);
     return lines;
   }
@@ -89,26 +89,38 @@ export class Subscription {
     for (const key of changes.keys) this.#changed.add(key);
   }
 
-  #snapshot({ resources, revision }: View<string>): string[] {
+  #snapshot({ resources, revision, place }: View<string>): string[] {
     this.#snapshotDue = this.#resumeEndDue = false;
     this.#changed.clear();
     const lines = [line<ResetEvent>({ type: 'reset', watch: this.watch, reason: 'initial' })];
     for (const [key, { value }] of resources) if (this.#includes(key)) lines.push(value);
-    lines.push(line<EndOfSnapshotEvent>({ type: 'end_of_snapshot', watch: this.watch, revision, count: lines.length - 1 }));
+    lines.push(
+      line<EndOfSnapshotEvent>({ type: 'end_of_snapshot', watch: this.watch, revision, count: lines.length - 1, ...saidOf(place) }),
+    );
     return lines;
   }
 
   // At the end of the changes the tab is in the same state as the hub, even if it did
   // not see every change.
-  #changes({ resources, revision }: View<string>): string[] {
+  #changes({ resources, revision, place }: View<string>): string[] {
     const { watch } = this;
     const lines = [...this.#changed]
       .filter((key) => this.#includes(key))
       .map((key) => resources.get(key)?.value ?? deleteLine(watch, key, revision));
     this.#changed.clear();
     if (this.#resumeEndDue)
-      lines.push(line<EndOfSnapshotEvent>({ type: 'end_of_snapshot', watch, revision, count: this.#count(resources), resumed: true }));
-    else if (lines.length > 0 || revision !== this.#sent?.revision) lines.push(line<BookmarkEvent>({ type: 'bookmark', watch, revision }));
+      lines.push(
+        line<EndOfSnapshotEvent>({
+          type: 'end_of_snapshot',
+          watch,
+          revision,
+          count: this.#count(resources),
+          resumed: true,
+          ...saidOf(place),
+        }),
+      );
+    else if (lines.length > 0 || revision !== this.#sent?.revision || place !== this.#sent.place)
+      lines.push(line<BookmarkEvent>({ type: 'bookmark', watch, revision, ...saidOf(place) }));
     this.#resumeEndDue = false;
     return lines;
   }
@@ -121,6 +133,9 @@ export class Subscription {
     return this.prefix === '' || hasPrefix(key, this.prefix);
   }
 }
+
+// Without a next, nothing comes after the window.
+const saidOf = (place: Place | undefined) => place && { total: place.total, before: place.before, ...(place.next && { next: place.next }) };
 
 const freshness = ['state', 'since', 'reason'] as const;
 const told = [...freshness, 'verifiedAt'] as const;

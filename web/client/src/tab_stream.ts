@@ -51,9 +51,11 @@ export class TabStream {
   ) {
     const parameters = new URLSearchParams(query);
     this.#intervalMs = intervalOf(parameters.get('max_rate'));
-    this.#subscriptions = specsOf(parameters).map(({ prefix, ...spec }) => {
-      const { query } = canonical({ ...spec, prefix });
+    this.#subscriptions = specsOf(parameters).map(({ prefix: asked, ...rest }) => {
+      const { query } = canonical({ ...rest, prefix: asked });
       const snapshot = snapshots.find((one) => one.query === query);
+      // What a window has depends on the prefix, so it is not narrowed here.
+      const [spec, prefix] = rest.order ? [{ ...rest, prefix: asked }, ''] : [rest, asked];
       return new Subscription(hub.follow(spec), { prefix, lastEventId, snapshot }, () => this.#schedule());
     });
     const watches = this.#subscriptions.map(({ watch, mode }) => ({ watch, mode }));

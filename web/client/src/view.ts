@@ -1,5 +1,5 @@
 import type { StatusEvent } from './protocol.js';
-import type { Replica } from './replica.js';
+import type { Place, Replica } from './replica.js';
 import type { Resource } from './resource.js';
 
 /**
@@ -42,6 +42,8 @@ export interface View<V = unknown> extends Freshness {
   readonly revision: string;
   /** When `resources` were last found to be what the gateway has, by its digest, in ms as of `Date.now`; missing before. */
   readonly verifiedAt?: number;
+  /** Of a window, as it was last said. */
+  readonly place?: Place;
   /** How often changes are sent at most, such as `2/s`; missing without such a bound, and without a connection. */
   readonly maxRate?: string;
 }

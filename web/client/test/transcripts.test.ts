@@ -137,7 +137,7 @@ function specOf({ request: { searchParams } }: Client, watch: string) {
     filter: of('filter'),
     fields: of('fields'),
     order: of('order'),
-    limit: of('limit'),
-    offset: of('offset'),
+    limit: Number(of('limit')),
+    offset: Number(of('offset')),
   };
 }

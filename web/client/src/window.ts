@@ -1,0 +1,149 @@
+import { Derived, type DerivedView, freshnessOf } from './derived.js';
+import { equal } from './equal.js';
+import type { Changes, Place } from './replica.js';
+import { mapKey, type Resource } from './resource.js';
+import { canonical, type Definition } from './spec.js';
+import type { Store } from './store.js';
+import type { View } from './view.js';
+import type { Watches } from './watch.js';
+import { compareBy } from './window_order.js';
+
+export type { DerivedView } from './derived.js';
+export type { Place } from './replica.js';
+export { compareBy } from './window_order.js';
+
+/** What a window is of, and where it begins. */
+export type WindowOptions<Name extends string = string> = { readonly watch: Name } & Definition &
+  Required<Pick<Definition, 'order' | 'limit'>>;
+
+/** What changes when a window moves. Another filter or another order may take any resource in or out. */
+export type Move = Pick<Definition, 'offset' | 'after' | 'limit' | 'order' | 'prefix' | 'labels' | 'filter'>;
+
+/** A window at one moment: a new object whenever anything in it changes. */
+export interface WindowView<V = unknown> extends DerivedView, Place {
+  /** In order; another array whenever one of them has changed. A resource is the same object until it changes. */
+  readonly rows: ReadonlyArray<Resource<V>>;
+  /** The window has been moved, and the rows are still those from before. */
+  readonly moving: boolean;
+}
+
+/** A part of a sorted watch that follows it. */
+export interface LiveWindow<V = unknown> {
+  readonly view: WindowView<V>;
+  /** Calls run at once, and after each change, until the returned function is called. */
+  subscribe(run: (view: WindowView<V>) => void): () => void;
+  /** Moves the window. What it shows stays until all of the new rows are there. */
+  move(to: Move): void;
+  /** Ends it: its view is `closed`, and subscribe throws. */
+  close(): void;
+}
+
+/**
+ * Follows so many resources of a watch in an order, for a page that shows no more: only these are sent, with the number
+ * of all. It is a store of its own among those of watches, with its own stream if the watch has another one.
+ */
+export const watchWindow = <Values, Name extends keyof Values & string>(
+  watches: Watches<Values>,
+  options: WindowOptions<Name>,
+): LiveWindow<Values[Name]> => new MovableWindow(watches as Watches, options) as LiveWindow as LiveWindow<Values[Name]>;
+
+// How many windows follow a store. A store that the page has added by itself stays.
+const users = new WeakMap<Store, number>();
+
+class MovableWindow extends Derived<unknown, WindowView, Changes> implements LiveWindow {
+  #options: WindowOptions;
+  #place: Place = { total: 0, before: 0, next: '' };
+  #rows: ReadonlyArray<Resource> = [];
+  #next: { readonly options: WindowOptions; readonly leave: () => void } | undefined; // where it moves
+
+  constructor(
+    private readonly watches: Watches,
+    options: WindowOptions,
+  ) {
+    super();
+    this.#options = options;
+    this.follow(this.#enter(options));
+  }
+
+  move(to: Move): void {
+    const { offset: _, after: __, ...rest } = this.#target;
+    const options = { ...rest, ...to } as WindowOptions;
+    if (this.view.state === 'closed' || canonical(options).query === canonical(this.#target).query) return;
+    this.#next?.leave();
+    this.#next = undefined;
+    if (canonical(options).query === canonical(this.#options).query) return this.again(); // back again
+    const store = this.#enter(options);
+    let left = false;
+    let unsubscribe: (() => void) | undefined;
+    const leave = () => {
+      left = true;
+      unsubscribe?.();
+      this.#leave(options);
+    };
+    this.#next = { options, leave };
+    unsubscribe = store.subscribe((view) => {
+      if (!left && (view.revision !== '' || view.state === 'closed')) this.#arrive(store, options);
+    });
+    if (this.#next?.options !== options) unsubscribe();
+    else this.again();
+  }
+
+  get #target(): WindowOptions {
+    return this.#next?.options ?? this.#options;
+  }
+
+  // All of the new rows are there, or the gateway refuses them.
+  #arrive(store: Store, options: WindowOptions): void {
+    if (this.#next?.options !== options) return;
+    this.#next = undefined;
+    const before = this.#options;
+    this.#options = options;
+    this.pause();
+    this.follow(store);
+    this.#leave(before);
+  }
+
+  #enter(options: WindowOptions): Store {
+    const store = this.watches.add(options);
+    users.set(store, (users.get(store) ?? 0) + 1);
+    return store;
+  }
+
+  #leave(options: WindowOptions): void {
+    const store = this.watches.store(options);
+    const left = (users.get(store) ?? 1) - 1;
+    users.set(store, left);
+    if (left === 0) this.watches.remove(options);
+  }
+
+  protected update({ resources, place }: View, { replaced, keys }: Changes): Changes | undefined {
+    if (place) this.#place = place;
+    if (!replaced && keys.size === 0) return undefined;
+    const known = new Map(this.#rows.map((row) => [mapKey(row), row]));
+    this.#rows = Array.from(resources.values(), (resource) => {
+      const row = known.get(mapKey(resource));
+      return row?.revision === resource.revision && equal(row.value, resource.value) ? row : resource;
+    }).sort(compareBy(this.#options.order));
+    return { replaced, keys };
+  }
+
+  protected derive(view: View): WindowView {
+    return { ...freshnessOf(view), ...this.#place, rows: this.#rows, moving: this.#next !== undefined };
+  }
+
+  protected nothing(): Changes {
+    return { replaced: false, keys: new Set() };
+  }
+
+  protected everything(): Changes {
+    return { replaced: false, keys: new Set(this.#rows.map(mapKey)) };
+  }
+
+  override close(): void {
+    if (this.view.state === 'closed') return;
+    this.#next?.leave();
+    this.#next = undefined;
+    super.close();
+    this.#leave(this.#options);
+  }
+}

@@ -1,0 +1,281 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Resource, type Watches, watch } from '../src/index.js';
+import { compareBy, type LiveWindow, watchWindow } from '../src/window.js';
+import { type Exchange, hello, pass, remove, reset, Server, upsert } from './server.js';
+
+const vectors = JSON.parse(readFileSync(new URL('../../../internal/order/testdata/values.json', import.meta.url), 'utf8')) as string[][];
+
+const resource = (key: string, value: unknown): Resource => ({ key, revision: '1', value });
+
+describe('the order', () => {
+  test.each([1, -1])('is that of the gateway (%i)', (direction) => {
+    const compare = compareBy(direction > 0 ? 'v' : '-v');
+    const all = vectors.map((line) => line.map((text) => JSON.parse(text) as unknown));
+    all.forEach((line, i) => {
+      for (const v of line) {
+        expect(compare(resource('a', { v }), resource('a', { v: line[0] }))).toBe(0);
+        const before = all[i - 1]?.[0];
+        if (i > 0 && before !== v) expect(Math.sign(compare(resource('a', { v: before }), resource('a', { v })))).toBe(-direction); // else the digits are lost
+        expect(compare(resource('a', { v }), resource('a', {}))).toBeLessThan(0);
+        expect(compare(resource('a', {}), resource('a', { v }))).toBeGreaterThan(0);
+      }
+    });
+  });
+
+  test.each([
+    ['a,b', { a: 1, b: 2 }, { a: 1, b: 3 }],
+    ['-a,b', { a: 2, b: 9 }, { a: 1, b: 1 }],
+    ['a.b', { a: { b: 1 } }, { a: { b: 2 } }],
+    ['"a.b"', { 'a.b': 1 }, { 'a.b': 2 }],
+    ['"-a"', { '-a': 1 }, { '-a': 2 }],
+    ['"x,y".z', { 'x,y': { z: 1 } }, { 'x,y': { z: 2 } }],
+    ['-"-a"', { '-a': 2 }, { '-a': 1 }],
+    [['-a', 'b'], { a: 2 }, { a: 1 }],
+    ['n', { n: 9007199254740992n }, { n: 9007199254740993n }],
+    ['n', { n: 1 }, { n: 2n }],
+    ['a.0', {}, {}],
+  ])('%j', (order, first, second) => {
+    const compare = compareBy(order);
+    expect(compare(resource('z', first), resource('a', second))).toBeLessThan(order === 'a.0' ? 99 : 0);
+    expect(compare(resource('a', first), resource('b', first))).toBeLessThan(0);
+  });
+
+  test('equal resources come in the order of the bytes of their keys', () => {
+    const keys: Resource[] = [
+      { key: '/w==', key_encoding: 'base64', revision: '1', value: 0 },
+      { key: '🌊', revision: '1', value: 0 },
+      { key: '\uffe0', revision: '1', value: 0 },
+      { key: 'a', revision: '1', value: 0 },
+    ];
+    expect(keys.sort(compareBy('v')).map(({ key }) => key)).toEqual(['a', '\uffe0', '🌊', '/w==']);
+  });
+});
+
+interface Row {
+  readonly n?: number | string;
+  readonly v: number;
+}
+
+/** A gateway with one watch, which answers each stream with the window that it asks for. */
+class Gateway {
+  readonly state = new Map<string, readonly [revision: number, value: Row]>();
+  #revision = 1;
+  #streams: Array<{ readonly exchange: Exchange; shown: Map<string, Resource> }> = [];
+
+  constructor(private readonly server: Server) {}
+
+  /** What a window has. */
+  window(query: URLSearchParams): { rows: Resource[]; total: number; before: number; next: string } {
+    const of = (name: string) => query.get(`${name}.w`);
+    const all = [...this.state].map(([key, [revision, value]]) => ({ key, revision: `${revision}`, value })).sort(compareBy(of('order')!));
+    const after = of('after');
+    const from = after ? all.findIndex(({ key }) => key === after) + 1 : Number(of('offset'));
+    const rows = all.slice(from, from + Number(of('limit')));
+    const next = from + rows.length < all.length ? (rows.at(-1)?.key ?? '') : '';
+    return { rows, total: all.length, before: Math.min(from, all.length), next };
+  }
+
+  /** Sends heartbeats, and answers new requests. */
+  answer(): void {
+    for (const { exchange } of this.#streams) if (exchange.open) exchange.send(': heartbeat\n\n');
+    for (const exchange of this.server.exchanges) {
+      if (exchange.signal.aborted || exchange.open || this.#streams.some((one) => one.exchange === exchange)) continue;
+      const { rows, ...place } = this.window(exchange.url.searchParams);
+      const end = { type: 'end_of_snapshot', watch: 'w', revision: `${this.#revision}`, count: rows.length, ...place };
+      const events = rows.map(({ key, revision, value }) => upsert('w', key, Number(revision), value));
+      exchange.accept(hello(['w']) + reset('w', `w@e-0/${this.#revision}`) + events.join('') + this.#event(end));
+      this.#streams.push({ exchange, shown: new Map(rows.map((row) => [row.key, row])) });
+    }
+  }
+
+  /** One transaction, of which each stream gets what concerns its window. */
+  commit(changes: ReadonlyArray<readonly [key: string, value: Row | undefined]>): void {
+    this.#revision++;
+    for (const [key, value] of changes) value ? this.state.set(key, [this.#revision, value]) : this.state.delete(key);
+    for (const stream of this.#streams.filter(({ exchange }) => exchange.open)) {
+      const { rows, ...place } = this.window(stream.exchange.url.searchParams);
+      const now = new Map(rows.map((row) => [row.key, row]));
+      const left = [...stream.shown.keys()].filter((key) => !now.has(key)).map((key) => remove('w', key, this.#revision));
+      const set = rows.filter(({ key, revision }) => stream.shown.get(key)?.revision !== revision);
+      stream.shown = now;
+      const events = set.map(({ key, revision, value }) => upsert('w', key, Number(revision), value));
+      const bookmark = { type: 'bookmark', watch: 'w', revision: `${this.#revision}`, ...place };
+      stream.exchange.send(left.join('') + events.join('') + this.#event(bookmark));
+    }
+  }
+
+  #event({ next, ...event }: { type: string; next: string }): string {
+    return `event: ${event.type}\ndata: ${JSON.stringify({ ...event, ...(next && { next }) })}\nid: w@e-${this.#revision}\n\n`;
+  }
+}
+
+describe('a window', () => {
+  let server: Server;
+  let tide: Watches<{ w: Row }>;
+  let gateway: Gateway;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    server = new Server();
+    tide = watch('http://gateway.test');
+    gateway = new Gateway(server);
+  });
+
+  afterEach(() => {
+    tide.close();
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  const settle = async () => {
+    await pass(50);
+    gateway.answer();
+    await pass(50);
+  };
+  const fill = (...numbers: number[]) => gateway.commit(numbers.map((n, i) => [`k${i}`, { n, v: 0 }]));
+  const numbers = ({ view }: LiveWindow<Row>) => view.rows.map(({ value }) => value.n);
+
+  test('has its rows in order, and says how many there are', async () => {
+    fill(5, 3, 9, 1);
+    const live = watchWindow(tide, { watch: 'w', order: '-n', limit: 2, offset: 1 });
+    expect(live.view).toMatchObject({ state: 'connecting', rows: [], total: 0, moving: false });
+    await settle();
+    expect(server.last.url.search).toBe('?watch=w&order.w=-n&limit.w=2&offset.w=1');
+    expect(numbers(live)).toEqual([5, 3]);
+    expect(live.view).toMatchObject({ state: 'in_sync', total: 4, before: 1, next: 'k1' });
+    const [, kept] = live.view.rows;
+    gateway.commit([['k3', { n: 7, v: 0 }]]);
+    await settle();
+    expect(numbers(live)).toEqual([7, 5]);
+    gateway.commit([
+      ['k0', { n: 5, v: 1 }],
+      ['k3', undefined],
+    ]);
+    await settle();
+    expect(numbers(live)).toEqual([5, 3]);
+    expect(live.view.total).toBe(3);
+    expect(live.view.rows[1]).toEqual(kept);
+  });
+
+  test('is told of another total, although its rows are the same', async () => {
+    fill(1, 2, 3);
+    const live = watchWindow(tide, { watch: 'w', order: 'n', limit: 2 });
+    await settle();
+    const { rows } = live.view;
+    gateway.commit([['x', { n: 9, v: 0 }]]);
+    await settle();
+    expect(live.view.total).toBe(4);
+    expect(live.view.rows).toBe(rows);
+  });
+
+  test('shows what it had until it has moved, and keeps the objects of rows', async () => {
+    fill(1, 2, 3, 4, 5);
+    const live = watchWindow(tide, { watch: 'w', order: 'n', limit: 3 });
+    await settle();
+    const third = live.view.rows[2];
+    live.move({ offset: 2 });
+    await pass(50);
+    expect(live.view).toMatchObject({ moving: true, before: 0 });
+    expect(numbers(live)).toEqual([1, 2, 3]);
+    await settle();
+    expect(live.view).toMatchObject({ moving: false, before: 2, state: 'in_sync' });
+    expect(numbers(live)).toEqual([3, 4, 5]);
+    expect(live.view.rows[0]).toBe(third);
+    await settle();
+    expect(server.exchanges.filter(({ open }) => open).length).toBe(1);
+    live.move({ after: 'k0' });
+    live.move({ offset: 2 }); // back, before that has begun
+    expect(live.view.moving).toBe(false);
+    live.close();
+    expect(live.view.state).toBe('closed');
+    await settle();
+    expect(server.exchanges.some(({ open }) => open)).toBe(false);
+  });
+
+  test('that two parts of a page share is followed until both have closed it', async () => {
+    fill(1, 2);
+    const [one, two] = [0, 1].map(() => watchWindow(tide, { watch: 'w', order: 'n', limit: 1 }));
+    await settle();
+    expect(server.exchanges.length).toBe(1);
+    one!.close();
+    gateway.commit([['k0', { n: 0, v: 0 }]]);
+    await settle();
+    expect(numbers(two!)).toEqual([0]);
+    two!.close();
+  });
+
+  test('shows a refusal', async () => {
+    const live = watchWindow(tide, { watch: 'w', order: 'n', limit: 5000 });
+    await pass(50);
+    server.last.refuse(400, {}, { status: 400, title: 'Bad Request', detail: 'limit is 5000: want 1 to 1000' });
+    await pass(50);
+    expect(live.view.state).toBe('closed');
+    expect(live.view.error?.message).toContain('limit is 5000');
+  });
+
+  const row = fc.record({ n: fc.oneof(fc.nat(9), fc.constantFrom('a', 'b')), v: fc.nat(2) }, { requiredKeys: ['v'] });
+  const changes = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g'), fc.option(row, { nil: undefined })), {
+    minLength: 1,
+    maxLength: 5,
+  });
+  const step = fc.oneof(
+    { weight: 4, arbitrary: changes.map((all) => ({ commit: all })) },
+    { weight: 2, arbitrary: fc.record({ offset: fc.nat(5), limit: fc.integer({ min: 1, max: 4 }) }).map((move) => ({ move })) },
+    { weight: 1, arbitrary: fc.constantFrom('n', '-n', '-v,n').map((order) => ({ move: { order } })) },
+    { weight: 2, arbitrary: fc.constant({ settle: true }) },
+    { weight: 1, arbitrary: fc.constant({ cut: true }) },
+  );
+
+  const had = new Set<string>(); // also by earlier windows: a store that is added again begins with what it had
+  test('is always a window that the gateway had, and in the end the one that it has', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 15 }), async (steps) => {
+        const live = watchWindow(tide, { watch: 'w', order: 'n', limit: 3 });
+        let options = { order: 'n', limit: 3, offset: 0 };
+        const asked = [options];
+        const note = () => {
+          for (const { order, limit, offset } of asked) {
+            const { rows } = gateway.window(new URLSearchParams({ 'order.w': order, 'limit.w': `${limit}`, 'offset.w': `${offset}` }));
+            had.add(JSON.stringify(rows));
+          }
+        };
+        const unsubscribe = live.subscribe(({ rows, state }) => {
+          if (rows.length > 0 && state !== 'closed')
+            expect(had).toContain(JSON.stringify(rows.map(({ key, revision, value }) => ({ key, revision, value }))));
+        });
+        note();
+        for (const one of steps) {
+          if ('commit' in one) gateway.commit(one.commit);
+          else if ('move' in one) {
+            options = { ...options, offset: 0, ...one.move };
+            asked.push(options);
+            note();
+            live.move(one.move);
+          } else if ('cut' in one) {
+            const last = server.exchanges.findLast(({ open }) => open);
+            last?.end();
+            await settle();
+          } else await settle();
+          note();
+          await pass(50);
+        }
+        for (let i = 0; i < 10; i++) {
+          await pass(5_000);
+          gateway.answer();
+        }
+        await settle();
+        const { rows, total, before } = gateway.window(
+          new URLSearchParams({ 'order.w': options.order, 'limit.w': `${options.limit}`, 'offset.w': `${options.offset}` }),
+        );
+        expect(live.view.rows).toEqual(rows);
+        expect(live.view).toMatchObject({ total, before, moving: false, state: 'in_sync' });
+        unsubscribe();
+        live.close();
+        await settle();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
