@@ -68,6 +68,9 @@ const (
 	// stretchBytes is how many bytes a stretch has, give or take a flush: all that a stream is sent
 	// in one turn.
 	stretchBytes = turnBytes
+	// leaseBytes is how many bytes that a connection takes are progress of a stream that holds a lease:
+	// a flush, which is less than a stretch.
+	leaseBytes = 64 << 10
 	// stretchKept is how long a stretch is kept that nobody asks for, and how long it is remembered
 	// that a stream has asked for one.
 	stretchKept = 2 * time.Second

@@ -310,3 +310,35 @@ func TestStalledStreamsGiveFilesBack(t *testing.T) {
 		}
 	})
 }
+
+// TestLeaseIsKeptWithinAStretch: a stream that takes a flush in a second keeps its lease while others wait,
+// although it takes longer for a stretch.
+func TestLeaseIsKeptWithinAStretch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newStretchRig(t)
+		r.deps.Snapshots.Resize(1)
+		open := func() *http.Response {
+			res, err := r.client.Get("http://gateway/v1/events?watch=a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return res
+		}
+		first := open()
+		defer first.Body.Close()
+		if _, err := io.CopyN(io.Discard, first.Body, 10<<10); err != nil {
+			t.Fatal(err)
+		}
+		second := r.get("/v1/events?watch=a")
+		for range 8 {
+			if _, err := io.CopyN(io.Discard, first.Body, 100<<10); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		if text := second.Text(); strings.Contains(text, "event: reset") || !strings.Contains(text, "waits for its turn") {
+			t.Errorf("while a stream is sent a snapshot, the one that waits for it is sent %d bytes", len(text))
+		}
+	})
+}

@@ -124,6 +124,10 @@ func (s *shard) flush(l *unsharedStream, now time.Time) (n int, err error) {
 		l.out.sentFile(more)
 		n += more
 	}
+	if l.taken += n; l.taken >= leaseBytes {
+		l.taken = 0
+		l.Lease.Moved()
+	}
 	if err == nil {
 		l.Flushed(now, l.out.said, nil)
 	}

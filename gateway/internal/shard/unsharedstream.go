@@ -25,6 +25,7 @@ type unsharedStream struct {
 	next   int  // the watch whose turn it is
 	out    outbox
 	text   session.Text // to out
+	taken  int          // bytes that the connection took since it counted as progress
 
 	blocked  time.Time // since when no byte was taken; zero: it is not blocked
 	awaits   bool      // the poller reports when bytes are taken
