@@ -1,0 +1,77 @@
+package gateway
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// TestStretchesOverTCP: clients that come at once are sent the same from memory files as one that comes alone
+// is from the log, and no file is left open.
+func TestStretchesOverTCP(t *testing.T) {
+	onShards(t)
+	const resources = 20_000
+	r := newRealGateway(t, Config{StreamSettings: StreamSettings{MaxAge: -1}}, nil)
+	defer http.DefaultClient.CloseIdleConnections()
+	r.source.Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Reset("e2"), gatewaytest.UpsertAll(s, manyResources(resources)), s.Commit(resources))
+	}
+	for r.watch.Snapshot().Revision() != resources {
+		<-r.watch.Changed()
+	}
+	url := "http://" + r.address + "/v1/events?watch=a&until=end_of_snapshot"
+	want := snapshotIn(t, rawBody(t, url, "identity"))
+	if n := bytes.Count(want, []byte("event: upsert")); n != resources {
+		t.Fatalf("one client is sent %d resources of %d", n, resources)
+	}
+	waitIdle()
+	open := descriptors(t)
+	var clients sync.WaitGroup
+	for i := range 30 {
+		clients.Go(func() {
+			body := rawBody(t, url, []string{"identity", "gzip"}[i%2])
+			if i%2 == 1 {
+				zipped, err := gzip.NewReader(bytes.NewReader(body))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if body, err = io.ReadAll(zipped); err != nil {
+					t.Error(err)
+				}
+			}
+			if got := snapshotIn(t, body); !bytes.Equal(got, want) {
+				t.Errorf("client %d is sent %d bytes that differ from the %d of one alone", i, len(got), len(want))
+			}
+		})
+	}
+	clients.Wait()
+	if made, sent, _ := r.gateway.shards.Stretches(); made == 0 || sent < made {
+		t.Errorf("%d stretches were made, and sent %d times", made, sent)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	await(t, func() (bool, string) {
+		more := descriptors(t) - open
+		_, _, bytes := r.gateway.shards.Stretches()
+		return more <= 0 && bytes == 0, fmt.Sprintf("%d descriptors are still open, and files have %d bytes", more, bytes)
+	})
+}
+
+// snapshotIn returns what follows the reset in a stream, without the goodbye.
+func snapshotIn(t *testing.T, body []byte) []byte {
+	t.Helper()
+	_, after, found := bytes.Cut(body, []byte("event: reset"))
+	snapshot, _, ended := bytes.Cut(after, []byte("event: goodbye"))
+	if !found || !ended {
+		t.Errorf("a body of %d bytes has no snapshot that ends", len(body))
+	}
+	return snapshot
+}
