@@ -208,21 +208,21 @@ func TestReadersOfStretchesKeepTheirRate(t *testing.T) {
 			if !ok {
 				t.Fatal("the reader is at no spot")
 			}
-			one, ok := recordStretch(other, 4)
+			one, ok := recordStretch(other, 2)
 			if !ok {
 				t.Fatalf("no stretch is recorded: %+v", one)
 			}
 			if !r.s.Take(spot, &one.stretch, &Batch{}) {
 				t.Fatal("a stretch cannot be taken")
 			}
-			if size := one.stretch.bytes; size < 4*storage.FlushSize/2 {
+			if size := one.stretch.bytes; size < 2*storage.FlushSize/2 {
 				t.Fatalf("the stretch has %d bytes", size)
 			}
 		}
 		takes()
 		mustCommit(t, r.l, 2001, upsert("new", 2001))
 		for range 4 {
-			r.pass(40 * time.Second) // a stretch of 256 KiB is worth 64 s
+			r.pass(30 * time.Second) // a stretch of 128 KiB is worth 32 s
 			r.keeps(true)
 			takes()
 		}

@@ -65,9 +65,9 @@ type stretch struct {
 const (
 	// stretchesBudget is the most bytes of all files.
 	stretchesBudget = 32 << 20
-	// stretchBytes is how many bytes a stretch has, give or take a flush: all that a stream is sent
-	// in one turn.
-	stretchBytes = turnBytes
+	// stretchBytes is from how many bytes on a stretch ends: as many as are written at once without one, so
+	// that a slow stream holds as much, and has as long to take it.
+	stretchBytes = outboxFull
 	// leaseBytes is how many bytes that a connection takes are progress of a stream that holds a lease:
 	// a flush, which is less than a stretch.
 	leaseBytes = 64 << 10

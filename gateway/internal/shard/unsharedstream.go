@@ -114,9 +114,6 @@ func (l *unsharedStream) speakStretch(now time.Time) bool {
 // read adds a stretch to the outbox, as it is in the log.
 func (l *unsharedStream) read(r *log.Recording) {
 	full := l.out.unsent + stretchBytes
-	if l.Gzip {
-		full = l.out.unsent + outboxFull // other streams wait while it is compressed
-	}
 	for l.out.unsent < full && l.out.holds < outboxHolds && l.turnOf(0) {
 		if r.Note(&l.Batch); r.Done() {
 			return
