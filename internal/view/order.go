@@ -39,13 +39,15 @@ func (d *Definition) OrderID() string { return d.orderID }
 // AppendSortKey appends what a resource is sorted by: see package order. The resource is as Project
 // leaves it.
 func (d *Definition) AppendSortKey(dst []byte, r stream.Resource) []byte {
-	for _, c := range d.order {
-		text, ok := document.Find(r.Value, c.At)
-		if !ok {
+	var texts [MaxColumns][]byte
+	found := texts[:len(d.order)]
+	document.FindAll(r.Value, d.order, found)
+	for i, c := range d.order {
+		if found[i] == nil {
 			dst = order.AppendAbsent(dst)
 			continue
 		}
-		dst = order.AppendValue(dst, text, c.Descending)
+		dst = order.AppendValue(dst, found[i], c.Descending)
 	}
 	return dst
 }
