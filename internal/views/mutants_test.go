@@ -170,6 +170,12 @@ var windowMutants = []mutant{
 		"\tif !t.moved && !moved {",
 		"\tif !moved {",
 	},
+	{
+		"a window that has moved is not told of changes where it was not before",
+		"internal/views/sorted.go",
+		"\t\t\tw.read(&t.tree)\n\t\t\tt.extent.known = false\n",
+		"\t\t\tw.read(&t.tree)\n",
+	},
 }
 
 // stalls are faults with which readers of a view wait for what is made for others.

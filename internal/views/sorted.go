@@ -60,7 +60,18 @@ type sorted struct {
 	moved     bool   // keys have come, gone, or have other places, since the last Publish
 	doubt     uint64 // a revision before which the windows may have been others; 0: none
 	item, old []byte // used again
+	extent    extent
 }
+
+// extent is where the windows of an order have rows: no window has a place before the first one, or after
+// the last one.
+type extent struct {
+	known       bool // for the windows as they are
+	first, last string
+}
+
+// has reports whether a window may have a row at a place.
+func (x extent) has(item []byte) bool { return x.first <= string(item) && string(item) <= x.last }
 
 func newSorted(d *view.Definition, of *log.View, account *memory.Account) *sorted {
 	t := &sorted{definition: d, empty: of, account: account}
@@ -77,7 +88,7 @@ func (t *sorted) Begin(log.Snapshot, string, uint64) {
 
 func (t *sorted) forget() {
 	t.tree, t.begun, t.whole, t.revision, t.published, t.doubt = order.Tree{}, false, false, 0, 0, 0
-	t.ended, t.unordered, t.moved = false, false, false
+	t.ended, t.unordered, t.moved, t.extent = false, false, false, extent{}
 	for _, w := range t.windows {
 		w.forget()
 	}
@@ -104,7 +115,7 @@ func (t *sorted) Add(c log.Entry, projected *stream.Resource) {
 		t.moved = true
 		t.changes(nil, t.item, n)
 	case bytes.Equal(t.old, t.item):
-		t.changes(t.old, t.item, n)
+		t.changesAt(t.item, n)
 	default:
 		t.tree.Set(projected.Key, t.item[:n])
 		t.moved = true
@@ -162,11 +173,39 @@ func (t *sorted) changes(old, now []byte, n int) {
 	}
 }
 
+// changesAt tells the windows that a resource has changed whose place is the same. Most places are in no
+// window, and cost two comparisons however many windows there are.
+func (t *sorted) changesAt(item []byte, n int) {
+	if !t.extent.known {
+		t.extent = t.measure()
+	}
+	if t.extent.has(item) {
+		t.changes(item, item, n)
+	}
+}
+
+// measure returns where the windows have rows.
+func (t *sorted) measure() extent {
+	x := extent{known: true}
+	for _, w := range t.windows {
+		if !w.begun || len(w.rows) == 0 {
+			continue
+		}
+		first, last := w.rows[0].item, w.rows[len(w.rows)-1].item
+		if x.last == "" || first < x.first {
+			x.first = first
+		}
+		x.last = max(x.last, last)
+	}
+	return x
+}
+
 // endStep reads the windows again that a step has changed.
 func (t *sorted) endStep() {
 	for _, w := range t.windows {
 		if w.dirty {
 			w.read(&t.tree)
+			t.extent.known = false
 		}
 	}
 }
@@ -223,6 +262,7 @@ func (t *sorted) write(w *window, s log.Snapshot) (wrote bool) {
 		w.state.CloseTransaction(true)
 		w.published()
 		w.begun, wrote = true, true
+		t.extent.known = false
 	case w.moved || len(w.changed) > 0:
 		wrote = w.write(t, s)
 		if t.unordered && wrote {
@@ -261,6 +301,7 @@ func (t *sorted) adopt() {
 		}
 	}
 	t.windows = slices.Clone(*list)
+	t.extent.known = false
 }
 
 // Abandon does nothing: no window is declared.
