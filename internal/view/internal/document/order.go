@@ -1,6 +1,9 @@
 package document
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // Column is one member by which resources are sorted.
 type Column struct {
@@ -117,7 +120,7 @@ func isNamed(raw []byte, name string) bool {
 	if string(raw[1:len(raw)-1]) == name {
 		return true
 	}
-	if len(raw)-2 <= len(name) { // what has escapes is longer
+	if len(raw)-2 <= len(name) || bytes.IndexByte(raw, '\\') < 0 { // what has escapes is longer
 		return false
 	}
 	text, err := unquote(raw)
