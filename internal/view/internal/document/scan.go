@@ -71,15 +71,21 @@ func (s *scanner) quoted() ([]byte, error) {
 // closing returns where the quotation mark is that ends the string in which at lies; -1
 // if there is none.
 func closing(text []byte, at int) int {
-	for ; at < len(text); at++ {
-		switch text[at] {
-		case '\\':
-			at++
-		case '"':
-			return at
+	for {
+		n := bytes.IndexByte(text[at:], '"')
+		if n < 0 {
+			return -1
 		}
+		end := at + n
+		from := end
+		for from > at && text[from-1] == '\\' {
+			from--
+		}
+		if (end-from)%2 == 0 {
+			return end
+		}
+		at = end + 1 // a backslash belongs to the mark
 	}
-	return -1
 }
 
 // name returns the bytes of a member's name, and consumes the colon.
