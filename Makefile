@@ -111,7 +111,7 @@ test-web:
 WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench --exclude-dir=thirdparty --exclude-dir=provider --exclude-dir=release --exclude-dir=informer '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
 
 .PHONY: test-servers
-test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS, PostgreSQL and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers; WATCHTIDE_FULL_KUBERNETES=1: with kube-apiserver)
+test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS, PostgreSQL and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers, today: with one of them a day; WATCHTIDE_FULL_KUBERNETES=1: with kube-apiserver)
 	@echo "==> with real servers" >&2
 	@$(GO_TEST) -tags servers $(or $(PACKAGES),$$($(WITH_SERVERS)))
 	@$(if $(PACKAGES),,cd bench && $(GO_TEST) -tags servers ./soak)
