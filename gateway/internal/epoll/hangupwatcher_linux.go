@@ -3,7 +3,6 @@ package epoll
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync"
@@ -153,18 +152,11 @@ func (l *epollHangupWatcher) Read(c net.Conn, p []byte) (n int, err error) {
 	}
 	var failed error
 	err = raw.Read(func(fd uintptr) bool {
-		n, failed = unix.Read(int(fd), p)
+		n, failed = readNow(int(fd), p)
 		return true // it does not wait
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
-	case errors.Is(failed, unix.EAGAIN), errors.Is(failed, unix.EINTR):
-		return 0, os.ErrDeadlineExceeded
-	case failed != nil:
-		return 0, os.NewSyscallError("read", failed)
-	case n == 0 && len(p) > 0:
-		return 0, io.EOF
 	}
-	return n, nil
+	return n, failed
 }
