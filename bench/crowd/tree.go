@@ -358,8 +358,8 @@ func processors(pids ...int) (user, system time.Duration, err error) {
 }
 
 // memory is the memory of processes in bytes, of which a part that others share counts for
-// each in proportion; and that of all TCP sockets of the system.
-func memory(pids ...int) (own, sockets int64, err error) {
+// each in proportion; and that of all objects of the kernel, most of which sockets have here.
+func memory(pids ...int) (own, kernel int64, err error) {
 	for _, pid := range pids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 		if err != nil {
