@@ -127,13 +127,13 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req session.Re
 	}
 }
 
-// enter makes the pass of a stream. One of counts ends when what its principal may see changes: a
+// enter makes the authorization of a stream. One of counts ends when what its principal may see changes: a
 // count of something else has nothing in common with it.
-func (g *settings) enter(ctx context.Context, parts []authz.Part) *authz.Pass {
+func (g *settings) enter(ctx context.Context, parts []authz.Part) *authz.Authorization {
 	if slices.ContainsFunc(parts, authz.Part.Counts) {
-		return g.passes.Enter(authz.IdentityOf(ctx), parts...)
+		return g.authorizations.Enter(authz.IdentityOf(ctx), parts...)
 	}
-	return g.passes.EnterSwitching(authz.IdentityOf(ctx), parts...)
+	return g.authorizations.EnterSwitching(authz.IdentityOf(ctx), parts...)
 }
 
 // notFound answers a stream whose watches, or the parts of them that it asks for, were not found.

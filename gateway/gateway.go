@@ -79,9 +79,9 @@ type pumps struct {
 
 // rights are what clients may do, and what they were refused. Static after construction.
 type rights struct {
-	passes   *authz.Table
-	audit    *access.AuditLog
-	refusals *authz.RefusalLog
+	authorizations *authz.Table
+	audit          *access.AuditLog
+	refusals       *authz.RefusalLog
 }
 
 // ownHosts are names that need no configuration. Only tests add some.
@@ -100,10 +100,10 @@ func New(c Config) (*Gateway, error) {
 		views: c.engine, registry: c.Registry, started: time.Now(), log: c.Logger,
 		observers: observers{metrics: metrics.New(c.Registry, c.Version, c.Commit), subscribers: introspection.New(c.Logger), reports: introspection.NewDeliveryRate()},
 		pumps:     pumps{hijacked: session.NewHijacked(epoll.NewHangupWatcher), pieces: wire.NewCache(c.CompressionCache)},
-		rights:    rights{passes: authz.NewTable(), audit: access.NewAuditLog(), refusals: authz.NewRefusalLog(c.Logger)},
+		rights:    rights{authorizations: authz.NewTable(), audit: access.NewAuditLog(), refusals: authz.NewRefusalLog(c.Logger)},
 	}
 	g.shares = g.newShares(c)
-	g.passes.Audit = g.audit
+	g.authorizations.Audit = g.audit
 	g.series = introspection.NewRecorder(c.Registry, g.lags)
 	g.watch()
 	g.watchSpans(c.Tracing)
@@ -118,7 +118,7 @@ func New(c Config) (*Gateway, error) {
 	g.audit.SetOutput(c.audit())
 	g.metrics.WatchRules(c.policy().Failures)
 	g.now.Store(first)
-	g.passes.Reevaluate(first.evaluator())
+	g.authorizations.Reevaluate(first.evaluator())
 	if s := c.sockets(g.doors); s != nil {
 		g.shards = shard.New(deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
 	}
@@ -153,7 +153,7 @@ func (g *Gateway) retryHint() time.Duration { return g.now.Load().deps.RetryHint
 func (g *Gateway) newDeps(c Config) *session.Deps {
 	return &session.Deps{
 		Settings: c.streams(), Instance: c.Instance,
-		Log: g.log, Metrics: g.metrics, Series: g.series, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Passes: g.passes, Quotas: g.quotas, Tracing: c.tracing(),
+		Log: g.log, Metrics: g.metrics, Series: g.series, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces, Authorizations: g.authorizations, Quotas: g.quotas, Tracing: c.tracing(),
 	}
 }
 

@@ -176,11 +176,11 @@ func wantOpen(t *testing.T, x *gatewaytest.Exchange) {
 	}
 }
 
-// wantNoPasses checks that nothing is left of streams that have ended.
-func wantNoPasses(t *testing.T, g *Gateway) {
+// wantNoAuthorizations checks that nothing is left of streams that have ended.
+func wantNoAuthorizations(t *testing.T, g *Gateway) {
 	t.Helper()
 	synctest.Wait()
-	if n := g.passes.Count(); n != 0 {
+	if n := g.authorizations.Count(); n != 0 {
 		t.Errorf("%d passes are left", n)
 	}
 }

@@ -92,7 +92,7 @@ func (g *settings) learn(ctx context.Context) {
 		running.Go(func() { g.followRevocations(ctx) })
 		running.Go(func() { g.forgetEndings(ctx) })
 		if r := g.cfg.rights(); r != nil {
-			running.Go(func() { r.Run(ctx, g.passes.Recheck) })
+			running.Go(func() { r.Run(ctx, g.authorizations.Recheck) })
 		}
 	}
 	select {

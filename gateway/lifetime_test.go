@@ -43,7 +43,7 @@ func TestStreamEndsBeforeItsToken(t *testing.T) {
 		for _, x := range streams {
 			wantEnd(t, x, "token_expired")
 		}
-		wantNoPasses(t, r.gateway)
+		wantNoAuthorizations(t, r.gateway)
 	})
 }
 
@@ -61,7 +61,7 @@ func TestBlockedStreamIsCutOffBeforeItsTokenEnds(t *testing.T) {
 		if n := r.gateway.admission.Count(); n != 0 {
 			t.Errorf("%d streams after the end of the token", n)
 		}
-		wantNoPasses(t, r.gateway)
+		wantNoAuthorizations(t, r.gateway)
 	})
 }
 
@@ -72,25 +72,25 @@ func TestBlockedStreamIsCutOffOnceRevoked(t *testing.T) {
 		g.static("ci", "staff")
 		r := newRig(t, Config{Access: g.access(wholeWatches("a")), StreamSettings: StreamSettings{WriteTimeout: time.Minute}}, "a")
 		r.openBlocked(g.as("ci"))
-		r.gateway.passes.Revoke("token/ci")
+		r.gateway.authorizations.Revoke("token/ci")
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		if n := r.gateway.admission.Count(); n != 0 {
 			t.Errorf("%d streams 5 s after the revocation", n)
 		}
-		wantNoPasses(t, r.gateway)
+		wantNoAuthorizations(t, r.gateway)
 	})
 }
 
-// Without an Access a stream has no pass, and hello names none.
-func TestStreamOfNobodyHasNoPass(t *testing.T) {
+// Without an Access a stream has no authorization, and hello names none.
+func TestStreamOfNobodyHasNoAuthorization(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		r.Prime("a", 1)
 		if x := r.get("/v1/events?watch=a"); strings.Contains(x.Text(), `"stream"`) {
 			t.Errorf("hello names the stream: %q", x.Text())
 		}
-		wantNoPasses(t, r.gateway)
+		wantNoAuthorizations(t, r.gateway)
 		if x := r.request(http.MethodPut, "/v1/streams/X"); x.StatusCode != http.StatusNotFound {
 			t.Errorf("renewal: status %d, want 404", x.StatusCode)
 		}
@@ -148,10 +148,10 @@ func TestRevocationEndsStreamOfManyWatches(t *testing.T) {
 		r := newStaffRig(t, g, names...)
 		x := r.get("/v1/events?watch="+strings.Join(names, "&watch="), eventStream, g.as("ci"))
 		x.Text()
-		r.gateway.passes.Revoke("token/ci")
+		r.gateway.authorizations.Revoke("token/ci")
 		time.Sleep(slack())
 		wantEnd(t, x, "revoked")
-		wantNoPasses(t, r.gateway)
+		wantNoAuthorizations(t, r.gateway)
 	})
 }
 
@@ -199,7 +199,7 @@ func TestRevocationEndsLongPoll(t *testing.T) {
 		if text := x.Text(); x.StatusCode != http.StatusOK || !strings.HasPrefix(text, `{"events":[],"position":"`) {
 			t.Errorf("status %d: %q", x.StatusCode, text)
 		}
-		wantNoPasses(t, r.gateway)
+		wantNoAuthorizations(t, r.gateway)
 	})
 }
 
@@ -219,12 +219,12 @@ func TestLongPollEndsBeforeItsToken(t *testing.T) {
 }
 
 // Calls of WatchList end like streams.
-func TestWatchListEndsWithItsPass(t *testing.T) {
+func TestWatchListEndsWithItsAuthorization(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		end    func(r *grpcRig, g *guard)
 	}{
-		{"revoked", func(r *grpcRig, _ *guard) { r.gateway.passes.Revoke("subject/" + accesstest.URL + "/ann") }},
+		{"revoked", func(r *grpcRig, _ *guard) { r.gateway.authorizations.Revoke("subject/" + accesstest.URL + "/ann") }},
 		{"token_expired", func(*grpcRig, *guard) { time.Sleep(10 * time.Minute) }},
 		{"watch_replaced", func(r *grpcRig, g *guard) {
 			reloadWith(r.t, r.gateway, Config{Access: g.access(map[string]string{"a": `key == "x"`})})
@@ -258,7 +258,7 @@ func TestWatchListEndsWithItsPass(t *testing.T) {
 				if err := <-ended; err != io.EOF || last != c.reason {
 					t.Errorf("the last event is a goodbye (%s), then %v: want %s", last, err, c.reason)
 				}
-				wantNoPasses(t, r.gateway)
+				wantNoAuthorizations(t, r.gateway)
 			})
 		})
 	}
@@ -452,7 +452,7 @@ func TestWatchListGoesOnWithTheNextToken(t *testing.T) {
 				t.Errorf("call %d: %q, then %v; want %q and a clean end", i+1, got, end, want)
 			}
 		}
-		wantNoPasses(t, r.gateway)
+		wantNoAuthorizations(t, r.gateway)
 	})
 }
 
@@ -518,7 +518,7 @@ func TestRenewalWithOtherClaimsEndsTheStream(t *testing.T) {
 
 // Streams that begin, end, are renewed and are revoked at the same time leave nothing
 // behind.
-func TestPassesUnderLoad(t *testing.T) {
+func TestAuthorizationsUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuard(t)
 		names := []string{"n0", "n1", "n2", "n3"}
@@ -530,7 +530,7 @@ func TestPassesUnderLoad(t *testing.T) {
 		go func() {
 			defer close(done)
 			for i := range 40 {
-				r.gateway.passes.Revoke("token/" + names[i%len(names)])
+				r.gateway.authorizations.Revoke("token/" + names[i%len(names)])
 				reads := map[string]string{"a": fmt.Sprintf(`key != "%d"`, i%2)}
 				if err := r.gateway.Reload(Config{Access: g.access(reads)}); err != nil {
 					t.Error(err)
@@ -545,7 +545,7 @@ func TestPassesUnderLoad(t *testing.T) {
 		}
 		<-done
 		for _, name := range names {
-			r.gateway.passes.Revoke("token/" + name)
+			r.gateway.authorizations.Revoke("token/" + name)
 		}
 		time.Sleep(slack())
 		if n := countOver(streams); n != len(streams) {
@@ -554,6 +554,6 @@ func TestPassesUnderLoad(t *testing.T) {
 		if slices.ContainsFunc(streams, func(x *gatewaytest.Exchange) bool { return strings.Contains(x.Text(), `"reason":"aborted"`) }) {
 			t.Error("a stream was aborted")
 		}
-		wantNoPasses(t, r.gateway)
+		wantNoAuthorizations(t, r.gateway)
 	})
 }

@@ -38,7 +38,7 @@ func (g *Gateway) Reload(c Config) error {
 	g.metrics.WatchRules(c.policy().Failures)
 	g.now.Store(next)
 	close(before.replaced)
-	g.passes.Reevaluate(next.evaluator())
+	g.authorizations.Reevaluate(next.evaluator())
 	g.resize(c)
 	return nil
 }

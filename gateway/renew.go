@@ -15,7 +15,7 @@ func (g *settings) handleRenew(w http.ResponseWriter, r *http.Request) {
 	id := problem.PathParameter(r, "stream")
 	err := authz.ErrUnknown
 	if who := authz.IdentityOf(r.Context()); who != nil {
-		err = g.passes.Renew(id, who)
+		err = g.authorizations.Renew(id, who)
 	}
 	if err != nil {
 		p := notRenewed(err)

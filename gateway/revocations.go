@@ -73,7 +73,7 @@ func (g *settings) revokeThose(w *watch.Watch, batch *log.Batch) {
 			wrong++
 			first = cmp.Or(first, e.Resource.Key)
 		}
-		g.passes.Revoke(e.Resource.Key)
+		g.authorizations.Revoke(e.Resource.Key)
 	}
 	if wrong > 0 {
 		g.log.Warn("resources match no credential: want keys such as token/NAME, session/ID and subject/ISSUER/SUBJECT with an issuer of the configuration, and in SUBJECT / written %2F, % written %25, and nothing else",

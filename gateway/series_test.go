@@ -149,7 +149,7 @@ func TestSeriesAreAsked(t *testing.T) {
 		r := newRig(t, Config{Metrics: true}, "a", "b", "c")
 		addTemplate(t, r.Registry, template(3, new(atomic.Int64)))
 		now := time.Now()
-		for i := range 3700 { // no time passes: the race detector does not stand that many timers
+		for i := range 3700 { // no time authorizations: the race detector does not stand that many timers
 			r.gateway.series.Record(now.Add(time.Duration(i) * time.Second))
 		}
 		fine, coarse := r.figures(""), r.figures("?step=10s")

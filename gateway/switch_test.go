@@ -183,7 +183,7 @@ func TestLossTakesEverything(t *testing.T) {
 		if x := r.get("/v1/events?watch=a", r.guard.as("ci")); x.StatusCode != 404 {
 			t.Errorf("status %d of the next request, want 404", x.StatusCode)
 		}
-		wantNoPasses(t, r.gateway)
+		wantNoAuthorizations(t, r.gateway)
 	})
 }
 
@@ -376,7 +376,7 @@ func TestSwitchToAViewThereIsNoRoomFor(t *testing.T) {
 		if back.StatusCode != 503 {
 			t.Errorf("status %d of the next request, want 503", back.StatusCode)
 		}
-		wantNoPasses(t, r.gateway)
+		wantNoAuthorizations(t, r.gateway)
 	})
 }
 

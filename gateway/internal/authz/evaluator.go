@@ -20,19 +20,19 @@ type Evaluator struct {
 	Credentials *credential.Authenticator // nil: credentials are not checked
 }
 
-// Reevaluate replaces the evaluator, ends the passes that the new one does not accept, and makes all
+// Reevaluate replaces the evaluator, ends the authorizations that the new one does not accept, and makes all
 // other streams follow what their principals may see now.
 func (t *Table) Reevaluate(e Evaluator) {
 	t.evaluator.Store(&e) // before the list: Enter looks at the evaluator after it has entered
 	t.mu.Lock()
-	passes := make([]*Pass, 0, len(t.open))
+	authorizations := make([]*Authorization, 0, len(t.open))
 	for _, p := range t.open {
-		passes = append(passes, p)
+		authorizations = append(authorizations, p)
 	}
 	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), switchWait)
 	defer cancel()
-	for _, p := range passes {
+	for _, p := range authorizations {
 		t.check(ctx, p)
 	}
 }
@@ -41,30 +41,30 @@ func (t *Table) Reevaluate(e Evaluator) {
 // who may read what.
 func (t *Table) Recheck() {
 	t.mu.Lock()
-	var passes []*Pass
+	var authorizations []*Authorization
 	for _, p := range t.open {
 		if p.clustered {
-			passes = append(passes, p)
+			authorizations = append(authorizations, p)
 		}
 	}
 	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), switchWait)
 	defer cancel()
-	for _, p := range passes {
+	for _, p := range authorizations {
 		t.check(ctx, p)
 	}
 }
 
-// checkOne is check for a single pass.
-func (t *Table) checkOne(p *Pass) {
+// checkOne is check for a single authorization.
+func (t *Table) checkOne(p *Authorization) {
 	ctx, cancel := context.WithTimeout(context.Background(), switchWait)
 	defer cancel()
 	t.check(ctx, p)
 }
 
-// check ends a pass that may not go on. Otherwise it makes the stream follow what its principal
+// check ends an authorization that may not go on. Otherwise it makes the stream follow what its principal
 // may see now.
-func (t *Table) check(ctx context.Context, p *Pass) {
+func (t *Table) check(ctx context.Context, p *Authorization) {
 	p.evaluating.Lock()
 	defer p.evaluating.Unlock()
 	e := t.evaluator.Load()
@@ -93,11 +93,11 @@ func (e *Evaluator) identify(who *credential.Identity) (now *credential.Identity
 }
 
 // compare compares what a stream follows with what its principal may see. If one of the watches
-// may not be seen any more, the pass is revoked, since a new request for the same watches would
+// may not be seen any more, the authorization is revoked, since a new request for the same watches would
 // be refused.
 //
 // If that is not known any more, the stream ends too, and its client comes back.
-func (t *Table) compare(ctx context.Context, e *Evaluator, p *Pass, who *credential.Identity) {
+func (t *Table) compare(ctx context.Context, e *Evaluator, p *Authorization, who *credential.Identity) {
 	var losses, others, unknown []int
 	for i, part := range p.parts {
 		switch now, ok := e.Lookup.RightTo(part.Name(), who); {
@@ -127,7 +127,7 @@ const switchWait = 2 * time.Second
 
 // change makes a stream follow what its principal may see now of some of its watches. If that
 // is impossible, the stream ends; its client learns why when it comes back.
-func (t *Table) change(ctx context.Context, e *Evaluator, p *Pass, who *credential.Identity, watches []int) {
+func (t *Table) change(ctx context.Context, e *Evaluator, p *Authorization, who *credential.Identity, watches []int) {
 	var all []Switch
 	for _, i := range watches {
 		s, err := e.Lookup.Switch(ctx, i, p.parts[i], who)

@@ -13,42 +13,42 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Table has the passes of all open streams. There are no more than streams that admission
+// Table has the authorizations of all open streams. There are no more than streams that admission
 // has let in.
 //
 // All methods may be called from any goroutine.
 type Table struct {
-	// Audit records the ends of passes; nil: nothing does. Static once there are passes.
+	// Audit records the ends of authorizations; nil: nothing does. Static once there are authorizations.
 	Audit *access.AuditLog
 
 	evaluator atomic.Pointer[Evaluator] // atomic
 
 	mu    sync.Mutex // guards the following fields
-	open  map[string]*Pass
-	keyed map[string]map[*Pass]struct{} // by the key that revokes them
+	open  map[string]*Authorization
+	keyed map[string]map[*Authorization]struct{} // by the key that revokes them
 }
 
-// NewTable returns an empty table. Until Reevaluate, it accepts all passes.
+// NewTable returns an empty table. Until Reevaluate, it accepts all authorizations.
 func NewTable() *Table {
-	t := &Table{open: map[string]*Pass{}, keyed: map[string]map[*Pass]struct{}{}}
+	t := &Table{open: map[string]*Authorization{}, keyed: map[string]map[*Authorization]struct{}{}}
 	t.evaluator.Store(&Evaluator{})
 	return t
 }
 
-// Enter makes the pass of a stream. The pass ends when what its holder may see changes, at once
+// Enter makes the authorization of a stream. The authorization ends when what its holder may see changes, at once
 // if that has changed since the request was identified. It is nil if the gateway does not ask
 // for credentials. The caller must call Leave.
-func (t *Table) Enter(who *credential.Identity, parts ...Part) *Pass {
-	return t.enter(&Pass{parts: parts}, who)
+func (t *Table) Enter(who *credential.Identity, parts ...Part) *Authorization {
+	return t.enter(&Authorization{parts: parts}, who)
 }
 
 // EnterSwitching is like Enter, for a stream that switches when what its holder may see
 // changes.
-func (t *Table) EnterSwitching(who *credential.Identity, parts ...Part) *Pass {
-	return t.enter(&Pass{parts: slices.Clone(parts), switches: true}, who)
+func (t *Table) EnterSwitching(who *credential.Identity, parts ...Part) *Authorization {
+	return t.enter(&Authorization{parts: slices.Clone(parts), switches: true}, who)
 }
 
-func (t *Table) enter(p *Pass, who *credential.Identity) *Pass {
+func (t *Table) enter(p *Authorization, who *credential.Identity) *Authorization {
 	if who == nil {
 		return nil
 	}
@@ -69,22 +69,22 @@ func (t *Table) enter(p *Pass, who *credential.Identity) *Pass {
 	return p
 }
 
-// key enters a pass under the revocation keys of an identity. The mutex must be held.
-func (t *Table) key(p *Pass, who *credential.Identity) {
+// key enters an authorization under the revocation keys of an identity. The mutex must be held.
+func (t *Table) key(p *Authorization, who *credential.Identity) {
 	for _, key := range who.RevocationKeys() {
 		if slices.Contains(p.keys, key) {
 			continue
 		}
 		if t.keyed[key] == nil {
-			t.keyed[key] = map[*Pass]struct{}{}
+			t.keyed[key] = map[*Authorization]struct{}{}
 		}
 		t.keyed[key][p] = struct{}{}
 		p.keys = append(p.keys, key)
 	}
 }
 
-// unkey removes all revocation keys of a pass but the first n. The mutex must be held.
-func (t *Table) unkey(p *Pass, n int) {
+// unkey removes all revocation keys of an authorization but the first n. The mutex must be held.
+func (t *Table) unkey(p *Authorization, n int) {
 	for _, key := range p.keys[n:] {
 		delete(t.keyed[key], p)
 		if len(t.keyed[key]) == 0 {
@@ -94,9 +94,9 @@ func (t *Table) unkey(p *Pass, n int) {
 	p.keys = p.keys[:n]
 }
 
-// Leave removes the pass of a stream that has ended. The pass may be nil, and the table too in
+// Leave removes the authorization of a stream that has ended. The authorization may be nil, and the table too in
 // that case.
-func (t *Table) Leave(p *Pass) {
+func (t *Table) Leave(p *Authorization) {
 	if p == nil {
 		return
 	}
@@ -107,23 +107,23 @@ func (t *Table) Leave(p *Pass) {
 	t.unkey(p, 0)
 }
 
-// Count returns how many passes there are.
+// Count returns how many authorizations there are.
 func (t *Table) Count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.open)
 }
 
-// Revoke ends the passes of all principals that have one of these revocation keys; see
+// Revoke ends the authorizations of all principals that have one of these revocation keys; see
 // access.RevocationKeys.
 func (t *Table) Revoke(key string) {
 	t.mu.Lock()
-	passes := make([]*Pass, 0, len(t.keyed[key]))
+	authorizations := make([]*Authorization, 0, len(t.keyed[key]))
 	for p := range t.keyed[key] {
-		passes = append(passes, p)
+		authorizations = append(authorizations, p)
 	}
 	t.mu.Unlock()
-	for _, p := range passes {
+	for _, p := range authorizations {
 		t.end(p, stream.GoodbyeRevoked)
 	}
 }
@@ -135,7 +135,7 @@ var (
 	ErrTicket   = errors.New("a ticket cannot renew a stream")
 )
 
-// Renew extends a pass to the end of another credential of the same principal. It never
+// Renew extends an authorization to the end of another credential of the same principal. It never
 // shortens it. If the principal may see something else with that credential, the stream
 // switches, or ends.
 func (t *Table) Renew(id string, who *credential.Identity) error {
@@ -155,9 +155,9 @@ func (t *Table) Renew(id string, who *credential.Identity) error {
 	return nil
 }
 
-// extend extends a pass to another credential. Whatever revokes the first credential, such as
-// the end of its session, still revokes the pass.
-func (t *Table) extend(p *Pass, who *credential.Identity) {
+// extend extends an authorization to another credential. Whatever revokes the first credential, such as
+// the end of its session, still revokes the authorization.
+func (t *Table) extend(p *Authorization, who *credential.Identity) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open[p.id] != p {

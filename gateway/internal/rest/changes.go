@@ -51,7 +51,7 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, a.Streams.Refused(metrics.Poll, refused).OnWatch(ask.watch))
 		return
 	}
-	with := a.Streams.Passes.Enter(authz.IdentityOf(r.Context()), of)
+	with := a.Streams.Authorizations.Enter(authz.IdentityOf(r.Context()), of)
 	defer a.Streams.Leave(as, with)
 	req := session.RequestOne(metrics.Poll, ask.watch, ask.after)
 	parts, err := a.Streams.Open(&req, []authz.Part{of}, client)
@@ -117,14 +117,14 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 // asks again with the position that it has.
 type list struct {
 	// Static after construction.
-	ctx   context.Context // of the request
-	api   *API
-	watch *watch.Watch
-	sub   *log.Subscription
-	pass  *authz.Pass
-	began time.Time
-	until time.Time // when to answer in any case; earlier if the client is in a hurry
-	limit time.Time // when to give up if there is nothing to answer with
+	ctx           context.Context // of the request
+	api           *API
+	watch         *watch.Watch
+	sub           *log.Subscription
+	authorization *authz.Authorization
+	began         time.Time
+	until         time.Time // when to answer in any case; earlier if the client is in a hurry
+	limit         time.Time // when to give up if there is nothing to answer with
 
 	*wire.Writer
 	answer   *limits.Answer
@@ -140,7 +140,7 @@ type list struct {
 
 func newList(a *API, w http.ResponseWriter, r *http.Request, ask changesRequest, c session.Session) *list {
 	return &list{
-		ctx: r.Context(), api: a, watch: c.Follows[0].Watch, sub: c.Follows[0].Sub, pass: c.Pass,
+		ctx: r.Context(), api: a, watch: c.Follows[0].Watch, sub: c.Follows[0].Sub, authorization: c.Authorization,
 		began: c.Began, until: c.Began.Add(ask.wait),
 		limit:  c.Began.Add(max(ask.wait, a.Service.Lookup.PrimeWait(), a.Streams.AheadWait+time.Second)),
 		Writer: wire.NewWriter(w, r, a.Streams.WriteTimeout), answer: a.Answers.Answer(a.payer(r)),
@@ -281,7 +281,7 @@ func (l *list) WriteGoodbye(c *session.Session, _ stream.GoodbyeReason) {
 
 // empty returns the problem to answer with if there are no events.
 func (l *list) empty() *problem.Problem {
-	if l.pass.ReasonToEnd(time.Now()) != "" {
+	if l.authorization.ReasonToEnd(time.Now()) != "" {
 		return problem.New(http.StatusUnauthorized, "the credential has ended, or lets its holder see something else by now").OnWatch(l.watch.Name())
 	}
 	if l.sub.Paused() {

@@ -96,7 +96,7 @@ func (a *API) logout(r *http.Request, ended *credential.Identity) {
 	}
 	whose := authz.WithIdentity(r.Context(), ended)
 	a.Service.Lookup.Record(whose, access.AuditEntry{Decision: access.Allowed, Action: access.Logout, Status: http.StatusNoContent})
-	a.Streams.Passes.Revoke("session/" + ended.ID)
+	a.Streams.Authorizations.Revoke("session/" + ended.ID)
 }
 
 // refuse answers a request whose credential cannot be used for it.

@@ -44,7 +44,7 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	if refused != nil {
 		return s.Streams.Refused(metrics.GRPC, refused)
 	}
-	with := s.Streams.Passes.Enter(authz.IdentityOf(out.Context()), of)
+	with := s.Streams.Authorizations.Enter(authz.IdentityOf(out.Context()), of)
 	defer s.Streams.Leave(as, with)
 	req := session.RequestOne(metrics.GRPC, w.Name(), r.GetPosition())
 	req.Until = r.GetUntilEndOfSnapshot()

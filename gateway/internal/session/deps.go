@@ -31,22 +31,22 @@ type Deps struct {
 	Generation uint64 // another one for other settings
 	Instance   string
 
-	Log         *slog.Logger
-	Metrics     *metrics.Metrics
-	Series      *introspection.Recorder // nil: nothing is recorded
-	Admission   *limits.Controller
-	Snapshots   *limits.SnapshotBudget
-	Subscribers *introspection.List
-	Pieces      *wire.Cache
-	Passes      *authz.Table     // nil: the gateway does not ask for credentials
-	Quotas      *limits.Quotas   // nil: principals have no limits
-	Tracing     *tracing.Tracing // nil: nothing is traced
+	Log            *slog.Logger
+	Metrics        *metrics.Metrics
+	Series         *introspection.Recorder // nil: nothing is recorded
+	Admission      *limits.Controller
+	Snapshots      *limits.SnapshotBudget
+	Subscribers    *introspection.List
+	Pieces         *wire.Cache
+	Authorizations *authz.Table     // nil: the gateway does not ask for credentials
+	Quotas         *limits.Quotas   // nil: principals have no limits
+	Tracing        *tracing.Tracing // nil: nothing is traced
 }
 
-// Leave ends the count of a stream, and removes its pass, which may be nil.
-func (d *Deps) Leave(as limits.Ref, p *authz.Pass) {
+// Leave ends the count of a stream, and removes its authorization, which may be nil.
+func (d *Deps) Leave(as limits.Ref, p *authz.Authorization) {
 	d.Quotas.Leave(p.Holder())
-	d.Passes.Leave(p)
+	d.Authorizations.Leave(p)
 	d.Admission.Leave(as)
 }
 

@@ -67,8 +67,8 @@ func (s *Session) Overdue(now time.Time) stream.GoodbyeReason {
 	case !s.TooOld.IsZero() && !before.Before(s.TooOld):
 		return stream.GoodbyeMaxAge
 	}
-	if at := s.Pass.CutAt(FarewellPatience); !at.IsZero() && !now.Before(at) {
-		return s.Pass.ReasonToEnd(now)
+	if at := s.Authorization.CutAt(FarewellPatience); !at.IsZero() && !now.Before(at) {
+		return s.Authorization.ReasonToEnd(now)
 	}
 	return ""
 }
@@ -79,12 +79,12 @@ func (s *Session) OverdueAt() time.Time {
 	if !at.IsZero() {
 		at = at.Add(FarewellPatience)
 	}
-	return Earlier(at, s.Pass.CutAt(FarewellPatience))
+	return Earlier(at, s.Authorization.CutAt(FarewellPatience))
 }
 
 // Goodbye ends the stream deliberately.
 func (s *Session) Goodbye(reason stream.GoodbyeReason, out Encoder) {
-	if (reason == stream.GoodbyeRevoked || len(s.Pass.Losses()) > 0) && s.Format != 0 {
+	if (reason == stream.GoodbyeRevoked || len(s.Authorization.Losses()) > 0) && s.Format != 0 {
 		s.withdraw(out)
 	}
 	s.GoodbyeSaid = reason

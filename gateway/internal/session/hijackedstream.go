@@ -156,7 +156,7 @@ func (s *hijackedStream) end(p *Pump) {
 	}
 	s.conn.Close()
 	s.of.dismiss(s)
-	p.Deps.Leave(p.AdmissionRef, p.Pass)
+	p.Deps.Leave(p.AdmissionRef, p.Authorization)
 }
 
 // listenAtOnce is how many bytes of a client are read before its stream continues.

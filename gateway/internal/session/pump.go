@@ -47,7 +47,7 @@ type Pump struct {
 func NewPump(c Session, out Output, gone <-chan struct{}) *Pump {
 	return &Pump{
 		Session: c, gone: gone, draining: c.Deps.Admission.Draining, out: out,
-		waiter:    newWaiter(gone, c.Pass, c.Until, c.Follows),
+		waiter:    newWaiter(gone, c.Authorization, c.Until, c.Follows),
 		published: introspection.NewPublishedProgress(c.Identity, c.Transport(), c.Gzip, c.Followed()...),
 	}
 }
@@ -178,7 +178,7 @@ func (p *Pump) drain() {
 	}
 }
 
-// turn writes one batch of each watch that has one, of the parts that the pass says now.
+// turn writes one batch of each watch that has one, of the parts that the authorization says now.
 func (p *Pump) turn() bool {
 	if p.Switch(nil) {
 		p.published.Follow(p.Followed()...)

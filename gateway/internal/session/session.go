@@ -73,8 +73,8 @@ type Scratch struct {
 	id     []byte
 }
 
-// New begins a stream of watches, as it was asked for. Its pass may be nil.
-func New(d *Deps, req Request, with *authz.Pass, watches []*watch.Watch) Session {
+// New begins a stream of watches, as it was asked for. Its authorization may be nil.
+func New(d *Deps, req Request, with *authz.Authorization, watches []*watch.Watch) Session {
 	now := time.Now()
 	c := Session{
 		Deps: d, Format: req.Format, Until: req.Until, Digest: req.Digest, Deletes: req.Deletes, Interval: req.Interval, watches: req.Watches, transport: req.Transport,
@@ -175,7 +175,7 @@ func (s *Session) HeartbeatAt() time.Time { return s.QuietSince.Add(s.Deps.Heart
 func (s *Session) WakeAt() time.Time {
 	at := Earlier(s.HeartbeatAt(), s.EndsAt())
 	if s.Answer != nil {
-		at = Earlier(s.Answer.EndsAt(), s.Pass.EndsAt())
+		at = Earlier(s.Answer.EndsAt(), s.Authorization.EndsAt())
 	}
 	for i := range s.Follows {
 		at = Earlier(at, s.Follows[i].Sub.Deadline())

@@ -13,7 +13,7 @@ import (
 // changed. It calls f, if not nil, for each watch that the stream follows instead of another.
 // It reports whether there was any. After that, nothing of the former parts is sent.
 func (s *Session) Switch(f func(from, to *watch.Watch)) (switched bool) {
-	for i, next := range s.Pass.Switches() {
+	for i, next := range s.Authorization.Switches() {
 		from := s.Follows[i].Watch
 		to := next.Open()
 		if from == to {
@@ -49,7 +49,7 @@ func (s *Session) withdraw(out Encoder) {
 	var taken []*Follow
 	for i := range s.Follows {
 		f := &s.Follows[i]
-		if (f.Sub.Uncovered() || slices.Contains(s.Pass.Losses(), i)) && f.Sub.Withdraw(&s.Batch) {
+		if (f.Sub.Uncovered() || slices.Contains(s.Authorization.Losses(), i)) && f.Sub.Withdraw(&s.Batch) {
 			taken = append(taken, f)
 		}
 	}

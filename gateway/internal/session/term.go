@@ -14,14 +14,14 @@ type Term struct {
 	TooOld  time.Time // zero: never
 	Drains  bool      // the drain was noticed
 	LeaveAt time.Time // zero: the gateway does not drain
-	// Pass says how long the stream may go on; nil: the gateway does not ask for credentials.
+	// Authorization says how long the stream may go on; nil: the gateway does not ask for credentials.
 	// Static after construction.
-	Pass *authz.Pass
+	Authorization *authz.Authorization
 }
 
 // newTerm returns the term of a stream that begins now.
-func (d *Deps) newTerm(now time.Time, p *authz.Pass) (t Term) {
-	t.Pass = p
+func (d *Deps) newTerm(now time.Time, p *authz.Authorization) (t Term) {
+	t.Authorization = p
 	if age := d.drawMaxAge(); age > 0 {
 		t.TooOld = now.Add(age)
 	}
@@ -36,8 +36,8 @@ func (t *Term) ReasonToEnd(now time.Time, a *limits.Controller, complete bool, r
 		return stream.GoodbyeComplete
 	case removed != "":
 		return removed
-	case t.Pass.ReasonToEnd(now) != "":
-		return t.Pass.ReasonToEnd(now)
+	case t.Authorization.ReasonToEnd(now) != "":
+		return t.Authorization.ReasonToEnd(now)
 	case t.mustLeave(now, a):
 		return stream.GoodbyeDraining
 	case !t.TooOld.IsZero() && !now.Before(t.TooOld):
@@ -71,4 +71,6 @@ func (t *Term) mustLeave(now time.Time, a *limits.Controller) bool {
 
 // EndsAt returns when the server must end the stream, as far as it is known; zero:
 // never.
-func (t *Term) EndsAt() time.Time { return Earlier(Earlier(t.TooOld, t.LeaveAt), t.Pass.EndsAt()) }
+func (t *Term) EndsAt() time.Time {
+	return Earlier(Earlier(t.TooOld, t.LeaveAt), t.Authorization.EndsAt())
+}

@@ -49,7 +49,7 @@ func (t *Text) WriteHello(c *Session) {
 	if t.Zipper != nil {
 		t.out.Write([]byte(wire.Head))
 	}
-	data := frame.AppendHello(nil, c.Deps.Instance, c.Pass.ID(), c.Deps.Heartbeat, hellos)
+	data := frame.AppendHello(nil, c.Deps.Instance, c.Authorization.ID(), c.Deps.Heartbeat, hellos)
 	t.write(t.format.Append(t.format.AppendRetry(nil, c.Retry), stream.Hello, data, nil))
 }
 

@@ -12,11 +12,11 @@ import (
 const fewWatches = 4
 
 // waiter waits for whichever comes first: a disconnect or input of the client, the
-// drain, a change or the end of its pass, a time, or news of any of the watches. Owned by one pump.
+// drain, a change or the end of its authorization, a time, or news of any of the watches. Owned by one pump.
 type waiter struct {
 	// Static after construction.
 	gone    <-chan struct{}
-	ended   <-chan struct{} // closed when the pass of the stream ends before its time; nil: it has none
+	ended   <-chan struct{} // closed when the authorization of the stream ends before its time; nil: it has none
 	changed <-chan struct{} // signals that the stream must switch; nil: never
 	until   bool            // watches that are in sync need no further waiting
 	follows []Follow
@@ -27,7 +27,7 @@ type waiter struct {
 	timer *time.Timer
 }
 
-func newWaiter(gone <-chan struct{}, p *authz.Pass, until bool, follows []Follow) *waiter {
+func newWaiter(gone <-chan struct{}, p *authz.Authorization, until bool, follows []Follow) *waiter {
 	w := &waiter{gone: gone, ended: p.Ended(), changed: p.Changed(), until: until, follows: follows, timer: time.NewTimer(time.Hour)}
 	if len(follows) > fewWatches {
 		w.cases = make([]reflect.SelectCase, firstFollowCase+2*len(follows))

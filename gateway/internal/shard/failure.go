@@ -51,7 +51,7 @@ func (s *shard) attempt(step func()) {
 func (s *shard) abandon(at int32) {
 	c := &s.table.slots[at]
 	s.sockets.Close(c.handle)
-	s.deps.Leave(c.ref, s.passes[at])
+	s.deps.Leave(c.ref, s.authorizations[at])
 	var of *session.Session
 	if l := s.unshared[at]; l != nil {
 		of = &l.Session

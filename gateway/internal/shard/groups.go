@@ -184,7 +184,7 @@ func (s *shard) detachMember(at int32) *unsharedStream {
 	l.Retry = time.Duration(c.retryMS) * time.Millisecond
 	l.Identity, l.Delivered = s.table.identity(at), s.table.visitors.at(at).differs.Plus(g.Delivered)
 	l.Began = introspection.FromNanos(l.Identity.Stamp)
-	l.Pass = s.passes[at]
+	l.Authorization = s.authorizations[at]
 	if l.Drains = c.drains; l.Drains {
 		l.LeaveAt = c.due()
 	} else {
@@ -218,7 +218,7 @@ func (s *shard) dropMember(at int32, why introspection.DepartureReason) {
 
 // farewell sends a goodbye to a member whose time has come.
 func (s *shard) farewell(at int32, now time.Time) {
-	reason := s.passes[at].ReasonToEnd(now)
+	reason := s.authorizations[at].ReasonToEnd(now)
 	switch {
 	case reason != "":
 	case s.table.slots[at].drains:

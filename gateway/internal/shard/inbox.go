@@ -12,15 +12,15 @@ import (
 //
 // Its methods may be called from any goroutine.
 type inbox struct {
-	mu            sync.Mutex   // guards the following fields
-	poll          epoll.Poller // nil: the goroutine does not run
-	arrived       []*unsharedStream
-	granted       []*unsharedStream // unshared streams whose lease was granted
-	called        []*group          // groups with a member whose lease was granted
-	changedPasses []uint64          // keys of connections whose pass has changed
-	asked         []func()          // queries about the streams
-	wokenBy       []*watchWaker     // whose watches may have news for groups
-	aborted       bool              // all streams are closed abruptly, and no more are carried
+	mu                    sync.Mutex   // guards the following fields
+	poll                  epoll.Poller // nil: the goroutine does not run
+	arrived               []*unsharedStream
+	granted               []*unsharedStream // unshared streams whose lease was granted
+	called                []*group          // groups with a member whose lease was granted
+	changedAuthorizations []uint64          // keys of connections whose authorization has changed
+	asked                 []func()          // queries about the streams
+	wokenBy               []*watchWaker     // whose watches may have news for groups
+	aborted               bool              // all streams are closed abruptly, and no more are carried
 
 	// Atomic.
 	rung    atomic.Bool // there may be news
@@ -123,7 +123,7 @@ func (s *shard) retire() bool {
 	if len(s.arrived)+len(s.asked) > 0 {
 		return false
 	}
-	s.poll, s.granted, s.called, s.changedPasses = nil, nil, nil, nil
+	s.poll, s.granted, s.called, s.changedAuthorizations = nil, nil, nil, nil
 	s.p.Shut()
 	s.stretches.leave()
 	s.carried = carried{}
@@ -134,11 +134,11 @@ func (s *shard) retire() bool {
 // whether any stream has arrived or been given its turn.
 func (s *shard) admit() bool {
 	s.mu.Lock()
-	granted, called, changedPasses, aborted := s.granted, s.called, s.changedPasses, s.aborted
+	granted, called, changedAuthorizations, aborted := s.granted, s.called, s.changedAuthorizations, s.aborted
 	s.arriving, s.queries = append(s.arriving, s.arrived...), append(s.queries, s.asked...)
-	s.arrived, s.granted, s.called, s.changedPasses, s.asked = nil, nil, nil, nil, nil
+	s.arrived, s.granted, s.called, s.changedAuthorizations, s.asked = nil, nil, nil, nil, nil
 	s.mu.Unlock()
-	news := len(s.arriving)+len(granted)+len(called)+len(changedPasses) > 0
+	news := len(s.arriving)+len(granted)+len(called)+len(changedAuthorizations) > 0
 	for len(s.arriving) > 0 {
 		s.welcome(take(&s.arriving))
 	}
@@ -150,8 +150,8 @@ func (s *shard) admit() bool {
 	for _, g := range called {
 		s.enqueueGroup(g)
 	}
-	for _, key := range changedPasses {
-		s.passChanged(key)
+	for _, key := range changedAuthorizations {
+		s.authorizationChanged(key)
 	}
 	for len(s.queries) > 0 {
 		take(&s.queries)()

@@ -60,7 +60,7 @@ func (p *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) 
 	closeOriginal(conn)
 	if err := p.arrive(h, netconn.ResponseHead(w.Header()), c); err != nil {
 		c.Deps.Log.Error("the shard pump cannot run", "error", err)
-		c.Deps.Leave(c.AdmissionRef, c.Pass)
+		c.Deps.Leave(c.AdmissionRef, c.Authorization)
 		return true
 	}
 	arrived = true

@@ -38,32 +38,32 @@ type shard struct {
 //
 // Owned by the goroutine of its shard.
 type carried struct {
-	p        epoll.Poller // poll
-	table    table
-	unshared map[int32]*unsharedStream // by slot
-	most     int                       // the most unshared streams there were at once
-	ready    []*unsharedStream         // unshared streams that may have something to write, in this order
-	named    map[string]*group
-	groups   []*group // by index; nil: free
-	free     []int32  // indexes of groups
-	due      []*group // groups that may have something to write
-	before   []*group // reused for due
-	quiet    quietGroups
-	wakers   map[*watch.Watch]*watchWaker
-	passes   map[int32]*authz.Pass // by slot, of the streams that have one
-	wheel    *wheel
-	scratch  *session.Scratch // of all streams and groups
-	room     *room
-	drains   bool // the times at which members must end are drawn
-	notices  []epoll.Notice
-	keys     []uint64
-	slots    []int32
+	p              epoll.Poller // poll
+	table          table
+	unshared       map[int32]*unsharedStream // by slot
+	most           int                       // the most unshared streams there were at once
+	ready          []*unsharedStream         // unshared streams that may have something to write, in this order
+	named          map[string]*group
+	groups         []*group // by index; nil: free
+	free           []int32  // indexes of groups
+	due            []*group // groups that may have something to write
+	before         []*group // reused for due
+	quiet          quietGroups
+	wakers         map[*watch.Watch]*watchWaker
+	authorizations map[int32]*authz.Authorization // by slot, of the streams that have one
+	wheel          *wheel
+	scratch        *session.Scratch // of all streams and groups
+	room           *room
+	drains         bool // the times at which members must end are drawn
+	notices        []epoll.Notice
+	keys           []uint64
+	slots          []int32
 }
 
 func newCarried(p epoll.Poller) carried {
 	return carried{
 		p: p, unshared: map[int32]*unsharedStream{}, named: map[string]*group{}, wakers: map[*watch.Watch]*watchWaker{},
-		passes: map[int32]*authz.Pass{}, wheel: newWheel(time.Now()), scratch: &session.Scratch{}, room: &room{},
+		authorizations: map[int32]*authz.Authorization{}, wheel: newWheel(time.Now()), scratch: &session.Scratch{}, room: &room{},
 	}
 }
 
@@ -122,7 +122,7 @@ func (s *shard) welcome(l *unsharedStream) {
 	s.table.visitors.at(l.slot).origin = l.Identity.Origin
 	s.addUnshared(l)
 	s.enqueue(l)
-	s.carryPass(l)
+	s.carryAuthorization(l)
 	for i := range l.Follows {
 		s.follow(l.Follows[i].Watch)
 	}
@@ -216,8 +216,8 @@ func (s *shard) serve(now time.Time) (busy bool) {
 // forget closes a connection, and frees its slot and its references.
 func (s *shard) forget(l *unsharedStream) {
 	s.sockets.Close(l.handle)
-	s.deps.Leave(s.table.remove(l.slot), s.passes[l.slot])
-	delete(s.passes, l.slot)
+	s.deps.Leave(s.table.remove(l.slot), s.authorizations[l.slot])
+	delete(s.authorizations, l.slot)
 	for i := range l.Follows {
 		s.unfollow(l.Follows[i].Watch)
 	}

@@ -35,7 +35,7 @@ func TestGoodbyeIsBeforeTheEnd(t *testing.T) {
 		now := time.Now()
 		who := holder("ann", "", time.Hour)
 		who.Expires = now.Add(lasts)
-		p := &Pass{}
+		p := &Authorization{}
 		p.validity.Store(validityOf(who, now))
 		end := now.Add(max(lasts, 0))
 		leaves, cut := p.EndsAt(), p.CutAt(2*time.Second)
@@ -54,17 +54,17 @@ func TestGoodbyeIsBeforeTheEnd(t *testing.T) {
 	})
 }
 
-func TestNilPassLasts(t *testing.T) {
-	var p *Pass
+func TestNilAuthorizationLasts(t *testing.T) {
+	var p *Authorization
 	if p.ReasonToEnd(time.Now()) != "" || !p.EndsAt().IsZero() || !p.CutAt(time.Second).IsZero() || p.Ended() != nil || p.ID() != "" {
-		t.Error("the pass of nobody ends")
+		t.Error("the authorization of nobody ends")
 	}
 	if NewTable().Enter(nil) != nil {
-		t.Error("nobody has a pass")
+		t.Error("nobody has an authorization")
 	}
 }
 
-// Whoever waits for the end of a pass learns of it, whether it waits before or after.
+// Whoever waits for the end of an authorization learns of it, whether it waits before or after.
 func TestEndIsNoticed(t *testing.T) {
 	table := NewTable()
 	before := table.Enter(holder("ann", "", 0))
@@ -89,7 +89,7 @@ func TestEndIsNoticed(t *testing.T) {
 
 // What revokes the first credential of a stream and what revokes the newest one both end
 // it; what revokes one in between does not.
-func TestKeysOfRenewedPass(t *testing.T) {
+func TestKeysOfRenewedAuthorization(t *testing.T) {
 	for _, c := range []struct {
 		key  string
 		ends bool
@@ -107,12 +107,12 @@ func TestKeysOfRenewedPass(t *testing.T) {
 		}
 		table.Leave(p)
 		if len(table.open)+len(table.keyed) != 0 {
-			t.Errorf("%s: %d passes and %d keys are left", c.key, len(table.open), len(table.keyed))
+			t.Errorf("%s: %d authorizations and %d keys are left", c.key, len(table.open), len(table.keyed))
 		}
 	}
 }
 
-// A renewal neither shortens a pass nor lets it go on after it has ended.
+// A renewal neither shortens an authorization nor lets it go on after it has ended.
 func TestRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := NewTable()
@@ -211,6 +211,6 @@ func TestTableIsEmptyAfterAll(t *testing.T) {
 	}
 	all.Wait()
 	if table.Count()+len(table.keyed) != 0 {
-		t.Errorf("%d passes and %d keys are left", table.Count(), len(table.keyed))
+		t.Errorf("%d authorizations and %d keys are left", table.Count(), len(table.keyed))
 	}
 }

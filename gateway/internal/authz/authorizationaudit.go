@@ -7,9 +7,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// end ends a pass, unless it has ended before. losses are the indexes of the watches that its holder
+// end ends an authorization, unless it has ended before. losses are the indexes of the watches that its holder
 // may not see any more.
-func (t *Table) end(p *Pass, reason stream.GoodbyeReason, losses ...int) {
+func (t *Table) end(p *Authorization, reason stream.GoodbyeReason, losses ...int) {
 	if !p.end(reason, losses) {
 		return
 	}
@@ -21,14 +21,14 @@ func (t *Table) end(p *Pass, reason stream.GoodbyeReason, losses ...int) {
 }
 
 // expired records that the credential of a stream has expired, if it has.
-func (t *Table) expired(p *Pass) {
+func (t *Table) expired(p *Authorization) {
 	if p.ending.Load() == nil && p.ReasonToEnd(time.Now()) != "" {
 		t.record(p, access.Expire)
 	}
 }
 
-// record adds the end of a pass to the audit log.
-func (t *Table) record(p *Pass, a access.Action) {
+// record adds the end of an authorization to the audit log.
+func (t *Table) record(p *Authorization, a access.Action) {
 	if !t.Audit.Enabled() {
 		return
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Pass is the permission of a stream to go on. A nil *Pass never ends: it is that of a stream
+// Authorization is the permission of a stream to go on. A nil *Authorization never ends: it is that of a stream
 // in a gateway that does not ask for credentials.
 //
 // All methods may be called from any goroutine.
-type Pass struct {
+type Authorization struct {
 	// Static after construction.
 	id        string
 	switches  bool     // the stream can follow other parts of its watches while it goes on
@@ -40,14 +40,14 @@ type Pass struct {
 	next    map[int]Switch // not taken yet, by the index of the watch
 }
 
-// validity says who holds the pass, and until when. Static after construction.
+// validity says who holds the authorization, and until when. Static after construction.
 type validity struct {
 	who    *credential.Identity
 	ends   time.Time // when the credential ends; zero: never
 	leaves time.Time // when the stream gets its goodbye, a little earlier
 }
 
-// ending says why a pass has ended before its time. Static after construction.
+// ending says why an authorization has ended before its time. Static after construction.
 type ending struct {
 	reason stream.GoodbyeReason
 	at     time.Time
@@ -60,7 +60,7 @@ type ending struct {
 // credential has time to renew it.
 const farewell = 30 * time.Second
 
-// validityOf returns the validity of a pass that an identity gets now.
+// validityOf returns the validity of an authorization that an identity gets now.
 func validityOf(who *credential.Identity, now time.Time) *validity {
 	v := &validity{who: who}
 	if who.Expires.IsZero() {
@@ -81,17 +81,17 @@ func (v *validity) until(other *validity) *validity {
 	return &validity{who: v.who, ends: other.ends, leaves: other.leaves}
 }
 
-// ID returns the id of the stream, with which its client can renew the pass; empty: there is no
-// pass.
-func (p *Pass) ID() string {
+// ID returns the id of the stream, with which its client can renew the authorization; empty: there is no
+// authorization.
+func (p *Authorization) ID() string {
 	if p == nil {
 		return ""
 	}
 	return p.id
 }
 
-// Holder returns the identity that holds the pass; nil: there is no pass.
-func (p *Pass) Holder() *credential.Identity {
+// Holder returns the identity that holds the authorization; nil: there is no authorization.
+func (p *Authorization) Holder() *credential.Identity {
 	if p == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (p *Pass) Holder() *credential.Identity {
 }
 
 // ReasonToEnd returns why the stream must end now, or "".
-func (p *Pass) ReasonToEnd(now time.Time) stream.GoodbyeReason {
+func (p *Authorization) ReasonToEnd(now time.Time) stream.GoodbyeReason {
 	if p == nil {
 		return ""
 	}
@@ -113,7 +113,7 @@ func (p *Pass) ReasonToEnd(now time.Time) stream.GoodbyeReason {
 }
 
 // EndsAt returns when the stream must end, as far as it is known; zero: never.
-func (p *Pass) EndsAt() time.Time {
+func (p *Authorization) EndsAt() time.Time {
 	if p == nil {
 		return time.Time{}
 	}
@@ -125,7 +125,7 @@ func (p *Pass) EndsAt() time.Time {
 
 // CutAt returns when the stream must be cut off if its goodbye could not be written by then:
 // after the given time, but no later than its credential expires. Zero: never.
-func (p *Pass) CutAt(patience time.Duration) time.Time {
+func (p *Authorization) CutAt(patience time.Duration) time.Time {
 	if p == nil {
 		return time.Time{}
 	}
@@ -143,9 +143,9 @@ func (p *Pass) CutAt(patience time.Duration) time.Time {
 	return at
 }
 
-// Ended returns a channel that is closed when the pass ends before its time; nil for a nil
-// *Pass.
-func (p *Pass) Ended() <-chan struct{} {
+// Ended returns a channel that is closed when the authorization ends before its time; nil for a nil
+// *Authorization.
+func (p *Authorization) Ended() <-chan struct{} {
 	if p == nil {
 		return nil
 	}
@@ -160,8 +160,8 @@ func (p *Pass) Ended() <-chan struct{} {
 	return p.ended
 }
 
-// Changed returns a channel that signals that there may be switches; nil for a nil *Pass.
-func (p *Pass) Changed() <-chan struct{} {
+// Changed returns a channel that signals that there may be switches; nil for a nil *Authorization.
+func (p *Authorization) Changed() <-chan struct{} {
 	if p == nil {
 		return nil
 	}
@@ -176,9 +176,9 @@ func (p *Pass) Changed() <-chan struct{} {
 	return p.changed
 }
 
-// Notify makes the pass call f when there are switches, and when it ends before its time. If
+// Notify makes the authorization call f when there are switches, and when it ends before its time. If
 // that has happened already, f is called at once. f must not block.
-func (p *Pass) Notify(f func()) {
+func (p *Authorization) Notify(f func()) {
 	p.mu.Lock()
 	p.notify = f
 	news := len(p.next) > 0 || p.ending.Load() != nil
@@ -189,7 +189,7 @@ func (p *Pass) Notify(f func()) {
 }
 
 // Switches returns the switches that were added since the last call.
-func (p *Pass) Switches() map[int]Switch {
+func (p *Authorization) Switches() map[int]Switch {
 	if p == nil || !p.waiting.Load() {
 		return nil
 	}
@@ -201,9 +201,9 @@ func (p *Pass) Switches() map[int]Switch {
 	return next
 }
 
-// Losses returns the indexes of the watches that the holder may not see any more, once the pass has
+// Losses returns the indexes of the watches that the holder may not see any more, once the authorization has
 // ended.
-func (p *Pass) Losses() []int {
+func (p *Authorization) Losses() []int {
 	if p == nil {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (p *Pass) Losses() []int {
 }
 
 // change adds switches for the stream. Of several switches of a watch, the last one counts.
-func (p *Pass) change(all []Switch) {
+func (p *Authorization) change(all []Switch) {
 	p.mu.Lock()
 	if p.next == nil {
 		p.next = map[int]Switch{}
@@ -236,8 +236,8 @@ func (p *Pass) change(all []Switch) {
 	}
 }
 
-// end ends the pass now. The first reason counts: it returns false if there was one before.
-func (p *Pass) end(reason stream.GoodbyeReason, losses []int) bool {
+// end ends the authorization now. The first reason counts: it returns false if there was one before.
+func (p *Authorization) end(reason stream.GoodbyeReason, losses []int) bool {
 	p.mu.Lock()
 	if p.ending.Load() != nil {
 		p.mu.Unlock()
