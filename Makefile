@@ -72,7 +72,10 @@ RACE := -race
 # goroutines. There are about a hundred binaries, and no goroutines remain. lint runs go vet
 # with every tag, so tests do not run a part of it again.
 GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test $(TESTED)
-TESTED  = $(RACE) -vet=off -shuffle=on -timeout 40m
+TESTED  = $(RACE) -vet=off $(SHUFFLE) -timeout 40m
+# Tests run in random order, except with test: go test keeps results only without it, so that
+# after a change test runs the packages that the change can affect.
+SHUFFLE := -shuffle=on
 
 # A file that gets a line of JSON for each test; tools/testrun prints a summary of it.
 REPORT  ?=
@@ -91,10 +94,11 @@ PACKAGES_OF_TEST = $$($(GO) list ./... | grep -vE '^[^/]*/[^/]*/[^/]*/($(subst $
 
 .PHONY: test
 test: RACE :=
+test: SHUFFLE :=
 test: ## run the tests of the main module, the clients and the dashboard; minutes (PACKAGES=./stream/...: only these; RACE=-race: with the race detector)
 	@web=$$(mktemp); trap 'rm -f "$$web"' EXIT; \
 	$(MAKE) --no-print-directory test-web >"$$web" 2>&1 & pid=$$!; \
-	$(MAKE) --no-print-directory RACE=$(RACE) test-go; go=$$?; \
+	$(MAKE) --no-print-directory RACE=$(RACE) SHUFFLE=$(SHUFFLE) test-go; go=$$?; \
 	if wait $$pid; then grep -aE '==>|Test Files|Tests' "$$web"; else cat "$$web"; go=1; fi; exit $$go
 
 .PHONY: test-go

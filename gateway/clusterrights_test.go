@@ -253,6 +253,7 @@ func TestClusterDecidesOverGRPC(t *testing.T) {
 
 // TestClusterTakesAndGives: an open stream goes on with what its client may list and watch now.
 func TestClusterTakesAndGives(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	for _, path := range []string{"/v1/events?watch=orders", "/v1/watches/orders/events?format=ndjson", "/v1/watches/orders/events?format=ndjson&filter=value.is!=''"} {
 		r, c := newColored(t, time.Minute)
 		l := r.follow("ann", path, "identity")
@@ -290,6 +291,7 @@ func TestClusterTakesAndGives(t *testing.T) {
 // TestClusterDecidesAboutViewsAndTemplates: of a declared view and of a watch of a template, everybody sees the
 // namespaces of the resource that it leads to, and open streams follow.
 func TestClusterDecidesAboutViewsAndTemplates(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	r, c := newColored(t, time.Minute)
 	d, err := view.Parse(view.Params{Filter: "key.endsWith('/a')"})
 	if err != nil {
@@ -350,6 +352,7 @@ func (r *guarded) eventually(what string, so func() bool) {
 // TestClusterDoesNotAnswer: what was granted holds for a while. Then nothing is sent any more, and
 // clients are told to come back, not that they have lost their rights.
 func TestClusterDoesNotAnswer(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	r, c := newColored(t, 3*time.Second)
 	l := r.follow("ann", "/v1/events?watch=orders", "identity")
 	l.until("end_of_snapshot")

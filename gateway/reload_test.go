@@ -56,6 +56,7 @@ func TestReloadIsForNewStreams(t *testing.T) {
 
 // Streams share a group across reloads that say nothing else about streams.
 func TestReloadWithoutChangesOfStreamsKeepsTheirGroup(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	r := newRig(t, Config{}, "a")
 	before := r.gateway.now.Load().deps
 	reloadWith(t, r.gateway, Config{StreamSettings: StreamSettings{MaxSubscribers: 5}})
@@ -257,6 +258,7 @@ func TestRequestsDuringReloads(t *testing.T) {
 // TestReloadNeitherAddsNorRemovesAccess: nobody knows whose the streams are that began
 // without it.
 func TestReloadNeitherAddsNorRemovesAccess(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	with := Config{Access: &Access{Policy: access.EmptyPolicy()}}
 	for _, c := range [][2]Config{{{}, with}, {with, {}}} {
 		g := newRig(t, c[0], "a").gateway

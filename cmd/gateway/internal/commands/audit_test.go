@@ -26,6 +26,7 @@ watches:
 // TestAuditFileIsReopened on SIGHUP, also if the configuration has a mistake by then, and
 // every line is in one of the files.
 func TestAuditFileIsReopened(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	_, line, err := access.NewToken("sam", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -119,6 +119,7 @@ func TestWatchRunsACommandForTheFirstStateIfAsked(t *testing.T) {
 
 // A reset with another epoch, while the process runs and after a restart.
 func TestWatchRunsACommandForWhatAResetChanges(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	one, two := serve(t, "--config", file(t, "gateway.yaml", quick)), serve(t, "--config", file(t, "gateway.yaml", quick))
 	for i := range 50 {
 		one.put(fmt.Sprint("same", i), fmt.Sprint(i))
@@ -385,6 +386,7 @@ func TestExecHasAStateByDefault(t *testing.T) {
 }
 
 func TestWatchPrintsOnlyChanges(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	one, two := serve(t, "--config", file(t, "gateway.yaml", quick)), serve(t, "--config", file(t, "gateway.yaml", quick))
 	for _, g := range []*served{one, two} {
 		g.put("same", `0`)

@@ -17,6 +17,7 @@ import (
 // TestLogThatNobodyReads: a collector of logs that hangs, without closing the pipe, holds up neither
 // requests nor the end of the process.
 func TestLogThatNobodyReads(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	out, in, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -74,6 +74,7 @@ func TestNoGRPC(t *testing.T) {
 // answer, operators see why, and clients are refused.
 // TestDefaultOfPrimeWaitIsLogged: what is in effect, and not what is configured.
 func TestDefaultOfPrimeWaitIsLogged(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	r := start(t, "serve", "--http", "127.0.0.1:0", "--operations", "off")
 	if logs := r.logs.await(t, `"msg":"waiting for the watches to be primed"`); !strings.Contains(logs, `"at_most":"5s"`) {
 		t.Errorf("the log does not say that it waits for 5s:\n%s", logs)

@@ -24,6 +24,7 @@ import (
 )
 
 func TestServeListensAndDrains(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	g := serve(t)
 	g.awaitPrimed()
 	if status, body := g.do("GET", "/readyz", ""); status != 200 {
@@ -296,6 +297,7 @@ watches: { notes: { source: core } }
 
 // An upstream that is down is retried until it is up.
 func TestServeKeepsTrying(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	core := serve(t, "--config", file(t, "core.yaml", quick))
 	core.put("a", "1")
 	p := newProxy(t, core.grpc)

@@ -116,6 +116,7 @@ watches:
 // TestServeViewsOfTemplates follows views of the watches of a template, by their names and by
 // a template of views.
 func TestServeViewsOfTemplates(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	g := serve(t, "--config", file(t, "views.yaml", `
 stream: { drain_delay: 0s }
 sources: { local: { type: store } }

@@ -89,6 +89,7 @@ func TestGetSendsTheToken(t *testing.T) {
 
 // The file is read for each connection. Access that is revoked ends the command.
 func TestWatchReadsTheTokenFileAgain(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	g := newGuarded(t, "tOkEn1")
 	named := file(t, "token", "tOkEn1")
 	g.rotated = func(next string) {

@@ -41,6 +41,7 @@ func TestWatchWritesTheEventsAsTheyCome(t *testing.T) {
 // TestWatchResumesByDigest: a gateway that has started again, and knows no deletes from before, sends
 // what differs, and that is what is printed.
 func TestWatchResumesByDigest(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	dir := t.TempDir()
 	put := func(name, value string) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(value), 0o600); err != nil {
@@ -291,6 +292,7 @@ func (p *proxy) cut(target string) {
 const quick = "stream: { retry: 100ms, drain_delay: 0s, drain: 200ms }\nsources: { local: { type: store } }\nwatches: { notes: { source: local } }"
 
 func TestWatchResumesWhereItsConnectionBroke(t *testing.T) {
+	t.Parallel() // much of its time is spent waiting
 	g := serve(t, "--config", file(t, "gateway.yaml", quick))
 	g.put("a", `1`)
 	g.put("b", `2`)
