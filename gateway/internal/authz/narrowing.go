@@ -34,6 +34,8 @@ var (
 	// windowing are those that make a part a window of it.
 	windowing    = []string{orderParameter, limitParameter, offsetParameter, afterParameter}
 	allNarrowing = slices.Concat(narrowing, windowing)
+	// ofStreams are those of each watch of a stream.
+	ofStreams = append(slices.Clone(allNarrowing), byParameter, sumParameter)
 )
 
 // Narrowing has the parameters with which a client narrows a request for one watch, as the
@@ -68,6 +70,30 @@ func CountingOf(query url.Values) Narrowing {
 	n := NarrowingOf(query)
 	n.counts = &counting{by: given(query[byParameter]), sum: query.Get(sumParameter)}
 	return n
+}
+
+// count makes n a request for counts.
+func (n *Narrowing) count() *counting {
+	if n.counts == nil {
+		n.counts = &counting{}
+	}
+	return n.counts
+}
+
+// checkCounts refuses a request for counts without by, or with a parameter that has no meaning for counts.
+func (n Narrowing) checkCounts() *problem.Problem {
+	if n.counts == nil {
+		return nil
+	}
+	if sum := n.written(sumParameter); len(n.counts.by) == 0 {
+		return problem.BadParameter(sum, "%s is given without by: want the fields to count by as well", sum)
+	}
+	rest := n
+	rest.params.Labels, rest.params.Filter = "", ""
+	if beyond := n.written(rest.beyondPrefix()); beyond != "" {
+		return problem.BadParameter(beyond, "%s is of resources, and %s asks for counts of them: want one of the two", beyond, n.written(byParameter))
+	}
+	return nil
 }
 
 // grouping returns how resources are counted; nil: they are not.
@@ -149,19 +175,24 @@ func NarrowingIn(m NarrowingMessage) Narrowing {
 	return n
 }
 
-// Narrowings reads the parameters that narrow the watches of a request: filter for a
-// request of one watch, filter.NAME for any. The result has one element for each watch.
+// Narrowings reads the parameters that narrow the watches of a stream, or that ask for counts of them: filter for a
+// stream of one watch, filter.NAME for any. The result has one element for each watch.
 func Narrowings(query url.Values, watches []string) ([]Narrowing, *problem.Problem) {
 	out := make([]Narrowing, len(watches))
 	for _, parameter := range slices.Sorted(maps.Keys(query)) { // so that the same mistakes get the same answer
 		base, name, dotted := strings.Cut(parameter, ".")
-		if dotted && slices.Contains(allNarrowing, base) && !slices.Contains(watches, name) {
+		if dotted && slices.Contains(ofStreams, base) && !slices.Contains(watches, name) {
 			return nil, problem.BadParameter(parameter, "watch %q is not part of this stream", name).OnWatch(name)
 		}
 	}
-	for _, parameter := range allNarrowing {
+	for _, parameter := range ofStreams {
 		if p := narrowBy(out, query, parameter, watches); p != nil {
 			return nil, p
+		}
+	}
+	for i := range out {
+		if p := out[i].checkCounts(); p != nil {
+			return nil, p.OnWatch(watches[i])
 		}
 	}
 	return out, nil
@@ -225,6 +256,10 @@ func (n *Narrowing) set(parameter string, values []string) {
 		n.params.Offset = values[0]
 	case parameter == afterParameter:
 		n.params.After = values[0]
+	case parameter == byParameter:
+		n.count().by = values
+	case parameter == sumParameter:
+		n.count().sum = values[0]
 	}
 }
 

@@ -78,6 +78,35 @@ func TestNarrowings(t *testing.T) {
 	}
 }
 
+// TestCountsInStreams checks which watches of a stream are counted, and what counts cannot have.
+func TestCountsInStreams(t *testing.T) {
+	_, watches := newLookup(t, "a", "b.c")
+	all, p := Narrowings(url.Values{"by.b.c": {"x", "y.z"}, "sum.b.c": {"n"}, "filter.b.c": {"true"}, "filter.a": {"false"}, "by.a": {""}}, []string{"a", "b.c"})
+	if p != nil {
+		t.Fatal(p)
+	}
+	for i, want := range []bool{false, true} {
+		part, p := watches[i].Narrow(t.Context(), all[i], "me")
+		if p != nil || part.Counts() != want || part.Definition() == nil {
+			t.Errorf("%s: %+v, %v: counts %t, want %t", watches[i].Name(), part, p, part.Counts(), want)
+		}
+	}
+	for query, want := range map[string]string{
+		"by=x":                             "by",
+		"by.d=x":                           "by.d",
+		"by.a=x&fields.a=y":                "fields.a",
+		"by.b.c=x&limit.b.c=":              "",
+		"by.b.c=x&limit.b.c=5&order.b.c=x": "order.b.c",
+		"sum.a=x":                          "sum.a",
+	} {
+		values, _ := url.ParseQuery(query)
+		_, p := Narrowings(values, []string{"a", "b.c"})
+		if want == "" && p != nil || want != "" && (p == nil || p.Status != 400 || p.Parameter != want) {
+			t.Errorf("%s: %+v, want a 400 of %q", query, p, want)
+		}
+	}
+}
+
 // TestNarrowingsWithoutEffect checks that they give no definition.
 func TestNarrowingsWithoutEffect(t *testing.T) {
 	_, watches := newLookup(t, "a")
@@ -192,12 +221,13 @@ func FuzzNarrowings(f *testing.F) {
 	for _, seed := range []string{
 		"", "filter=value.n+%3E+1", "labels.a=x%3Dy&fields.b.c=n,m&fields.b.c=o", "prefix=%ff", "filter.a=%00&filter=", "fields.=x", "fields.a=a..b",
 		"labels.b.c=a+in+(", "filter.a=" + strings.Repeat("(", 99), "prefix.a=" + strings.Repeat("x", view.MaxText+1), "filter.a=1&filter=2",
+		"by=a,b&sum=c&filter=value.n+%3E+1", "by.a=x&by.a=y&sum.b.c=z", "by=a..b", "sum=a,b&by=c", "by=a&fields=b", "sum.a=x",
 	} {
 		f.Add(seed, true)
 		f.Add(seed, false)
 	}
 	_, watches := newLookup(f, "a", "b.c")
-	known := problem.Parameters{Once: []string{"prefix", "labels", "filter", "prefix.", "labels.", "filter."}, Repeated: []string{"fields", "fields."}}
+	known := problem.Parameters{Once: []string{"prefix", "labels", "filter", "sum", "prefix.", "labels.", "filter.", "sum."}, Repeated: []string{"fields", "by", "fields.", "by."}}
 	f.Fuzz(func(t *testing.T, text string, both bool) {
 		query, p := problem.ParseQuery(text, known)
 		if p != nil {

@@ -42,8 +42,8 @@ func (d *Deps) Follow(w *watch.Watch, choice Choice, req *Request) Follow {
 		Sub: w.Subscribe(log.SubscribeOptions{
 			Resume:    choice.resume,
 			Invalid:   choice.invalid,
-			Digest:    req.Digest,
-			Verify:    req.Verify,
+			Digest:    req.Digest && !choice.counted,
+			Verify:    req.Verify && !choice.counted,
 			Deletes:   req.Deletes,
 			AheadWait: d.AheadWait,
 			MinRate:   d.MinRate,

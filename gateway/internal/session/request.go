@@ -45,6 +45,7 @@ type Request struct {
 type Choice struct {
 	Name    string
 	View    introspection.ViewRef // the part of the watch that is followed
+	counted bool                  // counts of that are followed
 	resume  *stream.Position      // nil: from the beginning
 	invalid bool                  // a position was given, but could not be parsed
 }
@@ -55,8 +56,8 @@ func (c *Choice) followed() introspection.Followed {
 
 // streamParameters are the parameters of a stream whose path names no watch.
 var streamParameters = problem.Parameters{
-	Once:     []string{"last_event_id", "resume", "digest", "deletes", "until", "max_rate", "prefix", "labels", "filter", "order", "limit", "offset", "after", "format", "prefix.", "labels.", "filter.", "order.", "limit.", "offset.", "after."},
-	Repeated: []string{"watch", "fields", "fields."},
+	Once:     []string{"last_event_id", "resume", "digest", "deletes", "until", "max_rate", "prefix", "labels", "filter", "order", "limit", "offset", "after", "sum", "format", "prefix.", "labels.", "filter.", "order.", "limit.", "offset.", "after.", "sum."},
+	Repeated: []string{"watch", "fields", "by", "fields.", "by."},
 	Foreign:  addedIDs,
 }
 
