@@ -377,6 +377,10 @@ interface Definition {
     readonly offset?: number;
     /** In place of `offset`, the `next` of a window with the same order: the window begins after it. */
     readonly after?: string;
+    /** In place of the resources, how many have the same values of these fields, one to four paths: see `watchCounts`. */
+    readonly by?: string | readonly string[];
+    /** With `by`, a path: each group also has the sum, the least and the greatest of its numbers. */
+    readonly sum?: string;
 }
 
 /** A watch to follow: its name, or its name, what of it, and what to begin with. */
@@ -555,6 +559,53 @@ interface Session {
     /** When the credential expires, as in RFC 3339; missing if it does not. */
     readonly expires?: string;
 }
+
+/** What is counted, and by which fields. */
+type CountOptions<Name extends string = string> = {
+    readonly watch: Name;
+} & Pick<Definition, 'prefix' | 'labels' | 'filter' | 'sum'> & Required<Pick<Definition, 'by'>>;
+
+/** The resources with the same values of the fields of `by`. The same object until something in it changes. */
+interface CountedGroup {
+    /** Of one field the value: a text as it is, and anything else as JSON. Of several fields a JSON array of the values. */
+    readonly key: string;
+    /** The values of the fields, in the order of `by`. An absent field is null, each object is `{}`, and each array `[]`. */
+    readonly values: readonly unknown[];
+    readonly count: number;
+    /** Of the numbers of `sum`, as are the least and the greatest; missing where there are none. */
+    readonly sum?: number;
+    readonly min?: number;
+    readonly max?: number;
+}
+
+/** Counts at one moment: a new object whenever anything in it changes. */
+interface CountsView extends DerivedView {
+    /** By key, in the order of their values; another map whenever one of them has changed. */
+    readonly groups: ReadonlyMap<string, CountedGroup>;
+    /** The number of resources in all groups. */
+    readonly total: number;
+}
+
+/** The state of what is made from a store: as fresh as that is. */
+interface DerivedView extends Freshness {
+    /** The revision of the store. */
+    readonly revision: string;
+}
+
+/** How many resources of a watch have the same values of some fields, for as long as it is followed. */
+interface LiveCounts {
+    readonly view: CountsView;
+    /** Calls run at once, and after each change, until the returned function is called. The keys are those of groups. */
+    subscribe(run: (view: CountsView, changes: Changes) => void): () => void;
+    /** Ends it: its view is `closed`, and subscribe throws. */
+    close(): void;
+}
+
+/**
+ * Counts the resources of a watch by the values of some fields, and adds those of another one. The gateway counts, and sends
+ * only the groups that a change has changed. Parts of a page that count the same share what is sent.
+ */
+declare const watchCounts: <Values, Name extends keyof Values & string>(watches: Watches<Values>, options: CountOptions<Name>) => LiveCounts;
 
 interface DeliveryOptions {
     /** The mean time between two reports, in ms; a minute unless set, and a second at least. */
@@ -797,12 +848,6 @@ interface Pool<Values = Record<string, unknown>> {
  * pools count together.
  */
 declare const pool: <Values = Record<string, unknown>>(tide: Watches<Values>, options?: PoolOptions) => Pool<Values>;
-
-/** The state of what is made from a store: as fresh as that is. */
-interface DerivedView extends Freshness {
-    /** The revision of the store. */
-    readonly revision: string;
-}
 
 /** Returns the group of a resource, or several; undefined for none. It must depend on the resource alone. */
 type GroupBy<V, G> = (resource: Resource<V>) => G | readonly G[] | undefined;
@@ -1051,4 +1096,4 @@ declare const watchWindow: <Values, Name extends keyof Values & string>(watches:
  */
 declare function compareBy(order: string | readonly string[]): (a: Resource, b: Resource) => number;
 
-export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LiveWindow, LogEvent, Move, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Place, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, RateChooser, RateControl, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WindowOptions, WindowView, WriteOptions, Writer, authenticated, autoRate, beginSession, changes, compareBy, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, watch, watchShared, watchWindow };
+export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, CountOptions, CountedGroup, CountsView, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LiveCounts, LiveWindow, LogEvent, Move, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Place, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, RateChooser, RateControl, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WindowOptions, WindowView, WriteOptions, Writer, authenticated, autoRate, beginSession, changes, compareBy, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, watch, watchCounts, watchShared, watchWindow };

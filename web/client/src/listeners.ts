@@ -12,6 +12,12 @@ export interface Readable<V = unknown> {
   subscribe(run: Listener<V>): () => void;
 }
 
+/** What has a view that changes: a window, or counts. */
+export interface Live<D> {
+  readonly view: D;
+  subscribe(run: (view: D) => void): () => void;
+}
+
 /** Returns all keys as changes, for a listener that knows none. Most listeners do not ask for them. */
 export function added(resources: ReadonlyMap<string, unknown>): Changes {
   let keys: Set<string> | undefined;

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
+import type { CountsView, LiveCounts } from './counts.js';
 import type { Resource, View } from './index.js';
-import type { Readable } from './listeners.js';
+import type { Live, Readable } from './listeners.js';
 import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { sameResource } from './on_change.js';
 import { onKey } from './on_key.js';
@@ -64,11 +65,19 @@ export function useQuery<V>(store: Readable<V> & { readonly rendered?: View<V> }
  * Returns the view of a window: its `rows` in order, and where it is; the component is rendered again when that changes.
  * Keep the window outside of the component, or in an effect that closes it.
  */
-export const useWindow = <V>(window: LiveWindow<V>): WindowView<V> =>
+export const useWindow = <V>(window: LiveWindow<V>): WindowView<V> => useLive(window);
+
+/**
+ * Returns the view of counts: their `groups` and the `total`; the component is rendered again when that changes. Keep the
+ * counts outside of the component, or in an effect that closes them.
+ */
+export const useCounts = (counts: LiveCounts): CountsView => useLive(counts);
+
+const useLive = <D>(live: Live<D>): D =>
   useSyncExternalStore(
-    useCallback((changed: () => void) => window.subscribe(changed), [window]),
-    () => window.view,
-    () => window.view,
+    useCallback((changed: () => void) => live.subscribe(changed), [live]),
+    () => live.view,
+    () => live.view,
   );
 
 /**

@@ -14,7 +14,7 @@ const narrowMs = 30_000;
 
 type RawWatches = Watches<Record<string, string>>;
 
-/** What of a watch is shared: everything that defines it except for the prefix of its keys. A window has its own. */
+/** What of a watch is shared: everything that defines it except for the prefix of its keys. Windows and counts have their own. */
 export type SharedSpec = { readonly watch: string } & Definition;
 
 /**
@@ -89,7 +89,7 @@ export class SharedWatch {
   }
 
   get #followed(): Exclude<WatchSpec, string> {
-    return this.spec.order ? this.spec : { ...this.spec, prefix: this.#prefix! };
+    return this.spec.order || this.spec.by ? this.spec : { ...this.spec, prefix: this.#prefix! };
   }
 
   /** It has begun with a snapshot of this position, and has received nothing since. */

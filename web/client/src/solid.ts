@@ -1,10 +1,12 @@
 import { type Accessor, batch, createMemo, createSignal, onCleanup } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
-import type { Readable } from './listeners.js';
+import type { CountsView, LiveCounts } from './counts.js';
+import type { Live, Readable } from './listeners.js';
 import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { onKey } from './on_key.js';
 import type { Resource } from './resource.js';
 import type { View } from './view.js';
+import type { LiveWindow, WindowView } from './window.js';
 
 export type { Readable } from './listeners.js';
 
@@ -39,6 +41,22 @@ export function useQuery<V>(store: MaybeAccessor<Readable<V>>, options: MaybeAcc
     const live = new ObservedQuery(access(store), access(options));
     const [view, setView] = createSignal(live.view);
     onCleanup(live.subscribe((next) => void setView(() => next)));
+    return view;
+  });
+  return () => followed()();
+}
+
+/** Returns the view of a window, its `rows` in order and where it is, as a signal, until its owner ends. The window may be a signal. */
+export const useWindow = <V>(window: MaybeAccessor<LiveWindow<V>>): Accessor<WindowView<V>> => useLive(window);
+
+/** Returns the view of counts, their `groups` and the `total`, as a signal, until its owner ends. The counts may be a signal. */
+export const useCounts = (counts: MaybeAccessor<LiveCounts>): Accessor<CountsView> => useLive(counts);
+
+function useLive<D>(live: MaybeAccessor<Live<D>>): Accessor<D> {
+  const followed = createMemo(() => {
+    const one = access(live);
+    const [view, setView] = createSignal(one.view);
+    onCleanup(one.subscribe((next) => void setView(() => next)));
     return view;
   });
   return () => followed()();

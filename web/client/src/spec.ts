@@ -18,6 +18,10 @@ export interface Definition {
   readonly offset?: number;
   /** In place of `offset`, the `next` of a window with the same order: the window begins after it. */
   readonly after?: string;
+  /** In place of the resources, how many have the same values of these fields, one to four paths: see `watchCounts`. */
+  readonly by?: string | readonly string[];
+  /** With `by`, a path: each group also has the sum, the least and the greatest of its numbers. */
+  readonly sum?: string;
 }
 
 /** A watch to follow: its name, or its name, what of it, and what to begin with. */
@@ -27,7 +31,7 @@ export type WatchSpec<Name extends string = string> =
 
 /** The parts of a definition, as they are called in queries. */
 export const viewParameters = ['prefix', 'labels', 'filter', 'fields'] as const;
-const parameters = [...viewParameters, 'order', 'limit', 'offset', 'after'] as const;
+const parameters = [...viewParameters, 'by', 'sum', 'order', 'limit', 'offset', 'after'] as const;
 
 /** The parameters of a definition that are set, as text. */
 export function* parametersOf(definition: Definition): Generator<[name: string, text: string]> {
@@ -52,11 +56,8 @@ export function canonical(spec: WatchSpec): CanonicalSpec {
   return { watch, query: `${query}`, initial };
 }
 
-/** Returns the watches of the query of a stream. */
+/** Returns the watches of the query of a stream. What it does not say is empty, and its numbers are still text: both are for `canonical`. */
 export const specsOf = (query: URLSearchParams): Array<{ watch: string; prefix: string } & Definition> =>
-  query.getAll('watch').map((watch) => {
-    const of = (name: keyof Definition) => query.get(`${name}.${watch}`) ?? '';
-    const window = { order: of('order'), limit: Number(of('limit')), offset: Number(of('offset')), after: of('after') };
-    const spec = { watch, prefix: of('prefix'), labels: of('labels'), filter: of('filter'), fields: of('fields') };
-    return window.order ? { ...spec, ...window } : spec;
-  });
+  query
+    .getAll('watch')
+    .map((watch) => Object.assign({ watch, prefix: '' }, ...parameters.map((name) => ({ [name]: query.get(`${name}.${watch}`) ?? '' }))));

@@ -54,8 +54,8 @@ export class TabStream {
     this.#subscriptions = specsOf(parameters).map(({ prefix: asked, ...rest }) => {
       const { query } = canonical({ ...rest, prefix: asked });
       const snapshot = snapshots.find((one) => one.query === query);
-      // What a window has depends on the prefix, so it is not narrowed here.
-      const [spec, prefix] = rest.order ? [{ ...rest, prefix: asked }, ''] : [rest, asked];
+      // What a window has depends on the prefix, and so do counts: they are not narrowed here.
+      const [spec, prefix] = rest.order || rest.by ? [{ ...rest, prefix: asked }, ''] : [rest, asked];
       return new Subscription(hub.follow(spec), { prefix, lastEventId, snapshot }, () => this.#schedule());
     });
     const watches = this.#subscriptions.map(({ watch, mode }) => ({ watch, mode }));

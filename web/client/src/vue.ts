@@ -1,9 +1,11 @@
 import { type MaybeRefOrGetter, type ShallowRef, shallowReadonly, shallowRef, toValue, watchEffect } from 'vue';
-import type { Readable } from './listeners.js';
+import type { CountsView, LiveCounts } from './counts.js';
+import type { Live, Readable } from './listeners.js';
 import { ObservedQuery, type QueryOptions, type QueryView } from './live_query.js';
 import { onKey } from './on_key.js';
 import type { Resource } from './resource.js';
 import type { View } from './view.js';
+import type { LiveWindow, WindowView } from './window.js';
 
 export type { Readable } from './listeners.js';
 
@@ -12,11 +14,19 @@ export type { Readable } from './listeners.js';
  * as that of a component. Each view is a new object, so `computed` works on it as usual. The
  * store may be a reference or a getter too; then the reference follows the one that it returns.
  */
-export function useWatch<V>(store: MaybeRefOrGetter<Readable<V>>): Readonly<ShallowRef<View<V>>> {
-  const view = shallowRef(toValue(store).view);
+export const useWatch = <V>(store: MaybeRefOrGetter<Readable<V>>): Readonly<ShallowRef<View<V>>> => useLive(store);
+
+/** Returns a reference to the view of a window: its `rows` in order, and where it is, as useWatch does for a watch. */
+export const useWindow = <V>(window: MaybeRefOrGetter<LiveWindow<V>>): Readonly<ShallowRef<WindowView<V>>> => useLive(window);
+
+/** Returns a reference to the view of counts: their `groups` and the `total`, as useWatch does for a watch. */
+export const useCounts = (counts: MaybeRefOrGetter<LiveCounts>): Readonly<ShallowRef<CountsView>> => useLive(counts);
+
+function useLive<D>(live: MaybeRefOrGetter<Live<D>>): Readonly<ShallowRef<D>> {
+  const view = shallowRef(toValue(live).view);
   watchEffect(
     (onCleanup) => {
-      const followed = toValue(store);
+      const followed = toValue(live);
       onCleanup(
         followed.subscribe((next) => {
           view.value = next;
@@ -25,7 +35,7 @@ export function useWatch<V>(store: MaybeRefOrGetter<Readable<V>>): Readonly<Shal
     },
     { flush: 'sync' },
   );
-  return shallowReadonly(view) as Readonly<ShallowRef<View<V>>>;
+  return shallowReadonly(view) as Readonly<ShallowRef<D>>;
 }
 
 /**

@@ -4,11 +4,11 @@ import { createRoot, type Root } from 'react-dom/client';
 import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Event } from '../src/protocol.js';
-import { useWatch, useWindow } from '../src/react.js';
+import { useCounts, useWatch, useWindow } from '../src/react.js';
 import { canonical } from '../src/spec.js';
 import type { Store } from '../src/store.js';
 import { Stores } from '../src/stores.js';
-import type { LiveWindow, WindowView } from '../src/window.js';
+import { countsText, ShownCounts, ShownWindow, textOf } from './live.js';
 
 let stores: Stores;
 let store: Store<number>;
@@ -123,36 +123,16 @@ test('renders on a server', () => {
   expect(renderToString(<Whole />)).toContain('in_sync');
 });
 
-test('useWindow shows the rows of a window', async () => {
-  let view = {
-    rows: [{ key: 'a', revision: '1', value: 1 }],
-    total: 7,
-    before: 0,
-    next: '',
-    moving: false,
-  } as unknown as WindowView<number>;
-  const listeners = new Set<(view: WindowView<number>) => void>();
-  const live = {
-    get view() {
-      return view;
-    },
-    subscribe(run: (view: WindowView<number>) => void) {
-      run(view);
-      listeners.add(run);
-      return () => listeners.delete(run);
-    },
-  } as unknown as LiveWindow<number>;
-  const Page = () => {
-    const { rows, total } = useWindow(live);
-    return `${rows.map(({ key }) => key)} of ${total}`;
-  };
+test('useWindow shows the rows of a window, and useCounts the groups of counts', async () => {
+  const [page, counts] = [new ShownWindow(7, 'a'), new ShownCounts({ up: 2 })];
+  const Page = () => `${textOf(useWindow(page))}, ${countsText(useCounts(counts))}`;
   await act(() => root.render(<Page />));
-  expect(place.textContent).toBe('a of 7');
-  await act(() => {
-    view = { ...view, rows: [...view.rows, { key: 'b', revision: '2', value: 2 }], total: 8 };
-    for (const run of listeners) run(view);
-  });
-  expect(place.textContent).toBe('a,b of 8');
+  expect(place.textContent).toBe('a of 7, up=2 of 2');
+  await act(() => page.set(8, 'a', 'b'));
+  await act(() => counts.set({ down: 1, up: 2 }));
+  expect(place.textContent).toBe('a,b of 8, down=1,up=2 of 3');
+  expect(renderToString(<Page />)).toBe('a,b of 8, down=1,up=2 of 3');
+  expect([page.listeners, counts.listeners]).toEqual([1, 1]);
   await act(() => root.render(null));
-  expect(listeners.size).toBe(0);
+  expect([page.listeners, counts.listeners]).toEqual([0, 0]);
 });

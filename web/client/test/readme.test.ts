@@ -8,6 +8,7 @@ const blocks = [...readme.matchAll(/^```jsx?\n(.*?)^```$/gms)].map(([, code]) =>
 const entries: Record<string, () => Promise<object>> = {
   '@watchtide/client': () => import('../src/index.js'),
   '@watchtide/client/auth': () => import('../src/auth.js'),
+  '@watchtide/client/counts': () => import('../src/counts.js'),
   '@watchtide/client/delivery': () => import('../src/delivery.js'),
   '@watchtide/client/digits': () => import('../src/digits.js'),
   '@watchtide/client/http': () => import('../src/http.js'),

@@ -3,8 +3,9 @@ import { type Accessor, createComponent, createEffect, createRoot, createSignal,
 import { insert, render } from 'solid-js/web';
 import { expect, expectTypeOf, test } from 'vitest';
 import type { Resource } from '../src/resource.js';
-import { useQuery, useResource, useResources, useWatch } from '../src/solid.js';
+import { useCounts, useQuery, useResource, useResources, useWatch, useWindow } from '../src/solid.js';
 import { Counted, remove, upsert } from './line.js';
+import { countsText, ShownCounts, ShownWindow, textOf } from './live.js';
 
 /** Runs a function in a root; returns what it gives, and what ends the root. */
 const rooted = <T>(run: () => T) => createRoot((dispose) => ({ made: run(), dispose }));
@@ -186,4 +187,21 @@ test('a query follows its store, other options and another store, until the owne
   expect([seen.length, b.listeners]).toEqual([4, 0]);
   a.tide.close();
   b.tide.close();
+});
+
+test('the views of a window and of counts are signals, also of another one', () => {
+  const [page, next, counts] = [new ShownWindow(7, 'a'), new ShownWindow(9, 'x'), new ShownCounts({ up: 2 })];
+  const [shown, setShown] = createSignal(page);
+  const seen: string[] = [];
+  const { dispose } = rooted(() => {
+    const [rows, states] = [useWindow(shown), useCounts(counts)];
+    createEffect(() => void seen.push(`${textOf(rows())}, ${countsText(states())}`));
+  });
+  page.set(8, 'a', 'b');
+  counts.set({ down: 1, up: 2 });
+  setShown(next);
+  expect(seen).toEqual(['a of 7, up=2 of 2', 'a,b of 8, up=2 of 2', 'a,b of 8, down=1,up=2 of 3', 'x of 9, down=1,up=2 of 3']);
+  expect([page.listeners, next.listeners, counts.listeners]).toEqual([0, 1, 1]);
+  dispose();
+  expect([next.listeners, counts.listeners]).toEqual([0, 0]);
 });

@@ -1,14 +1,17 @@
 // @vitest-environment happy-dom
 import { flushSync, mount, unmount } from 'svelte';
-import { writable } from 'svelte/store';
+import { get, writable } from 'svelte/store';
 import { expect, expectTypeOf, test } from 'vitest';
+import { watchCounts } from '../src/counts.js';
 import type { Resource } from '../src/resource.js';
 import { useQuery, useResource, useWatch } from '../src/svelte.js';
+import { watchWindow } from '../src/window.js';
 import Query from './components/Query.svelte';
 import Rows from './components/Rows.svelte';
 import Runes from './components/Runes.svelte';
 import Store from './components/Store.svelte';
-import { Counted, remove, upsert } from './line.js';
+import Window from './components/Window.svelte';
+import { Counted, Line, remove, upsert } from './line.js';
 
 test('a store is one of Svelte, so $notes works', async () => {
   const notes = new Counted();
@@ -25,6 +28,35 @@ test('a store is one of Svelte, so $notes works', async () => {
   await unmount(component);
   expect(notes.listeners).toBe(0);
   notes.tide.close();
+});
+
+test('windows and counts are stores of Svelte too', async () => {
+  const [rows, groups] = [new Line(), new Line()];
+  const page = watchWindow(rows.follow({ watches: [] }), { watch: 'w', order: 'n', limit: 2 });
+  const states = watchCounts(groups.follow({ watches: [] }), { watch: 'w', by: 's' });
+  const target = document.createElement('div');
+  const component = mount(Window, { target, props: { page, states } });
+  const shown = () => {
+    flushSync();
+    return target.textContent;
+  };
+  expect(shown()).toBe(' of 0, ');
+  await Promise.all([rows.opened, groups.opened]);
+  rows.snapshot(5, { b: { n: 2 }, a: { n: 1 } });
+  groups.snapshot(5, { up: { count: 2 } });
+  expect(shown()).toBe('a,b of 0, up=2');
+  rows.send('w@e-6', upsert('c', 6, { n: 0 }), remove('b', 6), {
+    type: 'bookmark',
+    watch: 'w',
+    revision: '6',
+    total: 3,
+    before: 0,
+  });
+  groups.send('w@e-6', upsert('down', 6, { count: 1 }));
+  expect(shown()).toBe('c,a of 3, down=1,up=2');
+  expect([get(page).total, get(states).total]).toEqual([3, 3]);
+  await unmount(component);
+  for (const live of [page, states]) live.close();
 });
 
 test('with runes, what is derived follows, and nothing is subscribed to after that', async () => {

@@ -23,10 +23,7 @@ afterEach(async () => {
 
 describe.each(files)('%s', (file) => {
   const transcript = read(file);
-  // A count has groups, and not the resources of the upstream.
-  const streams = transcript.clients.filter(
-    ({ status, request }) => status.startsWith('200 text/event-stream') && !/[?&]by[.=]/.test(request.search),
-  );
+  const streams = transcript.clients.filter(({ status }) => status.startsWith('200 text/event-stream'));
 
   test('has a client', () => {
     expect(transcript.clients.length).toBeGreaterThan(0);
@@ -70,7 +67,7 @@ async function prepare({ states }: Transcript, { lastEventId }: Client, specs: S
 function history(position: string, states: Map<string, State>, specs: Spec[]): string {
   const [, name = '', epoch = '', upTo = '', asOf] = position.match(/^(.*)@(.*)-(\d+)(?:\/(\d+))?$/)!;
   const spec = specs.find(({ watch }) => watch === name)!;
-  const known = spec.order ? windowOf(states, name, upTo, spec) : states.get(`${name}@${epoch}-${asOf ?? upTo}`);
+  const known = spec.order || spec.by ? derivedOf(states, name, upTo, spec) : states.get(`${name}@${epoch}-${asOf ?? upTo}`);
   const whole = known ?? new Map([['ghost', 1]]);
   let text = reset(name, `${name}@${epoch}-0/${upTo}`);
   // If the snapshot was cut off, only its first few resources have arrived.
@@ -92,12 +89,13 @@ const meanings: Record<string, (value: any) => boolean> = {
   '': () => true,
   'value.state!="passing"': ({ state }) => state !== 'passing',
   'value.state != "passing"': ({ state }) => state !== 'passing',
+  'value.state=="down"': ({ state }) => state === 'down',
   'value.state == "passing"': ({ state }) => state === 'passing',
   'zone in (b,c)': ({ labels }) => ['b', 'c'].includes(labels?.zone),
 };
 
-/** Returns what a window had at a revision: its epoch is not that of the upstream. */
-function windowOf(states: Map<string, State>, name: string, revision: string, spec: Spec): State | undefined {
+/** Returns what a window, or counts, had at a revision: their epoch is not that of the upstream. */
+function derivedOf(states: Map<string, State>, name: string, revision: string, spec: Spec): State | undefined {
   const found = [...states].find(([position]) => position.startsWith(`${name}@`) && position.endsWith(`-${revision}`));
   return found && narrowed(found[1], spec);
 }
@@ -108,10 +106,28 @@ function narrowed(upstream: State, spec: Spec): State {
     [...upstream].filter(([key, value]) => key.startsWith(prefix) && meanings[labels]!(value) && meanings[filter]!(value)),
     spec,
   );
+  if (spec.by) return counted(mine, spec);
   const names = fields.split(',');
   const kept = (value: unknown) =>
     fields ? Object.fromEntries(Object.entries(value as object).filter(([name]) => names.includes(name))) : value;
   return new Map(mine.map(([key, value]) => [key, kept(value)]));
+}
+
+/** Returns the groups of some resources, whose fields are texts and numbers. */
+function counted(rows: [string, any][], { by, sum }: Spec): State {
+  const groups = new Map<string, any[]>();
+  for (const [, value] of rows) {
+    const values = by.split(',').map((name) => value[name] ?? null);
+    const key = values.length === 1 ? values[0] : JSON.stringify(values);
+    groups.set(key, [...(groups.get(key) ?? []), value[sum]]);
+  }
+  return new Map(
+    [...groups].map(([key, all]) => {
+      const numbers = all.filter((one) => typeof one === 'number');
+      const sums = { sum: numbers.reduce((a, b) => a + b, 0), min: Math.min(...numbers), max: Math.max(...numbers) };
+      return [key, { count: all.length, ...(numbers.length > 0 && sums) }];
+    }),
+  );
 }
 
 /** Returns the rows of a window: those of the transcripts are sorted by one number, which comes last where it is absent. */
@@ -124,7 +140,7 @@ function sorted(rows: [string, any][], { order, limit, offset }: Spec) {
 }
 
 const watchesOf = ({ request }: Client) =>
-  request.pathname.match(/^\/v1\/watches\/(.*)\/events$/)?.slice(1) ?? request.searchParams.getAll('watch');
+  request.pathname.match(/^\/v1\/watches\/([^/]*)\/(?:counts\/)?events$/)?.slice(1) ?? request.searchParams.getAll('watch');
 
 type Spec = ReturnType<typeof specOf>;
 
@@ -136,6 +152,8 @@ function specOf({ request: { searchParams } }: Client, watch: string) {
     labels: of('labels'),
     filter: of('filter'),
     fields: of('fields'),
+    by: of('by'),
+    sum: of('sum'),
     order: of('order'),
     limit: Number(of('limit')),
     offset: Number(of('offset')),

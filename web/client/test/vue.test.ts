@@ -3,8 +3,9 @@ import { renderToString } from '@vue/server-renderer';
 import { expect, expectTypeOf, test } from 'vitest';
 import { computed, createApp, createSSRApp, defineComponent, effectScope, h, nextTick, ref, type ShallowRef, shallowRef } from 'vue';
 import type { Resource } from '../src/resource.js';
-import { useQuery, useResource, useWatch } from '../src/vue.js';
+import { useCounts, useQuery, useResource, useWatch, useWindow } from '../src/vue.js';
 import { Counted, remove, upsert } from './line.js';
+import { countsText, ShownCounts, ShownWindow, textOf } from './live.js';
 
 test('a component shows each state, computed values follow, and unmounting ends the subscription', async () => {
   const followed = new Counted();
@@ -169,4 +170,20 @@ test('a query follows its store, other options and another store, until the scop
   expect([await renderToString(createSSRApp(List)), b.listeners]).toEqual(['<p>1</p>', 0]);
   a.tide.close();
   b.tide.close();
+});
+
+test('a window and counts are followed until the scope ends, also another one', async () => {
+  const [page, next, counts] = [new ShownWindow(7, 'a'), new ShownWindow(9, 'x'), new ShownCounts({ up: 2 })];
+  const shown = shallowRef(page);
+  const scope = effectScope();
+  const [rows, states] = scope.run(() => [useWindow(shown), useCounts(() => counts)] as const)!;
+  const text = computed(() => `${textOf(rows.value)}, ${countsText(states.value)}`);
+  expect(text.value).toBe('a of 7, up=2 of 2');
+  page.set(8, 'a', 'b');
+  counts.set({ down: 1, up: 2 });
+  expect(text.value).toBe('a,b of 8, down=1,up=2 of 3');
+  shown.value = next;
+  expect([text.value, page.listeners, next.listeners]).toEqual(['x of 9, down=1,up=2 of 3', 0, 1]);
+  scope.stop();
+  expect([next.listeners, counts.listeners]).toEqual([0, 0]);
 });
