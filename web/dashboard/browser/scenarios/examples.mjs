@@ -76,6 +76,46 @@ scenario('the pods of the example are grouped by namespace', async (stage) => {
   assert.deepEqual(await page.locator('h2').allInnerTexts(), ['mail 0 of 1 ready', 'shop 1 of 2 ready']);
 });
 
+const applications = 8_000;
+
+scenario(
+  'the applications of the example are sorted, filtered and live',
+  async (stage) => {
+    const folder = fileURLToPath(new URL('../../../../examples/applications/', import.meta.url));
+    const [, script] = /<script type="module">\n(.*)<\/script>/s.exec(await readFile(`${folder}index.html`, 'utf8'));
+    assert.ok(script.split('\n').length <= 60, 'it is short');
+    const { page, gateway } = await Example.open(stage, 'applications');
+    const put = (i, health = i % 100 === 0 ? 'Degraded' : 'Healthy') => {
+      const metadata = { namespace: 'argocd', name: `app-${String(i).padStart(4, '0')}` };
+      const status = { health: { status: health }, sync: { status: 'Synced' }, resources: [{ kind: 'Deployment' }] };
+      return gateway.put('applications', `argocd%2F${metadata.name}`, { metadata, spec: { project: `team-${i % 7}` }, status });
+    };
+    const all = Array.from({ length: applications }, (_, i) => i);
+    for (let i = 0; i < all.length; i += 100) await Promise.all(all.slice(i, i + 100).map((i) => put(i)));
+    await page.reload();
+    const names = () => page.locator('tbody tr td:first-child').allInnerTexts();
+    const shown = (text) => page.getByText(text, { exact: true }).waitFor();
+    await shown('1 to 50 of 8000');
+    await page.getByRole('status').getByText('live').waitFor();
+    assert.deepEqual((await names()).slice(0, 2), ['app-0000', 'app-0001']);
+    await page.getByRole('button', { name: 'Next' }).click();
+    await shown('51 to 100 of 8000');
+    await page.getByRole('button', { name: 'Name' }).click();
+    await page.locator('tbody tr:first-child').getByText('app-7999').waitFor();
+    await page.getByLabel('Health').selectOption('Degraded 80');
+    await shown('1 to 50 of 80');
+    assert.deepEqual((await names()).slice(0, 2), ['app-7900', 'app-7800']);
+    await page.getByLabel('Name').fill('app-1');
+    await shown('1 to 10 of 10');
+    await put(1900, 'Healthy');
+    await page.getByText('app-1900').waitFor({ state: 'detached' });
+    await page.locator('option').getByText('Degraded 79').waitFor({ state: 'attached' });
+    await gateway.kill();
+    await page.getByRole('status').getByText('offline').waitFor();
+  },
+  { timeout: 120_000 },
+);
+
 scenario('the example in React shows and changes notes', async (stage) => {
   const folder = fileURLToPath(new URL('../../../../examples/react/', import.meta.url));
   await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: folder });

@@ -65,4 +65,4 @@ class ExampleGateway {
 const asStore = (text) =>
   text
     .replace(/^( {2}\w+): \{ type: (kubernetes|consul).*$/m, '$1: { type: store }')
-    .replace(/, version: v1, resource: pods|, collection: health/, '');
+    .replace(/(, group: [\w.]+)?, version: \w+, resource: \w+|, collection: health/, '');
