@@ -11,8 +11,8 @@ import { useConsistent } from './useConsistent';
 import { useCursor } from './useCursor';
 import { useRanges } from './useRanges';
 import { useTableStatus } from './useTableModel';
+import { useVisibleRows } from './useVisibleRows';
 import { useWidth } from './useWidth';
-import { useWindow } from './useWindow';
 import './Table.css';
 
 interface Props {
@@ -46,7 +46,7 @@ export function Table({ watch, model, columns, sort, opened, onOpen, onMove, onC
   useWidth(grid, onWidth);
   const ranges = useRanges(model, columns);
   const rows = model.rows.shown;
-  const seen = useWindow(grid, rows.length);
+  const seen = useVisibleRows(grid, rows.length);
   const { first, last } = seen;
   const drawn = rows.slice(first, last);
   useEffect(() => {

@@ -1,12 +1,12 @@
 import { useLayoutEffect, useRef } from 'react';
 import type { TableModel, TableStatus } from './model';
-import type { Window } from './useWindow';
+import type { VisibleRows } from './useVisibleRows';
 
 /**
  * Keeps the visible rows in place while others come and go above them; not at the very
  * top, and not if the order is one in which the rows themselves move.
  */
-export function useAnchor(model: TableModel, status: TableStatus, { top, shift }: Window, enabled: boolean): void {
+export function useAnchor(model: TableModel, status: TableStatus, { top, shift }: VisibleRows, enabled: boolean): void {
   const anchor = useRef<{ key: string; index: number }>(undefined);
   // biome-ignore lint/correctness/useExhaustiveDependencies: rows come and go only with another status
   useLayoutEffect(() => {

@@ -4,7 +4,7 @@ import { Cards, Table } from '../app/DataTable';
 import { useNarrow } from '../app/narrow';
 import { setOptions } from '../app/route';
 import type { Selection } from '../gateway/subscribers';
-import { useWindow, type Window } from '../resources/useWindow';
+import { useVisibleRows, type VisibleRows } from '../resources/useVisibleRows';
 import { count } from '../text/number';
 import { connected } from './columns';
 import type { Pages } from './pages';
@@ -61,7 +61,7 @@ interface ScrollerProps {
 
 function Scroller({ pages, rows, narrow, onShow }: ScrollerProps) {
   const scroller = useRef<HTMLElement>(null);
-  const seen = useWindow(scroller, rows, narrow ? cardHeights : rowHeights);
+  const seen = useVisibleRows(scroller, rows, narrow ? cardHeights : rowHeights);
   const missing = indexes(seen).find((i) => !pages.at(i));
   const row = missing ?? Math.min(rows - 1, seen.top + Math.floor(seen.whole / 2));
   const atTop = seen.first === 0;
@@ -87,4 +87,4 @@ function Scroller({ pages, rows, narrow, onShow }: ScrollerProps) {
   );
 }
 
-const indexes = ({ first, last }: Window) => Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
+const indexes = ({ first, last }: VisibleRows) => Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);

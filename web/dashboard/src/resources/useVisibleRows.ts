@@ -4,7 +4,7 @@ import { useSettings } from '../app/settings';
 import { extentOf, rowHeights } from './extent';
 
 /** The rows on the screen, and their places. */
-export interface Window {
+export interface VisibleRows {
   /** The first row on the screen; some before it are rendered as well. */
   readonly top: number;
   /** The number of rows that are completely visible. */
@@ -29,7 +29,7 @@ export interface Window {
 const overscan = 6;
 
 /** Returns the visible rows of an element that scrolls, below a header at most as tall as a row. */
-export function useWindow(scroller: RefObject<HTMLElement | null>, count: number, heights = rowHeights): Window {
+export function useVisibleRows(scroller: RefObject<HTMLElement | null>, count: number, heights = rowHeights): VisibleRows {
   const [{ scrolled, shown }, setPlace] = useState({ scrolled: 0, shown: 0 });
   const rowHeight = heights[useSettings().density];
   const { height, ratio } = extentOf(count, shown, rowHeight);

@@ -1,7 +1,7 @@
 import { cleanup, render } from '@testing-library/react';
 import { type RefObject, useRef } from 'react';
 import { afterEach, expect, it, vi } from 'vitest';
-import { useWindow } from '../../src/resources/useWindow';
+import { useVisibleRows } from '../../src/resources/useVisibleRows';
 
 afterEach(() => {
   cleanup();
@@ -23,7 +23,7 @@ it('takes a resize of an element that has just been removed', () => {
   let scroller: RefObject<HTMLDivElement | null>;
   function Scrolled() {
     scroller = useRef<HTMLDivElement>(null);
-    useWindow(scroller, 10);
+    useVisibleRows(scroller, 10);
     return <div ref={scroller} />;
   }
   render(<Scrolled />);
