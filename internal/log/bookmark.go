@@ -32,6 +32,22 @@ func (s *Subscription) addHorizon(b *Batch, v *storage.Version) {
 	b.boundary = true
 }
 
+// addWindow adds a bookmark if a window says something else than what the reader was told last.
+func (s *Subscription) addWindow(b *Batch, v *storage.Version) {
+	if v.Window.Told == s.told {
+		return
+	}
+	b.addEvent(s.withState(stream.Event{Type: stream.Bookmark, Revision: v.Revision}, v))
+	b.boundary = true
+}
+
+// tellWindow is addWindow for a reader that has everything: one with an interval is told in the next tick.
+func (s *Subscription) tellWindow(b *Batch, v *storage.Version) {
+	if v.Window.Told != s.told && s.inTick(v) {
+		s.addWindow(b, v)
+	}
+}
+
 // Bookmark fills b with progress: the position has moved on, without data, since
 // the last one that was sent. It returns false if it has not, or if Next has
 // something.

@@ -30,14 +30,14 @@ func (c Cohort) Cursor() *Subscription { return c.cursor }
 func (c Cohort) SetMembers(n int) { c.cursor.setReaders(n) }
 
 // Admits reports whether a reader could join: it and the members have caught up, are at
-// the same place, and have been sent the same status and horizon, so that they deliver
+// the same place, and have been sent the same status, horizon and total, so that they deliver
 // the same from here on.
 func (c Cohort) Admits(s *Subscription) bool {
 	o := c.cursor
 	s.settle()
 	o.settle()
 	return s.log == o.log && s.options.Digest == o.options.Digest && s.options.Interval == o.options.Interval && s.generation == o.generation &&
-		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.CaughtUp() && o.CaughtUp() &&
+		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.told == o.told && s.CaughtUp() && o.CaughtUp() &&
 		storage.SameStatus(s.sentStatus, o.sentStatus)
 }
 

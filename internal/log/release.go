@@ -97,15 +97,12 @@ func IsInterval(d time.Duration) bool { return slices.Contains(Intervals, d) }
 // changes wait for the next tick, and only what does not wakes the reader. A change after a quiet time is sent
 // at once.
 func (s *Subscription) release(b *Batch, v *storage.Version) bool {
-	tick, next := tickAt(time.Now(), s.options.Interval)
-	if tick == s.tick {
-		s.releaseAt, s.changed = next, v.Urgent
+	if !s.inTick(v) {
 		return false
 	}
-	s.tick = tick
-	to := s.log.releases.take(s.log, v, s.options.Interval, tick)
+	to := s.log.releases.take(s.log, v, s.options.Interval, s.tick)
 	if to.Seq <= s.cursor {
-		s.releaseAt, s.changed = next, v.Urgent
+		s.waitForTick(v)
 		return false
 	}
 	if s.cursor < to.Forgotten {
@@ -121,12 +118,33 @@ func (s *Subscription) release(b *Batch, v *storage.Version) bool {
 	return true
 }
 
+// inTick begins a tick of the reader's interval, unless the reader has had its share of the present one: then
+// what there is waits for the next. Without an interval nothing waits.
+func (s *Subscription) inTick(v *storage.Version) bool {
+	if s.options.Interval == 0 {
+		return true
+	}
+	tick, _ := tickAt(time.Now(), s.options.Interval)
+	if tick == s.tick {
+		s.waitForTick(v)
+		return false
+	}
+	s.tick = tick
+	return true
+}
+
+// waitForTick makes the reader wait for the next tick, unless the freshness changes.
+func (s *Subscription) waitForTick(v *storage.Version) {
+	_, s.releaseAt = tickAt(time.Now(), s.options.Interval)
+	s.changed = v.Urgent
+}
+
 // released ends a release. The freshness that waited for it is that of now: what came since waits for the
 // next tick.
 func (s *Subscription) released(b *Batch, w *walk) {
 	b.committed, b.age = w.v.Committed, w.v.Age
 	// What was examined last may be superseded: then the id has no other event.
-	if skipped := w.skipped(s.log.isView); skipped > 0 || b.Empty() {
+	if skipped := w.skipped(s.log.isView); skipped > 0 || b.Empty() || w.v.Window.Told != s.told {
 		s.skipped += skipped
 		b.addEvent(s.withState(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped}, w.v))
 	}

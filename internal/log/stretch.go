@@ -30,7 +30,8 @@ type Stretch struct {
 	delivered
 	synced   bool
 	outcome  ResumeOutcome
-	walk     walk // as it is between two flushes
+	told     uint64 // of a window, at the end
+	walk     walk   // as it is between two flushes
 	bytes    int
 	boundary bool
 	counts   [stream.Goodbye + 1]int
@@ -128,7 +129,7 @@ func (r *Recording) Stretch() (Stretch, bool) {
 	if !r.valid || t.bytes == 0 {
 		return Stretch{}, false
 	}
-	t.joined, t.delivered, t.synced = s.joined, s.delivered, s.synced
+	t.joined, t.delivered, t.synced, t.told = s.joined, s.delivered, s.synced, s.told
 	if t.ends = !s.walking(); !t.ends {
 		t.walk = *s.walk
 	}
@@ -150,7 +151,7 @@ func (s *Subscription) Take(at Spot, t *Stretch, b *Batch) bool {
 	b.reset(s.log)
 	b.counts, b.bytes, b.boundary = t.counts, t.bytes, t.boundary
 	s.changed = s.log.newest().Changed
-	s.joined, s.delivered, s.synced = t.joined, t.delivered, t.synced
+	s.joined, s.delivered, s.synced, s.told = t.joined, t.delivered, t.synced, t.told
 	if t.begins {
 		s.outcome = t.outcome
 	}

@@ -93,6 +93,7 @@ type Subscription struct {
 	pin        *pin.Pin // of the walk, once it takes more than one flush
 	outcome    ResumeOutcome
 	skipped    uint64
+	told       uint64 // what a window says that the reader was told last; see storage.Window
 }
 
 // joined is the revision order that a subscription reads, and how the reader came to it.
@@ -324,6 +325,7 @@ func (s *Subscription) end(b *Batch) {
 	switch w.purpose {
 	case following:
 		b.committed, b.age = w.v.Committed, w.v.Age
+		s.addWindow(b, w.v)
 	case releasing:
 		s.released(b, &w)
 	case snapshot:
@@ -370,6 +372,7 @@ func (s *Subscription) begin(b *Batch, v *storage.Version) bool {
 	case v.Seq == s.cursor:
 		s.place(v.Revision, v)
 		s.addHorizon(b, v)
+		s.tellWindow(b, v)
 		return false
 	case s.options.Interval > 0:
 		return s.release(b, v)
@@ -507,6 +510,7 @@ func (s *Subscription) withState(e stream.Event, v *storage.Version) stream.Even
 		e.Digest = v.Digest.String()
 	}
 	e.Window, e.Total, e.Before, e.Next = v.Window.Is, v.Window.Total, v.Window.Before, v.Window.Next
+	s.told = v.Window.Told
 	return e
 }
 

@@ -23,6 +23,7 @@ type View struct {
 	of       *storage.Version // from which it is being made
 	added    int64            // bytes of frames, since the last Publish
 	lacks    bool             // Lacks was called since then
+	tells    bool             // readers are to be told of a window since then
 	held     []Entry          // added but not written: adjacent ones of one segment of the other log
 	own      bool             // see NewNamedPart; static
 	live     int64            // bytes of what is not superseded, as of the last Publish
@@ -242,7 +243,7 @@ func (p *View) Publish(s Snapshot) bool {
 	p.write()
 	w := p.w
 	awaited := w.wanted.Swap(false)
-	if !p.fresh && !p.lacks && p.added == 0 && (p.own && p.reflects(s) || !p.own && !awaited && p.reflect(s)) {
+	if !p.fresh && !p.lacks && !p.tells && p.added == 0 && (p.own && p.reflects(s) || !p.own && !awaited && p.reflect(s)) {
 		return false
 	}
 	w.open().next.Reflect(s.v)
@@ -259,7 +260,7 @@ func (p *View) Publish(s Snapshot) bool {
 		w.forgetDeletes(time.Now())
 		w.compactAfter(p.added)
 	}
-	p.fresh, p.lacks, p.added, p.news, p.of, p.held = false, false, 0, 0, nil, nil
+	p.fresh, p.lacks, p.tells, p.added, p.news, p.of, p.held = false, false, false, 0, 0, nil, nil
 	p.live, p.dead = w.holds()-w.dead, w.dead
 	w.publish()
 	return true

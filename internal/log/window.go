@@ -104,8 +104,9 @@ func (p *View) Doubt(revision uint64) {
 }
 
 // SetWindow sets what the window says besides its resources, as of a state that changes nothing else
-// in it.
+// in it. If Told rises, the next Publish tells the readers.
 func (p *View) SetWindow(s Snapshot, about storage.Window) {
+	p.tells = p.tells || about.Told != p.w.head.Load().Window.Told
 	if p.w.next != nil {
 		p.w.next.Window = about
 		return

@@ -45,6 +45,7 @@ type Window struct {
 	Total  int    // resources that it is a window of
 	Before int    // resources that come before it
 	Next   string // the cursor of its last resource; empty: none comes after it
+	Told   uint64 // rises whenever readers are to be told of what has changed in that
 }
 
 // Contents is what of the log belongs to a version.

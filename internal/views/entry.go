@@ -84,6 +84,7 @@ func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 	e.watch, e.state = &part.Watch, part.State
 	if _, is := d.Window(); is {
 		e.order, e.hides = newSorted(d, part.State, e.account), true
+		e.order.look = func() { p.feeder(e).ask(windows, e) }
 		e.state = e.order
 	}
 	e.state.SetStatus(p.of.Status()) // it will be the same once there is a state

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/memory"
@@ -42,6 +43,8 @@ type sorted struct {
 	empty      *log.View        // the log of the order, which has its status only
 	account    *memory.Account
 
+	look func() // has whoever has the order look whether a window is to be told of
+
 	list atomic.Pointer[[]*window] // written with the mutex of Views held; never modified
 
 	// Owned by the feeder or the builder that has the view.
@@ -61,6 +64,8 @@ type sorted struct {
 	doubt     uint64 // a revision before which the windows may have been others; 0: none
 	item, old []byte // used again
 	extent    extent
+	alarm     *time.Timer // which has a window told at tellAt; nil: none was
+	tellAt    time.Time   // zero: all are
 }
 
 // extent is where the windows of an order have rows: no window has a place before the first one, or after
@@ -88,7 +93,7 @@ func (t *sorted) Begin(log.Snapshot, string, uint64) {
 
 func (t *sorted) forget() {
 	t.tree, t.begun, t.whole, t.revision, t.published, t.doubt = order.Tree{}, false, false, 0, 0, 0
-	t.ended, t.unordered, t.moved, t.extent = false, false, false, extent{}
+	t.ended, t.unordered, t.moved, t.extent, t.tellAt = false, false, false, extent{}, time.Time{}
 	for _, w := range t.windows {
 		w.forget()
 	}
@@ -236,8 +241,11 @@ func (t *sorted) Publish(s log.Snapshot) (news bool) {
 	t.endStep()
 	status := s.Status()
 	told := status.State != t.at.State || status.Reason != t.at.Reason || s.Origin() != t.origin
+	now := time.Now()
+	t.tellAt = time.Time{}
 	for _, w := range t.windows {
 		wrote := t.write(w, s)
+		wrote = t.tell(w, s, now) || wrote
 		if wrote || told || t.fed == nil || w.state.Awaited() {
 			news = w.state.Publish(s) || news
 		}
@@ -246,14 +254,49 @@ func (t *sorted) Publish(s log.Snapshot) (news bool) {
 	t.whole, t.moved, t.doubt, t.unordered = true, false, 0, false
 	t.published, t.revision = s.Revision(), max(t.revision, s.Revision())
 	t.Count()
+	t.setAlarm(now)
 	return news
+}
+
+// tellEvery is how often readers of a window are told what it says besides its resources, if that goes on
+// changing.
+const tellEvery = time.Second
+
+// tell has the readers of a window told of what it says by now, unless that was done lately: then it is done
+// later. It reports whether they are to be told.
+func (t *sorted) tell(w *window, s log.Snapshot, now time.Time) bool {
+	if !w.untold {
+		return false
+	}
+	if at := w.toldAt.Add(tellEvery); now.Before(at) {
+		if t.tellAt.IsZero() || at.Before(t.tellAt) {
+			t.tellAt = at
+		}
+		return false
+	}
+	w.untold, w.toldAt = false, now
+	w.about.Told++
+	w.state.SetWindow(s, w.about)
+	return true
+}
+
+// setAlarm has the order looked at when the next window is to be told of.
+func (t *sorted) setAlarm(now time.Time) {
+	switch {
+	case t.tellAt.IsZero():
+	case t.alarm == nil:
+		t.alarm = time.AfterFunc(t.tellAt.Sub(now), t.look)
+	default:
+		t.alarm.Reset(t.tellAt.Sub(now))
+	}
 }
 
 // write writes to a window what has changed in it. It reports whether there is something to publish.
 func (t *sorted) write(w *window, s log.Snapshot) (wrote bool) {
-	moved := w.moved || !w.begun
+	began := !w.begun // its readers are told at the end of their snapshots
+	moved := w.moved || began
 	switch {
-	case !w.begun:
+	case began:
 		w.read(&t.tree)
 		w.state.BeginWindow(s, w.definition.Epoch(s.Epoch()))
 		for _, r := range w.rows {
@@ -278,7 +321,7 @@ func (t *sorted) write(w *window, s log.Snapshot) (wrote bool) {
 	}
 	if about := w.say(&t.tree, moved); about != w.about {
 		w.state.SetWindow(s, about)
-		w.about = about
+		w.about, w.untold = about, !began
 	}
 	return wrote
 }
@@ -336,8 +379,12 @@ func (t *sorted) FedBy(f *log.Fed) {
 	}
 }
 
-// Awaited reports whether a reader of a window waits for any newer state, or a window for its first.
+// Awaited reports whether a reader of a window waits for any newer state, or a window for its first, or for its
+// readers to be told of it.
 func (t *sorted) Awaited() bool {
+	if !t.tellAt.IsZero() && !time.Now().Before(t.tellAt) {
+		return true
+	}
 	return t.list.Load() != t.adopted || slices.ContainsFunc(t.windows, func(w *window) bool { return w.state.Awaited() })
 }
 
@@ -358,6 +405,9 @@ func (t *sorted) Uncounted() int64 { return 0 }
 func (t *sorted) end() {
 	t.adopt()
 	t.forget()
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
 	for _, w := range t.windows {
 		w.end()
 	}

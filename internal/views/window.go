@@ -37,7 +37,9 @@ type window struct {
 	changed map[string]struct{} // keys in it that have changed since then
 	left    map[string]struct{} // keys that it did not have for a moment, or not any more
 	about   storage.Window
-	size    int64 // about how much memory the rows take
+	untold  bool      // readers have not been told of it
+	toldAt  time.Time // when they were last
+	size    int64     // about how much memory the rows take
 }
 
 // row is a resource in a window.
@@ -52,7 +54,7 @@ const rowBytes = 24
 func (r row) key() string { return r.item[r.sortKey:] }
 
 func (w *window) forget() {
-	w.begun, w.dirty, w.moved, w.rows, w.shown, w.about, w.size = false, false, false, nil, nil, storage.Window{}, 0
+	w.begun, w.dirty, w.moved, w.rows, w.shown, w.about, w.untold, w.size = false, false, false, nil, nil, storage.Window{}, false, 0
 	clear(w.changed)
 	clear(w.left)
 }
@@ -134,7 +136,7 @@ func (w *window) first(tree *order.Tree) int {
 
 // say returns what the window says besides its resources. moved says whether these are others.
 func (w *window) say(tree *order.Tree, moved bool) storage.Window {
-	about := storage.Window{Is: true, Total: tree.Len(), Before: w.first(tree)}
+	about := storage.Window{Is: true, Total: tree.Len(), Before: w.first(tree), Told: w.about.Told}
 	if n := len(w.rows); n > 0 && about.Before+n < about.Total {
 		if about.Next = w.about.Next; moved || about.Next == "" {
 			about.Next = w.definition.Cursor(w.rows[n-1].item)

@@ -49,7 +49,7 @@ func TestWindow(t *testing.T) {
 		s := subscribe(t, w, nil)
 		wantLines(t, "the snapshot", s.lines(), "reset initial", `d={"n":4}@2`, `c={"n":3}@2`, "end@2 of 4")
 		f.commit(`a={"n":9}`)
-		wantLines(t, "one enters", s.lines(), "-c@3 left", `a={"n":9}@3`)
+		wantLines(t, "one enters", s.lines(), "-c@3 left", `a={"n":9}@3`, "bookmark@3 of 4")
 		f.commit(`a=`)
 		wantLines(t, "one is deleted", s.lines(), "-a@4", `c={"n":3}@2`)
 		f.commit(`d={"n":3.5}`)

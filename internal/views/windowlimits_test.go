@@ -30,7 +30,7 @@ func TestWindowsShareAnOrder(t *testing.T) {
 			}
 		}
 		f.commit(`a={"n":3.5}`)
-		wantLines(t, "the first window", first.lines(), "-a@3 left", `c={"n":3}@2`)
+		wantLines(t, "the first window", first.lines(), "-a@3 left", `c={"n":3}@2`, "bookmark@3 of 4")
 		wantLines(t, "the second window", second.lines(), "-c@3 left", `a={"n":3.5}@3`)
 
 		second.Close()
@@ -40,7 +40,7 @@ func TestWindowsShareAnOrder(t *testing.T) {
 			t.Errorf("%d views, want 2: the order and the window that is read", s.Views)
 		}
 		f.commit(`e={"n":0}`)
-		wantLines(t, "the window that is left", first.lines(), "-c@4 left", `e={"n":0}@4`)
+		wantLines(t, "the window that is left", first.lines(), "-c@4 left", `e={"n":0}@4`, "bookmark@4 of 5")
 		again := subscribe(t, f.open(ordered(t, "n", 2, 2), "c"), nil)
 		wantLines(t, "the second window again", again.lines(), "reset initial", `c={"n":3}@2`, `a={"n":3.5}@3`, "end@4 of 5")
 		if s := f.views.Stats(); s.Builds != 1 {
@@ -70,7 +70,7 @@ func TestWindowOfACostlyFilter(t *testing.T) {
 		second := subscribe(t, f.open(of(1), "c"), nil)
 		wantLines(t, "the second window", second.lines(), "reset initial", `a={"n":1}@2`, "end@2 of 2")
 		f.commit(`a={"n":3}`)
-		wantLines(t, "the first window", first.lines(), "-b@3 left", `a={"n":3}@3`)
+		wantLines(t, "the first window", first.lines(), "-b@3 left", `a={"n":3}@3`, "bookmark@3 of 2")
 		wantLines(t, "the second window", second.lines(), "-a@3 left", `b={"n":2}@2`)
 	})
 }
@@ -87,7 +87,7 @@ func TestWindowHidesWhatRulesHide(t *testing.T) {
 		f.commit(`b={"team":"red","secret":9}`, `c={"team":"blue","secret":9}`)
 		wantLines(t, "a change of what is hidden", s.lines(), `b={"team":"red"}@3`)
 		f.commit(`a={"team":"blue"}`)
-		wantLines(t, "one is hidden", s.lines(), "-a@4")
+		wantLines(t, "one is hidden", s.lines(), "-a@4", "bookmark@4 of 1")
 	})
 }
 
@@ -174,7 +174,7 @@ func TestWindowOfADeclaredView(t *testing.T) {
 		s := subscribe(t, w, nil)
 		wantLines(t, "the snapshot", s.lines(), "reset initial", `b={"n":2}@2`, "end@2 of 2")
 		f.commit(`c={"n":2.5}`)
-		wantLines(t, "one enters the view", s.lines(), "-b@3 left", `c={"n":2.5}@3`)
+		wantLines(t, "one enters the view", s.lines(), "-b@3 left", `c={"n":2.5}@3`, "bookmark@3 of 3")
 		f.commit(`c={"n":4}`)
 		wantLines(t, "one leaves the view", s.lines(), "-c@4", `b={"n":2}@2`)
 	})

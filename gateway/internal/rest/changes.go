@@ -131,7 +131,7 @@ type list struct {
 	busy     error // why there was no room for the answer
 	slices   [][]byte
 	aside    []byte    // events that are no reason to answer, each followed by a comma
-	status   bool      // one of them is a status
+	says     bool      // one of them is a status, or has the total of a window
 	synced   bool      // the first end_of_snapshot was written
 	wroteAny bool      // an event was written
 	stalls   time.Time // when to give up an answer that has begun
@@ -216,7 +216,7 @@ func (l *list) WriteBatch(c *session.Session, _ []byte) {
 func (l *list) setAside(b *log.Batch) {
 	for e := range b.Events() {
 		l.aside = append(frame.AppendData(l.aside, e), ',')
-		l.status = l.status || e.Type == stream.StatusChange
+		l.says = l.says || e.Type == stream.StatusChange || e.Window
 	}
 }
 
@@ -272,7 +272,7 @@ func (l *list) WriteGoodbye(c *session.Session, _ stream.GoodbyeReason) {
 		problem.Write(l.Response(), l.empty())
 		return
 	}
-	if !l.status {
+	if !l.says {
 		l.aside = nil // "caught up" alone is an empty list
 	}
 	l.begin()

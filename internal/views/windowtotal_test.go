@@ -1,0 +1,80 @@
+package views
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/view"
+)
+
+// TestWindowTellsItsTotal: readers are told of a new total with the change, and then once a second.
+func TestWindowTellsItsTotal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`, `b={"n":2}`)
+		s := subscribe(t, f.open(ordered(t, "n", 1, 0), "c"), nil)
+		wantLines(t, "the snapshot", s.lines(), "reset initial", `a={"n":1}@2`, "end@2 of 2")
+		f.commit(`c={"n":3}`)
+		wantLines(t, "one comes behind the window", s.lines(), "bookmark@3 of 3")
+		f.commit(`d={"n":4}`)
+		f.commit(`e={"n":5}`)
+		wantLines(t, "others come within the second", s.lines())
+		time.Sleep(999 * time.Millisecond)
+		wantLines(t, "the second is not over", s.lines())
+		time.Sleep(time.Millisecond)
+		wantLines(t, "the second is over", s.lines(), "bookmark@5 of 5")
+		f.commit(`b={"n":2.5}`)
+		time.Sleep(time.Minute)
+		wantLines(t, "one behind the window changes its place", s.lines())
+		f.commit(`0={"n":0}`)
+		wantLines(t, "one comes into the window", s.lines(), "-a@7 left", `0={"n":0}@7`, "bookmark@7 of 6")
+		late := subscribe(t, f.open(ordered(t, "n", 1, 0), "c"), nil)
+		wantLines(t, "a reader that comes late", late.lines(), "reset initial", `0={"n":0}@7`, "end@7 of 6")
+		f.commit(`0=`)
+		wantLines(t, "one leaves within the second", s.lines(), "-0@8", `a={"n":1}@2`)
+		time.Sleep(time.Second)
+		wantLines(t, "the second is over again", s.lines(), "bookmark@8 of 5")
+		wantLines(t, "the reader that came late", late.lines(), "-0@8", `a={"n":1}@2`, "bookmark@8 of 5")
+	})
+}
+
+// TestWindowTellsItsTotalInTicks: a reader with an interval is told in its ticks.
+func TestWindowTellsItsTotalInTicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`, `b={"n":2}`)
+		w := f.open(ordered(t, "n", 1, 0), "c")
+		s := &subscriber{Subscription: w.Subscribe(log.SubscribeOptions{Interval: 10 * time.Second})}
+		defer s.Close()
+		wantLines(t, "the snapshot", s.lines(), "reset initial", `a={"n":1}@2`, "end@2 of 2")
+		f.commit(`c={"n":3}`)
+		wantLines(t, "a change after a quiet time", s.lines(), "bookmark@3 of 3")
+		time.Sleep(2 * time.Second)
+		f.commit(`0={"n":0}`)
+		wantLines(t, "a change within the tick", s.lines())
+		if got := s.Deadline(); got.Sub(time.Now()) > 8*time.Second {
+			t.Errorf("the reader is to look again in %v", got.Sub(time.Now()))
+		}
+		time.Sleep(8 * time.Second)
+		wantLines(t, "the next tick", s.lines(), "-a@4 left", `0={"n":0}@4`, "bookmark@4 of 4")
+	})
+}
+
+// TestTotalOfACostlyFilter: an order that builders feed tells its readers too, although its watch is at rest.
+func TestTotalOfACostlyFilter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`)
+		d := definition(t, view.Params{Filter: `value.exists(k, k == "n")`, Order: "n", Limit: "1"})
+		s := subscribe(t, f.open(d, "c"), nil)
+		wantLines(t, "the snapshot", s.lines(), "reset initial", `a={"n":1}@2`, "end@2 of 1")
+		f.commit(`b={"n":2}`)
+		wantLines(t, "one comes behind the window", s.lines(), "bookmark@3 of 2")
+		f.commit(`c={"n":3}`)
+		wantLines(t, "another one comes within the second", s.lines())
+		time.Sleep(time.Second)
+		wantLines(t, "a second later", s.lines(), "bookmark@4 of 3")
+	})
+}
