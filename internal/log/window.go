@@ -2,7 +2,6 @@ package log
 
 import (
 	"math"
-	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/digest"
@@ -30,8 +29,8 @@ func NewWindow(c Config) *View {
 func (p *View) BeginWindow(s Snapshot, epoch string) {
 	p.Begin(s, epoch, s.v.Revision)
 	p.w.next.Window.Is = true
-	if strings.HasPrefix(epoch, stream.UnnumberedEpoch) {
-		p.w.next.Horizon = math.MaxUint64
+	if p.w.next.HasOwnRun() {
+		p.w.next.Horizon, p.w.next.Run = math.MaxUint64, storage.NewRun()
 	}
 }
 

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/digest"
@@ -102,6 +103,12 @@ func (v *Version) ReflectDerived(of *Version) {
 	v.reflect(of)
 }
 
+// HasOwnRun reports whether the run of a window is its own, and not that of the other log: where deletes have no
+// revision, each log of a window that is made may have been another one at a revision.
+func (v *Version) HasOwnRun() bool {
+	return v.Window.Is && strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch)
+}
+
 // HasReached reports whether the version of a part reflects a version of the other log, or a
 // newer one.
 func (v *Version) HasReached(of *Version) bool { return v.Primed() && v.Of >= of.Number }
@@ -109,7 +116,11 @@ func (v *Version) HasReached(of *Version) bool { return v.Primed() && v.Of >= of
 func (v *Version) reflect(of *Version) {
 	v.Revision, v.DeletesCompleteTo, v.Committed, v.Status = of.Revision, of.DeletesCompleteTo, of.Committed, of.Status
 	v.Origin, v.OriginPending, v.Age = of.Origin, of.OriginPending, of.Age
-	v.Run = Run{Name: of.Run.Name, Horizon: max(v.Run.Horizon, of.Run.Horizon), Former: of.Run.Former}
+	run := Run{Name: of.Run.Name, Horizon: max(v.Run.Horizon, of.Run.Horizon), Former: of.Run.Former}
+	if v.HasOwnRun() {
+		run.Name, run.Former = v.Run.Name, nil
+	}
+	v.Run = run
 	if of.Horizon > v.Horizon {
 		v.Horizon, v.HorizonAge = of.Horizon, of.HorizonAge
 	}

@@ -52,7 +52,7 @@ func (h *History) partAtID(c *Connection, s *step) error {
 			switch {
 			case wanted.Revision == 0 && claimed.either[key].Revision <= p.Upserts:
 				diff = fmt.Sprintf("%q is extra (revision %d)", key, held.Revision)
-			case wanted.Revision > 0 && wanted.Revision <= p.Upserts && held != wanted:
+			case wanted.Revision > 0 && claimed.enteredAt(key, wanted) <= p.Upserts && held != wanted:
 				diff = fmt.Sprintf("%q is %s of revision %d, want %s of revision %d", key, held.Value, held.Revision, wanted.Value, wanted.Revision)
 			}
 		}

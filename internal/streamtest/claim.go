@@ -24,6 +24,7 @@ type claimed struct {
 	state State
 	// either has the keys that may still be held, or be gone as in state.
 	either State
+	window *window // nil: it is the state of none
 }
 
 // claimed returns every state for which a claim is true. It is empty if the upstream
@@ -46,7 +47,8 @@ func (e *epoch) claimed(c claim) []claimed {
 	if end == 0 {
 		return nil
 	}
-	last := claimed{state: e.txns[end-1].After, either: e.mayRemain(c, end)}
+	c.mixed = c.mixed && e.txns[end-1].window == nil // a window is resumed by those who have one of its states only
+	last := claimed{state: e.txns[end-1].After, either: e.mayRemain(c, end), window: e.txns[end-1].window}
 	out := []claimed{last}
 	for start := end - 1; start > 0 && e.txns[start-1].Revision == e.txns[end-1].Revision && !e.txns[start].Vanished; start-- {
 		before := e.txns[start-1].After
@@ -54,7 +56,7 @@ func (e *epoch) claimed(c claim) []claimed {
 			last.still(e.txns[start].Changes, before, nil)
 			continue
 		}
-		out = append(out, claimed{state: before, either: last.either})
+		out = append(out, claimed{state: before, either: last.either, window: e.txns[start-1].window})
 	}
 	if c.mixed {
 		return []claimed{last}
@@ -111,7 +113,7 @@ func (e *epoch) vanished(key string) bool {
 func (e *epoch) likeAt(revision uint64) (out []claimed) {
 	for _, txn := range e.txns[e.count(revision):] {
 		if txn.newest <= revision {
-			out = append(out, claimed{state: txn.After})
+			out = append(out, claimed{state: txn.After, window: txn.window})
 		}
 	}
 	return out

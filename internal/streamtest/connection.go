@@ -93,7 +93,7 @@ func (h *History) newConnection(s Subscriber, d Dial) *Connection {
 		}
 		c.Mixed = c.Mixed || d.From.mixed || h.DeletesUnnumbered && d.From.Position.Partial()
 	}
-	c.history, c.source = h, s
+	c.history, c.source, c.window = h, s, h.Window
 	c.state, c.lead = c.Begin.Clone(), c.firstLead()
 	return c
 }

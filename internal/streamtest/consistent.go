@@ -1,6 +1,7 @@
 package streamtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -22,9 +23,11 @@ func CheckConsistent(h *History) error {
 			case stream.Reset:
 				clear(seen)
 			case stream.Upsert, stream.Delete:
-				return seen.inSnapshot(s)
+				return cmp.Or(seen.inSnapshot(s), h.saysWhy(s))
 			case stream.EndOfSnapshot:
-				return h.endOfSnapshot(c, s)
+				return cmp.Or(h.endOfSnapshot(c, s), h.saysTrue(c, s))
+			case stream.Bookmark:
+				return h.saysTrue(c, s)
 			}
 			return nil
 		})
@@ -47,14 +50,14 @@ func (seen sent) inSnapshot(s *step) error {
 }
 
 // once checks that a key is sent once, or again with a newer value after the
-// walk continued with a newer state.
+// walk continued with a newer state. In a window it may have the same.
 func (seen sent) once(s *step, in string) error {
 	key, revision := s.event.Resource.Key, uint64(0)
 	if s.event.Type == stream.Upsert {
 		revision = s.event.Resource.Revision
 	}
 	before, again := seen[key]
-	if again && (!s.renewed || revision > 0 && revision <= before) {
+	if again && (!s.renewed || revision > 0 && (revision < before || revision == before && !s.window)) {
 		return fmt.Errorf("%q twice in %s", key, in)
 	}
 	seen[key] = revision

@@ -78,10 +78,13 @@ func (h *History) finalState(c *Connection) error {
 	w := newWalker(c)
 	last := step{epoch: w.epochAt(len(c.Flushes)), flush: &Flush{}}
 	nothing := func(*step) error { return nil }
+	var told *stream.Event // what it says of a window
 	for i := range c.Flushes {
 		flush := &c.Flushes[i]
 		for j := range flush.Events {
-			_ = w.event(&step{flush: flush, index: j, event: &flush.Events[j]}, nothing)
+			if _ = w.event(&step{flush: flush, index: j, event: &flush.Events[j]}, nothing); flush.Events[j].Window {
+				told = &flush.Events[j]
+			}
 		}
 		if flush.Mark != nil {
 			_ = w.id(flush, nothing)
@@ -92,6 +95,9 @@ func (h *History) finalState(c *Connection) error {
 	want := claimed{state: newest.After}
 	if diff := w.state.Diff(h.wanted(&last, want, newest.Revision)); diff != "" {
 		return fmt.Errorf("%v: at the end not the upstream's state: %s", c, diff)
+	}
+	if about := newest.window; about != nil && told != nil && (told.Total != about.total || told.Before != about.before) {
+		return fmt.Errorf("%v: at the end the window is told of with %d after %d, want %d after %d", c, told.Total, told.Before, about.total, about.before)
 	}
 	return nil
 }

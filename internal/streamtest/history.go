@@ -34,6 +34,8 @@ type History struct {
 	// ViewsBounded means that views have a limit of memory, so that a view may lose what a
 	// subscriber that catches up with it still needs.
 	ViewsBounded bool
+	// Window means that Truth is that of a window, so that resources enter with older revisions.
+	Window bool
 	// Large is the number of bytes from which a transaction may take several flushes: 1 MiB by
 	// default.
 	Large int
@@ -100,6 +102,7 @@ type Connection struct {
 	// Flushes are the received flushes.
 	Flushes []Flush
 
+	window bool // of the history
 	reader
 }
 

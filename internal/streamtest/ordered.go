@@ -14,11 +14,12 @@ var errBrokeOrdered = errors.New("broke Ordered: a key never goes back to an old
 func CheckOrdered(h *History) error {
 	return h.each(errBrokeOrdered, func(c *Connection) error {
 		keys := keyOrder{truth: h.Truth, begin: c.Begin, at: map[string]int{}}
-		order := flushOrder{released: c.Interval > 0}
+		begin := flushOrder{released: c.Interval > 0, window: h.Window}
+		order := begin
 		return c.walk(func(s *step) error {
 			if s.event == nil {
 				if order.released {
-					order = flushOrder{released: true}
+					order = begin
 				}
 				return nil
 			}
@@ -26,14 +27,14 @@ func CheckOrdered(h *History) error {
 			case stream.Reset:
 				clear(keys.at)
 				keys.begin = nil
-				order = flushOrder{released: c.Interval > 0}
+				order = begin
 			case stream.Upsert, stream.Delete:
 				if err := keys.check(s); err != nil {
 					return err
 				}
 				return order.check(s)
 			case stream.EndOfSnapshot, stream.Bookmark, stream.StatusChange:
-				order = flushOrder{released: c.Interval > 0}
+				order = begin
 			}
 			return nil
 		})
@@ -118,10 +119,14 @@ type flushOrder struct {
 	mixed    bool   // a delete came after an upsert
 	falling  bool   // a change was older than the previous one
 	released bool   // the subscriber has an interval
+	window   bool   // revisions are not those with which resources came into it
 }
 
 func (o *flushOrder) check(s *step) error {
 	r := s.event.Resource.Revision
+	if o.window {
+		r = 1
+	}
 	if s.event.Type == stream.Delete {
 		o.mixed = o.mixed || o.upserts > 0
 		// A delete without a revision of its own is placed where it happened, and
@@ -143,7 +148,7 @@ func (o *flushOrder) check(s *step) error {
 		return fmt.Errorf("revision %d after %d", r, o.revision)
 	case s.phase == catchingUp && o.mixed:
 		return errors.New("delete after an upsert in a catch-up")
-	case s.phase == joining && o.mixed && o.falling:
+	case s.phase == joining && o.mixed && (o.falling || o.window):
 		return errors.New("neither the upstream's order nor deletes first")
 	}
 	return nil

@@ -30,7 +30,7 @@ func CheckResynchronising(h *History) error {
 				return nil
 			}
 			if s.phase == live && exact && !h.deletedSince(told, s, c.OfView) {
-				if err := changes(s); err != nil {
+				if err := changes(s); err != nil && !h.reentered(s, told, s.flush.after) {
 					return err
 				}
 			}
@@ -76,11 +76,15 @@ func (s *step) completeTo() uint64 {
 // revision. A resource that a snapshot no longer has was deleted there at the
 // latest. A delete without a revision of its own may share the revision, and shows
 // another. Each replica finds vanished resources by itself. A replica that follows a view
-// is sent deletes of resources that only changed.
+// is sent deletes of resources that only changed. Where values were left out, what was in a window meanwhile is
+// not known.
 func (h *History) deletedSince(revision uint64, s *step, ofView bool) bool {
 	r := s.event.Resource
-	if s.event.Type != stream.Delete {
+	switch {
+	case s.event.Type != stream.Delete:
 		return false
+	case h.Window && s.flush.Horizon > revision:
+		return true
 	}
 	if h.Truth.vanished(s.epoch, r.Key) || h.Truth.unseen(s.epoch, r.Key, revision, r.Revision, h.DeletesUnnumbered, ofView) {
 		return true

@@ -46,6 +46,7 @@ type Transaction struct {
 
 	resources map[string]stream.Resource // After, with the values in full
 	newest    uint64                     // the greatest revision in After
+	window    *window                    // nil: it is none
 }
 
 // NewTruth returns the truth of an upstream that is empty at a revision.

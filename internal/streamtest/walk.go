@@ -53,6 +53,8 @@ type step struct {
 	// the state that it began with, and continued with a newer one: it contained a
 	// status (catching_up).
 	renewed bool
+	// window means that the connection is to a window.
+	window bool
 }
 
 // version is the version of an upsert.
@@ -65,7 +67,7 @@ func (c *Connection) walk(f func(*step) error) error {
 	for i := range c.Flushes {
 		flush := &c.Flushes[i]
 		for j := range flush.Events {
-			s := step{flush: flush, index: j, event: &flush.Events[j], last: j == len(flush.Events)-1, epoch: w.epochAt(i)}
+			s := step{flush: flush, index: j, event: &flush.Events[j], last: j == len(flush.Events)-1, epoch: w.epochAt(i), window: c.window}
 			if err := w.event(&s, f); err != nil {
 				return fmt.Errorf("%v: flush %d, event %d %s: %w", c, flush.Order, j, describe(*s.event), err)
 			}

@@ -143,8 +143,8 @@ var windowMutants = []mutant{
 	{
 		"a window resumes positions of other replicas where deletes have no revision",
 		"internal/log/window.go",
-		"p.w.next.Horizon = math.MaxUint64",
-		"p.w.next.Horizon = math.MaxUint64 & 1",
+		"p.w.next.Horizon, p.w.next.Run = math.MaxUint64, ",
+		"p.w.next.Horizon, p.w.next.Run = math.MaxUint64&1, ",
 	},
 	{
 		"a window resumes at a revision that two states have",

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/streamtest"
 	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -177,5 +178,27 @@ func TestWindowOfADeclaredView(t *testing.T) {
 		wantLines(t, "one enters the view", s.lines(), "-b@3 left", `c={"n":2.5}@3`, "bookmark@3 of 3")
 		f.commit(`c={"n":4}`)
 		wantLines(t, "one leaves the view", s.lines(), "-c@4", `b={"n":2}@2`)
+	})
+}
+
+// TestWindowMadeAgain: where deletes have no revision, a window that is made again does not know what it was at
+// the revision of a position.
+func TestWindowMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixtureOf(t, streamtest.NewUpstream("_e", streamtest.NoRevision), Config{Linger: time.Second}, watch.Config{})
+		f.commit(`a={"n":1}`, `b={"n":2}`)
+		s := subscribe(t, f.open(ordered(t, "n", 1, 0), "c"), nil)
+		s.lines()
+		at := s.at(t)
+		f.commit(`a=`)
+		s.Close()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		again := subscribe(t, f.open(ordered(t, "n", 1, 0), "c"), at)
+		wantLines(t, "the window again", again.lines(), "reset expired", `b={"n":2}@2`, "end@2 of 1")
+		at = again.at(t)
+		again.Close()
+		same := subscribe(t, f.open(ordered(t, "n", 1, 0), "c"), at)
+		wantLines(t, "the same window", same.lines(), "end@2 of 1")
 	})
 }

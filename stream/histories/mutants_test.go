@@ -382,6 +382,114 @@ var mutants = []mutant{
 			new:  "	if held.whole || !d.labeled {\n",
 		}},
 	},
+	{
+		name: "what was in a window for a moment is not deleted",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/window.go",
+			old:  "	gone := maps.Clone(w.left)",
+			new:  "	gone := map[string]struct{}{}",
+		}},
+	},
+	{
+		name: "what was not in a window for a moment is not sent again",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/window.go",
+			old:  "known && !changed && !w.returned(r)",
+			new:  "known && !changed",
+		}},
+	},
+	{
+		name: "a window accepts positions from before it was made",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/log/window.go",
+			old:  "	p.Begin(s, epoch, s.v.Revision)",
+			new:  "	p.Begin(s, epoch, 0)",
+		}},
+	},
+	{
+		name: "a window resumes positions of other replicas where deletes have no revision",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.NoRevision))},
+		edits: []edit{{
+			file: "internal/log/window.go",
+			old:  "p.w.next.Horizon, p.w.next.Run = math.MaxUint64, ",
+			new:  "p.w.next.Horizon, p.w.next.Run = math.MaxUint64&1, ",
+		}},
+	},
+	{
+		name: "a window that is made again resumes positions of the former one",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.NoRevision))},
+		edits: []edit{{
+			file: "internal/storage/version.go",
+			old:  "		run.Name, run.Former = v.Run.Name, nil\n",
+			new:  "",
+		}},
+	},
+	{
+		name: "a window resumes at a revision that two states have",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.NoRevision))},
+		edits: []edit{{
+			file: "internal/views/sorted.go",
+			old:  "		if t.unordered && wrote {",
+			new:  "		if t.unordered && wrote && false {",
+		}},
+	},
+	{
+		name: "a resource that enters a window has the place of its own revision",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/log/window.go",
+			old:  "	to, frame := p.appendAt(revision, k, w.framing.Size(&r,",
+			new:  "	to, frame := p.appendAt(r.Revision, k, w.framing.Size(&r,",
+		}},
+	},
+	{
+		name: "what comes before a window does not move it",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/window.go",
+			old:  "	case !w.reaches(old) && !w.reaches(now):",
+			new:  "	case !w.reaches(old) && !w.reaches(now) || w.precedes(old) && now == nil:",
+		}},
+	},
+	{
+		name: "the total of a window that nothing touches stays",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/sorted.go",
+			old:  "	if !t.moved && !moved {",
+			new:  "	if !moved {",
+		}},
+	},
+	{
+		name: "readers are told of a window with its rows only",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/sorted.go",
+			old:  "		wrote = t.tell(w, s, now) || wrote\n",
+			new:  "		wrote = wrote && t.tell(w, s, now) || wrote\n",
+		}},
+	},
+	{
+		name: "a window says of each resource that leaves it that it is still there",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/window.go",
+			old:  "		if _, exists := t.tree.SortKey(key); exists {",
+			new:  "		if _, exists := t.tree.SortKey(key); exists || key != \"\" {",
+		}},
+	},
+	{
+		name: "a window that has moved is not told of changes where it was not before",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/sorted.go",
+			old:  "			w.read(&t.tree)\n			t.extent.known = false\n",
+			new:  "			w.read(&t.tree)\n",
+		}},
+	},
 }
 
 // TestMutants builds the histories with an eighth of the faults each day, or with all, and

@@ -14,9 +14,10 @@ import (
 type part struct {
 	name       string
 	params     view.Params
-	beside     bool             // it is the other watch
-	definition *view.Definition // nil: all of the watch
-	within     *part            // what it is a view of, if not of the watch: what narrow nodes have
+	beside     bool                // it is the other watch
+	definition *view.Definition    // nil: all of the watch
+	sorting    *streamtest.Sorting // of a window; nil: it is none
+	within     *part               // what it is a view of, if not of the watch: what narrow nodes have
 	history    *streamtest.History
 	ids        []*streamtest.Mark // every id that was issued
 	seen       map[given]bool
@@ -43,11 +44,7 @@ var further = []view.Params{
 func newParts(newHistory func() *streamtest.History) (parts []*part) {
 	for i, params := range slices.Concat(definitions, further) {
 		p := &part{name: "all", params: params, history: newHistory(), seen: map[given]bool{}}
-		d, err := view.Parse(params)
-		if err != nil {
-			panic(err)
-		}
-		if !d.IsWhole() {
+		if d := parsed(params); !d.IsWhole() {
 			p.name, p.definition = params.Prefix+params.Filter, d
 		}
 		if i >= len(definitions) {
@@ -101,6 +98,12 @@ func (p *part) narrow(all *streamtest.Truth, served []string) {
 	if p.within != nil {
 		all, served = p.within.history.Truth, p.within.served(served)
 	}
+	if p.sorting != nil {
+		if len(p.history.Connections()) > 0 {
+			p.history.Truth = streamtest.TruthOfWindow(all, p.definition, *p.sorting, served...)
+		}
+		return
+	}
 	p.history.Truth = streamtest.TruthOfView(all, p.definition, served...)
 }
 
@@ -124,8 +127,11 @@ func (w *world) connections() (all []*streamtest.Connection) {
 // aPart returns all of the watch, or a view, unless the upstream goes back without a new
 // name: the name of an order in a view does not say which one it is then.
 func (w *world) aPart() *part {
-	if !w.shape.views {
+	switch {
+	case !w.shape.views:
 		return w.parts[0]
+	case w.shape.windows && (*windows || w.rarely(4)):
+		return oneOf(w.choices, w.windows...)
 	}
 	if w.shape.narrow && w.rarely(2) {
 		return oneOf(w.choices, w.parts[len(definitions):]...)
@@ -133,8 +139,8 @@ func (w *world) aPart() *part {
 	return oneOf(w.choices, append([]*part{w.parts[0]}, w.parts[:len(definitions)]...)...)
 }
 
-// allParts returns the parts of the watch, and the other watch.
-func (w *world) allParts() []*part { return append(w.parts[:len(w.parts):len(w.parts)], w.beside) }
+// allParts returns the parts of the watch, its windows, and the other watch.
+func (w *world) allParts() []*part { return append(slices.Concat(w.parts, w.windows), w.beside) }
 
 // give records an id that was issued.
 func (p *part) give(m *streamtest.Mark) {

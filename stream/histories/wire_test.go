@@ -59,6 +59,11 @@ func (p *part) query(q url.Values) {
 	if len(p.params.Fields) > 0 {
 		q.Set("fields", strings.Join(p.params.Fields, ","))
 	}
+	for name, text := range map[string]string{"order": p.params.Order, "limit": p.params.Limit, "offset": p.params.Offset, "after": p.params.After} {
+		if text != "" {
+			q.Set(name, text)
+		}
+	}
 }
 
 func (c *wire) up() bool { return c.answer != nil }
@@ -168,6 +173,7 @@ type wireEvent struct {
 	goclient.Event
 	ID      string `json:"id"` // of a position
 	Skipped uint64 `json:"skipped"`
+	Total   *int   `json:"total"`
 }
 
 func (c *wire) receive(l line) error {
@@ -316,6 +322,10 @@ func (e *wireEvent) event() (stream.Event, error) {
 	out := stream.Event{
 		Type: eventTypes[string(e.Type)], Watch: e.Watch, Reason: string(e.Reason), Since: e.Since,
 		Count: e.Count, Resumed: e.Resumed, Skipped: e.Skipped,
+		Window: e.Total != nil, Before: e.Before, Next: e.Next, Left: e.Left,
+	}
+	if e.Total != nil {
+		out.Total = *e.Total
 	}
 	var err error
 	number := func(text string) (n uint64) {

@@ -18,6 +18,7 @@ func (w *world) connectWire() error {
 	c := &wire{world: w, name: fmt.Sprint("wire ", len(w.wires)), polls: w.rarely(3), link: newLink("", nil)}
 	c.link.of = c.name
 	p := w.aPart()
+	c.polls = c.polls && p.params.After == "" // which is a position there
 	c.follow(p)
 	if p.definition == nil && !c.polls && w.pick(4) > 0 {
 		c.follow(w.beside)

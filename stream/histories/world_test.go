@@ -41,6 +41,7 @@ type world struct {
 	shape      shape
 	upstream   *streamtest.Upstream
 	parts      []*part // all of the watch, then views of it
+	windows    []*part
 	roots      []*node
 	nodes      []*node // the roots, then the nodes behind them
 	clients    []*client
@@ -77,6 +78,7 @@ type shape struct {
 	wide    bool // there are many keys
 	views   bool // there are views; then the upstream never goes back without a new name
 	narrow  bool // there is a node that follows a view
+	windows bool // there are windows; then the upstream gives deletes revisions
 	patchy  bool // endpoints forget history, and fall behind
 	recalls bool // endpoints tell of deletes with their snapshots
 	guarded bool // principals come to second gateways; then the upstream keeps its order, and nothing falls back
@@ -105,6 +107,10 @@ func newShape(c *choices) shape {
 		s.deletes = streamtest.DeleteRevisions(*deletes)
 	}
 	s.recalls = s.deletes == streamtest.OwnRevision && c.pick(2) == 0
+	if *windows {
+		s.views = true
+	}
+	s.windows = s.views && s.deletes != streamtest.Vanishing
 	s.keeps = c.rarely(3) || *keep
 	if s.wide = c.rarely(40) || *wide; s.wide {
 		s.heavy, s.steps = false, 3+s.steps%4 // each costs as much as a hundred others
@@ -119,14 +125,19 @@ func newWorld(c *choices) *world {
 	beside := &part{name: "the other watch", beside: true, seen: map[given]bool{}, history: &streamtest.History{
 		Truth: other.Truth(), Heartbeat: heartbeat, StaleAfter: staleAfter,
 	}}
-	return &world{choices: c, shape: s, upstream: u, besides: other, beside: beside, began: time.Now(), parts: newParts(func() *streamtest.History {
+	newHistory := func() *streamtest.History {
 		return &streamtest.History{
 			Truth: u.Truth(), Heartbeat: heartbeat, StaleAfter: staleAfter,
 			Freshness:         map[string][]streamtest.Freshness{},
 			Large:             storage.ReplaySize,
 			DeletesUnnumbered: s.deletes != streamtest.OwnRevision,
 		}
-	})}
+	}
+	w := &world{choices: c, shape: s, upstream: u, besides: other, beside: beside, began: time.Now(), parts: newParts(newHistory)}
+	if s.windows {
+		w.windows = newWindows(newHistory)
+	}
+	return w
 }
 
 // play plays the whole history. The error is the failure found.
@@ -424,7 +435,7 @@ func (w *world) tryIDs() {
 	if w.shape.wide {
 		most = 2
 	}
-	for _, p := range w.parts {
+	for _, p := range slices.Concat(w.parts, w.windows) {
 		w.tryIDsOf(p, most)
 	}
 }
