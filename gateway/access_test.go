@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/watchtide/watchtide/access"
 	"github.com/watchtide/watchtide/access/credential"
 	"github.com/watchtide/watchtide/stream"
@@ -188,7 +190,7 @@ func TestNobodySeesWhatIsHidden(t *testing.T) {
 	r := newGuarded(t, nil)
 	for name, hidden := range hides {
 		for _, door := range waysToRead {
-			for _, encoding := range []string{"identity", "gzip"} {
+			for _, encoding := range []string{"identity", "gzip", "zstd"} {
 				for _, method := range []string{http.MethodGet, http.MethodHead} {
 					got := r.send(method, door, "", append(r.as(name), "Accept-Encoding: "+encoding)...)
 					r.conceals(name, got, hidden)
@@ -205,8 +207,19 @@ func TestNobodySeesWhatIsHidden(t *testing.T) {
 func (r *guarded) conceals(name string, got reply, hidden []string) {
 	r.t.Helper()
 	text := got.text
-	if got.Header.Get("Content-Encoding") == "gzip" {
+	switch got.Header.Get("Content-Encoding") {
+	case "gzip":
 		text = unzipped(r.t, text)
+	case "zstd":
+		d, err := zstd.NewReader(strings.NewReader(text), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		defer d.Close()
+		all, err := io.ReadAll(d)
+		if text = string(all); err != nil {
+			r.t.Errorf("%s: %v", got.Request.URL, err)
+		}
 	}
 	for key := range got.Header {
 		text += "\n" + got.Header.Get(key)

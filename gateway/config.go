@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,13 +157,13 @@ type StreamSettings struct {
 	SnapshotBudget int64 `yaml:"snapshot_budget"`
 	// Pump selects what carries the streams. Default: PumpShards.
 	Pump Pump `yaml:"pump,is=pump"`
-	// Compression selects how streams are sent to clients that ask for it in
-	// Accept-Encoding. Default: CompressionGzip.
+	// Compression selects how streams and lists are sent to clients that ask for it in
+	// Accept-Encoding. Default: CompressionZstd.
 	Compression Compression `yaml:"compression,is=compression"`
 	// Digest selects whether clients can verify and resume by digest. Default: DigestOn.
 	Digest Digest `yaml:"digest,is=digest"`
 	// CompressionCache is how many bytes of compressed events are kept, so that
-	// events for several clients are compressed once. Default: 32 MiB.
+	// events for several clients are compressed once; an eighth of it more is for lists. Default: 32 MiB.
 	CompressionCache int64 `yaml:"compression_cache"`
 }
 
@@ -356,15 +357,21 @@ const (
 	DigestOff Digest = "off"
 )
 
-// Compression is a content coding of streams.
+// Compression is the best content coding in which answers are sent.
 type Compression string
 
 const (
-	// CompressionGzip compresses streams (RFC 1952).
+	// CompressionZstd compresses what ends with a snapshot (RFC 8878), and everything as CompressionGzip
+	// does for clients that prefer that.
+	CompressionZstd Compression = "zstd"
+	// CompressionGzip compresses streams and lists (RFC 1952).
 	CompressionGzip Compression = "gzip"
 	// CompressionNone sends them as they are.
 	CompressionNone Compression = "none"
 )
+
+// listCache is how many bytes of compressed lists are kept.
+func (c Config) listCache() int64 { return c.CompressionCache / 8 }
 
 // Sockets returns the sockets of the system, unless the configuration excludes
 // them.
@@ -409,8 +416,8 @@ func (c Config) check() error {
 	if c.Digest != "" && c.Digest != DigestOn && c.Digest != DigestOff {
 		return fmt.Errorf("gateway.Config: Digest is %q: want %s or %s", c.Digest, DigestOn, DigestOff)
 	}
-	if c.Compression != "" && c.Compression != CompressionGzip && c.Compression != CompressionNone {
-		return fmt.Errorf("gateway.Config: Compression is %q: want %s or %s", c.Compression, CompressionGzip, CompressionNone)
+	if c.Compression != "" && !slices.Contains([]Compression{CompressionZstd, CompressionGzip, CompressionNone}, c.Compression) {
+		return fmt.Errorf("gateway.Config: Compression is %q: want %s, %s or %s", c.Compression, CompressionZstd, CompressionGzip, CompressionNone)
 	}
 	if c.Instance != "" && !validInstance.MatchString(c.Instance) {
 		return fmt.Errorf("gateway.Config: Instance is %q: want 1 to 64 letters, digits, '_' and '-'", c.Instance)
@@ -518,7 +525,7 @@ func (s StreamSettings) withDefaults() StreamSettings {
 	s.Drain = cmp.Or(s.Drain, 10*time.Second)
 	s.SnapshotBudget = cmp.Or(s.SnapshotBudget, 64<<20)
 	s.Pump = cmp.Or(s.Pump, PumpShards)
-	s.Compression = cmp.Or(s.Compression, CompressionGzip)
+	s.Compression = cmp.Or(s.Compression, CompressionZstd)
 	s.Digest = cmp.Or(s.Digest, DigestOn)
 	s.CompressionCache = cmp.Or(s.CompressionCache, 32<<20)
 	return s

@@ -55,7 +55,6 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, req sessi
 		problem.Write(w, p)
 		return
 	}
-	req.Gzip = req.Gzip && g.cfg.Compression == CompressionGzip
 	from := g.proxies.OfRequest(r)
 	client := limits.ClientOf(from.Addr())
 	watches, p := g.chosen(r.Context(), req.Watches, client.String())
@@ -63,7 +62,7 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, req sessi
 		g.notFound(w, r, req, p)
 		return
 	}
-	req.Gzip = req.Gzip && !slices.ContainsFunc(watches, func(w authz.Handle) bool { return !w.Compressible() })
+	req.Coding = g.coding(r, req.Coding, watches...)
 	parts, p := req.Parts(r.Context(), watches, client)
 	if p != nil {
 		g.notFound(w, r, req, p)
@@ -75,7 +74,7 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, req sessi
 		return
 	}
 	if r.Method == http.MethodHead {
-		wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
+		wire.SetStreamHeaders(w.Header(), req.Format, req.Coding)
 		return
 	}
 	if p := g.doors.ReservedFor(r); p != nil {
@@ -88,6 +87,17 @@ func (g *settings) serveEvents(w http.ResponseWriter, r *http.Request, req sessi
 		return
 	}
 	g.stream(w, r, req, parts, as, from)
+}
+
+// coding returns the coding of an answer about watches, for a client that prefers one.
+func (g *settings) coding(r *http.Request, preferred wire.Coding, watches ...authz.Handle) wire.Coding {
+	switch {
+	case g.cfg.Compression == CompressionNone, slices.ContainsFunc(watches, func(w authz.Handle) bool { return !w.Compressible() }):
+		return wire.Identity
+	case g.cfg.Compression == CompressionGzip && preferred == wire.Zstd:
+		return wire.PreferredCoding(r.Header.Values("Accept-Encoding"), wire.Gzip)
+	}
+	return preferred
 }
 
 // stream answers an admitted request, and releases its admission exactly once,
@@ -109,7 +119,7 @@ func (g *settings) stream(w http.ResponseWriter, r *http.Request, req session.Re
 		problem.Write(w, p)
 		return
 	}
-	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
+	wire.SetStreamHeaders(w.Header(), req.Format, req.Coding)
 	c := session.New(g.deps, req, with, watches)
 	defer func() {
 		if !carried {
@@ -165,8 +175,8 @@ func (g *settings) refuseStream(w http.ResponseWriter, r *http.Request, req sess
 		problem.Write(w, p)
 		return
 	}
-	req.Gzip = false // not worth it for so few bytes
-	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
+	req.Coding = wire.Identity // not worth it for so few bytes
+	wire.SetStreamHeaders(w.Header(), req.Format, req.Coding)
 	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
 	out.Write(frame.AppendComment(f.AppendRetry(nil, p.RetryAfter), p.Detail))
 	out.Write(f.AppendGoodbye(nil, why.Goodbye(), p.RetryAfter))

@@ -75,6 +75,7 @@ type pumps struct {
 	shards   *shard.Pump // nil: the goroutine pump carries all streams
 	hijacked *session.Hijacked
 	pieces   *wire.Cache
+	lists    *wire.Cache // pieces of lists, which displace none of streams
 }
 
 // rights are what clients may do, and what they were refused. Static after construction.
@@ -99,7 +100,7 @@ func New(c Config) (*Gateway, error) {
 	g := &Gateway{
 		views: c.engine, registry: c.Registry, started: time.Now(), log: c.Logger,
 		observers: observers{metrics: metrics.New(c.Registry, c.Version, c.Commit), subscribers: introspection.New(c.Logger), reports: introspection.NewDeliveryRate()},
-		pumps:     pumps{hijacked: session.NewHijacked(epoll.NewHangupWatcher), pieces: wire.NewCache(c.CompressionCache)},
+		pumps:     pumps{hijacked: session.NewHijacked(epoll.NewHangupWatcher), pieces: wire.NewCache(c.CompressionCache), lists: wire.NewCache(c.listCache())},
 		rights:    rights{authorizations: authz.NewTable(), audit: access.NewAuditLog(), refusals: authz.NewRefusalLog(c.Logger)},
 	}
 	g.shares = g.newShares(c)
@@ -139,7 +140,7 @@ func (g *Gateway) watch() {
 	g.metrics.WatchAdmission(g.admission)
 	g.metrics.WatchConnections(g.doors)
 	g.metrics.WatchViews(g.views.Stats)
-	g.metrics.WatchPieces(g.pieces)
+	g.metrics.WatchPieces(g.pieces, g.lists)
 	g.metrics.WatchStretches(func() (made, sent uint64, bytes int64) { return g.shards.Stretches() })
 	g.metrics.WatchAudit(g.audit)
 	g.metrics.WatchCertificates(func() map[string]*x509.Certificate { return g.now.Load().cfg.Certificates })

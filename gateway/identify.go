@@ -250,7 +250,7 @@ const renewWait = 30 * time.Second
 
 // turnAway answers with a stream without data, after which the client reconnects.
 func (g *settings) turnAway(w http.ResponseWriter, r *http.Request, reason stream.GoodbyeReason, p *problem.Problem) {
-	wire.SetStreamHeaders(w.Header(), frame.SSE, false)
+	wire.SetStreamHeaders(w.Header(), frame.SSE, wire.Identity)
 	f := frame.SSE
 	retry := max(p.RetryAfter, renewWait)
 	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)

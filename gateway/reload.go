@@ -56,6 +56,7 @@ func (g *Gateway) resize(c Config) {
 	g.answers.Bytes.Resize(c.AnswerBudget)
 	g.views.Reconfigure(views.Config(c.Views))
 	g.pieces.Resize(c.CompressionCache)
+	g.lists.Resize(c.listCache())
 	g.doors.SetLimit(c.MaxConnections)
 }
 

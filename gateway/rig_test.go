@@ -29,7 +29,7 @@ type rig struct {
 	rpc     *gatewaytest.Network
 	private *gatewaytest.Network // for operators
 	client  *http.Client
-	gzip    bool               // requests ask for it
+	accepts string             // Accept-Encoding of requests; empty: none
 	stop    context.CancelFunc // begins the shutdown
 	hurry   context.CancelFunc // begins it without a delay
 	served  chan error         // what Serve returned
@@ -78,8 +78,8 @@ func (r *rig) get(path string, headers ...string) *gatewaytest.Exchange {
 
 func (r *rig) request(method, path string, headers ...string) *gatewaytest.Exchange {
 	r.t.Helper()
-	if r.gzip {
-		headers = append(headers, "Accept-Encoding: gzip")
+	if r.accepts != "" {
+		headers = append(headers, "Accept-Encoding: "+r.accepts)
 	}
 	return gatewaytest.Send(r.t, r.client, method, path, headers...)
 }

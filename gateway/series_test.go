@@ -206,7 +206,7 @@ func TestSeriesTranscript(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		plain := r.get("/v1/series")
 		text := plain.Text()
-		r.gzip = true
+		r.accepts = "gzip"
 		zipped := r.get("/v1/series")
 		if zipped.Header.Get("Content-Encoding") != "gzip" || zipped.Text() != text || plain.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%v, %v", plain.Header, zipped.Header)

@@ -54,7 +54,7 @@ func (g *Gateway) settings(c Config, deps *session.Deps, lookup *authz.Lookup, b
 		return nil, err
 	}
 	service := &unary.Service{Instance: c.Instance, Lookup: s.lookup, Refused: s.refuseList}
-	s.unary = rest.New(rest.Deps{Streams: deps, Service: service, Proxies: s.proxies, Answers: g.answers, Bodies: g.bodies, Authenticator: s.who})
+	s.unary = rest.New(rest.Deps{Streams: deps, Service: service, Proxies: s.proxies, Answers: g.answers, Bodies: g.bodies, Lists: g.lists, Coding: s.coding, Authenticator: s.who})
 	s.calls = rpc.Deps{Streams: deps, Service: service, Proxies: s.proxies, Answers: g.answers, Bodies: g.bodies, Hosts: s.hosts, Authenticator: s.who, Quotas: g.quotas}
 	s.introspection = introspection.NewOperators(s.introspectionDeps())
 	s.public, s.local, s.operators = s.handler(false, nil), s.handler(true, nil), s.handler(true, c.Profiles)

@@ -50,11 +50,14 @@ func TestTranscripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			program, want, _ := strings.Cut(string(content), transcriptLine)
-			var got, unzipped string
-			synctest.Test(t, func(t *testing.T) { got = playTranscript(t, program, false) })
-			synctest.Test(t, func(t *testing.T) { unzipped = playTranscript(t, program, true) })
-			if unzipped != got {
-				t.Errorf("got through gzip:\n%s\nas it is:\n%s", unzipped, got)
+			var got string
+			synctest.Test(t, func(t *testing.T) { got = playTranscript(t, program, "") })
+			for _, accepts := range []string{"gzip", "zstd, gzip"} {
+				var unzipped string
+				synctest.Test(t, func(t *testing.T) { unzipped = playTranscript(t, program, accepts) })
+				if unzipped != got {
+					t.Errorf("got through %s:\n%s\nas it is:\n%s", accepts, unzipped, got)
+				}
 			}
 			if *update {
 				os.WriteFile(file, []byte(program+transcriptLine+got), 0o644)
@@ -80,15 +83,15 @@ var (
 type player struct {
 	*rig
 	t       *testing.T
-	gzip    bool
+	accepts string
 	config  Config
 	watches []string
 	clients map[string]*gatewaytest.Exchange
 	out     strings.Builder
 }
 
-func playTranscript(t *testing.T, program string, gzip bool) string {
-	p := &player{t: t, gzip: gzip, clients: map[string]*gatewaytest.Exchange{}, config: Config{StreamSettings: StreamSettings{Drain: -1, MaxAge: -1}, engine: gatewaytest.NewViews(t)}}
+func playTranscript(t *testing.T, program, accepts string) string {
+	p := &player{t: t, accepts: accepts, clients: map[string]*gatewaytest.Exchange{}, config: Config{StreamSettings: StreamSettings{Drain: -1, MaxAge: -1}, engine: gatewaytest.NewViews(t)}}
 	for i, line := range strings.Split(program, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
@@ -148,7 +151,7 @@ func (p *player) play(words []string) error {
 func (p *player) start() *rig {
 	if p.rig == nil {
 		p.rig = newRig(p.t, p.config, p.watches...)
-		p.rig.gzip = p.gzip
+		p.rig.accepts = p.accepts
 	}
 	return p.rig
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -29,10 +30,12 @@ func TestUncompressed(t *testing.T) {
 		"/v1/watches/orders/resources/o_1":                             "",
 		"/v1/watches/vault/changes?wait=1ms":                           "",
 	} {
-		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			got := r.send(method, path, "", append(r.as("sam"), "Accept-Encoding: gzip")...)
-			if encoding := got.Header.Get("Content-Encoding"); encoding != want {
-				t.Errorf("%s %s: %s, Content-Encoding %q, want %q", method, path, got.Status, encoding, want)
+		for _, accepts := range []string{"gzip", "zstd", "zstd, gzip"} {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				got := r.send(method, path, "", append(r.as("sam"), "Accept-Encoding: "+accepts)...)
+				if encoding := got.Header.Get("Content-Encoding"); (encoding == "") != (want == "") || encoding != "" && !strings.HasPrefix(accepts, encoding) {
+					t.Errorf("%s %s with %s: %s, Content-Encoding %q, want %q", method, path, accepts, got.Status, encoding, want)
+				}
 			}
 		}
 	}

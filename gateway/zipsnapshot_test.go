@@ -47,6 +47,12 @@ func rawBody(t *testing.T, url, encoding string) []byte {
 // TestSnapshotIsCompressedOnce checks this for all streams that request it, also
 // after a change.
 func TestSnapshotIsCompressedOnce(t *testing.T) {
+	for _, coding := range []string{"gzip", "zstd"} {
+		t.Run(coding, func(t *testing.T) { testSnapshotIsCompressedOnce(t, coding) })
+	}
+}
+
+func testSnapshotIsCompressedOnce(t *testing.T, coding string) {
 	r := newRealGateway(t, Config{StreamSettings: StreamSettings{MaxAge: -1}}, nil)
 	defer http.DefaultClient.CloseIdleConnections()
 	all := manyResources(20_000)
@@ -58,14 +64,14 @@ func TestSnapshotIsCompressedOnce(t *testing.T) {
 	}
 	url := "http://" + r.address + "/v1/events?watch=a&until=end_of_snapshot"
 	plain := len(rawBody(t, url, "identity"))
-	zipped := rawBody(t, url, "gzip")
+	zipped := rawBody(t, url, coding)
 	if len(zipped) > plain/4 {
 		t.Errorf("%d bytes became %d", plain, len(zipped))
 	}
 	first := r.gateway.pieces.Stats()
 	var clients sync.WaitGroup
 	for range 20 {
-		clients.Go(func() { rawBody(t, url, "gzip") })
+		clients.Go(func() { rawBody(t, url, coding) })
 	}
 	clients.Wait()
 	if again := r.gateway.pieces.Stats(); again.Misses != first.Misses || again.Hits < first.Misses { // shards send most of it as stretches
@@ -75,7 +81,7 @@ func TestSnapshotIsCompressedOnce(t *testing.T) {
 	for r.watch.Snapshot().Revision() != 20_001 {
 		<-r.watch.Changed()
 	}
-	rawBody(t, url, "gzip")
+	rawBody(t, url, coding)
 	if changed := r.gateway.pieces.Stats(); changed.Misses > first.Misses+3 {
 		t.Errorf("%d parts were compressed for a snapshot, and %d for one with one change", first.Misses, changed.Misses-first.Misses)
 	}
@@ -96,6 +102,8 @@ func TestCompressionThatIsTurnedOff(t *testing.T) {
 		encoding, want string
 	}{
 		{"", "gzip, deflate", "gzip"}, {CompressionGzip, "gzip", "gzip"}, {CompressionNone, "gzip", ""},
+		{"", "gzip, deflate, br, zstd", "zstd"}, {CompressionZstd, "zstd", "zstd"}, {CompressionGzip, "gzip, zstd", "gzip"},
+		{CompressionGzip, "zstd", ""}, {CompressionNone, "zstd, gzip", ""}, {"", "zstd;q=0.5, gzip", "gzip"}, {"", "zstd;q=0", ""},
 		{"", "identity", ""}, {"", "gzip;q=0", ""}, {"", "br", ""},
 	} {
 		r := newRealGateway(t, Config{StreamSettings: StreamSettings{Compression: c.compression}}, nil)

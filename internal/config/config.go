@@ -127,7 +127,7 @@ var Pumps = []string{string(gateway.PumpGoroutines), string(gateway.PumpShards)}
 var Digests = []string{string(gateway.DigestOn), string(gateway.DigestOff)}
 
 // Compressions are the ways to send streams; see gateway.Compression.
-var Compressions = []string{string(gateway.CompressionGzip), string(gateway.CompressionNone)}
+var Compressions = []string{string(gateway.CompressionZstd), string(gateway.CompressionGzip), string(gateway.CompressionNone)}
 
 // Memory is the section "memory" of "stream".
 type Memory struct {

@@ -59,8 +59,44 @@ func FuzzGzip(f *testing.F) {
 		if got && !strings.Contains(strings.ToLower(header), "gzip") && !strings.Contains(header, "*") {
 			t.Errorf("%q does not ask for gzip", header)
 		}
+		switch both := PreferredCoding([]string{header}, "zstd", "gzip"); {
+		case both == "gzip" && !got, got && both == "":
+			t.Errorf("%q: gzip alone %t, beside zstd %q", header, got, both)
+		case both == "zstd" && !strings.Contains(strings.ToLower(header), "zstd") && !strings.Contains(header, "*"):
+			t.Errorf("%q does not ask for zstd", header)
+		}
 		if AcceptsGzip([]string{header, "identity;q=1"}) && !AcceptsGzip([]string{header}) {
 			t.Errorf("%q asks for gzip only if identity is preferred", header)
 		}
 	})
+}
+
+func TestPreferredCoding(t *testing.T) {
+	for header, want := range map[string]string{
+		"":                                  "",
+		"gzip, deflate, br, zstd":           "zstd", // browsers
+		"zstd":                              "zstd",
+		"ZSTD":                              "zstd",
+		"gzip":                              "gzip",
+		"x-gzip, zstd;q=0.9":                "gzip",
+		"zstd;q=0.5, gzip;q=0.5":            "zstd",
+		"zstd;q=0.5, gzip;q=0.6":            "gzip",
+		"zstd;q=0, gzip":                    "gzip",
+		"zstd;q=0, *":                       "gzip",
+		"*":                                 "zstd",
+		"*;q=0.5, gzip":                     "gzip",
+		"gzip;q=0, *":                       "zstd",
+		"identity, zstd":                    "zstd",
+		"identity, zstd;q=0.9, gzip;q=0.9":  "",
+		"identity;q=0.5, zstd;q=0.4, gzip":  "gzip",
+		"zstd;q=nonsense, gzip;q=0.1":       "gzip",
+		"br, dcb, dcz":                      "",
+		"zstandard":                         "",
+		"identity;q=0.5, zstd;q=0.5, br":    "zstd",
+		"identity;q=0.5, *;q=0.5, zstd;q=0": "gzip",
+	} {
+		if got := PreferredCoding([]string{header}, "zstd", "gzip"); got != want {
+			t.Errorf("%q: %q, want %q", header, got, want)
+		}
+	}
 }

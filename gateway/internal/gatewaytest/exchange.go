@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/watchtide/watchtide/gateway/internal/session"
 )
 
@@ -100,21 +101,28 @@ func (x *Exchange) Over() (bool, error) {
 // Unzip makes the body of a response readable. The body ends without an error only if
 // its checksum and its length are right, and nothing follows.
 func Unzip(res *http.Response) {
-	if res.Header.Get("Content-Encoding") == "gzip" {
-		res.Body = &unzippedBody{ReadCloser: res.Body}
+	switch res.Header.Get("Content-Encoding") {
+	case "gzip":
+		res.Body = &unzippedBody{ReadCloser: res.Body, open: func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }}
+	case "zstd":
+		// With a concurrency of 1 it reads no more than it needs, and has no goroutine.
+		res.Body = &unzippedBody{ReadCloser: res.Body, open: func(r io.Reader) (io.Reader, error) {
+			return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(8<<20))
+		}}
 	}
 }
 
 // unzippedBody decompresses what it reads, as it arrives.
 type unzippedBody struct {
 	io.ReadCloser
-	r *gzip.Reader // nil: nothing was read yet
+	open func(io.Reader) (io.Reader, error)
+	r    io.Reader // nil: nothing was read yet
 }
 
 // Read implements io.Reader.
 func (b *unzippedBody) Read(p []byte) (n int, err error) {
 	if b.r == nil {
-		if b.r, err = gzip.NewReader(b.ReadCloser); err != nil {
+		if b.r, err = b.open(b.ReadCloser); err != nil {
 			return 0, err
 		}
 	}

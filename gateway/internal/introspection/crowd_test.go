@@ -32,7 +32,7 @@ func (c *crowd) enter(name, application string) {
 		Mechanism: access.JWT, Issuer: "https://idp.example.com", Name: name, Claims: map[string]any{"azp": application},
 	})
 	from := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), uint16(len(c.open)))
-	one := NewPublishedProgress(c.Enter(from, application+"/1", who), "sse", false, Followed{Watch: "a"})
+	one := NewPublishedProgress(c.Enter(from, application+"/1", who), "sse", "", Followed{Watch: "a"})
 	one.Show(Delivered{}, func(int) log.Progress { return c.progress })
 	c.Add(one)
 	c.open = append(c.open, one)

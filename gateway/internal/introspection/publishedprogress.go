@@ -12,7 +12,7 @@ type PublishedProgress struct {
 	// Static after construction.
 	who       Identity
 	transport string
-	gzip      bool
+	encoding  string
 
 	mu        sync.Mutex // guards the following fields
 	followed  []Followed
@@ -22,9 +22,9 @@ type PublishedProgress struct {
 
 // NewPublishedProgress returns the progress of a stream that has been sent nothing
 // yet.
-func NewPublishedProgress(who Identity, transport string, gzip bool, followed ...Followed) *PublishedProgress {
+func NewPublishedProgress(who Identity, transport, encoding string, followed ...Followed) *PublishedProgress {
 	return &PublishedProgress{
-		who: who, transport: transport, gzip: gzip, followed: followed,
+		who: who, transport: transport, encoding: encoding, followed: followed,
 		progress: make([]log.Progress, len(followed)),
 	}
 }
@@ -48,7 +48,7 @@ func (s *PublishedProgress) Follow(followed ...Followed) {
 
 // subscriber returns the stream's entry in the list, without its client.
 func (s *PublishedProgress) subscriber() Subscriber {
-	out := Subscriber{Transport: s.transport, Encoding: EncodingName(s.gzip)}
+	out := Subscriber{Transport: s.transport, Encoding: s.encoding}
 	out.Identify(s.who)
 	s.mu.Lock()
 	defer s.mu.Unlock()

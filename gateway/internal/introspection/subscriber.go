@@ -61,14 +61,6 @@ func (s *Subscriber) watches(name string) bool {
 	return name == "" || slices.Contains(s.Watches, name)
 }
 
-// EncodingName returns the encoding of a stream: "gzip", or "" for none.
-func EncodingName(gzip bool) string {
-	if gzip {
-		return "gzip"
-	}
-	return ""
-}
-
 // Instant returns a time as the API shows it.
 func Instant(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 

@@ -96,10 +96,10 @@ func New(reg *watch.Registry, version, commit string) *Metrics {
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 	})
 	m.raw = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: Namespace + "compression_input_bytes_total", Help: "Bytes of events sent in compressed streams, before compression.",
+		Name: Namespace + "compression_input_bytes_total", Help: "Bytes of events and lists that were sent compressed, before compression.",
 	})
 	m.zipped = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: Namespace + "compression_output_bytes_total", Help: "Bytes sent in compressed streams, before TLS and HTTP framing.",
+		Name: Namespace + "compression_output_bytes_total", Help: "Bytes of compressed streams and lists that were sent, before TLS and HTTP framing.",
 	})
 	m.delivery = newDelivery(reg)
 	m.makeTransports()
@@ -288,19 +288,25 @@ func (m *Metrics) WatchStretches(read func() (made, sent uint64, bytes int64)) {
 		}, func() float64 { _, _, bytes := read(); return float64(bytes) }))
 }
 
-// WatchPieces exports the statistics of a cache of compressed events, read at each
+// WatchPieces exports the statistics of the caches of compressed events and lists, read at each
 // scrape.
-func (m *Metrics) WatchPieces(c *wire.Cache) {
+func (m *Metrics) WatchPieces(caches ...*wire.Cache) {
+	stats := func() (all wire.Stats) {
+		for _, c := range caches {
+			all = all.Plus(c.Stats())
+		}
+		return all
+	}
 	counter := func(name, help string, read func(wire.Stats) uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: Namespace + name, Help: help},
-			func() float64 { return float64(read(c.Stats())) })
+			func() float64 { return float64(read(stats())) })
 	}
 	m.Registry.MustRegister(
-		counter("compression_cache_hits_total", "Lookups of compressed events that were in the cache.",
+		counter("compression_cache_hits_total", "Lookups of compressed events and lists that were in the cache.",
 			func(s wire.Stats) uint64 { return s.Hits }),
-		counter("compression_cache_misses_total", "Lookups of compressed events that were not in the cache, so that they had to be compressed.",
+		counter("compression_cache_misses_total", "Lookups of compressed events and lists that were not in the cache, so that they had to be compressed.",
 			func(s wire.Stats) uint64 { return s.Misses }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: Namespace + "compression_cache_bytes", Help: "Memory used by the cache of compressed events.",
-		}, func() float64 { return float64(c.Stats().Bytes) }))
+			Name: Namespace + "compression_cache_bytes", Help: "Memory used by the cache of compressed events and lists.",
+		}, func() float64 { return float64(stats().Bytes) }))
 }

@@ -32,6 +32,10 @@ type Deps struct {
 	Proxies limits.Proxies
 	Answers *limits.Answers
 	Bodies  *limits.Bodies
+	// Lists has pieces of compressed lists.
+	Lists *wire.Cache
+	// Coding returns the coding of an answer about watches, for a client that prefers one.
+	Coding func(r *http.Request, preferred wire.Coding, watches ...authz.Handle) wire.Coding
 	// Authenticator makes sessions and tickets; nil: the gateway does not ask for credentials,
 	// and there are neither.
 	Authenticator *credential.Authenticator
@@ -148,14 +152,23 @@ func setCacheControl(ctx context.Context, h http.Header) {
 	h.Set("Cache-Control", "private, no-cache")
 }
 
-// pass hands a checked request to grpc-gateway. It rebuilds the path and the query,
+// pass hands a checked request to grpc-gateway, and sends the answer as it is.
+func (a *API) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
+	a.passIn(wire.Identity, w, r, path, query, body)
+}
+
+// passIn hands a checked request to grpc-gateway, and sends the answer in a coding. It rebuilds the path and the query,
 // since grpc-gateway would split a path at an encoded slash and reinterpret the
 // query. body may be nil.
-func (a *API) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
+func (a *API) passIn(coding wire.Coding, w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
 	ctx, answer := a.Answers.Attach(r.Context(), a.payer(r))
 	defer answer.Release()
-	out := wire.NewAnswerWriter(w, r, a.Streams.WriteTimeout, a.Streams.MinRate, a.Streams.Log)
-	defer out.Close()
+	out := wire.NewAnswerWriter(w, r, a.Streams.WriteTimeout, a.Streams.MinRate, a.Streams.Log).
+		Coded(coding, a.Lists, func(compress func()) error { return answer.Scan(ctx, compress) })
+	defer func() {
+		out.Close()
+		a.Streams.Metrics.Compressed(out.Compressed())
+	}()
 	call := r.Clone(unary.WithTag(ctx))
 	call.URL = &url.URL{Path: path, RawQuery: query.Encode()}
 	call.Header = http.Header{}
@@ -217,11 +230,21 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, query url.Values, n a
 		problem.WriteForPath(w, r, p)
 		return
 	}
+	w.Header().Add("Vary", "Accept-Encoding")
 	if query.Get("page_token") == "" && !part.IsWindow() && a.unchanged(w, r, part, int(cmp.Or(size, unary.DefaultPageSize))) {
 		return
 	}
 	r = r.WithContext(unary.WithPart(r.Context(), part))
-	a.pass(w, r, "/v1/watches/"+watch.Name()+"/resources", only(query, "page_size", "page_token"), nil)
+	a.passIn(a.codingOf(r, watch), w, r, "/v1/watches/"+watch.Name()+"/resources", only(query, "page_size", "page_token"), nil)
+}
+
+// codingOf returns the coding of a list. A list for somebody with a credential is never compressed,
+// whoever reads the credential: this gateway, or a proxy before it.
+func (a *API) codingOf(r *http.Request, watch authz.Handle) wire.Coding {
+	if authz.IdentityOf(r.Context()) != nil || r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
+		return wire.Identity
+	}
+	return a.Coding(r, wire.PreferredCoding(r.Header.Values("Accept-Encoding"), wire.Zstd, wire.Gzip), watch)
 }
 
 // part returns the part of a watch that a request selects, unless there is already a problem.

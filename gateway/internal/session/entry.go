@@ -29,7 +29,7 @@ func (s *Session) Report(to *introspection.Slice) (first, end int32) {
 
 // Describe returns the stream's entry in the list, without its identity.
 func (s *Session) Describe(d introspection.Delivered) introspection.Subscriber {
-	out := introspection.Subscriber{Transport: s.Transport(), Encoding: introspection.EncodingName(s.Gzip)}
+	out := introspection.Subscriber{Transport: s.Transport(), Encoding: s.Coding.String()}
 	out.Count(d)
 	for i := range s.Follows {
 		out.Follow(s.watches[i].followed(), s.Follows[i].Sub.Progress())

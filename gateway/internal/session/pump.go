@@ -48,7 +48,7 @@ func NewPump(c Session, out Output, gone <-chan struct{}) *Pump {
 	return &Pump{
 		Session: c, gone: gone, draining: c.Deps.Admission.Draining, out: out,
 		waiter:    newWaiter(gone, c.Authorization, c.Until, c.Follows),
-		published: introspection.NewPublishedProgress(c.Identity, c.Transport(), c.Gzip, c.Followed()...),
+		published: introspection.NewPublishedProgress(c.Identity, c.Transport(), c.Coding.String(), c.Followed()...),
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/frame"
-	"github.com/watchtide/watchtide/internal/headers"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -25,11 +24,11 @@ type Request struct {
 	Format frame.Format // 0: it is not text
 	// Transport is the name of what carries the session, unless it is a stream in the format.
 	Transport string
-	Gzip      bool // the client prefers it compressed
-	Until     bool // end after the last end_of_snapshot
-	Digest    bool // send digests
-	Verify    bool // in place of a reset, send a digest of what the client has to have
-	Deletes   bool // begin snapshots with the deletes that are remembered
+	Coding    wire.Coding // that the client prefers
+	Until     bool        // end after the last end_of_snapshot
+	Digest    bool        // send digests
+	Verify    bool        // in place of a reset, send a digest of what the client has to have
+	Deletes   bool        // begin snapshots with the deletes that are remembered
 	// Interval is how often changes are sent at most; 0: as they come.
 	Interval time.Duration
 	Watches  []Choice // at least one, each name once, in the order of the request
@@ -104,11 +103,11 @@ func parseRequest(q url.Values, header http.Header, name string) (req Request, p
 	if req.Format, p = wire.ChooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
 		return req, p
 	}
-	req.Gzip = headers.AcceptsGzip(header.Values("Accept-Encoding"))
 	req.EventSource = req.Format == frame.SSE && wire.NamesEventStream(header.Values("Accept"))
 	if req.Until, p = parseUntil(q); p != nil {
 		return req, p
 	}
+	req.Coding = wire.PreferredCoding(header.Values("Accept-Encoding"), codings(req.Until)...)
 	if req.Digest, req.Verify, p = parseDigest(q); p != nil {
 		return req, p
 	}
@@ -126,6 +125,15 @@ func parseRequest(q url.Values, header http.Header, name string) (req Request, p
 		return req, p
 	}
 	return req, applyPositions(req.Watches, id)
+}
+
+// codings are the codings in which a stream is offered, the best one first. Zstd is for streams that end
+// with their snapshot: the few bytes of a change are not worth a frame.
+func codings(until bool) []wire.Coding {
+	if until {
+		return []wire.Coding{wire.Zstd, wire.Gzip}
+	}
+	return []wire.Coding{wire.Gzip}
 }
 
 // parseStreamQuery parses the query. inPath reports that the path names the

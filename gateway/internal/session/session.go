@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/limits"
 	"github.com/watchtide/watchtide/gateway/internal/tracing"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/stream"
@@ -30,8 +31,8 @@ type Session struct {
 	Deletes bool // its snapshots begin with deletes
 	// Interval is how often changes are sent at most; 0: as they come.
 	Interval time.Duration
-	Answer   Answer // nil: it is a stream
-	Gzip     bool   // the stream is sent in gzip
+	Answer   Answer      // nil: it is a stream
+	Coding   wire.Coding // in which the stream is sent
 	watches  []Choice
 	// transport is empty if it has the name of the format.
 	transport string
@@ -78,7 +79,7 @@ func New(d *Deps, req Request, with *authz.Authorization, watches []*watch.Watch
 	now := time.Now()
 	c := Session{
 		Deps: d, Format: req.Format, Until: req.Until, Digest: req.Digest, Deletes: req.Deletes, Interval: req.Interval, watches: req.Watches, transport: req.Transport,
-		Gzip: req.Gzip, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Streams: 1,
+		Coding: req.Coding, Own: &Own{Retry: d.RetryHint(), Began: now, Term: d.newTerm(now, with)}, Scratch: &Scratch{}, QuietSince: now, Streams: 1,
 	}
 	for i, watch := range watches {
 		c.watches[i].Name = watch.Name() // the one in the request keeps its first line in memory
@@ -237,7 +238,7 @@ func Closed(c <-chan struct{}) bool {
 
 // GroupKey identifies the properties that members of one group share.
 func (s *Session) GroupKey() string {
-	key := strconv.AppendBool([]byte(s.Transport()), s.Gzip)
+	key := append([]byte(s.Transport()), 0, byte(s.Coding))
 	key = strconv.AppendBool(strconv.AppendBool(key, s.Digest), s.Deletes)
 	key = strconv.AppendInt(append(key, 0), int64(s.Interval), 10)
 	key = strconv.AppendUint(append(key, 0), s.Deps.Generation, 10)

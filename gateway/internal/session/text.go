@@ -29,8 +29,8 @@ type Text struct {
 // NewText returns the encoder of a stream whose text so far has the given sum.
 func NewText(c *Session, out wire.Outlet, said wire.Sum) Text {
 	t := UncompressedText(c, out)
-	if c.Gzip {
-		t.Zipper = &zipper{pieces: c.Deps.Pieces, metrics: c.Deps.Metrics, Sum: said}
+	if c.Coding != wire.Identity {
+		t.Zipper = &zipper{coding: c.Coding, pieces: c.Deps.Pieces, metrics: c.Deps.Metrics, Sum: said}
 	}
 	return t
 }
@@ -47,7 +47,7 @@ func (t *Text) WriteHello(c *Session) {
 		hellos = append(hellos, frame.HelloWatch{Watch: w.Name, Resume: w.resume != nil})
 	}
 	if t.Zipper != nil {
-		t.out.Write([]byte(wire.Head))
+		t.Zipper.begin(t.out)
 	}
 	data := frame.AppendHello(nil, c.Deps.Instance, c.Authorization.ID(), c.Deps.Heartbeat, hellos)
 	t.write(t.format.Append(t.format.AppendRetry(nil, c.Retry), stream.Hello, data, nil))

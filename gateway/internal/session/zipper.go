@@ -6,13 +6,14 @@ import (
 	"github.com/watchtide/watchtide/internal/log"
 )
 
-// zipper makes a gzip stream of the bytes of a session. Data in the log is
+// zipper makes a body in a coding of the bytes of a session. Data in the log is
 // compressed once for all streams; the few bytes of the stream's own are stored. It
 // holds nothing back: everything written can be decompressed before more follows.
 //
 // Owned by one pump.
 type zipper struct {
 	// Static after construction.
+	coding  wire.Coding
 	pieces  *wire.Cache
 	metrics *metrics.Metrics
 
@@ -27,7 +28,7 @@ const compressedAtMost = 256 << 10
 // own writes a text of the stream's own.
 func (z *zipper) own(p []byte, out wire.Outlet) {
 	z.Sum = z.Sum.Write(p)
-	z.write(len(p), wire.AppendStored(make([]byte, 0, len(p)+wire.StoredExtra), p), out)
+	z.write(len(p), z.coding.AppendStored(make([]byte, 0, len(p)+wire.StoredExtra), p), out)
 }
 
 // batch writes a batch that was appended as slices.
@@ -38,19 +39,30 @@ func (z *zipper) batch(b *log.Batch, slices [][]byte, out wire.Outlet) {
 			continue
 		}
 		if size := wire.LengthOf(s.Slices); size > compressedAtMost {
-			sum, stored := wire.Store(s.Slices, out.Write)
+			sum, stored := z.coding.Store(s.Slices, out.Write)
 			z.Sum = z.Sum.Then(sum)
 			z.metrics.Compressed(size, stored)
 			continue
 		}
-		p := z.pieces.Piece(s.Segment, s.Parts, s.Slices)
+		p := z.pieces.Piece(z.coding, s.Segment, s.Parts, s.Slices)
 		z.Sum = z.Sum.Then(p.Sum)
 		z.write(wire.LengthOf(s.Slices), p.Bytes, out)
 	}
 }
 
-// end writes the end of the gzip stream.
-func (z *zipper) end(out wire.Outlet) { z.write(0, z.Sum.AppendEnd(nil), out) }
+// begin writes the beginning of the body.
+func (z *zipper) begin(out wire.Outlet) {
+	if head := z.coding.Head(); head != "" {
+		out.Write([]byte(head))
+	}
+}
+
+// end writes the end of the body.
+func (z *zipper) end(out wire.Outlet) {
+	if end := z.coding.AppendEnd(nil, z.Sum); len(end) > 0 {
+		z.write(0, end, out)
+	}
+}
 
 func (z *zipper) write(raw int, p []byte, out wire.Outlet) {
 	z.metrics.Compressed(raw, len(p))

@@ -60,5 +60,5 @@ func (s *shard) abandon(at int32) {
 	}
 	s.deps.Metrics.StreamClosed(of.Transport())
 	who := s.table.identity(at)
-	s.deps.Subscribers.RecordEnd(who, introspection.Subscriber{Transport: of.Transport(), Encoding: introspection.EncodingName(of.Gzip), Watches: of.Names()}, introspection.LeftByAccident)
+	s.deps.Subscribers.RecordEnd(who, introspection.Subscriber{Transport: of.Transport(), Encoding: of.Coding.String(), Watches: of.Names()}, introspection.LeftByAccident)
 }

@@ -253,7 +253,7 @@ type group struct {
 
 	room   *room    // shared by the groups of the shard
 	said   int      // bytes of all chunks so far, without their heads
-	sum    wire.Sum // of all payloads, if gzip; each member keeps its own difference
+	sum    wire.Sum // of all payloads, if they are compressed; each member keeps its own difference
 	buffer []byte   // complete chunks that are not yet written to all members; nil: none
 	base   uint64   // bytes before buffer
 	behind int      // members to which not everything is written yet
@@ -313,7 +313,7 @@ func (g *group) seal() bool {
 		return false
 	}
 	sent := payload
-	if g.Gzip {
+	if g.Coding != wire.Identity {
 		sent = g.compress(payload)
 	}
 	if g.buffer == nil {
@@ -330,9 +330,9 @@ func (g *group) seal() bool {
 	return true
 }
 
-// compress returns the payload as a piece of every member's gzip stream.
+// compress returns the payload as a piece of every member's body.
 func (g *group) compress(payload []byte) []byte {
-	p := wire.Compress([][]byte{payload})
+	p := g.Coding.Compress([][]byte{payload})
 	g.sum = g.sum.Then(p.Sum)
 	g.Deps.Metrics.Compressed(len(payload)*len(g.members), len(p.Bytes)*len(g.members))
 	return p.Bytes

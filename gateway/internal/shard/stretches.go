@@ -41,7 +41,7 @@ type stretches struct {
 type stretchKey struct {
 	spot   log.Spot
 	format frame.Format
-	gzip   bool
+	coding wire.Coding
 }
 
 // ask is a stretch that one stream has asked for.
@@ -57,7 +57,7 @@ type stretch struct {
 	key  stretchKey
 	file *epoll.File
 	said int      // bytes of its chunks, without their heads
-	sum  wire.Sum // of its text, if gzip
+	sum  wire.Sum // of its text, if it is compressed
 
 	used time.Time // guarded by the mutex of stretches
 }

@@ -30,7 +30,7 @@ type slot struct {
 	sent       uint64     // how much of the group's output was written
 
 	retryMS int32
-	gap     wire.Gap // between its sum and the group's, if gzip
+	gap     wire.Gap // between its sum and the group's, if they are compressed
 	kind    slotKind
 	ended   bool  // the client sends nothing more, but may still read
 	drains  bool  // it must leave because the gateway drains

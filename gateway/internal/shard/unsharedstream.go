@@ -92,7 +92,7 @@ func (l *unsharedStream) speakStretch(now time.Time) bool {
 	if !ok {
 		return false
 	}
-	key := stretchKey{spot, l.Format, l.Gzip}
+	key := stretchKey{spot, l.Format, l.Coding}
 	found, makes := l.shard.stretches.find(key, now)
 	if found != nil {
 		return l.take(spot, found)

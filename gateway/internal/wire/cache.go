@@ -8,8 +8,9 @@ import (
 
 // Key names a text. Two texts with the same key are the same.
 type Key struct {
-	Place uint64 // where the text is; never reused for another location
-	Parts string // which part of it, and how it is written
+	Place  uint64 // where the text is; never reused for another location
+	Parts  string // which part of it, and how it is written
+	Coding Coding
 }
 
 // Cache holds the most recently used pieces, within a budget, so that a text is
@@ -45,28 +46,28 @@ func NewCache(budget int64) *Cache {
 	return &Cache{budget: budget, entries: map[Key]*list.Element{}, used: list.New()}
 }
 
-// Piece returns the piece of a text. It waits while another caller makes the same
+// Piece returns the piece of a text in a coding. It waits while another caller makes the same
 // piece.
-func (c *Cache) Piece(place uint64, parts []byte, text [][]byte) Piece {
-	e := c.find(place, parts)
+func (c *Cache) Piece(in Coding, place uint64, parts []byte, text [][]byte) Piece {
+	e := c.find(in, place, parts)
 	e.once.Do(func() {
-		e.piece = Compress(text)
+		e.piece = in.Compress(text)
 		c.made(e)
 	})
 	return e.piece
 }
 
 // find returns the entry of a text, new or not.
-func (c *Cache) find(place uint64, parts []byte) *cached {
+func (c *Cache) find(in Coding, place uint64, parts []byte) *cached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at := c.entries[Key{place, string(parts)}]; at != nil {
+	if at := c.entries[Key{place, string(parts), in}]; at != nil {
 		c.hits.Add(1)
 		c.used.MoveToFront(at)
 		return at.Value.(*cached)
 	}
 	c.misses.Add(1)
-	e := &cached{key: Key{place, string(parts)}}
+	e := &cached{key: Key{place, string(parts), in}}
 	c.entries[e.key] = c.used.PushFront(e)
 	return e
 }
@@ -109,6 +110,11 @@ func (c *Cache) drop(at *list.Element) {
 type Stats struct {
 	Hits, Misses uint64
 	Bytes        int64
+}
+
+// Plus returns the statistics of two caches together.
+func (s Stats) Plus(other Stats) Stats {
+	return Stats{Hits: s.Hits + other.Hits, Misses: s.Misses + other.Misses, Bytes: s.Bytes + other.Bytes}
 }
 
 // Stats returns what the cache has done so far.

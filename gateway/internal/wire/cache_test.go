@@ -14,7 +14,7 @@ func TestCacheMakesOnce(t *testing.T) {
 	var all sync.WaitGroup
 	var pieces [50]Piece
 	for i := range pieces {
-		all.Go(func() { pieces[i] = c.Piece(7, []byte("all"), text(strings.Repeat("abc", 1000))) })
+		all.Go(func() { pieces[i] = c.Piece(Gzip, 7, []byte("all"), text(strings.Repeat("abc", 1000))) })
 	}
 	all.Wait()
 	for _, p := range pieces {
@@ -25,11 +25,14 @@ func TestCacheMakesOnce(t *testing.T) {
 	if s := c.Stats(); s.Misses != 1 || s.Hits != uint64(len(pieces))-1 || s.Bytes < int64(len(pieces[0].Bytes)) {
 		t.Errorf("%+v", s)
 	}
-	if other := c.Piece(7, []byte("half"), text("abc")); other.Sum == pieces[0].Sum {
+	if other := c.Piece(Gzip, 7, []byte("half"), text("abc")); other.Sum == pieces[0].Sum {
 		t.Error("another part of the location is the same piece")
 	}
-	if other := c.Piece(8, []byte("all"), text("abc")); other.Sum == pieces[0].Sum {
+	if other := c.Piece(Gzip, 8, []byte("all"), text("abc")); other.Sum == pieces[0].Sum {
 		t.Error("another location is the same piece")
+	}
+	if other := c.Piece(Zstd, 7, []byte("all"), text(strings.Repeat("abc", 1000))); other.Sum != pieces[0].Sum || string(other.Bytes) == string(pieces[0].Bytes) {
+		t.Error("another coding has the same bytes, or another text")
 	}
 }
 
@@ -38,7 +41,7 @@ func TestCacheMakesOnce(t *testing.T) {
 func TestCacheKeepsItsBudget(t *testing.T) {
 	const budget = 20 << 10
 	c := NewCache(budget)
-	get := func(place uint64) { c.Piece(place, nil, text(fmt.Sprint(place, strings.Repeat("z", 50)))) }
+	get := func(place uint64) { c.Piece(Gzip, place, nil, text(fmt.Sprint(place, strings.Repeat("z", 50)))) }
 	for i := range uint64(1000) {
 		get(i)
 		get(0)
@@ -61,7 +64,7 @@ func TestCacheKeepsItsBudget(t *testing.T) {
 // TestCacheOfNothing checks that a cache with no budget still makes pieces.
 func TestCacheOfNothing(t *testing.T) {
 	c := NewCache(1)
-	if p := c.Piece(1, nil, text("abc")); p.Sum != SumOf([]byte("abc")) || c.Stats().Bytes != 0 {
+	if p := c.Piece(Gzip, 1, nil, text("abc")); p.Sum != SumOf([]byte("abc")) || c.Stats().Bytes != 0 {
 		t.Errorf("%+v, %+v", p, c.Stats())
 	}
 }

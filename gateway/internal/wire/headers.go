@@ -21,7 +21,7 @@ func MarkPrivate(h http.Header) {
 
 // SetStreamHeaders sets headers that make every cache and proxy on the way pass the
 // bytes on as they come. What MarkPrivate has set stays true.
-func SetStreamHeaders(h http.Header, f frame.Format, gzip bool) {
+func SetStreamHeaders(h http.Header, f frame.Format, coding Coding) {
 	cache, vary := "no-cache, no-store, no-transform", "Accept, Origin, Accept-Encoding"
 	if h.Get("Cache-Control") == private {
 		cache, vary = private+", no-transform", vary+", Authorization, Cookie"
@@ -30,8 +30,8 @@ func SetStreamHeaders(h http.Header, f frame.Format, gzip bool) {
 	if f == frame.NDJSON {
 		h.Set("Content-Type", TypeNDJSON)
 	}
-	if gzip {
-		h.Set("Content-Encoding", "gzip")
+	if coding != Identity {
+		h.Set("Content-Encoding", coding.String())
 	}
 	h.Set("Cache-Control", cache)
 	h.Set("X-Accel-Buffering", "no") // nginx

@@ -9,12 +9,28 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 )
 
-// unzip reads a whole stream. It fails unless the checksum is right.
-func unzip(t rapid.TB, p []byte) []byte {
+// compressing are the codings that compress.
+var compressing = []Coding{Gzip, Zstd}
+
+// decompressed reads a whole body. It fails unless its checksums are right.
+func decompressed(t rapid.TB, c Coding, p []byte) []byte {
 	t.Helper()
+	if c == Zstd {
+		d, err := zstd.NewReader(bytes.NewReader(p), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		text, err := io.ReadAll(d)
+		if err != nil {
+			t.Fatalf("after %d bytes: %v", len(text), err)
+		}
+		return text
+	}
 	r, err := gzip.NewReader(bytes.NewReader(p))
 	if err != nil {
 		t.Fatal(err)
@@ -30,24 +46,25 @@ func unzip(t rapid.TB, p []byte) []byte {
 // TestPiecesInAnyOrder checks that pieces in any order, even repeated, make a stream.
 func TestPiecesInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		c := rapid.SampledFrom(compressing).Draw(t, "coding")
 		var pieces []Piece
 		var texts [][]byte
 		for range rapid.IntRange(1, 4).Draw(t, "pieces") {
 			text := [][]byte{drawText(t, "text"), drawText(t, "its rest")}
 			texts = append(texts, slices.Concat(text...))
-			pieces = append(pieces, Compress(text))
+			pieces = append(pieces, c.Compress(text))
 		}
-		out, want, sum := []byte(Head), []byte(nil), Sum{}
+		out, want, sum := []byte(c.Head()), []byte(nil), Sum{}
 		for range rapid.IntRange(0, 8).Draw(t, "length") {
 			i := rapid.IntRange(0, len(pieces)-1).Draw(t, "which")
 			want = append(want, texts[i]...)
 			if rapid.Bool().Draw(t, "stored") {
-				out, sum = AppendStored(out, texts[i]), sum.Write(texts[i])
+				out, sum = c.AppendStored(out, texts[i]), sum.Write(texts[i])
 				continue
 			}
 			out, sum = append(out, pieces[i].Bytes...), sum.Then(pieces[i].Sum)
 		}
-		if got := unzip(t, sum.AppendEnd(out)); !bytes.Equal(got, want) {
+		if got := decompressed(t, c, c.AppendEnd(out, sum)); !bytes.Equal(got, want) {
 			t.Fatalf("%d bytes, want %d", len(got), len(want))
 		}
 	})
@@ -56,15 +73,30 @@ func TestPiecesInAnyOrder(t *testing.T) {
 // TestPiecesAreComplete checks that a reader gets all of a piece before anything
 // follows.
 func TestPiecesAreComplete(t *testing.T) {
+	for _, c := range compressing {
+		t.Run(c.String(), func(t *testing.T) { testPiecesAreComplete(t, c) })
+	}
+}
+
+func testPiecesAreComplete(t *testing.T, c Coding) {
 	here, there := io.Pipe()
 	defer there.Close()
-	go func() { _, _ = there.Write([]byte(Head)) }()
-	r, err := gzip.NewReader(here)
+	go func() { _, _ = io.WriteString(there, c.Head()) }()
+	var r io.Reader
+	var err error
+	if c == Zstd {
+		var d *zstd.Decoder
+		d, err = zstd.NewReader(here, zstd.WithDecoderConcurrency(1))
+		defer d.Close()
+		r = d
+	} else {
+		r, err = gzip.NewReader(here)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"x", strings.Repeat("abc", 100), ": heartbeat\n\n", strings.Repeat("long", 50_000)} {
-		for name, p := range map[string][]byte{"compressed": Compress([][]byte{[]byte(text)}).Bytes, "stored": AppendStored(nil, []byte(text))} {
+		for name, p := range map[string][]byte{"compressed": c.Compress([][]byte{[]byte(text)}).Bytes, "stored": c.AppendStored(nil, []byte(text))} {
 			go func() { _, _ = there.Write(p) }()
 			got := make([]byte, len(text))
 			if _, err := io.ReadFull(r, got); err != nil || string(got) != text {
@@ -74,31 +106,33 @@ func TestPiecesAreComplete(t *testing.T) {
 	}
 }
 
-// TestDeflateThatDoesNotPay checks that text that does not compress is stored.
-func TestDeflateThatDoesNotPay(t *testing.T) {
+// TestTextThatDoesNotCompress checks that it is stored.
+func TestTextThatDoesNotCompress(t *testing.T) {
 	noise := make([]byte, 100_000)
 	for i := range noise {
 		noise[i] = byte(rand.Uint32())
 	}
-	for size := range 300 {
-		p := Compress([][]byte{noise[:size]})
-		if more := len(p.Bytes) - size; more > StoredExtra {
-			t.Errorf("%d bytes became %d", size, len(p.Bytes))
-		}
-	}
-	if got := len(Compress([][]byte{noise}).Bytes); got > len(noise)+2*StoredExtra {
-		t.Errorf("%d bytes became %d", len(noise), got)
-	}
 	json := []byte(strings.Repeat(`{"type":"upsert","watch":"services"}`, 10))
-	if got := len(Compress([][]byte{json}).Bytes); got > len(json)/4 {
-		t.Errorf("%d bytes of repetition became %d", len(json), got)
+	for _, c := range compressing {
+		for size := range 300 {
+			p := c.Compress([][]byte{noise[:size]})
+			if more := len(p.Bytes) - size; more > StoredExtra {
+				t.Errorf("%s: %d bytes became %d", c, size, len(p.Bytes))
+			}
+		}
+		if got := len(c.Compress([][]byte{noise}).Bytes); got > len(noise)+2*StoredExtra {
+			t.Errorf("%s: %d bytes became %d", c, len(noise), got)
+		}
+		if got := len(c.Compress([][]byte{json}).Bytes); got > len(json)/4 {
+			t.Errorf("%s: %d bytes of repetition became %d", c, len(json), got)
+		}
 	}
 }
 
 // TestStreamThatIsCutOff checks that a truncated stream differs from one that ended.
 func TestStreamThatIsCutOff(t *testing.T) {
 	text := []byte("data: {}\n\n")
-	whole := SumOf(text).AppendEnd(append([]byte(Head), Compress([][]byte{text}).Bytes...))
+	whole := Gzip.AppendEnd(append([]byte(Gzip.Head()), Gzip.Compress([][]byte{text}).Bytes...), SumOf(text))
 	for n := range whole {
 		r, err := gzip.NewReader(bytes.NewReader(whole[:n]))
 		if err == nil {
@@ -112,19 +146,25 @@ func TestStreamThatIsCutOff(t *testing.T) {
 
 // TestStore checks that text stored part by part may follow other pieces.
 func TestStore(t *testing.T) {
+	for _, c := range compressing {
+		t.Run(c.String(), func(t *testing.T) { testStore(t, c) })
+	}
+}
+
+func testStore(t *testing.T, c Coding) {
 	for _, size := range []int{0, 1, maxStored, maxStored + 1, 5*maxStored - 1} {
 		text := bytes.Repeat([]byte("text"), size/4+1)[:size]
-		before, out := Compress([][]byte{[]byte("before ")}), []byte(Head)
+		before, out := c.Compress([][]byte{[]byte("before ")}), []byte(c.Head())
 		out = append(out, before.Bytes...)
 		began := len(out)
-		sum, got := Store([][]byte{text, []byte(" and a rest")}, func(p []byte) {
+		sum, got := c.Store([][]byte{text, []byte(" and a rest")}, func(p []byte) {
 			out = append(out, p...)
 		})
 		if got != len(out)-began {
 			t.Errorf("%d bytes: a piece of %d, said to be of %d", size, len(out)-began, got)
 		}
 		want := "before " + string(text) + " and a rest"
-		if all := unzip(t, before.Sum.Then(sum).AppendEnd(out)); string(all) != want {
+		if all := decompressed(t, c, c.AppendEnd(out, before.Sum.Then(sum))); string(all) != want {
 			t.Errorf("%d bytes: got %d, want %d", size, len(all), len(want))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/zstd"
 )
 
 // benchmarkText returns n events of size bytes, about things that are similar but not
@@ -51,9 +52,24 @@ func BenchmarkPolicy(b *testing.B) {
 				})
 			})
 		}
-		b.Run(fmt.Sprintf("%dx%d/chosen", c.events, c.size), func(b *testing.B) {
-			benchmarkMethod(b, text, func(out *counter) { out.n = len(Compress([][]byte{text}).Bytes) })
-		})
+		for _, level := range []zstd.EncoderLevel{zstd.SpeedFastest, zstd.SpeedDefault, zstd.SpeedBetterCompression, zstd.SpeedBestCompression} {
+			e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true))
+			if err != nil {
+				b.Fatal(err)
+			}
+			var frame []byte
+			b.Run(fmt.Sprintf("%dx%d/zstd=%s", c.events, c.size, level), func(b *testing.B) {
+				benchmarkMethod(b, text, func(out *counter) {
+					frame = e.EncodeAll(text, frame[:0])
+					out.n = len(frame)
+				})
+			})
+		}
+		for _, coding := range compressing {
+			b.Run(fmt.Sprintf("%dx%d/chosen=%s", c.events, c.size, coding), func(b *testing.B) {
+				benchmarkMethod(b, text, func(out *counter) { out.n = len(coding.Compress([][]byte{text}).Bytes) })
+			})
+		}
 	}
 }
 

@@ -46,14 +46,14 @@ func (s Sum) Plus(g Gap) Sum {
 	return Sum{crc: s.crc ^ shift(g.crc, s.length), length: s.length + uint64(g.length)}
 }
 
-// Head begins a gzip stream: deflate, no name, no time, no operating system.
-const Head = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+// gzipHead begins a gzip stream: deflate, no name, no time, no operating system.
+const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 // lastBlock is an empty final block of fixed codes.
 const lastBlock = "\x03\x00"
 
-// AppendEnd appends the end of the gzip stream of a text with the sum s.
-func (s Sum) AppendEnd(dst []byte) []byte {
+// appendGzipEnd appends the end of the gzip stream of a text with the sum s.
+func (s Sum) appendGzipEnd(dst []byte) []byte {
 	dst = append(dst, lastBlock...)
 	dst = binary.LittleEndian.AppendUint32(dst, s.crc)
 	return binary.LittleEndian.AppendUint32(dst, uint32(s.length))
