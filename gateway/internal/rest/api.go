@@ -241,7 +241,8 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, query url.Values, n a
 // codingOf returns the coding of a list. A list for somebody with a credential is never compressed,
 // whoever reads the credential: this gateway, or a proxy before it.
 func (a *API) codingOf(r *http.Request, watch authz.Handle) wire.Coding {
-	if authz.IdentityOf(r.Context()) != nil || r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
+	certified := r.TLS != nil && len(r.TLS.PeerCertificates) > 0
+	if certified || authz.IdentityOf(r.Context()) != nil || r.Header.Get("Authorization") != "" || r.Header.Get("Cookie") != "" {
 		return wire.Identity
 	}
 	return a.Coding(r, wire.PreferredCoding(r.Header.Values("Accept-Encoding"), wire.Zstd, wire.Gzip), watch)
