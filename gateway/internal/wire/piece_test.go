@@ -78,23 +78,29 @@ func TestPiecesAreComplete(t *testing.T) {
 	}
 }
 
+// reader returns a decompressor that reads no more than it needs.
+func reader(t *testing.T, c Coding, from io.Reader) io.Reader {
+	t.Helper()
+	if c == Gzip {
+		r, err := gzip.NewReader(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	r, err := zstd.NewReader(from, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
 func testPiecesAreComplete(t *testing.T, c Coding) {
 	here, there := io.Pipe()
 	defer there.Close()
 	go func() { _, _ = io.WriteString(there, c.Head()) }()
-	var r io.Reader
-	var err error
-	if c == Zstd {
-		var d *zstd.Decoder
-		d, err = zstd.NewReader(here, zstd.WithDecoderConcurrency(1))
-		defer d.Close()
-		r = d
-	} else {
-		r, err = gzip.NewReader(here)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := reader(t, c, here)
 	for _, text := range []string{"x", strings.Repeat("abc", 100), ": heartbeat\n\n", strings.Repeat("long", 50_000)} {
 		for name, p := range map[string][]byte{"compressed": c.Compress([][]byte{[]byte(text)}).Bytes, "stored": c.AppendStored(nil, []byte(text))} {
 			go func() { _, _ = there.Write(p) }()
