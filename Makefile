@@ -83,9 +83,9 @@ REPORT  ?=
 # itself crashed, and tests that depend on real servers or on the time that processes take.
 TESTRUN = GO="$(GO)" GORACE=atexit_sleep_ms=0 $(GO) run -C tools ./testrun -dir $(CURDIR)/$(1) $(if $(REPORT),-report $(abspath $(REPORT))) -- $(TESTED) $(LENGTH) $(AT_ONCE) $(TAGGED) --
 
-# With -short, much of the time is spent waiting for deliberate delays, so two packages
-# run per processor.
-AT_ONCE = $(if $(LENGTH),-p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN)))))
+# Much of the time is spent waiting for deliberate delays, most of all with -short, so four
+# packages run on two processors, and three at full length.
+AT_ONCE = -p $(shell echo $$(($(if $(LENGTH),4,3) * $$(getconf _NPROCESSORS_ONLN) / 2)))
 
 # What test leaves to test-all: packages that build and start whole gateways, to test documents,
 # examples and what is deployed, and the other modules.
