@@ -2,6 +2,7 @@ package streamtest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -173,7 +174,7 @@ type seen struct {
 }
 
 func newVisibility(h *History) *visibility {
-	s := &visibility{truth: h.Truth.Now(), unnumbered: h.DeletesUnnumbered, markers: map[*epoch]map[string][]span{}, keys: map[*epoch]map[string][]seen{}}
+	s := &visibility{truth: cmp.Or(h.Sees, h.Truth).Now(), unnumbered: h.DeletesUnnumbered, markers: map[*epoch]map[string][]span{}, keys: map[*epoch]map[string][]seen{}}
 	for _, e := range s.truth.epochs {
 		s.markers[e], s.keys[e] = map[string][]span{}, map[string][]seen{}
 		s.add(e)

@@ -2,6 +2,7 @@ package streamtest
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -309,6 +310,11 @@ func (c *Connection) searched() []string {
 		id = []byte(p.String())
 	}
 	sent := markersIn(slices.Concat(c.batch.Append(nil, frame.SSE, id)...))
+	for e := range c.batch.Events() {
+		if next, err := base64.RawURLEncoding.DecodeString(e.Next); err == nil {
+			sent = append(sent, markersIn(next)...)
+		}
+	}
 	return append(sent, markersIn(slices.Concat(c.batch.Append(nil, frame.NDJSON, id)...))...)
 }
 

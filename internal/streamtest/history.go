@@ -34,6 +34,8 @@ type History struct {
 	// ViewsBounded means that views have a limit of memory, so that a view may lose what a
 	// subscriber that catches up with it still needs.
 	ViewsBounded bool
+	// Sees is what subscribers may see, if that is more than Truth, that of a window; nil: it is Truth.
+	Sees *Truth
 	// Window means that Truth is that of a window, so that resources enter with older revisions.
 	Window bool
 	// Large is the number of bytes from which a transaction may take several flushes: 1 MiB by

@@ -13,6 +13,8 @@ import (
 
 // Sorting is how a window is sorted, in code that has nothing to do with the windows of a gateway.
 type Sorting struct {
+	// Part returns what the window is of, as Truth.Narrow wants it; nil: what its definition selects.
+	Part func(stream.Resource) (stream.Resource, bool)
 	// Compare compares two resources. Those that are equal come in the order of their keys.
 	Compare func(a, b stream.Resource) int
 	// After is the place behind which the window begins, as a resource; nil: it has an offset.
@@ -77,11 +79,12 @@ func (e *epoch) beginsWith(txn Transaction, in map[string]stream.Resource) *epoc
 func windowOf(d *view.Definition, by Sorting, of map[string]stream.Resource) (map[string]stream.Resource, *window) {
 	w := &window{of: map[string]stream.Resource{}, entered: map[string]uint64{}}
 	var rows []stream.Resource
+	part := by.Part
+	if part == nil {
+		part = selectedBy(d)
+	}
 	for _, r := range of {
-		if in, err := d.Matches(r); !in || err != nil {
-			continue
-		}
-		if r, err := d.Project(r); err == nil {
+		if r, in := part(r); in {
 			rows = append(rows, r)
 			w.of[r.Key] = r
 		}
@@ -167,20 +170,21 @@ func (h *History) saysWhy(s *step) error {
 		}
 		return nil
 	}
-	key, revision := s.event.Resource.Key, s.event.Resource.Revision
+	// What left the window may leave the view before that is told.
+	key, from, to := s.event.Resource.Key, s.event.Resource.Revision, max(s.flush.Head, s.flush.after)
 	for _, e := range h.Truth.named(s.epoch) {
-		if n := e.count(revision); n > 0 {
-			if _, there := e.txns[n-1].window.of[key]; there == s.event.Left {
+		for _, txn := range e.txns[max(0, e.count(from)-1):max(1, e.count(to))] {
+			if _, there := txn.window.of[key]; there == s.event.Left {
 				return nil
 			}
 		}
 	}
-	return fmt.Errorf("%q: left is %t, and at revision %d it is not so", key, s.event.Left, revision)
+	return fmt.Errorf("%q: left is %t, and from revision %d on it is not so", key, s.event.Left, from)
 }
 
 // reentered reports whether a resource left the window after a revision, up to another one, and came back.
 func (h *History) reentered(s *step, after, upTo uint64) bool {
 	return h.Window && slices.ContainsFunc(h.Truth.Versions(s.epoch, s.event.Resource.Key), func(v Version) bool {
-		return v.Value == "" && after < v.Revision && v.Revision <= upTo
+		return v.Value == "" && (after < v.Revision || after == v.Revision && h.DeletesUnnumbered) && v.Revision <= upTo
 	})
 }

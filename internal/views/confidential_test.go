@@ -94,7 +94,9 @@ func drawPolicy(random *rand.Rand) (p policy) {
 	return p
 }
 
-func (p policy) definition(t *testing.T) *view.Definition {
+func (p policy) definition(t *testing.T) *view.Definition { return definition(t, p.params()) }
+
+func (p policy) params() view.Params {
 	params := view.Params{Fields: p.fields}
 	for _, g := range p.grants {
 		params.Grants = append(params.Grants, view.Grant{Filter: g.filter, Fields: g.fields, Namespaces: g.namespaces})
@@ -102,7 +104,7 @@ func (p policy) definition(t *testing.T) *view.Definition {
 	for _, r := range p.narrowing {
 		params.Filter = r.filter
 	}
-	return definition(t, params)
+	return params
 }
 
 // see returns what the principal may see of a resource: the model.
@@ -224,6 +226,10 @@ func newHidingWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevision
 
 // list reads a list of a view at a replica, page by page.
 func (w *world) list(p *part, r *replica) {
+	if p.sees != nil {
+		w.listWindow(p, r)
+		return
+	}
 	v, err := r.views.Open(r.base, p.definition, Request{Client: "lists"})
 	if err != nil || !v.Snapshot().Primed() {
 		return

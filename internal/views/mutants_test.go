@@ -59,6 +59,30 @@ var leaks = []mutant{
 		"\tfor i := from; s.Lent && i < to-1; i++ {",
 		"\tfor i := from; s.Lent && i < 0; i++ {",
 	},
+	{
+		"a window is sorted by what is hidden",
+		"internal/views/sorted.go",
+		"\tif projected == nil {\n",
+		"\tif projected == nil || t.begun {\n",
+	},
+	{
+		"the rows of a window show what is hidden",
+		"internal/views/window.go",
+		"\tif t.definition.Projects() {\n",
+		"\tif t.definition.Projects() && !t.begun {\n",
+	},
+	{
+		"what left a window is deleted with the newest change",
+		"internal/views/window.go",
+		"\t\trevision := max(w.left[key], t.published)\n",
+		"\t\trevision := t.revision\n",
+	},
+	{
+		"the total of a window counts what is hidden",
+		"internal/views/window.go",
+		"Total: tree.Len(), ",
+		"Total: max(tree.Len(), 3), ",
+	},
 }
 
 // mutants are faults that TestAgainstTheModel must find. Otherwise it would not find other
@@ -125,8 +149,8 @@ var windowMutants = []mutant{
 	{
 		"what was in a window for a moment is not deleted",
 		"internal/views/window.go",
-		"\tgone := maps.Clone(w.left)",
-		"\tgone := map[string]struct{}{}",
+		"\t\treturn still\n",
+		"\t\treturn still || !slices.ContainsFunc(w.shown, func(r row) bool { return r.key() == key })\n",
 	},
 	{
 		"what was not in a window for a moment is not sent again",
@@ -173,8 +197,8 @@ var windowMutants = []mutant{
 	{
 		"a window that has moved is not told of changes where it was not before",
 		"internal/views/sorted.go",
-		"\t\t\tw.read(&t.tree)\n\t\t\tt.extent.known = false\n",
-		"\t\t\tw.read(&t.tree)\n",
+		"\t\t\tw.read(&t.tree, t.revision)\n\t\t\tt.extent.known = false\n",
+		"\t\t\tw.read(&t.tree, t.revision)\n",
 	},
 }
 

@@ -32,6 +32,7 @@ type world struct {
 type part struct {
 	definition *view.Definition
 	truth      truthOf
+	sees       truthOf // what the subscribers of a window may see; nil: truth
 	history    *streamtest.History
 	marks      []*streamtest.Mark // every id that was sent
 }
@@ -228,7 +229,9 @@ func (w *world) tryAll(p *part) {
 // check compares what was seen with the model.
 func (w *world) check() {
 	for _, p := range w.parts {
-		p.history.Truth = p.truth(w.upstream.Truth(), p.definition)
+		if p.history.Truth = p.truth(w.upstream.Truth(), p.definition); p.sees != nil {
+			p.history.Sees = p.sees(w.upstream.Truth(), p.definition)
+		}
 		p.history.Settled = true
 		if err := streamtest.CheckAll(p.history); err != nil {
 			w.t.Error(err)

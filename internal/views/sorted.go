@@ -36,7 +36,7 @@ type target interface {
 // resources in the windows are read from the watch.
 //
 // What several transactions change is written to the windows at once. But a reader that comes from
-// another replica may have any state in between, so what was in a window for a moment is deleted there.
+// another replica may have any state in between, so what was in a window for a moment is deleted where it left.
 type sorted struct {
 	// Static after construction.
 	definition *view.Definition // of any of the windows
@@ -209,7 +209,7 @@ func (t *sorted) measure() extent {
 func (t *sorted) endStep() {
 	for _, w := range t.windows {
 		if w.dirty {
-			w.read(&t.tree)
+			w.read(&t.tree, t.revision)
 			t.extent.known = false
 		}
 	}
@@ -297,7 +297,7 @@ func (t *sorted) write(w *window, s log.Snapshot) (wrote bool) {
 	moved := w.moved || began
 	switch {
 	case began:
-		w.read(&t.tree)
+		w.read(&t.tree, t.revision)
 		w.state.BeginWindow(s, w.definition.Epoch(s.Epoch()))
 		for _, r := range w.rows {
 			w.enter(t, s, r, s.Revision())

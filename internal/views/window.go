@@ -2,9 +2,11 @@ package views
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
@@ -35,7 +37,7 @@ type window struct {
 	rows    []row               // that it has, in order
 	shown   []row               // as of the last Publish
 	changed map[string]struct{} // keys in it that have changed since then
-	left    map[string]struct{} // keys that it did not have for a moment, or not any more
+	left    map[string]uint64   // keys that it did not have for a moment, or not any more, and since which revision
 	about   storage.Window
 	untold  bool      // readers have not been told of it
 	toldAt  time.Time // when they were last
@@ -96,8 +98,8 @@ func (w *window) reaches(item []byte) bool {
 	return item != nil && (len(w.rows) < w.Limit || string(item) <= w.rows[len(w.rows)-1].item)
 }
 
-// read reads which resources it has after a step.
-func (w *window) read(tree *order.Tree) {
+// read reads which resources it has after a step, which was at a revision.
+func (w *window) read(tree *order.Tree, revision uint64) {
 	before := w.rows
 	first := w.first(tree)
 	rows := make([]row, 0, min(w.Limit, tree.Len()-first))
@@ -106,7 +108,7 @@ func (w *window) read(tree *order.Tree) {
 			break
 		}
 		for len(before) > 0 && compareItem(before[0], sortKey, key) < 0 {
-			w.left[before[0].key()] = struct{}{}
+			w.left[before[0].key()] = revision
 			before = before[1:]
 		}
 		if len(before) > 0 && compareItem(before[0], sortKey, key) == 0 {
@@ -117,7 +119,7 @@ func (w *window) read(tree *order.Tree) {
 		rows = append(rows, row{string(sortKey) + string(key), len(sortKey)})
 	}
 	for _, r := range before {
-		w.left[r.key()] = struct{}{}
+		w.left[r.key()] = revision
 	}
 	w.rows, w.dirty, w.moved = rows, false, true
 }
@@ -160,22 +162,13 @@ func compareItem(r row, sortKey, key []byte) int {
 // write writes what has changed since the last Publish: first what has left, then what has entered,
 // has another place, or has changed.
 func (w *window) write(t *sorted, s log.Snapshot) (wrote bool) {
-	has := make(map[string]struct{}, len(w.rows))
-	for _, r := range w.rows {
-		has[r.key()] = struct{}{}
-	}
-	gone := maps.Clone(w.left)
-	for _, r := range w.shown {
-		gone[r.key()] = struct{}{}
-	}
-	for _, key := range slices.Sorted(maps.Keys(gone)) {
-		if _, still := has[key]; still {
-			continue
-		}
+	for _, key := range w.gone() {
+		// Who has come since then may never have seen the resource, and is not told.
+		revision := max(w.left[key], t.published)
 		if _, exists := t.tree.SortKey(key); exists {
-			w.state.Leave(key, t.revision)
+			w.state.Leave(key, revision)
 		} else {
-			w.state.Delete(key, t.revision)
+			w.state.Delete(key, revision)
 		}
 		wrote = true
 	}
@@ -195,6 +188,21 @@ func (w *window) write(t *sorted, s log.Snapshot) (wrote bool) {
 	w.state.CloseTransaction(t.ended)
 	w.published()
 	return wrote
+}
+
+// gone returns the keys that it had since the last Publish, and has not any more, in the order in which they left.
+func (w *window) gone() []string {
+	has := make(map[string]struct{}, len(w.rows))
+	for _, r := range w.rows {
+		has[r.key()] = struct{}{}
+	}
+	gone := slices.Collect(maps.Keys(w.left))
+	gone = slices.DeleteFunc(gone, func(key string) bool {
+		_, still := has[key]
+		return still
+	})
+	slices.SortFunc(gone, func(a, b string) int { return cmp.Or(cmp.Compare(w.left[a], w.left[b]), strings.Compare(a, b)) })
+	return gone
 }
 
 // returned reports whether it did not have a resource for a moment.

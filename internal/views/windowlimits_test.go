@@ -202,3 +202,25 @@ func TestWindowMadeAgain(t *testing.T) {
 		wantLines(t, "the same window", same.lines(), "end@2 of 1")
 	})
 }
+
+// TestWindowDeletesAtTheRevision: what left a window is deleted at the revision at which it did, however much is
+// taken in at once. So a reader from after it, who may never have seen the resource, is told nothing.
+func TestWindowDeletesAtTheRevision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"team":"red","n":1}`, `b={"team":"red","n":2}`, `c={"team":"red","n":3}`)
+		d := definition(t, view.Params{Filter: `value.exists(k, k == "team" && value[k] == "red")`, Order: "n", Limit: "2"})
+		s := subscribe(t, f.open(d, "c"), nil)
+		s.lines()
+		at := s.at(t)
+		release := f.views.costly.hold()
+		f.commit(`a={"team":"blue","n":1}`)
+		f.commit(`c={"team":"red","n":4}`)
+		release()
+		synctest.Wait()
+		wantLines(t, "a reader from before", s.lines(), "-a@3", `c={"team":"red","n":4}@4`, "bookmark@4 of 2")
+		at.Upserts, at.AsOf = 3, 3
+		late := subscribe(t, f.open(d, "c"), at)
+		wantLines(t, "a reader from after it", late.lines(), `c={"team":"red","n":4}@4`, "end@4 of 2")
+	})
+}

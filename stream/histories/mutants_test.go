@@ -387,8 +387,8 @@ var mutants = []mutant{
 		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
 		edits: []edit{{
 			file: "internal/views/window.go",
-			old:  "	gone := maps.Clone(w.left)",
-			new:  "	gone := map[string]struct{}{}",
+			old:  "		return still\n",
+			new:  "		return still || !slices.ContainsFunc(w.shown, func(r row) bool { return r.key() == key })\n",
 		}},
 	},
 	{
@@ -486,8 +486,8 @@ var mutants = []mutant{
 		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
 		edits: []edit{{
 			file: "internal/views/sorted.go",
-			old:  "			w.read(&t.tree)\n			t.extent.known = false\n",
-			new:  "			w.read(&t.tree)\n",
+			old:  "			w.read(&t.tree, t.revision)\n			t.extent.known = false\n",
+			new:  "			w.read(&t.tree, t.revision)\n",
 		}},
 	},
 }
