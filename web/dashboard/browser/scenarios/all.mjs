@@ -34,3 +34,4 @@ import './examples.mjs';
 import './client.mjs';
 import './updated.mjs';
 import './many_rows.mjs';
+import './windows.mjs';

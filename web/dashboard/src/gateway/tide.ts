@@ -2,7 +2,8 @@ import type { Store, Watches, WatchSpec } from '@watchtide/client';
 import { parse } from '@watchtide/client/digits';
 import { type Pool, pool, type Use } from '@watchtide/client/pool';
 import { watchShared } from '@watchtide/client/shared';
-import { useEffect, useState } from 'react';
+import { type LiveWindow, type WindowOptions, watchWindow } from '@watchtide/client/window';
+import { useEffect, useRef, useState } from 'react';
 import { base } from './base';
 import { onHurry } from './hurry';
 import { confirm, tag } from './session';
@@ -18,13 +19,13 @@ let stores: Pool | undefined;
 
 /**
  * Follows a watch while the component is mounted, or the part of it for which a filter is
- * true; nothing without a name. undefined in the first render.
+ * true, or whose keys have a prefix; nothing without a name. undefined in the first render.
  */
-export function useStore(name: string | undefined, filter = ''): ResourceStore | undefined {
+export function useStore(name: string | undefined, filter = '', prefix = ''): ResourceStore | undefined {
   const [store, setStore] = useState<ResourceStore>();
   useEffect(() => {
     if (name === undefined) return;
-    const { store, release } = used(filter === '' ? name : { watch: name, filter });
+    const { store, release } = used(filter === '' && prefix === '' ? name : { watch: name, filter, prefix });
     setStore(store);
     const unsubscribe = store.subscribe(({ error }) => {
       if (error) verify();
@@ -34,8 +35,28 @@ export function useStore(name: string | undefined, filter = ''): ResourceStore |
       setStore(undefined);
       release();
     };
-  }, [name, filter]);
+  }, [name, filter, prefix]);
   return store;
+}
+
+/** Follows a window of a watch while the component is mounted, from a beginning on; nothing without a name. undefined in the first render. */
+export function useWindow(name: string | undefined, beginning: Omit<WindowOptions, 'watch'>): LiveWindow | undefined {
+  const [window, setWindow] = useState<LiveWindow>();
+  const begin = useRef(beginning);
+  begin.current = beginning;
+  useEffect(() => {
+    if (name === undefined) return;
+    const window = watchWindow(connected(), { ...begin.current, watch: name });
+    setWindow(window);
+    window.subscribe(({ error }) => {
+      if (error) verify();
+    });
+    return () => {
+      setWindow(undefined);
+      window.close();
+    };
+  }, [name]);
+  return window;
 }
 
 /** Reports whether the whole of a watch is followed. */
@@ -53,12 +74,13 @@ function connect(): Watches {
   return watchShared(base, { worker: () => sharedWorker(name), name, parse, tag: user ?? null });
 }
 
+const connected = (): Watches => (tide ??= connect());
+
 onHurry(() => tide?.hurry());
 
 // A watch stays followed for a while, in case the user comes back to its page, but not those of
 // many pages: one stream has room for about twenty.
 function used(spec: WatchSpec): Use {
-  tide ??= connect();
-  stores ??= pool(tide, { lingerMs: 10_000, maxLingering: 4 });
+  stores ??= pool(connected(), { lingerMs: 10_000, maxLingering: 4 });
   return stores.use(spec);
 }

@@ -105,9 +105,9 @@ function keyPlaces(typed: string): Place[] {
   const table = openTable();
   if (!table || typed.trim() === '') return [];
   const { name, options } = parseRoute(location.hash);
-  return find(typed, table.model.store.resources.keys()).map((rowKey) => ({
+  return find(typed, table.model.resources.keys()).map((rowKey) => ({
     kind: 'key',
-    text: table.model.store.resources.get(rowKey)?.key ?? rowKey,
+    text: table.model.resources.get(rowKey)?.key ?? rowKey,
     note: `in ${table.watch}`,
     hash: href('watches', name, optionsOfKey(options, rowKey)),
   }));

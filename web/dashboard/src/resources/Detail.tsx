@@ -1,12 +1,13 @@
 import type { Resource } from '@watchtide/client';
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
+import { type KeyboardEvent, useCallback, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { copy } from '../app/clipboard';
 import { type Methods, useMethods } from '../editor/useMethods';
+import { useStore } from '../gateway/tide';
 import { Life } from '../life/Life';
 import { KeyText } from '../text/KeyText';
 import { visible } from '../text/visible';
-import type { TableModel } from './model';
 import { Tree } from './Tree';
+import type { TableModel } from './table';
 import { useRowResource, useStatus } from './useTableModel';
 import './Detail.css';
 
@@ -33,8 +34,10 @@ interface Props {
 
 /** Shows one resource: its value as a tree, and its life. */
 export function Detail({ watch, model, rowKey, partial, onClose, moved, onKeyDown, onDialog }: Props) {
-  const resource = useRowResource(model, rowKey);
-  const loaded = useStatus(model, ({ revision }) => revision !== '');
+  const row = useRowResource(model, rowKey);
+  const own = useOwnStore(watch, rowKey, !model.whole && row === undefined);
+  const resource = row ?? own.resource;
+  const loaded = useStatus(model, ({ revision }) => revision !== '') && (model.whole || own.loaded);
   const last = useLast(resource);
   const shown = resource ?? last;
   const may = useMethods(
@@ -111,6 +114,15 @@ export function Detail({ watch, model, rowKey, partial, onClose, moved, onKeyDow
       )}
     </section>
   );
+}
+
+// Follows a resource that the table has not loaded. A prefix cannot be in base64.
+function useOwnStore(watch: string, rowKey: string, needed: boolean) {
+  const store = useStore(needed && !rowKey.startsWith('\udfff') ? watch : undefined, '', rowKey);
+  const subscribe = useCallback((changed: () => void) => store?.subscribe(changed) ?? (() => {}), [store]);
+  const resource = useSyncExternalStore(subscribe, () => store?.resources.get(rowKey));
+  const loaded = useSyncExternalStore(subscribe, () => store !== undefined && store.view.revision !== '');
+  return { resource, loaded };
 }
 
 function missing(wasThere: boolean, partial: boolean): string {

@@ -7,7 +7,7 @@ import { unknownField, valuesOf } from '../query/values';
 import { ValueText } from '../text/KeyText';
 import { count } from '../text/number';
 import { column } from './column';
-import type { TableModel } from './model';
+import type { TableModel } from './table';
 import type { Columns } from './useColumns';
 import type { Source } from './useSource';
 import { useStatus } from './useTableModel';

@@ -1,5 +1,5 @@
 import { count } from '../text/number';
-import type { TableModel } from './model';
+import type { TableModel } from './table';
 import { useStatus, useThrottledStatus } from './useTableModel';
 
 /** Buttons to pause the table, and to continue step by step. */

@@ -1,7 +1,6 @@
-import { RefusedError } from '@watchtide/client';
-import { useWatch } from '@watchtide/client/react';
+import { RefusedError, type View } from '@watchtide/client';
 import type { Watch } from '@watchtide/protocol';
-import { type CSSProperties, type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from 'react';
+import { type CSSProperties, type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { Boundary, lazily } from '../app/Boundary';
 import { href, setOptions, useRoute } from '../app/route';
 import { DeleteDialog } from '../editor/DeleteDialog';
@@ -41,11 +40,15 @@ interface FollowedProps extends Pick<NotShownProps, 'attempt' | 'onListed'> {
 }
 
 function Followed({ watch, ...retry }: FollowedProps) {
-  const filter = useRoute().options.get('filter') ?? '';
-  const query = useQuery(filter);
+  const { options } = useRoute();
+  const query = useQuery(options.get('filter') ?? '');
   const { data, error } = useWatches();
   const facts = data?.watches.find(({ name }) => name === watch);
-  const source = useSource(watch, query, facts, data !== undefined || error !== '');
+  const source = useSource(watch, query, facts, data !== undefined || error !== '', {
+    sort: parseSort(options.get('sort')),
+    prefix: options.get('prefix') ?? '',
+    whole: options.has('keys'),
+  });
   if (!source) return <h2>{watch}</h2>;
   return <Known watch={watch} facts={facts} source={source} listed={data && facts !== undefined} {...retry} />;
 }
@@ -68,11 +71,29 @@ interface Props {
 }
 
 function Known({ listed, attempt, onListed, ...props }: Props & Omit<NotShownProps, 'error'>) {
-  const error = useWatch(props.source.store, ({ error }) => error);
-  const empty = useWatch(props.source.store, ({ state, revision }) => state === 'closed' && revision === '');
+  const { error, state, revision } = useView(props.source);
+  const empty = state === 'closed' && revision === '';
   if (error instanceof RefusedError && (isRefused(error) || empty))
     return <NotShown watch={props.watch} listed={listed} error={error} attempt={attempt} onListed={onListed} />;
   return <Resources {...props} />;
+}
+
+type Seen = Pick<View, 'error' | 'state' | 'revision'>;
+
+function useView({ store, window }: Source): Seen {
+  const live: { readonly view: Seen; subscribe(run: () => void): () => void } = window ?? store!;
+  const seen = useRef<Seen>(live.view);
+  return useSyncExternalStore(
+    useCallback((changed) => live.subscribe(changed), [live]),
+    () => {
+      const { error, state, revision } = live.view;
+      const empty = revision === '';
+      const before = seen.current;
+      if (before.error === error && before.state === state && (before.revision === '') === empty) return before;
+      seen.current = live.view;
+      return live.view;
+    },
+  );
 }
 
 // Nothing that was loaded before may be shown any more.
@@ -145,7 +166,7 @@ function Resources({ watch, facts, source }: Props) {
   const filter = options.get('filter') ?? '';
   const prefix = options.get('prefix') ?? '';
   const showsKeys = options.has('keys');
-  const model = useTableModel(source.store, options.get('sort'), source.query, prefix);
+  const model = useTableModel(source, options.get('sort'), prefix);
   const [width, setWidth] = useState(Infinity);
   const columns = useColumns(model, options.get('columns'), width);
   const opened = openedKey(options);
@@ -196,7 +217,7 @@ function Resources({ watch, facts, source }: Props) {
         )}
       </div>
       <div className="workspace" data-opened={isOpen || undefined} style={{ '--share': `${share}%` } as CSSProperties}>
-        {showsKeys && (
+        {showsKeys && source.store && (
           <KeyPanel
             store={source.store}
             prefix={prefix}

@@ -5,7 +5,7 @@ import { useOperator } from '../gateway/operator';
 import { sinceOf } from '../gateway/since';
 import { moment } from '../text/moment';
 import { count, rate } from '../text/number';
-import type { TableModel } from './model';
+import type { TableModel } from './table';
 import { useRate } from './useRate';
 import { useStatus, useThrottledStatus } from './useTableModel';
 

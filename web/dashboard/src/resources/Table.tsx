@@ -2,9 +2,9 @@ import { type CSSProperties, type KeyboardEvent, type Ref, useEffect, useId, use
 import { count } from '../text/number';
 import { BodyRow, type Phase } from './BodyRow';
 import { HeadRow } from './HeadRow';
-import type { TableModel, TableStatus } from './model';
 import type { Sort } from './order';
 import type { Row } from './row';
+import type { TableModel, TableStatus } from './table';
 import { useAnchor } from './useAnchor';
 import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';
@@ -45,12 +45,13 @@ export function Table({ watch, model, columns, sort, opened, onOpen, onMove, onC
   const id = useId();
   useWidth(grid, onWidth);
   const ranges = useRanges(model, columns);
-  const rows = model.rows.shown;
+  const { rows } = model;
   const seen = useVisibleRows(grid, rows.length);
   const { first, last } = seen;
   const drawn = rows.slice(first, last);
   useEffect(() => {
     model.visible = new Set(drawn.map(({ key }) => key));
+    model.look(first, last);
   });
   useAnchor(model, status, seen, sort.column === 'key');
   useConsistent(status.state);
@@ -79,6 +80,7 @@ export function Table({ watch, model, columns, sort, opened, onOpen, onMove, onC
       onKeyDown={cursor.onKeyDown}
       data-testid="resources"
       data-state={status.state}
+      data-elsewhere={drawn.length > 0 && rows.at(first) === undefined ? '' : undefined}
       data-count={status.total}
       data-revision={status.revision}
       style={layout(columns, seen.rowHeight)}

@@ -29,6 +29,9 @@ export function column(id: string): Column {
   return { id, title: path.join('.'), get: ({ value }) => at(value, path) };
 }
 
+/** Returns the path of a field's column; empty for a built-in column. */
+export const columnPath = (id: string): Path => (Object.hasOwn(builtIn, id) ? [] : parsePath(id));
+
 /** Parses the list of columns in the URL; each occurs once. */
 export function parseColumns(text: string): string[] {
   return [...new Set(split(text, ',').filter((id) => id !== ''))];

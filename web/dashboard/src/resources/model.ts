@@ -2,35 +2,18 @@ import type { Changes, Store, View } from '@watchtide/client';
 import { type Flush, Pending } from './pending';
 import { type Arrangement, Rows } from './rows';
 import { inSlices } from './slices';
-
-/** The state of a table at one moment, except for its rows. A new object whenever it or a row changes. */
-export interface TableStatus {
-  /** The view of the store. Components use this one, so that they render a consistent state. */
-  readonly view: View;
-  /** The state of the rows, which are in sync once they are shown. */
-  readonly state: View['state'];
-  /** The revision of what is shown; empty before the first snapshot. */
-  readonly revision: string;
-  /** The number of resources, and of those that match the filter. */
-  readonly total: number;
-  readonly matching: number;
-  /** When the table was paused, in ms as of Date.now; 0 if it is not. */
-  readonly paused: number;
-  /** The number of changes that wait while it is paused. */
-  readonly waiting: number;
-  /** The rows are being sorted or filtered, and the old ones are shown. */
-  readonly arranging: boolean;
-}
+import type { TableModel, TableStatus } from './table';
 
 /**
- * The model of the table of a watch.
+ * The model of the table of a watch that is loaded, or of the part of it that matches a filter.
  *
  * The store reports changes as they arrive, up to a thousand times a second. They are
  * gathered and shown once per frame, or step by step while the model is paused. In a
  * tab that is not drawn they are only gathered.
  */
-export class TableModel {
+export class LoadedModel implements TableModel {
   readonly rows = new Rows();
+  readonly whole = true;
   /** The keys of the rows on the screen, which fade when they are deleted. */
   visible: ReadonlySet<string> = new Set();
   /** The number of changes so far. */
@@ -56,6 +39,12 @@ export class TableModel {
   get status(): TableStatus {
     return this.#status;
   }
+
+  get resources(): TableModel['resources'] {
+    return this.store.resources;
+  }
+
+  look(): void {} // all rows are there
 
   /** Follows the store until the returned function is called. */
   follow(): () => void {

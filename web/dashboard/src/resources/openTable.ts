@@ -1,5 +1,5 @@
 import { useEffect } from 'react';
-import type { TableModel } from './model';
+import type { TableModel } from './table';
 
 /** The table of the page, if it shows a watch. */
 export interface OpenTable {

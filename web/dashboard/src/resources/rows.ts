@@ -2,6 +2,7 @@ import type { Resource } from '@watchtide/client';
 import type { Filter } from '../query/holds';
 import { type Compare, comparator, insertionIndex, ranker, type Sort, sorted } from './order';
 import type { Row } from './row';
+import type { TableRows } from './table';
 
 /** The order and the filter of the rows. */
 export interface Arrangement {
@@ -16,13 +17,13 @@ const stepLength = 2000;
 const maxSplices = 64; // for more moves, copying all rows once is cheaper
 
 /**
- * The rows of a table, sorted and filtered.
+ * The rows of a table that are all loaded, sorted and filtered.
  *
  * A row that keeps its place is changed in place; others are removed and inserted by
  * binary search. All rows are visited only when a snapshot replaces them, or the order
  * or filter changes, and then in steps between which the page can draw.
  */
-export class Rows {
+export class Rows implements TableRows {
   #all = new Map<string, Row>();
   #shown: Row[] = [];
   readonly #fading = new Map<string, Row>(); // deleted, but still in #shown
@@ -34,6 +35,18 @@ export class Rows {
   /** The visible rows in order. Changed in place. */
   get shown(): readonly Row[] {
     return this.#shown;
+  }
+
+  get length(): number {
+    return this.#shown.length;
+  }
+
+  at(index: number): Row | undefined {
+    return this.#shown[index];
+  }
+
+  slice(first: number, last: number): readonly Row[] {
+    return this.#shown.slice(first, last);
   }
 
   /** The number of resources, and of those that match the filter. */

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from 'react';
-import type { TableModel, TableStatus } from './model';
+import type { TableModel, TableStatus } from './table';
 import type { VisibleRows } from './useVisibleRows';
 
 /**
@@ -16,7 +16,7 @@ export function useAnchor(model: TableModel, status: TableStatus, { top, shift }
     if (enabled && top > 0 && moved !== 0) shift(moved);
   }, [status]);
   useLayoutEffect(() => {
-    const row = model.rows.shown[top];
+    const row = model.rows.at(top);
     anchor.current = row && { key: row.key, index: top };
   });
 }

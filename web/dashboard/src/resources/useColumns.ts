@@ -3,8 +3,8 @@ import { type Column, column, parseColumns } from './column';
 import type { Field } from './field';
 import { fieldsOf, keyWidth, pick, type Room, telling } from './fields';
 import type { Unit } from './format';
-import type { TableModel } from './model';
 import { useRoom } from './room';
+import type { TableModel } from './table';
 
 /** A column of the table, with its layout. */
 export interface ShownColumn extends Column {

@@ -1,5 +1,5 @@
 import { type KeyboardEvent, useCallback, useEffect, useRef, useState } from 'react';
-import type { Rows } from './rows';
+import type { TableRows } from './table';
 
 interface Cursor {
   /** The key of the current row of the keyboard; empty before the first move. */
@@ -23,7 +23,7 @@ interface Actions {
 }
 
 /** Returns the current row of the keyboard, which is followed when it moves. A row that a link has opened becomes the current one, and comes into view. */
-export function useCursor(rows: Rows, { page, reveal, opened, onOpen, onMove, onClose }: Actions): Cursor {
+export function useCursor(rows: TableRows, { page, reveal, opened, onOpen, onMove, onClose }: Actions): Cursor {
   const [{ key, index }, setPlace] = useState({ key: '', index: -1 });
   const open = useCallback(
     (key: string, index: number) => {
@@ -47,21 +47,30 @@ export function useCursor(rows: Rows, { page, reveal, opened, onOpen, onMove, on
   // The index of the row now; if it was deleted, that of the row in its place.
   const position = () => {
     const now = rows.indexOf(key);
-    return now >= 0 ? now : Math.min(index, rows.shown.length - 1);
+    return now >= 0 ? now : Math.min(index, rows.length - 1);
   };
 
   const moveTo = (to: number) => {
-    const index = Math.max(0, Math.min(to, rows.shown.length - 1));
-    const row = rows.shown[index];
+    const index = Math.max(0, Math.min(to, rows.length - 1));
+    if (rows.length === 0) return;
+    const row = rows.at(index);
+    setPlace({ key: row?.key ?? '', index });
+    reveal(index);
+    if (opened !== undefined && row && row.key !== opened) onMove(row.key);
+  };
+
+  // A row that was not loaded when it became the current one.
+  useEffect(() => {
+    const row = key === '' && index >= 0 ? rows.at(index) : undefined;
     if (!row) return;
     setPlace({ key: row.key, index });
-    reveal(index);
-    if (opened !== undefined && row.key !== opened) onMove(row.key);
-  };
+    if (opened !== undefined) onMove(row.key);
+  });
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target instanceof HTMLButtonElement || event.ctrlKey || event.metaKey || event.altKey) return;
     const at = position();
+    const current = rows.at(at);
     switch (event.key) {
       case 'ArrowDown':
         moveTo(at + 1);
@@ -82,7 +91,7 @@ export function useCursor(rows: Rows, { page, reveal, opened, onOpen, onMove, on
         moveTo(Infinity);
         break;
       case 'Enter':
-        if (rows.shown[at]) open(rows.shown[at].key, at);
+        if (current) open(current.key, at);
         break;
       case 'Escape':
         if (!onClose) return;

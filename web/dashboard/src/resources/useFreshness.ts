@@ -1,7 +1,7 @@
 import type { Watch } from '@watchtide/protocol';
 import { type Trouble, useTroubles } from '../app/troubles';
 import { sinceOf } from '../gateway/since';
-import type { TableModel } from './model';
+import type { TableModel } from './table';
 import { useStatus } from './useTableModel';
 
 /** Reports to the banner why the table may be out of date. */

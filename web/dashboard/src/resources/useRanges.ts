@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 import { type Range, rangeOf } from './heat';
-import type { TableModel } from './model';
+import type { TableModel } from './table';
 import type { ShownColumn } from './useColumns';
 
 const everyMs = 5000;

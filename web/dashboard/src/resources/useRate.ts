@@ -1,6 +1,6 @@
 import { useRef } from 'react';
 import { useNow } from '../app/clock';
-import type { TableModel } from './model';
+import type { TableModel } from './table';
 
 const overMs = 5000;
 

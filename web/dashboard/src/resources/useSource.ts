@@ -1,19 +1,22 @@
-import type { Store } from '@watchtide/client';
+import type { LiveWindow } from '@watchtide/client/window';
 import type { Watch } from '@watchtide/protocol';
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { at } from '../gateway/base';
 import { refusal } from '../gateway/refusal';
 import { ask } from '../gateway/session';
-import { type ResourceStore, useStore } from '../gateway/tide';
+import { type ResourceStore, useStore, useWindow } from '../gateway/tide';
 import { split } from '../query/cel';
 import type { Query } from '../query/query';
+import type { Sort } from './order';
+import { beginningOf, sortsByGateway } from './windowModel';
 
-/** Where the rows of a table come from. */
+/** Where the rows of a table come from: a store that has all of them, or else a window of the watch. */
 export interface Source {
-  readonly store: ResourceStore;
+  readonly store: ResourceStore | undefined;
+  readonly window: LiveWindow | undefined;
   /** What is left for the page to evaluate. */
   readonly query: Query;
-  /** The expression that the gateway evaluates; empty if the page has the whole watch. */
+  /** The expression that the gateway evaluates; empty if the page has the whole watch, or a window of all of it. */
   readonly cel: string;
   /** The rows of a former query are shown until those of this one are loaded. */
   readonly searching: boolean;
@@ -21,7 +24,15 @@ export interface Source {
   readonly refusal: string;
 }
 
-/** A watch with more resources, or more bytes, is filtered by the gateway. */
+/** What of a source depends on the table. */
+export interface Wanted {
+  readonly sort: Sort;
+  readonly prefix: string;
+  /** All keys are needed. */
+  readonly whole: boolean;
+}
+
+/** A watch with more resources, or more bytes, is sorted and filtered by the gateway. */
 export const largeCount = 20_000;
 export const largeBytes = 32 << 20;
 
@@ -31,44 +42,61 @@ const typingMs = 120;
 // From a failure that is not for good to the next attempt.
 const againMs = 5_000;
 
+type Followed = Pick<Source, 'store' | 'window' | 'cel'>;
+
 /**
- * Follows the watch, or the part of it that a query selects once the watch is large.
- * undefined while it is not known which of them.
+ * Follows the watch, or, once it is large, a window of what a query selects. Where the gateway cannot sort or select like
+ * that, it is the part of the watch that the gateway can select. undefined while it is not known which of them.
  */
-export function useSource(watch: string, query: Query, facts: Watch | undefined, known: boolean): Source | undefined {
+export function useSource(
+  watch: string,
+  query: Query,
+  facts: Watch | undefined,
+  known: boolean,
+  { sort, prefix, whole: all }: Wanted,
+): Source | undefined {
   const { cel, rest } = useMemo(() => split(query), [query]);
-  const last = useRef<Pick<Source, 'store' | 'cel'>>(undefined);
+  const last = useRef<Followed>(undefined);
   const large = useLarge(facts, last.current);
   const verdict = useVerdict(watch, known && large ? cel : '');
-  const filter = verdict.cel === cel ? verdict.accepted : '';
-  const view = useStore(filter === '' ? undefined : watch, filter);
-  const viewed = useLoaded(filter === '' ? undefined : view);
-  const undecided = cel !== '' && (!known || (large && verdict.cel !== cel));
-  const keepsWhole = last.current?.cel === '' && !viewed;
-  const whole = useStore(keepsWhole || (filter === '' && !undecided) ? watch : undefined);
+  const decided = verdict.cel === cel;
+  const filter = decided ? verdict.accepted : '';
+  const undecided = cel !== '' && (!known || (large && !decided));
+  const inWindow = last.current?.window !== undefined;
+  const windowed = known && large && !all && rest.length === 0 && sortsByGateway(sort) && (undecided ? inWindow : filter === cel);
 
-  const now = sourceOf(filter, viewed ? view : undefined, undecided ? undefined : whole);
+  const view = useStore(filter === '' || windowed ? undefined : watch, filter);
+  const viewed = useLoaded(filter === '' ? undefined : view);
+  const keepsWhole = last.current?.store !== undefined && last.current.cel === '' && !viewed;
+  const whole = useStore(known && !windowed && (keepsWhole || (filter === '' && !undecided)) ? watch : undefined);
+  const loaded = useLoaded(whole) || viewed;
+  const window = useWindow(windowed || (inWindow && !loaded) ? watch : undefined, beginningOf({ sort, filter, prefix }));
+  const opened = useLoaded(window);
+
+  const store = inWindow && !loaded ? undefined : sourceOf(filter, viewed ? view : undefined, undecided ? undefined : whole);
+  const moved = opened || last.current?.store === undefined ? window : undefined;
+  const now = !windowed ? store : moved && { store: undefined, window: moved, cel: undecided ? last.current!.cel : filter };
   if (now) last.current = now;
-  const shown = now ?? last.current ?? (filter !== '' && view ? { store: view, cel: filter } : undefined);
+  const shown = now ?? last.current ?? (filter !== '' && view ? { store: view, window: undefined, cel: filter } : undefined);
   if (!shown) return undefined;
   const exact = shown.cel !== '' && shown.cel === cel;
   return {
     ...shown,
     query: exact ? rest : query,
-    searching: shown.cel !== '' && !exact,
-    refusal: verdict.cel === cel && large ? verdict.refusal : '',
+    searching: (shown.cel !== '' && !exact) || (inWindow && (undecided || !windowed)),
+    refusal: decided && large ? verdict.refusal : '',
   };
 }
 
-function sourceOf(filter: string, view: ResourceStore | undefined, whole: ResourceStore | undefined) {
-  if (filter !== '') return view && { store: view, cel: filter };
-  return whole && { store: whole, cel: '' };
+function sourceOf(filter: string, view: ResourceStore | undefined, whole: ResourceStore | undefined): Followed | undefined {
+  if (filter !== '') return view && { store: view, window: undefined, cel: filter };
+  return whole && { store: whole, window: undefined, cel: '' };
 }
 
 // Once it is large it stays so, or a watch of about that size would change back and forth.
-function useLarge(facts: Watch | undefined, shown: Pick<Source, 'store' | 'cel'> | undefined): boolean {
+function useLarge(facts: Watch | undefined, shown: Followed | undefined): boolean {
   const large = useRef(false);
-  const loaded = shown?.cel === '' ? shown.store.resources.size : 0;
+  const loaded = shown?.cel === '' ? (shown.store?.resources.size ?? 0) : 0;
   if ((facts?.count ?? 0) > largeCount || (facts?.bytes ?? 0) > largeBytes || loaded > largeCount) large.current = true;
   return large.current;
 }
@@ -130,10 +158,11 @@ async function judge(watch: string, cel: string, signal: AbortSignal): Promise<V
   }
 }
 
-// Reports whether a store has something to show, or is refused.
-function useLoaded(store: Store | undefined): boolean {
+// Reports whether a store, or a window, has something to show, or is refused. It is subscribed to once, since a window that was
+// closed cannot be.
+function useLoaded(live: ResourceStore | LiveWindow | undefined): boolean {
   return useSyncExternalStore(
-    (changed) => store?.subscribe(changed) ?? (() => {}),
-    () => store !== undefined && (store.view.revision !== '' || store.view.error !== undefined),
+    useCallback((changed) => live?.subscribe(changed) ?? (() => {}), [live]),
+    () => live !== undefined && (live.view.revision !== '' || live.view.error !== undefined),
   );
 }

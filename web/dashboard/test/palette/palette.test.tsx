@@ -2,8 +2,8 @@ import { act, cleanup, fireEvent, render, screen } from '@testing-library/react'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { find } from '../../src/palette/find';
 import { Palette } from '../../src/palette/Palette';
-import type { TableModel } from '../../src/resources/model';
 import { useOpenTable } from '../../src/resources/openTable';
+import type { TableModel } from '../../src/resources/table';
 import { Source } from '../resources/source';
 
 vi.mock('../../src/gateway/watches', () => ({
@@ -19,7 +19,7 @@ vi.mock('../../src/gateway/watches', () => ({
 
 let source: Source;
 function Table() {
-  useOpenTable('pods', { store: source } as unknown as TableModel);
+  useOpenTable('pods', { resources: source.resources } as Partial<TableModel> as TableModel);
   return null;
 }
 

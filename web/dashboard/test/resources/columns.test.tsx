@@ -1,6 +1,6 @@
 import { act, renderHook } from '@testing-library/react';
 import { expect, it } from 'vitest';
-import { TableModel } from '../../src/resources/model';
+import { LoadedModel } from '../../src/resources/model';
 import { useColumns } from '../../src/resources/useColumns';
 import { Source } from './source';
 
@@ -19,7 +19,7 @@ const values = Object.fromEntries(
 function columns(width: number, chosen: string | null = null) {
   const source = new Source();
   source.snapshot(1, values);
-  const model = new TableModel(source.store);
+  const model = new LoadedModel(source.store);
   for (const _ of model.rows.arrange({ sort: { column: 'key', descending: false }, filter: undefined }, source.resources));
   const { result } = renderHook(() => useColumns(model, chosen, width));
   act(() => {});

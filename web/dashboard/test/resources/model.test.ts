@@ -1,6 +1,6 @@
 // @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { TableModel } from '../../src/resources/model';
+import { LoadedModel } from '../../src/resources/model';
 import { parseSort } from '../../src/resources/order';
 import { fadeMs } from '../../src/resources/rows';
 import { Source } from './source';
@@ -15,7 +15,7 @@ afterEach(() => {
 const frame = () => vi.advanceTimersToNextFrame();
 
 function follow(source: Source) {
-  const model = new TableModel(source.store);
+  const model = new LoadedModel(source.store);
   const stop = model.follow();
   const told = vi.fn();
   model.subscribe(told);
@@ -24,7 +24,7 @@ function follow(source: Source) {
   return { model, stop, told };
 }
 
-const shown = (model: TableModel) => model.rows.shown.map(({ key, resource }) => `${key}=${String(resource.value)}`).join(' ');
+const shown = (model: LoadedModel) => model.rows.shown.map(({ key, resource }) => `${key}=${String(resource.value)}`).join(' ');
 
 describe('a model', () => {
   it('shows all changes since the last frame at once', () => {
@@ -141,7 +141,7 @@ describe('a model', () => {
   it('has a consistent status while many rows are sorted in slices', async () => {
     vi.useRealTimers(); // a slice ends by the clock
     const source = new Source();
-    const model = new TableModel(source.store);
+    const model = new LoadedModel(source.store);
     const stop = model.follow();
     source.snapshot(1, Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`k${(i * 7919) % 50_000}`, i])));
     const seen: string[] = [];

@@ -3,9 +3,11 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ResourcesPage } from '../../src/resources/ResourcesPage';
 import { largeCount } from '../../src/resources/useSource';
 import { Source } from './source';
+import { resources, WindowSource } from './windowSource';
 
 // What the page follows, by its filter; empty for the whole watch.
 let followed: Map<string, Source>;
+let windows: WindowSource[];
 let asked: string[];
 let answer: (filter: string) => Response;
 
@@ -22,7 +24,21 @@ vi.mock('../../src/gateway/tide', async () => {
     }, [name, filter]);
     return store;
   };
-  return { useStore, isFollowed: () => true };
+  const useWindow = (name: string | undefined, beginning: ConstructorParameters<typeof WindowSource>[0]) => {
+    const [window, setWindow] = useState<unknown>();
+    useEffect(() => {
+      if (name === undefined) return;
+      const window = new WindowSource(beginning);
+      windows.push(window);
+      setWindow(window);
+      return () => {
+        setWindow(undefined);
+        window.close();
+      };
+    }, [name]);
+    return window;
+  };
+  return { useStore, useWindow, isFollowed: () => true };
 });
 
 const pass = (ms = 50) => act(() => vi.advanceTimersByTimeAsync(ms));
@@ -33,8 +49,8 @@ const keys = () =>
     .filter((key) => key !== undefined);
 const note = () => document.querySelector('.found')!.textContent;
 
-async function show(count: number, filter = '') {
-  location.hash = `#/watches/pods${filter && `?filter=${encodeURIComponent(filter)}`}`;
+async function show(count: number, filter = '', sort = '') {
+  location.hash = `#/watches/pods?${new URLSearchParams({ ...(filter && { filter }), ...(sort && { sort }) })}`;
   vi.stubGlobal('fetch', async (input: URL | string) => {
     const url = new URL(input);
     if (!url.pathname.endsWith('/resources'))
@@ -64,6 +80,7 @@ const bad = 'value.state == "bad"';
 beforeEach(() => {
   vi.useFakeTimers();
   followed = new Map();
+  windows = [];
   asked = [];
   answer = () => Response.json({ resources: [] });
 });
@@ -82,7 +99,7 @@ describe('a filter', () => {
   });
 
   it('is evaluated by the gateway once the watch is large, and by the page until its rows are there', async () => {
-    await show(largeCount + 1);
+    await show(largeCount + 1, '', 'revision');
     await load('', some);
     await type('state:bad n>1');
     expect(asked).toEqual([`${bad} && value.n > 1`]);
@@ -105,7 +122,7 @@ describe('a filter', () => {
 
   it('is evaluated by the page if the gateway refuses it, which says why', async () => {
     answer = () => Response.json({ detail: 'the filter could cost too much' }, { status: 400 });
-    await show(largeCount + 1);
+    await show(largeCount + 1, '', 'revision');
     await load('', some);
     await type('state:bad');
     expect([keys(), [...followed.keys()]]).toEqual([['a', 'b'], ['']]);
@@ -120,7 +137,7 @@ describe('a filter', () => {
     ['was not ready', () => Response.json({ detail: 'starting' }, { status: 503 })],
   ])('is evaluated by the gateway as soon as it can if it %s', async (_, failure) => {
     answer = failure as typeof answer;
-    await show(largeCount + 1);
+    await show(largeCount + 1, '', 'revision');
     await load('', some);
     await type('state:bad');
     await pass(5_000);
@@ -142,6 +159,81 @@ describe('a filter', () => {
     screen.getByText(/^Character 11: the quote is not closed/);
     await type('stat:bad');
     screen.getByText(/No resource here has a field “stat”: did you mean “state”\?/);
+  });
+});
+
+describe('a large watch', () => {
+  const large = resources(largeCount + 1);
+  const change = (hash: string) =>
+    act(() => {
+      location.hash = `#/watches/pods?${hash}`;
+      dispatchEvent(new HashChangeEvent('hashchange'));
+    });
+  const answer = async (all = large) => {
+    await act(() => windows.at(-1)!.answer(all));
+    await pass();
+  };
+
+  it('is a window, and nothing else of it is loaded', async () => {
+    await show(large.length);
+    expect([windows.length, followed.size]).toEqual([1, 0]);
+    expect(windows[0]!.options).toMatchObject({ order: '"\\u0000"', offset: 0, filter: '', prefix: '' });
+    await answer();
+    expect(keys()[0]).toBe('k000000');
+    expect(screen.getByTestId('resources').dataset).toMatchObject({ count: '20001', state: 'in_sync' });
+    fireEvent.click(screen.getByTitle('Sort by n'));
+    await pass();
+    expect(windows[0]!.options.order).toBe('"n"');
+    await change('prefix=k00&sort=-n');
+    await pass();
+    expect(windows[0]!.options).toMatchObject({ order: '-"n"', prefix: 'k00' });
+    expect(windows).toHaveLength(1);
+  });
+
+  it('is filtered by the gateway, and the rows stay until those of the filter are there', async () => {
+    await show(large.length);
+    await answer();
+    await type('state:bad');
+    expect([windows.length, windows[0]!.options.filter, keys()[0]]).toEqual([1, bad, 'k000000']);
+    await answer(resources(2, 'x'));
+    expect([keys(), note()]).toEqual([['x000000', 'x000001'], '2 of 20,001 · by the gateway']);
+  });
+
+  it('is loaded where its keys are needed, or a text is searched for, and meanwhile the window is shown', async () => {
+    await show(large.length);
+    await answer();
+    await type('needle');
+    expect([[...followed.keys()], keys()[0]]).toEqual([[''], 'k000000']);
+    await load('', { a: 'needle', b: 'hay' });
+    expect(keys()).toEqual(['a']);
+    await type('');
+    expect([windows.length, keys()]).toEqual([2, ['a', 'b']]);
+    await answer();
+    expect(keys()[0]).toBe('k000000');
+    await change('keys=');
+    await pass();
+    expect(keys()[0]).toBe('a'); // it was still loaded
+    screen.getByRole('button', { name: 'Keys', pressed: true });
+  });
+
+  it('shows a refusal', async () => {
+    await show(large.length);
+    await act(() => windows[0]!.refuse(403));
+    await pass();
+    screen.getByText('You may not see “pods”');
+  });
+
+  it('has the detail of a resource that is not in the window', async () => {
+    await show(large.length);
+    await answer();
+    await change('key=k019999');
+    await pass();
+    expect(followed.size).toBe(1);
+    await load('', { k019999: { n: 'found' } });
+    within(screen.getByTestId('resource-detail')).getByText(/found/);
+    expect(screen.queryByText('There is no resource with this key.')).toBeNull();
+    await load('', {});
+    screen.getByText('It was deleted. This is its last value.');
   });
 });
 
