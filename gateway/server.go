@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/watchtide/watchtide/gateway/internal/h2"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
 )
@@ -191,7 +192,7 @@ func (g *Gateway) httpServer(h http.Handler) *http.Server {
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	return &http.Server{
+	s := &http.Server{
 		Handler:           h,
 		Protocols:         &protocols,
 		ReadHeaderTimeout: netconn.ReadHeaderTimeout,
@@ -210,6 +211,13 @@ func (g *Gateway) httpServer(h http.Handler) *http.Server {
 		},
 		ErrorLog: log.New(serverLog{g.log}, "", 0),
 	}
+	if g.shards != nil { // they carry streams of HTTP/2 that a handler detaches, which net/http does not allow
+		h2.Configure(s, h2.Settings{
+			MaxStreams: netconn.MaxStreams, MaxHeaderBytes: netconn.MaxHeaderBytes, HelloTimeout: netconn.ReadHeaderTimeout,
+			IdleTimeout: netconn.IdleTimeout, PingAfter: netconn.PingAfter, PingTimeout: timeout,
+		})
+	}
+	return s
 }
 
 func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {

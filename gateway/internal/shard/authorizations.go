@@ -55,7 +55,7 @@ func (s *shard) switchStream(l *unsharedStream) {
 		s.unfollow(from)
 	})
 	if switched {
-		l.key = l.GroupKey()
+		l.key = l.groupKey()
 	}
 }
 

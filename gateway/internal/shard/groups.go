@@ -178,6 +178,7 @@ func (s *shard) detachMember(at int32) *unsharedStream {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
 	l := &unsharedStream{Session: g.forkMember(), key: g.key, handle: c.handle, slot: at, shard: s}
+	l.out.bare = g.bare
 	s.addUnshared(l)
 	l.Lease.CallWhenGranted(l.called)
 	l.text = session.NewText(&l.Session, &l.out, g.sum.Plus(c.gap))
@@ -243,6 +244,7 @@ type group struct {
 	key     string
 	members []int32 // slots
 	index   int32
+	bare    bool // chunks have neither heads nor ends
 	text    session.Text
 	encoder session.Encoder // the text
 
@@ -285,7 +287,7 @@ const (
 
 // newGroup returns a group without members at the position of l.
 func newGroup(l *unsharedStream) *group {
-	g := &group{key: l.key, room: l.shard.room}
+	g := &group{key: l.key, bare: l.out.bare, room: l.shard.room}
 	g.Session = l.Fork(func(i int) *log.Subscription { return log.NewCohort(l.Follows[i].Sub).Cursor() })
 	g.text = session.UncompressedText(&g.Session, g)
 	g.encoder = &g.text
@@ -319,8 +321,12 @@ func (g *group) seal() bool {
 	if g.buffer == nil {
 		g.buffer, g.room.spare = g.room.spare, nil
 	}
-	g.buffer = wire.AppendChunkHead(g.buffer, len(sent))
-	g.buffer = append(append(g.buffer, sent...), wire.ChunkEnd...)
+	if g.bare {
+		g.buffer = append(g.buffer, sent...)
+	} else {
+		g.buffer = wire.AppendChunkHead(g.buffer, len(sent))
+		g.buffer = append(append(g.buffer, sent...), wire.ChunkEnd...)
+	}
 	g.said += len(sent)
 	g.room.payload = payload[:0]
 	if cap(payload) > keepBuffer {

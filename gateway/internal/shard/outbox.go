@@ -6,11 +6,13 @@ import (
 )
 
 // outbox holds the bytes of one stream that its connection has not taken yet, as
-// chunks of an HTTP/1.1 body. It is an outlet: small slices are copied, large ones
+// chunks of an HTTP/1.1 body, or bare. It is an outlet: small slices are copied, large ones
 // stay where they are, in the log, which never changes them.
 //
 // Owned by one shard.
 type outbox struct {
+	bare bool // chunks have neither heads nor ends; static after construction
+
 	slices [][]byte // to be written, in order
 	buffer []byte   // where small slices are stored one after the other
 	from   int      // where the bytes in buffer begin that are not in slices yet
@@ -102,7 +104,7 @@ func (o *outbox) Write(p []byte) {
 
 // gather turns the small ones into a slice.
 func (o *outbox) gather() {
-	if len(o.slices) == o.begun {
+	if len(o.slices) == o.begun && !o.bare {
 		o.slices = append(o.slices, nil) // for the head of the chunk
 	}
 	if len(o.buffer) > o.from {
@@ -117,6 +119,11 @@ func (o *outbox) seal() {
 	o.gather()
 	if o.size == 0 {
 		o.slices = o.slices[:o.begun]
+		return
+	}
+	if o.bare {
+		o.unsent += o.size
+		o.begun, o.size = len(o.slices), 0
 		return
 	}
 	o.buffer = wire.AppendChunkHead(o.buffer, o.size)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/watchtide/watchtide/gateway/internal/epoll"
+	"github.com/watchtide/watchtide/gateway/internal/h2"
 	"github.com/watchtide/watchtide/gateway/internal/introspection"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/session"
@@ -16,7 +17,7 @@ import (
 // All methods may be called from any goroutine.
 type Pump struct {
 	// Static after construction.
-	sockets   epoll.Sockets
+	sockets   multiplexed
 	all       []*shard
 	stretches *stretches
 
@@ -28,9 +29,10 @@ type Pump struct {
 // New returns a pump of n shards. afterRush, which may be nil, is called once a rush of
 // arrivals has ended.
 func New(d *session.Deps, s epoll.Sockets, n int, afterRush func()) *Pump {
-	out := &Pump{sockets: s, rush: rush{over: afterRush}, stretches: newStretches(stretchesBudget)}
+	all := newMultiplexed(s)
+	out := &Pump{sockets: all, rush: rush{over: afterRush}, stretches: newStretches(stretchesBudget)}
 	for range n {
-		out.all = append(out.all, newShard(d, s, out.stretches))
+		out.all = append(out.all, newShard(d, all, out.stretches))
 	}
 	return out
 }
@@ -38,8 +40,14 @@ func New(d *session.Deps, s epoll.Sockets, n int, afterRush func()) *Pump {
 // Carry takes a stream, with its connection, from net/http. If it returns false,
 // nothing has happened, and the goroutine pump can carry the stream.
 func (p *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) bool {
+	if p == nil || p.aborted.Load() {
+		return false
+	}
+	if r.ProtoMajor == 2 {
+		return p.carryStream(w, c)
+	}
 	conn, whole := netconn.WholeConn(r)
-	if p == nil || !whole || p.aborted.Load() {
+	if !whole {
 		return false
 	}
 	h, err := p.sockets.Take(conn)
@@ -58,13 +66,32 @@ func (p *Pump) Carry(w http.ResponseWriter, r *http.Request, c session.Session) 
 		return false
 	}
 	closeOriginal(conn)
-	if err := p.arrive(h, netconn.ResponseHead(w.Header()), c); err != nil {
+	arrived = p.admit(h, netconn.ResponseHead(w.Header()), c)
+	return true
+}
+
+// carryStream takes a stream of HTTP/2 from its handler.
+func (p *Pump) carryStream(w http.ResponseWriter, c session.Session) bool {
+	st := h2.Detach(w)
+	if st == nil {
+		return false
+	}
+	h := p.sockets.streams.add(st)
+	if !p.admit(h, nil, c) {
+		p.sockets.Close(h)
+	}
+	return true
+}
+
+// admit gives a stream that is taken to one of the shards. If it returns false, the stream has ended, and the caller
+// still owns the handle.
+func (p *Pump) admit(h epoll.Handle, head []byte, c session.Session) bool {
+	err := p.arrive(h, head, c)
+	if err != nil {
 		c.Deps.Log.Error("the shard pump cannot run", "error", err)
 		c.Deps.Leave(c.AdmissionRef, c.Authorization)
-		return true
 	}
-	arrived = true
-	return true
+	return err == nil
 }
 
 // closeOriginal closes a connection of which the poller has a duplicate, without a word of TLS.
@@ -80,7 +107,9 @@ func closeOriginal(conn net.Conn) {
 func (p *Pump) arrive(h epoll.Handle, head []byte, c session.Session) (err error) {
 	one := p.all[p.next.Add(1)%uint64(len(p.all))]
 	l := newUnsharedStream(one, c, h)
-	l.out.raw(head)
+	if len(head) > 0 {
+		l.out.raw(head)
+	}
 	p.rush.arrive()
 	c.Deps.Metrics.StreamOpened(c.Transport())
 	arrived := false

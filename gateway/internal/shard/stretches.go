@@ -42,6 +42,7 @@ type stretchKey struct {
 	spot   log.Spot
 	format frame.Format
 	coding wire.Coding
+	bare   bool
 }
 
 // ask is a stretch that one stream has asked for.

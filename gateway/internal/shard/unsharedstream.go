@@ -34,10 +34,21 @@ type unsharedStream struct {
 }
 
 func newUnsharedStream(s *shard, c session.Session, h epoll.Handle) *unsharedStream {
-	l := &unsharedStream{Session: c, key: c.GroupKey(), handle: h, shard: s}
+	l := &unsharedStream{Session: c, handle: h, shard: s}
+	l.out.bare = isStream(h)
+	l.key = l.groupKey()
 	l.Lease.CallWhenGranted(l.called)
 	l.text = session.NewText(&l.Session, &l.out, wire.Sum{})
 	return l
+}
+
+// groupKey is the key of the group that the stream could join: its members are sent the same bytes, chunks included.
+func (l *unsharedStream) groupKey() string {
+	key := l.GroupKey()
+	if l.out.bare {
+		key += "\x00bare"
+	}
+	return key
 }
 
 // speak adds the next batch, heartbeat or goodbye to the outbox. It returns
@@ -92,7 +103,7 @@ func (l *unsharedStream) speakStretch(now time.Time) bool {
 	if !ok {
 		return false
 	}
-	key := stretchKey{spot, l.Format, l.Coding}
+	key := stretchKey{spot, l.Format, l.Coding, l.out.bare}
 	found, makes := l.shard.stretches.find(key, now)
 	if found != nil {
 		return l.take(spot, found)
@@ -136,7 +147,9 @@ func (l *unsharedStream) take(at log.Spot, t *stretch) bool {
 func (l *unsharedStream) sayGoodbye(reason stream.GoodbyeReason) {
 	l.Goodbye(reason, &l.text)
 	l.out.seal()
-	l.out.raw([]byte(wire.LastChunk))
+	if !l.out.bare {
+		l.out.raw([]byte(wire.LastChunk))
+	}
 	l.ending = true
 }
 
