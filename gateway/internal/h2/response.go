@@ -287,7 +287,7 @@ func (w *response) body(p []byte, end bool) error {
 		p = nil
 	}
 	if end && w.length >= 0 && w.size < w.length && w.request.Method != http.MethodHead {
-		return http.ErrContentLength // the stream is reset
+		return errors.Join(w.stream.write(p, false), http.ErrContentLength) // the stream is reset
 	}
 	return w.stream.write(p, end)
 }
