@@ -224,6 +224,7 @@ func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {
 	err := error(nil)
 	if c != nil {
 		s.TLSConfig = c.Clone()
+		s.TLSConfig.DynamicRecordSizingDisabled = true // an event, or those of all streams of a connection, is one record
 		err = s.ServeTLS(l, "", "")
 	} else {
 		err = s.Serve(l)

@@ -321,10 +321,12 @@ func (c *conn) remove(st *Stream) {
 		return
 	}
 	delete(c.streams, st.id)
+	st.endTurn()
 	if st.blocked {
 		st.blocked = false
 		c.blocked = slices.DeleteFunc(c.blocked, func(one *Stream) bool { return one == st })
 	}
+	c.awakenBlocked() // it may have been told, and not have written
 	if !st.gotEnd {
 		c.remember(st.id)
 	}

@@ -163,11 +163,7 @@ func (st *Stream) widen(n int64) error {
 		return http2.StreamError{StreamID: st.id, Code: http2.ErrCodeFlowControl}
 	}
 	if n > 0 && st.waits && st.window > 0 {
-		if st.conn.room(st, 1) > 0 {
-			st.tellRoom()
-		} else {
-			st.conn.awaitRoom(st)
-		}
+		st.conn.awaitRoom(st)
 	}
 	return nil
 }

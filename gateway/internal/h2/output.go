@@ -12,10 +12,10 @@ import (
 // output is the frames of a connection that are to be written. The mutex of the connection guards it.
 type output struct {
 	pending  []byte // complete frames
-	spare    []byte // an empty buffer; nil: the goroutine that writes has it
 	controls int    // bytes in pending of frames that wait for no room
 	signal   sync.Cond
 	blocked  []*Stream // that wait for room, or for the window of the connection
+	turns    int       // streams that were told, and have not used it yet
 	encoder  *hpack.Encoder
 	fields   bytes.Buffer // what the encoder has written
 }
@@ -26,9 +26,14 @@ const (
 	// controlsFull is how much may be pending of frames that answer those of the client. One that
 	// does not read them must not ask for more.
 	controlsFull = 16 << 10
-	// keepOutput is the largest size of a buffer that is kept while nothing is pending.
-	keepOutput = 2 << 10
+	// littleData is how much a stream may write before those that wait: an event of ordinary size.
+	littleData = 4 << 10
+	// keepFields is the largest size of a buffer for headers that is kept.
+	keepFields = 2 << 10
 )
+
+// outputBuffers holds the buffers of connections that have nothing to write.
+var outputBuffers = sync.Pool{New: func() any { b := make([]byte, 0, outputFull+frameHead); return &b }}
 
 func (o *output) init(mu *sync.Mutex) {
 	o.signal.L = mu
@@ -40,33 +45,25 @@ func (c *conn) write() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		for len(c.pending) == 0 {
-			if c.closed != nil {
-				return
-			}
-			if cap(c.pending) > keepOutput {
-				c.pending = nil
-			}
+		for len(c.pending) == 0 && c.closed == nil {
 			c.signal.Wait()
 		}
 		if c.closed != nil {
 			return
 		}
 		p := c.pending
-		c.pending, c.spare, c.controls = c.spare, nil, 0
+		c.pending, c.controls = nil, 0
 		c.awakenBlocked()
 		c.mu.Unlock()
 		_, err := c.net.Write(p)
+		if cap(p) <= 2*outputFull {
+			p = p[:0]
+			outputBuffers.Put(&p)
+		}
 		c.mu.Lock()
 		if err != nil {
 			c.abort() // the goroutine that reads ends everything
 			return
-		}
-		if cap(p) <= 2*outputFull {
-			c.spare = p[:0]
-		}
-		if len(c.pending) == 0 {
-			c.pending, c.spare = c.spare, nil
 		}
 	}
 }
@@ -74,37 +71,80 @@ func (c *conn) write() {
 // awaken makes the goroutine look that writes.
 func (c *conn) awaken() { c.signal.Signal() }
 
-// room returns how many bytes of data a stream can write now, of those that it has.
+// room returns how many bytes of data a stream can write now, of those that it has. Where several streams wait for
+// the connection, one that has much may write a frame when it is told, and then the others are.
 func (c *conn) room(st *Stream, want int) int {
+	n := c.takes(st, want)
+	if want <= littleData || len(c.blocked) == 0 && (c.turns == 0 || c.turns == 1 && st.turn > 0) {
+		return n // nobody else waits
+	}
+	return min(n, max(0, st.turn-1))
+}
+
+// takes returns how many bytes of a stream the connection takes now.
+func (c *conn) takes(st *Stream, want int) int {
 	return int(max(0, min(int64(want), st.window, c.window, int64(outputFull-len(c.pending)), frameBytes)))
 }
 
-// awaitRoom has a stream told when it may have room.
+// awaitRoom has a stream told when it may have room: at once, if it has now.
 func (c *conn) awaitRoom(st *Stream) {
-	st.waits = true
-	if st.window > 0 && !st.blocked {
+	st.endTurn()
+	if st.waits = true; st.window > 0 {
+		c.enqueue(st)
+	}
+	c.awakenBlocked()
+}
+
+// beginTurn lets a stream that has waited write a frame although others wait.
+func (st *Stream) beginTurn() {
+	if st.turn == 0 {
+		st.conn.turns++
+	}
+	st.turn = 1 + frameBytes
+}
+
+// endTurn ends that: the stream has written what it has, or waits again.
+func (st *Stream) endTurn() {
+	if st.turn > 0 {
+		st.turn = 0
+		st.conn.turns--
+	}
+}
+
+// enqueue adds a stream to those that wait for the connection.
+func (c *conn) enqueue(st *Stream) {
+	if !st.blocked {
 		st.blocked = true
 		c.blocked = append(c.blocked, st)
 	}
 }
 
-// awakenBlocked tells the streams that wait for the connection that there is room. A detached one is told only if
-// it can write: it counts as moving.
+// awakenBlocked tells the streams that have waited longest for the connection, as many as have room.
 func (c *conn) awakenBlocked() {
-	all := c.blocked
-	c.blocked = nil
-	for _, st := range all {
-		if st.handled == nil && c.room(st, 1) == 0 {
-			c.blocked = append(c.blocked, st)
-			continue
+	left := outputFull - len(c.pending)
+	waiting := c.blocked[:0]
+	for _, st := range c.blocked {
+		switch {
+		case !st.heads && st.window <= 0: // it waits for its own window
+			st.blocked = false
+		case left > 0 && (st.heads || c.window > 0):
+			st.blocked = false
+			left -= frameBytes
+			st.beginTurn()
+			st.tellRoom()
+		default:
+			waiting = append(waiting, st)
 		}
-		st.blocked = false
-		st.tellRoom()
 	}
+	clear(c.blocked[len(waiting):])
+	c.blocked = waiting
 }
 
 // appendHead appends the head of a frame.
 func (c *conn) appendHead(kind http2.FrameType, flags http2.Flags, id uint32, size int) {
+	if c.pending == nil {
+		c.pending = *outputBuffers.Get().(*[]byte)
+	}
 	c.pending = append(c.pending, byte(size>>16), byte(size>>8), byte(size), byte(kind), byte(flags))
 	c.pending = binary.BigEndian.AppendUint32(c.pending, id)
 }
@@ -132,6 +172,9 @@ func (c *conn) appendData(st *Stream, p []byte, end bool) {
 	c.pending = append(c.pending, p...)
 	st.window -= int64(len(p))
 	c.window -= int64(len(p))
+	if st.turn > 0 {
+		st.turn = max(1, st.turn-len(p))
+	}
 	c.flood.credit(dataCredit)
 	c.awaken()
 }
@@ -155,7 +198,7 @@ func (c *conn) appendFields(st *Stream, fields []hpack.HeaderField, end bool) {
 		c.pending = append(c.pending, p...)
 		kind, flags = http2.FrameContinuation, 0
 	}
-	if c.fields.Cap() > keepOutput {
+	if c.fields.Cap() > keepFields {
 		c.fields = bytes.Buffer{}
 	}
 	c.awaken()

@@ -24,6 +24,8 @@ type Stream struct {
 	sentEnd bool  // the answer is complete
 	waits   bool  // for room, or for the window; it is told
 	blocked bool  // it is among the blocked streams of its connection
+	heads   bool  // it has a header to write, which needs no window
+	turn    int   // one more than the bytes that it may write although others wait; 0: it has not been told
 	failure error // why nothing more can be written; nil: it can
 
 	*handled            // nil: it is detached
@@ -123,6 +125,7 @@ func (st *Stream) write(p []byte, end bool) error {
 		n := c.room(st, len(p))
 		if n == len(p) && (n > 0 || end) {
 			c.appendData(st, p, end)
+			st.endTurn()
 			if end {
 				st.end()
 			}
@@ -132,8 +135,9 @@ func (st *Stream) write(p []byte, end bool) error {
 			return nil
 		}
 		if n == 0 {
-			c.awaitRoom(st)
-			st.wait()
+			if c.awaitRoom(st); st.waits {
+				st.wait()
+			}
 			continue
 		}
 		c.appendData(st, p[:n], false)
@@ -143,14 +147,11 @@ func (st *Stream) write(p []byte, end bool) error {
 
 // awaitOutput waits until the output has room for a header. The mutex is held.
 func (st *Stream) awaitOutput() error {
-	c := st.conn
-	for st.failure == nil && len(c.pending) >= outputFull {
-		st.waits = true
-		if !st.blocked {
-			st.blocked = true
-			c.blocked = append(c.blocked, st)
-		}
+	for st.failure == nil && len(st.conn.pending) >= outputFull {
+		st.waits, st.heads = true, true
+		st.conn.enqueue(st)
 		st.wait()
+		st.heads = false
 	}
 	return st.failure
 }
@@ -181,9 +182,27 @@ func (st *Stream) Own(news func(News)) {
 // Write writes to a detached stream, without waiting. If it would have to wait, it returns ErrBlocked and the number of
 // bytes taken so far.
 func (st *Stream) Write(p []byte) (taken int, err error) {
-	c := st.conn
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	st.conn.mu.Lock()
+	defer st.conn.mu.Unlock()
+	defer st.endTurn()
+	return st.writeNow(p)
+}
+
+// WriteAll writes several slices as if they were one.
+func (st *Stream) WriteAll(all [][]byte) (taken int, err error) {
+	st.conn.mu.Lock()
+	defer st.conn.mu.Unlock()
+	defer st.endTurn()
+	for _, p := range all {
+		n, err := st.writeNow(p)
+		if taken += n; err != nil {
+			return taken, err
+		}
+	}
+	return taken, nil
+}
+
+func (st *Stream) writeNow(p []byte) (taken int, err error) {
 	for {
 		if st.failure != nil {
 			return taken, st.failure
@@ -191,11 +210,11 @@ func (st *Stream) Write(p []byte) (taken int, err error) {
 		if taken == len(p) {
 			return taken, nil
 		}
-		n := c.room(st, len(p)-taken)
+		n := st.conn.room(st, len(p)-taken)
 		if n == 0 {
 			return taken, ErrBlocked
 		}
-		c.appendData(st, p[taken:taken+n], false)
+		st.conn.appendData(st, p[taken:taken+n], false)
 		taken += n
 	}
 }
@@ -216,9 +235,6 @@ func (st *Stream) Await(writable bool) {
 		return
 	}
 	c.awaitRoom(st)
-	if c.room(st, 1) > 0 {
-		st.tellRoom()
-	}
 }
 
 // Finish ends a detached stream after what was written to it. Its owner is told that the client is gone, which has

@@ -147,8 +147,8 @@ func TestDetachedStreamsShareAConnection(t *testing.T) {
 		c.request(3, "GET", "/", true)
 		both := []owned{<-streams, <-streams}
 		synctest.Wait()
-		const size = 1 << 20
-		left := []int{size, size}
+		const size = 2 << 20
+		left := []int{size, size} // the first one is always asked first
 		for left[0]+left[1] > 0 {
 			for i, st := range both {
 				n, err := st.Write(bytes.Repeat([]byte("x"), left[i]))
@@ -166,6 +166,9 @@ func TestDetachedStreamsShareAConnection(t *testing.T) {
 			}
 			both[0].told()
 			both[1].told()
+			if ahead := left[1] - left[0]; ahead > 2*outputFull {
+				t.Fatalf("one stream is %d bytes ahead of the other", ahead)
+			}
 		}
 	})
 }

@@ -116,14 +116,8 @@ func (p *multiplexedPoller) WriteAll(h epoll.Handle, all [][]byte) (total int, e
 	if !isStream(h) {
 		return p.Poller.WriteAll(h, all)
 	}
-	st := p.streams.get(h)
-	for _, b := range all {
-		n, err := st.Write(b)
-		if total += n; err != nil {
-			return total, blockedError(err)
-		}
-	}
-	return total, nil
+	total, err = p.streams.get(h).WriteAll(all)
+	return total, blockedError(err)
 }
 
 // pieceBytes is how much of a file is read at once.
