@@ -99,13 +99,17 @@ func idleHTTP2Client(b *testing.B, address string, roots *x509.CertPool, streams
 	if _, failed := c.Write(request.Bytes()); err != nil || failed != nil {
 		b.Fatal(err, failed)
 	}
+	texts := map[uint32][]byte{}
 	for ready := 0; ready < streams; {
 		frame, err := f.ReadFrame()
 		if err != nil {
 			b.Fatal(err)
 		}
 		if data, is := frame.(*http2.DataFrame); is {
-			ready += bytes.Count(data.Data(), []byte("event: end_of_snapshot"))
+			if texts[data.StreamID] = append(texts[data.StreamID], data.Data()...); bytes.Contains(texts[data.StreamID], []byte("event: end_of_snapshot")) {
+				ready++
+				texts[data.StreamID] = nil
+			}
 		}
 	}
 	raw, err := tcp.(*net.TCPConn).SyscallConn()

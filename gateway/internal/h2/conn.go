@@ -326,7 +326,7 @@ func (c *conn) remove(st *Stream) {
 		st.blocked = false
 		c.blocked = slices.DeleteFunc(c.blocked, func(one *Stream) bool { return one == st })
 	}
-	c.awakenBlocked() // it may have been told, and not have written
+	c.awakenBlocked(outputTurns) // it may have been told, and not have written
 	if !st.gotEnd {
 		c.remember(st.id)
 	}

@@ -26,6 +26,8 @@ const (
 	// controlsFull is how much may be pending of frames that answer those of the client. One that
 	// does not read them must not ask for more.
 	controlsFull = 16 << 10
+	// outputTurns is how many streams that wait have room at once.
+	outputTurns = outputFull / frameBytes
 	// littleData is how much a stream may write before those that wait: an event of ordinary size.
 	littleData = 4 << 10
 	// keepFields is the largest size of a buffer for headers that is kept.
@@ -46,6 +48,7 @@ func (c *conn) write() {
 	defer c.mu.Unlock()
 	for {
 		for len(c.pending) == 0 && c.closed == nil {
+			c.awakenBlocked(len(c.blocked)) // those that were told may have had nothing to write
 			c.signal.Wait()
 		}
 		if c.closed != nil {
@@ -53,7 +56,7 @@ func (c *conn) write() {
 		}
 		p := c.pending
 		c.pending, c.controls = nil, 0
-		c.awakenBlocked()
+		c.awakenBlocked(outputTurns)
 		c.mu.Unlock()
 		_, err := c.net.Write(p)
 		if cap(p) <= 2*outputFull {
@@ -81,9 +84,14 @@ func (c *conn) room(st *Stream, want int) int {
 	return min(n, max(0, st.turn-1))
 }
 
-// takes returns how many bytes of a stream the connection takes now.
+// takes returns how many bytes of a stream the connection takes now. Little is taken as a whole while the output is
+// not full.
 func (c *conn) takes(st *Stream, want int) int {
-	return int(max(0, min(int64(want), st.window, c.window, int64(outputFull-len(c.pending)), frameBytes)))
+	left := outputFull - len(c.pending)
+	if left > 0 {
+		left = max(left, littleData)
+	}
+	return int(max(0, min(int64(want), st.window, c.window, int64(left), frameBytes)))
 }
 
 // awaitRoom has a stream told when it may have room: at once, if it has now.
@@ -92,7 +100,7 @@ func (c *conn) awaitRoom(st *Stream) {
 	if st.waits = true; st.window > 0 {
 		c.enqueue(st)
 	}
-	c.awakenBlocked()
+	c.awakenBlocked(outputTurns)
 }
 
 // beginTurn lets a stream that has waited write a frame although others wait.
@@ -119,17 +127,17 @@ func (c *conn) enqueue(st *Stream) {
 	}
 }
 
-// awakenBlocked tells the streams that have waited longest for the connection, as many as have room.
-func (c *conn) awakenBlocked() {
-	left := outputFull - len(c.pending)
+// awakenBlocked tells the streams that have waited longest for the connection, at most so many. If more wait, the
+// goroutine that writes tells them once it has nothing to write.
+func (c *conn) awakenBlocked(most int) {
 	waiting := c.blocked[:0]
 	for _, st := range c.blocked {
 		switch {
 		case !st.heads && st.window <= 0: // it waits for its own window
 			st.blocked = false
-		case left > 0 && (st.heads || c.window > 0):
+		case most > 0 && len(c.pending) < outputFull && (st.heads || c.window > 0):
 			st.blocked = false
-			left -= frameBytes
+			most--
 			st.beginTurn()
 			st.tellRoom()
 		default:
@@ -137,7 +145,9 @@ func (c *conn) awakenBlocked() {
 		}
 	}
 	clear(c.blocked[len(waiting):])
-	c.blocked = waiting
+	if c.blocked = waiting; len(waiting) > 0 && len(c.pending) == 0 && most == 0 {
+		c.awaken()
+	}
 }
 
 // appendHead appends the head of a frame.

@@ -153,6 +153,8 @@ func (st *Stream) awaitOutput() error {
 		st.wait()
 		st.heads = false
 	}
+	st.waits = false
+	st.endTurn()
 	return st.failure
 }
 
