@@ -36,7 +36,7 @@ var forbidden = []struct {
 	{[]string{"internal/view/..."}, []string{"internal/log", "stream/watch"}, "", "an expression reads values, wherever they are from"},
 	{[]string{"access/..."}, []string{"gateway/...", "internal/log", "stream/watch", "internal/views"}, "", "credentials and rules know no watches"},
 	{[]string{"gateway/..."}, append([]string{"stream/store", "internal/config/...", "cmd/..."}, sources...), "", "the gateway is handed its sources"},
-	{[]string{"gateway/internal/shard"}, []string{"gateway/internal/rest", "gateway/internal/rpc"}, "", "the shards write bytes to sockets, for streams over HTTP/1.1"},
+	{[]string{"gateway/internal/shard"}, []string{"gateway/internal/rest", "gateway/internal/rpc"}, "", "the shards write bytes to sockets and streams of HTTP/2, whatever they say"},
 	{[]string{"gateway/internal/limits", "gateway/internal/problem", "gateway/internal/wire"}, []string{"gateway/internal/authz", "gateway/internal/session"}, "", "limits, errors and bytes know no streams and no rules"},
 	{[]string{"web/...", "internal/web", "docs", "openapi/..."}, []string{"gateway/...", "stream/...", "access/..."}, "web/dashboard/browser/upstream", "pages and documents know no gateway"},
 	{[]string{"internal/config/..."}, []string{"cmd/..."}, "", "a configuration describes a gateway, and starts none"},

@@ -339,8 +339,8 @@ const (
 type Pump string
 
 const (
-	// PumpShards carries HTTP/1.1, with TLS or without, that Serve accepted on Linux with a few
-	// goroutines in total, and everything else as PumpGoroutines does.
+	// PumpShards carries HTTP/1.1 and HTTP/2, with TLS or without, that Serve accepted on Linux with a few
+	// goroutines in total, two more for each connection of HTTP/2, and everything else as PumpGoroutines does.
 	PumpShards Pump = "shards"
 	// PumpGoroutines carries each stream in its own goroutine.
 	PumpGoroutines Pump = "goroutines"

@@ -23,11 +23,12 @@
 //	repeat: write what is new; wait for a change, or for the client to read
 //	goodbye, and a clean end of the body
 //
-// The shard pump (internal/shard) takes connections of HTTP/1.1 from net/http. A
+// The shard pump (internal/shard) takes connections of HTTP/1.1 from net/http, and streams
+// of HTTP/2 from the connections that internal/h2 serves. A
 // few goroutines, one for each processor, carry all of their streams: those at the same
 // position in the same watches form a group, and share the bytes of a flush. The
 // goroutine pump (internal/session) runs one goroutine for each stream, on a connection
-// that it takes from net/http where it can; streams of HTTP/2 stay with net/http.
+// that it takes from net/http where it can.
 //
 // No stream has a queue. A waiting stream holds no buffer of this package. A client
 // that reads slowly gets fewer intermediate values and does not affect the others.
@@ -44,7 +45,7 @@
 //
 // # Goroutines
 //
-// net/http and gRPC run a goroutine for each request that they keep. Serve adds one for
+// net/http, internal/h2 and gRPC run a goroutine for each request that they keep. Serve adds one for
 // each of its listeners, the shards while they carry streams, and a few that wait for
 // clients to hang up. It returns when all of them have ended.
 package gateway

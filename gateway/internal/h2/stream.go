@@ -187,7 +187,20 @@ func (st *Stream) Write(p []byte) (taken int, err error) {
 	st.conn.mu.Lock()
 	defer st.conn.mu.Unlock()
 	defer st.endTurn()
-	return st.writeNow(p)
+	return st.writeNow(p, len(p))
+}
+
+// WriteSome writes the first bytes of a text of so many bytes. If that is empty, it returns ErrBlocked.
+func (st *Stream) WriteSome(p []byte, of int) (taken int, err error) {
+	st.conn.mu.Lock()
+	defer st.conn.mu.Unlock()
+	if taken, err = st.writeNow(p, of); len(p) == 0 && st.failure == nil {
+		err = ErrBlocked
+	}
+	if taken == of {
+		st.endTurn()
+	}
+	return taken, err
 }
 
 // WriteAll writes several slices as if they were one.
@@ -195,8 +208,13 @@ func (st *Stream) WriteAll(all [][]byte) (taken int, err error) {
 	st.conn.mu.Lock()
 	defer st.conn.mu.Unlock()
 	defer st.endTurn()
+	left := 0
 	for _, p := range all {
-		n, err := st.writeNow(p)
+		left += len(p)
+	}
+	for _, p := range all {
+		n, err := st.writeNow(p, left)
+		left -= n
 		if taken += n; err != nil {
 			return taken, err
 		}
@@ -204,7 +222,8 @@ func (st *Stream) WriteAll(all [][]byte) (taken int, err error) {
 	return taken, nil
 }
 
-func (st *Stream) writeNow(p []byte) (taken int, err error) {
+// writeNow writes a part of a text of which so many bytes are left.
+func (st *Stream) writeNow(p []byte, left int) (taken int, err error) {
 	for {
 		if st.failure != nil {
 			return taken, st.failure
@@ -212,7 +231,7 @@ func (st *Stream) writeNow(p []byte) (taken int, err error) {
 		if taken == len(p) {
 			return taken, nil
 		}
-		n := st.conn.room(st, len(p)-taken)
+		n := min(st.conn.room(st, left-taken), len(p)-taken)
 		if n == 0 {
 			return taken, ErrBlocked
 		}

@@ -149,6 +149,7 @@ func TestDetachedStreamsShareAConnection(t *testing.T) {
 		synctest.Wait()
 		const size = 2 << 20
 		left := []int{size, size} // the first one is always asked first
+		c.take()
 		for left[0]+left[1] > 0 {
 			for i, st := range both {
 				n, err := st.Write(bytes.Repeat([]byte("x"), left[i]))
@@ -169,6 +170,9 @@ func TestDetachedStreamsShareAConnection(t *testing.T) {
 			if ahead := left[1] - left[0]; ahead > 2*outputFull {
 				t.Fatalf("one stream is %d bytes ahead of the other", ahead)
 			}
+		}
+		if frames := len(c.take()); frames > 2*size/(frameBytes/2) {
+			t.Errorf("%d bytes were sent in %d frames", 2*size, frames)
 		}
 	})
 }

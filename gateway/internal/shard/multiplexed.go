@@ -133,12 +133,11 @@ func (p *multiplexedPoller) Send(h epoll.Handle, f *epoll.File, from int) (total
 		p.piece = make([]byte, pieceBytes)
 	}
 	for from+total < f.Size() {
-		// What there is no room for need not be read; a byte more shows why.
-		size := min(st.Room(pieceBytes-1)+1, f.Size()-from-total)
+		size := st.Room(min(pieceBytes, f.Size()-from-total))
 		if size, err = f.ReadAt(p.piece[:size], int64(from+total)); err != nil {
 			return total, err
 		}
-		n, err := st.Write(p.piece[:size])
+		n, err := st.WriteSome(p.piece[:size], f.Size()-from-total)
 		if total += n; err != nil {
 			return total, blockedError(err)
 		}

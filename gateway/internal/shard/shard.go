@@ -13,7 +13,7 @@ import (
 )
 
 // shard is the shard pump: one goroutine that carries the streams of very many
-// connections, all of HTTP/1.1. A stream that needs bytes of its own (a
+// connections of HTTP/1.1, and streams of HTTP/2. A stream that needs bytes of its own (a
 // snapshot, a client that does not keep up) is an unshared stream. A stream that is
 // up to date is a member of a group: streams of the same watches at the same
 // position, which get the same bytes, rendered once.
