@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -91,6 +92,31 @@ func TestHTTP2ManySnapshots(t *testing.T) {
 	for range streams {
 		if got := <-sizes; got != fmt.Sprint(resources+1, 1, nil) && got != fmt.Sprint(resources, 1, nil) {
 			t.Errorf("a stream got %s", got)
+		}
+	}
+}
+
+// TestHTTP2Curl: curl, which has nghttp2, reads streams, a list and a refusal over one connection.
+func TestHTTP2Curl(t *testing.T) {
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("curl is not installed")
+	}
+	secure, _ := certificate(t) // OpenSSL does not take an authority for a server
+	r := newRealGateway(t, Config{}, secure)
+	arguments := []string{"--silent", "--http2", "--insecure", "--max-time", "60", "--write-out", "%{http_version} %{response_code} %{num_connects}\n"}
+	const events = "/v1/events?watch=a&until=end_of_snapshot"
+	for _, path := range []string{events, events + "&format=ndjson", "/v1/watches/a/resources", "/v1/watches/none", events} {
+		arguments = append(arguments, "https://"+r.address+path)
+	}
+	out, err := exec.CommandContext(t.Context(), curl, append(arguments, "--compressed")...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	got := string(out)
+	for what, want := range map[string]int{"event: goodbye": 2, "event: end_of_snapshot": 2, `"type":"goodbye"`: 3, "2 200 1\n": 1, "2 200 0\n": 3, "2 404 0\n": 1} {
+		if n := strings.Count(got, what); n != want {
+			t.Errorf("%d times %q, want %d:\n%s", n, what, want, got)
 		}
 	}
 }

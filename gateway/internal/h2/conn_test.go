@@ -419,7 +419,7 @@ func TestLargeHeader(t *testing.T) {
 func TestUnreadAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, echo)
-		conn, err := r.dial(nil, "", "")
+		conn, err := r.dial(r.t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func (st *Stream) newRequest(f *http2.MetaHeadersFrame) (*http.Request, error) {
 		if ofConnection[field.Name] || field.Name == "te" && field.Value != "trailers" {
 			return nil, malformed
 		}
-		header.Add(http.CanonicalHeaderKey(field.Name), field.Value)
+		header.Add(field.Name, field.Value)
 	}
 	to, err := url.ParseRequestURI(path)
 	if err != nil {

@@ -49,6 +49,7 @@ var responseBuffers = sync.Pool{New: func() any { b := make([]byte, 0, responseB
 
 // handle handles a request.
 func (st *Stream) handle(h http.Handler, r *http.Request) {
+	defer st.cancel()
 	w := &response{stream: st, request: r, header: http.Header{}, length: -1}
 	panics := true
 	defer func() {
@@ -93,7 +94,6 @@ func (w *response) finish(aborted bool) {
 	case !st.gotEnd: // the rest of the body is of no use (RFC 9113, section 8.1)
 		st.reset(http2.ErrCodeNo, errReset)
 	}
-	st.cancel()
 	st.body.fail(errBodyClosed)
 	st.deadline.stop()
 }
@@ -357,7 +357,6 @@ func (w *response) detach() *Stream {
 		return nil
 	}
 	st.deadline.stop()
-	st.cancel()
 	st.stop()
 	w.detached, st.handled = true, nil
 	return st

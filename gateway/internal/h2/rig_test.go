@@ -104,7 +104,7 @@ func (r *rig) open(s ...http2.Setting) *client {
 // connect opens a connection.
 func (r *rig) connect() *client {
 	r.t.Helper()
-	conn, err := r.dial(nil, "", "")
+	conn, err := r.dial(r.t.Context(), "", "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
