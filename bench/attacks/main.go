@@ -43,6 +43,7 @@ var attacks = []attack{
 	insertedVariables,
 	hostileNames,
 	endlessLine,
+	frameFloods,
 }
 
 func main() {

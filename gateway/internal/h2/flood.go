@@ -18,8 +18,10 @@ const (
 	// floodBurst is how many such frames a client may send at once, and floodRate how many in a second.
 	floodBurst = 10_000
 	floodRate  = 1_000
-	// resetCost is what a stream costs that is reset: its request was handled in vain.
-	resetCost = 4
+	// resetCost is what a stream costs that is reset before its request is handled, or for a fault of the client: a thousand
+	// at once, and a hundred in a second. A detached stream is ended by a reset, and costs detachedCost.
+	resetCost    = 10
+	detachedCost = 4
 	// dataCredit is what a frame of data gives back: a client answers it with a window for the stream and for the
 	// connection.
 	dataCredit = 4

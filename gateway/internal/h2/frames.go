@@ -217,9 +217,13 @@ func (c *conn) processReset(f *http2.RSTStreamFrame) error {
 	if f.StreamID > c.last && !c.away {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
+	cost := resetCost
 	if st := c.streams[f.StreamID]; st != nil {
+		if st.handled == nil {
+			cost = detachedCost
+		}
 		st.gotEnd = true // it sends nothing more
 		st.fail(errReset)
 	}
-	return c.flood.pay(resetCost)
+	return c.flood.pay(float64(cost))
 }

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/watchtide/watchtide/bench/internal/process"
+)
+
+var frameFloods = attack{
+	name:  "frame-floods",
+	title: "clients of HTTP/2 send frames that ask for nothing, reset what they ask for, do not end a header, and open no window",
+	run:   runFrameFloods,
+}
+
+const floodConfiguration = listeners + `
+stream: { write_timeout: 2s }
+sources: { s: { type: store } }
+watches: { w: { source: s } }
+`
+
+// flooder sends frames over a connection; n is how many it has sent before.
+type flooder struct {
+	name string
+	// away says that the gateway is to end the connections.
+	away bool
+	send func(f *http2.Framer, fields []byte, n uint32) error
+}
+
+var flooders = []flooder{
+	{"pings", true, func(f *http2.Framer, _ []byte, _ uint32) error { return f.WritePing(false, [8]byte{}) }},
+	{"settings", true, func(f *http2.Framer, _ []byte, n uint32) error {
+		return f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: n})
+	}},
+	{"empty data", true, func(f *http2.Framer, fields []byte, n uint32) error {
+		if n == 0 {
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: fields, EndHeaders: true})
+		}
+		return f.WriteData(1, false, nil)
+	}},
+	{"requests that are reset", true, func(f *http2.Framer, fields []byte, n uint32) error {
+		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: fields, EndHeaders: true, EndStream: true}); err != nil {
+			return err
+		}
+		return f.WriteRSTStream(2*n+1, http2.ErrCodeCancel)
+	}},
+	{"requests that the gateway must reset", true, func(f *http2.Framer, fields []byte, n uint32) error {
+		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: fields, EndHeaders: true, EndStream: true}); err != nil {
+			return err
+		}
+		return f.WriteWindowUpdate(2*n+1, 1<<31-1)
+	}},
+	{"headers without an end", true, func(f *http2.Framer, fields []byte, n uint32) error {
+		if n == 0 {
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: fields})
+		}
+		return f.WriteContinuation(1, false, []byte{0, 1, 'x', 1, 'y'})
+	}},
+	{"streams that may not send", false, func(f *http2.Framer, fields []byte, n uint32) error {
+		if n == 0 {
+			return f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+		}
+		if n > 100 {
+			return errEnough
+		}
+		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n - 1, BlockFragment: fields, EndHeaders: true, EndStream: true})
+	}},
+}
+
+// errEnough ends a flood, whose connection stays open.
+var errEnough = fmt.Errorf("all is sent")
+
+const (
+	floodConnections = 20
+	floodTime        = 3 * time.Second
+)
+
+func runFrameFloods(ctx context.Context, r *rig) error {
+	t, err := r.start(ctx, floodConfiguration, nil)
+	if err != nil {
+		return err
+	}
+	for i := range 200 {
+		if err := t.as("", "127.0.0.1").put(ctx, "w", fmt.Sprint("k", i), `"`+strings.Repeat("x", 4<<10)+`"`); err != nil {
+			return err
+		}
+	}
+	for _, f := range flooders {
+		if err := floodWith(ctx, r, t, f); err != nil {
+			return err
+		}
+	}
+	peak, err := t.PeakMemory()
+	if err != nil {
+		return err
+	}
+	r.report("resident memory at its peak", "≤ 256 MiB", peak <= 256<<20, "%d MiB", peak>>20)
+	return process.Await(ctx, "the streams to end", func() (bool, error) {
+		n, err := t.Metric(ctx, "watchtide_subscribers")
+		return n == 0, err
+	})
+}
+
+// floodWith runs one flood over some connections, each of which is opened again when it is closed, and asks for the
+// health of the gateway meanwhile.
+func floodWith(ctx context.Context, r *rig, t *target, f flooder) error {
+	flooding, stop := context.WithTimeout(ctx, floodTime)
+	defer stop()
+	var all sync.WaitGroup
+	var frames, closed atomic.Int64
+	for range floodConnections {
+		all.Go(func() {
+			for flooding.Err() == nil {
+				n, ended := flood(flooding, t.HTTP, f)
+				frames.Add(n)
+				if ended {
+					closed.Add(1)
+				}
+			}
+		})
+	}
+	health, operator := []time.Duration{}, t.as("", "127.0.0.1")
+	for flooding.Err() == nil {
+		a, err := operator.get(ctx, "/healthz")
+		if err != nil || a.status != 200 {
+			return fmt.Errorf("/healthz during %s: %d, %w", f.name, a.status, err)
+		}
+		health = append(health, a.took)
+		if process.Sleep(ctx, 5*time.Millisecond) != nil {
+			break
+		}
+	}
+	all.Wait()
+	slices.Sort(health)
+	late := quantile(health, 0.99)
+	r.report(f.name+": the slowest of 100 health checks", "≤ 1s", late <= time.Second, "%v, during %d frames", late.Round(100*time.Microsecond), frames.Load())
+	if f.away {
+		r.report(f.name+": connections that are ended", "all", closed.Load() >= floodConnections, "%d", closed.Load())
+	}
+	return nil
+}
+
+// flood floods one connection until that is closed, or ctx ends. It returns how many frames were sent, and whether the
+// gateway has ended the connection.
+func flood(ctx context.Context, address string, f flooder) (n int64, ended bool) {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return 0, false
+	}
+	defer c.Close()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, c)
+	}()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	var fields bytes.Buffer
+	e := hpack.NewEncoder(&fields)
+	e.SetMaxDynamicTableSize(0) // the fields are the same each time
+	for _, h := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/v1/events?watch=w"}} {
+		_ = e.WriteField(hpack.HeaderField{Name: h[0], Value: h[1], Sensitive: true}) // a buffer takes everything
+	}
+	framer := http2.NewFramer(c, nil)
+	if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
+		return 0, false
+	}
+	for err = framer.WriteSettings(); err == nil; n++ {
+		err = f.send(framer, fields.Bytes(), uint32(n))
+	}
+	if err == errEnough {
+		<-ctx.Done()
+	}
+	ended = ctx.Err() == nil
+	c.Close()
+	<-read
+	return n, ended
+}
