@@ -8,7 +8,8 @@ import { Upstream } from '../stage/upstream.mjs';
 const rows = Number(process.env.WATCHTIDE_ROWS ?? 50_000);
 
 // Far above the results on an idle machine, since tests run on busy ones.
-const limits = { firstMs: 10_000, sortMs: 10_000, scrollMs: 10_000, heap: 80e6 };
+const limitMs = 30_000;
+const maxHeap = 80e6;
 
 // As in ../upstream/row.go.
 const teams = ['checkout', 'payments', 'search', 'identity', 'catalogue', 'shipping', 'billing', 'support'];
@@ -39,7 +40,7 @@ scenario(
     }
 
     const sorted = [];
-    for (const column of ['cpu', 'cpu', 'memory_mb']) {
+    for (const column of ['cpu', 'cpu', 'memory_mb', 'cpu']) {
       sorted.push(await page.evaluate(sortBy, column));
       const values = await page.evaluate(firstCells, column);
       const numbers = values.map(Number);
@@ -56,11 +57,11 @@ scenario(
     const heap = await heapBytes(visitor.context, page);
     const text = (all) => `${all.map((ms) => Math.round(ms)).join(', ')} ms`;
     console.log(`# ${rows} rows: first rows after ${text([first.ms])} where nobody has asked before, then ${text([again.ms])}`);
-    console.log(
-      `# sorted by cpu, in reverse, and by memory after ${text(sorted)}; scrolled after ${text(scrolled)}; heap ${Math.round(heap / 1e6)} MB`,
-    );
-    assert.ok(again.ms < limits.firstMs && Math.max(...sorted) < limits.sortMs && Math.max(...scrolled) < limits.scrollMs);
-    assert.ok(heap < limits.heap, `the heap holds ${heap} bytes`);
+    const once = sorted.pop();
+    console.log(`# sorted by cpu, in reverse, and by memory after ${text(sorted)}, and by cpu again after ${text([once])}`);
+    console.log(`# scrolled after ${text(scrolled)}, heap ${Math.round(heap / 1e6)} MB`);
+    assert.ok(Math.max(first.ms, again.ms, once, ...sorted, ...scrolled) < limitMs);
+    assert.ok(heap < maxHeap, `the heap holds ${heap} bytes`);
 
     await page.getByRole('combobox', { name: 'Filter' }).fill('state:critical');
     await page.getByText(/^[\d,]+ of [\d,]+ · by the gateway$/).waitFor();

@@ -10,6 +10,9 @@ import (
 	"github.com/watchtide/watchtide/stream/store"
 )
 
+// maxBytes has room for a million rows.
+const maxBytes = 1 << 30
+
 // server offers a store over gRPC, at the same address whenever it runs.
 type server struct {
 	// Static after construction.
@@ -29,7 +32,7 @@ func newServer() (*server, error) {
 	}
 	s := &server{
 		address: listener.Addr().String(),
-		store:   store.New(store.Config{}),
+		store:   store.New(store.Config{MaxBytes: maxBytes}),
 		changes: map[string]*changes{},
 	}
 	s.serve(listener)
