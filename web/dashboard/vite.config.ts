@@ -13,6 +13,7 @@ export default defineConfig({
     alias: [
       { find: /^@watchtide\/client$/, replacement: client('index.ts') },
       { find: /^@watchtide\/client\/auth$/, replacement: client('auth.ts') },
+      { find: /^@watchtide\/client\/counts$/, replacement: client('counts.ts') },
       { find: /^@watchtide\/client\/digits$/, replacement: client('digits.ts') },
       { find: /^@watchtide\/client\/pool$/, replacement: client('pool.ts') },
       { find: /^@watchtide\/client\/react$/, replacement: client('react.ts') },

@@ -13,7 +13,12 @@ import { Source } from './resources/source';
 let source: Source;
 vi.mock('../src/gateway/tide', async () => {
   const { useState } = await import('react');
-  return { useStore: () => useState(() => source.store)[0], useWindow: () => undefined, isFollowed: () => true };
+  return {
+    useStore: () => useState(() => source.store)[0],
+    useWindow: () => undefined,
+    useCounts: () => undefined,
+    isFollowed: () => true,
+  };
 });
 
 const key = 'invoice\u202efdp.exe\u0007';

@@ -63,6 +63,14 @@ scenario(
     assert.ok(Math.max(first.ms, again.ms, once, ...sorted, ...scrolled) < limitMs);
     assert.ok(heap < maxHeap, `the heap holds ${heap} bytes`);
 
+    const tiles = page.getByRole('group', { name: /^Resources by / });
+    await tiles.waitFor();
+    assert.equal(await tiles.getAttribute('data-total'), String(rows));
+    const tile = tiles.getByRole('button').first();
+    const [counted] = /[\d,]+$/.exec(await tile.innerText());
+    await tile.click();
+    await page.getByText(new RegExp(`^${counted} of [\\d,]+ · by the gateway$`)).waitFor();
+
     await page.getByRole('combobox', { name: 'Filter' }).fill('state:critical');
     await page.getByText(/^[\d,]+ of [\d,]+ · by the gateway$/).waitFor();
     assert.equal(await page.evaluate(topKey), found);

@@ -1,4 +1,5 @@
 import type { Store, Watches, WatchSpec } from '@watchtide/client';
+import { type CountsView, watchCounts } from '@watchtide/client/counts';
 import { parse } from '@watchtide/client/digits';
 import { type Pool, pool, type Use } from '@watchtide/client/pool';
 import { watchShared } from '@watchtide/client/shared';
@@ -72,6 +73,35 @@ function connect(): Watches {
   const user = tag();
   const name = nameOf(user);
   return watchShared(base, { worker: () => sharedWorker(name), name, parse, tag: user ?? null });
+}
+
+// Nobody reads numbers that change more often.
+const readableMs = 250;
+
+/** Follows counts of a watch while the component is mounted; nothing without a name. undefined until they are there. */
+export function useCounts(
+  name: string | undefined,
+  { by, filter, prefix }: Record<'by' | 'filter' | 'prefix', string>,
+): CountsView | undefined {
+  const [shown, setShown] = useState<{ readonly by: string; readonly view: CountsView }>();
+  useEffect(() => {
+    if (name === undefined) return setShown(undefined);
+    const counts = watchCounts(connected(), { watch: name, by, filter, prefix });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let waitMs = 0; // none for the first ones
+    const show = () => {
+      timer = undefined;
+      if (counts.view.revision === '') return;
+      waitMs = readableMs;
+      setShown({ by, view: counts.view });
+    };
+    counts.subscribe(() => (timer ??= setTimeout(show, waitMs)));
+    return () => {
+      clearTimeout(timer);
+      counts.close();
+    };
+  }, [name, by, filter, prefix]);
+  return shown?.by === by ? shown.view : undefined;
 }
 
 const connected = (): Watches => (tide ??= connect());

@@ -20,6 +20,7 @@ import { PauseButtons } from './PauseButtons';
 import { Splitter, useShare } from './Splitter';
 import { Summary } from './Summary';
 import { Table } from './Table';
+import { Tiles } from './Tiles';
 import { useColumns } from './useColumns';
 import { useFreshness } from './useFreshness';
 import { type Source, useSource } from './useSource';
@@ -216,6 +217,7 @@ function Resources({ watch, facts, source }: Props) {
           </button>
         )}
       </div>
+      {source.window && <Tiles watch={watch} filter={filter} prefix={prefix} columns={columns.shown} />}
       <div className="workspace" data-opened={isOpen || undefined} style={{ '--share': `${share}%` } as CSSProperties}>
         {showsKeys && source.store && (
           <KeyPanel

@@ -14,7 +14,7 @@ vi.mock('../../src/gateway/tide', async () => {
     followed++;
     return source.store;
   };
-  return { useStore: () => useState(follow)[0], useWindow: () => undefined, isFollowed: () => true };
+  return { useStore: () => useState(follow)[0], useWindow: () => undefined, useCounts: () => undefined, isFollowed: () => true };
 });
 
 let facts = {};

@@ -1,4 +1,5 @@
 import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import type { CountsView } from '@watchtide/client/counts';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ResourcesPage } from '../../src/resources/ResourcesPage';
 import { largeCount } from '../../src/resources/useSource';
@@ -8,6 +9,8 @@ import { resources, WindowSource } from './windowSource';
 // What the page follows, by its filter; empty for the whole watch.
 let followed: Map<string, Source>;
 let windows: WindowSource[];
+let counts: CountsView | undefined;
+let counted: object | undefined;
 let asked: string[];
 let answer: (filter: string) => Response;
 
@@ -38,7 +41,11 @@ vi.mock('../../src/gateway/tide', async () => {
     }, [name]);
     return window;
   };
-  return { useStore, useWindow, isFollowed: () => true };
+  const useCounts = (name: string | undefined, options: object) => {
+    counted = name === undefined ? undefined : { name, ...options };
+    return name === undefined ? undefined : counts;
+  };
+  return { useStore, useWindow, useCounts, isFollowed: () => true };
 });
 
 const pass = (ms = 50) => act(() => vi.advanceTimersByTimeAsync(ms));
@@ -81,6 +88,7 @@ beforeEach(() => {
   vi.useFakeTimers();
   followed = new Map();
   windows = [];
+  counts = undefined;
   asked = [];
   answer = () => Response.json({ resources: [] });
 });
@@ -214,6 +222,33 @@ describe('a large watch', () => {
     await pass();
     expect(keys()[0]).toBe('a'); // it was still loaded
     screen.getByRole('button', { name: 'Keys', pressed: true });
+  });
+
+  it('has tiles that the gateway counts, which filter by a click', async () => {
+    const states = ['ok', 'bad', 'ok', 'slow'];
+    const all = large.map((resource, i) => ({ ...resource, value: { state: states[i % 4], n: i } }));
+    const groups = [
+      { key: 'null', values: [null], count: 3 },
+      ...Object.entries({ bad: 5_000, ok: 10_001, slow: 5_000 }).map(([key, count]) => ({ key, values: [key], count })),
+    ];
+    counts = {
+      ...{ state: 'in_sync', since: 0, reason: '', revision: '5', total: 20_004 },
+      groups: new Map(groups.map((group) => [group.key, group])),
+    };
+    await show(large.length, 'n>1');
+    await answer(all);
+    expect(counted).toEqual({ name: 'pods', by: '"state"', filter: 'value.n > 1', prefix: '' });
+    const tiles = () => within(screen.getByRole('group', { name: 'Resources by state' })).getAllByRole('button');
+    expect(tiles().map(({ textContent }) => textContent)).toEqual(['ok 10,001', 'bad 5,000', 'slow 5,000']);
+    fireEvent.click(tiles()[1]!);
+    await pass(400);
+    expect(new URLSearchParams(location.hash.split('?')[1]).get('filter')).toBe('n>1 state:bad');
+    expect(tiles()[1]!.ariaPressed ?? tiles()[1]!.getAttribute('aria-pressed')).toBe('true');
+    expect(counted).toMatchObject({ filter: 'value.n > 1' }); // the others can still be chosen
+    expect(windows[0]!.options.filter).toContain('value.state == "bad"');
+    fireEvent.click(tiles()[1]!);
+    await pass(400);
+    expect(new URLSearchParams(location.hash.split('?')[1]).get('filter')).toBe('n>1');
   });
 
   it('shows a refusal', async () => {
