@@ -30,7 +30,7 @@ const gateway = await Gateway.start(upstream, { origins: [site.origin], heartbea
 
 const query = `?gateway=${encodeURIComponent(gateway.origin)}`;
 const subjects = [
-  { name: 'the dashboard', url: `${gateway.origin}/#/watches/services` },
+  { name: 'the dashboard', url: `${gateway.origin}/#/watches/services?keys=` }, // for the tree of keys it loads all rows, as the others do
   { name: 'TanStack Table', url: `${site.origin}/peers/tanstack.html${query}` },
   { name: 'AG Grid Community', url: `${site.origin}/peers/aggrid.html${query}` },
   { name: 'a naive page', url: `${site.origin}/index.html${query}` },
