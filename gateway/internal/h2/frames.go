@@ -186,6 +186,7 @@ func (c *conn) processSettings(f *http2.SettingsFrame) error {
 	}
 	if !c.settled {
 		c.settled = true
+		c.setState(http.StateActive) // a connection does not become idle before that
 		c.setState(http.StateIdle)
 	}
 	c.appendSettingsAck()
