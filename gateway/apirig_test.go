@@ -76,7 +76,7 @@ func newAPIRig(t *testing.T, c Config) *apiRig {
 func dialGRPC(t *testing.T, g *Gateway, options ...grpc.DialOption) api.WatchServiceClient {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
-	server := rpc.New(g.calls, nil)
+	server := rpc.New(g.calls, nil, nil)
 	served := make(chan error, 1)
 	go func() { served <- rpc.Serve(server, listener) }()
 	conn, err := grpc.NewClient("passthrough:gateway", append(options,

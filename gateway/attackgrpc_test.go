@@ -30,7 +30,7 @@ type callRig struct {
 func newCallRig(t *testing.T, c Config, watches ...string) *callRig {
 	t.Helper()
 	r := &callRig{rig: newRig(t, c, watches...), rpc: gatewaytest.NewNetwork()}
-	server := rpc.New(r.gateway.calls, nil)
+	server := rpc.New(r.gateway.calls, nil, nil)
 	served := make(chan error, 1)
 	go func() {
 		served <- rpc.Serve(server, netconn.Listen(r.rpc, r.gateway.now.Load().cfg.WriteTimeout, slog.New(slog.DiscardHandler)))

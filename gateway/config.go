@@ -179,6 +179,11 @@ type HTTPSettings struct {
 	// /readyz are answered. The default, which is also the maximum, is what the limit
 	// on descriptors leaves; the process must not reach that limit.
 	MaxConnections int `yaml:"max_connections"`
+	// MaxHandshakes is the most TLS handshakes that go on at the same time, over all listeners, and never more than for half of
+	// the connections. Beyond it the one that has lasted longest is ended. Default: 1024.
+	MaxHandshakes int `yaml:"max_handshakes"`
+	// MaxHandshakesPerClient is the most of one address that is no trusted proxy. Any more are refused. Default: 256.
+	MaxHandshakesPerClient int `yaml:"max_handshakes_per_client"`
 	// Hosts are the names under which clients may address the gateway, besides
 	// localhost and every IP address: host names without a port, "*.example.com" for
 	// every name below example.com, or "*" for any name. A request for any other name
@@ -452,7 +457,7 @@ func (c Config) checkAdmission() error {
 		name  string
 		limit int
 	}{
-		{"MaxConnections", c.MaxConnections}, {"MaxSubscribers", c.MaxSubscribers}, {"MaxSubscribersPerClient", c.MaxSubscribersPerClient},
+		{"MaxConnections", c.MaxConnections}, {"MaxHandshakes", c.MaxHandshakes}, {"MaxHandshakesPerClient", c.MaxHandshakesPerClient}, {"MaxSubscribers", c.MaxSubscribers}, {"MaxSubscribersPerClient", c.MaxSubscribersPerClient},
 		{"MaxSubscribersPerWatch", c.MaxSubscribersPerWatch},
 	} {
 		if f.limit < 0 {
@@ -533,6 +538,8 @@ func (s StreamSettings) withDefaults() StreamSettings {
 
 func (s HTTPSettings) withDefaults() HTTPSettings {
 	s.ForwardedHeader = cmp.Or(s.ForwardedHeader, HeaderXForwardedFor)
+	s.MaxHandshakes = cmp.Or(s.MaxHandshakes, 1024)
+	s.MaxHandshakesPerClient = cmp.Or(s.MaxHandshakesPerClient, 256)
 	s.BodyBudget = cmp.Or(s.BodyBudget, 64<<20)
 	s.AnswerBudget = cmp.Or(s.AnswerBudget, 64<<20)
 	return s

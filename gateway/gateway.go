@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -68,6 +69,8 @@ type shares struct {
 	answers   *limits.Answers
 	quotas    *limits.Quotas
 	doors     *netconn.Connections // that Serve accepts
+	// handshakes are those of TLS.
+	handshakes *netconn.Handshakes
 }
 
 // pumps carry streams. Static after construction.
@@ -127,18 +130,24 @@ func New(c Config) (*Gateway, error) {
 }
 
 func (g *Gateway) newShares(c Config) shares {
+	doors := netconn.NewConnections(c.MaxConnections, c.Logger)
 	return shares{
-		admission: limits.New(c.limits(), c.spread()), quotas: limits.NewQuotas(c.quotas()), doors: netconn.NewConnections(c.MaxConnections, c.Logger),
-		snapshots: limits.NewSnapshotBudget(c.SnapshotBudget, g.metrics),
-		bodies:    limits.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint),
-		answers:   limits.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint),
+		admission: limits.New(c.limits(), c.spread()), quotas: limits.NewQuotas(c.quotas()), doors: doors,
+		handshakes: netconn.NewHandshakes(c.MaxHandshakes, c.MaxHandshakesPerClient, g.trusts, doors),
+		snapshots:  limits.NewSnapshotBudget(c.SnapshotBudget, g.metrics),
+		bodies:     limits.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.retryHint),
+		answers:    limits.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.retryHint),
 	}
 }
+
+// trusts reports whether an address is that of a trusted proxy.
+func (g *Gateway) trusts(a netip.Addr) bool { return g.now.Load().proxies.Trusts(a) }
 
 // watch exports the metrics of the parts of the gateway.
 func (g *Gateway) watch() {
 	g.metrics.WatchAdmission(g.admission)
 	g.metrics.WatchConnections(g.doors)
+	g.metrics.WatchHandshakes(g.handshakes)
 	g.metrics.WatchViews(g.views.Stats)
 	g.metrics.WatchPieces(g.pieces, g.lists)
 	g.metrics.WatchStretches(func() (made, sent uint64, bytes int64) { return g.shards.Stretches() })

@@ -58,6 +58,7 @@ func (g *Gateway) resize(c Config) {
 	g.pieces.Resize(c.CompressionCache)
 	g.lists.Resize(c.listCache())
 	g.doors.SetLimit(c.MaxConnections)
+	g.handshakes.Reconfigure(c.MaxHandshakes, c.MaxHandshakesPerClient)
 }
 
 // reload is the outcome of an attempt to put a newer configuration into effect.

@@ -97,7 +97,7 @@ type servers struct {
 func (g *Gateway) newServers(l Listeners) *servers {
 	return &servers{
 		gateway: g, listeners: l, failed: make(chan error, 3),
-		web: g.httpServer(http.NotFoundHandler()), calls: rpc.New(g.calls, l.GRPCTLS), operations: g.httpServer(http.NotFoundHandler()),
+		web: g.httpServer(http.NotFoundHandler()), calls: rpc.New(g.calls, l.GRPCTLS, g.handshakes), operations: g.httpServer(http.NotFoundHandler()),
 	}
 }
 
@@ -147,7 +147,11 @@ func (s *servers) servePublic() {
 	l, doors := s.listeners, s.gateway.doors
 	s.web.Handler = s.gateway.publicHandler(l.HTTP.Addr())
 	s.run(func() error {
-		return serveHTTP(s.web, s.gateway.accepting(l.HTTP, "http").Counted(doors, true), l.HTTPTLS)
+		accepting := s.gateway.accepting(l.HTTP, "http").Counted(doors, true)
+		if l.HTTPTLS == nil {
+			return serveHTTP(s.web, accepting, nil)
+		}
+		return serveHTTP(s.web, accepting.Secure(l.HTTPTLS, s.gateway.handshakes), nil)
 	})
 	if l.GRPC != nil {
 		s.run(func() error {

@@ -33,7 +33,7 @@ func newGRPCRig(t *testing.T, c Config, watches ...string) *grpcRig {
 	t.Helper()
 	r := &grpcRig{rig: newRig(t, c, watches...)}
 	listener := gatewaytest.NewNetwork()
-	server := rpc.New(r.gateway.calls, nil)
+	server := rpc.New(r.gateway.calls, nil, nil)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {

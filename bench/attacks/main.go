@@ -44,6 +44,8 @@ var attacks = []attack{
 	hostileNames,
 	endlessLine,
 	frameFloods,
+	tlsHandshakes,
+	tlsRecords,
 }
 
 func main() {

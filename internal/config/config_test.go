@@ -124,7 +124,7 @@ func TestEmptyFileIsTheDefault(t *testing.T) {
 }
 
 const everything = `
-http: { listen: "${HOST}:${PORT}", hosts: [app.example.com, "*.example.org"], allowed_origins: ["https://app.example.com", "http://localhost:3000"], allowed_headers: [X-Tenant], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded, max_connections: 35, body_budget: 33MiB, answer_budget: 34MiB, delivery_reports: true }
+http: { listen: "${HOST}:${PORT}", hosts: [app.example.com, "*.example.org"], allowed_origins: ["https://app.example.com", "http://localhost:3000"], allowed_headers: [X-Tenant], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded, max_connections: 35, max_handshakes: 36, max_handshakes_per_client: 37, body_budget: 33MiB, answer_budget: 34MiB, delivery_reports: true }
 grpc: { listen: ":0" }
 operations: { listen: "0.0.0.0:7002", flight_recorder: true }
 tracing: { endpoint: "https://collector:4317", protocol: grpc, requests_per_second: 21, client_requests_per_second: 22, slow_snapshot: 2s, slow_commit: 300ms }
@@ -227,7 +227,7 @@ func TestEveryOption(t *testing.T) {
 		t.Fatalf("tls: got %+v", tlsConfig)
 	}
 	want := &Config{
-		HTTP:       HTTP{Listen: "127.0.0.1:7000", HTTPSettings: gateway.HTTPSettings{Hosts: []string{"app.example.com", "*.example.org"}, AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"}, AllowedHeaders: []string{"X-Tenant"}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}, ForwardedHeader: "Forwarded", MaxConnections: 35, BodyBudget: 33 << 20, AnswerBudget: 34 << 20, DeliveryReports: true}},
+		HTTP:       HTTP{Listen: "127.0.0.1:7000", HTTPSettings: gateway.HTTPSettings{Hosts: []string{"app.example.com", "*.example.org"}, AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"}, AllowedHeaders: []string{"X-Tenant"}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")}, ForwardedHeader: "Forwarded", MaxConnections: 35, MaxHandshakes: 36, MaxHandshakesPerClient: 37, BodyBudget: 33 << 20, AnswerBudget: 34 << 20, DeliveryReports: true}},
 		GRPC:       GRPC{Listen: ":0"},
 		Operations: Operations{Listen: "0.0.0.0:7002", FlightRecorder: true},
 		Tracing: Tracing{Endpoint: "https://collector:4317", Protocol: "grpc", RequestsPerSecond: 21, ClientRequestsPerSecond: 22,

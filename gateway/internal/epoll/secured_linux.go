@@ -22,9 +22,10 @@ const (
 	// recordBytes is how much is encrypted at once: the most that a record of TLS has. A
 	// connection that takes no more holds as much until it does.
 	recordBytes = 16 << 10
-	// heardAtMost is how many bytes a client may send after its request. It has nothing to say
-	// but what TLS itself requires. A byte of what that makes the gateway say counts as answerCost.
-	heardAtMost = 1 << 20
+	// heardAtMost is how many bytes a client may send after its request, as they are on the network: a record costs
+	// time, however little is in it. The client has nothing to say but what TLS itself requires. A byte of what that makes the
+	// gateway say counts as answerCost.
+	heardAtMost = 128 << 10
 	answerCost  = 16
 	// heardAtOnce is how many of them are read before others have their turn.
 	heardAtOnce = 4 << 10
@@ -47,6 +48,8 @@ type secured struct {
 	rest   []byte // encrypted, and not sent
 	ahead  int    // bytes that the shard is still to write, and that rest has already
 	heard  int    // bytes that the client has sent
+	quota  int    // bytes that may still be read before others have their turn
+	more   bool   // there may be more than that
 	ended  bool   // the shard writes nothing more
 }
 
@@ -84,11 +87,23 @@ func (t *securedTable) set(h Handle, c *secured) {
 // take makes crypto/tls read from a descriptor, and write to the buffer of the poller.
 func (p *epoll) take(c *secured, h Handle, key uint64) {
 	c.key = key
-	c.beneath.ReadNow = func(b []byte) (int, error) { return readNow(h.fd(), b) }
+	c.beneath.ReadNow = func(b []byte) (int, error) { return c.read(h.fd(), b) }
 	c.beneath.WriteNow = func(b []byte) (int, error) {
 		p.sealed = append(p.sealed, b...)
 		return len(b), nil
 	}
+}
+
+// read reads without waiting, within the quota. Beyond that there is nothing now.
+func (c *secured) read(fd int, b []byte) (int, error) {
+	if c.quota <= 0 {
+		c.more = true
+		return 0, os.ErrDeadlineExceeded
+	}
+	n, err := readNow(fd, b[:min(len(b), c.quota)])
+	c.quota -= n
+	c.heard += n
+	return n, err
 }
 
 // readNow reads without waiting. If there is nothing, it returns os.ErrDeadlineExceeded, which
@@ -215,24 +230,21 @@ func (p *epoll) flushSecured(h Handle, c *secured) (int, error) {
 // client has disconnected, or says too much.
 func (p *epoll) hear(h Handle, c *secured) bool {
 	p.sealed = p.sealed[:0]
+	c.quota, c.more = heardAtOnce, false
 	var b [heardAtOnce]byte
-	for heard := 0; heard < heardAtOnce; {
-		n, err := c.conn.Read(b[:])
-		switch heard += n; {
+	for c.heard <= heardAtMost {
+		_, err := c.conn.Read(b[:])
+		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return p.answer(h, c)
+			return p.answer(h, c) && (!c.more || p.control(unix.EPOLL_CTL_MOD, h.fd(), p.events(h, c.awaits), c.key) == nil) // what is left is reported again
 		case errors.Is(err, io.EOF) && c.conn.ConnectionState().Version >= tls.VersionTLS13:
 			p.heard = append(p.heard, Notice{Key: c.key, Ended: true}) // it may still read (RFC 8446, section 6.1)
 			return p.answer(h, c)
 		case err != nil:
 			return false
 		}
-		if c.heard += n; c.heard > heardAtMost {
-			return false
-		}
 	}
-	// There may be more, which is reported again.
-	return p.answer(h, c) && p.control(unix.EPOLL_CTL_MOD, h.fd(), p.events(h, c.awaits), c.key) == nil
+	return false
 }
 
 // answer sends what TLS has to say by itself, after what is to be sent.

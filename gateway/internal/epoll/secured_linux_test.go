@@ -285,6 +285,33 @@ func TestSecuredHears(t *testing.T) {
 	}
 }
 
+// TestSecuredSmallRecords: what a client sends counts as it is on the network, so that records with next to nothing in them
+// end the connection as soon.
+func TestSecuredSmallRecords(t *testing.T) {
+	for _, version := range versions {
+		r := newRig(t, version)
+		sent := make(chan int)
+		go func() {
+			n := 0
+			for ; n < heardAtMost; n++ {
+				if _, err := r.client.Write([]byte{0}); err != nil {
+					break
+				}
+			}
+			sent <- n
+		}()
+		turns := 0
+		for open := true; open; turns++ {
+			r.await(func(n Notice) bool { return n.Readable })
+			open = r.p.Discard(r.h)
+		}
+		r.client.NetConn().Close()
+		if n := <-sent; n == heardAtMost || turns < heardAtMost/heardAtOnce {
+			t.Errorf("%s: the gateway has read %d records in %d turns", tls.VersionName(version), n, turns)
+		}
+	}
+}
+
 // TestSecuredNonsense: bytes that are no TLS end the connection.
 func TestSecuredNonsense(t *testing.T) {
 	r := newRig(t, tls.VersionTLS13)

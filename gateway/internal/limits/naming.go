@@ -24,9 +24,9 @@ var proxyHeaders = []string{"X-Forwarded-For", headerForwarded, "X-Real-Ip", "X-
 func (p Proxies) NamingOf(r *http.Request) Naming {
 	peer := PeerAddress(r.RemoteAddr)
 	switch {
-	case !p.trusts(peer.Addr()) && slices.ContainsFunc(proxyHeaders, func(name string) bool { return r.Header.Get(name) != "" }):
+	case !p.Trusts(peer.Addr()) && slices.ContainsFunc(proxyHeaders, func(name string) bool { return r.Header.Get(name) != "" }):
 		return NamingIgnored
-	case !p.trusts(peer.Addr()):
+	case !p.Trusts(peer.Addr()):
 		return NamingDirect
 	case p.OfRequest(r) == peer: // a named client has no port
 		return NamingMissing

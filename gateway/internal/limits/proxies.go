@@ -27,7 +27,7 @@ type Proxies struct {
 // counts. Anything to the left of that could have been written by anyone. A trusted
 // proxy that names no address is itself counted.
 func (p Proxies) origin(from netip.AddrPort, header []string) netip.AddrPort {
-	if !p.trusts(from.Addr()) {
+	if !p.Trusts(from.Addr()) {
 		return from
 	}
 	at := from
@@ -37,14 +37,15 @@ func (p Proxies) origin(from netip.AddrPort, header []string) netip.AddrPort {
 			break
 		}
 		at = netip.AddrPortFrom(next, 0)
-		if !p.trusts(next) {
+		if !p.Trusts(next) {
 			break
 		}
 	}
 	return at
 }
 
-func (p Proxies) trusts(a netip.Addr) bool {
+// Trusts reports whether an address is that of a trusted proxy.
+func (p Proxies) Trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p.Trusted, func(net netip.Prefix) bool { return net.Contains(a) })
 }
 

@@ -77,6 +77,9 @@ type StallTimeoutConn struct {
 
 	counted bool // it is still counted; guarded by connections
 
+	// handshake is that of TLS, if it goes on. Owned by whoever does it.
+	handshake *Handshake
+
 	// ReadNow, if not nil, reads without waiting: no read on this connection may
 	// block. Owned by the reader.
 	ReadNow func([]byte) (int, error)
@@ -108,6 +111,9 @@ func (c *StallTimeoutConn) Read(p []byte) (int, error) {
 	if c.ReadNow != nil {
 		return c.ReadNow(p)
 	}
+	if c.handshake != nil {
+		return c.handshake.read(c.Conn, p)
+	}
 	return c.Conn.Read(p)
 }
 
@@ -125,6 +131,13 @@ func (c *StallTimeoutConn) Write(p []byte) (written int, err error) {
 	if c.WriteNow != nil {
 		return c.WriteNow(p)
 	}
+	if c.handshake != nil {
+		return c.handshake.write(c.write, p)
+	}
+	return c.write(p)
+}
+
+func (c *StallTimeoutConn) write(p []byte) (written int, err error) {
 	for a := (attempt{c, time.Now()}); ; {
 		if err := a.begin(); err != nil {
 			return written, err

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
 )
@@ -88,6 +89,36 @@ func (c *clientConn) forget(p *parcel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.parcels, p)
+}
+
+// securing does the TLS handshakes of connections within the limits on handshakes.
+type securing struct {
+	credentials.TransportCredentials
+	handshakes *netconn.Handshakes // nil: there are none
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (s securing) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	own, ok := raw.(*clientConn)
+	if !ok || s.handshakes == nil {
+		return s.TransportCredentials.ServerHandshake(raw)
+	}
+	accepted, ok := own.Conn.(*netconn.StallTimeoutConn)
+	if !ok {
+		return s.TransportCredentials.ServerHandshake(raw)
+	}
+	h, err := s.handshakes.Begin(context.Background(), accepted)
+	if err != nil {
+		raw.Close()
+		return nil, nil, err
+	}
+	conn, info, err := s.TransportCredentials.ServerHandshake(raw)
+	return conn, info, h.End(err)
+}
+
+// Clone implements credentials.TransportCredentials.
+func (s securing) Clone() credentials.TransportCredentials {
+	return securing{s.TransportCredentials.Clone(), s.handshakes}
 }
 
 // connCredentials let a call find its connection.

@@ -65,13 +65,13 @@ func (s current) of(srv any) *server {
 
 // New returns a server of the service, and of reflection, so that grpcurl and the
 // like need no proto file. Each call begins with the Deps that now returns. Without a
-// configuration there is no TLS. Its connections are those of listener.
-func New(now func() Deps, c *tls.Config) *grpc.Server {
+// configuration there is no TLS. Its connections are those of listener. Handshakes may be nil: they are not limited.
+func New(now func() Deps, c *tls.Config, handshakes *netconn.Handshakes) *grpc.Server {
 	var s current = func() *server {
 		d := now()
 		return &server{Service: d.Service, Deps: d}
 	}
-	out := grpc.NewServer(s.options(c)...)
+	out := grpc.NewServer(s.options(c, handshakes)...)
 	out.RegisterService(s.description(), s())
 	reflection.Register(out)
 	return out
@@ -87,10 +87,10 @@ func Serve(s *grpc.Server, l net.Listener) error {
 }
 
 // options returns the limits on clients, and the interceptors.
-func (s current) options(c *tls.Config) []grpc.ServerOption {
+func (s current) options(c *tls.Config, handshakes *netconn.Handshakes) []grpc.ServerOption {
 	creds := insecure.NewCredentials()
 	if c != nil {
-		creds = credentials.NewTLS(c)
+		creds = securing{credentials.NewTLS(c), handshakes}
 	}
 	return []grpc.ServerOption{
 		grpc.Creds(connCredentials{creds}),

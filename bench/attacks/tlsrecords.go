@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/bench/internal/process"
+)
+
+var tlsRecords = attack{
+	name:  "tls-records",
+	title: "after its handshake, one address floods the gateway with updates of its keys, beside a stream of its own, and asks for another handshake",
+	run:   runTLSRecords,
+}
+
+// updatesAtMost is how many updates of its keys a client of a stream may send.
+const updatesAtMost = 10_000
+
+func runTLSRecords(ctx context.Context, r *rig) error {
+	t, err := startTLS(ctx, r, handshakeConfiguration)
+	if err != nil {
+		return err
+	}
+	following, stop := context.WithCancel(ctx)
+	defer t.late.follow(following, t.user, "/v1/watches/notes/events")()
+	defer stop()
+	for _, answered := range []bool{true, false} {
+		during := "updates of keys that are answered"
+		if !answered {
+			during = "updates of keys that are not answered"
+		}
+		err := t.use(ctx, r, during, func(ctx context.Context) error { return t.updateKeys(ctx, r, during, answered) })
+		if err != nil {
+			return err
+		}
+	}
+	return t.renegotiate(ctx, r)
+}
+
+// updateKeys opens streams, and updates the keys of each as often as it can.
+func (t *tlsTarget) updateKeys(ctx context.Context, r *rig, what string, answered bool) error {
+	const streams = 8 // more would take the processors from who measures
+	before, err := t.CPU()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	flooding, stop := context.WithTimeout(ctx, 8*time.Second)
+	defer stop()
+	var running sync.WaitGroup
+	var most, all atomic.Int64
+	failed := make(chan error, streams)
+	for range streams {
+		running.Go(func() {
+			for flooding.Err() == nil {
+				n, err := t.updateKeysOfOne(flooding, answered)
+				if err != nil && flooding.Err() == nil {
+					failed <- err
+					return
+				}
+				all.Add(n)
+				most.Store(max(most.Load(), n))
+			}
+		})
+	}
+	running.Wait()
+	close(failed)
+	if err := <-failed; err != nil {
+		return err
+	}
+	after, err := t.CPU()
+	if err != nil {
+		return err
+	}
+	r.report("the most "+what+" of one connection", fmt.Sprintf("≤ %d", updatesAtMost), most.Load() > 0 && most.Load() <= updatesAtMost, "%d, and %.0f per second in all, with %.2f processors",
+		most.Load(), float64(all.Load())/time.Since(began).Seconds(), (after-before).Seconds()/time.Since(began).Seconds())
+	return nil
+}
+
+// updateKeysOfOne opens a stream, and returns how many updates of its keys the gateway took.
+func (t *tlsTarget) updateKeysOfOne(ctx context.Context, answered bool) (updates int64, err error) {
+	raw, err := t.dial(ctx, "127.0.0.66")
+	if err != nil {
+		return 0, err
+	}
+	defer raw.Close()
+	defer context.AfterFunc(ctx, func() { raw.Close() })()
+	var keys bytes.Buffer
+	c := t.trust.Clone()
+	c.MinVersion, c.KeyLogWriter = tls.VersionTLS13, &keys
+	secure := tls.Client(raw, c)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return 0, err
+	}
+	if suite := secure.ConnectionState().CipherSuite; suite != tls.TLS_AES_128_GCM_SHA256 {
+		return 0, fmt.Errorf("the cipher suite is %s: want TLS_AES_128_GCM_SHA256", tls.CipherSuiteName(suite))
+	}
+	if _, err := io.WriteString(secure, "GET /v1/watches/notes/events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		return 0, err
+	}
+	if _, err := secure.Read(make([]byte, 1)); err != nil {
+		return 0, err
+	}
+	go func() { _, _ = io.Copy(io.Discard, raw) }() // ends with the connection
+	w, err := newRecords(raw, keys.String(), 1)
+	if err != nil {
+		return 0, err
+	}
+	return w.flood(answered), nil
+}
+
+// records writes records of TLS 1.3 after the handshake, with TLS_AES_128_GCM_SHA256.
+type records struct {
+	to     io.Writer
+	secret []byte
+	aead   cipher.AEAD
+	iv     []byte
+	number uint64 // of the next record
+	buffer []byte
+}
+
+// newRecords returns a writer for a client that has written some records already. keys is the log of its keys.
+func newRecords(to io.Writer, keys string, written uint64) (*records, error) {
+	for line := range strings.Lines(keys) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "CLIENT_TRAFFIC_SECRET_0" {
+			secret, err := hex.DecodeString(fields[2])
+			if err != nil {
+				return nil, err
+			}
+			w := &records{to: to, number: written}
+			return w, w.use(secret)
+		}
+	}
+	return nil, errors.New("the log of keys has no CLIENT_TRAFFIC_SECRET_0")
+}
+
+// use makes the keys of a secret (RFC 8446, section 7.3).
+func (w *records) use(secret []byte) (err error) {
+	w.secret = secret
+	key, err := expand(secret, "key", 16)
+	if err != nil {
+		return err
+	}
+	if w.iv, err = expand(secret, "iv", 12); err != nil {
+		return err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return err
+	}
+	w.aead, err = cipher.NewGCM(block)
+	return err
+}
+
+// expand is HKDF-Expand-Label without a context (RFC 8446, section 7.1).
+func expand(secret []byte, label string, length int) ([]byte, error) {
+	label = "tls13 " + label
+	info := binary.BigEndian.AppendUint16(nil, uint16(length))
+	info = append(append(info, byte(len(label))), label...)
+	return hkdf.Expand(sha256.New, secret, string(append(info, 0)), length)
+}
+
+// Types of content.
+const (
+	handshakeRecord   = 22
+	applicationRecord = 23
+)
+
+// add appends a record to the buffer.
+func (w *records) add(content []byte, kind byte) {
+	inner := append(bytes.Clone(content), kind)
+	head := binary.BigEndian.AppendUint16([]byte{applicationRecord, 3, 3}, uint16(len(inner)+w.aead.Overhead()))
+	nonce := bytes.Clone(w.iv)
+	for i := range 8 {
+		nonce[4+i] ^= byte(w.number >> (56 - 8*i))
+	}
+	w.number++
+	w.buffer = w.aead.Seal(append(w.buffer, head...), nonce, inner, head)
+}
+
+// flood updates the keys again and again (RFC 8446, section 4.6.3), with a byte of data between, and returns how often until
+// the connection failed.
+func (w *records) flood(answered bool) (updates int64) {
+	const atOnce = 100
+	update := []byte{24, 0, 0, 1, 0}
+	if answered {
+		update[4] = 1
+	}
+	for {
+		w.buffer = w.buffer[:0]
+		for range atOnce {
+			w.add([]byte("x"), applicationRecord)
+			w.add(update, handshakeRecord)
+			secret, err := expand(w.secret, "traffic upd", sha256.Size)
+			if err != nil || w.use(secret) != nil {
+				return updates
+			}
+			w.number = 0
+		}
+		if _, err := w.to.Write(w.buffer); err != nil {
+			return updates
+		}
+		updates += atOnce
+	}
+}
+
+// renegotiate asks for another handshake in TLS 1.2, with openssl, since crypto/tls cannot.
+func (t *tlsTarget) renegotiate(ctx context.Context, r *rig) error {
+	openssl, err := exec.LookPath("openssl")
+	if err != nil {
+		r.report("another handshake in TLS 1.2", "ends the connection", true, "not tried: there is no openssl")
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, process.Patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, openssl, "s_client", "-connect", t.HTTP, "-tls1_2")
+	in, err := command.StdinPipe()
+	if err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(t.HTTP)
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.WriteString(in, "GET /v1/watches HTTP/1.1\nHost: "+host+"\n\n")
+		if process.Sleep(ctx, time.Second) == nil {
+			_, _ = io.WriteString(in, "R\n") // begins another one
+		}
+		<-ctx.Done() // with its input, openssl would end by itself
+		in.Close()
+	}()
+	began := time.Now()
+	output, err := command.CombinedOutput()
+	took := time.Since(began)
+	if !bytes.Contains(output, []byte("RENEGOTIATING")) {
+		return fmt.Errorf("openssl did not ask for another handshake: %w\n%.500s", err, output)
+	}
+	r.report("another handshake in TLS 1.2", "ends the connection, within 5s", took <= 5*time.Second && bytes.Contains(output, []byte("alert")), "%v", took.Round(100*time.Millisecond))
+	return nil
+}
