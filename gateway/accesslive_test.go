@@ -31,7 +31,9 @@ func (r *guarded) follow(who, path, encoding string) *live {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+r.tokens[who])
+	if text := r.tokens[who]; text != "" {
+		req.Header.Set("Authorization", "Bearer "+text)
+	}
 	req.Header.Set("Accept-Encoding", encoding)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

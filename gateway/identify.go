@@ -94,6 +94,9 @@ func (g *settings) learn(ctx context.Context) {
 		if r := g.cfg.rights(); r != nil {
 			running.Go(func() { r.Run(ctx, g.authorizations.Recheck) })
 		}
+		if tokens := g.cfg.Access.Credentials.Cluster; tokens != nil {
+			running.Go(func() { tokens.Run(ctx, g.authorizations.Recheck) })
+		}
 	}
 	select {
 	case <-g.replaced:

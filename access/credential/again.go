@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/access"
+	"github.com/watchtide/watchtide/internal/cluster"
 )
 
 var errUnaccepted = access.NewRefusal(access.InvalidToken, "the credential is not accepted any more")
@@ -28,7 +29,7 @@ func (a *Authenticator) Again(id *Identity) (*Identity, error) {
 	case access.Certificate:
 		now, accepted = a.certificateAgain(id)
 	case access.Kubernetes:
-		accepted = a.cfg.Cluster.Accepts(id.Principal)
+		now, accepted = a.clusterAgain(id)
 	}
 	if !accepted {
 		return nil, errUnaccepted
@@ -42,6 +43,18 @@ func (a *Authenticator) jwtAgain(id *Identity) (*Identity, bool) {
 	p, err := a.tokens.Again(id.Principal)
 	if err != nil || p == id.Principal {
 		return id, err == nil
+	}
+	now := *id
+	now.Principal = p
+	return &now, true
+}
+
+// clusterAgain returns an identity with the groups and the claims that the cluster gives its user now. It returns
+// false if the token is not accepted.
+func (a *Authenticator) clusterAgain(id *Identity) (*Identity, bool) {
+	p, accepted := a.cfg.Cluster.Again(id.Principal, cluster.IDOf(id.tokenHash))
+	if !accepted || p == id.Principal {
+		return id, accepted
 	}
 	now := *id
 	now.Principal = p

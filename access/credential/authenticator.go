@@ -162,7 +162,7 @@ type Identity struct {
 	// Watches are the watches that a ticket is for; empty: all.
 	Watches []string
 
-	tokenHash access.TokenHash      // of a static token
+	tokenHash access.TokenHash      // of a static token, or the beginning of that of a token of a cluster
 	chains    [][]*x509.Certificate // of a client certificate; nil: there is none, or the credential is a ticket that was made with it
 	begun     int64                 // when the session began or was renewed last, in milliseconds; 0: it is none, or of an older version
 	purpose   access.SealPurpose    // of a session or a ticket
@@ -309,7 +309,7 @@ func (a *Authenticator) checkToken(r *request, text string) (*Identity, error) {
 		return nil, access.NewRefusal(access.InvalidToken, "the token is unknown")
 	}
 	if p := a.remembered(text); p != nil {
-		return &Identity{Principal: p}, nil
+		return ofJWT(p, text), nil
 	}
 	if blocked {
 		return nil, a.tooMany(r)
@@ -318,7 +318,16 @@ func (a *Authenticator) checkToken(r *request, text string) (*Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Identity{Principal: p}, nil
+	return ofJWT(p, text), nil
+}
+
+// ofJWT returns the identity of a JWT.
+func ofJWT(p *access.Principal, text string) *Identity {
+	id := &Identity{Principal: p}
+	if p.Mechanism == access.Kubernetes {
+		id.tokenHash = access.HashOfToken(text)
+	}
+	return id
 }
 
 // remembered returns the principal of a JWT that was verified before; nil: it is not known.

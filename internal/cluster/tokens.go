@@ -49,7 +49,7 @@ const (
 // is configured.
 const DefaultHold = 2 * time.Minute
 
-// TokensConfig is the configuration of Tokens. All fields but Hold are required.
+// TokensConfig is the configuration of Tokens. All fields but Hold and Refresh are required.
 //
 // Static after construction.
 type TokensConfig struct {
@@ -60,7 +60,9 @@ type TokensConfig struct {
 	Audiences []string
 	// Hold is how long an answer is used while the server does not answer, at most (DefaultHold).
 	Hold time.Duration
-	Log  *slog.Logger
+	// Refresh is within what time it is noticed that a token in use is not accepted any more (DefaultRefresh).
+	Refresh time.Duration
+	Log     *slog.Logger
 }
 
 // Tokens knows the users of bearer tokens. It asks the API server, and remembers the answers by
@@ -75,6 +77,8 @@ type Tokens struct {
 	mu sync.Mutex
 	// Guarded by mu.
 	known    *simplelru.LRU[hash, *known]
+	byID     map[TokenID]hash                  // of the known ones
+	lost     *simplelru.LRU[TokenID, struct{}] // that were known, and are not accepted any more
 	bytes    int
 	refused  *simplelru.LRU[hash, refused]
 	asking   map[hash]*asking
@@ -86,11 +90,15 @@ type Tokens struct {
 // hash is the SHA-256 of a token.
 type hash [sha256.Size]byte
 
-// known is a token that the server has authenticated. Static after construction.
+// known is a token that the server has authenticated.
 type known struct {
+	// Static after construction.
 	principal *access.Principal
+	token     string
 	reviewed  time.Time
 	bytes     int
+
+	used time.Time // by a stream; guarded by the mutex of Tokens
 }
 
 // refused is a token that the server does not know. Static after construction.
@@ -109,12 +117,16 @@ type asking struct {
 
 // NewTokens returns Tokens that know nothing yet.
 func NewTokens(c TokensConfig) *Tokens {
-	c.Hold = cmp.Or(c.Hold, DefaultHold)
-	t := &Tokens{config: c, gate: newGate(reviewsPerSecond, reviewsAtOnce, reviewsWaiting), asking: map[hash]*asking{}}
-	var err, failed error
-	t.known, err = simplelru.NewLRU(maxKnown, func(_ hash, k *known) { t.bytes -= k.bytes })
-	t.refused, failed = simplelru.NewLRU[hash, refused](maxRefused, nil)
-	if err != nil || failed != nil {
+	c.Hold, c.Refresh = cmp.Or(c.Hold, DefaultHold), cmp.Or(c.Refresh, DefaultRefresh)
+	t := &Tokens{config: c, gate: newGate(reviewsPerSecond, reviewsAtOnce, reviewsWaiting), byID: map[TokenID]hash{}, asking: map[hash]*asking{}}
+	var noKnown, noLost, noRefused error
+	t.known, noKnown = simplelru.NewLRU(maxKnown, func(h hash, k *known) {
+		t.bytes -= k.bytes
+		delete(t.byID, IDOf(access.TokenHash(h)))
+	})
+	t.lost, noLost = simplelru.NewLRU[TokenID, struct{}](maxKnown, nil)
+	t.refused, noRefused = simplelru.NewLRU[hash, refused](maxRefused, nil)
+	if noKnown != nil || noLost != nil || noRefused != nil {
 		panic("cluster: the sizes are positive")
 	}
 	return t
@@ -193,7 +205,7 @@ func (t *Tokens) Verify(ctx context.Context, token string) (*access.Principal, e
 	one := &asking{done: make(chan struct{})}
 	t.asking[h] = one
 	t.mu.Unlock()
-	one.who, one.err = t.ask(ctx, token, h, u, k)
+	one.who, one.err = t.ask(context.WithoutCancel(ctx), token, u, k) // others may wait for it, if the request leaves
 	t.mu.Lock()
 	delete(t.asking, h)
 	t.mu.Unlock()
@@ -240,9 +252,9 @@ func expired(k *known, at, now time.Time) error {
 	return access.NewRefusal(access.TokenExpired, "the token has expired: get a new one")
 }
 
-// ask asks the server. A request that leaves does not end the question: others may wait for it.
-func (t *Tokens) ask(ctx context.Context, token string, h hash, u *jwt.Unverified, before *known) (*access.Principal, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewWait)
+// ask asks the server.
+func (t *Tokens) ask(ctx context.Context, token string, u *jwt.Unverified, before *known) (*access.Principal, error) {
+	ctx, cancel := context.WithTimeout(ctx, reviewWait)
 	defer cancel()
 	if err := t.gate.enter(ctx); err != nil {
 		t.reviews.add(Crowded)
@@ -256,6 +268,7 @@ func (t *Tokens) ask(ctx context.Context, token string, h hash, u *jwt.Unverifie
 		return t.held(before, now)
 	}
 	who, err := t.principal(review, u, now)
+	h := hash(access.HashOfToken(token))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.known.Remove(h)
@@ -263,12 +276,20 @@ func (t *Tokens) ask(ctx context.Context, token string, h hash, u *jwt.Unverifie
 	if err != nil {
 		t.reviews.add(Refused)
 		t.refused.Add(h, refused{err, now.Add(refusedFor)})
+		if before != nil {
+			t.lost.Add(IDOf(access.TokenHash(h)), struct{}{})
+		}
 		return nil, err
 	}
 	t.reviews.add(Allowed)
 	t.refused.Remove(h)
-	k := &known{principal: who, reviewed: now, bytes: bytesPerToken + who.Size()}
+	t.lost.Remove(IDOf(access.TokenHash(h)))
+	k := &known{principal: who, token: token, reviewed: now, bytes: bytesPerToken + len(token) + who.Size()}
+	if before != nil {
+		k.used = before.used
+	}
 	t.known.Add(h, k)
+	t.byID[IDOf(access.TokenHash(h))] = h
 	for t.bytes += k.bytes; t.bytes > maxKnownBytes; {
 		t.known.RemoveOldest()
 	}

@@ -18,7 +18,7 @@ type Authorization struct {
 	// Static after construction.
 	id        string
 	switches  bool     // the stream can follow other parts of its watches while it goes on
-	clustered bool     // a cluster says what may be read of one of its watches
+	clustered bool     // a cluster says who has it, or what may be read of one of its watches
 	watches   []string // the names of its watches
 
 	// Atomic.

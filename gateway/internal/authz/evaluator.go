@@ -37,8 +37,8 @@ func (t *Table) Reevaluate(e Evaluator) {
 	}
 }
 
-// Recheck is like Reevaluate with the same evaluator, for the streams of watches of which a cluster says
-// who may read what.
+// Recheck is like Reevaluate with the same evaluator, for the streams of users of a cluster, and of watches of which a
+// cluster says who may read what.
 func (t *Table) Recheck() {
 	t.mu.Lock()
 	var authorizations []*Authorization

@@ -59,6 +59,7 @@ func (t *Table) enter(p *Authorization, who *credential.Identity) *Authorization
 			p.clustered = true
 		}
 	}
+	p.clustered = p.clustered || who.Mechanism == access.Kubernetes
 	p.validity.Store(validityOf(who, time.Now()))
 	t.mu.Lock()
 	t.open[p.id] = p

@@ -51,7 +51,7 @@ func clusterOf(c *config.Config, before *clusterAccess, logger *slog.Logger) (*c
 	return &clusterAccess{
 		section: section, source: source, server: server, providers: providers,
 		tokens: cluster.NewTokens(cluster.TokensConfig{
-			Server: apiServer{server}, Issuer: section.Source, Audiences: section.Audiences, Hold: section.Hold, Log: logger,
+			Server: apiServer{server}, Issuer: section.Source, Audiences: section.Audiences, Hold: section.Hold, Refresh: section.Refresh, Log: logger,
 		}),
 		rights: cluster.NewRights(cluster.RightsConfig{
 			Server: apiServer{server}, Log: logger, Refresh: section.Refresh, Hold: section.Hold, ReviewsPerSecond: section.ReviewsPerSecond,
