@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/session"
 	"github.com/watchtide/watchtide/stream"
 	"golang.org/x/net/http2"
 )
@@ -122,6 +124,58 @@ func TestHTTP2ClosedWindow(t *testing.T) {
 			t.Errorf("the stream that may send has ended: %v", code)
 		}
 	})
+}
+
+// TestHTTP2SlowConnection: streams that wait for their turn on a slow connection are not cut off while it takes
+// bytes, and all are once it does not.
+func TestHTTP2SlowConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{StreamSettings: StreamSettings{WriteTimeout: 5 * time.Second}}, "a")
+		onShards(t)
+		r.Prime("a", 1, pages(1<<20)...)
+		c, err := r.network.Dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		slow := &slowReader{Conn: c, each: time.Second, stop: make(chan struct{}), end: make(chan struct{})}
+		defer close(slow.end)
+		f := newFramed(t, slow, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30})
+		if err := f.WriteWindowUpdate(0, 1<<30); err != nil {
+			t.Fatal(err)
+		}
+		const streams = 5
+		for range streams {
+			f.open("GET", "/v1/events?watch=a", true)
+		}
+		time.Sleep(time.Minute)
+		if n := r.gateway.admission.Count(); n != streams {
+			t.Errorf("%d streams are open on a slow connection, of %d", n, streams)
+		}
+		close(slow.stop)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if n := r.gateway.admission.Count(); n != 0 {
+			t.Errorf("%d streams are open on a connection that takes nothing", n)
+		}
+	})
+}
+
+// slowReader reads a little each time, and then waits.
+type slowReader struct {
+	net.Conn
+	each      time.Duration
+	stop, end chan struct{} // reads wait from the one on until the other one
+}
+
+// Read implements net.Conn.
+func (c *slowReader) Read(p []byte) (int, error) {
+	time.Sleep(c.each)
+	if session.Closed(c.stop) {
+		<-c.end
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Read(p[:min(len(p), 1000)])
 }
 
 // TestHTTP2StreamsThatAreReset: streams that are opened and reset, again and again, leave nothing behind.

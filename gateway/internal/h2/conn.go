@@ -275,6 +275,11 @@ func (c *conn) look() {
 	}
 	s, now := c.of.settings, time.Now()
 	silent, unanswered := c.heard.Add(s.PingAfter), c.heard.Add(s.PingAfter+s.PingTimeout)
+	if c.writes { // the PING is behind what is written, which has a time-out of its own
+		unanswered = now.Add(s.PingTimeout)
+	} else if c.written.Add(s.PingTimeout).After(unanswered) {
+		unanswered = c.written.Add(s.PingTimeout)
+	}
 	switch {
 	case !c.settled, c.pinged && !now.Before(unanswered):
 		c.abort()

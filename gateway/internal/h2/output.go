@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"sync"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -16,6 +17,8 @@ type output struct {
 	signal   sync.Cond
 	blocked  []*Stream // that wait for room, or for the window of the connection
 	turns    int       // streams that were told, and have not used it yet
+	writes   bool      // the connection is being written to
+	written  time.Time // when a write ended that took long
 	encoder  *hpack.Encoder
 	fields   bytes.Buffer // what the encoder has written
 }
@@ -30,6 +33,8 @@ const (
 	outputTurns = outputFull / frameBytes
 	// littleData is how much a stream may write before those that wait: an event of ordinary size.
 	littleData = 4 << 10
+	// longWrite is how long a write takes at least if the client is slow.
+	longWrite = time.Second
 	// keepFields is the largest size of a buffer for headers that is kept.
 	keepFields = 2 << 10
 )
@@ -55,15 +60,20 @@ func (c *conn) write() {
 			return
 		}
 		p := c.pending
-		c.pending, c.controls = nil, 0
+		c.pending, c.controls, c.writes = nil, 0, true
 		c.awakenBlocked(outputTurns)
 		c.mu.Unlock()
+		began := time.Now()
 		_, err := c.net.Write(p)
 		if cap(p) <= 2*outputFull {
 			p = p[:0]
 			outputBuffers.Put(&p)
 		}
 		c.mu.Lock()
+		c.writes = false
+		if now := time.Now(); now.Sub(began) >= longWrite {
+			c.written = now
+		}
 		if err != nil {
 			c.abort() // the goroutine that reads ends everything
 			return

@@ -247,6 +247,14 @@ func (st *Stream) Room(want int) int {
 	return st.conn.room(st, want)
 }
 
+// Queues reports whether a stream that takes no bytes waits for nothing but other streams of its connection, which
+// takes bytes or is closed.
+func (st *Stream) Queues() bool {
+	st.conn.mu.Lock()
+	defer st.conn.mu.Unlock()
+	return st.failure == nil && st.window > 0 && st.conn.window > 0
+}
+
 // Await has the owner of a detached stream told when it takes bytes: at once, if it does now.
 func (st *Stream) Await(writable bool) {
 	c := st.conn

@@ -45,6 +45,11 @@ func (m multiplexed) Close(h epoll.Handle) {
 	m.streams.remove(h).Close()
 }
 
+// queues reports whether a blocked stream waits for others of its connection, and not for its client.
+func (m multiplexed) queues(h epoll.Handle) bool {
+	return isStream(h) && m.streams.get(h).Queues()
+}
+
 // multiplexedPoller is a poller of both.
 type multiplexedPoller struct {
 	epoll.Poller

@@ -22,7 +22,7 @@ import (
 type shard struct {
 	// Static after construction.
 	deps      *session.Deps // what all streams have in common; each has its own settings
-	sockets   epoll.Sockets
+	sockets   multiplexed
 	stretches *stretches // of all shards
 
 	inbox // from other goroutines
@@ -82,7 +82,7 @@ const (
 	sampled = 64
 )
 
-func newShard(d *session.Deps, s epoll.Sockets, all *stretches) *shard {
+func newShard(d *session.Deps, s multiplexed, all *stretches) *shard {
 	return &shard{deps: d, sockets: s, stretches: all, carried: newCarried(nil)}
 }
 

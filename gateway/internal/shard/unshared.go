@@ -67,6 +67,10 @@ func (s *shard) enqueue(l *unsharedStream) {
 // as writable only when it has room for many.
 func (s *shard) moves(l *unsharedStream, now time.Time) bool {
 	n, err := s.flush(l, now)
+	if n == 0 && errors.Is(err, epoll.ErrBlocked) && s.sockets.queues(l.handle) {
+		s.block(l)
+		return true
+	}
 	if n == 0 || err != nil && !errors.Is(err, epoll.ErrBlocked) {
 		return false
 	}
