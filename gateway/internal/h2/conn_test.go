@@ -158,67 +158,74 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
+// fault is something that a client must not do.
+type fault struct {
+	do   func(*client) error
+	want string // the last thing that is seen, but for the end
+}
+
+func windowOf(id, n uint32) func(*client) error {
+	return func(c *client) error { return c.WriteWindowUpdate(id, n) }
+}
+
+func dataOf(id uint32, n int) func(*client) error {
+	return func(c *client) error { return c.WriteData(id, false, make([]byte, n)) }
+}
+
+var faults = map[string]fault{
+	"an even stream": {func(c *client) error { c.request(2, "GET", "/echo", true); return nil }, "away 0 PROTOCOL_ERROR"},
+	"a smaller stream": {func(c *client) error {
+		c.request(5, "GET", "/echo", true)
+		c.request(3, "GET", "/echo", true)
+		return nil
+	}, "away 5 PROTOCOL_ERROR"},
+	"data before a header": {dataOf(1, 1), "away 0 PROTOCOL_ERROR"},
+	"window of no stream":  {windowOf(7, 1), "away 0 PROTOCOL_ERROR"},
+	"reset of no stream":   {func(c *client) error { return c.WriteRSTStream(7, http2.ErrCodeCancel) }, "away 0 PROTOCOL_ERROR"},
+	"no window":            {windowOf(0, 0), "away 0 PROTOCOL_ERROR"},
+	"window overflow":      {windowOf(0, 1<<31-1), "away 0 FLOW_CONTROL_ERROR"},
+	"too long a frame":     {func(c *client) error { return c.WriteRawFrame(http2.FrameData, 0, 1, make([]byte, frameBytes+1)) }, "away 0 FRAME_SIZE_ERROR"},
+	"a push": {func(c *client) error {
+		return c.WritePushPromise(http2.PushPromiseParam{StreamID: 1, PromiseID: 2, BlockFragment: []byte{0x82}, EndHeaders: true})
+	}, "away 0 PROTOCOL_ERROR"},
+	"a continuation": {func(c *client) error { return c.WriteContinuation(1, true, nil) }, "away 0 PROTOCOL_ERROR"},
+	"no compression": {func(c *client) error {
+		return c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, EndHeaders: true})
+	}, "away 0 COMPRESSION_ERROR"},
+	"settings: window": {func(c *client) error {
+		return c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 31})
+	}, "away 0 FLOW_CONTROL_ERROR"},
+	"settings: frame size": {func(c *client) error { return c.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1}) }, "away 0 PROTOCOL_ERROR"},
+	"settings: too many":   {func(c *client) error { return c.WriteSettings(make([]http2.Setting, 1000)...) }, "away 0 ENHANCE_YOUR_CALM"},
+	"a stream upon itself": {func(c *client) error { return c.WritePriority(1, http2.PriorityParam{StreamDep: 1}) }, "1: reset PROTOCOL_ERROR"},
+	"data after the end":   {func(c *client) error { c.request(1, "GET", "/wait", true); return c.WriteData(1, false, []byte("x")) }, "1: reset STREAM_CLOSED"},
+	"header after the end": {func(c *client) error {
+		c.request(1, "GET", "/wait", true)
+		c.request(1, "GET", "/echo", true)
+		return nil
+	}, "1: reset STREAM_CLOSED"},
+	"trailers without an end": {func(c *client) error {
+		c.request(1, "POST", "/wait", false)
+		return c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: c.block("x: 1"), EndHeaders: true})
+	}, "1: reset PROTOCOL_ERROR"},
+	"more than the length": {func(c *client) error {
+		c.request(1, "POST", "/wait", false, "content-length: 1")
+		return c.WriteData(1, true, []byte("xx"))
+	}, "1: reset PROTOCOL_ERROR"},
+	"less than the length": {func(c *client) error {
+		c.request(1, "POST", "/wait", false, "content-length: 3")
+		return c.WriteData(1, true, []byte("xx"))
+	}, "1: reset PROTOCOL_ERROR"},
+	"more than the window": {func(c *client) error {
+		c.request(1, "POST", "/wait", false)
+		return errors.Join(dataOf(1, 16<<10)(c), dataOf(1, 16<<10)(c), dataOf(1, 16<<10)(c), dataOf(1, 16<<10)(c))
+	}, "1: reset FLOW_CONTROL_ERROR"},
+	"stream window overflow": {func(c *client) error { c.request(1, "GET", "/wait", true); return c.WriteWindowUpdate(1, 1<<31-1) }, "1: reset FLOW_CONTROL_ERROR"},
+}
+
 // TestFaults: what a client must not do ends its connection, or the stream, with the error of RFC 9113.
 func TestFaults(t *testing.T) {
-	window := func(id, n uint32) func(*client) error {
-		return func(c *client) error { return c.WriteWindowUpdate(id, n) }
-	}
-	data := func(id uint32, n int) func(*client) error {
-		return func(c *client) error { return c.WriteData(id, false, make([]byte, n)) }
-	}
-	for name, test := range map[string]struct {
-		do   func(*client) error
-		want string // the last thing that is seen, but for the end
-	}{
-		"an even stream": {func(c *client) error { c.request(2, "GET", "/echo", true); return nil }, "away 0 PROTOCOL_ERROR"},
-		"a smaller stream": {func(c *client) error {
-			c.request(5, "GET", "/echo", true)
-			c.request(3, "GET", "/echo", true)
-			return nil
-		}, "away 5 PROTOCOL_ERROR"},
-		"data before a header": {data(1, 1), "away 0 PROTOCOL_ERROR"},
-		"window of no stream":  {window(7, 1), "away 0 PROTOCOL_ERROR"},
-		"reset of no stream":   {func(c *client) error { return c.WriteRSTStream(7, http2.ErrCodeCancel) }, "away 0 PROTOCOL_ERROR"},
-		"no window":            {window(0, 0), "away 0 PROTOCOL_ERROR"},
-		"window overflow":      {window(0, 1<<31-1), "away 0 FLOW_CONTROL_ERROR"},
-		"too long a frame":     {func(c *client) error { return c.WriteRawFrame(http2.FrameData, 0, 1, make([]byte, frameBytes+1)) }, "away 0 FRAME_SIZE_ERROR"},
-		"a push": {func(c *client) error {
-			return c.WritePushPromise(http2.PushPromiseParam{StreamID: 1, PromiseID: 2, BlockFragment: []byte{0x82}, EndHeaders: true})
-		}, "away 0 PROTOCOL_ERROR"},
-		"a continuation": {func(c *client) error { return c.WriteContinuation(1, true, nil) }, "away 0 PROTOCOL_ERROR"},
-		"no compression": {func(c *client) error {
-			return c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, EndHeaders: true})
-		}, "away 0 COMPRESSION_ERROR"},
-		"settings: window": {func(c *client) error {
-			return c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 31})
-		}, "away 0 FLOW_CONTROL_ERROR"},
-		"settings: frame size": {func(c *client) error { return c.WriteSettings(http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1}) }, "away 0 PROTOCOL_ERROR"},
-		"settings: too many":   {func(c *client) error { return c.WriteSettings(make([]http2.Setting, 1000)...) }, "away 0 ENHANCE_YOUR_CALM"},
-		"a stream upon itself": {func(c *client) error { return c.WritePriority(1, http2.PriorityParam{StreamDep: 1}) }, "1: reset PROTOCOL_ERROR"},
-		"data after the end":   {func(c *client) error { c.request(1, "GET", "/wait", true); return c.WriteData(1, false, []byte("x")) }, "1: reset STREAM_CLOSED"},
-		"header after the end": {func(c *client) error {
-			c.request(1, "GET", "/wait", true)
-			c.request(1, "GET", "/echo", true)
-			return nil
-		}, "1: reset STREAM_CLOSED"},
-		"trailers without an end": {func(c *client) error {
-			c.request(1, "POST", "/wait", false)
-			return c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: c.block("x: 1"), EndHeaders: true})
-		}, "1: reset PROTOCOL_ERROR"},
-		"more than the length": {func(c *client) error {
-			c.request(1, "POST", "/wait", false, "content-length: 1")
-			return c.WriteData(1, true, []byte("xx"))
-		}, "1: reset PROTOCOL_ERROR"},
-		"less than the length": {func(c *client) error {
-			c.request(1, "POST", "/wait", false, "content-length: 3")
-			return c.WriteData(1, true, []byte("xx"))
-		}, "1: reset PROTOCOL_ERROR"},
-		"more than the window": {func(c *client) error {
-			c.request(1, "POST", "/wait", false)
-			return errors.Join(data(1, 16<<10)(c), data(1, 16<<10)(c), data(1, 16<<10)(c), data(1, 16<<10)(c))
-		}, "1: reset FLOW_CONTROL_ERROR"},
-		"stream window overflow": {func(c *client) error { c.request(1, "GET", "/wait", true); return c.WriteWindowUpdate(1, 1<<31-1) }, "1: reset FLOW_CONTROL_ERROR"},
-	} {
+	for name, test := range faults {
 		synctest.Test(t, func(t *testing.T) {
 			c := newRig(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }).open()
 			if strings.Contains(name, "smaller") {
