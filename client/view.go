@@ -14,6 +14,8 @@ import (
 type View struct {
 	// Prefix is what the keys begin with.
 	Prefix string
+	// Keys are the keys that are wanted, at most 1,000. None: all.
+	Keys []string
 	// Labels is a label selector in the syntax of Kubernetes, such as app=web,!legacy.
 	Labels string
 	// Filter is an expression in CEL over key, value, labels and revision.
@@ -39,13 +41,25 @@ func (v View) AddTo(query url.Values, watch string) {
 		suffix = "." + watch
 	}
 	for _, parameter := range []struct{ name, text string }{
-		{"prefix", v.Prefix}, {"labels", v.Labels}, {"filter", v.Filter}, {"fields", strings.Join(v.Fields, ",")},
+		{"prefix", v.Prefix}, {"keys", listOf(v.Keys)}, {"labels", v.Labels}, {"filter", v.Filter}, {"fields", strings.Join(v.Fields, ",")},
 		{"order", v.Order}, {"limit", decimal(v.Limit)}, {"offset", decimal(v.Offset)}, {"after", v.After},
 	} {
 		if parameter.text != "" {
 			query.Set(parameter.name+suffix, parameter.text)
 		}
 	}
+}
+
+// listOf returns keys with commas between them. One with a comma or a quotation mark in it is in quotation marks, and
+// those in it are doubled.
+func listOf(keys []string) string {
+	written := make([]string, len(keys))
+	for i, key := range keys {
+		if written[i] = key; strings.ContainsAny(key, `,"`) {
+			written[i] = `"` + strings.ReplaceAll(key, `"`, `""`) + `"`
+		}
+	}
+	return strings.Join(written, ",")
 }
 
 // decimal returns a number as a parameter; nothing: 0.

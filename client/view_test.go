@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-var narrow = View{Prefix: "eu/", Labels: "app in (web, shop)", Filter: `value.n > 1 && key != "a&b"`, Fields: []string{"state", `tags."a,b",node`}}
+var narrow = View{Prefix: "eu/", Keys: []string{"eu/a", `b,"c"`}, Labels: "app in (web, shop)", Filter: `value.n > 1 && key != "a&b"`, Fields: []string{"state", `tags."a,b",node`}}
 
 // Every parameter of a view reaches the server as it was given.
 func TestViewIsSentWithEveryRequest(t *testing.T) {
@@ -56,12 +56,27 @@ func TestSnapshotOfAWindow(t *testing.T) {
 func wantView(t *testing.T, what string, got url.Values, suffix string) {
 	t.Helper()
 	want := url.Values{
-		"prefix" + suffix: {"eu/"}, "labels" + suffix: {"app in (web, shop)"},
+		"prefix" + suffix: {"eu/"}, "keys" + suffix: {`eu/a,"b,""c"""`}, "labels" + suffix: {"app in (web, shop)"},
 		"filter" + suffix: {`value.n > 1 && key != "a&b"`}, "fields" + suffix: {`state,tags."a,b",node`},
 	}
 	if got.Encode() != want.Encode() {
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
+}
+
+// TestFirst: the keys that come first are sent until there is a position.
+func TestFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{breaks(hello + reset + upsert("a", 1, true)), replies(hello + allGone)}}
+		if _, err := follow(t, s, t.Context(), nil, First("a", "b,c")); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{`a,"b,c"`, ""} {
+			if got := s.requests[i].URL.Query().Get("first.w"); got != want {
+				t.Errorf("connection %d asks for %q first, want %q", i, got, want)
+			}
+		}
+	})
 }
 
 // A stream keeps its view over all its connections, as it keeps its position.

@@ -21,7 +21,7 @@ var (
 )
 
 // WatchOption says what of a watch is followed: a [View], a [Counting], [And], [From], [Verifying],
-// [MaxRate], or [UntilEndOfSnapshot].
+// [MaxRate], [First], or [UntilEndOfSnapshot].
 type WatchOption interface{ apply(*follower) }
 
 type watchOption func(*follower)
@@ -48,6 +48,12 @@ func UntilEndOfSnapshot() WatchOption {
 // takes the next lower rate that it has.
 func MaxRate(rate string) WatchOption {
 	return watchOption(func(f *follower) { f.maxRate = rate })
+}
+
+// First has the resources with these keys sent first, if the watch begins with a snapshot; at most 1,000. They come
+// again at their places. It is about the first watch.
+func First(keys ...string) WatchOption {
+	return watchOption(func(f *follower) { f.first = keys })
 }
 
 func (v View) apply(f *follower) { f.view = v }
@@ -101,7 +107,8 @@ type follower struct {
 	counting  *Counting // nil: resources are followed, and not counts of them
 	until     bool      // the end of the snapshot
 	maxRate   string
-	verifying bool // see Verifying
+	first     []string // keys that come first
+	verifying bool     // see Verifying
 	// verify is called before each event that an id covers. If that has a digest, it makes what the client
 	// has the state with the digest, and returns what the client must be handed before. nil: the stream
 	// has no digests.
@@ -328,6 +335,9 @@ func (f *follower) url() string {
 	}
 	if f.maxRate != "" {
 		query.Set("max_rate", f.maxRate)
+	}
+	if len(f.first) > 0 && f.counting == nil && f.id == "" {
+		query.Set("first."+f.watches[0], listOf(f.first))
 	}
 	if f.verify != nil && !f.undigested {
 		query.Set("digest", "1")

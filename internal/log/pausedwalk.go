@@ -87,7 +87,7 @@ func (s *Subscription) restartWalk(b *Batch, v *storage.Version) {
 		return
 	case w.replay && !w.midTransaction:
 		return // the cursor says where to continue
-	case w.purpose == snapshot && w.revision == 0:
+	case w.purpose == snapshot && w.revision == 0 && !s.early:
 		s.startWalk(b, s.snapshotWalk(v)) // nothing was passed
 		return
 	case w.replay:

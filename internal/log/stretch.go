@@ -47,7 +47,7 @@ func (s *Subscription) Spot() (Spot, bool) {
 // spot is Spot, with the version that is read; nil: there is no spot.
 func (s *Subscription) spot() (at Spot, v *storage.Version) {
 	newest := s.log.newest()
-	if s.closed || s.paused || s.ownStatus != nil || s.options.Interval > 0 || !storage.SameStatus(newest.Status, s.sentStatus) {
+	if s.closed || s.paused || s.ownStatus != nil || len(s.first) > 0 || s.options.Interval > 0 || !storage.SameStatus(newest.Status, s.sentStatus) {
 		return at, nil
 	}
 	switch r := s.options.Resume; {

@@ -34,6 +34,9 @@ type SubscribeOptions struct {
 	// Deletes means that the reader serves the watch to others: a snapshot begins with the deletes
 	// that are remembered, and its end_of_snapshot says since when none is missing.
 	Deletes bool
+	// First are the keys of resources that the reader wants first, if it begins with a snapshot. They are
+	// forgotten then.
+	First []string
 	// AheadWait is how long a position that is ahead of this log is held for the log
 	// to catch up; 3 seconds by default.
 	AheadWait time.Duration
@@ -93,7 +96,9 @@ type Subscription struct {
 	pin        *pin.Pin // of the walk, once it takes more than one flush
 	outcome    ResumeOutcome
 	skipped    uint64
-	told       uint64 // what a window says that the reader was told last; see storage.Window
+	first      []string // keys that are to come first
+	early      bool     // some did
+	told       uint64   // what a window says that the reader was told last; see storage.Window
 }
 
 // joined is the revision order that a subscription reads, and how the reader came to it.
@@ -140,7 +145,8 @@ func (d *delivered) moveTo(p stream.Position) {
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, DefaultAheadWait)
 	l.counted(1, 1)
-	s := &Subscription{log: l, options: o, sentStatus: storage.InSync, changed: l.newest().Changed, readers: 1}
+	s := &Subscription{log: l, options: o, sentStatus: storage.InSync, changed: l.newest().Changed, readers: 1, first: o.First}
+	s.options.First = nil
 	if o.Former != nil {
 		s.replace(o.Former)
 	}
@@ -263,6 +269,9 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	s.resumeWalk(b, v)
 	if !b.final {
 		s.addStatus(b, v, false)
+	}
+	if s.walking() && len(s.first) > 0 && !b.final && !s.paused {
+		s.addFirst(b)
 	}
 	// A flush ends where a walk ends: the next one may begin with what has no id for long.
 	for !s.paused && !b.full() && (s.walking() || !b.boundary && s.begin(b, v)) && !b.final {
@@ -435,7 +444,7 @@ func (s *Subscription) ahead(b *Batch, v *storage.Version) bool {
 // previous position, since it has cleared its state.
 func (s *Subscription) reset(b *Batch, v *storage.Version, reason stream.ResetReason) {
 	s.join(v)
-	s.fromThisLog = true
+	s.fromThisLog, s.early = true, false
 	s.ownStatus, s.partial = nil, false
 	s.place(0, v)
 	b.addEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
@@ -490,6 +499,7 @@ func (s *Subscription) verify(b *Batch, v *storage.Version, from *stream.Positio
 	s.endWalk()
 	v = s.log.digested.take(s.log, v)
 	s.join(v)
+	s.first = nil
 	s.fromThisLog = true // once it has verified that it has the state, and takes over the position
 	at := storage.Place{Segment: len(v.Segments)}
 	if from != nil && from.Epoch == v.Epoch && from.AsOf <= v.Revision {
@@ -519,6 +529,7 @@ func (s *Subscription) withState(e stream.Event, v *storage.Version) stream.Even
 // older ones for a moment; the newest values do not.
 func (s *Subscription) resume(b *Batch, v *storage.Version, r stream.Position) {
 	s.join(v)
+	s.first = nil // it has what it is to show
 	s.fromThisLog = v.Issued(r)
 	s.moveTo(r)
 	switch {

@@ -79,6 +79,9 @@ func (p *View) Count() (larger bool) {
 	return live > p.live
 }
 
+// Beside counts bytes that are kept beside the log as the log's, from the next Publish on.
+func (p *View) Beside(bytes int64) { p.w.beside = bytes }
+
 // Uncounted is how many bytes were added since the last Count or Publish.
 func (p *View) Uncounted() int64 { return p.news }
 

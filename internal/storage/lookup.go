@@ -5,6 +5,15 @@ package storage
 // The index belongs to the writer, which may be ahead of the version. So its result
 // is checked, and if it refers to a later entry the log itself is read.
 func (v *Version) Get(f *Format, k Key) (s *Segment, e *Entry) {
+	if s, e, known := v.GetQuickly(f, k); known {
+		return s, e
+	}
+	return v.scan(f, k)
+}
+
+// GetQuickly is Get in a time that does not depend on the number of entries. It is not known whether there is one
+// if the log has gone on since and that may have made it hard to find.
+func (v *Version) GetQuickly(f *Format, k Key) (s *Segment, e *Entry, known bool) {
 	ahead := false
 	v.Index.Probe(k.Hash, func(seq uint64) bool {
 		if seq > v.Seq {
@@ -19,10 +28,7 @@ func (v *Version) Get(f *Format, k Key) (s *Segment, e *Entry) {
 		s, e = nil, nil
 		return false
 	})
-	if e != nil || !ahead && !v.Index.DroppedAfter(k.Hash, v.Seq) {
-		return s, e
-	}
-	return v.scan(f, k)
+	return s, e, e != nil || !ahead && !v.Index.DroppedAfter(k.Hash, v.Seq)
 }
 
 // scan finds the entry of a key by looking at all of them, newest first.

@@ -21,6 +21,9 @@ import (
 type Params struct {
 	// Prefix is what the keys begin with: any bytes.
 	Prefix string
+	// Keys are the keys of the resources. Each element is a key, or several with commas between them; see
+	// ParseKeys. None: all.
+	Keys []string
 	// Labels is a label selector in the syntax of Kubernetes.
 	Labels string
 	// Filter is an expression in CEL.
@@ -35,7 +38,7 @@ type Params struct {
 	LabelsAt string
 	// Grants say what may be seen of the watch: the resources for which the filter of at least
 	// one grant is true, and of their values what any of the grants shows whose filter is true.
-	// Prefix, Labels, Filter and Fields see only that: what the grants hide is treated as
+	// Prefix, Keys, Labels, Filter and Fields see only that: what the grants hide is treated as
 	// absent, even for labels. With nil everything may be seen, with an empty list nothing.
 	Grants []Grant
 	// Order makes the view a window: of its resources, sorted by these members, it has Limit after the
@@ -77,7 +80,7 @@ type Definition struct {
 // parameters are the parameters in canonical form, except the filter.
 type parameters struct {
 	prefix, labels, labelsAt, order, after string
-	fields                                 []string
+	fields, keys                           []string
 }
 
 // trees are the paths of a definition. An Index has one tree for all of its definitions, so
@@ -140,7 +143,7 @@ func Parse(p Params) (*Definition, error) { return define(p, nil) }
 // define is like Parse. It takes grants that are compiled already, or compiles those of p.
 func define(p Params, g *grants) (*Definition, error) {
 	d := &Definition{grants: g}
-	for _, step := range []func(Params) error{d.parsePrefix, d.parseLabelsAt, d.parseLabels, d.parseFilter, d.parseFields, d.parseOrder, d.parseGrants} {
+	for _, step := range []func(Params) error{d.parsePrefix, d.parseKeys, d.parseLabelsAt, d.parseLabels, d.parseFilter, d.parseFields, d.parseOrder, d.parseGrants} {
 		if err := step(p); err != nil {
 			return nil, err
 		}
@@ -153,6 +156,9 @@ func define(p Params, g *grants) (*Definition, error) {
 		d.texts.labelsAt = ""
 	}
 	d.keys = keys{prefix: d.texts.prefix}
+	if len(d.texts.keys) > 0 {
+		d.keys.named = slices.DeleteFunc(slices.Clone(d.texts.keys), func(key string) bool { return !strings.HasPrefix(key, d.texts.prefix) })
+	}
 	if d.filtered {
 		d.keys.follow(&d.filter)
 	}
@@ -310,14 +316,23 @@ func (d *Definition) readsLabels() bool { return d.labeled || d.grants != nil &&
 // encode returns bytes that no other definition has: a version, and each part with its
 // length before it.
 func (d *Definition) encode(w Window) []byte {
-	out := []byte("view 1\n")
+	var out []byte
 	part := func(text string) {
 		out = binary.AppendUvarint(out, uint64(len(text)))
 		out = append(out, text...)
 	}
 	count := func(n int) { out = binary.AppendUvarint(out, uint64(n)) }
-	if len(d.order) > 0 {
-		out = []byte("window 1\n")
+	if n := len(d.texts.keys); n > 0 {
+		out = append(out, "keys 1\n"...)
+		count(n)
+		for _, key := range d.texts.keys {
+			part(key)
+		}
+	}
+	if len(d.order) == 0 {
+		out = append(out, "view 1\n"...)
+	} else {
+		out = append(out, "window 1\n"...)
 		part(d.texts.order)
 		count(w.Limit)
 		count(w.Offset)
@@ -348,7 +363,7 @@ func (d *Definition) ID() string { return d.id }
 // Params returns the canonical form, from which Parse makes the same definition.
 func (d *Definition) Params() Params {
 	return Params{
-		Prefix: d.texts.prefix, Labels: d.texts.labels, Filter: d.filter.String(), Fields: slices.Clone(d.texts.fields),
+		Prefix: d.texts.prefix, Keys: asList(d.texts.keys), Labels: d.texts.labels, Filter: d.filter.String(), Fields: slices.Clone(d.texts.fields),
 		LabelsAt: d.texts.labelsAt, Grants: d.grants.params(),
 		Order: d.texts.order, Limit: asParameter(d.window.Limit), Offset: asParameter(d.window.Offset), After: d.texts.after,
 	}
@@ -359,7 +374,7 @@ func (d *Definition) IsWhole() bool { return !d.filters() && !d.Projects() && le
 
 // filters reports whether the definition can leave resources out.
 func (d *Definition) filters() bool {
-	return d.texts.prefix != "" || len(d.selector) > 0 || d.filtered || d.grants.hide()
+	return d.texts.prefix != "" || len(d.texts.keys) > 0 || len(d.selector) > 0 || d.filtered || d.grants.hide()
 }
 
 // Projects reports whether the definition keeps only some fields of values, at least of
@@ -404,7 +419,7 @@ func (m *Matcher) Matches(r stream.Resource) (bool, error) {
 
 // matches is Matches with what was read of the resource for this definition and others.
 func (d *Definition) matches(e *extraction) (bool, error) {
-	if !strings.HasPrefix(e.resource.Key, d.texts.prefix) {
+	if !strings.HasPrefix(e.resource.Key, d.texts.prefix) || !d.names(e.resource.Key) {
 		return false, nil
 	}
 	if d.grants != nil {

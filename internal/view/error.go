@@ -12,7 +12,7 @@ import (
 
 // Error is a parameter of a definition that cannot be meant.
 type Error struct {
-	Parameter string // prefix, labels, filter, fields, order, limit, offset, after, labels_at, by or sum
+	Parameter string // prefix, keys, labels, filter, fields, order, limit, offset, after, labels_at, by or sum
 	// Offset is where the mistake begins, in bytes; Line and Column say the same, in
 	// code points, both from 1.
 	Offset, Line, Column int

@@ -318,6 +318,9 @@ func (d *Definition) places() (sets [][]place) {
 			prefix = longer
 		}
 	}
+	if len(d.texts.keys) > 0 {
+		sets = append(sets, keyPlaces(d.keys.named))
+	}
 	if d.grants != nil && d.grants.narrow { // anything but an object or an array becomes null
 		values = slices.DeleteFunc(values, func(set []place) bool { return len(set) > 0 && len(set[0].at) == 0 })
 	}
@@ -351,10 +354,10 @@ func filterPlaces(filter *predicate.Predicate, labelsAt document.Path) (keys [][
 
 // keyPlaces returns where a definition is that wants one of some keys. What is no string
 // is no key.
-func keyPlaces(keys []any) []place {
+func keyPlaces[T any](keys []T) []place {
 	places := []place{}
 	for _, k := range keys {
-		if key, ok := k.(string); ok {
+		if key, ok := any(k).(string); ok {
 			places = append(places, place{key: &key})
 		}
 	}

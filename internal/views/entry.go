@@ -82,6 +82,7 @@ func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 	e.wanted.Store(math.MaxUint64)
 	part := p.of.NewRequestedView(watch.RequestedViewConfig{Account: e.account, InUse: func(bool) { v.held(e) }})
 	e.watch, e.state = &part.Watch, part.State
+	part.State.Beside(d.Bytes())
 	if _, is := d.Window(); is {
 		e.order, e.hides = newSorted(d, part.State, e.account), true
 		e.order.look = func() { p.feeder(e).ask(windows, e) }

@@ -50,6 +50,7 @@ func (v *Views) newWindow(e *entry, d *view.Definition, client string) *window {
 	}
 	w.watch = e.parent.of.NewRequestedView(watch.RequestedViewConfig{Account: w.account, InUse: func(bool) { v.held(e) }, Window: true})
 	w.state = w.watch.State
+	w.state.Beside(d.Bytes())
 	w.state.SetStatus(e.watch.Status())
 	v.number++
 	v.clients[client]++

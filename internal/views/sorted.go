@@ -390,7 +390,7 @@ func (t *sorted) Awaited() bool {
 
 // Count counts the memory of the order. That of the windows is counted when they are published.
 func (t *sorted) Count() bool {
-	n := t.tree.Bytes()
+	n := t.tree.Bytes() + t.definition.Bytes()
 	for _, w := range t.windows {
 		n += w.size
 	}

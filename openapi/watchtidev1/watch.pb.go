@@ -136,7 +136,14 @@ type WatchListRequest struct {
 	Limit  uint32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
 	Offset uint32 `protobuf:"varint,10,opt,name=offset,proto3" json:"offset,omitempty"`
 	// In place of offset: the window begins behind the place that a next has named.
-	After         string `protobuf:"bytes,11,opt,name=after,proto3" json:"after,omitempty"`
+	After string `protobuf:"bytes,11,opt,name=after,proto3" json:"after,omitempty"`
+	// Only these keys, at most 1,000. Each element is a key, or several with commas
+	// between them; a key with a comma is in double quotes, and its quotation marks
+	// are doubled.
+	Keys []string `protobuf:"bytes,12,rep,name=keys,proto3" json:"keys,omitempty"`
+	// If it begins with a snapshot, the resources with these keys come first, in the
+	// form of keys.
+	First         []string `protobuf:"bytes,13,rep,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +253,20 @@ func (x *WatchListRequest) GetAfter() string {
 		return x.After
 	}
 	return ""
+}
+
+func (x *WatchListRequest) GetKeys() []string {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *WatchListRequest) GetFirst() []string {
+	if x != nil {
+		return x.First
+	}
+	return nil
 }
 
 // WatchListResponse is one event.
@@ -1330,7 +1351,11 @@ type ListResourcesRequest struct {
 	Limit  uint32 `protobuf:"varint,9,opt,name=limit,proto3" json:"limit,omitempty"`
 	Offset uint32 `protobuf:"varint,10,opt,name=offset,proto3" json:"offset,omitempty"`
 	// In place of offset: the window begins behind the place that a next has named.
-	After         string `protobuf:"bytes,11,opt,name=after,proto3" json:"after,omitempty"`
+	After string `protobuf:"bytes,11,opt,name=after,proto3" json:"after,omitempty"`
+	// Only these keys, at most 1,000. Each element is a key, or several with commas
+	// between them; a key with a comma is in double quotes, and its quotation marks
+	// are doubled.
+	Keys          []string `protobuf:"bytes,12,rep,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1440,6 +1465,13 @@ func (x *ListResourcesRequest) GetAfter() string {
 		return x.After
 	}
 	return ""
+}
+
+func (x *ListResourcesRequest) GetKeys() []string {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
 }
 
 type ListResourcesResponse struct {
@@ -1927,7 +1959,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\fR\x05value\x12\x1a\n" +
 	"\bencoding\x18\x04 \x01(\tR\bencoding\x12!\n" +
-	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\xb1\x02\n" +
+	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\xdb\x02\n" +
 	"\x10WatchListRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x16\n" +
@@ -1940,7 +1972,9 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x05limit\x18\t \x01(\rR\x05limit\x12\x16\n" +
 	"\x06offset\x18\n" +
 	" \x01(\rR\x06offset\x12\x14\n" +
-	"\x05after\x18\v \x01(\tR\x05after\"\xa5\x03\n" +
+	"\x05after\x18\v \x01(\tR\x05after\x12\x12\n" +
+	"\x04keys\x18\f \x03(\tR\x04keys\x12\x14\n" +
+	"\x05first\x18\r \x03(\tR\x05first\"\xa5\x03\n" +
 	"\x11WatchListResponse\x12+\n" +
 	"\x05reset\x18\x01 \x01(\v2\x13.watchtide.v1.ResetH\x00R\x05reset\x12.\n" +
 	"\x06upsert\x18\x02 \x01(\v2\x14.watchtide.v1.UpsertH\x00R\x06upsert\x12.\n" +
@@ -2011,7 +2045,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\awatches\x18\x01 \x03(\v2\x13.watchtide.v1.WatchR\awatches\x12\x1a\n" +
 	"\binstance\x18\x14 \x01(\tR\binstance\"'\n" +
 	"\x0fGetWatchRequest\x12\x14\n" +
-	"\x05watch\x18\x01 \x01(\tR\x05watch\"\xa2\x02\n" +
+	"\x05watch\x18\x01 \x01(\tR\x05watch\"\xb6\x02\n" +
 	"\x14ListResourcesRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x1b\n" +
@@ -2025,7 +2059,8 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x05limit\x18\t \x01(\rR\x05limit\x12\x16\n" +
 	"\x06offset\x18\n" +
 	" \x01(\rR\x06offset\x12\x14\n" +
-	"\x05after\x18\v \x01(\tR\x05after\"\xba\x02\n" +
+	"\x05after\x18\v \x01(\tR\x05after\x12\x12\n" +
+	"\x04keys\x18\f \x03(\tR\x04keys\"\xba\x02\n" +
 	"\x15ListResourcesResponse\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x1a\n" +

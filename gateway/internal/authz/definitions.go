@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/watchtide/watchtide/internal/view"
@@ -139,7 +140,8 @@ func (d *definitions) remember(key string, made *view.Definition) {
 // keyOf returns a text that only equal parameters share. Each part is preceded by its length.
 func keyOf(p view.Params) string {
 	out := binary.AppendUvarint(nil, uint64(max(0, p.ValueSize)))
-	for _, part := range append([]string{p.Prefix, p.Labels, p.Filter, p.LabelsAt, p.Order, p.Limit, p.Offset, p.After}, p.Fields...) {
+	out = binary.AppendUvarint(out, uint64(len(p.Keys)))
+	for _, part := range slices.Concat(p.Keys, []string{p.Prefix, p.Labels, p.Filter, p.LabelsAt, p.Order, p.Limit, p.Offset, p.After}, p.Fields) {
 		out = append(binary.AppendUvarint(out, uint64(len(part))), part...)
 	}
 	return string(out)

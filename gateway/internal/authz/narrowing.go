@@ -20,6 +20,7 @@ import (
 // ("filter.services"), they narrow one watch of several.
 const (
 	prefixParameter = "prefix"
+	keysParameter   = "keys"
 	labelsParameter = "labels"
 	filterParameter = "filter"
 	fieldsParameter = "fields"
@@ -30,7 +31,7 @@ const (
 )
 
 var (
-	narrowing = []string{prefixParameter, labelsParameter, filterParameter, fieldsParameter}
+	narrowing = []string{prefixParameter, labelsParameter, filterParameter, fieldsParameter, keysParameter}
 	// windowing are those that make a part a window of it.
 	windowing    = []string{orderParameter, limitParameter, offsetParameter, afterParameter}
 	allNarrowing = slices.Concat(narrowing, windowing)
@@ -107,7 +108,7 @@ func (n Narrowing) grouping() (*view.Grouping, error) {
 // Narrowable returns the parameters that a request for one watch may have: those in once, those
 // that may be repeated, and those that narrow the watch.
 func Narrowable(once ...string) problem.Parameters {
-	return problem.Parameters{Once: append(once, narrowing[:3]...), Repeated: []string{fieldsParameter}}
+	return problem.Parameters{Once: append(once, narrowing[:3]...), Repeated: narrowing[3:]}
 }
 
 // Windowable returns the parameters that a request for one watch may have, which may be about a
@@ -166,6 +167,9 @@ func NarrowingIn(m NarrowingMessage) Narrowing {
 	n.set(labelsParameter, []string{m.GetLabels()})
 	n.set(filterParameter, []string{m.GetFilter()})
 	n.set(fieldsParameter, m.GetFields())
+	if k, ok := m.(interface{ GetKeys() []string }); ok {
+		n.set(keysParameter, k.GetKeys())
+	}
 	if w, ok := m.(windowMessage); ok {
 		n.set(orderParameter, []string{w.GetOrder()})
 		n.set(limitParameter, []string{given32(w.GetLimit())})
@@ -242,6 +246,8 @@ func (n *Narrowing) set(parameter string, values []string) {
 	case len(values) == 0:
 	case parameter == prefixParameter:
 		n.params.Prefix = values[0]
+	case parameter == keysParameter:
+		n.params.Keys = values
 	case parameter == labelsParameter:
 		n.params.Labels = values[0]
 	case parameter == filterParameter:
@@ -269,6 +275,8 @@ func (n Narrowing) isEmpty() bool { return n.params.Prefix == "" && n.beyondPref
 // beyondPrefix returns a parameter other than prefix that narrows; "": there is none.
 func (n Narrowing) beyondPrefix() string {
 	switch p := n.params; {
+	case len(p.Keys) > 0:
+		return keysParameter
 	case p.Labels != "":
 		return labelsParameter
 	case p.Filter != "":

@@ -10,6 +10,7 @@ import (
 type View struct {
 	Watch  string `json:"watch"`
 	Prefix string `json:"prefix,omitempty"`
+	Keys   string `json:"keys,omitempty"` // with commas between them; of many the first ones
 	Labels string `json:"labels,omitempty"`
 	Filter string `json:"filter,omitempty"`
 	Fields string `json:"fields,omitempty"` // with commas between them
@@ -48,9 +49,20 @@ func (v ViewRef) View() View {
 	p := v.of.Params()
 	w, _ := v.of.Window()
 	return View{
-		Watch: v.watch, Prefix: strings.ToValidUTF8(p.Prefix, "\uFFFD"), Labels: p.Labels, Filter: p.Filter,
+		Watch: v.watch, Prefix: strings.ToValidUTF8(p.Prefix, "\uFFFD"), Keys: shortened(strings.Join(p.Keys, ",")), Labels: p.Labels, Filter: p.Filter,
 		Fields: strings.Join(p.Fields, ","), Order: p.Order, Limit: w.Limit, Offset: w.Offset, After: p.After,
 	}
+}
+
+// keysShown is how many bytes of a list of keys are shown.
+const keysShown = 1 << 10
+
+// shortened returns a list of keys, with an ellipsis if it is long.
+func shortened(keys string) string {
+	if len(keys) > keysShown {
+		keys = keys[:keysShown] + "…"
+	}
+	return strings.ToValidUTF8(keys, "\uFFFD")
 }
 
 // Definition returns the ID of the definition; empty: all of the watch.

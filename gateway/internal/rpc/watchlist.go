@@ -40,13 +40,17 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	if p != nil {
 		return p
 	}
+	first, err := session.ParseFirst(r.GetFirst())
+	if err != nil {
+		return problem.BadParameter("first", "first: %v", err)
+	}
 	as, refused := s.Streams.Admit(out.Context(), client, w)
 	if refused != nil {
 		return s.Streams.Refused(metrics.GRPC, refused)
 	}
 	with := s.Streams.Authorizations.Enter(authz.IdentityOf(out.Context()), of)
 	defer s.Streams.Leave(as, with)
-	req := session.RequestOne(metrics.GRPC, w.Name(), r.GetPosition())
+	req := session.RequestOne(metrics.GRPC, w.Name(), r.GetPosition(), first...)
 	req.Until = r.GetUntilEndOfSnapshot()
 	parts, err := s.Streams.Open(&req, []authz.Part{of}, client)
 	if err != nil {

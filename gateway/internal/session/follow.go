@@ -48,6 +48,7 @@ func (d *Deps) Follow(w *watch.Watch, choice Choice, req *Request) Follow {
 			AheadWait: d.AheadWait,
 			MinRate:   d.MinRate,
 			Interval:  req.Interval,
+			First:     choice.first,
 		}),
 		resumedFrom: choice.resume,
 		invalid:     choice.invalid,

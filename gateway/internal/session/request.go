@@ -2,6 +2,8 @@ package session
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/frame"
 	"github.com/watchtide/watchtide/internal/log"
+	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -45,6 +48,7 @@ type Choice struct {
 	Name    string
 	View    introspection.ViewRef // the part of the watch that is followed
 	counted bool                  // counts of that are followed
+	first   []string              // keys that come first in a snapshot
 	resume  *stream.Position      // nil: from the beginning
 	invalid bool                  // a position was given, but could not be parsed
 }
@@ -56,7 +60,7 @@ func (c *Choice) followed() introspection.Followed {
 // streamParameters are the parameters of a stream whose path names no watch.
 var streamParameters = problem.Parameters{
 	Once:     []string{"last_event_id", "resume", "digest", "deletes", "until", "max_rate", "prefix", "labels", "filter", "order", "limit", "offset", "after", "sum", "format", "prefix.", "labels.", "filter.", "order.", "limit.", "offset.", "after.", "sum."},
-	Repeated: []string{"watch", "fields", "by", "fields.", "by."},
+	Repeated: []string{"watch", "fields", "by", "fields.", "by.", "keys", "keys.", "first", "first."},
 	Foreign:  addedIDs,
 }
 
@@ -83,8 +87,10 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 	if p != nil {
 		return req, p
 	}
-	req.Narrowings, p = authz.Narrowings(q, namesOf(req.Watches))
-	return req, p
+	if req.Narrowings, p = authz.Narrowings(q, namesOf(req.Watches)); p != nil {
+		return req, p
+	}
+	return req, applyFirst(req.Watches, q)
 }
 
 // ParseCountsRequest is ParseRequest for a stream of counts of the watch that the path names.
@@ -134,6 +140,52 @@ func codings(until bool) []wire.Coding {
 		return []wire.Coding{wire.Zstd, wire.Gzip}
 	}
 	return []wire.Coding{wire.Gzip}
+}
+
+// applyFirst gives each watch the keys that come first.
+func applyFirst(choices []Choice, q url.Values) *problem.Problem {
+	for _, name := range slices.Sorted(maps.Keys(q)) { // so that the same mistakes get the same answer
+		texts := q[name]
+		base, of, dotted := strings.Cut(name, ".")
+		if base != "first" {
+			continue
+		}
+		i := 0
+		if dotted {
+			i = indexOf(choices, of)
+		}
+		switch {
+		case i < 0:
+			return problem.BadParameter(name, "watch %q is not part of this stream", of).OnWatch(of)
+		case !dotted && len(choices) > 1:
+			return problem.BadParameter(name, "which watch is it about? In a stream of several, want first.%s=…", choices[0].Name)
+		case len(choices[i].first) > 0:
+			return problem.BadParameter(name, "both first and first.%s are given: want one of them", choices[i].Name).OnWatch(choices[i].Name)
+		}
+		first, err := ParseFirst(texts)
+		if err != nil {
+			return problem.BadParameter(name, "%s: %v", name, err).OnWatch(choices[i].Name)
+		}
+		choices[i].first = first
+	}
+	return nil
+}
+
+// ParseFirst reads the keys that come first: each text has some, with commas between them.
+func ParseFirst(texts []string) (keys []string, err error) {
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		some, err := view.ParseKeys(text)
+		if err != nil {
+			return nil, err
+		}
+		if keys = append(keys, some...); len(keys) > view.MaxKeys {
+			return nil, fmt.Errorf("there are %d keys, and at most %d are allowed", len(keys), view.MaxKeys)
+		}
+	}
+	return keys, nil
 }
 
 // parseStreamQuery parses the query. inPath reports that the path names the
@@ -290,9 +342,9 @@ func applyPositions(choices []Choice, id string) *problem.Problem {
 
 // RequestOne returns the request of a session of one watch that another transport than a stream over
 // HTTP carries. A position that cannot be parsed, or that belongs to another watch, is answered by a
-// reset with that reason; the position may be empty.
-func RequestOne(transport, watch, position string) Request {
-	choice := Choice{Name: watch}
+// reset with that reason; the position may be empty. The resources with the keys in first come first.
+func RequestOne(transport, watch, position string, first ...string) Request {
+	choice := Choice{Name: watch, first: first}
 	if p, err := stream.ParsePosition(position); position != "" && (err != nil || p.Watch != watch) {
 		choice.invalid = true
 	} else if position != "" {

@@ -84,6 +84,7 @@ func New(d *Deps, req Request, with *authz.Authorization, watches []*watch.Watch
 	for i, watch := range watches {
 		c.watches[i].Name = watch.Name() // the one in the request keeps its first line in memory
 		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i], &req))
+		c.watches[i].first = nil // it is with the subscription, while it is needed
 	}
 	c.Lease = limits.NewLease(d.Snapshots)
 	return c

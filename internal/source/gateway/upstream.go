@@ -58,7 +58,7 @@ func (u *Upstream) Source(watch string, d *view.Definition) (*Source, error) {
 	s := &Source{upstream: u, watch: watch}
 	if d != nil {
 		p := d.Params()
-		s.view = client.View{Prefix: p.Prefix, Labels: p.Labels, Filter: p.Filter, Fields: p.Fields}
+		s.view = client.View{Prefix: p.Prefix, Keys: d.Keys(), Labels: p.Labels, Filter: p.Filter, Fields: p.Fields}
 	}
 	if !utf8.ValidString(s.view.Prefix) {
 		return nil, fmt.Errorf("gateway: %w", &stream.InvalidError{What: "prefix", Got: s.view.Prefix, Want: "UTF-8"})

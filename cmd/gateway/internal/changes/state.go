@@ -20,6 +20,7 @@ import (
 type Subject struct {
 	Watches []string `json:"watches"` // sorted
 	Prefix  string   `json:"prefix,omitempty"`
+	Keys    []string `json:"keys,omitempty"` // nil: all
 	Labels  string   `json:"labels,omitempty"`
 	Filter  string   `json:"filter,omitempty"`
 	Fields  []string `json:"fields,omitempty"` // nil: all
@@ -30,7 +31,7 @@ type Subject struct {
 
 // NewSubject returns what the state of these watches belongs to.
 func NewSubject(watches []string, v client.View) Subject {
-	s := Subject{Watches: slices.Sorted(slices.Values(watches)), Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter}
+	s := Subject{Watches: slices.Sorted(slices.Values(watches)), Prefix: v.Prefix, Keys: v.Keys, Labels: v.Labels, Filter: v.Filter}
 	s.Order, s.Limit, s.Offset = v.Order, v.Limit, v.Offset
 	if len(v.Fields) > 0 {
 		s.Fields = v.Fields

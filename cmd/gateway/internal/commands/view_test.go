@@ -69,7 +69,7 @@ func answerAnything(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-var viewFlags = []string{"--labels", "app in (web, shop)", "--filter", `value.n > 1 && key != "a&b"`, "--fields", "state", "--fields", `tags."a,b",node`}
+var viewFlags = []string{"--labels", "app in (web, shop)", "--filter", `value.n > 1 && key != "a&b"`, "--fields", "state", "--fields", `tags."a,b",node`, "--keys", `a,"b,c"`, "--keys", "d"}
 
 // Each flag that narrows a watch reaches the server, with every kind of request.
 func TestViewFlagsAreSent(t *testing.T) {
@@ -77,6 +77,7 @@ func TestViewFlagsAreSent(t *testing.T) {
 	narrowed := func(suffix string, more ...string) string {
 		want := url.Values{
 			"labels" + suffix: {"app in (web, shop)"}, "filter" + suffix: {`value.n > 1 && key != "a&b"`}, "fields" + suffix: {`state,tags."a,b",node`},
+			"keys" + suffix: {`a,"b,c",d`},
 		}
 		for i := 0; i < len(more); i += 2 {
 			want.Set(more[i], more[i+1])

@@ -16,7 +16,7 @@ import (
 )
 
 // NarrowingHelp describes the flags.
-const NarrowingHelp = `--prefix, --labels, --filter and --fields narrow a watch at the server: only what is
+const NarrowingHelp = `--prefix, --keys, --labels, --filter and --fields narrow a watch at the server: only what is
 asked for is sent. --filter is an expression in CEL (https://cel.dev) over
 
   key       string               the key of a resource
@@ -35,12 +35,37 @@ func (m NarrowingMistake) Unwrap() error { return m.error }
 // RegisterNarrowing adds the flags to a command, which set v.
 func RegisterNarrowing(c *cobra.Command, v *client.View) {
 	c.Flags().StringVar(&v.Prefix, "prefix", "", "only keys that begin with `TEXT`")
+	c.Flags().Var((*keysFlag)(&v.Keys), "keys", "only these `KEYS`, with commas between them")
 	c.Flags().StringVar(&v.Labels, "labels", "", "only resources whose labels match the `SELECTOR`, as with kubectl -l")
 	c.Flags().StringVar(&v.Filter, "filter", "", "only resources for which the `CEL` expression is true")
 	c.Flags().StringArrayVar(&v.Fields, "fields", nil, "only these `PATHS` of the values, with commas between them")
-	for _, name := range []string{"prefix", "labels", "filter", "fields"} {
+	for _, name := range []string{"prefix", "keys", "labels", "filter", "fields"} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
+}
+
+// keysFlag is a flag with keys, which may be repeated.
+type keysFlag []string
+
+// String implements pflag.Value.
+func (f *keysFlag) String() string { return view.FormatKeys(*f) }
+
+// Set implements pflag.Value.
+func (f *keysFlag) Set(text string) error {
+	keys, err := view.ParseKeys(text)
+	*f = append(*f, keys...)
+	return err
+}
+
+// Type implements pflag.Value.
+func (f *keysFlag) Type() string { return "keys" }
+
+// keyLists returns keys as the parameters of a view have them.
+func keyLists(keys []string) []string {
+	if len(keys) == 0 {
+		return nil
+	}
+	return []string{view.FormatKeys(keys)}
 }
 
 // CheckNarrowing finds a Mistake before there is a connection, and shows its place on a terminal. What a
@@ -55,7 +80,7 @@ func CheckNarrowing(v client.View, t terminal.Terminal) error {
 }
 
 func definition(v client.View) (*view.Definition, error) {
-	p := view.Params{Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter, Order: v.Order, Limit: number(v.Limit), Offset: number(v.Offset), After: v.After, ValueSize: 1}
+	p := view.Params{Prefix: v.Prefix, Keys: keyLists(v.Keys), Labels: v.Labels, Filter: v.Filter, Order: v.Order, Limit: number(v.Limit), Offset: number(v.Offset), After: v.After, ValueSize: 1}
 	if len(v.Fields) > 0 {
 		p.Fields = []string{strings.Join(v.Fields, ",")}
 	}
@@ -76,7 +101,7 @@ func SortKey(v client.View) func(client.Resource) string {
 // textsOf returns the texts that narrow a watch, by parameter.
 func textsOf(v client.View) map[string]string {
 	return map[string]string{
-		"prefix": v.Prefix, "labels": v.Labels, "filter": v.Filter, "fields": strings.Join(v.Fields, ","),
+		"prefix": v.Prefix, "keys": view.FormatKeys(v.Keys), "labels": v.Labels, "filter": v.Filter, "fields": strings.Join(v.Fields, ","),
 		"order": v.Order, "limit": number(v.Limit), "offset": number(v.Offset),
 	}
 }
