@@ -16,8 +16,10 @@ type Counting struct {
 	By []string
 	// Sum is the path of a field that is added; "": none is.
 	Sum string
-	// Prefix, Labels and Filter say what is counted; see View.
-	Prefix, Labels, Filter string
+	// Prefix, Keys, Labels and Filter say what is counted; see View.
+	Prefix         string
+	Keys           []string
+	Labels, Filter string
 }
 
 // errOneWatch means that other watches were asked for beside one that is counted.
@@ -26,7 +28,9 @@ var errOneWatch = errors.New("a Counting is of one watch: want no And beside it"
 func (c Counting) apply(f *follower) { f.counting = &c }
 
 // View returns what is counted.
-func (c Counting) View() View { return View{Prefix: c.Prefix, Labels: c.Labels, Filter: c.Filter} }
+func (c Counting) View() View {
+	return View{Prefix: c.Prefix, Keys: c.Keys, Labels: c.Labels, Filter: c.Filter}
+}
 
 // addTo adds the parameters to a query.
 func (c Counting) addTo(query url.Values) {

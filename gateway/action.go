@@ -20,7 +20,7 @@ func actionOf(r *http.Request) access.Action {
 		return ""
 	case rest == "":
 		return access.Describe
-	case rest == "changes":
+	case rest == "changes", rest == "counts/changes":
 		return access.Poll
 	case rest == "resources", rest == "counts", rest == "history", strings.HasPrefix(rest, "digests/"):
 		return access.List

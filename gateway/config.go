@@ -320,6 +320,9 @@ type viewEngine interface {
 	// Shared returns the definition that all requests for a view share, given the view and the
 	// definition that Open was given.
 	Shared(of *watch.Watch, d *view.Definition) *view.Definition
+	// SharedGrouping returns the grouping that all requests for counts share, given the counts and the grouping that
+	// Count was given.
+	SharedGrouping(of *watch.Watch, g *view.Grouping) *view.Grouping
 	// Stats returns figures for the metrics.
 	Stats() views.Stats
 	// Largest returns the n views of a watch that hold the most; of all watches if it has

@@ -213,6 +213,7 @@ func (g *settings) handler(operators bool, profiles http.Handler) http.Handler {
 
 	// Long poll, for clients and proxies that cannot stream.
 	get("/v1/watches/{watch}/changes", g.unary.Changes)
+	get("/v1/watches/{watch}/counts/changes", g.unary.CountChanges)
 
 	// What has changed lately.
 	get("/v1/watches/{watch}/history", g.unary.History)

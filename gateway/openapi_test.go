@@ -153,6 +153,11 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/v1/watches/x/changes", "", nil, 404},
 		{"GET", "/v1/watches/hosts/changes?after=" + long, "", nil, 414},
 		{"GET", "/v1/watches/silent/changes", "", nil, 503},
+		{"GET", "/v1/watches/hosts/counts/changes?by=n&keys=default/a", "", nil, 200},
+		{"GET", "/v1/watches/hosts/counts/changes", "", nil, 400},
+		{"GET", "/v1/watches/x/counts/changes?by=n", "", nil, 404},
+		{"GET", "/v1/watches/hosts/counts/changes?by=n&after=" + long, "", nil, 414},
+		{"GET", "/v1/watches/silent/counts/changes?by=n", "", nil, 503},
 
 		{"GET", "/healthz", "", nil, 200},
 		{"GET", "/readyz", "", nil, 503}, // silent is not primed

@@ -108,6 +108,17 @@ func (v *Views) Count(w *watch.Watch, g *view.Grouping, r Request) (*watch.Watch
 	return &c.derived.Watch, nil
 }
 
+// SharedGrouping returns the grouping of the counts that Count has returned for g. It equals g, and all requests for
+// the counts can share it.
+func (v *Views) SharedGrouping(of *watch.Watch, g *view.Grouping) *view.Grouping {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if counted := v.counted[of.Of()]; counted != nil && counted.counts[g.ID()] != nil {
+		return counted.counts[g.ID()].grouping
+	}
+	return g // they have been removed since
+}
+
 // countedOf returns a watch with its counts, and begins to count if there were none.
 func (v *Views) countedOf(w *watch.Watch) *counted {
 	if of := v.counted[w]; of != nil {

@@ -143,7 +143,12 @@ type WatchListRequest struct {
 	Keys []string `protobuf:"bytes,12,rep,name=keys,proto3" json:"keys,omitempty"`
 	// If it begins with a snapshot, the resources with these keys come first, in the
 	// form of keys.
-	First         []string `protobuf:"bytes,13,rep,name=first,proto3" json:"first,omitempty"`
+	First []string `protobuf:"bytes,13,rep,name=first,proto3" json:"first,omitempty"`
+	// Counts in place of the resources: how many have the same values of these fields,
+	// and the sum, the least and the greatest value of another one. Only with prefix,
+	// keys, labels and filter.
+	By            []string `protobuf:"bytes,14,rep,name=by,proto3" json:"by,omitempty"`
+	Sum           string   `protobuf:"bytes,15,opt,name=sum,proto3" json:"sum,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -267,6 +272,20 @@ func (x *WatchListRequest) GetFirst() []string {
 		return x.First
 	}
 	return nil
+}
+
+func (x *WatchListRequest) GetBy() []string {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+func (x *WatchListRequest) GetSum() string {
+	if x != nil {
+		return x.Sum
+	}
+	return ""
 }
 
 // WatchListResponse is one event.
@@ -1355,7 +1374,12 @@ type ListResourcesRequest struct {
 	// Only these keys, at most 1,000. Each element is a key, or several with commas
 	// between them; a key with a comma is in double quotes, and its quotation marks
 	// are doubled.
-	Keys          []string `protobuf:"bytes,12,rep,name=keys,proto3" json:"keys,omitempty"`
+	Keys []string `protobuf:"bytes,12,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Counts in place of the resources: how many have the same values of these fields,
+	// and the sum, the least and the greatest value of another one. Only with prefix,
+	// keys, labels and filter.
+	By            []string `protobuf:"bytes,13,rep,name=by,proto3" json:"by,omitempty"`
+	Sum           string   `protobuf:"bytes,14,opt,name=sum,proto3" json:"sum,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1472,6 +1496,20 @@ func (x *ListResourcesRequest) GetKeys() []string {
 		return x.Keys
 	}
 	return nil
+}
+
+func (x *ListResourcesRequest) GetBy() []string {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+func (x *ListResourcesRequest) GetSum() string {
+	if x != nil {
+		return x.Sum
+	}
+	return ""
 }
 
 type ListResourcesResponse struct {
@@ -1959,7 +1997,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\fR\x05value\x12\x1a\n" +
 	"\bencoding\x18\x04 \x01(\tR\bencoding\x12!\n" +
-	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\xdb\x02\n" +
+	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\xfd\x02\n" +
 	"\x10WatchListRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x16\n" +
@@ -1974,7 +2012,9 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	" \x01(\rR\x06offset\x12\x14\n" +
 	"\x05after\x18\v \x01(\tR\x05after\x12\x12\n" +
 	"\x04keys\x18\f \x03(\tR\x04keys\x12\x14\n" +
-	"\x05first\x18\r \x03(\tR\x05first\"\xa5\x03\n" +
+	"\x05first\x18\r \x03(\tR\x05first\x12\x0e\n" +
+	"\x02by\x18\x0e \x03(\tR\x02by\x12\x10\n" +
+	"\x03sum\x18\x0f \x01(\tR\x03sum\"\xa5\x03\n" +
 	"\x11WatchListResponse\x12+\n" +
 	"\x05reset\x18\x01 \x01(\v2\x13.watchtide.v1.ResetH\x00R\x05reset\x12.\n" +
 	"\x06upsert\x18\x02 \x01(\v2\x14.watchtide.v1.UpsertH\x00R\x06upsert\x12.\n" +
@@ -2045,7 +2085,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\awatches\x18\x01 \x03(\v2\x13.watchtide.v1.WatchR\awatches\x12\x1a\n" +
 	"\binstance\x18\x14 \x01(\tR\binstance\"'\n" +
 	"\x0fGetWatchRequest\x12\x14\n" +
-	"\x05watch\x18\x01 \x01(\tR\x05watch\"\xb6\x02\n" +
+	"\x05watch\x18\x01 \x01(\tR\x05watch\"\xd8\x02\n" +
 	"\x14ListResourcesRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x1b\n" +
@@ -2060,7 +2100,9 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x06offset\x18\n" +
 	" \x01(\rR\x06offset\x12\x14\n" +
 	"\x05after\x18\v \x01(\tR\x05after\x12\x12\n" +
-	"\x04keys\x18\f \x03(\tR\x04keys\"\xba\x02\n" +
+	"\x04keys\x18\f \x03(\tR\x04keys\x12\x0e\n" +
+	"\x02by\x18\r \x03(\tR\x02by\x12\x10\n" +
+	"\x03sum\x18\x0e \x01(\tR\x03sum\"\xba\x02\n" +
 	"\x15ListResourcesResponse\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x1a\n" +

@@ -25,6 +25,8 @@ type Views interface {
 	Count(w *watch.Watch, g *view.Grouping, r views.Request) (*watch.Watch, error)
 	// Shared returns the definition that all requests for a view share; see views.Views.
 	Shared(of *watch.Watch, d *view.Definition) *view.Definition
+	// SharedGrouping returns the grouping that all requests for counts share; see views.Views.
+	SharedGrouping(of *watch.Watch, g *view.Grouping) *view.Grouping
 }
 
 // Lookup finds the watches that requests name, and the views that requests narrow them to.

@@ -63,7 +63,7 @@ const (
 
 // Countable returns the parameters that a request for counts may have, beside those in once.
 func Countable(once ...string) problem.Parameters {
-	return problem.Parameters{Once: append(once, prefixParameter, labelsParameter, filterParameter, sumParameter), Repeated: []string{byParameter}}
+	return problem.Parameters{Once: append(once, prefixParameter, labelsParameter, filterParameter, sumParameter), Repeated: []string{byParameter, keysParameter}}
 }
 
 // CountingOf reads the parameters of a request for counts.
@@ -89,9 +89,7 @@ func (n Narrowing) checkCounts() *problem.Problem {
 	if sum := n.written(sumParameter); len(n.counts.by) == 0 {
 		return problem.BadParameter(sum, "%s is given without by: want the fields to count by as well", sum)
 	}
-	rest := n
-	rest.params.Labels, rest.params.Filter = "", ""
-	if beyond := n.written(rest.beyondPrefix()); beyond != "" {
+	if beyond := n.written(n.uncountable()); beyond != "" {
 		return problem.BadParameter(beyond, "%s is of resources, and %s asks for counts of them: want one of the two", beyond, n.written(byParameter))
 	}
 	return nil
@@ -101,6 +99,9 @@ func (n Narrowing) checkCounts() *problem.Problem {
 func (n Narrowing) grouping() (*view.Grouping, error) {
 	if n.counts == nil {
 		return nil, nil
+	}
+	if other := n.uncountable(); other != "" {
+		return nil, &view.Error{Parameter: other, Line: 1, Column: 1, Problem: "it does not go with counts", Advice: "want prefix, keys, labels or filter, or no by"}
 	}
 	return view.ParseGrouping(n.counts.by, n.counts.sum)
 }
@@ -152,6 +153,12 @@ type windowMessage interface {
 	GetAfter() string
 }
 
+// countingMessage is a request over gRPC that may be for counts.
+type countingMessage interface {
+	GetBy() []string
+	GetSum() string
+}
+
 // given32 returns a number as a parameter; 0: it is not given.
 func given32(n uint32) string {
 	if n == 0 {
@@ -176,7 +183,17 @@ func NarrowingIn(m NarrowingMessage) Narrowing {
 		n.set(offsetParameter, []string{given32(w.GetOffset())})
 		n.set(afterParameter, []string{w.GetAfter()})
 	}
+	if c, ok := m.(countingMessage); ok && (len(c.GetBy()) > 0 || c.GetSum() != "") {
+		n.counts = &counting{by: given(c.GetBy()), sum: c.GetSum()}
+	}
 	return n
+}
+
+// uncountable returns a parameter that narrows, and that does not go with counts; "": there is none.
+func (n Narrowing) uncountable() string {
+	beyond := n
+	beyond.params.Keys, beyond.params.Labels, beyond.params.Filter = nil, "", ""
+	return beyond.beyondPrefix()
 }
 
 // Narrowings reads the parameters that narrow the watches of a stream, or that ask for counts of them: filter for a

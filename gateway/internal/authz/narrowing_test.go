@@ -36,6 +36,9 @@ func (noViews) Count(*watch.Watch, *view.Grouping, views.Request) (*watch.Watch,
 // Shared implements Views.
 func (noViews) Shared(_ *watch.Watch, d *view.Definition) *view.Definition { return d }
 
+// SharedGrouping implements Views.
+func (noViews) SharedGrouping(_ *watch.Watch, g *view.Grouping) *view.Grouping { return g }
+
 // newLookup returns the watches of a name each, none of which has a snapshot.
 func newLookup(t testing.TB, names ...string) (*Lookup, []Handle) {
 	t.Helper()

@@ -43,7 +43,19 @@ func (p Part) Shared(opened *watch.Watch) *view.Definition {
 	if p.definition == nil {
 		return nil
 	}
+	if p.grouping != nil {
+		opened = opened.Of()
+	}
 	return p.lookup.config.Views.Shared(opened, p.definition)
+}
+
+// SharedGrouping returns how the part is counted, which all parts that Open has opened as the same counts share;
+// nil: it is not.
+func (p Part) SharedGrouping(opened *watch.Watch) *view.Grouping {
+	if p.grouping == nil {
+		return nil
+	}
+	return p.lookup.config.Views.SharedGrouping(opened, p.grouping)
 }
 
 // Is reports whether two parts of the same watch are equal.

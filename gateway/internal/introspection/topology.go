@@ -224,8 +224,8 @@ func edgesOf(g *Group, listed map[ViewRef]string) []TopologyEdge {
 	all, _ := g.Edges()
 	for _, e := range all {
 		edge := TopologyEdge{Watch: e.Watch}
-		if e.View != (ViewRef{}) {
-			edge.View = cmp.Or(listed[e.View], otherViews)
+		if e.View.of != nil { // counts of a view lead there
+			edge.View = cmp.Or(listed[ViewOf(e.Watch, e.View.of)], otherViews)
 		}
 		counts[edge] += e.Count
 	}

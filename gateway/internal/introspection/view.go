@@ -18,13 +18,16 @@ type View struct {
 	Limit  int    `json:"limit,omitempty"`
 	Offset int    `json:"offset,omitempty"`
 	After  string `json:"after,omitempty"`
+	By     string `json:"by,omitempty"`  // by which it is counted, with commas between them
+	Sum    string `json:"sum,omitempty"` // that is added
 }
 
-// ViewRef refers to a View by its definition, which all streams of the view should share; see
-// authz.Part.Shared. The zero value means all of a watch.
+// ViewRef refers to a View by its definition, and by how that is counted, which all streams of the view should
+// share; see authz.Part.Shared. The zero value means all of a watch.
 type ViewRef struct {
-	watch string
-	of    *view.Definition
+	watch  string
+	of     *view.Definition // nil: all of the watch
+	counts *view.Grouping   // nil: the resources are followed
 }
 
 // Followed is a watch that a stream follows, and the part of it.
@@ -34,23 +37,34 @@ type Followed struct {
 }
 
 // ViewOf returns the part of a watch that a definition selects; nil: all of it.
-func ViewOf(watch string, d *view.Definition) ViewRef {
-	if d == nil {
+func ViewOf(watch string, d *view.Definition) ViewRef { return CountsOf(watch, d, nil) }
+
+// CountsOf returns the counts of a part of a watch; nil: the part.
+func CountsOf(watch string, d *view.Definition, g *view.Grouping) ViewRef {
+	if d == nil && g == nil {
 		return ViewRef{}
 	}
-	return ViewRef{watch: watch, of: d}
+	return ViewRef{watch: watch, of: d, counts: g}
 }
 
 // View returns what v refers to.
 func (v ViewRef) View() View {
-	if v.of == nil {
+	if v == (ViewRef{}) {
 		return View{}
 	}
-	p := v.of.Params()
-	w, _ := v.of.Window()
+	var p view.Params
+	var w view.Window
+	if v.of != nil {
+		p = v.of.Params()
+		w, _ = v.of.Window()
+	}
+	by, sum := "", ""
+	if v.counts != nil {
+		by, sum = strings.Join(v.counts.By(), ","), v.counts.Sum()
+	}
 	return View{
 		Watch: v.watch, Prefix: strings.ToValidUTF8(p.Prefix, "\uFFFD"), Keys: shortened(strings.Join(p.Keys, ",")), Labels: p.Labels, Filter: p.Filter,
-		Fields: strings.Join(p.Fields, ","), Order: p.Order, Limit: w.Limit, Offset: w.Offset, After: p.After,
+		Fields: strings.Join(p.Fields, ","), Order: p.Order, Limit: w.Limit, Offset: w.Offset, After: p.After, By: by, Sum: sum,
 	}
 }
 
@@ -65,10 +79,13 @@ func shortened(keys string) string {
 	return strings.ToValidUTF8(keys, "\uFFFD")
 }
 
-// Definition returns the ID of the definition; empty: all of the watch.
-func (v ViewRef) Definition() string {
-	if v.of == nil {
-		return ""
+// ID returns the ID of the definition, and that of how it is counted; empty: all of the watch.
+func (v ViewRef) ID() (id string) {
+	if v.of != nil {
+		id = v.of.ID()
 	}
-	return v.of.ID()
+	if v.counts != nil {
+		id += "/" + v.counts.ID()
+	}
+	return id
 }

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -30,6 +31,17 @@ const (
 // is complete only where the state is that of one revision.
 func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	ask, p := parseChanges(r)
+	a.changes(w, r, ask, p)
+}
+
+// CountChanges is Changes for counts of a watch.
+func (a *API) CountChanges(w http.ResponseWriter, r *http.Request) {
+	ask, p := parseLongPoll(r, authz.Countable("after", "wait"), authz.CountingOf)
+	a.changes(w, r, ask, p)
+}
+
+// changes answers a long poll, unless there is already a problem.
+func (a *API) changes(w http.ResponseWriter, r *http.Request, ask changesRequest, p *problem.Problem) {
 	if p != nil {
 		problem.Write(w, p)
 		return
@@ -90,8 +102,13 @@ type changesRequest struct {
 }
 
 func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
+	return parseLongPoll(r, authz.Windowable("after", "wait"), func(q url.Values) authz.Narrowing { return authz.WindowOf(q, "after") })
+}
+
+// parseLongPoll reads a long poll that may have some parameters, of which narrow reads what is asked for.
+func parseLongPoll(r *http.Request, known problem.Parameters, narrow func(url.Values) authz.Narrowing) (changesRequest, *problem.Problem) {
 	ask := changesRequest{watch: problem.PathParameter(r, "watch")}
-	query, p := problem.ParseQuery(r.URL.RawQuery, authz.Windowable("after", "wait"))
+	query, p := problem.ParseQuery(r.URL.RawQuery, known)
 	if p != nil {
 		return ask, p.OnWatch(ask.watch)
 	}
@@ -104,7 +121,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 		p.Parameter = "after"
 		return ask, p.OnWatch(ask.watch)
 	}
-	ask.narrowing = authz.WindowOf(query, "after")
+	ask.narrowing = narrow(query)
 	return ask, nil
 }
 

@@ -40,7 +40,7 @@ func (d *Deps) Open(r *Request, parts []authz.Part, c limits.Client) ([]*watch.W
 		if err != nil {
 			return nil, err
 		}
-		out[i], choice.View, choice.counted = w, introspection.ViewOf(part.Name(), part.Shared(w)), part.Counts()
+		out[i], choice.View, choice.counted = w, introspection.CountsOf(part.Name(), part.Shared(w), part.SharedGrouping(w)), part.Counts()
 	}
 	return out, nil
 }

@@ -80,7 +80,7 @@ func TestBadParameters(t *testing.T) {
 		{"watch=a&watch=a", "", 400, "watch", "twice"},
 		{"watch=a", "a", 400, "watch", "/v1/events"},
 		{"wach=a", "", 400, "wach", `did you mean "watch"?`},
-		{"watch=a&zzzzzzzz=1", "", 400, "zzzzzzzz", "want watch, fields, by, last_event_id"},
+		{"watch=a&zzzzzzzz=1", "", 400, "zzzzzzzz", "want watch, fields, by, keys, first, last_event_id"},
 		{"watch=a&Prefix=1", "", 400, "Prefix", `did you mean "prefix"?`},
 		{"watch=a&until=forever", "", 400, "until", "want end_of_snapshot"},
 		{"watch=a&deletes=yes", "", 400, "deletes", "want 1"},

@@ -245,7 +245,7 @@ func (s *Session) GroupKey() string {
 	key = strconv.AppendUint(append(key, 0), s.Deps.Generation, 10)
 	for _, w := range s.watches {
 		key = append(append(key, 0), w.Name...)
-		key = append(append(key, 0), w.View.Definition()...)
+		key = append(append(key, 0), w.View.ID()...)
 	}
 	return string(key)
 }
