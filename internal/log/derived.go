@@ -68,7 +68,7 @@ func (d *Derived) Begin(s Snapshot, epoch string) {
 	w.restart(epoch)
 	w.next.OfGeneration = s.v.Generation
 	w.next.Horizon, w.next.HorizonAge = derivedRevision(s.v), s.v.Committed
-	w.next.Since = w.next.Horizon
+	w.next.Since, w.next.Run.Horizon = w.next.Horizon, w.next.Horizon
 	d.fresh, d.lacks, d.added, d.dead, d.last = true, false, 0, 0, nil
 }
 
@@ -108,6 +108,7 @@ func (d *Derived) Lacks(revision uint64) {
 	if revision > next.Horizon {
 		next.Horizon, next.HorizonAge = revision, time.Now()
 	}
+	next.Run.Horizon = max(next.Run.Horizon, revision)
 	next.Conflated, next.ConflatedSeq = max(next.Conflated, revision), next.Seq
 	d.lacks = true
 }

@@ -72,3 +72,42 @@ func TestDerivedLacks(t *testing.T) {
 		}
 	}
 }
+
+// TestDerivedAgain: where positions name the run, since another process goes on with the log, one of a derived log is
+// not resumed by another one that was begun later.
+func TestDerivedAgain(t *testing.T) {
+	w := NewWriter(Config{Watch: "w", GoesOn: true})
+	mustReplace(t, w, "e", 2, upsert("a", 1))
+	begin := func() *Derived {
+		d := NewDerived(w.Log, Config{Watch: "w"})
+		d.Begin(w.Snapshot(), "d")
+		d.Upsert(stream.Resource{Key: "g", Revision: w.Snapshot().Revision(), Value: []byte("1")})
+		d.EndTransaction()
+		d.Publish(w.Snapshot())
+		return d
+	}
+	outcome := func(d *Derived, at stream.Position) ResumeOutcome {
+		s := d.Log().Subscribe(SubscribeOptions{Resume: &at})
+		defer s.Close()
+		var b Batch
+		s.Next(&b)
+		return s.Outcome()
+	}
+	d := begin()
+	at := d.Log().Snapshot().Position()
+	if got := outcome(d, at); at.Run == 0 || got != OutcomeExact {
+		t.Errorf("%v is answered with %q, want it to be resumed", at, got)
+	}
+	mustCommit(t, w, 3, upsert("b", 3))
+	again := begin()
+	if got := outcome(again, at); got != OutcomeExpired {
+		t.Errorf("%v is answered by another one with %q", at, got)
+	}
+	at = again.Log().Snapshot().Position()
+	again.Lacks(4)
+	mustCommit(t, w, 4, upsert("b", 4))
+	again.Publish(w.Snapshot())
+	if got := outcome(again, at); got != OutcomeExpired {
+		t.Errorf("%v is answered with %q after a step over states that were not seen", at, got)
+	}
+}

@@ -42,7 +42,7 @@ func (h *History) wholeAtID(c *Connection, s *step) error {
 
 // partAtID checks that a subscriber holds, at a partial id, the part of the state that the id
 // covers: every upsert up to the one revision, and nothing that was deleted up to the other. At which revision a
-// resource came into a window because of a delete without a revision is not known.
+// resource came into a window because of a delete without a revision is not known, nor at which a group has changed.
 func (h *History) partAtID(c *Connection, s *step) error {
 	p := s.mark.Position
 	err := fmt.Errorf("the upstream never was at revision %d of epoch %q", p.AsOf, p.Epoch)
@@ -53,7 +53,7 @@ func (h *History) partAtID(c *Connection, s *step) error {
 			switch {
 			case wanted.Revision == 0 && claimed.either[key].Revision <= p.Upserts:
 				diff = fmt.Sprintf("%q is extra (revision %d)", key, held.Revision)
-			case wanted.Revision > 0 && claimed.enteredAt(key, wanted) <= p.Upserts && held != wanted && !(h.Window && h.DeletesUnnumbered):
+			case wanted.Revision > 0 && claimed.enteredAt(key, wanted) <= p.Upserts && held != wanted && !(h.Window && h.DeletesUnnumbered) && !h.Groups:
 				diff = fmt.Sprintf("%q is %s of revision %d, want %s of revision %d", key, held.Value, held.Revision, wanted.Value, wanted.Revision)
 			}
 		}

@@ -287,13 +287,18 @@ func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
 
 // record adds a flush.
 func (c *Connection) record(f *Flush) {
+	if c.history.Groups {
+		f.withoutRevisions()
+	}
 	for i := 0; i < len(f.Events); i++ {
 		if c.switches {
 			c.checkSwitch(&f.Events[i])
 		}
 		if f.Events[i].Verify {
 			f.Events = slices.Replace(f.Events, i, i+1, c.repair(f.Events[i])...)
-			f.versions = nil
+			if f.versions = nil; c.history.Groups {
+				f.withoutRevisions()
+			}
 		}
 		c.receive(f, i)
 	}

@@ -38,6 +38,8 @@ type History struct {
 	Sees *Truth
 	// Window means that Truth is that of a window, so that resources enter with older revisions.
 	Window bool
+	// Groups means that Truth is that of counts, of which it does not know the revisions of the groups.
+	Groups bool
 	// Large is the number of bytes from which a transaction may take several flushes: 1 MiB by
 	// default.
 	Large int

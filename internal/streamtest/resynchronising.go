@@ -77,13 +77,13 @@ func (s *step) completeTo() uint64 {
 // latest. A delete without a revision of its own may share the revision, and shows
 // another. Each replica finds vanished resources by itself. A replica that follows a view
 // is sent deletes of resources that only changed. Where values were left out, what was in a window meanwhile is
-// not known.
+// not known, nor which groups there were.
 func (h *History) deletedSince(revision uint64, s *step, ofView bool) bool {
 	r := s.event.Resource
 	switch {
 	case s.event.Type != stream.Delete:
 		return false
-	case h.Window && s.flush.Horizon > revision:
+	case (h.Window || h.Groups) && s.flush.Horizon > revision:
 		return true
 	}
 	if h.Truth.vanished(s.epoch, r.Key) || h.Truth.unseen(s.epoch, r.Key, revision, r.Revision, h.DeletesUnnumbered, ofView) {

@@ -69,7 +69,9 @@ func (e *epoch) beginsWith(txn Transaction, in map[string]stream.Resource) *epoc
 		txn.After[key] = versionOf(r)
 		txn.newest = max(txn.newest, r.Revision)
 	}
-	txn.window.enter(Transaction{}, in, txn.Revision)
+	if txn.window != nil {
+		txn.window.enter(Transaction{}, in, txn.Revision)
+	}
 	made := newEpoch(e.name, []Transaction{txn})
 	made.again, made.others = e.again, e.others
 	return made

@@ -74,8 +74,8 @@ var leaks = []mutant{
 	{
 		"what left a window is deleted with the newest change",
 		"internal/views/window.go",
-		"\t\trevision := max(w.left[key], t.published)\n",
-		"\t\trevision := t.revision\n",
+		"windowChange{at: w.left[key], key: key}",
+		"windowChange{at: t.revision, key: key}",
 	},
 	{
 		"the total of a window counts what is hidden",
@@ -187,6 +187,12 @@ var windowMutants = []mutant{
 		"internal/views/window.go",
 		"\tcase !w.reaches(old) && !w.reaches(now):",
 		"\tcase !w.reaches(old) && !w.reaches(now) || w.precedes(old) && now == nil:",
+	},
+	{
+		"what enters a window has the place of the newest change",
+		"internal/views/window.go",
+		"windowChange{max(at, w.came[r.key()]), r.key(), &w.rows[i]}",
+		"windowChange{t.revision, r.key(), &w.rows[i]}",
 	},
 	{
 		"the total of a window that nothing touches stays",

@@ -46,7 +46,7 @@ func (v *Views) newWindow(e *entry, d *view.Definition, client string) *window {
 	place, _ := d.Window()
 	w := &window{
 		definition: d, Window: place, client: client, account: memory.NewUnsqueezedAccount(v.memory),
-		changed: map[string]struct{}{}, left: map[string]uint64{},
+		changed: map[string]uint64{}, came: map[string]uint64{}, left: map[string]uint64{},
 	}
 	w.watch = e.parent.of.NewRequestedView(watch.RequestedViewConfig{Account: w.account, InUse: func(bool) { v.held(e) }, Window: true})
 	w.state = w.watch.State

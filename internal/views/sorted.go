@@ -173,7 +173,7 @@ func (t *sorted) changes(old, now []byte, n int) {
 	}
 	for _, w := range t.windows {
 		if w.begun {
-			w.change(old, now, n)
+			w.change(old, now, n, t.revision)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/internal/log"
@@ -32,12 +31,13 @@ type window struct {
 
 	// Owned by who owns the order.
 	begun   bool
-	dirty   bool                // a step has changed which resources it has, or their order
-	moved   bool                // and so has one since the last Publish
-	rows    []row               // that it has, in order
-	shown   []row               // as of the last Publish
-	changed map[string]struct{} // keys in it that have changed since then
-	left    map[string]uint64   // keys that it did not have for a moment, or not any more, and since which revision
+	dirty   bool              // a step has changed which resources it has, or their order
+	moved   bool              // and so has one since the last Publish
+	rows    []row             // that it has, in order
+	shown   []row             // as of the last Publish
+	changed map[string]uint64 // keys in it that have changed since then, and at which revision last
+	came    map[string]uint64 // keys that came into it, or have another place in it, and at which revision last
+	left    map[string]uint64 // keys that it did not have for a moment, or not any more, and since which revision
 	about   storage.Window
 	untold  bool      // readers have not been told of it
 	toldAt  time.Time // when they were last
@@ -58,13 +58,14 @@ func (r row) key() string { return r.item[r.sortKey:] }
 func (w *window) forget() {
 	w.begun, w.dirty, w.moved, w.rows, w.shown, w.about, w.untold, w.size = false, false, false, nil, nil, storage.Window{}, false, 0
 	clear(w.changed)
+	clear(w.came)
 	clear(w.left)
 }
 
-// change records where a resource was, and where it is.
-func (w *window) change(old, now []byte, n int) {
+// change records where a resource was, and where it is since a revision.
+func (w *window) change(old, now []byte, n int, revision uint64) {
 	if old != nil && now != nil && len(w.rows) > 0 && !w.precedes(old) && w.reaches(old) && w.has(old) {
-		w.changed[string(now[n:])] = struct{}{}
+		w.changed[string(now[n:])] = revision
 	}
 	switch {
 	case bytes.Equal(old, now):
@@ -117,6 +118,7 @@ func (w *window) read(tree *order.Tree, revision uint64) {
 			continue
 		}
 		rows = append(rows, row{string(sortKey) + string(key), len(sortKey)})
+		w.came[string(key)] = revision
 	}
 	for _, r := range before {
 		w.left[r.key()] = revision
@@ -159,30 +161,18 @@ func compareItem(r row, sortKey, key []byte) int {
 	return 1
 }
 
-// write writes what has changed since the last Publish: first what has left, then what has entered,
-// has another place, or has changed.
+// write writes what has changed since the last Publish, at the revisions at which it did.
 func (w *window) write(t *sorted, s log.Snapshot) (wrote bool) {
-	for _, key := range w.gone() {
-		// Who has come since then may never have seen the resource, and is not told.
-		revision := max(w.left[key], t.published)
-		if _, exists := t.tree.SortKey(key); exists {
-			w.state.Leave(key, revision)
-		} else {
-			w.state.Delete(key, revision)
+	for _, c := range w.changes(t) {
+		_, exists := t.tree.SortKey(c.key)
+		switch {
+		case c.row != nil:
+			w.enter(t, s, *c.row, c.at)
+		case exists:
+			w.state.Leave(c.key, c.at)
+		default:
+			w.state.Delete(c.key, c.at)
 		}
-		wrote = true
-	}
-	shown := w.shown
-	for _, r := range w.rows {
-		for len(shown) > 0 && shown[0].item < r.item {
-			shown = shown[1:]
-		}
-		known := len(shown) > 0 && shown[0].item == r.item
-		_, changed := w.changed[r.key()]
-		if known && !changed && !w.returned(r) {
-			continue
-		}
-		w.enter(t, s, r, t.revision)
 		wrote = true
 	}
 	w.state.CloseTransaction(t.ended)
@@ -190,19 +180,50 @@ func (w *window) write(t *sorted, s log.Snapshot) (wrote bool) {
 	return wrote
 }
 
-// gone returns the keys that it had since the last Publish, and has not any more, in the order in which they left.
+// windowChange is a change of a window: a row that has entered, has another place or has changed, or a key that has left.
+type windowChange struct {
+	at  uint64 // the revision; the same at all replicas
+	key string
+	row *row // nil: it has left
+}
+
+// changes returns what has changed since the last Publish, in the order of the log. Each change has the revision at which
+// it was made, however many were taken in since. So a position means the same everywhere, and who has come since what
+// left may never have seen it, and is not told.
+func (w *window) changes(t *sorted) (out []windowChange) {
+	for _, key := range w.gone() {
+		out = append(out, windowChange{at: w.left[key], key: key})
+	}
+	shown := w.shown
+	for i, r := range w.rows {
+		for len(shown) > 0 && shown[0].item < r.item {
+			shown = shown[1:]
+		}
+		known := len(shown) > 0 && shown[0].item == r.item
+		at, changed := w.changed[r.key()]
+		if known && !changed && !w.returned(r) {
+			continue
+		}
+		out = append(out, windowChange{max(at, w.came[r.key()]), r.key(), &w.rows[i]})
+	}
+	for i := range out {
+		out[i].at = max(out[i].at, t.published) // the log goes on from there
+	}
+	slices.SortStableFunc(out, func(a, b windowChange) int { return cmp.Compare(a.at, b.at) })
+	return out
+}
+
+// gone returns the keys that it had since the last Publish, and has not any more.
 func (w *window) gone() []string {
 	has := make(map[string]struct{}, len(w.rows))
 	for _, r := range w.rows {
 		has[r.key()] = struct{}{}
 	}
-	gone := slices.Collect(maps.Keys(w.left))
-	gone = slices.DeleteFunc(gone, func(key string) bool {
+	gone := slices.Sorted(maps.Keys(w.left))
+	return slices.DeleteFunc(gone, func(key string) bool {
 		_, still := has[key]
 		return still
 	})
-	slices.SortFunc(gone, func(a, b string) int { return cmp.Or(cmp.Compare(w.left[a], w.left[b]), strings.Compare(a, b)) })
-	return gone
 }
 
 // returned reports whether it did not have a resource for a moment.
@@ -236,6 +257,7 @@ func (w *window) published() {
 	}
 	w.shown, w.moved = w.rows, false
 	clear(w.changed)
+	clear(w.came)
 	clear(w.left)
 }
 

@@ -22,7 +22,7 @@ func (w *world) connect() error {
 	if w.rarely(4) {
 		c.interval = []time.Duration{500 * time.Millisecond, 2 * time.Second}[w.pick(2)]
 	}
-	c.holds = c.holds || c.part.sorting != nil // what such a client may hold beyond its id is known of views only
+	c.holds = c.holds || c.part.sorting != nil || c.part.grouping != nil // what such a client may hold beyond its id is known of views only
 	w.clients = append(w.clients, c)
 	n := w.nodeOf(c.part)
 	w.say("%s connects to %s (%s, slow %t, holds %t, verifies %t, interval %v)", c.name, n.name, c.part.name, c.slow, c.holds, c.verifies, c.interval)

@@ -24,7 +24,7 @@ var (
 	behind   = flag.Int("others", 2, "how many gateways there are at most behind those that follow the upstream")
 	all      = flag.Bool("all", false, "build all mutants, and not only the eighth that is due today, without those that take minutes to find")
 	wide     = flag.Bool("wide", false, "all histories have many keys, and transactions that take a while")
-	windows  = flag.Bool("windows", false, "all histories have windows, which all clients follow")
+	windows  = flag.Bool("windows", false, "all histories have windows and counts, which all clients follow")
 	keep     = flag.Bool("journals", false, "all histories have journals")
 	patience = flag.Duration("shrink", 20*time.Second, "how long a smaller failing history is searched for")
 )

@@ -455,6 +455,15 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "what enters a window has the place of the newest change",
+		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
+		edits: []edit{{
+			file: "internal/views/window.go",
+			old:  "windowChange{max(at, w.came[r.key()]), r.key(), &w.rows[i]}",
+			new:  "windowChange{t.revision, r.key(), &w.rows[i]}",
+		}},
+	},
+	{
 		name: "the total of a window that nothing touches stays",
 		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
 		edits: []edit{{

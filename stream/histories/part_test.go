@@ -17,7 +17,9 @@ type part struct {
 	beside     bool                // it is the other watch
 	definition *view.Definition    // nil: all of the watch
 	sorting    *streamtest.Sorting // of a window; nil: it is none
-	within     *part               // what it is a view of, if not of the watch: what narrow nodes have
+	grouping   *view.Grouping      // of counts; nil: they are resources
+	count      func(map[string]stream.Resource) map[string]string
+	within     *part // what it is a view of, if not of the watch: what narrow nodes have
 	history    *streamtest.History
 	ids        []*streamtest.Mark // every id that was issued
 	seen       map[given]bool
@@ -80,6 +82,13 @@ func (w *world) nodeOf(p *part) *node {
 
 // of returns the part at a node.
 func (p *part) of(n *node) *watch.Watch {
+	if p.grouping != nil {
+		counts, err := n.views.Count(n.watch, p.grouping, views.Request{Client: n.name})
+		if err != nil {
+			panic(err) // no limit is near
+		}
+		return counts
+	}
 	if p.definition == nil || n.narrow && p.within == nil {
 		return n.watch
 	}
@@ -92,7 +101,11 @@ func (p *part) of(n *node) *watch.Watch {
 
 // narrow sets the truth of the part. What it is within has its own.
 func (p *part) narrow(all *streamtest.Truth, served []string) {
-	if p.definition == nil {
+	switch {
+	case p.grouping != nil && len(p.history.Connections()) > 0:
+		p.history.Truth = streamtest.TruthOfCounts(all, p.grouping, p.count, served...)
+		return
+	case p.definition == nil:
 		return
 	}
 	if p.within != nil {
@@ -131,7 +144,7 @@ func (w *world) aPart() *part {
 	case !w.shape.views:
 		return w.parts[0]
 	case w.shape.windows && (*windows || w.rarely(4)):
-		return oneOf(w.choices, w.windows...)
+		return oneOf(w.choices, append(w.windows, w.counts...)...)
 	}
 	if w.shape.narrow && w.rarely(2) {
 		return oneOf(w.choices, w.parts[len(definitions):]...)
@@ -139,8 +152,10 @@ func (w *world) aPart() *part {
 	return oneOf(w.choices, append([]*part{w.parts[0]}, w.parts[:len(definitions)]...)...)
 }
 
-// allParts returns the parts of the watch, its windows, and the other watch.
-func (w *world) allParts() []*part { return append(slices.Concat(w.parts, w.windows), w.beside) }
+// allParts returns the parts of the watch, its windows and counts, and the other watch.
+func (w *world) allParts() []*part {
+	return append(slices.Concat(w.parts, w.windows, w.counts), w.beside)
+}
 
 // give records an id that was issued.
 func (p *part) give(m *streamtest.Mark) {

@@ -19,6 +19,9 @@ func (w *world) connectWire() error {
 	c.link.of = c.name
 	p := w.aPart()
 	c.polls = c.polls && p.params.After == "" // which is a position there
+	if p.grouping != nil {
+		p = w.parts[0] // counts have paths of their own
+	}
 	c.follow(p)
 	if p.definition == nil && !c.polls && w.pick(4) > 0 {
 		c.follow(w.beside)

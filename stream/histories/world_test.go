@@ -42,6 +42,7 @@ type world struct {
 	upstream   *streamtest.Upstream
 	parts      []*part // all of the watch, then views of it
 	windows    []*part
+	counts     []*part
 	roots      []*node
 	nodes      []*node // the roots, then the nodes behind them
 	clients    []*client
@@ -78,7 +79,7 @@ type shape struct {
 	wide    bool // there are many keys
 	views   bool // there are views; then the upstream never goes back without a new name
 	narrow  bool // there is a node that follows a view
-	windows bool // there are windows; then the upstream gives deletes revisions
+	windows bool // there are windows, and counts if deletes have revisions
 	patchy  bool // endpoints forget history, and fall behind
 	recalls bool // endpoints tell of deletes with their snapshots
 	guarded bool // principals come to second gateways; then the upstream keeps its order, and nothing falls back
@@ -136,6 +137,9 @@ func newWorld(c *choices) *world {
 	w := &world{choices: c, shape: s, upstream: u, besides: other, beside: beside, began: time.Now(), parts: newParts(newHistory)}
 	if s.windows {
 		w.windows = newWindows(newHistory)
+	}
+	if s.windows && s.deletes == streamtest.OwnRevision {
+		w.counts = newCounts(newHistory)
 	}
 	return w
 }
@@ -435,7 +439,7 @@ func (w *world) tryIDs() {
 	if w.shape.wide {
 		most = 2
 	}
-	for _, p := range slices.Concat(w.parts, w.windows) {
+	for _, p := range slices.Concat(w.parts, w.windows, w.counts) {
 		w.tryIDsOf(p, most)
 	}
 }
