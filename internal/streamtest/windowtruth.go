@@ -184,9 +184,13 @@ func (h *History) saysWhy(s *step) error {
 	return fmt.Errorf("%q: left is %t, and from revision %d on it is not so", key, s.event.Left, from)
 }
 
-// reentered reports whether a resource left the window after a revision, up to another one, and came back.
+// reentered reports whether a resource left the window after a revision, up to another one, and came back. Where
+// values were left out, or deletes have no revision, a transaction is taken in as several steps.
 func (h *History) reentered(s *step, after, upTo uint64) bool {
-	return h.Window && slices.ContainsFunc(h.Truth.Versions(s.epoch, s.event.Resource.Key), func(v Version) bool {
-		return v.Value == "" && (after < v.Revision || after == v.Revision && h.DeletesUnnumbered) && v.Revision <= upTo
+	if !h.Window || s.flush.Horizon > after {
+		return h.Window
+	}
+	return slices.ContainsFunc(h.Truth.Versions(s.epoch, s.event.Resource.Key), func(v Version) bool {
+		return v.Value == "" && after < v.Revision && v.Revision <= upTo
 	})
 }
