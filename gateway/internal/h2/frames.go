@@ -131,7 +131,11 @@ func (st *Stream) arrive(p []byte, padded int64, end bool) error {
 	if end {
 		st.gotEnd = true
 	}
-	return st.body.take(p, padded, end)
+	err := st.body.take(p, padded, end)
+	if end && st.sentEnd {
+		st.conn.remove(st)
+	}
+	return err
 }
 
 // processWindow lets the gateway send more.

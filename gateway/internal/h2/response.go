@@ -92,7 +92,7 @@ func (w *response) finish(aborted bool) {
 	case aborted, !st.sentEnd:
 		st.reset(http2.ErrCodeInternal, errReset)
 	case !st.gotEnd: // the rest of the body is of no use (RFC 9113, section 8.1)
-		st.reset(http2.ErrCodeNo, errReset)
+		st.resetSoon()
 	}
 	st.body.fail(errBodyClosed)
 	st.deadline.stop()

@@ -82,6 +82,19 @@ func (st *Stream) reset(code http2.ErrCode, why error) {
 	st.fail(why)
 }
 
+// resetSoon ends a stream whose answer is complete, in a while, if its client goes on sending. Some clients,
+// curl 7.88 among them, lose an answer that is followed at once by a reset. Until then its window bounds what the client sends.
+func (st *Stream) resetSoon() {
+	c := st.conn
+	time.AfterFunc(linger, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.streams[st.id] == st {
+			st.reset(http2.ErrCodeNo, errReset)
+		}
+	})
+}
+
 // tellRoom tells whoever waits that there may be room.
 func (st *Stream) tellRoom() {
 	if !st.waits {

@@ -188,6 +188,7 @@ func TestStreamsThatCannotBeDetached(t *testing.T) {
 			detaching(streams)(w, r)
 		}).open()
 		c.request(1, "POST", "/", false)
+		time.Sleep(linger)
 		c.wants("1: status 200", `1: "not detached" end`, "1: reset NO_ERROR")
 		c.request(3, "GET", "/begun", true)
 		c.wants("3: status 202", `3: "not detached" end`)
