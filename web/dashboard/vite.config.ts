@@ -18,6 +18,7 @@ export default defineConfig({
       { find: /^@watchtide\/client\/pool$/, replacement: client('pool.ts') },
       { find: /^@watchtide\/client\/react$/, replacement: client('react.ts') },
       { find: /^@watchtide\/client\/shared$/, replacement: client('shared.ts') },
+      { find: /^@watchtide\/client\/virtual$/, replacement: client('virtual.ts') },
       { find: /^@watchtide\/client\/window$/, replacement: client('window.ts') },
     ],
     dedupe: ['react'],

@@ -1056,13 +1056,16 @@ type SchemaResult<Output> = {
 /** The type of the values that a schema returns. */
 type SchemaOutput<S extends StandardSchema> = NonNullable<S['~standard']['types']>['output'];
 
-/** What a window is of, and where it begins. */
-type WindowOptions<Name extends string = string> = {
-    readonly watch: Name;
-} & Definition & Required<Pick<Definition, 'order' | 'limit'>>;
+/** What to draw at some places of a list. */
+interface Drawn<V = unknown> {
+    /** As many rows as there are places, if so many are loaded; the first one is for the first place. */
+    readonly rows: ReadonlyArray<Resource<V>>;
+    /** The rows are those of the places. Otherwise they are others, until the window has moved. */
+    readonly loaded: boolean;
+}
 
-/** What changes when a window moves. Another filter or another order may take any resource in or out. */
-type Move = Pick<Definition, 'offset' | 'after' | 'limit' | 'order' | 'prefix' | 'labels' | 'filter'>;
+/** Where a window is, and what it has. */
+type Seen<V = unknown> = Pick<WindowView<V>, 'rows' | 'before' | 'total'>;
 
 /** A window at one moment: a new object whenever anything in it changes. */
 interface WindowView<V = unknown> extends DerivedView, Place {
@@ -1071,6 +1074,15 @@ interface WindowView<V = unknown> extends DerivedView, Place {
     /** The window has been moved, and the rows are still those from before. */
     readonly moving: boolean;
 }
+
+/**
+ * Returns a function for a list that scrolls over all resources of a window's watch. Called with the places that are on the
+ * screen, from first to before last, whenever these or the window change, it returns what to draw there, and moves the window
+ * with the screen: before it comes to the end of the window, and one move after the other, to where the screen is then.
+ *
+ * limit is that of the window: some times the number of rows on the screen.
+ */
+declare function virtual<V>(window: LiveWindow<V>, limit: number): (first: number, last: number) => Drawn<V>;
 
 /** A part of a sorted watch that follows it. */
 interface LiveWindow<V = unknown> {
@@ -1082,6 +1094,23 @@ interface LiveWindow<V = unknown> {
     /** Ends it: its view is `closed`, and subscribe throws. */
     close(): void;
 }
+
+/** What changes when a window moves. Another filter or another order may take any resource in or out. */
+type Move = Pick<Definition, 'offset' | 'after' | 'limit' | 'order' | 'prefix' | 'labels' | 'filter'>;
+
+/**
+ * Returns where a window should begin for some places, so that it has as many on both sides of them; undefined while it has
+ * the places, and some to spare.
+ */
+declare function offsetFor({ rows, before, total }: Seen, first: number, last: number, limit: number): number | undefined;
+
+/** Returns what to draw at some places. */
+declare function drawn<V>({ rows, before, total }: Seen<V>, first: number, last: number): Drawn<V>;
+
+/** What a window is of, and where it begins. */
+type WindowOptions<Name extends string = string> = {
+    readonly watch: Name;
+} & Definition & Required<Pick<Definition, 'order' | 'limit'>>;
 
 /**
  * Follows so many resources of a watch in an order, for a page that shows no more: only these are sent, with the number
@@ -1096,4 +1125,4 @@ declare const watchWindow: <Values, Name extends keyof Values & string>(watches:
  */
 declare function compareBy(order: string | readonly string[]): (a: Resource, b: Resource) => number;
 
-export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, CountOptions, CountedGroup, CountsView, Definition, DeleteEvent, DeliveryOptions, DerivedView, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LiveCounts, LiveWindow, LogEvent, Move, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Place, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, RateChooser, RateControl, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WindowOptions, WindowView, WriteOptions, Writer, authenticated, autoRate, beginSession, changes, compareBy, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, watch, watchCounts, watchShared, watchWindow };
+export { AnswerRequest, AuthenticatedOptions, BookmarkEvent, ChangeHandlers, Changes, ChangesOptions, Conflated, ConflictError, CountOptions, CountedGroup, CountsView, Definition, DeleteEvent, DeliveryOptions, DerivedView, Drawn, Encoding, EndOfSnapshotEvent, Event, GoodbyeEvent, GroupBy, GroupIndex, GroupsView, HashedResource, HelloEvent, HttpOptions, Hub, HubOptions, Instance, InvalidValueError, Key, ListOptions, Listener, LiveCounts, LiveWindow, LogEvent, Move, NotAStreamError, OnError, OnInvalid, OnVerify, Overlay, OverlayWriteOptions, Page, Place, Pool, PoolOptions, Port, Problem, Query, QueryOptions, QueryView, RateChooser, RateControl, Readable, ReadyOptions, Receiver, RefusedError, Requests, ResetEvent, Resource, Revision, Rows, SchemaIssue, SchemaOutput, Seen, SendOptions, Session, SessionRequest, SharedOptions, Snapshot, StandardSchema, State, StatusEvent, Store, StreamID, StreamRequest, Transport, UpsertEvent, Use, ValidateOptions, Validated, Value, View, WatchName, WatchOptions, WatchSpec, Watches, WindowOptions, WindowView, WriteOptions, Writer, authenticated, autoRate, beginSession, changes, compareBy, drawn, endSession, eventSourceTransport, getSession, groupBy, http, logged, mapKey, offsetFor, onChange, onKey, onLogout, optimistic, parse, pool, query, ready, reportDelivery, serveTabs, sharedTransport, snapshot, stringify, validated, virtual, watch, watchCounts, watchShared, watchWindow };

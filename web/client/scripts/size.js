@@ -53,6 +53,7 @@ const budgets = [
   beside('query', 1_450),
   beside('rate', 800),
   beside('validate', 1_100),
+  beside('virtual', 400),
   beside('window', 1_900),
 ];
 

@@ -1,3 +1,4 @@
+import { offsetFor } from '@watchtide/client/virtual';
 import type { LiveWindow, Move, WindowView } from '@watchtide/client/window';
 import { columnPath } from './column';
 import type { Sort } from './order';
@@ -6,9 +7,6 @@ import { WindowRows } from './windowRows';
 
 /** How many rows are loaded: some screens of them. */
 export const windowLimit = 256;
-
-// A window begins at a multiple of this, so that those of several pages are often the same.
-const stepLength = 32;
 
 /** What the gateway is asked for: an order, and which resources. */
 export interface WindowArrangement {
@@ -106,6 +104,7 @@ export class WindowModel implements TableModel {
     this.#moving = this.#arranging = true;
     this.#asked = 0;
     this.live.move(beginningOf(arrangement));
+    if (!this.live.view.moving) this.#show(); // it is there already, in the other direction
     this.#notify();
   }
 
@@ -163,13 +162,12 @@ export class WindowModel implements TableModel {
 
   // One move follows the other: each has the time that it needs, and the screen may be elsewhere by then.
   #move(): void {
-    const { first, last } = this.#screen;
     const { moving, revision } = this.live.view;
-    const spare = Math.max(0, windowLimit - (last - first));
-    if (moving || revision === '' || this.rows.covers(first, last, Math.floor(spare / 4))) return;
-    const from = this.#reversed ? this.rows.length - last : first;
-    const offset = Math.max(0, Math.floor((from - spare / 2) / stepLength) * stepLength);
-    if (offset === this.#asked) return;
+    const { first, last } = this.#screen;
+    const { length } = this.rows;
+    const [from, to] = this.#reversed ? [length - last, length - first] : [first, last];
+    const offset = offsetFor(this.#view, from, to, windowLimit);
+    if (moving || revision === '' || offset === undefined || offset === this.#asked) return;
     this.#asked = offset;
     this.#moving = true;
     this.live.move({ offset });

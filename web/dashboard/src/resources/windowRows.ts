@@ -48,11 +48,6 @@ export class WindowRows implements TableRows {
     if (this.#seen.size > maxSeen) this.#seen.delete(oldest!);
   }
 
-  /** Reports whether places are loaded, with so many more on both sides, where there are such. */
-  covers(first: number, last: number, more: number): boolean {
-    return this.#first <= Math.max(0, first - more) && this.#first + this.#loaded.length >= Math.min(this.length, last + more);
-  }
-
   at(index: number): Row | undefined {
     return this.#loaded[index - this.#first];
   }

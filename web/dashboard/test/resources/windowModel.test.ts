@@ -136,6 +136,16 @@ describe('a table that works on a window', () => {
     expect(drawn(9_998, 10_000)).toEqual([1, 0]);
   });
 
+  it('is reversed at once where that takes no other window', () => {
+    live.answer(resources(10));
+    frame();
+    const { length } = live.moves;
+    model.arrange({ ...byKey, sort: { column: 'key', descending: true } });
+    expect(drawn(0, 10)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+    expect(model.status).toMatchObject({ arranging: false, state: 'in_sync' });
+    expect(live.moves).toHaveLength(length);
+  });
+
   it('counts changes, and those that wait while it is paused', () => {
     model.pause();
     const changed = all.map((resource, i) => (i < 3 ? { ...resource, value: { n: -1 } } : resource));
