@@ -111,7 +111,8 @@ class Http implements Requests {
     for (const [name, text] of parametersOf(definition)) query.set(name, text);
     if (pageSize) query.set('page_size', String(pageSize));
     for (;;) {
-      const url = `${this.base}/v1/watches/${encodeURIComponent(definition.watch)}/resources?${query}`;
+      const what = definition.by ? 'counts' : 'resources';
+      const url = `${this.base}/v1/watches/${encodeURIComponent(definition.watch)}/${what}?${query}`;
       const { next_page_token, ...page } = await this.#json<Page & { next_page_token?: string }>('GET', url, signal);
       yield page;
       if (!next_page_token) return;

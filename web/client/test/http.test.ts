@@ -129,6 +129,16 @@ test('list returns the pages, and snapshot all of them at once', async () => {
   expect([resources.length, rest]).toEqual([3, { position: 'notes@e-9', revision: '9', since: Date.now() }]);
 });
 
+test('counts are listed as resources are', async () => {
+  answers.push(page([1, 2], 't1'), page([3]));
+  const { resources } = await notes.snapshot({ watch: 'notes', by: ['a', 'b'], sum: 'n', filter: 'true' });
+  expect(resources).toHaveLength(3);
+  expect(asked.map(({ path }) => path)).toEqual([
+    'notes/counts?filter=true&by=a%2Cb&sum=n',
+    'notes/counts?filter=true&by=a%2Cb&sum=n&page_token=t1',
+  ]);
+});
+
 test('a snapshot whose pages are gone is begun again, twice at most', async () => {
   answers.push(page([1, 2], 't1'), problem(410), page([3]));
   expect((await notes.snapshot('notes')).resources).toHaveLength(1);
