@@ -116,6 +116,13 @@ func (c *conn) serve(greeted, leaving bool) {
 		defer close(written)
 		c.write()
 	}()
+	defer func() {
+		c.abort() // also if a panic ends the goroutine that reads
+		c.mu.Lock()
+		c.end(io.ErrUnexpectedEOF)
+		c.mu.Unlock()
+		<-written
+	}()
 	c.mu.Lock()
 	c.timer = time.AfterFunc(c.of.settings.HelloTimeout, c.look)
 	c.greet()
@@ -134,7 +141,6 @@ func (c *conn) serve(greeted, leaving bool) {
 	}
 	c.end(err)
 	c.mu.Unlock()
-	<-written
 }
 
 // codeOf returns the error code of a GOAWAY. It returns false if the connection itself has failed.
@@ -249,6 +255,9 @@ func (c *conn) abort() {
 
 // end ends everything that the connection has. Then nothing is written any more.
 func (c *conn) end(why error) {
+	if c.closed != nil {
+		return
+	}
 	if c.closed = why; why == nil {
 		c.closed = io.EOF
 	}

@@ -134,6 +134,7 @@ func TestMalformedRequests(t *testing.T) {
 		"no path":                head[:3],
 		"a scheme of its own":    {":method: GET", ":scheme: ftp", ":path: /"},
 		"CONNECT":                {":method: CONNECT", ":authority: here"},
+		"CONNECT with a path":    {":method: CONNECT", ":scheme: http", ":authority: here", ":path: /echo"},
 		"a path without a slash": {":method: GET", ":scheme: http", ":path: echo"},
 		"a user":                 {":method: GET", ":scheme: http", ":authority: me@here", ":path: /echo"},
 		"Connection":             append(head[:4:4], "connection: close"),

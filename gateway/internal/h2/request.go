@@ -32,8 +32,8 @@ func newStream(c *conn, id uint32, ended bool) *Stream {
 func (st *Stream) newRequest(f *http2.MetaHeadersFrame) (*http.Request, error) {
 	malformed := http2.StreamError{StreamID: st.id, Code: http2.ErrCodeProtocol}
 	method, scheme, authority, path := f.PseudoValue("method"), f.PseudoValue("scheme"), f.PseudoValue("authority"), f.PseudoValue("path")
-	if method == "" || path == "" || scheme != "http" && scheme != "https" || f.PseudoValue("protocol") != "" || strings.Contains(authority, "@") {
-		return nil, malformed // among them CONNECT, which has no path
+	if method == "" || method == http.MethodConnect || path == "" || scheme != "http" && scheme != "https" || f.PseudoValue("protocol") != "" || strings.Contains(authority, "@") {
+		return nil, malformed // also CONNECT, which nothing here needs
 	}
 	header := make(http.Header, len(f.RegularFields()))
 	for _, field := range f.RegularFields() {

@@ -316,7 +316,7 @@ func fieldsOf(h http.Header) []hpack.HeaderField {
 		}
 		for _, value := range h[name] {
 			if httpguts.ValidHeaderFieldValue(value) {
-				fields = append(fields, hpack.HeaderField{Name: lower, Value: value})
+				fields = append(fields, hpack.HeaderField{Name: lower, Value: value, Sensitive: lower == "set-cookie"})
 			}
 		}
 	}
