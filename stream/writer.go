@@ -54,6 +54,11 @@ type PutRequest struct {
 type Author struct {
 	Name   string
 	Groups []string
+	// Authenticated reports that the upstream itself has said who this is, with the following. Otherwise
+	// somebody else has, such as an OpenID provider.
+	Authenticated bool
+	UID           string
+	Extra         map[string][]string
 }
 
 // DeleteRequest is one removal; the fields are those of PutRequest.

@@ -78,7 +78,7 @@ func (s *Source) Identity(w Watch) string {
 	case Postgres:
 		of = []any{s.Postgres.URL, s.Postgres.Publication, w.Postgres}
 	case Kubernetes:
-		w.Kubernetes.Impersonate = false // of writes
+		w.Kubernetes.Impersonate, w.Kubernetes.ImpersonateExtra = false, false // of writes
 		of = []any{s.Kubernetes.Kubeconfig, s.Kubernetes.Context, w.Kubernetes}
 	}
 	raw, err := json.Marshal([]any{s.Type, of})

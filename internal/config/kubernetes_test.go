@@ -13,7 +13,7 @@ auth: { tokens_file: tokens }
 sources: { cluster: { type: kubernetes, kubeconfig: /etc/kube/config, context: prod, stall_after: 5s } }
 watches:
   widgets: { source: cluster, group: example.com, version: v1, resource: widgets, namespace: team-a, label_selector: "app=web,tier!=test", field_selector: metadata.name=web }
-  pods: { source: cluster, version: v1, resource: pods, writable: true, impersonate: true }
+  pods: { source: cluster, version: v1, resource: pods, writable: true, impersonate: true, impersonate_extra: true }
 `
 
 func TestKubernetesSource(t *testing.T) {
@@ -28,7 +28,7 @@ func TestKubernetesSource(t *testing.T) {
 	if got := c.Watches[0].Kubernetes; !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
-	if got, want := c.Watches[1].Kubernetes, (kubernetes.Objects{Version: "v1", Resource: "pods", Impersonate: true}); got != want || !c.Watches[1].Writable {
+	if got, want := c.Watches[1].Kubernetes, (kubernetes.Objects{Version: "v1", Resource: "pods", Impersonate: true, ImpersonateExtra: true}); got != want || !c.Watches[1].Writable {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
 }
@@ -75,6 +75,7 @@ func TestKubernetesErrors(t *testing.T) {
 		{"a bad selector from the environment", "", `version: v1, resource: pods, label_selector: "${SECRET} in b"`, `watches.w.label_selector: "${SECRET} in b": want a label selector`},
 		{"writes to what only the server selects", "", `version: v1, resource: pods, field_selector: "a=b", writable: true`, `watches.w.writable: only the server knows which objects match a field_selector; want label_selector`},
 		{"no writes to make in another name", "", `version: v1, resource: pods, impersonate: true`, `watches.w.impersonate: only writes are made in the name of who makes them; want writable: true`},
+		{"nobody to say more of", "", `version: v1, resource: pods, writable: true, impersonate_extra: true`, `watches.w.impersonate_extra: nothing is sent of who makes a write; want impersonate: true`},
 		{"writes of nobody", "", `version: v1, resource: pods, writable: true, impersonate: true`, `watches.w.impersonate: without credentials nobody has a name to write in; want auth with credentials`},
 		{"another bad selector", "", `version: v1, resource: pods, field_selector: "a"`, `watches.w.field_selector: field selector "a": want`},
 		{"a key of another source", "", "version: v1, resource: pods, prefix: x", "prefix is for watches of"},

@@ -122,6 +122,9 @@ func (w *Watch) check(d *decoder, at decode.Value) {
 	if w.Kubernetes.Impersonate && !w.Writable {
 		d.Errorf(d.Given[&w.Kubernetes.Impersonate], "only writes are made in the name of who makes them; want writable: true as well, or leave out impersonate")
 	}
+	if w.Kubernetes.ImpersonateExtra && !w.Kubernetes.Impersonate {
+		d.Errorf(d.Given[&w.Kubernetes.ImpersonateExtra], "nothing is sent of who makes a write; want impersonate: true as well, or leave out impersonate_extra")
+	}
 	if w.Kubernetes.Impersonate {
 		d.impersonates = append(d.impersonates, impersonates{d.Given[&w.Kubernetes.Impersonate], w.Source})
 	}

@@ -58,7 +58,7 @@ func (h Handle) author() *stream.Author {
 		return &stream.Author{Name: who.Name, Groups: who.Groups}
 	}
 	if user, known := rights.User(who); known {
-		return &stream.Author{Name: user.Name, Groups: user.Groups}
+		return &stream.Author{Name: user.Name, Groups: user.Groups, Authenticated: who.Mechanism == access.Kubernetes, UID: user.UID, Extra: user.Extra}
 	}
 	return nil
 }

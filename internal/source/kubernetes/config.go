@@ -71,6 +71,8 @@ type Objects struct {
 	// Impersonate makes each write in the name of who makes it, so that the cluster decides by
 	// their rights.
 	Impersonate bool `yaml:"impersonate"`
+	// ImpersonateExtra sends their uid and their extra fields too, as far as the cluster itself has said these.
+	ImpersonateExtra bool `yaml:"impersonate_extra"`
 }
 
 func (c *Config) check() error {

@@ -277,7 +277,7 @@ func (o *objects) failed(method string, err error) error {
 		verb := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[method]
 		hint = "; want a role that may " + verb + " it"
 		if o.as != nil {
-			hint = "; want a role that may impersonate users and groups"
+			hint = "; want a role that may impersonate users and groups, and serviceaccounts if they write"
 		}
 	}
 	return adapter.NewFailure(err, fmt.Sprintf("kubernetes %s%s, %s: %s%s",
