@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -154,5 +157,37 @@ func TestClientOfTheRepository(t *testing.T) {
 	}
 	if counter(t, r.gateway, "watchtide_compression_input_bytes_total") < 1000 {
 		t.Error("nothing was compressed")
+	}
+}
+
+// TestSnapshotWithCurl: a client that others wrote reads snapshots and lists in each coding that it knows.
+func TestSnapshotWithCurl(t *testing.T) {
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("curl is not installed")
+	}
+	version, err := exec.Command(curl, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRealGateway(t, Config{}, nil)
+	r.source.Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Reset("e2"), gatewaytest.UpsertAll(s, manyResources(5000)), s.Commit(5000))
+	}
+	for r.watch.Snapshot().Revision() != 5000 {
+		<-r.watch.Changed()
+	}
+	for _, coding := range []string{"gzip", "zstd"} {
+		if name := map[string]string{"gzip": "libz", "zstd": "zstd"}[coding]; !strings.Contains(string(version), name) {
+			t.Logf("curl does not know %s", coding)
+			continue
+		}
+		for _, path := range []string{"events?until=end_of_snapshot", "resources?page_size=5000"} {
+			out, err := exec.CommandContext(t.Context(), curl, "-sS", "--compressed", "-H", "Accept-Encoding: "+coding, "-w", "%{size_download}", "http://"+r.address+"/v1/watches/a/"+path).Output()
+			sent, convErr := strconv.Atoi(string(out[bytes.LastIndexAny(out, "\n")+1:]))
+			if n := bytes.Count(out, []byte(`"key":`)); err != nil || convErr != nil || n != 5000 || sent > len(out)/4 {
+				t.Errorf("%s of %s: %d resources, %d bytes of %d were sent, %v, %v", coding, path, n, sent, len(out), err, convErr)
+			}
+		}
 	}
 }
