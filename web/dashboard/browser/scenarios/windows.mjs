@@ -22,7 +22,7 @@ scenario(
     const upstream = stage.own(await Upstream.start());
     await upstream.fill('services', rows);
     const keys = Array.from({ length: rows }, (_, i) => keyOf(i)).sort();
-    const gateway = await Gateway.start(upstream);
+    const gateway = await Gateway.start(upstream, { readyMs: 120_000 });
     stage.own({ stop: gateway.kill });
 
     const first = await opened(await stage.visitor(), gateway);

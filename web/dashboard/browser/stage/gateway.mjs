@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from './build.mjs';
 import { Process } from './process.mjs';
-import { until } from './until.mjs';
+import { patience, until } from './until.mjs';
 
 /** The heartbeat of these gateways, in ms: clients give up after twice that. */
 export const heartbeatMs = 1_000;
@@ -18,7 +18,7 @@ export class Gateway {
    * port: 0 for any; origins: the origins of other pages that may read; hosts: further names, which make the gateway public;
    * guard: whose credentials it accepts, with the rules of the watches in allow; tls: the files of a certificate for https;
    * deliveryReports: whether it takes reports of when pages have painted a change;
-   * replicas: the operations listeners of other gateways.
+   * replicas: the operations listeners of other gateways; readyMs: how long it may take until it has loaded its watches.
    */
   static async start(
     upstream,
@@ -32,6 +32,7 @@ export class Gateway {
       tls,
       deliveryReports = false,
       replicas = [],
+      readyMs = patience,
     } = {},
   ) {
     const gateway = new Gateway();
@@ -46,7 +47,7 @@ export class Gateway {
     gateway.port = Number(address.split(':')[1]);
     gateway.origin = `${tls ? 'https' : 'http'}://${address}`;
     gateway.operations = `http://${operations}`;
-    await until('the gateway is ready', async () => (await fetch(`${gateway.operations}/readyz`)).ok);
+    await until('the gateway is ready', async () => (await fetch(`${gateway.operations}/readyz`)).ok, readyMs);
     return gateway;
   }
 
