@@ -24,8 +24,10 @@ type output struct {
 }
 
 const (
-	// outputFull is how much is pending at most before streams wait for room.
-	outputFull = 32 << 10
+	// outputFull is how much is pending at most before streams wait for room, while as much is written: so much that a
+	// shard has the next part ready before this one is taken. outputFirst is the room that there is for little.
+	outputFull  = 128 << 10
+	outputFirst = 16 << 10
 	// controlsFull is how much may be pending of frames that answer those of the client. One that
 	// does not read them must not ask for more.
 	controlsFull = 16 << 10
@@ -40,7 +42,7 @@ const (
 )
 
 // outputBuffers holds the buffers of connections that have nothing to write.
-var outputBuffers = sync.Pool{New: func() any { b := make([]byte, 0, outputFull+frameHead); return &b }}
+var outputBuffers = sync.Pool{New: func() any { b := make([]byte, 0, outputFirst); return &b }}
 
 func (o *output) init(mu *sync.Mutex) {
 	o.signal.L = mu
