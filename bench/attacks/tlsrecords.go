@@ -30,7 +30,7 @@ var tlsRecords = attack{
 }
 
 // updatesAtMost is how many updates of its keys a client of a stream may send.
-const updatesAtMost = 10_000
+const updatesAtMost = 20_000
 
 func runTLSRecords(ctx context.Context, r *rig) error {
 	t, err := startTLS(ctx, r, handshakeConfiguration)

@@ -25,7 +25,7 @@ const (
 	// heardAtMost is how many bytes a client may send after its request, as they are on the network: a record costs
 	// time, however little is in it. The client has nothing to say but what TLS itself requires. A byte of what that makes the
 	// gateway say counts as answerCost.
-	heardAtMost = 128 << 10
+	heardAtMost = 256 << 10
 	answerCost  = 16
 	// heardAtOnce is how many of them are read before others have their turn.
 	heardAtOnce = 4 << 10

@@ -34,6 +34,7 @@ type accepted struct {
 // closed, those whose handshakes have begun are still accepted.
 func (l Listener) Secure(c *tls.Config, handshakes *Handshakes) net.Listener {
 	c = c.Clone()
+	c.DynamicRecordSizingDisabled = true // an event is one record, also after a second without any
 	for _, protocol := range []string{"h2", "http/1.1"} {
 		if !slices.Contains(c.NextProtos, protocol) {
 			c.NextProtos = append(slices.Clip(c.NextProtos), protocol)
