@@ -12,8 +12,6 @@ const (
 	// Places is how many digits before the point, and how many after it, a number may have that
 	// can be added.
 	Places = 64
-	// mostDigits is how many digits a number may have, without zeros at both ends.
-	mostDigits = 2 * Places
 	// mostExponent is the largest exponent.
 	mostExponent = 1_000_000_000
 )
@@ -29,76 +27,21 @@ type Number struct {
 // Parse reads a number of JSON. It returns false for anything else, for a number of more than 128
 // digits, zeros at both ends left aside, and for one with an exponent beyond a thousand million.
 func Parse(text []byte) (Number, bool) {
-	var n Number
-	rest := text
-	if len(rest) > 0 && rest[0] == '-' {
-		n.negative, rest = true, rest[1:]
-	}
-	whole, rest := digits(rest)
-	if len(whole) == 0 || len(whole) > 1 && whole[0] == '0' {
+	d := Scan(text)
+	exponent := d.Exponent - int64(d.N)
+	switch {
+	case !d.Whole || d.Cut:
 		return Number{}, false
-	}
-	var fraction []byte
-	if len(rest) > 0 && rest[0] == '.' {
-		if fraction, rest = digits(rest[1:]); len(fraction) == 0 {
-			return Number{}, false
-		}
-	}
-	exponent, ok := exponentOf(rest)
-	if !ok {
-		return Number{}, false
-	}
-	all := strings.TrimLeft(string(whole)+string(fraction), "0")
-	n.digits = strings.TrimRight(all, "0")
-	if n.digits == "" {
+	case d.N == 0:
 		return Number{}, true // also -0, and 0 with any exponent
-	}
-	exponent += len(all) - len(n.digits) - len(fraction)
-	if len(n.digits) > mostDigits || exponent > mostExponent || exponent < -mostExponent {
+	case exponent > mostExponent || exponent < -mostExponent:
 		return Number{}, false
 	}
-	n.exponent = exponent
-	return n, true
-}
-
-// digits returns the digits at the beginning of a text, and what follows.
-func digits(text []byte) (digits, rest []byte) {
-	i := 0
-	for i < len(text) && '0' <= text[i] && text[i] <= '9' {
-		i++
+	digits := make([]byte, d.N)
+	for i := range digits {
+		digits[i] = '0' + d.Digits[i]
 	}
-	return text[:i], text[i:]
-}
-
-// exponentOf reads the exponent of a number, if there is one. One of too many digits is beyond
-// mostExponent whatever the digits of the number.
-func exponentOf(text []byte) (exponent int, ok bool) {
-	if len(text) == 0 {
-		return 0, true
-	}
-	if text[0] != 'e' && text[0] != 'E' {
-		return 0, false
-	}
-	text = text[1:]
-	negative := len(text) > 0 && text[0] == '-'
-	if negative || len(text) > 0 && text[0] == '+' {
-		text = text[1:]
-	}
-	all, rest := digits(text)
-	if len(all) == 0 || len(rest) > 0 {
-		return 0, false
-	}
-	significant := strings.TrimLeft(string(all), "0")
-	if len(significant) > 17 {
-		significant = "99999999999999999"
-	}
-	if significant != "" {
-		exponent, _ = strconv.Atoi(significant) // of at most 17 digits
-	}
-	if negative {
-		exponent = -exponent
-	}
-	return exponent, true
+	return Number{d.Negative, string(digits), int(exponent)}, true
 }
 
 // String returns the number as JSON: the same text for equal numbers. Numbers that can be added

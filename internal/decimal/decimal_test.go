@@ -2,6 +2,7 @@ package decimal
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -65,4 +66,38 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q: %s is read as %s", in, n, again)
 		}
 	})
+}
+
+// TestScan: what is read of a number, also of one that is too long or no number.
+func TestScan(t *testing.T) {
+	sevens := strings.Repeat("7", MaxDigits)
+	for text, want := range map[string]string{
+		"0": "0 whole", "-0.00": "0 whole", "0e7": "0 whole", "12.50": "125 at 2 whole", "-0.0012e3": "-12 at 1 whole",
+		"1e999999999999": "1 at 1000000000000 whole", "1e99999999999999999999": "1 at 1099511627776 whole", "1e-99999999999999999999": "1 at -1099511627776 whole",
+		sevens + "7": sevens + " at 129 cut whole", sevens + "0": sevens + " at 129 whole", "1" + strings.Repeat("0", 300): "1 at 301 whole",
+		"": "0", "-": "0", "01": "1 at 1", "1.": "1 at 1", "1e": "1 at 1", "1x": "1 at 1", ".5": "5 at 0", "1e5x": "1 at 6",
+	} {
+		d := Scan([]byte(text))
+		var got strings.Builder
+		if d.Negative && d.N > 0 {
+			got.WriteByte('-')
+		}
+		for _, c := range d.Digits[:d.N] {
+			got.WriteByte('0' + c)
+		}
+		if d.N == 0 {
+			got.WriteByte('0')
+		} else {
+			fmt.Fprintf(&got, " at %d", d.Exponent)
+		}
+		if d.Cut {
+			got.WriteString(" cut")
+		}
+		if d.Whole {
+			got.WriteString(" whole")
+		}
+		if got.String() != want {
+			t.Errorf("%.30q: %s, want %s", text, got.String(), want)
+		}
+	}
 }

@@ -5,15 +5,17 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/watchtide/watchtide/internal/decimal"
 )
 
 // What of a value counts. So a sort key has a bounded number of bytes.
 const (
-	MaxText   = 256 // bytes of a text, whole code points
-	MaxDigits = 128 // significant digits of a number
+	MaxText   = 256               // bytes of a text, whole code points
+	MaxDigits = decimal.MaxDigits // significant digits of a number
 	// MaxExponent is the largest exponent of ten of a number. Numbers beyond it compare by their
 	// digits alone.
-	MaxExponent = 1 << 40
+	MaxExponent = decimal.MaxExponent
 )
 
 // The kinds of values, in their order. No kind is 0 or 255, so that the inverse of one is
@@ -104,22 +106,22 @@ func whole(text []byte) []byte {
 // appendNumber appends a number as its kind, its exponent, and its digits two by two: what
 // follows the kind is inverted if the number is negative.
 func appendNumber(dst, text []byte) []byte {
-	d := parse(text)
-	if d.n == 0 {
+	d := decimal.Scan(text)
+	if d.N == 0 {
 		return append(dst, isZero)
 	}
 	kind := byte(isPositive)
-	if d.negative {
+	if d.Negative {
 		kind = isNegative
 	}
 	dst = append(dst, kind)
 	from := len(dst)
-	dst = appendExponent(dst, d.exponent)
-	for i := 0; i < d.n; i += 2 {
-		dst = append(dst, 1+10*d.digits[i]+d.digits[i+1])
+	dst = appendExponent(dst, d.Exponent)
+	for i := 0; i < d.N; i += 2 {
+		dst = append(dst, 1+10*d.Digits[i]+d.Digits[i+1])
 	}
 	dst = append(dst, 0)
-	if d.negative {
+	if d.Negative {
 		invert(dst[from:])
 	}
 	return dst
@@ -137,73 +139,3 @@ func appendExponent(dst []byte, e int64) []byte {
 	}
 	return append(dst, byte(0x80+e))
 }
-
-// decimal is the number 0.d₀d₁d₂… × 10^exponent. The first digit is not 0, nor is the last one.
-type decimal struct {
-	negative bool
-	digits   [MaxDigits + 1]byte // a 0 follows the last one
-	n        int                 // how many there are; 0: the number is zero
-	exponent int64
-}
-
-// parse reads a JSON number. What is no digit where there should be one ends it.
-func parse(text []byte) (d decimal) {
-	if len(text) > 0 && text[0] == '-' {
-		d.negative, text = true, text[1:]
-	}
-	point := int64(0) // digits before the point, without leading zeros
-	fraction := false
-	i := 0
-	for ; i < len(text); i++ {
-		c := text[i]
-		if c == '.' {
-			fraction = true
-			continue
-		}
-		if c < '0' || c > '9' {
-			break
-		}
-		if c == '0' && d.n == 0 {
-			if fraction {
-				point--
-			}
-			continue
-		}
-		if !fraction {
-			point++
-		}
-		if d.n < MaxDigits {
-			d.digits[d.n] = c - '0'
-			d.n++
-		}
-	}
-	for d.n > 0 && d.digits[d.n-1] == 0 {
-		d.n--
-	}
-	d.exponent = bound(point + exponentOf(text[i:]))
-	return d
-}
-
-// exponentOf reads the exponent of a JSON number, from its letter on.
-func exponentOf(text []byte) (e int64) {
-	if len(text) < 2 {
-		return 0
-	}
-	text = text[1:]
-	negative := text[0] == '-'
-	if negative || text[0] == '+' {
-		text = text[1:]
-	}
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			break
-		}
-		e = min(10*e+int64(c-'0'), 2*MaxExponent)
-	}
-	if negative {
-		return -e
-	}
-	return e
-}
-
-func bound(e int64) int64 { return max(-MaxExponent, min(e, MaxExponent)) }

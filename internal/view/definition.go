@@ -71,6 +71,7 @@ type Definition struct {
 	keys     keys
 
 	order   []document.Column // none: it is no window
+	columns *document.Finder  // of their values
 	window  Window
 	orderID string
 

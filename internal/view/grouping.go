@@ -27,8 +27,7 @@ const (
 //
 // A field that is absent is null. Numbers are equal if their values are; one of more than 128 digits,
 // or with an exponent beyond a thousand million, is null. Of texts the first MaxGroupText bytes count.
-// All objects are equal, and so are all arrays. A field is absent as well if it, or a member on
-// the way to it, is in its object twice.
+// All objects are equal, and so are all arrays. Of a member that is in its object twice the last one counts.
 //
 // Static after ParseGrouping; all methods may be called from any goroutine.
 type Grouping struct {

@@ -41,7 +41,7 @@ func (d *Definition) OrderID() string { return d.orderID }
 func (d *Definition) AppendSortKey(dst []byte, r stream.Resource) []byte {
 	var texts [MaxColumns][]byte
 	found := texts[:len(d.order)]
-	document.FindAll(r.Value, d.order, found)
+	d.columns.Find(r.Value, found)
 	for i, c := range d.order {
 		if found[i] == nil {
 			dst = order.AppendAbsent(dst)
@@ -91,6 +91,11 @@ func (d *Definition) parseOrder(p Params) error {
 		}
 	}
 	d.order, d.texts.order = columns, strings.Join(texts, ",")
+	paths := make([]document.Path, len(columns))
+	for i, c := range columns {
+		paths[i] = c.At
+	}
+	d.columns = document.NewFinder(paths)
 	if err := limitCanonical("order", d.texts.order); err != nil {
 		return err
 	}

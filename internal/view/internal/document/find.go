@@ -45,9 +45,9 @@ func (n *finding) child(name string) *finding {
 }
 
 // Find returns, for each path, the text of what lies at its end in a value, which is JSON text;
-// nil if there is nothing, or if it is not clear what: a member on the way is in its object
-// twice. It sets the elements of found, which has as many as there are paths. What no path leads to
-// is not checked. If the value is not JSON, nothing is found.
+// nil if there is nothing. Of a member that is in its object twice the last one counts. It sets the elements of found,
+// which has as many as there are paths. What no path leads to is not checked. If the value is not JSON, nothing is
+// found.
 func (f *Finder) Find(value []byte, found [][]byte) {
 	clear(found)
 	s := scanner{text: value}
@@ -62,7 +62,6 @@ func (f *Finder) Find(value []byte, found [][]byte) {
 // find reads an object.
 func (n *finding) find(s *scanner, found [][]byte) error {
 	s.at++
-	seen := make([]bool, 0, 8)
 	for first := true; ; first = false {
 		if more, err := s.more(first, '}'); !more {
 			return err
@@ -81,18 +80,12 @@ func (n *finding) find(s *scanner, found [][]byte) error {
 			}
 			continue
 		}
-		for len(seen) <= i {
-			seen = append(seen, false)
+		for _, j := range n.children[i].below {
+			found[j] = nil // of a member of the same name before
 		}
 		if err := n.children[i].read(s, found); err != nil {
 			return err
 		}
-		if seen[i] {
-			for _, j := range n.children[i].below {
-				found[j] = nil
-			}
-		}
-		seen[i] = true
 	}
 }
 

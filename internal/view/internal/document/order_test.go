@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestFindAll(t *testing.T) {
+func TestFind(t *testing.T) {
 	columns, err := ParseOrder("a.b,-c,a,a.d.e")
 	if err != nil {
 		t.Fatal(err)
@@ -25,15 +25,24 @@ func TestFindAll(t *testing.T) {
 		``:                                        `["" "" "" ""]`,
 	} {
 		found := [][]byte{[]byte("of"), []byte("another"), []byte("value"), nil}
-		FindAll([]byte(value), columns, found)
+		finderOf(columns).Find([]byte(value), found)
 		if got := fmt.Sprintf("%q", found); got != want {
 			t.Errorf("%s: %s, want %s", value, got, want)
 		}
 	}
 }
 
-// TestFindAllIsDecoded compares what is found with what encoding/json reads.
-func TestFindAllIsDecoded(t *testing.T) {
+// finderOf finds what columns are of.
+func finderOf(columns []Column) *Finder {
+	var paths []Path
+	for _, c := range columns {
+		paths = append(paths, c.At)
+	}
+	return NewFinder(paths)
+}
+
+// TestFindIsDecoded compares what is found with what encoding/json reads.
+func TestFindIsDecoded(t *testing.T) {
 	names := rapid.SampledFrom([]string{"a", "b", "c"})
 	var values func(depth int) *rapid.Generator[string]
 	values = func(depth int) *rapid.Generator[string] {
@@ -58,7 +67,7 @@ func TestFindAllIsDecoded(t *testing.T) {
 			columns[i].At = rapid.SliceOfN(names, 1, 3).Draw(t, "at")
 		}
 		found := make([][]byte, len(columns))
-		FindAll([]byte(value), columns, found)
+		finderOf(columns).Find([]byte(value), found)
 		for i, c := range columns {
 			want, is := lastAt(decode([]byte(value)), c.At)
 			switch {
