@@ -20,6 +20,7 @@ watches:
   orders: { source: core, filter: "value.n > 1" }
   some: { view_of: notes, filter: "value.n > 1", fields: [a, b] }
   states: { view_of: notes, by: [a], sum: b }
+  busiest: { view_of: notes, order: -a, limit: 5 }
   "orders-{region}": { source: core, watch: "o-{region}", params: { region: "[a-z]+" } }
   "part-{n}": { view_of: notes, params: { n: "[0-9]" }, prefix: "{n}/" }
 `
@@ -71,12 +72,14 @@ func TestEqual(t *testing.T) {
 		{"tls: { server_name: core }, ", "", "core"},
 		{"etcd:2379", "etcd:2380", "cells"},
 		{"notes: { source: local }", "notes: { source: local, required: true }", "notes"},
-		{"notes: { source: local }", "notes: { source: local, labels_at: l }", "notes some states part-{n}"},
+		{"notes: { source: local }", "notes: { source: local, labels_at: l }", "notes some states busiest part-{n}"},
 		{`by: [a], sum: b`, `by: [a], sum: c`, "states"},
+		{`order: -a, limit: 5`, `order: a, limit: 5`, "busiest"},
+		{`order: -a, limit: 5`, `order: -a, limit: 6`, "busiest"},
 		{`by: [a], sum: b`, `by: [a, b], sum: b`, "states"},
 		{`orders: { source: core, filter: "value.n > 1" }`, `orders: { source: core, filter: "value.n > 2" }`, "orders"},
 		{`fields: [a, b]`, `fields: [a, c]`, "some"},
-		{"sources:", "stream: { history: { max_age: 1m } }\nsources:", "notes orders some states orders-{region} part-{n}"},
+		{"sources:", "stream: { history: { max_age: 1m } }\nsources:", "notes orders some states busiest orders-{region} part-{n}"},
 		{"sources:", "stream: { heartbeat: 1m }\nsources:", ""},
 		{"[a-z]+", "[a-z]{1,3}", "orders-{region}"},
 		{"o-{region}", "p-{region}", "orders-{region}"},

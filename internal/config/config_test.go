@@ -178,7 +178,7 @@ watches:
 
 // everythingElse has the keys of the source types that have their own test file.
 var everythingElse = []string{
-	"sources: { local: { type: store } }\nwatches: { a: { source: local }, b: { view_of: a, filter: 'true', labels: x, fields: [y] }, c: { view_of: a, by: [x], sum: y } }",
+	"sources: { local: { type: store } }\nwatches: { a: { source: local }, b: { view_of: a, filter: 'true', labels: x, fields: [y] }, c: { view_of: a, by: [x], sum: y }, d: { view_of: a, order: n, limit: 5, offset: 2 } }",
 	everyKeyOfFiles,
 	everyKeyOfEtcd,
 	everyKeyOfGateway,

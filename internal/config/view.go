@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -62,7 +63,7 @@ func (w *Watch) readView(d *decoder, v decode.Value) {
 // definitionReader returns what reads the definition of a view, or of a watch of a gateway
 // source, given where labels are.
 func (w *Watch) definitionReader(d *decoder, v decode.Value) func(string) {
-	places := map[string]decode.Value{"prefix": d.Given[&w.Prefix], "filter": d.Given[&w.Filter], "labels": d.Given[&w.Labels], "fields": d.Given[&w.Fields]}
+	places := map[string]decode.Value{"prefix": d.Given[&w.Prefix], "filter": d.Given[&w.Filter], "labels": d.Given[&w.Labels], "fields": d.Given[&w.Fields], "order": d.Given[&w.Order], "limit": d.Given[&w.Limit], "offset": d.Given[&w.Offset]}
 	params, name, t := w.viewParams(""), w.Name, d.template
 	filter := option{}
 	if t != nil {
@@ -87,7 +88,7 @@ func (w *Watch) definitionReader(d *decoder, v decode.Value) func(string) {
 		case !definition.IsWhole():
 			d.definitions[name] = definition
 		case isView:
-			d.Errorf(v.AtKey(), "the view selects everything; want prefix, labels, filter or fields, or by to count")
+			d.Errorf(v.AtKey(), "the view selects everything; want prefix, labels, filter or fields, order for the first ones, or by to count")
 		}
 	}
 }
@@ -97,8 +98,8 @@ func (w *Watch) groupingReader(d *decoder, v decode.Value, params view.Params) f
 	places := map[string]decode.Value{"by": d.Given[&w.By], "sum": d.Given[&w.Sum]}
 	name, by, sum := w.Name, w.By, w.Sum
 	return func(string) {
-		if params.Prefix != "" || params.Filter != "" || params.Labels != "" || len(params.Fields) > 0 {
-			d.Errorf(v.AtKey(), "a count is of all of another watch; want prefix, labels, filter and fields in a view of their own, and view_of that one here")
+		if params.Prefix != "" || params.Filter != "" || params.Labels != "" || len(params.Fields) > 0 || params.Order != "" {
+			d.Errorf(v.AtKey(), "a count is of all of another watch; want prefix, labels, filter, fields and order in a view of their own, and view_of that one here")
 			return
 		}
 		g, err := view.ParseGrouping(by, sum)
@@ -112,11 +113,19 @@ func (w *Watch) groupingReader(d *decoder, v decode.Value, params view.Params) f
 
 // viewParams returns what a view selects, or a watch of a gateway source.
 func (w *Watch) viewParams(labelsAt string) view.Params {
-	p := view.Params{Prefix: w.Prefix, Filter: w.Filter, Labels: w.Labels, Fields: w.Fields, LabelsAt: labelsAt}
+	p := view.Params{Prefix: w.Prefix, Filter: w.Filter, Labels: w.Labels, Fields: w.Fields, LabelsAt: labelsAt, Order: w.Order, Limit: decimal(w.Limit), Offset: decimal(w.Offset)}
 	if w.ViewOf == "" {
 		p.ValueSize = 1 // what a filter costs is for the other gateway to say
 	}
 	return p
+}
+
+// decimal returns a number as a parameter; nothing: 0.
+func decimal(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }
 
 // wrongDefinition reports a mistake in a definition, at the value that has it.

@@ -72,6 +72,26 @@ watches:
 	}
 }
 
+// TestWindows checks which watches are windows, also of a template.
+func TestWindows(t *testing.T) {
+	c, err := Parse("f", []byte(viewSources+`
+watches:
+  services: { source: local }
+  busiest: { view_of: services, order: "-cpu,name", limit: 20, offset: 5, filter: value.cpu > 1 }
+  "busiest-{region}": { view_of: services, prefix: "{region}/", order: -cpu, limit: 3, params: { region: "[a-z]+" } }
+`), Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w, is := c.Watches[1].Definition.Window(); !is || w.Limit != 20 || w.Offset != 5 || c.Watches[1].Definition.Params().Order != "-cpu,name" {
+		t.Errorf("%+v", c.Watches[1])
+	}
+	of, ok := c.Templates[0].Watch("busiest-eu")
+	if w, is := of.Definition.Window(); !ok || !is || w.Limit != 3 || of.Definition.Params().Prefix != "eu/" {
+		t.Errorf("%+v, %v", of, ok)
+	}
+}
+
 // TestViewErrors checks that each mistake is reported at its place, once.
 func TestViewErrors(t *testing.T) {
 	for name, c := range map[string]struct{ watches, want string }{
@@ -106,7 +126,7 @@ func TestViewErrors(t *testing.T) {
   a: { view_of: services, prefix: x }`, `f:6:23: watches.services.source: there is no source "locl"; did you mean "local"?`},
 		"nothing narrowed": {`
   services: { source: local }
-  a: { view_of: services }`, `f:7:3: watches.a: the view selects everything; want prefix, labels, filter or fields, or by to count`},
+  a: { view_of: services }`, `f:7:3: watches.a: the view selects everything; want prefix, labels, filter or fields, order for the first ones, or by to count`},
 		"a count of a part": {`
   services: { source: local }
   a: { view_of: services, by: [state], prefix: x }`, `f:7:3: watches.a: a count is of all of another watch; want prefix`},
@@ -116,6 +136,17 @@ func TestViewErrors(t *testing.T) {
 		"a count by nothing": {`
   services: { source: local }
   a: { view_of: services, sum: n }`, `f:7:3: watches.a: by, column 1: no field is named`},
+		"a count in an order": {`
+  services: { source: local }
+  a: { view_of: services, by: [state], order: n, limit: 5 }`, `f:7:3: watches.a: a count is of all of another watch; want prefix`},
+		"an order without a limit": {`
+  services: { source: local }
+  a: { view_of: services, order: n }`, `f:7:3: watches.a: limit, column 1: it is missing: want 1 to 1000 with an order`},
+		"a limit that is too large": {`
+  services: { source: local }
+  a: { view_of: services, order: n, limit: 1001 }`, `f:7:44: watches.a.limit: column 1: "1001": want 1 to 1000`},
+		"an order of a source": {`
+  services: { source: local, order: n }`, `f:6:30: watches.services: order is for views: use view_of in a watch of its own`},
 		"a sum of two": {`
   services: { source: local }
   a: { view_of: services, by: [s], sum: "a,b" }`, `f:7:41: watches.a.sum: column 1: there are 2 fields; want one`},

@@ -90,6 +90,11 @@ type Selection struct {
 	// that is added; see view.Grouping. None: they are not counted.
 	By  []string `yaml:"by,of=view"`
 	Sum string   `yaml:"sum,of=view"`
+	// Order makes a view a window: it has Limit resources after the first Offset, sorted by these paths; see
+	// view.Params.
+	Order  string `yaml:"order,of=view"`
+	Limit  int    `yaml:"limit,of=view"`
+	Offset int    `yaml:"offset,of=view"`
 	// Grouping is how they are counted; nil: they are not.
 	Grouping *view.Grouping `yaml:"-"`
 	// Definition is what a view, or a watch of a gateway source, has of the other watch;
@@ -219,6 +224,8 @@ func (w *Watch) readOf(d *decoder, v decode.Value, entries []decode.Entry, sourc
 	entries = slices.DeleteFunc(entries, func(given decode.Entry) bool {
 		owner, misplaced := owners[given.Name]
 		switch {
+		case misplaced && owner == "":
+			d.Errorf(decode.Value{Node: given.Key, Path: v.Path}, "%s is for views: use view_of in a watch of its own", given.Name)
 		case misplaced && narrows[given.Name]:
 			d.Errorf(decode.Value{Node: given.Key, Path: v.Path}, "%s is for watches of %s sources; %q is of type %s: use view_of in a watch of its own",
 				given.Name, owner, source, of)

@@ -168,6 +168,10 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 			wc.Source = u.views.CountSource(w.ViewOf, func() (*watch.Watch, error) { return registry.Open(w.ViewOf) }, w.Grouping)
 			return wc, nil
 		}
+		if _, is := w.Definition.Window(); is {
+			wc.Source = u.views.WindowSource(w.ViewOf, func() (*watch.Watch, error) { return registry.Open(w.ViewOf) }, w.Definition)
+			return wc, nil
+		}
 		// A draft is committed before its watches start, so that all of them can be found.
 		wc.View = u.views.View(w.ViewOf, func() (*watch.Watch, error) { return registry.Open(w.ViewOf) }, w.Definition)
 		return wc, nil

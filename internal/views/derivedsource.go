@@ -1,8 +1,10 @@
 package views
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/watchtide/watchtide/internal/log"
 	"github.com/watchtide/watchtide/internal/source/adapter"
@@ -14,12 +16,25 @@ import (
 // CountSource returns a source of the counts of another watch, which has a name and which open
 // returns: all resources of it are counted.
 func (v *Views) CountSource(name string, open func() (*watch.Watch, error), g *view.Grouping) stream.Source {
+	return derivedSource(name, open, false, func(of *watch.Watch) (*watch.Watch, error) { return v.Count(of, g, Request{}) })
+}
+
+// WindowSource returns a source of a window of another watch, which has a name and which open returns. A resource has
+// the revision of the change with which it came into the window, or changed there: its own may be older than what the
+// sink has.
+func (v *Views) WindowSource(name string, open func() (*watch.Watch, error), d *view.Definition) stream.Source {
+	return derivedSource(name, open, true, func(of *watch.Watch) (*watch.Watch, error) { return v.Open(of, d, Request{}) })
+}
+
+// derivedSource returns a source of what make makes of another watch. renumbers says that revisions are those of the
+// changes.
+func derivedSource(name string, open func() (*watch.Watch, error), renumbers bool, make func(*watch.Watch) (*watch.Watch, error)) stream.Source {
 	return stream.SourceFunc(func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 		of, err := open()
 		if err != nil {
-			return fmt.Errorf("watch %q, which is counted: %w", name, err)
+			return fmt.Errorf("watch %q, of which this is made: %w", name, err)
 		}
-		counts, err := v.Count(of, g, Request{})
+		made, err := make(of)
 		if err != nil {
 			return err
 		}
@@ -27,32 +42,34 @@ func (v *Views) CountSource(name string, open func() (*watch.Watch, error), g *v
 		if resume.Epoch != "" {
 			from = stream.Position{Watch: name, Epoch: resume.Epoch, Upserts: resume.Revision, AsOf: resume.Revision}
 		}
-		reader := adapter.NewReader(adapter.ReaderConfig{Sink: sink, Watch: name, Where: fmt.Sprintf("the counts of watch %q", name)}, from)
+		reader := adapter.NewReader(adapter.ReaderConfig{Sink: sink, Watch: name, Where: fmt.Sprintf("what is made of watch %q", name)}, from)
 		position, resumes, err := reader.Begin()
 		if err != nil {
 			return err
 		}
-		r := &countReader{of: of, counts: counts, reader: reader}
+		r := &derivedReader{of: of, made: made, reader: reader, renumbers: renumbers}
 		o := log.SubscribeOptions{}
 		if resumes {
 			o.Resume = &position
 		}
-		r.Subscription = counts.Subscribe(o)
+		r.Subscription = made.Subscribe(o)
 		defer r.Close()
 		return r.follow(ctx)
 	})
 }
 
-// countReader turns what a subscriber of a count is sent into the calls of a sink.
+// derivedReader turns what a subscriber of a count or of a window is sent into the calls of a sink.
 //
 // Owned by the goroutine that runs Watch.
-type countReader struct {
+type derivedReader struct {
 	*log.Subscription
-	of, counts *watch.Watch
-	reader     *adapter.Reader
-	batch      log.Batch
-	synced     bool   // the sink has had a whole state
-	committed  uint64 // revision that it has
+	of, made  *watch.Watch
+	reader    *adapter.Reader
+	renumbers bool
+	batch     log.Batch
+	held      []stream.Event // of a window, until it is known which revision they have
+	synced    bool           // the sink has had a whole state
+	committed uint64         // revision that it has
 }
 
 // countTypes are the types of events that a sink is told of.
@@ -61,16 +78,16 @@ var countTypes = map[stream.EventType]adapter.EventType{
 	stream.EndOfSnapshot: adapter.EndOfSnapshot, stream.Bookmark: adapter.Bookmark, stream.StatusChange: adapter.Status,
 }
 
-func (r *countReader) follow(ctx context.Context) error {
+func (r *derivedReader) follow(ctx context.Context) error {
 	for {
-		counted, changed := r.of.Changed(), r.counts.Changed()
+		counted, changed := r.of.Changed(), r.made.Changed()
 		if err := r.read(ctx); err != nil {
 			return err
 		}
 		select {
 		case <-counted: // a change of no group is progress
 		case <-changed:
-		case <-r.counts.Done():
+		case <-r.made.Done():
 			return errRemoved
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -79,10 +96,10 @@ func (r *countReader) follow(ctx context.Context) error {
 }
 
 // read passes on what there is.
-func (r *countReader) read(ctx context.Context) error {
+func (r *derivedReader) read(ctx context.Context) error {
 	if r.synced {
-		_ = r.counts.Prime(ctx) // waits until the count has what the watch has; if it has not, its status says why
-	} else if why := r.counts.Refused(); why != nil {
+		_ = r.made.Prime(ctx) // waits until the count has what the watch has; if it has not, its status says why
+	} else if why := r.made.Refused(); why != nil {
 		return why
 	}
 	for r.Next(&r.batch) {
@@ -100,11 +117,35 @@ func (r *countReader) read(ctx context.Context) error {
 	return r.reader.Receive(adapter.Event{Type: adapter.Bookmark, Revision: p.Upserts, Position: p.String()}, nil)
 }
 
+// events returns the events of a batch, and those that were held before it, once they are to be passed on.
+func (r *derivedReader) events(p stream.Position, placed bool) []stream.Event {
+	if !r.renumbers {
+		return slices.Collect(r.batch.Events())
+	}
+	begins := false
+	for e := range r.batch.Events() {
+		if begins = e.Type == stream.Reset; begins {
+			r.held = nil
+		}
+		e.Resource.Value = bytes.Clone(e.Resource.Value)
+		r.held = append(r.held, e)
+	}
+	if !begins && (!placed || !r.batch.Boundary() || p.Partial()) {
+		return nil // the transaction, or the catch-up, goes on
+	}
+	out := r.held
+	r.held = nil
+	for i := range out {
+		out[i].Resource.Revision = p.AsOf
+	}
+	return out
+}
+
 // pass passes on a batch. The last event has the position, if it has one.
-func (r *countReader) pass() error {
+func (r *derivedReader) pass() error {
 	p, ok := r.Position()
 	var last *adapter.Event
-	for e := range r.batch.Events() {
+	for _, e := range r.events(p, ok) {
 		if last != nil {
 			if err := r.reader.Receive(*last, nil); err != nil {
 				return err
