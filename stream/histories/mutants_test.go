@@ -486,8 +486,8 @@ var mutants = []mutant{
 		args: []string{"-windows", "-deletes", strconv.Itoa(int(streamtest.OwnRevision))},
 		edits: []edit{{
 			file: "internal/views/window.go",
-			old:  "		if _, exists := t.tree.SortKey(key); exists {",
-			new:  "		if _, exists := t.tree.SortKey(key); exists || key != \"\" {",
+			old:  "		case exists:\n",
+			new:  "		case exists || c.key != \"\":\n",
 		}},
 	},
 	{
