@@ -40,6 +40,9 @@ func runTLSRecords(ctx context.Context, r *rig) error {
 	following, stop := context.WithCancel(ctx)
 	defer t.late.follow(following, t.user, "/v1/watches/notes/events")()
 	defer stop()
+	if err := t.alone(ctx, r); err != nil {
+		return err
+	}
 	for _, answered := range []bool{true, false} {
 		during := "updates of keys that are answered"
 		if !answered {
@@ -55,7 +58,7 @@ func runTLSRecords(ctx context.Context, r *rig) error {
 
 // updateKeys opens streams, and updates the keys of each as often as it can.
 func (t *tlsTarget) updateKeys(ctx context.Context, r *rig, what string, answered bool) error {
-	const streams = 8 // more would take the processors from who measures
+	const streams = 4
 	before, err := t.CPU()
 	if err != nil {
 		return err
@@ -63,6 +66,7 @@ func (t *tlsTarget) updateKeys(ctx context.Context, r *rig, what string, answere
 	began := time.Now()
 	flooding, stop := context.WithTimeout(ctx, 8*time.Second)
 	defer stop()
+	ends, _ := flooding.Deadline()
 	var running sync.WaitGroup
 	var most, all atomic.Int64
 	failed := make(chan error, streams)
@@ -70,7 +74,7 @@ func (t *tlsTarget) updateKeys(ctx context.Context, r *rig, what string, answere
 		running.Go(func() {
 			for flooding.Err() == nil {
 				n, err := t.updateKeysOfOne(flooding, answered)
-				if err != nil && flooding.Err() == nil {
+				if err != nil && time.Until(ends) > 100*time.Millisecond { // a dialer ends with its context, or just before
 					failed <- err
 					return
 				}
@@ -122,7 +126,7 @@ func (t *tlsTarget) updateKeysOfOne(ctx context.Context, answered bool) (updates
 	if err != nil {
 		return 0, err
 	}
-	return w.flood(answered), nil
+	return w.flood(ctx, answered), nil
 }
 
 // records writes records of TLS 1.3 after the handshake, with TLS_AES_128_GCM_SHA256.
@@ -195,8 +199,8 @@ func (w *records) add(content []byte, kind byte) {
 }
 
 // flood updates the keys again and again (RFC 8446, section 4.6.3), with a byte of data between, and returns how often until
-// the connection failed.
-func (w *records) flood(answered bool) (updates int64) {
+// the connection failed. It leaves time on the processors to those who measure.
+func (w *records) flood(ctx context.Context, answered bool) (updates int64) {
 	const atOnce = 100
 	update := []byte{24, 0, 0, 1, 0}
 	if answered {
@@ -217,6 +221,9 @@ func (w *records) flood(answered bool) (updates int64) {
 			return updates
 		}
 		updates += atOnce
+		if process.Sleep(ctx, 5*time.Millisecond) != nil {
+			return updates
+		}
 	}
 }
 
