@@ -156,16 +156,31 @@ type windowing interface {
 	GetAfter() string
 }
 
+// counting is a request that may be for counts.
+type counting interface {
+	GetBy() []string
+	GetSum() string
+}
+
 // notNarrowed refuses to narrow a watch: that is left to the gateway.
 func notNarrowed(prefix string, r narrowing) error {
 	narrows := prefix != "" || r.GetLabels() != "" || r.GetFilter() != "" || len(r.GetFields()) > 0
 	if w, ok := r.(windowing); ok {
 		narrows = narrows || w.GetOrder() != "" || w.GetLimit() != 0 || w.GetOffset() != 0 || w.GetAfter() != ""
 	}
+	if c, ok := r.(counting); ok {
+		narrows = narrows || len(c.GetBy()) > 0 || c.GetSum() != ""
+	}
+	if k, ok := r.(interface{ GetKeys() []string }); ok {
+		narrows = narrows || len(k.GetKeys()) > 0
+	}
+	if f, ok := r.(interface{ GetFirst() []string }); ok {
+		narrows = narrows || len(f.GetFirst()) > 0
+	}
 	if !narrows {
 		return nil
 	}
-	return status.Error(codes.InvalidArgument, "the store serves whole watches: want no labels, filter, fields or order, and prefix only in WatchList")
+	return status.Error(codes.InvalidArgument, "the store serves whole watches, in an order of its own: want no keys, first, labels, filter, fields, order or by, and prefix only in WatchList")
 }
 
 func unknownWatch(name string) error {

@@ -124,6 +124,9 @@ func TestStoreDoesNotNarrow(t *testing.T) {
 		"order":  func() error { _, err := transcript(t, s, &pb.WatchListRequest{Order: "n", Limit: 1}, 1); return err },
 		"filter": func() error { _, err := transcript(t, s, &pb.WatchListRequest{Filter: "true"}, 1); return err },
 		"fields": func() error { _, err := transcript(t, s, &pb.WatchListRequest{Fields: []string{"a"}}, 1); return err },
+		"keys":   func() error { _, err := transcript(t, s, &pb.WatchListRequest{Keys: []string{"a/0"}}, 1); return err },
+		"first":  func() error { _, err := transcript(t, s, &pb.WatchListRequest{First: []string{"a/0"}}, 1); return err },
+		"by":     func() error { _, err := transcript(t, s, &pb.WatchListRequest{By: []string{"a"}}, 1); return err },
 		"list": func() error {
 			_, err := s.ListResources(background, &pb.ListResourcesRequest{Watch: "notes", Prefix: "a/"})
 			return err

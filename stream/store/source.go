@@ -126,8 +126,9 @@ func (sharing) Copy(out, in any) error {
 		if from, ok := in.(*pb.WatchListRequest); ok {
 			to.Watch, to.Position, to.Prefix = from.Watch, from.Position, from.Prefix
 			to.UntilEndOfSnapshot = from.UntilEndOfSnapshot
-			to.Labels, to.Filter, to.Fields = from.Labels, from.Filter, from.Fields
+			to.Labels, to.Filter, to.Fields, to.Keys, to.First = from.Labels, from.Filter, from.Fields, from.Keys, from.First
 			to.Order, to.Limit, to.Offset, to.After = from.Order, from.Limit, from.Offset, from.After
+			to.By, to.Sum = from.By, from.Sum
 			return nil
 		}
 	case *pb.WatchListResponse:
