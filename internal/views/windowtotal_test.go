@@ -54,8 +54,8 @@ func TestWindowTellsItsTotalInTicks(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		f.commit(`0={"n":0}`)
 		wantLines(t, "a change within the tick", s.lines())
-		if got := s.Deadline(); got.Sub(time.Now()) > 8*time.Second {
-			t.Errorf("the reader is to look again in %v", got.Sub(time.Now()))
+		if got := s.Deadline(); time.Until(got) > 8*time.Second {
+			t.Errorf("the reader is to look again in %v", time.Until(got))
 		}
 		time.Sleep(8 * time.Second)
 		wantLines(t, "the next tick", s.lines(), "-a@4 left", `0={"n":0}@4`, "bookmark@4 of 4")
