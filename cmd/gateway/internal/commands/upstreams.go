@@ -20,6 +20,7 @@ import (
 	"github.com/watchtide/watchtide/internal/source/kubernetes"
 	"github.com/watchtide/watchtide/internal/source/nats"
 	"github.com/watchtide/watchtide/internal/source/postgres"
+	"github.com/watchtide/watchtide/internal/view"
 	"github.com/watchtide/watchtide/internal/views"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
@@ -168,7 +169,7 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 			wc.Source = u.views.CountSource(w.ViewOf, func() (*watch.Watch, error) { return registry.Open(w.ViewOf) }, w.Grouping)
 			return wc, nil
 		}
-		if _, is := w.Definition.Window(); is {
+		if isWindow(w.Definition) {
 			wc.Source = u.views.WindowSource(w.ViewOf, func() (*watch.Watch, error) { return registry.Open(w.ViewOf) }, w.Definition)
 			return wc, nil
 		}
@@ -187,6 +188,15 @@ func (u *upstreams) configure(registry *watch.Registry, w config.Watch, template
 		wc.Journal = u.journal.Watch(w.Name, s.Identity(w))
 	}
 	return wc, err
+}
+
+// isWindow reports whether a definition, which may be nil, is that of a window.
+func isWindow(d *view.Definition) bool {
+	if d == nil {
+		return false
+	}
+	_, is := d.Window()
+	return is
 }
 
 // watchConfig is the part of a watch's configuration that is independent of its
